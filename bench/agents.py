@@ -26,13 +26,13 @@ from matrix import CASES, Rig, request  # noqa: E402  the tests' own way to the 
 from test_claude import Claude  # noqa: E402  after the path that finds them
 from test_codex import Codex  # noqa: E402  after the path that finds them
 
-from steersman.adapters.agents.headless import Invocation, environment  # noqa: E402  after the path that finds them
-from steersman.adapters.agents.home import call_home  # noqa: E402  after the path that finds them
-from steersman.adapters.sandbox import probe  # noqa: E402  after the path that finds them
+from steersman.adapters.agents.headless import AgentInvocation, agent_environment  # noqa: E402  after the path that finds them
+from steersman.adapters.agents.home import open_call_home  # noqa: E402  after the path that finds them
+from steersman.adapters.sandbox import probe_sandbox  # noqa: E402  after the path that finds them
 from steersman.adapters.scripted import ScriptedAgent  # noqa: E402  after the path that finds them
 from steersman.contracts.agent import AgentRequest  # noqa: E402  after the path that finds them
-from steersman.testing.models import KEY, ModelServer  # noqa: E402  after the path that finds them
-from steersman.testing.models.cases import say  # noqa: E402  after the path that finds them
+from steersman.testing.models import MODEL_SERVER_KEY, ModelServer  # noqa: E402  after the path that finds them
+from steersman.testing.models.cases import answer_with_text  # noqa: E402  after the path that finds them
 
 MOST = 1.15  # times a direct call
 AT_ONCE, EACH, WITHIN = 16, 1.0, 1.2  # agents, seconds, seconds
@@ -49,13 +49,17 @@ class Patch:
 def overhead(name: str, n: int) -> dict[str, Any]:
     """Direct and through steersman, n times each."""
     cli = CLIS[name]()
-    with tempfile.TemporaryDirectory() as root, ModelServer(say) as server:
+    with tempfile.TemporaryDirectory() as root, ModelServer(answer_with_text) as server:
         rig = Rig(Path(root), Patch())
         os.environ.update(
-            {"HOME": str(rig.home), "XDG_STATE_HOME": str(rig.state), **cli.environment(server.url, KEY)}
+            {
+                "HOME": str(rig.home),
+                "XDG_STATE_HOME": str(rig.state),
+                **cli.environment(server.url, MODEL_SERVER_KEY),
+            }
         )
         options = cli.options(server.url)
-        agent = cli.agent(rig.place, probe("required"), options)
+        agent = cli.agent(rig.place, probe_sandbox("required"), options)
         asked = request(CASES["text"], rig, options)
         ways = {"direct": lambda: _direct(agent, asked, rig), "steersman": lambda: _through(agent, asked)}
         for way in ways.values():
@@ -98,12 +102,12 @@ def _through(agent: Any, asked: AgentRequest) -> None:
 
 def _direct(agent: Any, asked: AgentRequest, rig: Rig) -> None:
     """The program alone, with the same words; a fresh home is its own to make, as it is ours."""
-    with call_home(rig.root / "direct") as home:
-        found: Invocation = agent._invocation(asked, home)  # noqa: SLF001  the same call, without us around it
+    with open_call_home(rig.root / "direct") as home:
+        found: AgentInvocation = agent._invocation(asked, home)  # noqa: SLF001  the same call, without us around it
         done = subprocess.run(
             found.argv,
             cwd=asked.workdir,
-            env=environment(found),
+            env=agent_environment(found),
             input=found.stdin,
             capture_output=True,
             check=False,

@@ -21,21 +21,21 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "machines
 from msgspec.structs import replace
 from specimens import command, decision, inputs, intent, phase, planned, registry, selected, workflow
 
-from steersman.contracts.planning.graph import Edge
-from steersman.kernel.canonical import canonical
-from steersman.machines.coordinator.answers import defaults
-from steersman.machines.coordinator.faults import circles, faults
-from steersman.machines.coordinator.graph import asked_of, draft, finalize
-from steersman.machines.coordinator.inputs import Inputs
-from steersman.views.planning.mermaid import mermaid
-from steersman.views.planning.svg import svg
+from steersman.contracts.planning.graph import GraphEdge
+from steersman.kernel.canonical import canonical_bytes
+from steersman.machines.coordinator.answers import weigh_default_answers
+from steersman.machines.coordinator.faults import find_graph_cycles, find_graph_faults
+from steersman.machines.coordinator.graph import draft_plan_graph, finalize_plan_graph, questions_for_inputs
+from steersman.machines.coordinator.inputs import PlanInputs
+from steersman.views.planning.mermaid import render_graph_mermaid
+from steersman.views.planning.svg import render_graph_svg
 
 PHASES = ("analysis", "implementation", "validation", "review")
 ROLES = ("coder", "coder", "tester", "reviewer")
 MOST = 11  # times as long for ten times the work
 
 
-def grown(workflows: int, first: int = 0) -> Inputs:
+def grown(workflows: int, first: int = 0) -> PlanInputs:
     """Inputs with so many workflows of four phases, each phase with its own two commands; every fourth is reviewed."""
     flows, specs, wanted, ruled = [], [], [], []
     for n in range(first, first + workflows):
@@ -59,25 +59,25 @@ def grown(workflows: int, first: int = 0) -> Inputs:
     return inputs(of, known=registry(*flows, *specs), ruled=tuple(ruled))
 
 
-def steps(made: Inputs) -> dict[str, Callable[[], Any]]:
+def steps(made: PlanInputs) -> dict[str, Callable[[], Any]]:
     """Everything that is done with a graph, by name."""
-    graph = draft(made)
+    graph = draft_plan_graph(made)
     ring = ring_of(len(graph.nodes))
-    settled = defaults(asked_of(made), made.plan_id, made.bundle.policy).settled
+    settled = weigh_default_answers(questions_for_inputs(made), made.plan_id, made.bundle.policy).settled
     return {
-        "draft": lambda: draft(made),
-        "faults": lambda: faults(graph, made),
-        "circle through all": lambda: circles(*ring),
-        "finalize": lambda: finalize(made, settled),
-        "bytes": lambda: canonical(graph),
-        "Mermaid": lambda: mermaid(graph),
-        "SVG": lambda: svg(graph),
+        "draft": lambda: draft_plan_graph(made),
+        "faults": lambda: find_graph_faults(graph, made),
+        "circle through all": lambda: find_graph_cycles(*ring),
+        "finalize": lambda: finalize_plan_graph(made, settled),
+        "bytes": lambda: canonical_bytes(graph),
+        "Mermaid": lambda: render_graph_mermaid(graph),
+        "SVG": lambda: render_graph_svg(graph),
     }
 
 
-def ring_of(size: int) -> tuple[tuple[str, ...], tuple[Edge, ...]]:
+def ring_of(size: int) -> tuple[tuple[str, ...], tuple[GraphEdge, ...]]:
     names = tuple(f"n_{n}" for n in range(size))
-    edge = Edge(edge_id="e_0000000000000000", from_node="n_0", to_node="n_0", edge_type="sequential")
+    edge = GraphEdge(edge_id="e_0000000000000000", from_node="n_0", to_node="n_0", edge_type="sequential")
     turned = (*names[1:], names[0])
     return names, tuple(replace(edge, from_node=a, to_node=b) for a, b in zip(names, turned, strict=True))
 
@@ -94,7 +94,7 @@ def timed(some: list[dict[str, Callable[[], Any]]], name: str) -> float:
 def measured(reps: int) -> dict[str, Any]:
     """The growth of every step, and the sizes it was taken at."""
     small, large = [grown(63, first=n) for n in range(0, 630, 63)], grown(630)
-    sizes = [len(draft(made).nodes) for made in (small[0], large)]
+    sizes = [len(draft_plan_graph(made).nodes) for made in (small[0], large)]
     few, many = [steps(made) for made in small], [steps(large)]
     freeze()  # what is only there to be measured is not gone over again and again
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in many[0]}

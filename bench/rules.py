@@ -13,31 +13,35 @@ from statistics import median
 from time import process_time
 from typing import Any
 
-from steersman.contracts.planning.content import CommandSpec, Rule, RuleScope, RuleThen
-from steersman.contracts.planning.context import Bounds, ContextBundle, Fact, FactPack, MemoryPack
+from steersman.contracts.planning.content import CommandSpec, RegistryRule, RuleConsequence, RuleScope
+from steersman.contracts.planning.context import ContextBundle, FactPack, MemoryPack, ProjectFact, ScanBounds
 from steersman.contracts.planning.intent import (
-    Audit,
-    Budgets,
-    Constraints,
+    ContentLineage,
     ExecutionIntent,
+    IntentAudit,
+    IntentBudgets,
+    IntentConstraints,
+    IntentInteraction,
+    IntentObjective,
     IntentRisk,
-    Interaction,
-    Lineage,
+    IntentScope,
     LockScope,
-    Objective,
     PlannedCommand,
-    Reach,
-    Targets,
+    ScopeTargets,
 )
-from steersman.contracts.planning.policy import PRESETS
+from steersman.contracts.planning.policy import POLICY_PRESETS
 from steersman.judges.planning import cel
-from steersman.judges.planning.environment import command_values, shared_values, target_of
-from steersman.judges.planning.intent import effective
-from steersman.judges.planning.registry import Item, Registry
-from steersman.judges.planning.rulebook import Rulebook, compile_rules
-from steersman.judges.planning.rules import adjudicate
+from steersman.judges.planning.environment import (
+    build_command_target,
+    command_rule_values,
+    shared_rule_values,
+)
+from steersman.judges.planning.intent import resolve_effective_asking
+from steersman.judges.planning.registry import Registry, RegistryItem
+from steersman.judges.planning.rulebook import CompiledRuleSet, compile_rules
+from steersman.judges.planning.rules import adjudicate_planned_commands
 
-LINEAGE = Lineage(introduced_in="bench")
+LINEAGE = ContentLineage(introduced_in="bench")
 CONDITIONS = (  # as rules are: a few words each; about one in six fires
     'command.destructive && command.rollback == "{}"',
     '!("test_command" in facts.kinds) && command.files > {}',
@@ -48,9 +52,9 @@ CONDITIONS = (  # as rules are: a few words each; about one in six fires
 )  # fmt: skip
 
 
-def rules(count: int) -> tuple[Rule, ...]:
+def rules(count: int) -> tuple[RegistryRule, ...]:
     return tuple(
-        Rule(
+        RegistryRule(
             id=f"rule_{n:04d}",
             version="1.0.0",
             status="active",
@@ -60,7 +64,7 @@ def rules(count: int) -> tuple[Rule, ...]:
             severity="warn",
             scope=RuleScope(risks=("low", "medium")),
             when=CONDITIONS[n % len(CONDITIONS)].format(n),
-            then=RuleThen(decision="warn", reason="because it is so"),
+            then=RuleConsequence(decision="warn", reason="because it is so"),
             evidence_required=("known:test_command", "intent"),
         )
         for n in range(count)
@@ -104,29 +108,31 @@ def intent(specs: tuple[CommandSpec, ...]) -> ExecutionIntent:
         created_at="2026-01-25T09:30:00Z",
         status="draft",
         lineage=LINEAGE,
-        scope=Reach(project_id="bench", repo_root=".", targets=Targets(areas=("backend",))),
-        objective=Objective(goal="a figure", success_criteria=("it is printed",)),
+        scope=IntentScope(project_id="bench", repo_root=".", targets=ScopeTargets(areas=("backend",))),
+        objective=IntentObjective(goal="a figure", success_criteria=("it is printed",)),
         selected_workflows=(),
         selected_agents=(),
         planned_commands=planned,
-        interaction=Interaction(mode="interactive", question_budget=1, question_policy="conceptual_only"),
+        interaction=IntentInteraction(
+            mode="interactive", question_budget=1, question_policy="conceptual_only"
+        ),
         risk=IntentRisk(overall="medium", drivers=("none",), requires_review=("security",)),
-        budgets=Budgets(max_files=10, max_commits=1, max_tokens=1, max_cost_usd=1),
+        budgets=IntentBudgets(max_files=10, max_commits=1, max_tokens=1, max_cost_usd=1),
         evidence_refs=("doc://why",),
-        constraints=Constraints(
+        constraints=IntentConstraints(
             execution="forbidden", no_fabrication=True, registry_only=True, lock_scope=LockScope(mode="none")
         ),
-        audit=Audit(created_by="bench", source="human", checksum="0" * 64),
+        audit=IntentAudit(created_by="bench", source="human", checksum="0" * 64),
     )
 
 
 def bundle() -> ContextBundle:
-    bounds = Bounds(files_seen=1, files_read=1, bytes_read=1, skipped=0, complete=True)
-    fact = Fact(kind="test_command", name="pytest", evidence=("ev000000000000",))
+    bounds = ScanBounds(files_seen=1, files_read=1, bytes_read=1, skipped=0, complete=True)
+    fact = ProjectFact(kind="test_command", name="pytest", evidence=("ev000000000000",))
     return ContextBundle(
         memory=MemoryPack(project_id="bench", query="", scopes=(), threshold=1, memories=()),
         facts=FactPack(project_id="bench", fingerprint="0" * 64, facts=(fact,), evidence=(), bounds=bounds),
-        policy=PRESETS["interactive"],
+        policy=POLICY_PRESETS["interactive"],
         evidence_refs=("fact://test_command/pytest",),
     )
 
@@ -137,25 +143,27 @@ class Case:
     def __init__(self, rule_count: int, command_count: int) -> None:
         specs = commands(command_count)
         self.intent, self.bundle = intent(specs), bundle()
-        self.registry = Registry(tuple(Item(spec, "built-in") for spec in specs))
-        self.book: Rulebook = compile_rules(rules(rule_count))
+        self.registry = Registry(tuple(RegistryItem(spec, "built-in") for spec in specs))
+        self.book: CompiledRuleSet = compile_rules(rules(rule_count))
         assert not self.book.problems
-        self.effective = effective(self.intent, self.bundle.policy)
+        self.effective = resolve_effective_asking(self.intent, self.bundle.policy)
         assert self.registry.entries
         self.ours()  # the library makes its programs ready on their first use
 
     def ours(self) -> int:
-        decisions = adjudicate(self.intent, self.registry, self.bundle, self.book, self.effective)
+        decisions = adjudicate_planned_commands(
+            self.intent, self.registry, self.bundle, self.book, self.effective
+        )
         return sum(said.outcome == "fired" for decision in decisions for said in decision.rules)
 
     def bare(self) -> int:
         programs = [one.program for one in self.book.rules]
-        shared = shared_values(self.intent, self.bundle, self.effective)
+        shared = shared_rule_values(self.intent, self.bundle, self.effective)
         fired = 0
         for planned in self.intent.planned_commands:
             spec: Any = self.registry.get("command", planned.command_id)
-            own = command_values(planned, spec, target_of(planned, spec, frozenset()))
-            values = cel.activation({**shared, **own})
+            own = command_rule_values(planned, spec, build_command_target(planned, spec, frozenset()))
+            values = cel.build_cel_activation({**shared, **own})
             for program in programs:
                 fired += program(values).value() is True
         return fired

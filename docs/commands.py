@@ -9,9 +9,9 @@ WIDTH = 100
 
 def commands() -> Iterator[tuple[tuple[str, ...], str]]:
     """Each command's path and what `--help` prints, in the order in which a person meets them."""
-    from steersman.faces.cli import cli
+    from steersman.faces.cli import steersman_group
 
-    yield from _below(("steersman",), cli, None)
+    yield from _below(("steersman",), steersman_group, None)
 
 
 def _below(

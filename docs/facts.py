@@ -5,14 +5,14 @@ import pkgutil
 from collections.abc import Iterator
 
 from steersman.judges.planning import facts
-from steersman.judges.planning.facts.choice import LEFT_OUT
-from steersman.judges.planning.facts.languages import LANGUAGES
+from steersman.judges.planning.facts.choice import EXCLUDED_DIRECTORIES
+from steersman.judges.planning.facts.languages import LANGUAGE_BY_ENDING
 
 
 def facts_page(notice: str) -> str:
     """Every module with its readers, the languages, and what is left out."""
     parts = [f"{notice}\n\n# Files that the scanner reads", *_modules(), *_languages()]
-    left = ", ".join(f"`{name}`" for name in sorted(LEFT_OUT))
+    left = ", ".join(f"`{name}`" for name in sorted(EXCLUDED_DIRECTORIES))
     parts.append(f"## Left out\n\nFolders of these names, at any depth: {left}.")
     return "\n\n".join(parts) + "\n"
 
@@ -25,7 +25,7 @@ def _modules() -> Iterator[str]:
 def _rows() -> Iterator[str]:
     for found in pkgutil.iter_modules(facts.__path__):
         module = importlib.import_module(f"{facts.__name__}.{found.name}")
-        readers = getattr(module, "READERS", ())
+        readers = next((value for key, value in vars(module).items() if key.endswith("_READERS")), ())
         if readers and found.name != "choice":
             about = (module.__doc__ or "").strip().partition(":")[0].partition("\n")[0].rstrip(".")
             names = dict.fromkeys(name for reader in readers for name in reader.names.split())
@@ -34,7 +34,7 @@ def _rows() -> Iterator[str]:
 
 def _languages() -> Iterator[str]:
     by: dict[str, list[str]] = {}
-    for ending, language in LANGUAGES.items():
+    for ending, language in LANGUAGE_BY_ENDING.items():
         by.setdefault(language, []).append(f"`.{ending}`")
     rows = "\n".join(f"| {language} | {' '.join(endings)} |" for language, endings in sorted(by.items()))
     yield f"## Languages\n\n| language | endings |\n|---|---|\n{rows}"

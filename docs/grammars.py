@@ -3,10 +3,15 @@
 from collections.abc import Iterator
 from typing import get_args
 
-from steersman.adapters.command_grammars import load_grammars
-from steersman.contracts.grammars import CommandGrammar, Commands, ValueKind, Values
-from steersman.judges.infrastructure import AGENTS, CODE, TESTS, Kind
-from steersman.judges.value_kinds import find_kind
+from steersman.adapters.command_grammars import load_command_grammars
+from steersman.contracts.grammars import CommandGrammar, Commands, OptionValueKind, OptionValues
+from steersman.judges.infrastructure import (
+    AGENT_FILE_RULES,
+    EXECUTED_FILE_RULES,
+    TEST_SETTING_RULES,
+    FileNameRule,
+)
+from steersman.judges.value_kinds import find_word_kind
 
 OPENING = """Which commands a tester may propose, word for word. A word that has no place here is refused: there is no prefix rule and no list of forbidden words. `steersman check command` says what holds in your project, [Allow commands](../how-to/allow-commands.md) how to add to it.
 
@@ -23,20 +28,20 @@ PROVES = {
     "nothing": "proves nothing",
 }
 GATED = (
-    ("Test infrastructure: they decide what tests prove", TESTS),
-    ("Executed, installed or loaded without being asked", CODE),
-    ("Obeyed by agents", AGENTS),
+    ("Test infrastructure: they decide what tests prove", TEST_SETTING_RULES),
+    ("Executed, installed or loaded without being asked", EXECUTED_FILE_RULES),
+    ("Obeyed by agents", AGENT_FILE_RULES),
 )
 
 
 def grammar_page(notice: str) -> str:
     """The whole page."""
     parts = [notice, "# Commands", OPENING]
-    for name, given in load_grammars().items():
+    for name, given in load_command_grammars().items():
         parts += [f"## {name}", given.about]
         for grammar_name, grammar in given.grammars.items():
             parts += [f"### {grammar_name}", "\n".join(f"- {line}" for line in _lines(grammar))]
-    rows = [f"| `{kind}` | {find_kind(kind, PROJECT).meaning} |" for kind in get_args(ValueKind)]
+    rows = [f"| `{kind}` | {find_word_kind(kind, PROJECT).meaning} |" for kind in get_args(OptionValueKind)]
     parts += ["## Kinds of values", "\n".join(["| kind | what it takes |", "|---|---|", *rows])]
     parts += ["## Files that open a gate", FILES]
     parts += [part for title, kinds in GATED for part in _gated_files(title, kinds)]
@@ -65,14 +70,14 @@ def _lines(grammar: CommandGrammar) -> Iterator[str]:
     yield PROVES[grammar.proves]
 
 
-def _values(values: Values) -> str:
+def _values(values: OptionValues) -> str:
     return ", ".join(
         f"{_code(names)} ({_code(kind) if isinstance(kind, str) else _codes(kind)})"
         for names, kind in values.items()
     )
 
 
-def _gated_files(title: str, kinds: tuple[Kind, ...]) -> Iterator[str]:
+def _gated_files(title: str, kinds: tuple[FileNameRule, ...]) -> Iterator[str]:
     yield f"### {title}"
     rows = [f"| {k.why} | {_words(k.names)} | {_words(k.folders)} |" for k in kinds]
     yield "\n".join(["| why | files | folders |", "|---|---|---|", *rows])

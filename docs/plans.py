@@ -3,15 +3,15 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, get_args
 
-from steersman.contracts.planning.documents import DOCUMENTS
-from steersman.contracts.planning.questions import Cause
+from steersman.contracts.planning.documents import PLANNING_DOCUMENTS
+from steersman.contracts.planning.questions import QuestionCause
 from steersman.machines.coordinator import choices
-from steersman.machines.coordinator.attest import ENVELOPE, PAYLOAD_TYPE, PREDICATE_TYPE
-from steersman.machines.coordinator.freeze import DRAWN, MANIFEST, SHAPES
-from steersman.machines.coordinator.reasons import CAUSES
-from steersman.views.markdown import cell
+from steersman.machines.coordinator.attest import ENVELOPE_FILE, PAYLOAD_TYPE, PREDICATE_TYPE
+from steersman.machines.coordinator.freeze import FROZEN_DOCUMENT_TYPES, MANIFEST_FILE, RENDERED_PLAN_FILES
+from steersman.machines.coordinator.reasons import FAILURE_CAUSES
+from steersman.views.markdown import escape_markdown_cell
 
-MEANT: dict[Cause, str] = {
+MEANT: dict[QuestionCause, str] = {
     "unmet_evidence": "a planned command cites what neither facts nor memory nor the registry has",
     "requires_review": "rules want a planned command reviewed",
     "ambiguous_scope": "the intent names no file, module or area, or the whole project",
@@ -20,15 +20,15 @@ MEANT: dict[Cause, str] = {
     "risk_above_profile": "a planned command is graver than the policy's risk profile",
 }
 SAID = {
-    choices.LEAVE_OUT: "what was asked about is not in the plan",
-    choices.STOP: "there will be no plan",
-    choices.TEXT: "the files and directories in `text`, one a line, are the scope",
-    choices.KEEP: "it stays, behind its review",
-    choices.APPROVE: "it stays, and the answer takes the place of its review",
-    choices.ACCEPT_RISK: "it stays, with its risk",
-    choices.ACCEPT_WITHOUT: "it stays, and the answer is its evidence",
-    choices.WHOLE_PROJECT: "anything in the project is in scope",
-    choices.BY_HAND: "a person does it and shows what was done",
+    choices.ANSWER_LEAVE_OUT: "what was asked about is not in the plan",
+    choices.ANSWER_STOP: "there will be no plan",
+    choices.ANSWER_TEXT: "the files and directories in `text`, one a line, are the scope",
+    choices.ANSWER_KEEP_WITH_REVIEW: "it stays, behind its review",
+    choices.ANSWER_APPROVE: "it stays, and the answer takes the place of its review",
+    choices.ANSWER_ACCEPT_RISK: "it stays, with its risk",
+    choices.ANSWER_ACCEPT_WITHOUT: "it stays, and the answer is its evidence",
+    choices.ANSWER_WHOLE_PROJECT: "anything in the project is in scope",
+    choices.ANSWER_BY_HAND: "a person does it and shows what was done",
 }
 
 
@@ -38,13 +38,13 @@ def plans_page(notice: str) -> str:
         f"{notice}\n\n# Frozen plans, questions and failures",
         "## Files of a frozen plan",
         (
-            f"Each JSON file is exactly the canonical bytes (RFC 8785) of its document. `{MANIFEST}` has the SHA-256 of every "
-            f"other file. `{ENVELOPE}` beside them is a DSSE envelope (`{PAYLOAD_TYPE}`) around an in-toto Statement about all "
+            f"Each JSON file is exactly the canonical bytes (RFC 8785) of its document. `{MANIFEST_FILE}` has the SHA-256 of every "
+            f"other file. `{ENVELOPE_FILE}` beside them is a DSSE envelope (`{PAYLOAD_TYPE}`) around an in-toto Statement about all "
             f"of them, whose predicate (`{PREDICATE_TYPE}`) is the plan's lineage; it is not among the compared files."
         ),
         _table(("file", "what it is"), _files()),
         "## What is asked",
-        _table(("cause", "when"), ((f"`{cause}`", MEANT[cause]) for cause in get_args(Cause))),
+        _table(("cause", "when"), ((f"`{cause}`", MEANT[cause]) for cause in get_args(QuestionCause))),
         "## What can be answered",
         "A question lists the words that it takes.",
         _table(("word", "what follows"), ((f"`{word}`", meaning) for word, meaning in SAID.items())),
@@ -54,7 +54,7 @@ def plans_page(notice: str) -> str:
             ("cause", "type", "what is said", "what to change", "how"),
             (
                 (f"`{name}`", f"`{row.type}`", row.message, f"`{row.change}`", row.how)
-                for name, row in CAUSES.items()
+                for name, row in FAILURE_CAUSES.items()
             ),
         ),
     ]
@@ -62,12 +62,12 @@ def plans_page(notice: str) -> str:
 
 
 def _files() -> Iterator[Sequence[str]]:
-    names = {shape: name.replace("_", "-") for name, shape in DOCUMENTS.items()}
-    for file, shape in SHAPES.items():
+    names = {shape: name.replace("_", "-") for name, shape in PLANNING_DOCUMENTS.items()}
+    for file, shape in FROZEN_DOCUMENT_TYPES.items():
         each = get_args(shape)
         yield f"`{file}`", f"{'a list of ' if each else ''}{_schema(names, each[0] if each else shape)}"
-    yield f"`{MANIFEST}`", _schema(names, DOCUMENTS["manifest"])
-    for file in DRAWN:
+    yield f"`{MANIFEST_FILE}`", _schema(names, PLANNING_DOCUMENTS["manifest"])
+    for file in RENDERED_PLAN_FILES:
         yield f"`{file}`", "for people, drawn from the documents"
 
 
@@ -77,4 +77,4 @@ def _schema(names: dict[Any, str], shape: Any) -> str:
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(cell(text) for text in line) + " |" for line in lines)
+    return "\n".join("| " + " | ".join(escape_markdown_cell(text) for text in line) + " |" for line in lines)

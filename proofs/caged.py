@@ -26,7 +26,7 @@ from steersman.adapters.agents.command import CommandAgent, CommandOptions
 from steersman.adapters.git import GitWorkspace
 from steersman.contracts.agent import AgentReply, AgentRequest
 from steersman.contracts.workspace import Change, Checkout
-from steersman.ports.sandbox import Box, Sandbox
+from steersman.ports.sandbox import Sandbox, SandboxPolicy
 
 CORPUS = Path(__file__).parents[1] / "tests" / "corpus" / "processes.json"
 SECRET = "s3cret-of-the-driver"  # noqa: S105  nobody's
@@ -68,7 +68,7 @@ class Scene:
         self.name, self.port, self.sandbox = folder.name, port, sandbox
         self.folder = folder
         self.repo = git_repository(folder)
-        self.state = Path(places.state_of(self.repo))
+        self.state = Path(places.state_directory_path(self.repo))
         self.state.mkdir(parents=True)
         (self.state / "token").write_text("the token")
         self.ship = Ship(self.state, 1)
@@ -123,15 +123,17 @@ class Scene:
         # The prompt in a file: standard input is closed then.
         return ("bash", "-c", self.snippet(vector, tree), "agent", "{prompt_file}")
 
-    async def flooded(self, vector: Vector, tree: Checkout, seconds: float) -> tuple[processes.Executed, int]:
+    async def flooded(
+        self, vector: Vector, tree: Checkout, seconds: float
+    ) -> tuple[processes.ProgramResult, int]:
         """The same snippet in the box without a reader that stops it: what came, and by how much we grew."""
         argv = ("bash", "-c", self.snippet(vector, tree))
         lines: list[int] = []
         async with (
-            self.sandbox.wrap(argv, Box((tree.path,)), _environment(), tree.path) as boxed,
+            self.sandbox.wrap(argv, SandboxPolicy((tree.path,)), _environment(), tree.path) as boxed,
             peak() as grown,
         ):
-            done = await processes.execute(
+            done = await processes.run_program(
                 boxed.argv, tree.path, boxed.env, seconds, f"{self.run(vector)}:1:2", errors_apart=True, doors=boxed.doors,
                 lines=(lambda line: lines.append(len(line))) if vector.id == "PRC-003" else None,
             )  # fmt: skip
@@ -284,7 +286,7 @@ async def _most_inside(run: str) -> int:
     most = 0
     with suppress(asyncio.CancelledError):
         while True:
-            most = max(most, len(cgroups.left(run).members()))
+            most = max(most, len(cgroups.find_leftover_cgroup(run).members()))
             await asyncio.sleep(0.05)
     return most
 
@@ -321,7 +323,9 @@ def _judged(place: Scene, vector: Vector, tree: Checkout) -> list[str]:
 def whole(sandbox: Sandbox, *, quick: bool) -> dict[str, Any]:
     """Every open vector in a box; what is left out is named."""
     bounded = any(
-        os.path.exists(f"{place.own}/cgroup.procs") for place in cgroups.places() if "pids" in place.root
+        os.path.exists(f"{place.own}/cgroup.procs")
+        for place in cgroups.find_cgroup_hierarchies()
+        if "pids" in place.root
     )
     chosen = [v for v in vectors() if bounded or v.id not in DANGEROUS]
     if quick:

@@ -24,24 +24,24 @@ from steersman.adapters.locks import FileLocks
 from steersman.adapters.sqlite import SqliteJournal
 from steersman.contracts.agent import AgentRequest
 from steersman.contracts.config import Rules
-from steersman.kernel.replay import Bad, chain, decision_hash
+from steersman.kernel.replay import BadEntry, decision_hash, verify_chain
 from steersman.kernel.tape import Entry
 from steersman.machines.roundtable import MACHINE
-from steersman.ports.journal import UNFINISHED, Gate, Head
-from steersman.runtime.audit import verify
+from steersman.ports.journal import UNFINISHED_STATUSES, Gate, Head
+from steersman.runtime.audit import verify_run
 from steersman.runtime.drive import Driver
-from steersman.runtime.start import Order, start
-from steersman.runtime.world import World
+from steersman.runtime.start import StartRequest, start_run
+from steersman.runtime.world import Ports
 from steersman.testing import (
     FakeAgent,
     FakeChance,
     FakeClock,
     ScriptedCommands,
     fake_config,
-    fake_world,
-    said,
+    fake_ports,
+    fake_reply,
 )
-from steersman.testing.files import result
+from steersman.testing.files import fake_command_result
 
 RUN = "260101-cross0"
 SEED = "crossing"
@@ -71,7 +71,7 @@ class Crossing:
         self.journal = SqliteJournal(folder / "state" / "store.db", vfs=vfs)
         self.world = self._world()
 
-    def _world(self) -> World:
+    def _world(self) -> Ports:
         agent = FakeAgent(self.answer)
         commands = ScriptedCommands(self.checked, allow=(("pytest", "-q"),))
         instead: dict[str, Any] = {"processes": processes} if self._trees == "git" else {}
@@ -79,7 +79,7 @@ class Crossing:
             repo = git_repository(self.folder)
             workspace = GitWorkspace(repo, self.folder / "state")
             instead["workspace"] = lambda _config: workspace
-        return fake_world(
+        return fake_ports(
             self.folder,
             {self.machine.name: self.machine},
             files=FILES,
@@ -97,9 +97,9 @@ class Crossing:
         """What else is put in place of fakes."""
         return {}
 
-    def order(self) -> Order:
+    def order(self) -> StartRequest:
         """What the person wants."""
-        return Order(self.machine.name, "Fix add", "ann", fake_config(rules=Rules(red_base="fix")))
+        return StartRequest(self.machine.name, "Fix add", "ann", fake_config(rules=Rules(red_base="fix")))
 
     def choice(self, _gate: Gate) -> str:
         """What the person says at a gate."""
@@ -112,18 +112,18 @@ class Crossing:
         self.note("begun", request.effect)
         match request.role, request.mode:
             case _, "proposal":
-                return said(request, f"{request.role}: the plus is a minus")
+                return fake_reply(request, f"{request.role}: the plus is a minus")
             case "coder", _:
                 Path(request.workdir, "calc.py").write_text(FIRST if request.round == 1 else SECOND)
-                return said(request, "done")
+                return fake_reply(request, "done")
             case "reviewer", _:
-                return said(request, REQUESTS if request.round == 1 else APPROVES)
+                return fake_reply(request, REQUESTS if request.round == 1 else APPROVES)
             case _:
-                return said(request, TESTS)
+                return fake_reply(request, TESTS)
 
     def checked(self, command: Any, workdir: str) -> Any:
         self.note("ran", f"{command.name} {Path(workdir, 'calc.py').read_text() == SECOND}")
-        return result(command, 0 if "a + b" in Path(workdir, "calc.py").read_text() else 1)
+        return fake_command_result(command, 0 if "a + b" in Path(workdir, "calc.py").read_text() else 1)
 
     def note(self, kind: str, words: str) -> None:
         """One write of one line: it outlives a kill."""
@@ -140,13 +140,13 @@ class Crossing:
         head = self.journal.head(RUN)
         for _ in range(self.turns):
             if head is None:
-                live, lock = await start(self.world, self.order(), run=RUN)
+                live, lock = await start_run(self.world, self.order(), run=RUN)
                 self._acknowledged(live, live.made.entries if live.made else ())
                 head = await Driver(self.world, self._acknowledged).drive(RUN, held=lock, live=live)
             else:
                 head = await Driver(self.world, self._acknowledged).drive(RUN)
             self.seen()
-            if head.status not in UNFINISHED:
+            if head.status not in UNFINISHED_STATUSES:
                 return head
             for gate in self.journal.gates(RUN):
                 if not gate.answer:
@@ -158,11 +158,11 @@ class Crossing:
 
     def judged(self) -> dict[str, Any]:
         """Everything that can be compared about a run that has come to its end."""
-        links = list(chain(self.journal.rows(RUN), RUN))
-        entries = [link[0] for link in links if not isinstance(link, Bad)]
-        there = {f"{entry.seq} {hash_}" for entry, hash_ in (k for k in links if not isinstance(k, Bad))}
+        links = list(verify_chain(self.journal.rows(RUN), RUN))
+        entries = [link[0] for link in links if not isinstance(link, BadEntry)]
+        there = {f"{entry.seq} {hash_}" for entry, hash_ in (k for k in links if not isinstance(k, BadEntry))}
         head = self.journal.head(RUN)
-        audit = verify(self.journal, self.world.machines, RUN)
+        audit = verify_run(self.journal, self.world.machines, RUN)
         return {
             "whole": len(entries) == len(links) and audit.ok,
             "problems": list(audit.problems),

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from steersman.adapters.scan import TreeScanner
-from steersman.kernel.canonical import canonical, digest
+from steersman.kernel.canonical import canonical_bytes, sha256_hex
 
 
 def scanned(place: Path) -> str:
@@ -23,13 +23,13 @@ def scanned(place: Path) -> str:
         pack = TreeScanner(place, Path(hulls)).scan("repository")
         took = time.perf_counter() - begun
         again = TreeScanner(place, Path(hulls)).scan("repository")
-    assert canonical(pack) == canonical(again), place
+    assert canonical_bytes(pack) == canonical_bytes(again), place
     own, git = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = (own.ru_utime + own.ru_stime + git.ru_utime + git.ru_stime) / 2
     b = pack.bounds
     return (
         f"| {place.name} | {b.files_seen:,} | {b.files_read:,} | {b.skipped:,} | {len(pack.facts):,} | {took:.2f} s | {cpu:.2f} s "
-        f"| {own.ru_maxrss // 1024} MB | {'yes' if b.complete else b.stopped_by} | `{digest(canonical(pack))[:12]}` |"
+        f"| {own.ru_maxrss // 1024} MB | {'yes' if b.complete else b.stopped_by} | `{sha256_hex(canonical_bytes(pack))[:12]}` |"
     )
 
 

@@ -16,7 +16,7 @@ import apsw
 
 from steersman.adapters.sqlite import SqliteJournal
 from steersman.errors import JournalError
-from steersman.testing.batches import batch
+from steersman.testing.batches import sample_batch
 
 P99_MS, MOST_MS = 50, 200
 TRIES = 8  # of a measurement that the machine itself disturbs
@@ -29,7 +29,7 @@ def alone(path: Path, stop: Any) -> None:
     slowest = _timed_commits(store)
     while not stop.is_set():
         n += 1
-        store.append(batch(run, n))
+        store.append(sample_batch(run, n))
     (path.parent / f"{run}.count").write_text(json.dumps([n, slowest()]))
 
 
@@ -41,7 +41,7 @@ def together(path: Path, stop: Any) -> None:
     def submit(n: int, error: BaseException | None = None) -> None:
         if not stop.is_set() and error is None:
             gone[n] += 1
-            store.submit(batch(f"together-{n:02}", gone[n]), lambda e: submit(n, e))
+            store.submit(sample_batch(f"together-{n:02}", gone[n]), lambda e: submit(n, e))
 
     for n in range(64):
         submit(n)
@@ -71,7 +71,7 @@ def _now_and_then(path: Path, writes: int, note: Path, *, control: bool = False)
         time.sleep(pause)
         began = time.perf_counter()
         try:
-            store.append(batch("now-and-then", n))
+            store.append(sample_batch("now-and-then", n))
         except JournalError as error:
             note.write_text(json.dumps({"error": str(error)}))
             return

@@ -42,14 +42,14 @@ from steersman.kernel.definition import (
     state,
     table,
 )
-from steersman.kernel.replay import Bad, chain
+from steersman.kernel.replay import BadEntry, verify_chain
 from steersman.kernel.tape import Entry
 from steersman.ports.journal import Head
-from steersman.runtime.audit import verify
-from steersman.runtime.call import Call
+from steersman.runtime.audit import verify_run
+from steersman.runtime.call import EffectCall
 from steersman.runtime.drive import Driver
-from steersman.runtime.start import Order, start
-from steersman.testing import FakeChance, FakeClock, fake_config, fake_world
+from steersman.runtime.start import StartRequest, start_run
+from steersman.testing import FakeChance, FakeClock, fake_config, fake_ports
 
 RUN = "260101-fan000"
 SEED = 20260102
@@ -141,7 +141,7 @@ class Fan:
         folder.mkdir(parents=True, exist_ok=True)
         self.journal = SqliteJournal(folder / "state" / "store.db")
         performers = {"part": self._part, "survey": self._survey}
-        self.world = fake_world(
+        self.world = fake_ports(
             folder,
             {FAN.name: FAN},
             journal=self.journal,
@@ -152,14 +152,14 @@ class Fan:
         )
         self.finished = self._finished()
 
-    async def _part(self, call: Call) -> Heard:
+    async def _part(self, call: EffectCall) -> Heard:
         n = call.given("n")
         self._note(f"part {n}")
         # The order differs from life to life: who is late is not decided by who was asked first.
         await asyncio.sleep(0.004 * ((n * 3 + call.item.starts) % PARTS))
         return Heard(n=n)
 
-    async def _survey(self, call: Call) -> Heard:
+    async def _survey(self, call: EffectCall) -> Heard:
         for leg in LEGS:
             if leg not in call.item.parts:
                 self._note(f"leg {leg}")
@@ -184,14 +184,16 @@ class Fan:
         return done
 
     def entries(self) -> list[Entry]:
-        links = list(chain(self.journal.rows(RUN), RUN))
-        assert not any(isinstance(link, Bad) for link in links), links[-1:]
+        links = list(verify_chain(self.journal.rows(RUN), RUN))
+        assert not any(isinstance(link, BadEntry) for link in links), links[-1:]
         return [entry for entry, _ in links]  # type: ignore[misc]  no Bad among them
 
     async def go(self) -> Head:
         """Drives the run to its end, starting it where there is none."""
         if self.journal.head(RUN) is None:
-            live, lock = await start(self.world, Order("fan", "Ask", "ann", fake_config()), run=RUN)
+            live, lock = await start_run(
+                self.world, StartRequest("fan", "Ask", "ann", fake_config()), run=RUN
+            )
             return await Driver(self.world).drive(RUN, held=lock, live=live)
         return await Driver(self.world).drive(RUN)
 
@@ -215,7 +217,7 @@ class Fan:
             "what was begun again is marked": all(
                 lines.count(f"part {n}") <= starts[n] for n in range(PARTS)
             ),
-            "the tape is whole": verify(self.journal, self.world.machines, RUN).ok,
+            "the tape is whole": verify_run(self.journal, self.world.machines, RUN).ok,
         }
         return [claim for claim, holds in checks.items() if not holds]
 

@@ -19,14 +19,14 @@ from life import Life
 from msgspec.structs import replace
 
 from steersman.contracts.agent import AgentRequest
-from steersman.contracts.task.documents import DOCUMENTS
-from steersman.contracts.task.words import COPIES, PATCH, STATE
+from steersman.contracts.task.documents import TASK_DOCUMENTS
+from steersman.contracts.task.words import COPIES_DIRECTORY, PATCH_FILE, STATE_FILE
 from steersman.ports.journal import Gate
-from steersman.runtime.call import Call
-from steersman.runtime.live import load
-from steersman.runtime.performers.repair import ASIDE
-from steersman.runtime.start import Order
-from steersman.testing.rights import rights_count
+from steersman.runtime.call import EffectCall
+from steersman.runtime.live import load_active_run
+from steersman.runtime.performers.repair import ASIDE_DIRECTORY
+from steersman.runtime.start import StartRequest
+from steersman.testing.rights import enforce_file_permissions
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "runtime"))
 from bench import RECORDS, Bench  # beside the tests that take a sample
@@ -49,7 +49,7 @@ class Handled(Life):
         self.looked = 0  # hands in what is made from the tape
         super().__init__(folder)
 
-    def order(self) -> Order:
+    def order(self) -> StartRequest:
         wanted = super().order()
         return replace(wanted, options={**wanted.options, "pace": self.pace})
 
@@ -58,8 +58,8 @@ class Handled(Life):
         found["performers"]["task_record"] = self._reached(found["performers"]["task_record"])
         return found
 
-    def _reached(self, record: Callable[[Call], Any]) -> Callable[[Call], Any]:
-        async def reached(call: Call) -> Any:
+    def _reached(self, record: Callable[[EffectCall], Any]) -> Callable[[EffectCall], Any]:
+        async def reached(call: EffectCall) -> Any:
             facts, phase = await record(call), call.given("phase")
             first = phase not in self.laid
             self.laid.setdefault(phase, [name for name in everything(self.place) if _counts(name)])
@@ -79,7 +79,7 @@ class Handled(Life):
     def choice(self, gate: Gate) -> str:
         match gate.job:
             case "damage" | "damaged_plan":
-                self.told.append(load(self.world, RUN).payloads.get(gate.shown["damage"]))
+                self.told.append(load_active_run(self.world, RUN).payloads.get(gate.shown["damage"]))
                 return "restore"
             case "again" if self.hand is not None:
                 heal(self.place, self.hand[1])
@@ -110,7 +110,9 @@ class Watched(Handled):
 
 
 def _counts(name: str) -> bool:
-    return name != STATE and (name in DOCUMENTS or name == PATCH or name.startswith(f"{COPIES}/"))
+    return name != STATE_FILE and (
+        name in TASK_DOCUMENTS or name == PATCH_FILE or name.startswith(f"{COPIES_DIRECTORY}/")
+    )
 
 
 def each_phase(shore: Path, step: int) -> tuple[int, list[str]]:
@@ -118,7 +120,10 @@ def each_phase(shore: Path, step: int) -> tuple[int, list[str]]:
     cases, wrong = 0, []
     for phase in RECORDS:
         bench = Bench(shore / phase, disk=True).through(phase)
-        names = [*bench.c.documents, *(f"{COPIES}/{n}" for n in bench.artifacts.names(bench.run, COPIES))]
+        names = [
+            *bench.c.documents,
+            *(f"{COPIES_DIRECTORY}/{n}" for n in bench.artifacts.names(bench.run, COPIES_DIRECTORY)),
+        ]
         for name, hand in list(product(names, HANDS))[::step]:
             cases += 1
             wrong += tried(bench, phase, name, hand)
@@ -147,7 +152,9 @@ def each_task(shore: Path, step: int) -> tuple[dict[str, list[str]], int, list[s
 
 def _amiss(task: Handled, reference: dict[str, Any]) -> list[str]:
     judged = task.lived()
-    judged["documents"] = {n: d for n, d in judged["documents"].items() if not n.startswith(f"{ASIDE}/")}
+    judged["documents"] = {
+        n: d for n, d in judged["documents"].items() if not n.startswith(f"{ASIDE_DIRECTORY}/")
+    }
     told = task.told[0].splitlines() if task.told else ["", ""]
     assert task.hand is not None
     wrong = [f"{key}: {judged[key]!r}" for key in SAME if judged[key] != reference[key]]
@@ -166,7 +173,7 @@ def each_stop(shore: Path) -> tuple[list[str], int, list[str]]:
 def prove(quick: bool) -> dict[str, Any]:
     """The figures; `ok` when there is no fault, and every hand could be shown."""
     step = 23 if quick else 1
-    with sea("hands") as shore, rights_count() as counted:
+    with sea("hands") as shore, enforce_file_permissions() as counted:
         if not counted:
             raise AssertionError("nothing is unreadable to root here: run it as somebody else")
         phases, wrong = each_phase(shore / "phases", step)

@@ -14,9 +14,9 @@ from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 
-from steersman.contracts.workspace import Change, Text, Touched
-from steersman.judges.changes import suspects
-from steersman.runtime.performers.scene import scene_of
+from steersman.contracts.workspace import Change, FileText, TouchedPath
+from steersman.judges.changes import find_suspicious_files
+from steersman.runtime.performers.scene import read_change_context
 
 COMMITS = 200
 ALWAYS = ("dependencies", "ci", "agents")
@@ -41,7 +41,7 @@ class History:
         listed = self._read("ls-tree", "-r", "-z", commit).decode("utf-8", "replace").split("\0")[:-1]
         return tuple(line.partition("\t")[2] for line in listed if line.startswith("100"))
 
-    def texts(self, commit: str, names: list[str], each: int, total: int) -> tuple[Text, ...]:  # noqa: ARG002
+    def texts(self, commit: str, names: list[str], each: int, total: int) -> tuple[FileText, ...]:  # noqa: ARG002
         """Files of a commit with their contents."""
         asked = "".join(f"{commit}:{name}\n" for name in names if "\n" not in name).encode()
         out, found, at = self._read("cat-file", "--batch", feed=asked), [], 0
@@ -51,7 +51,9 @@ class History:
                 continue
             size = int(head.rsplit(b" ", 1)[1])
             body, at = out[at : at + size], at + size + 1
-            found.append(Text(name, body.decode("utf-8", "replace") if size <= each else "", size <= each))
+            found.append(
+                FileText(name, body.decode("utf-8", "replace") if size <= each else "", size <= each)
+            )
         return tuple(found)
 
     def change(self, commit: str, base: str) -> Change:
@@ -64,7 +66,7 @@ class History:
         for fields, path in zip(parts[::2], parts[1::2], strict=False):
             old_mode, mode, old, new, _ = fields[1:].split(" ")
             kind = "link" if "120000" in (mode, old_mode) else "file"
-            touched.append(Touched(path, old.strip("0") and old, new.strip("0") and new, kind))
+            touched.append(TouchedPath(path, old.strip("0") and old, new.strip("0") and new, kind))
         return Change(commit, "", tuple(t.path for t in touched), "", 0, 0, tuple(touched))
 
 
@@ -77,7 +79,9 @@ def judged(place: str) -> dict[str, object]:
     gated, always, files = 0, 0, Counter[str]()
     for commit, base in pairwise(commits):
         change = history.change(commit, base)
-        found = suspects(change.touched, [check], scene_of(history, base, change, [check]))  # type: ignore[arg-type]
+        found = find_suspicious_files(
+            change.touched, [check], read_change_context(history, base, change, [check])
+        )  # type: ignore[arg-type]
         apart = {s.kind for s in found}
         kinds.update(apart)
         always += bool(apart & set(ALWAYS))

@@ -22,7 +22,7 @@ from figures import main, stamp
 
 from steersman.testing import minefield
 from steersman.testing.forge import FakeForge
-from steersman.testing.minefield import Minefield
+from steersman.testing.minefield import HostileGitConfig
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "journeys"))
 from voyage import RIGHT, TESTS, WRONG, Project, crew  # a story that journeys tell too
@@ -96,7 +96,7 @@ class Reef:
     """A project in a minefield."""
 
     def __init__(self, place: Path, sandbox: str, keys: tuple[str, ...]) -> None:
-        self.field, self.sandbox = Minefield(place / "field", keys), sandbox
+        self.field, self.sandbox = HostileGitConfig(place / "field", keys), sandbox
         self.project = Project(place, _template(place))
         self.repo = self.project.repo
         self.forge = FakeForge(place / "forge", "gh")
@@ -183,17 +183,17 @@ class Reef:
         """What ordinary git, used by a person, runs of what was laid: each layer by itself, for the last one wins."""
         self.field.clear()
         folder = self.field.folder
-        known = Minefield(
-            folder, minefield.COMMANDS
+        known = HostileGitConfig(
+            folder, minefield.PROGRAM_SETTINGS
         )  # with git's whole list set, most of its commands refuse
         for layer in ("repository", "included", "home", "system", "submodule", "remote"):
             known.settings(layer, folder / "day")
             settings = _without((folder / "day").read_text(), "include", "path")
             self._use(settings, {})
             self._use(_without(settings, "core", "hooksPath|fsmonitor"), {})
-        self._use("", {name: self.env[name] for name in minefield.VARIABLES})
-        for trace in minefield.TRACES:
-            minefield.git(folder, "ls-files", env={trace: self.env[trace]})
+        self._use("", {name: self.env[name] for name in minefield.PROGRAM_VARIABLES})
+        for trace in minefield.TRACE_VARIABLES:
+            minefield.run_git_with_config(folder, "ls-files", env={trace: self.env[trace]})
         return self.field.marks
 
     def _use(self, settings: str, env: dict[str, str]) -> None:
@@ -206,7 +206,7 @@ class Reef:
             self.field.hooks("repository", place / ".git" / "hooks")
             (home / ".gitconfig").write_text(settings + "[user]\n\tname = t\n\temail = t@t\n")
             for words in ORDINARY:
-                minefield.git(
+                minefield.run_git_with_config(
                     place, *words.split(), env={"HOME": str(home), "TERM": "dumb", **env}, seconds=2
                 )
 
@@ -245,7 +245,11 @@ def sailed(sandbox: str, keys: tuple[str, ...], *, alive: bool = False) -> tuple
 
 def prove(quick: bool) -> dict[str, Any]:
     """A voyage with a box and one without."""
-    keys = minefield.COMMANDS if quick else tuple(dict.fromkeys((*minefield.COMMANDS, *minefield.usable())))
+    keys = (
+        minefield.PROGRAM_SETTINGS
+        if quick
+        else tuple(dict.fromkeys((*minefield.PROGRAM_SETTINGS, *minefield.usable_program_settings())))
+    )
     one, alive = sailed("off", keys, alive=True)
     voyages = {"auto": sailed("auto", keys)[0], "off": one}
     faults = [f"{mode}: {word} has run" for mode, v in voyages.items() for word in v.marks]
@@ -259,8 +263,8 @@ def prove(quick: bool) -> dict[str, Any]:
         "laid": len(one.laid),
         "went_off": sum(len(v.marks) for v in voyages.values()),
         "alive_for_ordinary_git": len(alive),
-        "settings_known_to_git": len(minefield.listed()),
-        "settings_laid": sorted({*keys, *minefield.FORMS, *minefield.SWITCHES}),
+        "settings_known_to_git": len(minefield.list_git_settings()),
+        "settings_laid": sorted({*keys, *minefield.PROGRAM_SETTING_FORMS, *minefield.ENABLING_SETTINGS}),
         "layers": [
             "repository",
             "config.worktree",
@@ -274,11 +278,11 @@ def prove(quick: bool) -> dict[str, Any]:
             "remote",
             "worker",
         ],
-        "hooks": list(minefield.HOOKS),
+        "hooks": list(minefield.GIT_HOOKS),
         "variables": [
-            *minefield.VARIABLES,
-            *minefield.TRACES,
-            *minefield.MISLEADING,
+            *minefield.PROGRAM_VARIABLES,
+            *minefield.TRACE_VARIABLES,
+            *minefield.MISLEADING_VARIABLES,
             "GIT_CONFIG_COUNT",
             "GIT_CONFIG_SYSTEM",
             "GIT_CONFIG_GLOBAL",

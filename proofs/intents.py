@@ -26,36 +26,48 @@ import msgspec
 from figures import main, stamp
 
 from steersman.adapters.documents import FileDocuments
-from steersman.adapters.plain_yaml import read_yaml
+from steersman.adapters.plain_yaml import read_plain_yaml
 from steersman.adapters.registry_files import FileRegistries
-from steersman.contracts.planning.context import Bounds, ContextBundle, Evidence, Fact, FactPack, MemoryPack
+from steersman.contracts.planning.context import (
+    ContextBundle,
+    FactPack,
+    MemoryPack,
+    ProjectFact,
+    ScanBounds,
+    ScanEvidence,
+)
 from steersman.contracts.planning.decisions import PrecheckReport
 from steersman.contracts.planning.intent import ExecutionIntent
-from steersman.contracts.planning.policy import PRESETS
+from steersman.contracts.planning.policy import POLICY_PRESETS
 from steersman.contracts.planning.questions import (
     AnswerPack,
     AskedQuestion,
-    Default,
-    Impact,
-    PolicyConstraintsUsed,
+    DefaultAnswer,
+    QuestionConstraints,
+    QuestionImpact,
     QuestionPack,
-    Suggestion,
+    SuggestedAnswer,
 )
 from steersman.errors import ContractError, UserError
-from steersman.judges.planning.intent import effective
-from steersman.judges.planning.items import Source, items_of
-from steersman.judges.planning.precheck import facts, passes, precheck, troubles
+from steersman.judges.planning.intent import resolve_effective_asking
+from steersman.judges.planning.items import ContentSource, parse_registry_items
+from steersman.judges.planning.precheck import (
+    collect_precheck_problems,
+    count_precheck_facts,
+    has_passed_precheck,
+    precheck_intent,
+)
 from steersman.judges.planning.registry import Registry
 from steersman.judges.planning.rulebook import compile_rules
-from steersman.judges.planning.rules import adjudicate
-from steersman.judges.planning.seal import sealed
-from steersman.judges.planning.sense import remarks
-from steersman.kernel.canonical import plain
+from steersman.judges.planning.rules import adjudicate_planned_commands
+from steersman.judges.planning.seal import seal_intent
+from steersman.judges.planning.sense import find_intent_remarks
+from steersman.kernel.canonical import plain_value
 from steersman.kernel.step import name_facts
 from steersman.machines.coordinator import MACHINE, goals
-from steersman.machines.coordinator.answers import problems as answer_problems
-from steersman.machines.coordinator.answers import weigh
-from steersman.machines.coordinator.drafting import Wish, draft
+from steersman.machines.coordinator.answers import find_answer_pack_problems as answer_problems
+from steersman.machines.coordinator.answers import weigh_round_answers
+from steersman.machines.coordinator.drafting import IntentRequest, draft_intent
 
 SEED = 20_261_116
 # how many of each, in a whole proof and in a sample
@@ -91,15 +103,15 @@ REGISTRY = _registry()
 RISKS = {id_: item.content.risk_level for id_, item in REGISTRY.held["command"].items()}
 KNOWN = {kind: set(items) for kind, items in REGISTRY.held.items()}
 KINDS = ("language", "package", "test_command", "build_command", "lint_command", "format_command", "type_command", "ci", "lock_file", "database")  # fmt: skip
-EVIDENCE = Evidence(
+EVIDENCE = ScanEvidence(
     id="ev0123456789ab", source_file="a.toml", first_line=1, last_line=2, digest="0" * 64, snippet=""
 )
 FACTS = FactPack(
     project_id="shop",
     fingerprint="0" * 64,
-    facts=tuple(Fact(kind=kind, name="one", evidence=(EVIDENCE.id,)) for kind in KINDS),
+    facts=tuple(ProjectFact(kind=kind, name="one", evidence=(EVIDENCE.id,)) for kind in KINDS),
     evidence=(EVIDENCE,),
-    bounds=Bounds(files_seen=1, files_read=1, bytes_read=1, skipped=0, complete=True),
+    bounds=ScanBounds(files_seen=1, files_read=1, bytes_read=1, skipped=0, complete=True),
 )
 MODES = ("interactive", "semi_auto", "full_auto")
 
@@ -108,18 +120,22 @@ def _intents() -> list[dict[str, Any]]:
     found = []
     for workflow in REGISTRY.all_usable("workflow"):
         for mode in MODES:
-            wish = Wish(f"Try {workflow.id}", "shop", "ada", "2026-01-25T09:30:00Z", mode, ("src/a.py",))
-            found.append(draft(wish, goals.Choice(workflow, "asked for"), FACTS, REGISTRY).value)
+            wish = IntentRequest(
+                f"Try {workflow.id}", "shop", "ada", "2026-01-25T09:30:00Z", mode, ("src/a.py",)
+            )
+            found.append(
+                draft_intent(wish, goals.WorkflowChoice(workflow, "asked for"), FACTS, REGISTRY).value
+            )
     return found
 
 
 INTENTS = _intents()
-POLICIES = [plain(policy) for policy in PRESETS.values()]
-RULES = [plain(item.content) for item in REGISTRY.held["rule"].values()]
+POLICIES = [plain_value(policy) for policy in POLICY_PRESETS.values()]
+RULES = [plain_value(item.content) for item in REGISTRY.held["rule"].values()]
 BUNDLE = ContextBundle(
     memory=MemoryPack(project_id="shop", query="", scopes=(), threshold=0, memories=()),
     facts=FACTS,
-    policy=PRESETS["interactive"],
+    policy=POLICY_PRESETS["interactive"],
     evidence_refs=tuple(sorted(f"fact://{kind}/one" for kind in KINDS)),
 )
 INTENT = msgspec.convert(INTENTS[0], ExecutionIntent)
@@ -135,10 +151,10 @@ def _question(n: int, level: Any) -> AskedQuestion:
         question_text="Shall it be kept behind its review?",
         context="A rule wants it reviewed first.",
         evidence_refs=("rule://rule_one@1.0.0",),
-        default_strategy=Default(strategy="exclude", reason="nobody said yes"),
-        impact=Impact(scope="single_action", description="one action", affected_nodes=()),
+        default_strategy=DefaultAnswer(strategy="exclude", reason="nobody said yes"),
+        impact=QuestionImpact(scope="single_action", description="one action", affected_nodes=()),
         suggested_answers=tuple(
-            Suggestion(answer=word, meaning=word, risk_change="same")
+            SuggestedAnswer(answer=word, meaning=word, risk_change="same")
             for word in ("approve", "exclude", "stop")
         ),
     )
@@ -151,7 +167,7 @@ PACK = QuestionPack(
     round=1,
     questions=tuple(_question(n, level) for n, level in enumerate(("critical", "high", "low"))),
     defaulted=(),
-    policy_constraints=PolicyConstraintsUsed(
+    policy_constraints=QuestionConstraints(
         execution_mode="interactive",
         question_budget=10,
         question_policy="conceptual_only",
@@ -418,14 +434,14 @@ class _Mode(NamedTuple):
 
 def judge_intent(raw: Any, policy: Any) -> str:
     """What the precheck and the machine make of an intent, held against the oracle."""
-    report = precheck(raw, policy, REGISTRY)
-    told = facts(report, raw, policy)
-    troubles(report)
+    report = precheck_intent(raw, policy, REGISTRY)
+    told = count_precheck_facts(report, raw, policy)
+    collect_precheck_problems(report)
     again = msgspec.json.decode(msgspec.json.encode(report), type=PrecheckReport)
     if again != report:
         return "report_unfit"
     if isinstance(raw, dict) and report.schema_valid:
-        remarks(raw, REGISTRY)
+        find_intent_remarks(raw, REGISTRY)
     event = name_facts(MACHINE, _At(_Mode(told.mode), {}), "precheck", told).event.name  # type: ignore[arg-type]
     found = {c.red_line for c in report.red_lines if not c.passed}
     expected = oracle.broken(raw, policy, RISKS, KNOWN, PLANTED)
@@ -434,7 +450,7 @@ def judge_intent(raw: Any, policy: Any) -> str:
     through = event == "validation_passed"
     if through and (expected or not oracle.is_sealed(raw)):
         return "wrongly_passed"
-    if through != passes(report):
+    if through != has_passed_precheck(report):
         return "naming_differs"
     if PLANTED.intersection(oracle.keys(raw)) and event != "red_line_crossed":
         return "not_aborted"
@@ -445,7 +461,7 @@ def an_intent(chance: random.Random, kinds: Counter[str]) -> str:
     ways = (*STRUCTURE, *MEANING, *MEANING)
     raw = changed(chance.choice(INTENTS), chance, ways, kinds)
     if chance.random() < 0.5:
-        raw = sealed(raw, REGISTRY)
+        raw = seal_intent(raw, REGISTRY)
     policy = chance.choice(POLICIES)
     return judge_intent(raw, policy if chance.random() < 0.8 else changed(policy, chance, STRUCTURE, kinds))
 
@@ -464,7 +480,9 @@ def a_file(chance: random.Random, kinds: Counter[str]) -> str:
     except ContractError as error:
         return "unread" if error.problems and all("line" in p for p in error.problems) else "unexplained"
     raw = (
-        sealed(read.value, REGISTRY) if isinstance(read.value, dict) and chance.random() < 0.5 else read.value
+        seal_intent(read.value, REGISTRY)
+        if isinstance(read.value, dict) and chance.random() < 0.5
+        else read.value
     )
     return judge_intent(raw, chance.choice(POLICIES))
 
@@ -481,7 +499,7 @@ def some_answers(chance: random.Random, kinds: Counter[str]) -> str:
     if wrong:
         return "refused" if all(p.message for p in wrong) else "unexplained"
     answers = msgspec.convert(raw, AnswerPack)
-    weigh(PACK, answers, (), PRESETS["interactive"])
+    weigh_round_answers(PACK, answers, (), POLICY_PRESETS["interactive"])
     ids = [a.question_id for a in answers.answers]
     fits = (
         answers.question_pack_id == PACK.pack_id
@@ -509,14 +527,16 @@ def a_rule(chance: random.Random, kinds: Counter[str]) -> str:
     if chance.random() < 0.3:
         data = bytes_changed(FileDocuments().render(raw, "yaml").encode("utf-8", "replace"), chance)
         try:
-            raw, lines, _ = read_yaml(data, "f")
+            raw, lines, _ = read_plain_yaml(data, "f")
         except UserError:
             return "unread"
-    items, wrong = items_of(raw, lines, (), Source("f", "rule", "project"))
+    items, wrong = parse_registry_items(raw, lines, (), ContentSource("f", "rule", "project"))
     if not items:
         return "refused" if wrong and all(p.message for p in wrong) else "unexplained"
     rulebook = compile_rules(tuple(i.content for i in items))
-    decisions = adjudicate(INTENT, REGISTRY, BUNDLE, rulebook, effective(INTENT, BUNDLE.policy))
+    decisions = adjudicate_planned_commands(
+        INTENT, REGISTRY, BUNDLE, rulebook, resolve_effective_asking(INTENT, BUNDLE.policy)
+    )
     return "passed" if len(decisions) == len(INTENT.planned_commands) else "unexplained"
 
 

@@ -21,8 +21,8 @@ from crossing import sea
 from figures import main, stamp
 
 from steersman.adapters import processes
-from steersman.adapters.sqlite.reader import SqliteReader
-from steersman.kernel.replay import Bad, chain, decision_hash
+from steersman.adapters.sqlite.reader import SqliteJournalReader
+from steersman.kernel.replay import BadEntry, decision_hash, verify_chain
 from steersman.kernel.tape import Entry
 
 SEED = 20260103
@@ -137,7 +137,7 @@ class Ship:
         (store,) = self._state.glob("steersman/*/store.db") if self._state.exists() else (None,)
         if store is None:
             return ""
-        reader = SqliteReader(store)
+        reader = SqliteJournalReader(store)
         heads = reader.heads()
         reader.close()
         return heads[0].run if heads else ""
@@ -145,22 +145,22 @@ class Ship:
     def gate(self) -> str:
         """What the run asks now, or nothing."""
         (store,) = self._state.glob("steersman/*/store.db")
-        reader = SqliteReader(store)
+        reader = SqliteJournalReader(store)
         asked = [gate.job for gate in reader.gates(self.run()) if not gate.answer]
         reader.close()
         return asked[0] if asked else ""
 
     def entries(self) -> list[Entry]:
         (store,) = self._state.glob("steersman/*/store.db")
-        reader = SqliteReader(store)
-        links = list(chain(reader.rows(self.run()), self.run()))
+        reader = SqliteJournalReader(store)
+        links = list(verify_chain(reader.rows(self.run()), self.run()))
         reader.close()
-        assert not any(isinstance(link, Bad) for link in links), links[-1]
+        assert not any(isinstance(link, BadEntry) for link in links), links[-1]
         return [entry for entry, _ in links]  # type: ignore[misc]  no Bad among them
 
     def outcome(self) -> str:
         (store,) = self._state.glob("steersman/*/store.db")
-        reader = SqliteReader(store)
+        reader = SqliteJournalReader(store)
         (head,) = reader.heads()
         reader.close()
         return f"{head.status}: {head.outcome}"

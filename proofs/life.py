@@ -15,19 +15,19 @@ from typing import Any
 import msgspec
 from crossing import RUN, Crossing
 
-from steersman.adapters.artifacts import FolderArtifacts
+from steersman.adapters.artifacts import DirectoryArtifacts
 from steersman.contracts.agent import AgentRequest
 from steersman.contracts.config import Role, Rules
 from steersman.machines.task import MACHINE
 from steersman.ports.journal import Gate, Head
 from steersman.runtime import projections
-from steersman.runtime.bridge import Bridge
-from steersman.runtime.call import Call
-from steersman.runtime.live import load
-from steersman.runtime.performers import performer
-from steersman.runtime.start import Order
-from steersman.testing import fake_config, said
-from steersman.testing.files import result
+from steersman.runtime.bridge import RunService
+from steersman.runtime.call import EffectCall
+from steersman.runtime.live import load_active_run
+from steersman.runtime.performers import load_performer
+from steersman.runtime.start import StartRequest
+from steersman.testing import fake_config, fake_reply
+from steersman.testing.files import fake_command_result
 
 # Made from the tape, which has one entry more for every claim and every effect begun again, and the times of them all.
 DIFFERS = {
@@ -74,52 +74,52 @@ class Life(Crossing):
     turns = 60  # of the person: an undisturbed one needs sixteen
 
     def ports(self) -> dict[str, Any]:
-        self.artifacts = FolderArtifacts(self.folder / "repo" / ".steersman" / "runs")
-        doing = {job.does for job in self.machine.jobs.values() if job.does and performer(job.does)}
+        self.artifacts = DirectoryArtifacts(self.folder / "repo" / ".steersman" / "runs")
+        doing = {job.does for job in self.machine.jobs.values() if job.does and load_performer(job.does)}
         return {"artifacts": self.artifacts, "performers": {does: self._noted(does) for does in doing}}
 
-    def _noted(self, does: str) -> Callable[[Call], Any]:
+    def _noted(self, does: str) -> Callable[[EffectCall], Any]:
         """Every effect is noted when it begins, outside the store."""
-        perform = performer(does)
+        perform = load_performer(does)
         assert perform is not None
 
-        async def noted(call: Call) -> Any:
+        async def noted(call: EffectCall) -> Any:
             self.note("begun", call.effect)
             return await perform(call)
 
         return noted
 
-    def order(self) -> Order:
+    def order(self) -> StartRequest:
         roles = {name: Role(agent="fake") for name in ("planner", "coder", "reviewer", "second", "tester")}
         options = {"pace": "step", "code_reviewers": ["reviewer", "second"]}
         rules = Rules(red_base="fix")
         config = fake_config(roles=roles, deliver="merge", checks={"unit": ("pytest", "-q")}, rules=rules)
-        return Order(self.machine.name, "Fix add", "ann", config, options)
+        return StartRequest(self.machine.name, "Fix add", "ann", config, options)
 
     def answer(self, request: AgentRequest) -> Any:
         match request.role, request.mode:
             case "planner", _:
-                return said(request, {**PLAN, "files": WIDER if request.round > 1 else PLAN["files"]})
+                return fake_reply(request, {**PLAN, "files": WIDER if request.round > 1 else PLAN["files"]})
             case "coder", _:
                 _code(Path(request.workdir), request.round)
-                return said(request, {"status": "done", "summary": "done", "missing": []})
+                return fake_reply(request, {"status": "done", "summary": "done", "missing": []})
             case "reviewer", "implementation" if request.round == 2:
-                return said(request, FLAWED)
+                return fake_reply(request, FLAWED)
             case _, "proposal":
-                return said(request, {**OPINION, "decision": "accept"})
+                return fake_reply(request, {**OPINION, "decision": "accept"})
             case _:
-                return said(request, {**OPINION, "decision": "approve", "plan_issues": []})
+                return fake_reply(request, {**OPINION, "decision": "approve", "plan_issues": []})
 
     def checked(self, command: Any, workdir: str) -> Any:
         self.note("ran", command.name)
-        return result(command, 0 if Path(workdir, "calc.py").read_text() == RIGHT else 1)
+        return fake_command_result(command, 0 if Path(workdir, "calc.py").read_text() == RIGHT else 1)
 
     def choice(self, gate: Gate) -> str:
         if gate.job == "damage":
             return "restore"
         if gate.job not in ("next", "decide"):
             raise AssertionError(f"the task asks about {gate.job}")
-        here = load(self.world, RUN).snapshot
+        here = load_active_run(self.world, RUN).snapshot
         if (here.state, here.context.turn) == ("codegen", 2):
             self._spoil()
         return "approve"
@@ -134,7 +134,7 @@ class Life(Crossing):
         self.note("spoilt", " ".join(SPOILT))
 
     def seen(self) -> None:
-        for trouble in projections.write(self.world, RUN):
+        for trouble in projections.write_projections(self.world, RUN):
             self.note("troubles", trouble)
 
     # ── afterwards ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -176,11 +176,11 @@ class Life(Crossing):
 
     def _stale(self, files: dict[str, Path]) -> list[str]:
         """Files that are not what the tape says now."""
-        p = projections.picture(self.world, RUN)
+        p = projections.read_run_view(self.world, RUN)
         lines = [json.loads(line) for line in files["transcript.jsonl"].read_text().splitlines()]
         fresh = {
             "transcript.jsonl": lines == [json.loads(msgspec.json.encode(e)) for e in p.entries],
-            "report.md": files["report.md"].read_text() == projections.markdown(p),
+            "report.md": files["report.md"].read_text() == projections.render_view_report(p),
             **{n: _digest(f.read_bytes()) == _known(p, n) for n, f in files.items() if _known(p, n)},
         }
         return [name for name, holds in fresh.items() if not holds]
@@ -193,11 +193,11 @@ class Regret(Life):
         head = await super().sail()
         if head.outcome != "accepted":
             return head
-        Bridge(self.world).send(RUN, "redo_accept", {}, "ann")
+        RunService(self.world).send(RUN, "redo_accept", {}, "ann")
         return await super().sail()
 
     def choice(self, gate: Gate) -> str:
-        delivered = load(self.world, RUN).snapshot.context.delivered == "yes"
+        delivered = load_active_run(self.world, RUN).snapshot.context.delivered == "yes"
         return "revert" if gate.job == "decide" and delivered else super().choice(gate)
 
 
@@ -219,7 +219,7 @@ def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _known(p: projections.Picture, name: str) -> str:
+def _known(p: projections.RunView, name: str) -> str:
     known: dict[str, str] = p.snapshot.context.artifacts
     return known.get(name, "")
 

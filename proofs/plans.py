@@ -22,7 +22,7 @@ sys.path[:0] = [str(HERE), str(HERE / "planning")]
 from same import SURROUNDINGS, carried, inputs, planned  # noqa: E402  found through the path above
 from voyage import Project  # noqa: E402  the same
 
-from steersman.machines.coordinator.verify import verify  # noqa: E402  the same
+from steersman.machines.coordinator.verify import verify_frozen_plan  # noqa: E402  the same
 
 SEED = 20_261_116
 TIMES, SAMPLE = 50, 3
@@ -85,7 +85,7 @@ def _changed(place: Path, times: int) -> tuple[int, list[str]]:
         at = chance.randrange(len(files[name]))
         data = bytearray(files[name])
         data[at] ^= 1 << chance.randrange(8)
-        problems = verify({**files, name: bytes(data)})
+        problems = verify_frozen_plan({**files, name: bytes(data)})
         if any(name in (p.field, "manifest.json") for p in problems):
             found += 1
         else:

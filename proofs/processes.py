@@ -31,10 +31,10 @@ from crossing import sea
 from figures import main, stamp
 
 from steersman.adapters import cgroups, processes
-from steersman.adapters.processes import Clocks, Executed
-from steersman.adapters.sandbox import probe
-from steersman.ports.sandbox import Box, Sandbox
-from steersman.testing.hostile import PROGRAMS, hostile, survivors, zombies
+from steersman.adapters.processes import ProgramClocks, ProgramResult
+from steersman.adapters.sandbox import probe_sandbox
+from steersman.ports.sandbox import Sandbox, SandboxPolicy
+from steersman.testing.hostile import RUNAWAY_PROGRAMS, find_survivors, find_zombies, runaway_command
 
 SEED = 20260104
 RUNS = 300
@@ -44,9 +44,9 @@ ENDINGS = ("exit", "total", "idle", "line", "cancel")
 OWNER = """
 import asyncio, os, sys
 from steersman.adapters import cgroups, processes
-if sys.argv[1] == "keeper": cgroups.places = lambda: ()
+if sys.argv[1] == "keeper": cgroups.find_cgroup_hierarchies = lambda: ()
 env = {"PATH": os.environ["PATH"]}
-asyncio.run(processes.execute(sys.argv[3:], os.path.dirname(sys.argv[-2]), env, 60, sys.argv[2]))
+asyncio.run(processes.run_program(sys.argv[3:], os.path.dirname(sys.argv[-2]), env, 60, sys.argv[2]))
 """
 
 
@@ -69,14 +69,18 @@ class Told(NamedTuple):
 
 def fences(sandbox: Sandbox) -> tuple[str, ...]:
     """What this machine can put around a program."""
-    group = ("group",) if cgroups.fenced("probe:0:0", "0").remove() and cgroups.places() else ()
+    group = (
+        ("group",)
+        if cgroups.create_program_cgroup("probe:0:0", "0").remove() and cgroups.find_cgroup_hierarchies()
+        else ()
+    )
     return ("keeper", *group, *(("box",) if sandbox.isolated else ()))
 
 
 def cases(count: int, around: tuple[str, ...]) -> list[Case]:
     """Every combination once, in an order of the seed, then some again."""
     dice = random.Random(SEED)  # noqa: S311  a seed on purpose
-    every = [Case(*one) for one in itertools.product(PROGRAMS, ENDINGS, around)]
+    every = [Case(*one) for one in itertools.product(RUNAWAY_PROGRAMS, ENDINGS, around)]
     dice.shuffle(every)
     return [*every, *dice.choices(every, k=max(count - len(every), 0))][:count]
 
@@ -84,30 +88,36 @@ def cases(count: int, around: tuple[str, ...]) -> list[Case]:
 @contextmanager
 def fenced(fence: str) -> Iterator[None]:
     """Without a control group where only the keeper is to hold; a box is tried without one too."""
-    with mock.patch.object(cgroups, "places", cgroups.places if fence == "group" else tuple):
+    with mock.patch.object(
+        cgroups, "find_cgroup_hierarchies", cgroups.find_cgroup_hierarchies if fence == "group" else tuple
+    ):
         yield
 
 
-async def executed(case: Case, token: Path, sandbox: Sandbox) -> Executed | None:
+async def executed(case: Case, token: Path, sandbox: Sandbox) -> ProgramResult | None:
     """The program to its end; None when it was cancelled."""
-    argv = hostile(case.program, token, "exit" if case.ending == "exit" else "hang")
-    clocks = {"total": Clocks(60, 60, 1.5), "idle": Clocks(2.5, 1.0, 60)}.get(case.ending, Clocks(6, 6, 6))
+    argv = runaway_command(case.program, token, "exit" if case.ending == "exit" else "hang")
+    clocks = {"total": ProgramClocks(60, 60, 1.5), "idle": ProgramClocks(2.5, 1.0, 60)}.get(
+        case.ending, ProgramClocks(6, 6, 6)
+    )
     env, listener = (
         {"PATH": os.environ["PATH"]},
         (lambda line: line == b"done") if case.ending == "line" else None,
     )
     effect = f"{token.name}:1:1"
     if case.fence != "box":
-        work = processes.execute(argv, token.parent, env, clocks, effect, lines=listener, errors_apart=True)
+        work = processes.run_program(
+            argv, token.parent, env, clocks, effect, lines=listener, errors_apart=True
+        )
         return await ended(case, work)
-    async with sandbox.wrap(argv, Box((str(token.parent),)), env, str(token.parent)) as boxed:
-        work = processes.execute(
+    async with sandbox.wrap(argv, SandboxPolicy((str(token.parent),)), env, str(token.parent)) as boxed:
+        work = processes.run_program(
             boxed.argv, token.parent, boxed.env, clocks, effect, lines=listener, errors_apart=True
         )
         return await ended(case, work)
 
 
-async def ended(case: Case, work: Any) -> Executed | None:
+async def ended(case: Case, work: Any) -> ProgramResult | None:
     task = asyncio.ensure_future(work)
     if case.ending == "cancel":
         await asyncio.wait({task}, timeout=1.0)
@@ -118,18 +128,18 @@ async def ended(case: Case, work: Any) -> Executed | None:
         return None
 
 
-def outcome(done: Executed | None) -> str:
+def outcome(done: ProgramResult | None) -> str:
     """The name of what happened; empty where there is none."""
     match done:
         case None:
             return "cancelled"
-        case Executed(expired=clock) if clock:
+        case ProgramResult(expired=clock) if clock:
             return f"the {clock} clock"
-        case Executed(stopped=True):
+        case ProgramResult(stopped=True):
             return "stopped by a line"
-        case Executed(exit_code=None, cause=cause):
+        case ProgramResult(exit_code=None, cause=cause):
             return f"not started: {cause}" if cause else ""
-        case Executed(exit_code=code):
+        case ProgramResult(exit_code=code):
             return f"signal {-code}" if code < 0 else f"exit {code}"
 
 
@@ -142,13 +152,13 @@ async def tried(case: Case, folder: Path, sandbox: Sandbox) -> Told:
     done = await executed(case, token, sandbox)
     took = time.monotonic() - began
     deadline = time.monotonic() + PATIENCE
-    while (survivors(token) or zombies(token)) and time.monotonic() < deadline:  # noqa: ASYNC110  processes ring no bell
+    while (find_survivors(token) or find_zombies(token)) and time.monotonic() < deadline:  # noqa: ASYNC110  processes ring no bell
         await asyncio.sleep(0.05)
     late = time.monotonic() - began - took
     told = {
-        "survivors": survivors(token),
-        "zombies": [] if case.fence == "box" else zombies(token),  # numbers in a box are not ours
-        "fences": cgroups.left(token.name).folders,
+        "survivors": find_survivors(token),
+        "zombies": [] if case.fence == "box" else find_zombies(token),  # numbers in a box are not ours
+        "fences": cgroups.find_leftover_cgroup(token.name).folders,
         "no name": not outcome(done),
         "could not be stopped": done.reason if done is not None else "",
     }
@@ -204,7 +214,7 @@ async def flooded(gigabytes: float) -> dict[str, Any]:
     heard: list[int] = []
     began = time.monotonic()
     async with peak() as grown:
-        done = await processes.execute(
+        done = await processes.run_program(
             ("sh", "-c", flood), "/", {"PATH": os.environ["PATH"]}, 300, "flood:1:1",
             errors_apart=True, lines=lambda line: heard.append(len(line)),
         )  # fmt: skip
@@ -238,18 +248,18 @@ def orphaned(folder: Path, count: int, around: tuple[str, ...]) -> dict[str, Any
 
 
 def _killed(token: Path, name: str, fence: str) -> tuple[float, list[str]]:
-    argv = [sys.executable, "-c", OWNER, fence, f"{token.name}:1:1", *hostile(name, token, "hang")]
+    argv = [sys.executable, "-c", OWNER, fence, f"{token.name}:1:1", *runaway_command(name, token, "hang")]
     owner = subprocess.Popen(argv)
     noted, deadline = token.with_name(f"{token.name}.pids"), time.monotonic() + 30
     while not (noted.exists() and len(noted.read_text().split()) > 1) and time.monotonic() < deadline:
         time.sleep(0.02)
     time.sleep(0.2)
-    begun = bool(survivors(token))
+    begun = bool(find_survivors(token))
     owner.send_signal(signal.SIGKILL)
     owner.wait()
     killed = time.monotonic()
     while (
-        left := survivors(token) or list(cgroups.left(token.name).folders)
+        left := find_survivors(token) or list(cgroups.find_leftover_cgroup(token.name).folders)
     ) and time.monotonic() - killed < PATIENCE:
         time.sleep(0.02)
     seconds = time.monotonic() - killed
@@ -259,7 +269,7 @@ def _killed(token: Path, name: str, fence: str) -> tuple[float, list[str]]:
 
 def prove(quick: bool) -> dict[str, Any]:
     """The figures; `ok` when there is no fault and nothing is missing."""
-    sandbox = probe("auto")
+    sandbox = probe_sandbox("auto")
     around = fences(sandbox)
     with sea("processes") as folder:
         (folder / "runs").mkdir()
@@ -283,7 +293,7 @@ def prove(quick: bool) -> dict[str, Any]:
             "a program without group and box that kills its keeper and leaves environment and session: nothing tells it",
             "processes in an uninterruptible sleep",
             "macOS, where there are marks and sessions alone",
-            f"a bomb against the bound as shipped ({cgroups.MOST_PROCESSES}); tried against {caged.MOST}",
+            f"a bomb against the bound as shipped ({cgroups.MAX_CGROUP_PROCESSES}); tried against {caged.MOST}",
             "a disk filled by many files below the size limit",
         ],
     }

@@ -29,7 +29,14 @@ from figures import stamp
 from project_changes import Change, Check, NoChangeError, make_change
 from trial_project import TrialProject, Typed, end_cleanly_on_sigterm, list_repositories
 
-from steersman.testing.models import KEY, ModelServer, Say, Structured, Use, Write
+from steersman.testing.models import (
+    MODEL_SERVER_KEY,
+    ModelServer,
+    SayText,
+    StructuredReply,
+    UseTool,
+    WriteFile,
+)
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests" / "agents" / "clis"))
@@ -59,11 +66,11 @@ def script_models(plan: dict[str, Any]) -> Callable[[Any], Any]:
             return _coder_answer(turn, plan)
         fields = (turn.schema or {}).get("properties", {})
         if "decision" in fields:
-            return Structured({"nonce": turn.nonce, **APPROVED, **LISTS})
+            return StructuredReply({"nonce": turn.nonce, **APPROVED, **LISTS})
         if "commands" in fields:
             told = {"test_plan": "run the project's own check", "commands": [plan["command"]]}
-            return Structured({"nonce": turn.nonce, **told, "expected_results": ["it passes"]})
-        return Say("The plan is sound.")
+            return StructuredReply({"nonce": turn.nonce, **told, "expected_results": ["it passes"]})
+        return SayText("The plan is sound.")
 
     return answer
 
@@ -71,13 +78,15 @@ def script_models(plan: dict[str, Any]) -> Callable[[Any], Any]:
 def _coder_answer(turn: Any, plan: dict[str, Any]) -> Any:
     """Reads each file that is there already, then writes every file; one step for each result so far."""
     if "Write" not in turn.tools:
-        return Say("I would add a small function and a test beside the other tests.")
+        return SayText("I would add a small function and a test beside the other tests.")
     steps: list[Any] = []
     for path, text in plan["change"].files.items():
         if path in plan["old"]:
-            steps.append(Use("Read", {"file_path": path}))
-        steps.append(Write(path, text))
-    return steps[turn.results] if turn.results < len(steps) else Say("The function and its test are there.")
+            steps.append(UseTool("Read", {"file_path": path}))
+        steps.append(WriteFile(path, text))
+    return (
+        steps[turn.results] if turn.results < len(steps) else SayText("The function and its test are there.")
+    )
 
 
 def try_repository(source: Path, truth: dict[str, Any], asked: argparse.Namespace) -> dict[str, Any]:
@@ -87,7 +96,11 @@ def try_repository(source: Path, truth: dict[str, Any], asked: argparse.Namespac
     plan: dict[str, Any] = {}
     temporary = tempfile.TemporaryDirectory(prefix="trial-", ignore_cleanup_errors=True)
     with temporary as place, ModelServer(script_models(plan)) as server:
-        extra = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": KEY, KEY_NAME: KEY}
+        extra = {
+            "ANTHROPIC_BASE_URL": server.url,
+            "ANTHROPIC_API_KEY": MODEL_SERVER_KEY,
+            KEY_NAME: MODEL_SERVER_KEY,
+        }
         project = TrialProject(Path(place) / "trial", source, began + asked.minutes * 60, asked.python, extra)
         for name in ("claude", "codex"):
             (project.programs / name).symlink_to(str(install.program(name)))

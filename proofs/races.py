@@ -23,7 +23,7 @@ from fairness import alone, fairness, together
 from figures import main, stamp
 
 from steersman.adapters import processes
-from steersman.adapters.bell import SocketBell
+from steersman.adapters.bell import WakeupSockets
 from steersman.adapters.clock import SystemClock
 from steersman.adapters.git import GitWorkspace
 from steersman.adapters.locks import FileLocks
@@ -47,13 +47,13 @@ from steersman.kernel.definition import (
     state,
     table,
 )
-from steersman.kernel.replay import Bad, chain
-from steersman.runtime.audit import verify
-from steersman.runtime.bridge import Bridge
-from steersman.runtime.call import Call
-from steersman.runtime.drive import Busy, Driver
-from steersman.runtime.start import Order, start
-from steersman.testing import FakeChance, fake_config, fake_world
+from steersman.kernel.replay import BadEntry, verify_chain
+from steersman.runtime.audit import verify_run
+from steersman.runtime.bridge import RunService
+from steersman.runtime.call import EffectCall
+from steersman.runtime.drive import Driver, RunBusy
+from steersman.runtime.start import StartRequest, start_run
+from steersman.testing import FakeChance, fake_config, fake_ports
 
 ROUNDS, TAKE_OVERS, WRITES = 120, 25, 400
 forks = multiprocessing.get_context("fork")
@@ -131,22 +131,22 @@ class Party:
         self.folder, self.kind, self._pause = folder, kind, pause
         trees = GitWorkspace(git_repository(folder), folder / "state") if git else None
         self.journal = SqliteJournal(folder / "state" / "store.db")
-        self.world = fake_world(
+        self.world = fake_ports(
             folder,
             {RACE.name: RACE},
             journal=self.journal,
             clock=SystemClock(),
             chance=FakeChance(kind),
             locks=FileLocks(folder / "locks", kind),
-            bell=SocketBell(folder / "bell"),
+            bell=WakeupSockets(folder / "bell"),
             processes=processes,
             performers={"work": self._work},
             **({"workspace": lambda _config: trees} if git else {}),
         )
-        self.bridge = Bridge(self.world)
+        self.bridge = RunService(self.world)
         self.entered: Callable[[], Any] = lambda: None
 
-    async def _work(self, call: Call) -> Done:
+    async def _work(self, call: EffectCall) -> Done:
         """Takes the working tree for itself: two at once in one tree are noted as a fault."""
         tree = self.world.workspace(call.config).checkout(call.run, call.given("commit"), call.effect)
         mark = self.folder / "held" / tree.path.replace("/", "+")
@@ -169,7 +169,7 @@ class Party:
         try:
             await Driver(self.world, kind=self.kind).drive(run)
             self.note("drove", f"{self.kind} {run}")
-        except Busy:
+        except RunBusy:
             self.note("busy", f"{self.kind} {run}")
         except StaleError:
             self.note("stale", f"{self.kind} {run}")
@@ -183,9 +183,9 @@ class Party:
             await asyncio.sleep(0.001)
         try:
             posted = self.bridge.answer(gates[0], choice, self.kind)
-        except (Busy, IndexError) as error:
+        except (RunBusy, IndexError) as error:
             self.note(
-                "loser", f"{self.kind} {run} {'was told' if isinstance(error, Busy) else 'came too late'}"
+                "loser", f"{self.kind} {run} {'was told' if isinstance(error, RunBusy) else 'came too late'}"
             )
             return
         self.note("winner", f"{self.kind} {run} {choice}")
@@ -203,7 +203,9 @@ def _party(folder: Path, kind: str, rounds: int, meet: Any) -> None:
         party = Party(folder, kind)
         for n in range(rounds):
             if kind == "server":
-                _, lock = await start(party.world, Order("race", "Go", "ann", fake_config()), run=_run(n))
+                _, lock = await start_run(
+                    party.world, StartRequest("race", "Go", "ann", fake_config()), run=_run(n)
+                )
                 lock.release()
             meet.wait(60)
             if kind in ("server", "worker"):
@@ -265,8 +267,8 @@ def _judge(folder: Path, n: int) -> None:
     performed = Counter(words[1] for words in notes if words[0] == "performed")
     wrong = []
     for run in (_run(i) for i in range(n)):
-        links = list(chain(party.journal.rows(run), run))
-        entries = [link[0] for link in links if not isinstance(link, Bad)]
+        links = list(verify_chain(party.journal.rows(run), run))
+        entries = [link[0] for link in links if not isinstance(link, BadEntry)]
         state_ = party.journal.head(run).state
         answers = [e.actor for e in entries if e.event in ("agreed", "refused")]
         person, choice = won.get(run, ("nobody", ""))
@@ -274,7 +276,7 @@ def _judge(folder: Path, n: int) -> None:
         ids = [i.id for e in entries for i in e.planned if i.kind == "effect"]
         checks = {
             "the tape is whole": len(links) == len(entries)
-            and verify(party.journal, party.world.machines, run).ok,
+            and verify_run(party.journal, party.world.machines, run).ok,
             "its answer is the winner's": answers == [f"person:{person}"],
             "it ended as answered": state_ == {"approve": "granted", "reject": "declined"}.get(choice),
             "effects ran no more often than marked": all(performed[i] <= 1 + again[i] for i in ids),
@@ -290,7 +292,7 @@ def _judge(folder: Path, n: int) -> None:
 def _owner(folder: Path, run: str, ready: Any) -> None:
     async def own() -> str:
         party = Party(folder, "owner", pause=0.05, git=True)
-        _, lock = await start(party.world, Order("race", "Go", "ann", fake_config()), run=run)
+        _, lock = await start_run(party.world, StartRequest("race", "Go", "ann", fake_config()), run=run)
         lock.release()
         party.entered = ready.set
         try:

@@ -20,7 +20,7 @@ from drawing_002 import missed  # noqa: E402  found through the path above
 from test_check_roundtable import rebuilt as roundtable  # noqa: E402  the same
 
 from steersman.kernel.build import machine  # noqa: E402  the same
-from steersman.kernel.check import check  # noqa: E402  the same
+from steersman.kernel.check import check_machine  # noqa: E402  the same
 from steersman.machines.coordinator import MACHINE as COORDINATOR  # noqa: E402  the same
 from steersman.machines.coordinator import table as coordinator_table  # noqa: E402  the same
 from steersman.machines.roundtable import table as roundtable_table  # noqa: E402  the same
@@ -48,9 +48,9 @@ def unnoticed(case: tuple[str, int]) -> str:
         case "task":
             sound = missed(n)
         case "roundtable":
-            sound = not check(roundtable(rows=left)).findings
+            sound = not check_machine(roundtable(rows=left)).findings
         case _:
-            sound = not check(coordinator(left)).findings
+            sound = not check_machine(coordinator(left)).findings
     return rows[n].label if sound else ""
 
 

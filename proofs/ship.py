@@ -11,18 +11,18 @@ from pathlib import Path
 from steersman.adapters.anchors import FileAnchors
 from steersman.adapters.sqlite import SqliteJournal
 from steersman.contracts.config import Config, Role
-from steersman.kernel.replay import applied, typed
+from steersman.kernel.replay import apply_entry, convert_context
 from steersman.kernel.snapshot import Snapshot
-from steersman.kernel.tape import Entry, read
+from steersman.kernel.tape import Entry, read_entry
 from steersman.machines.roundtable import MACHINE
-from steersman.ports.anchors import Kept
+from steersman.ports.anchors import RunAnchors
 from steersman.ports.journal import Head
-from steersman.runtime.audit import Verdict, verify
-from steersman.runtime.bridge import Bridge
-from steersman.runtime.live import head_of
-from steersman.runtime.start import Order
-from steersman.runtime.world import World
-from steersman.testing.tapes import CREW, PERSON, anchored, calm_world, voyage
+from steersman.runtime.audit import AuditVerdict, verify_run
+from steersman.runtime.bridge import RunService
+from steersman.runtime.live import head_from_snapshot
+from steersman.runtime.start import StartRequest
+from steersman.runtime.world import Ports
+from steersman.testing.tapes import CREW_ROLES, SAMPLE_PERSON, anchor_ports, drive_sample_run, instant_ports
 
 FOLLOWUPS = 12
 LARGE = 65_600  # one text over 64 KB, so that it is a file
@@ -34,14 +34,14 @@ class Ship:
     def __init__(self, folder: Path, followups: int = FOLLOWUPS) -> None:
         self.anchors = FileAnchors(folder)
         self.journal = SqliteJournal(folder / "store.db")
-        world = calm_world(self.journal, large=LARGE, **anchored({"file": self.anchors}))
+        world = instant_ports(self.journal, large=LARGE, **anchor_ports({"file": self.anchors}))
         self.machines = world.machines
         self.asking = asyncio.run(_asking(world))
-        self.head = voyage(world, followups)
+        self.head = drive_sample_run(world, followups)
         self.run = self.head.run
         self.rows = list(self.journal.rows(self.run))
         self.last = self.rows[-1][0]
-        self.entries = [read(body) for _, body, _ in self.rows]
+        self.entries = [read_entry(body) for _, body, _ in self.rows]
         self.states = _states(self.entries, [hash_ for _, _, hash_ in self.rows])
         self.kept = self.anchors.kept(self.run)
         self.texts = {ref: self.journal.payload(self.run, ref) for ref in self.journal.payload_refs(self.run)}
@@ -50,16 +50,18 @@ class Ship:
         self.db = self.journal._reader  # noqa: SLF001  a case changes what this connection sees, and no more
         self.db.execute("PRAGMA busy_timeout=0")
 
-    def verify(self, kept: Kept | None = None) -> Verdict:
-        return verify(self.journal, self.machines, self.run, kept if kept is not None else self.kept)
+    def verify(self, kept: RunAnchors | None = None) -> AuditVerdict:
+        return verify_run(self.journal, self.machines, self.run, kept if kept is not None else self.kept)
 
-    def verify_asking(self) -> Verdict:
+    def verify_asking(self) -> AuditVerdict:
         """The run that waits for an answer; nobody has anchored it."""
-        return verify(self.journal, self.machines, self.asking)
+        return verify_run(self.journal, self.machines, self.asking)
 
     def head_at(self, snapshot: Snapshot) -> Head:
         """The head row as the runtime would have written it after this entry."""
-        return head_of(MACHINE, typed(MACHINE, snapshot), self.head.title, self.head.created)
+        return head_from_snapshot(
+            MACHINE, convert_context(MACHINE, snapshot), self.head.title, self.head.created
+        )
 
     def anchored_after(self, seq: int) -> int:
         """The first anchored entry from this one on: the latest place where a rewritten tape is noticed."""
@@ -72,10 +74,12 @@ class Ship:
         self.journal.close()
 
 
-async def _asking(world: World) -> str:
+async def _asking(world: Ports) -> str:
     """A second run, which stays at its first gate."""
-    config = Config(roles={name: Role(agent="fake") for name in CREW})
-    driver, lock, live = await Bridge(world).start(Order(MACHINE.name, "Mend the sail", PERSON, config))
+    config = Config(roles={name: Role(agent="fake") for name in CREW_ROLES})
+    driver, lock, live = await RunService(world).start(
+        StartRequest(MACHINE.name, "Mend the sail", SAMPLE_PERSON, config)
+    )
     await driver.drive(live.run, held=lock, live=live)
     return live.run
 
@@ -83,7 +87,7 @@ async def _asking(world: World) -> str:
 def _states(entries: list[Entry], hashes: list[str]) -> list[Snapshot]:
     states: list[Snapshot] = []
     for entry, hash_ in zip(entries, hashes, strict=True):
-        states.append(applied(states[-1] if states else None, entry, hash_))
+        states.append(apply_entry(states[-1] if states else None, entry, hash_))
     return states
 
 

@@ -23,9 +23,9 @@ from figures import main, stamp
 from ship import Ship
 from tampering import PATTERNS, Case, cases, cut_and_forge, forge
 
-from steersman.kernel.tape import Entry, sealed
-from steersman.ports.anchors import Kept
-from steersman.runtime.audit.verifying import UNANCHORED
+from steersman.kernel.tape import Entry, seal_entry
+from steersman.ports.anchors import RunAnchors
+from steersman.runtime.audit.verifying import UNANCHORED_GAPS
 
 SEED = 20_260_101
 QUOTA = 6  # cases of a kind in a quick proof
@@ -132,11 +132,11 @@ def _blind(ship: Ship) -> dict[str, int]:
         ship.db.execute("BEGIN")
         try:
             change()
-            verdict = ship.verify(Kept())
+            verdict = ship.verify(RunAnchors())
         finally:
             ship.db.execute("ROLLBACK")
         tried += 1
-        said += verdict.ok and not verdict.anchored and verdict.unseen == UNANCHORED
+        said += verdict.ok and not verdict.anchored and verdict.unseen == UNANCHORED_GAPS
     return {"tried": tried, "not_found_as_said": said}
 
 
@@ -145,7 +145,7 @@ def _rewrite(ship: Ship, k: int) -> None:
     made = Entry(
         run=ship.run, seq=k + 1, at=entry.at, kind="note", prev=ship.rows[k - 1][2], why="all is well"
     )
-    forge(ship, [*ship.entries[:k], sealed(made).entry, *ship.entries[k:]], k + 1)
+    forge(ship, [*ship.entries[:k], seal_entry(made).entry, *ship.entries[k:]], k + 1)
 
 
 def _added(parts: list[dict[str, Any]]) -> dict[str, Any]:
@@ -184,7 +184,7 @@ def told(result: dict[str, Any]) -> list[str]:
     lines.append(
         f"  without an anchor: {blind['not_found_as_said']} of {blind['tried']} not found, each as verify says:"
     )
-    return [*lines, *(f"    cannot be seen: {words}" for words in UNANCHORED), *result["misses"]]
+    return [*lines, *(f"    cannot be seen: {words}" for words in UNANCHORED_GAPS), *result["misses"]]
 
 
 if __name__ == "__main__":

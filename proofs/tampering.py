@@ -8,9 +8,9 @@ import msgspec
 from msgspec import structs
 from ship import Ship
 
-from steersman.kernel.replay import applied
+from steersman.kernel.replay import apply_entry
 from steersman.kernel.snapshot import Snapshot, state_hash
-from steersman.kernel.tape import GENESIS, Entry, sealed
+from steersman.kernel.tape import GENESIS_HASH, Entry, seal_entry
 from steersman.ports.journal import Gate
 
 PATTERNS = (0x01, 0x80)
@@ -210,7 +210,7 @@ def _swaps(ship: Ship) -> Iterator[Case]:
 
 def _insertions(ship: Ship) -> Iterator[Case]:
     for (k, body, hash_), entry in zip(ship.rows, ship.entries, strict=True):
-        made = sealed(_invented(entry, k + 1, hash_))
+        made = seal_entry(_invented(entry, k + 1, hash_))
         yield Case("entry doubled", lambda k=k, b=body, h=hash_: _insert(ship, k + 1, b, h), at(k + 1))
         yield Case("entry put in", lambda k=k, m=made: _insert(ship, k + 1, m.body, m.hash), at(k + 1))
         if k < ship.last:  # after the newest anchor anybody with the store may add: `unseen` says so
@@ -343,15 +343,15 @@ def _invented(like: Entry, seq: int, prev: str) -> Entry:
 def forge(ship: Ship, entries: list[Entry], start: int) -> None:
     """Writes another tape from an entry on, with every number, hash and seal computed anew, and the head to fit."""
     snapshot = ship.states[start - 2] if start > 1 else None
-    prev = ship.rows[start - 2][2] if start > 1 else GENESIS
+    prev = ship.rows[start - 2][2] if start > 1 else GENESIS_HASH
     _cut(ship, start - 1)
     for seq, entry in enumerate(entries[start - 1 :], start):
         entry = _renewed(entry, seq, prev, snapshot)  # noqa: PLW2901  the same entry in its new place
-        stored = sealed(entry)
+        stored = seal_entry(entry)
         _overwrite(ship, seq, stored.body, stored.hash)
         prev = stored.hash
         with suppress(Exception):  # a tape that cannot even be applied: verify has to say so
-            snapshot = applied(snapshot, entry, prev)
+            snapshot = apply_entry(snapshot, entry, prev)
     if _whole(snapshot):
         _rewrite_head(ship, structs.replace(snapshot, seq=len(entries), hash=prev))
 

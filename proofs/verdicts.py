@@ -17,7 +17,7 @@ from typing import Any
 import oracle
 from figures import main, stamp
 
-from steersman.judges.reply import Parsed, parse_verdict
+from steersman.judges.reply import ParsedReply, parse_verdict
 
 SEED = 20_260_301
 CASES, SAMPLE = 200_000, 4_000
@@ -273,7 +273,7 @@ def _compared(text: str) -> str:
         found = parse_verdict(text)
     except Exception:
         return "raised"
-    if isinstance(found, Parsed):
+    if isinstance(found, ParsedReply):
         given = {
             "decision": found.value.decision,
             "summary": found.value.summary,

@@ -17,13 +17,13 @@ from typing import Any, ClassVar
 import msgspec
 from workload import EMPTY, PARKED_AFTER, SCRIPT, check_end, endless, note
 
-from steersman.kernel.build import Machine, definition, machine
-from steersman.kernel.canonical import canonical
+from steersman.kernel.build import Machine, definition_data, machine
+from steersman.kernel.canonical import canonical_bytes
 from steersman.kernel.definition import (
     Cap,
+    EmptyEventData,
     Events,
     Guard,
-    Nothing,
     Origin,
     State,
     computed,
@@ -40,8 +40,8 @@ from steersman.kernel.definition import (
     table,
 )
 from steersman.kernel.ops import Log
-from steersman.kernel.record import Meta, advance, create
-from steersman.kernel.step import Happened, name_facts
+from steersman.kernel.record import StepMeta, advance_run, create_run_entries
+from steersman.kernel.step import EventOccurrence, name_facts
 
 
 class Received(msgspec.Struct, frozen=True):
@@ -99,7 +99,7 @@ def _input(c: Context) -> dict[str, Any]:
     return {"tree": c.tree, "round": c.round}
 
 
-def _person(meaning: str, carries: type[msgspec.Struct] = Nothing) -> Any:
+def _person(meaning: str, carries: type[msgspec.Struct] = EmptyEventData) -> Any:
     return event(meaning, Origin.PERSON, carries)
 
 
@@ -257,10 +257,10 @@ WORKING = _machine(
         computed(WorkingStates.iterate, (REMAIN, WorkingEvents.start_coder)),
     ),
 )
-DEFINITION = (WORKING.digest, canonical(definition(WORKING)))
+DEFINITION = (WORKING.digest, canonical_bytes(definition_data(WORKING)))
 # What comes from outside, decoded once: agents hand the runtime typed facts.
 GIVEN = [(name, msgspec.convert(payload, PLAIN.events[name].carries)) for name, payload in SCRIPT]
-EVENTS = [Happened(PLAIN.events[name], data, Origin.PERSON) for name, data in GIVEN]
+EVENTS = [EventOccurrence(PLAIN.events[name], data, Origin.PERSON) for name, data in GIVEN]
 
 
 def _begun(m: Machine, run: str, at: int, growing: bool = False):
@@ -272,8 +272,13 @@ def _begun(m: Machine, run: str, at: int, growing: bool = False):
         tree=received.tree,
         growing=growing,
     )
-    return create(
-        m, run, Happened(m.events["task_received"], received, Origin.PERSON), context, Meta(at), title="bench"
+    return create_run_entries(
+        m,
+        run,
+        EventOccurrence(m.events["task_received"], received, Origin.PERSON),
+        context,
+        StepMeta(at),
+        title="bench",
     )
 
 
@@ -283,10 +288,10 @@ def _next(snapshot: Any, name: str, data: Any, at: int):
     if known.origin is Origin.MACHINE:
         return None
     if known.origin is Origin.PERSON:
-        return advance(WORKING, snapshot, Happened(known, data, Origin.PERSON), Meta(at))
+        return advance_run(WORKING, snapshot, EventOccurrence(known, data, Origin.PERSON), StepMeta(at))
     item = next(iter(snapshot.items.values()))
     happened = name_facts(WORKING, snapshot, item.job, data)
-    return advance(WORKING, snapshot, happened, Meta(at, cause=item.id, closes=(item.id,), took=1))
+    return advance_run(WORKING, snapshot, happened, StepMeta(at, cause=item.id, closes=(item.id,), took=1))
 
 
 def _checked(snapshot: Any) -> int:
@@ -298,17 +303,19 @@ def _one_in_memory(run: str) -> int:
     made = _begun(PLAIN, run, 1)
     tape, snapshot = [*made.entries], made.snapshot
     for happened in EVENTS[1:]:
-        step = advance(PLAIN, snapshot, happened, Meta(2))
+        step = advance_run(PLAIN, snapshot, happened, StepMeta(2))
         tape += step.entries
         snapshot = step.snapshot
     return _checked(snapshot)
 
 
 def _live(journal: Any, run: str, growing: bool = False) -> Any:
-    from steersman.runtime.live import Live
+    from steersman.runtime.live import ActiveRun
 
     made = _begun(WORKING, run, 1_700_000_000_000, growing)
-    live = Live(SimpleNamespace(journal=journal), WORKING, made.snapshot, "bench", 1_700_000_000_000, None)
+    live = ActiveRun(
+        SimpleNamespace(journal=journal), WORKING, made.snapshot, "bench", 1_700_000_000_000, None
+    )
     live.made = made
     return live
 
@@ -366,7 +373,7 @@ class Steersman:
     import_line = "import click, apsw, msgspec"
 
     def command(self, folder: Path) -> list[str]:
-        code = "import os, sys; os.environ['XDG_STATE_HOME'] = sys.argv.pop(1); from steersman.bootstrap import main; main()"
+        code = "import os, sys; os.environ['XDG_STATE_HOME'] = sys.argv.pop(1); from steersman.bootstrap import run_steersman; run_steersman()"
         return ["-c", code, str(folder / "state"), "--project", str(folder), "runs"]
 
     @contextmanager
@@ -422,18 +429,18 @@ class _Reader:
         return [head.run for head in self._world.journal.heads(unfinished=True)]
 
     def load(self, run: str) -> str:
-        from steersman.runtime.live import load
+        from steersman.runtime.live import load_active_run
 
-        return load(self._world, run).snapshot.state
+        return load_active_run(self._world, run).snapshot.state
 
 
 @contextmanager
 def _opened(folder: Path):
     from steersman.adapters.sqlite import SqliteJournal
-    from steersman.bootstrap import state_dir
+    from steersman.bootstrap import project_state_directory
 
     os.environ["XDG_STATE_HOME"] = str(folder / "state")
-    journal = SqliteJournal(state_dir(folder) / "store.db")
+    journal = SqliteJournal(project_state_directory(folder) / "store.db")
     try:
         yield journal
     finally:

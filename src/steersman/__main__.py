@@ -1,16 +1,16 @@
 """The installed command, and `python -m steersman`: almost nothing is imported before Ctrl-C is heard."""
 
-INTERRUPTED = 130  # 128 + SIGINT
+SIGINT_EXIT_CODE = 130  # 128 + SIGINT
 
 
 def main() -> int:
     """The command line, from its first import on."""
     try:
-        from steersman.bootstrap import main as start
+        from steersman.bootstrap import run_steersman as run_steersman_main
 
-        return start()
+        return run_steersman_main()
     except KeyboardInterrupt:
-        return INTERRUPTED
+        return SIGINT_EXIT_CODE
 
 
 if __name__ == "__main__":

@@ -19,221 +19,230 @@ if TYPE_CHECKING:
     from steersman.contracts.config import Config, FrozenConfig
     from steersman.kernel.build import Machine
     from steersman.ports.journal import Journal
-    from steersman.runtime.bridge import Bridge
-    from steersman.runtime.world import World
+    from steersman.runtime.bridge import RunService
+    from steersman.runtime.world import Ports
 
 
-Place = str | os.PathLike[str]
+DirectoryLike = str | os.PathLike[str]
 
 
-def repository(start: Place) -> "Path":
+def repository_path(start: DirectoryLike) -> "Path":
     """The top of the repository around `start`, or `start` itself where there is none."""
     from pathlib import Path
 
-    return Path(places.top_of(start))
+    return Path(places.find_repository_top(start))
 
 
-def top_of(start: str) -> str:
+def find_repository_root(start: str) -> str:
     """The same as a string, for who is in a hurry."""
-    return places.top_of(start)
+    return places.find_repository_top(start)
 
 
-def state_dir(project: Place) -> "Path":
+def project_state_directory(project: DirectoryLike) -> "Path":
     """The project's own directory for what must survive `git clean` and stay out of reach of agents."""
     from pathlib import Path
 
-    return Path(places.state_of(project))
+    return Path(places.state_directory_path(project))
 
 
-def has_store(project: Place) -> bool:
+def has_store(project: DirectoryLike) -> bool:
     """Whether anything has been run here."""
-    return os.path.exists(places.store_of(project))
+    return os.path.exists(places.project_store_path(project))
 
 
-def anchored(project: Place) -> set[str]:
+def list_anchored_runs(project: DirectoryLike) -> set[str]:
     """The runs that the project's own file of anchors names, genuine or not: cheap, to know whether to look closer."""
-    from steersman.adapters.anchor_names import named_runs
+    from steersman.adapters.anchor_names import read_anchored_run_names
 
-    return named_runs(places.state_of(project))
+    return read_anchored_run_names(places.state_directory_path(project))
 
 
-def open_journal(project: Place, *, create: bool = True, reading: bool = False) -> "Journal":
+def open_journal(project: DirectoryLike, *, create: bool = True, reading: bool = False) -> "Journal":
     """The project's store; for reading alone it opens one connection and grows nothing."""
     if reading:
-        from steersman.adapters.sqlite.reader import SqliteReader
+        from steersman.adapters.sqlite.reader import SqliteJournalReader
 
-        return SqliteReader(places.store_of(project))  # type: ignore[return-value]  the reading half
+        return SqliteJournalReader(places.project_store_path(project))  # type: ignore[return-value]  the reading half
     from steersman.adapters.sqlite.store import SqliteJournal
 
-    return SqliteJournal(places.store_of(project), create=create)
+    return SqliteJournal(places.project_store_path(project), create=create)
 
 
-def _roundtable() -> "Machine":
+def _load_roundtable_machine() -> "Machine":
     from steersman.machines.roundtable import MACHINE
 
     return MACHINE
 
 
-def _coordinator() -> "Machine":
+def _load_coordinator_machine() -> "Machine":
     from steersman.machines.coordinator import MACHINE
 
     return MACHINE
 
 
-def _task() -> "Machine":
+def _load_task_machine() -> "Machine":
     from steersman.machines.task import MACHINE
 
     return MACHINE
 
 
-ROLES = ("planner", "coder", "reviewer", "tester")  # of all machines: none has to be imported to read a file
-_MACHINES: "dict[str, Callable[[], Machine]]" = {
-    "roundtable": _roundtable,
-    "coordinator": _coordinator,
-    "task": _task,
+ALL_ROLE_NAMES = (
+    "planner",
+    "coder",
+    "reviewer",
+    "tester",
+)  # of all machines: none has to be imported to read a file
+_MACHINE_LOADERS: "dict[str, Callable[[], Machine]]" = {
+    "roundtable": _load_roundtable_machine,
+    "coordinator": _load_coordinator_machine,
+    "task": _load_task_machine,
 }
 
 
-class _Installed(Mapping[str, "Machine"]):
+class _InstalledMachines(Mapping[str, "Machine"]):
     def __getitem__(self, name: str) -> "Machine":
-        return _MACHINES[name]()
+        return _MACHINE_LOADERS[name]()
 
     def __iter__(self) -> "Iterator[str]":
-        return iter(_MACHINES)
+        return iter(_MACHINE_LOADERS)
 
     def __len__(self) -> int:
-        return len(_MACHINES)
+        return len(_MACHINE_LOADERS)
 
 
-def machines() -> Mapping[str, "Machine"]:
+def installed_machines() -> Mapping[str, "Machine"]:
     """The machines that are installed, by name; each is imported when it is first asked for."""
-    return _Installed()
+    return _InstalledMachines()
 
 
-def load_config(start: "Path", *, only_look: bool = False) -> Any:
+def load_limited_config(start: "Path", *, only_look: bool = False) -> Any:
     """The nearest steersman.toml from `start` up to the top of its repository, or the defaults, within this machine's
     limits. It is data: what in it needs a person's trust is listed beside it."""
-    from steersman.adapters.limit_files import apply_limits
+    from steersman.adapters.limit_files import apply_config_limits
 
-    return apply_limits(read_written_config(start), only_look=only_look)
+    return apply_config_limits(read_written_config(start), only_look=only_look)
 
 
 def read_written_config(start: "Path") -> Any:
     """The same as it is written, whatever the limits; scripts from the top."""
-    from steersman.adapters.trust_file import load_with_powerful_lines
+    from steersman.adapters.trust_file import load_config_with_powerful_lines
 
-    project = repository(start)
-    state = state_dir(project)
-    return load_with_powerful_lines(start, project, ROLES, lambda config: _workspace(project, state, config))
+    project = repository_path(start)
+    state = project_state_directory(project)
+    return load_config_with_powerful_lines(
+        start, project, ALL_ROLE_NAMES, lambda config: _open_git_workspace(project, state, config)
+    )
 
 
-def trust_file(project: "Path") -> Any:
+def open_trust_file(project: "Path") -> Any:
     """What a person trusts of a project's settings."""
     from steersman.adapters.trust_file import TrustFile
 
-    return TrustFile(state_dir(project))
+    return TrustFile(project_state_directory(project))
 
 
-def open_bridge(start: "Path", *, kind: str = "command", create: bool = True) -> "Bridge":
+def open_run_service(start: "Path", *, kind: str = "command", create: bool = True) -> "RunService":
     """Everything a face needs for the project around `start`."""
-    from steersman.runtime.bridge import Bridge
+    from steersman.runtime.bridge import RunService
 
-    return Bridge(open_world(repository(start), kind=kind, create=create))
+    return RunService(open_ports(repository_path(start), kind=kind, create=create))
 
 
-def open_world(project: "Path", *, kind: str = "command", create: bool = True, **instead: Any) -> "World":
+def open_ports(project: "Path", *, kind: str = "command", create: bool = True, **overrides: Any) -> "Ports":
     """The real world; tests put something else in place of single ports."""
     from steersman.adapters import sweep
     from steersman.adapters.anchors import FileAnchors
-    from steersman.adapters.artifacts import FolderArtifacts
-    from steersman.adapters.bell import SocketBell
+    from steersman.adapters.artifacts import DirectoryArtifacts
+    from steersman.adapters.bell import WakeupSockets
     from steersman.adapters.clock import SystemChance, SystemClock
     from steersman.adapters.locks import FileLocks
-    from steersman.runtime.world import World
+    from steersman.runtime.world import Ports
 
-    state = state_dir(project)
+    state = project_state_directory(project)
     ports: dict[str, Any] = {
-        "machines": machines(),
+        "machines": installed_machines(),
         "clock": SystemClock(),
         "chance": SystemChance(),
         "locks": FileLocks(state / "locks", kind),
         "processes": sweep,
-        "bell": SocketBell(state / "bell"),
-        "workspace": lambda config: _workspace(project, state, config),
-        "commands": _commands,
-        "sandbox": sandbox,
-        "limit_config": _limit_config,
-        "agent": lambda role, config: _agent(project, state, role, config),
-        "forget": lambda run: _forget(state, run),
-        "prompt": _prompt,
-        "tree_path": _tree_path,
-        "secrets": lambda named: known_secrets(str(project), named),
-        "artifacts": FolderArtifacts(project / ".steersman" / "runs"),
-        "sealed": _sealing(FileAnchors(state)),
-        "anchors": _anchors(project, state),
-        "planning": cache(lambda: _planning(project, state)),
-        **instead,
+        "bell": WakeupSockets(state / "bell"),
+        "workspace": lambda config: _open_git_workspace(project, state, config),
+        "commands": _build_local_commands,
+        "sandbox": open_project_sandbox,
+        "limit_config": _apply_frozen_limits,
+        "agent": lambda role, config: _build_role_agent(project, state, role, config),
+        "forget": lambda run: _drop_run_sessions(state, run),
+        "prompt": _read_machine_prompt,
+        "tree_path": _displayed_tree_path,
+        "secrets": lambda named: list_known_secrets(str(project), named),
+        "artifacts": DirectoryArtifacts(project / ".steersman" / "runs"),
+        "sealed": _build_outcome_anchorer(FileAnchors(state)),
+        "anchors": _build_anchor_stores(project, state),
+        "planning": cache(lambda: _open_planning(project, state)),
+        **overrides,
     }
     if "journal" not in ports:
         from steersman.adapters.sqlite.chat import SqliteChats
 
         ports["journal"] = open_journal(project, create=create)
         ports["chats"] = SqliteChats(ports["journal"])
-    return World(**ports)
+    return Ports(**ports)
 
 
-def _planning(project: "Path", state: "Path") -> Any:
+def _open_planning(project: "Path", state: "Path") -> Any:
     from steersman.adapters.anchor_key import AnchorKey
-    from steersman.runtime.planning import Planning
+    from steersman.runtime.planning import PlanningPorts
 
-    return Planning(
-        registries=registries(project),
-        scanner=scanner(project),
-        memories=memories(project),
-        plans=plans(project),
+    return PlanningPorts(
+        registries=open_registries(project),
+        scanner=open_fact_scanner(project),
+        memories=open_memories(project),
+        plans=open_frozen_plans(project),
         sign=AnchorKey(state).signature,
     )
 
 
-def plans(project: "Path") -> Any:
+def open_frozen_plans(project: "Path") -> Any:
     """The folders in which frozen plans lie."""
     from pathlib import Path
 
-    from steersman.adapters.plan_folder import FolderPlans
+    from steersman.adapters.plan_folder import DirectoryPlans
 
-    ours = project / ".steersman"
-    return FolderPlans(ours / "runs", (ours, Path(places.states())))
+    steersman_directory = project / ".steersman"
+    return DirectoryPlans(
+        steersman_directory / "runs", (steersman_directory, Path(places.state_root_directory()))
+    )
 
 
-def key_here(project: "Path", file: str = "") -> str:
+def read_maker_public_key(project: "Path", file: str = "") -> str:
     """The public key in a file, else this project's own; empty where it has none yet."""
-    from steersman.adapters.anchor_key import read_public
+    from steersman.adapters.anchor_key import read_public_key_file
 
-    own = state_dir(project) / "anchor.pub"
-    return read_public(file or str(own)) if file or own.is_file() else ""
+    project_key = project_state_directory(project) / "anchor.pub"
+    return read_public_key_file(file or str(project_key)) if file or project_key.is_file() else ""
 
 
-def verifies(key: str, data: bytes, signature: bytes) -> bool:
+def has_valid_signature(key: str, data: bytes, signature: bytes) -> bool:
     """Whether a public key has signed some bytes."""
-    from steersman.adapters.anchor_key import verifies as found
+    from steersman.adapters.anchor_key import is_signature_valid as verify_signature
 
-    return found(key, data, signature)
+    return verify_signature(key, data, signature)
 
 
-def known_secrets(project: str, named: tuple[str, ...] = ()) -> tuple[str, ...]:
+def list_known_secrets(project: str, extra_variables: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Values that are never kept and never told: of the environment, of logins, of the project's own variables."""
-    return _secrets(project)((*named, *_named_secrets(project)))
+    return _open_known_secrets(project)((*extra_variables, *_read_secret_variables(project)))
 
 
 @cache
-def _secrets(project: str) -> Any:
+def _open_known_secrets(project: str) -> Any:
     from steersman.adapters.secrets import KnownSecrets
 
     return KnownSecrets(os.environ, project)
 
 
 @cache
-def _named_secrets(project: str) -> tuple[str, ...]:
+def _read_secret_variables(project: str) -> tuple[str, ...]:
     """Variables that steersman.toml calls secret, also for runs that began before it did."""
     from pathlib import Path
 
@@ -247,136 +256,144 @@ def _named_secrets(project: str) -> tuple[str, ...]:
     return names
 
 
-def _sealing(anchors: Any) -> Any:
+def _build_outcome_anchorer(anchors: Any) -> Any:
     """Anchors a run with an outcome. What has happened has happened: a key that is none is told, not raised."""
     from steersman.errors import SteersmanError
-    from steersman.judges.text import printable
+    from steersman.judges.text import printable_text
 
-    def seal(run: str, seq: int, hash_: str, at: int) -> None:
+    def anchor_outcome(run: str, seq: int, hash_: str, at: int) -> None:
         try:
             anchors.anchor(run, seq, hash_, at)
         except (SteersmanError, OSError) as error:
-            told = f"run {run} is not anchored at entry {seq}: {error}; then `steersman audit anchor {run}`"
-            print(printable(told), file=sys.stderr)  # noqa: T201  beside whatever the command says
+            message = (
+                f"run {run} is not anchored at entry {seq}: {error}; then `steersman audit anchor {run}`"
+            )
+            print(printable_text(message), file=sys.stderr)  # noqa: T201  beside whatever the command says
 
-    return seal
+    return anchor_outcome
 
 
-def _anchors(project: "Path", state: "Path") -> dict[str, Any]:
+def _build_anchor_stores(project: "Path", state: "Path") -> dict[str, Any]:
     from steersman.adapters.anchors import CommandAnchors, FileAnchors, GitAnchors
 
     return {
         "file": FileAnchors(state),
         "git": GitAnchors(state, project),
-        "command": CommandAnchors(state, lambda: _anchor_command(project), project),
+        "command": CommandAnchors(state, lambda: _read_trusted_anchor_command(project), project),
     }
 
 
-def _anchor_command(project: "Path") -> tuple[str, ...] | None:
+def _read_trusted_anchor_command(project: "Path") -> tuple[str, ...] | None:
     """The command of the settings at the top of the repository; a UserError where nobody trusts them."""
     from steersman.errors import UserError
 
-    loaded = load_config(project)
+    loaded = load_limited_config(project)
     argv: tuple[str, ...] | None = loaded.config.audit.anchor
-    trusted = trust_file(project).read("steersman.toml") if argv else None
-    if argv and (trusted is None or trusted.lines != loaded.powerful):
+    trusted_record = open_trust_file(project).read("steersman.toml") if argv else None
+    if argv and (trusted_record is None or trusted_record.lines != loaded.powerful):
         raise UserError(f"[audit] anchor is not trusted: run `steersman --project {project} trust` first")
     return argv
 
 
-def _workspace(project: "Path", state: "Path", config: "Config") -> Any:
+def _open_git_workspace(project: "Path", state: "Path", config: "Config") -> Any:
     from steersman.adapters.git import GitWorkspace
 
     return GitWorkspace(
-        project, state if state.is_dir() else _passing(), include=tuple(config.worktree.include)
+        project, state if state.is_dir() else _make_temporary_state(), include=tuple(config.worktree.include)
     )
 
 
 @cache
-def _passing() -> "Path":
+def _make_temporary_state() -> "Path":
     """A place for whoever only looks at a project that has no state: gone with this process."""
     import atexit
     import tempfile
     from pathlib import Path
 
-    place = tempfile.TemporaryDirectory(prefix="steersman-", ignore_cleanup_errors=True)
-    atexit.register(place.cleanup)
-    return Path(place.name)
+    directory = tempfile.TemporaryDirectory(prefix="steersman-", ignore_cleanup_errors=True)
+    atexit.register(directory.cleanup)
+    return Path(directory.name)
 
 
-def _commands(config: "Config") -> Any:
+def _build_local_commands(config: "Config") -> Any:
     from steersman.adapters.commands import LocalCommands
 
-    allow = tuple(check.run for check in config.checks.values())
-    more = {"network": config.sandbox.network, "grammars": config.commands, "env": config.env}
-    return LocalCommands(allow, sandbox(config), writable=config.worktree.writable, **more)
+    allowed_commands = tuple(check.run for check in config.checks.values())
+    sandbox_options = {"network": config.sandbox.network, "grammars": config.commands, "env": config.env}
+    return LocalCommands(
+        allowed_commands, open_project_sandbox(config), writable=config.worktree.writable, **sandbox_options
+    )
 
 
-def _limit_config(config: "FrozenConfig") -> Any:
+def _apply_frozen_limits(config: "FrozenConfig") -> Any:
     from steersman.adapters.limit_files import limit_config
 
     return limit_config(config)
 
 
-def sandbox(config: "Config") -> Any:
+def open_project_sandbox(config: "Config") -> Any:
     """The box that agents and checks of a project run in, as far as this machine has one; raises where it must."""
-    from steersman.adapters.sandbox import probe
+    from steersman.adapters.sandbox import probe_sandbox
 
-    box = config.sandbox
-    return probe(box.mode, box.reads, box.memory_gb, box.disk_gb)
-
-
-def _agent(project: "Path", state: "Path", role: str, config: "FrozenConfig") -> Any:
-    from steersman.adapters.agents.roster import Post, make
-    from steersman.adapters.kept_programs import PROGRAMS, start_copies
-    from steersman.runtime.roles import role_of
-
-    kept = (state if state.is_dir() else _passing()) / PROGRAMS
-    chosen = start_copies(role_of(config, role), config.programs, kept)
-    return make(Post(role, chosen, project, state / "homes", sandbox(config)))
+    sandbox_settings = config.sandbox
+    return probe_sandbox(
+        sandbox_settings.mode, sandbox_settings.reads, sandbox_settings.memory_gb, sandbox_settings.disk_gb
+    )
 
 
-def _forget(state: "Path", run: str) -> None:
-    from steersman.adapters.agents.shelf import SESSIONS, Shelf
+def _build_role_agent(project: "Path", state: "Path", role: str, config: "FrozenConfig") -> Any:
+    from steersman.adapters.agents.roster import AgentSpec, make_agent
+    from steersman.adapters.kept_programs import PROGRAMS_DIRECTORY, substitute_program_copies
+    from steersman.runtime.roles import find_role_settings
 
-    Shelf(state / SESSIONS).drop(run)
+    programs_directory = (state if state.is_dir() else _make_temporary_state()) / PROGRAMS_DIRECTORY
+    role_config = substitute_program_copies(
+        find_role_settings(config, role), config.programs, programs_directory
+    )
+    return make_agent(AgentSpec(role, role_config, project, state / "homes", open_project_sandbox(config)))
+
+
+def _drop_run_sessions(state: "Path", run: str) -> None:
+    from steersman.adapters.agents.shelf import SESSIONS_DIRECTORY, SessionStore
+
+    SessionStore(state / SESSIONS_DIRECTORY).drop(run)
 
 
 @cache
-def _prompt(machine: str, name: str) -> str:
+def _read_machine_prompt(machine: str, name: str) -> str:
     from importlib.resources import files
 
     return files(f"steersman.machines.{machine}").joinpath(f"prompts/{name}.md").read_text(encoding="utf-8")
 
 
-def _tree_path(config: "Config", path: str) -> str:
-    from steersman.adapters.tree_places import shown_path
+def _displayed_tree_path(config: "Config", path: str) -> str:
+    from steersman.adapters.tree_places import visible_tree_path
 
-    return shown_path(path, isolated=sandbox(config).isolated)
+    return visible_tree_path(path, isolated=open_project_sandbox(config).isolated)
 
 
 # ── the rest of what a face asks for ────────────────────────────────────────────────────────────────────────────────
 
 
-def main(argv: "list[str] | None" = None) -> int:
+def run_steersman(argv: "list[str] | None" = None) -> int:
     """The command line: hands this module over as the helm."""
     import resource
 
-    from steersman.faces.cli import main as face
+    from steersman.faces.cli import run_command_line as run_face
 
     # A picture of our memory would hold what no text may keep; what we start inherits this.
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-    return face(sys.modules[__name__], argv)  # type: ignore[arg-type]  a module is a Helm
+    return run_face(sys.modules[__name__], argv)  # type: ignore[arg-type]  a module is a Helm
 
 
-def owner(project: Place, run: str) -> str | None:
+def find_run_owner(project: DirectoryLike, run: str) -> str | None:
     """Who drives a run now."""
     from steersman.adapters.locks import FileLocks
 
-    return FileLocks(state_dir(project) / "locks").owner(run)
+    return FileLocks(project_state_directory(project) / "locks").owner(run)
 
 
-def detect_checks(project: "Path") -> "Any":
+def detect_project_checks(project: "Path") -> "Any":
     """The checks that a project's own files name."""
     from steersman.adapters.detect import detect_checks as detect
 
@@ -385,26 +402,26 @@ def detect_checks(project: "Path") -> "Any":
 
 def installed_agents() -> dict[str, str]:
     """The agent CLIs found on this machine, by the name a role calls them."""
-    from steersman.adapters.agents.roster import installed
+    from steersman.adapters.agents.roster import find_installed_agents
 
-    return installed()
+    return find_installed_agents()
 
 
-def obstacle(role: Any) -> str:
+def find_role_obstacle(role: Any) -> str:
     """Why a call of this role would not even begin, with the next step; or nothing."""
-    from steersman.adapters.agents.roster import obstacle as found
+    from steersman.adapters.agents.roster import find_agent_obstacle as find_obstacle
 
-    return found(role)
+    return find_obstacle(role)
 
 
-def listed_includes(project: "Path") -> tuple[str, ...]:
+def list_worktree_includes(project: "Path") -> tuple[str, ...]:
     """What `.worktreeinclude` of the checkout lists."""
-    from steersman.adapters.include import listed_patterns
+    from steersman.adapters.include import read_include_patterns
 
-    return listed_patterns(project)
+    return read_include_patterns(project)
 
 
-def render_config(**values: Any) -> str:
+def render_project_config(**values: Any) -> str:
     """A commented steersman.toml."""
     from steersman.adapters.detect import render_config as render
 
@@ -413,53 +430,55 @@ def render_config(**values: Any) -> str:
 
 def command_rules(checks: tuple[tuple[str, ...], ...], commands: Any) -> Any:
     """What a tester may propose beside these checks."""
-    from steersman.adapters.command_grammars import load_grammars
+    from steersman.adapters.command_grammars import load_command_grammars
     from steersman.judges.commands import CommandRules
 
-    return CommandRules(checks, commands, load_grammars())
+    return CommandRules(checks, commands, load_command_grammars())
 
 
-def out_of_bounds(root: str, reach: Any) -> str | None:
+def command_reach_problem(root: str, reach: Any) -> str | None:
     """Why a command may not touch what it names in this tree, or None."""
-    from steersman.adapters.tree_paths import out_of_bounds as found
+    from steersman.adapters.tree_paths import find_reach_problem as find_problem
 
-    return found(root, reach, running=False)
+    return find_problem(root, reach, running=False)
 
 
-def cannot_hold(root: str, name: str) -> str | None:
+def file_placement_problem(root: str, name: str) -> str | None:
     """Why a file of this name must not be written below a folder as it is now, or None."""
-    from steersman.adapters.tree_paths import cannot_hold as found
+    from steersman.adapters.tree_paths import new_file_problem as find_problem
 
-    return found(root, name)
+    return find_problem(root, name)
 
 
-def documents() -> Any:
+def open_documents() -> Any:
     """Documents that people write: read strictly, written whole."""
     from steersman.adapters.documents import FileDocuments
 
     return FileDocuments()
 
 
-def registries(project: "Path") -> Any:
+def open_registries(project: "Path") -> Any:
     """The registries of a project."""
     from steersman.adapters.registry_files import FileRegistries
 
-    return FileRegistries(project, state_dir(project))
+    return FileRegistries(project, project_state_directory(project))
 
 
-def memories(project: "Path") -> Any:
+def open_memories(project: "Path") -> Any:
     """What was learnt in a project before."""
     from steersman.adapters.sqlite.memory import SqliteMemories
 
-    return SqliteMemories(str(state_dir(project) / "memory.db"), lambda: known_secrets(str(project)))
+    return SqliteMemories(
+        str(project_state_directory(project) / "memory.db"), lambda: list_known_secrets(str(project))
+    )
 
 
-def scanner(project: "Path") -> Any:
+def open_fact_scanner(project: "Path") -> Any:
     """What finds a project's facts."""
     from steersman.adapters.scan import TreeScanner
 
-    state = state_dir(project)
-    return TreeScanner(project, (state if state.is_dir() else _passing()) / "hulls")
+    state = project_state_directory(project)
+    return TreeScanner(project, (state if state.is_dir() else _make_temporary_state()) / "hulls")
 
 
 def sqlite_version() -> str:
@@ -469,30 +488,30 @@ def sqlite_version() -> str:
     return apsw.sqlitelibversion()
 
 
-def driver_argv(project: Place, run: str) -> list[str]:
+def driver_argv(project: DirectoryLike, run: str) -> list[str]:
     """The command that drives a run in a process of its own; -P: no module of the project stands in for one of ours."""
     return [sys.executable, "-P", "-m", "steersman", "--project", os.fspath(project), "resume", run]
 
 
-def inside(project: Place) -> str:
+def find_calling_effect(project: DirectoryLike) -> str:
     """The effect this process works for, of a run in this store or in one beside it; nothing outside a run.
 
     Stores elsewhere do not count: a project whose tests try out steersman itself has throw-away ones.
     """
-    from steersman.adapters.ancestry import known_effect
+    from steersman.adapters.ancestry import find_recorded_effect
 
-    return known_effect(places.state_of(project), working_for())
+    return find_recorded_effect(places.state_directory_path(project), list_calling_effects())
 
 
-def working_for() -> tuple[str, ...]:
+def list_calling_effects() -> tuple[str, ...]:
     """Every effect that this process, its ancestors or its control group name, known or not."""
-    from steersman.adapters.process_table import effects_here
+    from steersman.adapters.process_table import list_own_effects
 
-    return effects_here()
+    return list_own_effects()
 
 
-def lockfile() -> Any:
+def load_decision_lockfile() -> Any:
     """Writes and checks the lock over every function that decides."""
-    from steersman.adapters import lockfile as found
+    from steersman.adapters import lockfile as lockfile_adapter
 
-    return found
+    return lockfile_adapter

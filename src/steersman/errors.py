@@ -104,11 +104,11 @@ class WorkspaceError(SteersmanError):
     exit_code = 2
 
 
-class UnrecordableError(WorkspaceError):
+class UnrecordableTreeError(WorkspaceError):
     """A working tree holds what cannot be recorded exactly; the message names it and the fix."""
 
 
-class ConflictError(WorkspaceError):
+class ChangeConflictError(WorkspaceError):
     """Two have changed the same lines; the message names the files."""
 
 
@@ -116,15 +116,15 @@ class BranchMovedError(WorkspaceError):
     """A branch is not where the change was checked; the change has to be checked on the branch as it is now."""
 
 
-class NotThereError(WorkspaceError):
+class ChangeNotOnBranchError(WorkspaceError):
     """A branch does not have the change; the message says which one has."""
 
 
-class UndoneError(WorkspaceError):
+class AlreadyRevertedError(WorkspaceError):
     """Somebody else has taken the change back; `commit` is where."""
 
-    def __init__(self, said: str, commit: str = "") -> None:
-        super().__init__(said)
+    def __init__(self, message: str, commit: str = "") -> None:
+        super().__init__(message)
         self.commit = commit
 
 

@@ -11,13 +11,17 @@ import pytest
 from cases import for_each_case
 
 from steersman.adapters.agents import acp_gemini, acp_opencode
-from steersman.adapters.agents.acp import AcpAgent, AcpOptions, told_usage
-from steersman.adapters.agents.acp_conversation import BEGINNINGS, LOOP, Conversation
-from steersman.adapters.agents.acp_errors import failure_of, stopped
-from steersman.adapters.agents.acp_permission import allowed, answer
-from steersman.adapters.agents.headless import Failure
+from steersman.adapters.agents.acp import AcpAgent, AcpOptions, read_protocol_usage
+from steersman.adapters.agents.acp_conversation import (
+    MAX_ACP_REJECTIONS,
+    MAX_ANSWER_BEGINNINGS,
+    AcpConversation,
+)
+from steersman.adapters.agents.acp_errors import classify_acp_error, classify_stop_reason
+from steersman.adapters.agents.acp_permission import allows_tool_call, choose_permission_option
+from steersman.adapters.agents.headless import ProviderFailure
 from steersman.adapters.sandbox import OpenSandbox
-from steersman.contracts.agent import AgentRequest, Usage
+from steersman.contracts.agent import AgentRequest, ProviderUsage
 
 PEER = Path(__file__).with_name("acp_peer.py")
 OPEN = OpenSandbox("not asked for")
@@ -59,7 +63,9 @@ def test_an_agent_of_the_library_is_understood(tmp_path, tree, behaviour, error,
     """What the protocol's own library says is heard as it was meant, and what it asks for is answered."""
     reply = asyncio.run(agent(tmp_path, behaviour).call(asked(tree)))
     assert (reply.error, reply.text) == (error, text), reply.detail
-    assert reply.usage == (Usage(tokens=12) if error is None or behaviour == "ask" else Usage())
+    assert reply.usage == (
+        ProviderUsage(tokens=12) if error is None or behaviour == "ask" else ProviderUsage()
+    )
 
 
 def test_a_reader_hears_that_it_may_not(tmp_path, tree):
@@ -127,7 +133,7 @@ class Talk:
     def __init__(self, tree, **more):
         self.written = []
         options = {"isolated": True, **more.pop("options", {})}
-        self.talk = Conversation(asked(tree, **more), self._write, **options)
+        self.talk = AcpConversation(asked(tree, **more), self._write, **options)
         self.talk.begin()
 
     def _write(self, line):
@@ -192,20 +198,20 @@ def test_a_message_with_a_new_name_is_a_new_message(tree):
 def test_an_answer_that_is_begun_again_and_again_is_stopped(tree):
     """A stream that breaks each time is begun anew without end; with a tool in between it is work."""
     talk = Talk(tree).opened()
-    fed = [talk.say("I will", messageId=str(n)) for n in range(BEGINNINGS - 1)]
+    fed = [talk.say("I will", messageId=str(n)) for n in range(MAX_ANSWER_BEGINNINGS - 1)]
     talk.update(sessionUpdate="tool_call", toolCallId="t", status="pending")
-    fed += [talk.say("I will", messageId=f"b{n}") for n in range(BEGINNINGS)]
-    assert fed == [False] * (2 * BEGINNINGS - 2) + [True]
+    fed += [talk.say("I will", messageId=f"b{n}") for n in range(MAX_ANSWER_BEGINNINGS)]
+    assert fed == [False] * (2 * MAX_ANSWER_BEGINNINGS - 2) + [True]
     assert talk.talk.heard().failure.error == "provider_network_error"
 
 
 def test_a_loop_of_rejections_is_stopped(tree):
     """Who asks again and again for what it may not do is stopped; a tool that worked begins the row anew."""
     talk = Talk(tree, permissions="read").opened()
-    fed = [talk.ask() for _ in range(LOOP - 1)]
+    fed = [talk.ask() for _ in range(MAX_ACP_REJECTIONS - 1)]
     talk.update(sessionUpdate="tool_call_update", toolCallId="r", status="completed")
-    fed += [talk.ask() for _ in range(LOOP)]
-    assert fed == [False] * (2 * LOOP - 2) + [True]
+    fed += [talk.ask() for _ in range(MAX_ACP_REJECTIONS)]
+    assert fed == [False] * (2 * MAX_ACP_REJECTIONS - 2) + [True]
     assert talk.talk.heard().failure.error == "provider_permission_denied"
 
 
@@ -267,7 +273,7 @@ def test_half_a_character_in_a_prompt_is_sent(tree):
 
 def test_what_standard_error_tells_counts_while_there_is_no_end(tree):
     """A cause may pass: it stands for the end only while there is none, unless it is said to be enough."""
-    cause = Failure("provider_network_error", "fetch failed")
+    cause = ProviderFailure("provider_network_error", "fetch failed")
     talk = Talk(tree).opened()
     assert not talk.talk.fail(cause, now=False)
     assert talk.talk.heard().failure == cause
@@ -307,17 +313,17 @@ def test_what_a_role_may(tree, kind, path, permissions, isolated, fine):
     """By role, by kind of tool and by place; what is not understood is rejected, a command needs a box."""
     (tree / "link").symlink_to("/etc")
     call = {"kind": kind, "locations": [{"path": path}] if path else []}
-    assert allowed(call, permissions, str(tree), isolated=isolated) is fine
+    assert allows_tool_call(call, permissions, str(tree), isolated=isolated) is fine
 
 
 def test_nothing_is_allowed_for_ever(tree):
     """Only `once` is chosen; where it is not on offer, a question is left without a yes."""
     always = [{"optionId": "a", "kind": "allow_always"}, {"optionId": "r", "kind": "reject_always"}]
-    assert answer(always, allow=True) == {"outcome": "cancelled"}
-    assert answer(always, allow=False) == {"outcome": "selected", "optionId": "r"}
-    assert answer("nonsense", allow=True) == {"outcome": "cancelled"}
+    assert choose_permission_option(always, allow=True) == {"outcome": "cancelled"}
+    assert choose_permission_option(always, allow=False) == {"outcome": "selected", "optionId": "r"}
+    assert choose_permission_option("nonsense", allow=True) == {"outcome": "cancelled"}
     diff = {"kind": "edit", "content": [{"type": "diff", "path": "/etc/x"}], "locations": []}
-    assert not allowed(diff, "edit", str(tree), isolated=True)
+    assert not allows_tool_call(diff, "edit", str(tree), isolated=True)
 
 
 # ── what agents mean ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -378,7 +384,7 @@ def test_nothing_is_allowed_for_ever(tree):
 )
 def test_an_error_has_its_class(error, status, expected):
     """Codes differ from agent to agent: an HTTP status, the protocol's codes, names in the data, then the words."""
-    assert failure_of(error, status).error == expected
+    assert classify_acp_error(error, status).error == expected
 
 
 @for_each_case(
@@ -392,7 +398,7 @@ def test_an_error_has_its_class(error, status, expected):
 )
 def test_only_end_turn_is_a_good_end(reason, error):
     """Every other reason to stop is a failure."""
-    found = stopped(reason)
+    found = classify_stop_reason(reason)
     assert (found.error if found else None) == error
 
 
@@ -415,17 +421,20 @@ def test_only_end_turn_is_a_good_end(reason, error):
 )
 def test_gemini_complains_on_standard_error(line, error, now):
     """A failed attempt is told nowhere else; the second is enough."""
-    found = acp_gemini.complaint(line)
+    found = acp_gemini.parse_gemini_stderr(line)
     assert (found.failure.error, found.now) == (error, now)
-    assert acp_gemini.complaint("Ripgrep is not available.") is None
+    assert acp_gemini.parse_gemini_stderr("Ripgrep is not available.") is None
 
 
 def test_gemini_takes_a_broken_stream_for_an_answer():
     """It says end_turn where no model has answered to the end: that no model has used anything tells it."""
     used = [{"model": "m", "token_count": {}}]
-    assert acp_gemini.doubt({"_meta": {"quota": {"model_usage": []}}}).error == "provider_network_error"
-    assert acp_gemini.doubt({"_meta": {"quota": {"model_usage": used}}}) is None
-    assert acp_gemini.doubt({}) is None
+    assert (
+        acp_gemini.check_gemini_result({"_meta": {"quota": {"model_usage": []}}}).error
+        == "provider_network_error"
+    )
+    assert acp_gemini.check_gemini_result({"_meta": {"quota": {"model_usage": used}}}) is None
+    assert acp_gemini.check_gemini_result({}) is None
 
 
 def test_opencode_is_stopped_when_it_tries_again_and_again():
@@ -433,7 +442,7 @@ def test_opencode_is_stopped_when_it_tries_again_and_again():
     line = (
         'level=ERROR message="stream error" providerID=x small={} agent=b error.error="AI_APICallError: no"'
     )
-    complaints = acp_opencode.Complaints()
+    complaints = acp_opencode.OpencodeStderrReader()
     assert complaints.hear(line.format("true")) is None
     assert not complaints.hear(line.format("false")).now
     assert complaints.hear(line.format("false")).now
@@ -444,7 +453,7 @@ def test_opencode_takes_no_other_model(tree):
     options = [{"id": "mode"}, {"id": "model", "currentValue": "opencode/free"}]
 
     def look(result):
-        return acp_opencode.other_model(result, "mine/m")
+        return acp_opencode.find_model_mismatch(result, "mine/m")
 
     assert look({"configOptions": [{"id": "model", "currentValue": "mine/m"}]}) is None
     assert look({}).error == "provider_invalid_request"
@@ -457,23 +466,31 @@ def test_opencode_takes_no_other_model(tree):
 
 def test_the_status_is_in_opencode_s_own_record(tmp_path):
     """What the model's server said is read from the record's bytes; a link or nothing at all tells nothing."""
-    assert acp_opencode.status(tmp_path) is None
+    assert acp_opencode.read_opencode_status(tmp_path) is None
     error = b'x"error":{"name":"APIError","data":{"message":"no","statusCode":%d,"isRetryable":false'
     (tmp_path / "opencode.db-wal").write_bytes(error % 500 + b"\0" + error % 403)
-    assert acp_opencode.status(tmp_path) == 403
+    assert acp_opencode.read_opencode_status(tmp_path) == 403
     (tmp_path / "opencode.db-wal").unlink()
     (tmp_path / "real").write_bytes(error % 401)
     (tmp_path / "opencode.db").symlink_to("real")
-    assert acp_opencode.status(tmp_path) is None
+    assert acp_opencode.read_opencode_status(tmp_path) is None
 
 
 # ── what the real ones have said ────────────────────────────────────────────────────────────────────────────────────
 
 FIXTURES = Path(__file__).parents[1] / "agents" / "fixtures"
 KINDS = {
-    "gemini-0.61.0": (acp_gemini.usage, acp_gemini.doubt, lambda: acp_gemini.complaint),
-    "opencode-1.18.33": (lambda _: Usage(), lambda _: None, lambda: acp_opencode.Complaints().hear),
-    "claude-acp-0.49.0": (told_usage, lambda _: None, lambda: lambda _: None),
+    "gemini-0.61.0": (
+        acp_gemini.read_gemini_usage,
+        acp_gemini.check_gemini_result,
+        lambda: acp_gemini.parse_gemini_stderr,
+    ),
+    "opencode-1.18.33": (
+        lambda _: ProviderUsage(),
+        lambda _: None,
+        lambda: acp_opencode.OpencodeStderrReader().hear,
+    ),
+    "claude-acp-0.49.0": (read_protocol_usage, lambda _: None, lambda: lambda _: None),
 }
 RECORDINGS = [path for name in KINDS for path in sorted((FIXTURES / name).glob("*.json"))]
 
@@ -491,7 +508,7 @@ def test_a_recorded_talk_has_its_class(path):
     usage, doubt, complaints = KINDS[path.parent.name]
     complaint = complaints()
     request = asked("/tree", permissions=told["permissions"], writes=told["writes"])
-    talk = Conversation(
+    talk = AcpConversation(
         request, lambda _: None, isolated=True, usage=usage, doubt=doubt, status=lambda: told["status"]
     )
     talk.begin()

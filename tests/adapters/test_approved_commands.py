@@ -12,13 +12,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from steersman.adapters.command_grammars import load_grammars
+from steersman.adapters.command_grammars import load_command_grammars
 from steersman.adapters.commands import LocalCommands
-from steersman.adapters.sandbox import probe
-from steersman.adapters.tree_paths import MOST, cannot_hold, leads_out, out_of_bounds
+from steersman.adapters.sandbox import probe_sandbox
+from steersman.adapters.tree_paths import (
+    MAX_SEARCHED_NAMES,
+    find_reach_problem,
+    new_file_problem,
+    path_escape_problem,
+)
 from steersman.contracts.commands import Command
 from steersman.contracts.grammars import CommandGrammar, Commands
-from steersman.judges.commands import Approved, CommandRules
+from steersman.judges.commands import ApprovedCommand, CommandRules
 
 ECHO = f"#!{sys.executable}\nimport json, sys\nprint(json.dumps(sys.argv[1:]))\n"
 EVERYTHING = Commands(
@@ -48,7 +53,7 @@ def programs():
 @pytest.fixture(params=["off", "auto"])
 def sandbox(request):
     """Without a box, and in one where this machine has one."""
-    found = probe(request.param)
+    found = probe_sandbox(request.param)
     if request.param == "auto" and not found.isolated:
         pytest.skip(f"NOT SHOWN, no box on this machine: {found.why}")
     return found
@@ -99,8 +104,8 @@ def test_executed_is_approved(programs, argv):
             done = asyncio.run(commands.run(Command("t", argv, "tester"), tree, "none:0:0", 30))
         finally:
             os.environ["PATH"] = before
-        verdict = CommandRules((), EVERYTHING, load_grammars()).approve(list(argv))
-        if isinstance(verdict, Approved):
+        verdict = CommandRules((), EVERYTHING, load_command_grammars()).approve(list(argv))
+        if isinstance(verdict, ApprovedCommand):
             assert verdict.argv == argv == done.argv
             assert json.loads(done.output.splitlines()[0]) == list(argv[1:])
         else:
@@ -196,23 +201,23 @@ def store(tmp_path):
 )
 def test_what_leads_out(store, path):
     """A link that leaves, a device, a pipe, a loop: not for a command."""
-    assert leads_out(str(store), path)
+    assert path_escape_problem(str(store), path)
 
 
 @pytest.mark.parametrize("path", [".", "plain.md", "deep", "deep/new", "nowhere/x", "gone", "gone/x", "hard"])
 def test_what_stays(store, path):
     """Files, folders and what is not there yet."""
-    assert leads_out(str(store), path) is None
+    assert path_escape_problem(str(store), path) is None
 
 
-ALL_SETS = CommandRules((), Commands(sets=tuple(load_grammars())), load_grammars())
+ALL_SETS = CommandRules((), Commands(sets=tuple(load_command_grammars())), load_command_grammars())
 
 
 def looked_at(store, line, *, running=True):
     """What the disk says against a command that fits its grammar."""
     verdict = ALL_SETS.approve(line)
-    assert isinstance(verdict, Approved), verdict
-    return out_of_bounds(str(store), verdict.reach, running=running)
+    assert isinstance(verdict, ApprovedCommand), verdict
+    return find_reach_problem(str(store), verdict.reach, running=running)
 
 
 @pytest.fixture
@@ -277,8 +282,8 @@ def test_what_shows_none(hoard, line):
 
 def test_a_search_of_very_many_files(tmp_path, monkeypatch):
     """What cannot be looked at whole is not searched."""
-    monkeypatch.setattr("steersman.adapters.tree_paths.MOST", 10)
-    assert MOST > 1000
+    monkeypatch.setattr("steersman.adapters.tree_paths.MAX_SEARCHED_NAMES", 10)
+    assert MAX_SEARCHED_NAMES > 1000
     for n in range(11):
         (tmp_path / f"{n}.txt").touch()
     assert "name a folder with fewer" in (looked_at(tmp_path, "grep -r x .") or "")
@@ -312,16 +317,16 @@ def test_a_module_that_is_not_in_the_tree(tmp_path):
 )
 def test_what_cannot_hold_a_file(store, name):
     """Links, pipes, second names, folders, other spellings, and files in the place of folders."""
-    assert cannot_hold(str(store), name)
+    assert new_file_problem(str(store), name)
 
 
 @pytest.mark.parametrize("name", ["plain.md", "deep/x", "new", "new/deep/x"])
 def test_what_can(store, name):
     """A plain file there, or nothing yet."""
-    assert cannot_hold(str(store), name) is None
+    assert new_file_problem(str(store), name) is None
 
 
 def test_a_folder_that_is_none(store):
     """A store that is not there yet holds anything; a file is no store."""
-    assert cannot_hold(str(store / "absent"), "x") is None
-    assert cannot_hold(str(store / "plain.md"), "x")
+    assert new_file_problem(str(store / "absent"), "x") is None
+    assert new_file_problem(str(store / "plain.md"), "x")

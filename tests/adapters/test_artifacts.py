@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from steersman.adapters import artifacts as adapter
-from steersman.adapters.artifacts import FolderArtifacts
+from steersman.adapters.artifacts import DirectoryArtifacts
 from steersman.errors import WorkspaceError
-from steersman.judges.task.found import Found
-from steersman.testing.conformance_artifacts import NAME, RUN, ArtifactsConformance
+from steersman.judges.task.found import ArtifactOnDisk
+from steersman.testing.conformance_artifacts import ARTIFACT_NAME, ARTIFACT_RUN, ArtifactsConformance
 from steersman.testing.files import MemoryArtifacts
-from steersman.testing.rights import rights_count
+from steersman.testing.rights import enforce_file_permissions
 
 
 class TestMemory(ArtifactsConformance):
@@ -26,13 +26,13 @@ class TestMemory(ArtifactsConformance):
 
     @pytest.fixture
     def plant(self, artifacts):
-        return lambda name, what: artifacts.plant(RUN, name, what)
+        return lambda name, what: artifacts.plant(ARTIFACT_RUN, name, what)
 
 
 @pytest.fixture
 def place(tmp_path):
     """A folder in which rights count."""
-    with rights_count() as counted:
+    with enforce_file_permissions() as counted:
         if not counted:
             pytest.skip("NOT SHOWN: nothing is unreadable to root here")
         yield tmp_path
@@ -41,7 +41,7 @@ def place(tmp_path):
 @pytest.fixture
 def artifacts(place):
     """The adapter in that folder."""
-    return FolderArtifacts(place / ".steersman" / "runs")
+    return DirectoryArtifacts(place / ".steersman" / "runs")
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def plant(artifacts, place):
     """What hands do: whatever is there is put aside, and a link leads to it."""
 
     def planted(name, what):
-        path = Path(artifacts.folder(RUN), name)
+        path = Path(artifacts.folder(ARTIFACT_RUN), name)
         aside = place / "aside"
         path.parent.mkdir(parents=True, exist_ok=True)
         if os.path.lexists(path):
@@ -99,27 +99,32 @@ def tree(place):
 
 @pytest.mark.parametrize(
     "part",
-    ["..", "", RUN, f"{RUN}/code", f"{RUN}/{NAME}"],
+    ["..", "", ARTIFACT_RUN, f"{ARTIFACT_RUN}/code", f"{ARTIFACT_RUN}/{ARTIFACT_NAME}"],
     ids=["ours", "root", "run", "folder", "file"],
 )
 @pytest.mark.parametrize("goal", ["whole", "dangling", "itself", "outside"])
 def test_no_link_is_followed_at_any_place(artifacts, place, part, goal):
     """Read, listed, written and removed: nothing happens behind a link, wherever in the name it is and leads."""
-    artifacts.write(RUN, NAME, b"ours")
-    root = Path(artifacts.folder(RUN)).parent
+    artifacts.write(ARTIFACT_RUN, ARTIFACT_NAME, b"ours")
+    root = Path(artifacts.folder(ARTIFACT_RUN)).parent
     at = root.parent if part == ".." else root / part
     aside = place / "aside"
     at.rename(aside)
     at.symlink_to({"whole": aside, "dangling": place / "nowhere", "itself": at.name, "outside": "/etc"}[goal])
     before = tree(aside) if aside.is_dir() else aside.read_bytes()
-    assert artifacts.read(RUN, NAME) == Found("link", detail=f"{at.name} is a link")
-    last = part.endswith(NAME)
-    assert artifacts.names(RUN, "code") == (("diff.patch",) if last else ("",))
+    assert artifacts.read(ARTIFACT_RUN, ARTIFACT_NAME) == ArtifactOnDisk(
+        "link", detail=f"{at.name} is a link"
+    )
+    last = part.endswith(ARTIFACT_NAME)
+    assert artifacts.names(ARTIFACT_RUN, "code") == (("diff.patch",) if last else ("",))
     if last:
-        artifacts.remove(RUN, NAME)
+        artifacts.remove(ARTIFACT_RUN, ARTIFACT_NAME)
         assert not at.is_symlink()
     else:
-        for act in (lambda: artifacts.remove(RUN, NAME), lambda: artifacts.write(RUN, NAME, b"new")):
+        for act in (
+            lambda: artifacts.remove(ARTIFACT_RUN, ARTIFACT_NAME),
+            lambda: artifacts.write(ARTIFACT_RUN, ARTIFACT_NAME, b"new"),
+        ):
             with pytest.raises(WorkspaceError, match=f"{at.name} is a link; remove the link"):
                 act()
     assert (tree(aside) if aside.is_dir() else aside.read_bytes()) == before
@@ -127,124 +132,126 @@ def test_no_link_is_followed_at_any_place(artifacts, place, part, goal):
 
 def test_a_socket_and_a_device_are_no_files(artifacts, monkeypatch):
     """They are told by what they are, and not opened."""
-    artifacts.write(RUN, "x", b"")
-    folder = Path(artifacts.folder(RUN))
+    artifacts.write(ARTIFACT_RUN, "x", b"")
+    folder = Path(artifacts.folder(ARTIFACT_RUN))
     monkeypatch.chdir(folder)  # a socket's path is short
     with socket.socket(socket.AF_UNIX) as end:
         end.bind("sock")
-    assert artifacts.read(RUN, "sock") == Found("other", detail="sock is a socket")
+    assert artifacts.read(ARTIFACT_RUN, "sock") == ArtifactOnDisk("other", detail="sock is a socket")
     if os.geteuid() == 0:
         os.mknod(folder / "dev", 0o020666, os.makedev(1, 3))
-        assert artifacts.read(RUN, "dev") == Found("other", detail="dev is a device")
-        assert "dev" in artifacts.names(RUN, "")
+        assert artifacts.read(ARTIFACT_RUN, "dev") == ArtifactOnDisk("other", detail="dev is a device")
+        assert "dev" in artifacts.names(ARTIFACT_RUN, "")
 
 
 @pytest.mark.parametrize("what", ["link", "pipe", "folder", "locked"])
 def test_what_changes_between_a_look_and_the_opening(artifacts, plant, monkeypatch, what):
     """A file that is exchanged in that moment is told as what it is now: nothing is followed or waited for."""
-    artifacts.write(RUN, NAME, b"ours")
+    artifacts.write(ARTIFACT_RUN, ARTIFACT_NAME, b"ours")
     opened = os.open
 
     def late(name, *args, **more):
         if name == "diff.patch":
-            plant(NAME, what)
+            plant(ARTIFACT_NAME, what)
         return opened(name, *args, **more)
 
     monkeypatch.setattr(adapter.os, "open", late)
-    found = artifacts.read(RUN, NAME)
+    found = artifacts.read(ARTIFACT_RUN, ARTIFACT_NAME)
     assert (found.kind, found.data) == ({"link": "link", "locked": "unreadable"}.get(what, "other"), b"")
 
 
 def test_a_file_that_grows_meanwhile_is_too_long(artifacts, monkeypatch):
     """No more is read than was asked for, whatever its length was a moment ago."""
-    artifacts.write(RUN, NAME, b"1234")
+    artifacts.write(ARTIFACT_RUN, ARTIFACT_NAME, b"1234")
     seen = os.fstat
 
     def late(fd):
         told = seen(fd)
-        Path(artifacts.folder(RUN), NAME).write_bytes(b"123456")
+        Path(artifacts.folder(ARTIFACT_RUN), ARTIFACT_NAME).write_bytes(b"123456")
         return told
 
     monkeypatch.setattr(adapter.os, "fstat", late)
-    assert artifacts.read(RUN, NAME, most=4).kind == "too_long"
+    assert artifacts.read(ARTIFACT_RUN, ARTIFACT_NAME, most=4).kind == "too_long"
 
 
 def test_a_name_that_is_no_text_is_listed(artifacts):
     """Bytes that are no text are written out, and can be kept and shown."""
-    artifacts.write(RUN, "code/files/a", b"")
-    folder = Path(artifacts.folder(RUN), "code", "files")
+    artifacts.write(ARTIFACT_RUN, "code/files/a", b"")
+    folder = Path(artifacts.folder(ARTIFACT_RUN), "code", "files")
     os.makedirs(os.fsencode(folder) + b"/\xff")
     Path(os.fsdecode(os.fsencode(folder) + b"/\xff/b\nc")).touch()
-    names = artifacts.names(RUN, "code/files")
+    names = artifacts.names(ARTIFACT_RUN, "code/files")
     assert names == ("\\xff/b\nc", "a")
     assert "".join(names).encode()
 
 
 def test_a_tree_deeper_than_any_name_is_not_climbed_down(artifacts):
     """The first folder that can hold no artifact is named instead of what is in it."""
-    deep = Path(artifacts.folder(RUN), "code", "files", *["d"] * 14, "e")
+    deep = Path(artifacts.folder(ARTIFACT_RUN), "code", "files", *["d"] * 14, "e")
     deep.mkdir(parents=True)
-    assert artifacts.names(RUN, "code/files") == ("/".join(["d"] * 14) + "/",)
+    assert artifacts.names(ARTIFACT_RUN, "code/files") == ("/".join(["d"] * 14) + "/",)
 
 
 def test_an_artifact_is_never_written_through_another_name(artifacts, place):
     """A file planted as the unfinished artifact, with a second name outside, keeps its content there."""
-    artifacts.write(RUN, NAME, b"one")
+    artifacts.write(ARTIFACT_RUN, ARTIFACT_NAME, b"one")
     (place / "outside").write_text("mine")
-    part = Path(artifacts.folder(RUN), f".{os.getpid()}-{threading.get_native_id()}.part")
+    part = Path(artifacts.folder(ARTIFACT_RUN), f".{os.getpid()}-{threading.get_native_id()}.part")
     os.link(place / "outside", part)
-    artifacts.write(RUN, NAME, b"two")
+    artifacts.write(ARTIFACT_RUN, ARTIFACT_NAME, b"two")
     assert ((place / "outside").read_text(), part.exists()) == ("mine", False)
-    assert artifacts.read(RUN, NAME) == Found("file", b"two")
+    assert artifacts.read(ARTIFACT_RUN, ARTIFACT_NAME) == ArtifactOnDisk("file", b"two")
 
 
 def test_what_was_never_finished_is_swept(artifacts):
     """A file under way of a process that is gone is no artifact, and goes with the next write; a living one's stays."""
     gone = subprocess.Popen(["true"])
     gone.wait()
-    folder = Path(artifacts.folder(RUN))
+    folder = Path(artifacts.folder(ARTIFACT_RUN))
     folder.mkdir(parents=True)
     (folder / f".{gone.pid}-1.part").write_bytes(b"half")
     (folder / f".{os.getppid()}-1.part").write_bytes(b"half")
     (folder / ".mine.part").write_bytes(b"kept")
-    assert artifacts.names(RUN, "") == (".mine.part",)
-    artifacts.write(RUN, "x", b"")
+    assert artifacts.names(ARTIFACT_RUN, "") == (".mine.part",)
+    artifacts.write(ARTIFACT_RUN, "x", b"")
     assert sorted(os.listdir(folder)) == sorted([f".{os.getppid()}-1.part", ".mine.part", "x"])
 
 
 def test_a_write_that_fails_leaves_nothing(artifacts):
     """Neither a half file nor the unfinished one."""
-    artifacts.write(RUN, f"{NAME}/inside", b"")
+    artifacts.write(ARTIFACT_RUN, f"{ARTIFACT_NAME}/inside", b"")
     with pytest.raises(WorkspaceError, match="is a folder"):
-        artifacts.write(RUN, NAME, b"x")
-    assert os.listdir(artifacts.folder(RUN)) == ["code"]
+        artifacts.write(ARTIFACT_RUN, ARTIFACT_NAME, b"x")
+    assert os.listdir(artifacts.folder(ARTIFACT_RUN)) == ["code"]
 
 
 def test_a_write_without_rights_says_so(artifacts):
     """The message names the file, the reason and what to do."""
-    artifacts.write(RUN, NAME, b"one")
-    Path(artifacts.folder(RUN)).chmod(0o500)
+    artifacts.write(ARTIFACT_RUN, ARTIFACT_NAME, b"one")
+    Path(artifacts.folder(ARTIFACT_RUN)).chmod(0o500)
     with pytest.raises(
         WorkspaceError, match=r"cannot write .*diff\.patch: Permission denied; put that right"
     ):
-        artifacts.write(RUN, NAME, b"two")
+        artifacts.write(ARTIFACT_RUN, ARTIFACT_NAME, b"two")
     with pytest.raises(WorkspaceError, match=r"cannot write .*: Permission denied; put that right"):
-        artifacts.write(RUN, "new/x", b"two")
-    assert artifacts.read(RUN, NAME) == Found("file", b"one")
-    Path(artifacts.folder(RUN), "code").chmod(0o500)
+        artifacts.write(ARTIFACT_RUN, "new/x", b"two")
+    assert artifacts.read(ARTIFACT_RUN, ARTIFACT_NAME) == ArtifactOnDisk("file", b"one")
+    Path(artifacts.folder(ARTIFACT_RUN), "code").chmod(0o500)
     with pytest.raises(
         WorkspaceError, match=r"cannot remove .*diff\.patch: Permission denied; put that right"
     ):
-        artifacts.remove(RUN, NAME)
+        artifacts.remove(ARTIFACT_RUN, ARTIFACT_NAME)
 
 
 @pytest.mark.parametrize("inside", [0o400, 0o600], ids=oct)
 def test_a_folder_that_can_only_be_listed(artifacts, inside):
     """Names without the right to look at them: the file is unreadable, not missing."""
-    artifacts.write(RUN, NAME, b"one")
-    Path(artifacts.folder(RUN), "code").chmod(inside)
-    assert artifacts.read(RUN, NAME) == Found("unreadable", detail="diff.patch: Permission denied")
-    assert artifacts.names(RUN, "code") == ("diff.patch",)
+    artifacts.write(ARTIFACT_RUN, ARTIFACT_NAME, b"one")
+    Path(artifacts.folder(ARTIFACT_RUN), "code").chmod(inside)
+    assert artifacts.read(ARTIFACT_RUN, ARTIFACT_NAME) == ArtifactOnDisk(
+        "unreadable", detail="diff.patch: Permission denied"
+    )
+    assert artifacts.names(ARTIFACT_RUN, "code") == ("diff.patch",)
 
 
 def test_where_there_is_no_place_at_all(place):
@@ -252,10 +259,12 @@ def test_where_there_is_no_place_at_all(place):
     (place / "file").write_text("mine")
     (place / "link").symlink_to(place / "nowhere")
     for top in ("file", "link"):
-        artifacts = FolderArtifacts(place / top / "runs")
+        artifacts = DirectoryArtifacts(place / top / "runs")
         with pytest.raises(WorkspaceError, match="cannot write"):
-            artifacts.write(RUN, NAME, b"")
-        assert artifacts.read(RUN, NAME) == Found({"file": "other"}.get(top, top), detail=f"{top} is a {top}")
+            artifacts.write(ARTIFACT_RUN, ARTIFACT_NAME, b"")
+        assert artifacts.read(ARTIFACT_RUN, ARTIFACT_NAME) == ArtifactOnDisk(
+            {"file": "other"}.get(top, top), detail=f"{top} is a {top}"
+        )
     assert tree(place) == {"file": b"mine", "link": str(place / "nowhere")}
 
 
@@ -263,7 +272,7 @@ def test_a_planted_ignore_file_is_not_written_through(artifacts, place):
     """A dangling link in the place of our .gitignore makes no file elsewhere."""
     (place / ".steersman").mkdir()
     (place / ".steersman" / ".gitignore").symlink_to(place / "elsewhere")
-    artifacts.write(RUN, NAME, b"")
+    artifacts.write(ARTIFACT_RUN, ARTIFACT_NAME, b"")
     assert not (place / "elsewhere").exists()
 
 
@@ -276,11 +285,11 @@ def test_what_is_durable_is_synced_before_it_has_its_name(artifacts, monkeypatch
     )
     monkeypatch.setattr(adapter.os, "replace", lambda *a, **k: (deeds.append("name"), replace(*a, **k)))
     monkeypatch.setattr(adapter.os, "mkdir", lambda *a, **k: (mkdir(*a, **k), deeds.append("new")))
-    artifacts.write(RUN, "report.md", b"x")
+    artifacts.write(ARTIFACT_RUN, "report.md", b"x")
     assert deeds[-1] == "name"
     assert not {"file", "folder"} & set(deeds)
     deeds.clear()
-    artifacts.write(RUN, NAME, b"x", durable=True)
+    artifacts.write(ARTIFACT_RUN, ARTIFACT_NAME, b"x", durable=True)
     assert deeds == ["new", "folder", "file", "name", "folder"]
 
 
@@ -290,15 +299,15 @@ def test_many_at_once_are_whole(artifacts):
 
     def write(mine):
         for _ in range(10):
-            artifacts.write(RUN, NAME, mine)
-            artifacts.write(RUN, "state.json", mine)
+            artifacts.write(ARTIFACT_RUN, ARTIFACT_NAME, mine)
+            artifacts.write(ARTIFACT_RUN, "state.json", mine)
 
     threads = [threading.Thread(target=write, args=(mine,)) for mine in data]
     for thread in threads:
         thread.start()
-    seen = {artifacts.read(RUN, NAME).data for _ in range(50)} - {b""}
+    seen = {artifacts.read(ARTIFACT_RUN, ARTIFACT_NAME).data for _ in range(50)} - {b""}
     for thread in threads:
         thread.join()
     assert seen <= set(data)
-    assert artifacts.read(RUN, NAME).data in data
-    assert sorted(os.listdir(artifacts.folder(RUN))) == ["code", "state.json"]
+    assert artifacts.read(ARTIFACT_RUN, ARTIFACT_NAME).data in data
+    assert sorted(os.listdir(artifacts.folder(ARTIFACT_RUN))) == ["code", "state.json"]

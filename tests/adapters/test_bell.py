@@ -5,9 +5,9 @@ import select
 import subprocess
 import sys
 
-from steersman.adapters.bell import SocketBell
+from steersman.adapters.bell import WakeupSockets
 
-RINGER = "import sys; from pathlib import Path; from steersman.adapters.bell import SocketBell; SocketBell(Path(sys.argv[1])).ring()"
+RINGER = "import sys; from pathlib import Path; from steersman.adapters.bell import WakeupSockets; WakeupSockets(Path(sys.argv[1])).ring()"
 
 
 def heard(sock, seconds=5.0):
@@ -16,7 +16,7 @@ def heard(sock, seconds=5.0):
 
 def test_another_process_is_heard(tmp_path):
     """A ring from outside makes every listener's socket readable."""
-    bell = SocketBell(tmp_path / "bell")
+    bell = WakeupSockets(tmp_path / "bell")
     ears = [bell.listen(), bell.listen()]
     assert not heard(ears[0], 0)
     subprocess.run([sys.executable, "-c", RINGER, str(tmp_path / "bell")], check=True)
@@ -28,7 +28,7 @@ def test_another_process_is_heard(tmp_path):
 
 def test_ringing_for_nobody_is_nothing(tmp_path):
     """No folder, no listener, a full listener: the ringer goes on."""
-    bell = SocketBell(tmp_path / "bell")
+    bell = WakeupSockets(tmp_path / "bell")
     bell.ring()
     ear = bell.listen()
     for _ in range(2_000):
@@ -41,17 +41,17 @@ def test_ringing_for_nobody_is_nothing(tmp_path):
 
 def test_who_died_is_forgotten(tmp_path):
     """The socket of a process that was killed is removed by the next ring."""
-    code = "import os, sys; from pathlib import Path; from steersman.adapters.bell import SocketBell; e = SocketBell(Path(sys.argv[1])).listen(); os.kill(os.getpid(), 9)"
+    code = "import os, sys; from pathlib import Path; from steersman.adapters.bell import WakeupSockets; e = WakeupSockets(Path(sys.argv[1])).listen(); os.kill(os.getpid(), 9)"
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "bell")], check=False)
     assert len(os.listdir(tmp_path / "bell")) == 1
-    SocketBell(tmp_path / "bell").ring()
+    WakeupSockets(tmp_path / "bell").ring()
     assert os.listdir(tmp_path / "bell") == []
 
 
 def test_a_path_too_long_for_a_socket(tmp_path):
     """Then there is no bell; drivers poll."""
     folder = tmp_path / ("x" * 120)
-    bell = SocketBell(folder)
+    bell = WakeupSockets(folder)
     assert bell.listen() is None
     bell.ring()
     assert os.listdir(folder) == []

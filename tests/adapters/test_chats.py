@@ -2,12 +2,12 @@
 
 import pytest
 
-from steersman.adapters.ancestry import known_effect
+from steersman.adapters.ancestry import find_recorded_effect
 from steersman.adapters.sqlite.chat import SqliteChats
-from steersman.adapters.sqlite.reader import SqliteReader
+from steersman.adapters.sqlite.reader import SqliteJournalReader
 from steersman.adapters.sqlite.store import SqliteJournal
 from steersman.testing.chat import MemoryChats
-from steersman.testing.conformance_chat import ONE, ChatsConformance, question
+from steersman.testing.conformance_chat import CHAT_THREAD, ChatsConformance, sample_question
 
 
 class TestMemory(ChatsConformance):
@@ -31,22 +31,22 @@ class TestSqlite(ChatsConformance):
 def test_a_new_process_finds_everything(tmp_path):
     """What was said is there when the store is opened again, for reading too; a reader writes nothing."""
     store = SqliteJournal(tmp_path / "store.db")
-    SqliteChats(store).open(ONE, b"k")
-    SqliteChats(store).say(question("kept"))
+    SqliteChats(store).open(CHAT_THREAD, b"k")
+    SqliteChats(store).say(sample_question("kept"))
     store.close()
-    reader = SqliteReader(tmp_path / "store.db")
+    reader = SqliteJournalReader(tmp_path / "store.db")
     chats = SqliteChats(reader)
     assert [m.text for m in chats.messages("chat-1")] == ["kept"]
     with pytest.raises(TypeError, match="reading only"):
-        chats.say(question())
+        chats.say(sample_question())
     reader.close()
 
 
 def test_no_tape_knows_a_chat(tmp_path):
     """Threads leave no trace among the runs."""
     store = SqliteJournal(tmp_path / "store.db")
-    SqliteChats(store).open(ONE, b"k")
-    SqliteChats(store).say(question())
+    SqliteChats(store).open(CHAT_THREAD, b"k")
+    SqliteChats(store).say(sample_question())
     assert (store.heads(), store.traces(), store.matching("chat")) == ([], [], [])
     store.close()
 
@@ -54,8 +54,8 @@ def test_no_tape_knows_a_chat(tmp_path):
 def test_whoever_works_for_a_chat_is_known(tmp_path):
     """A process that was started for a thread of this store is no person."""
     store = SqliteJournal(tmp_path / "state" / "p" / "store.db")
-    SqliteChats(store).open(ONE, b"k")
+    SqliteChats(store).open(CHAT_THREAD, b"k")
     store.close()
     state = str(tmp_path / "state" / "p")
-    assert known_effect(state, ("chat-1:1:1",)) == "chat-1:1:1"
-    assert known_effect(state, ("chat-9:1:1",)) == ""
+    assert find_recorded_effect(state, ("chat-1:1:1",)) == "chat-1:1:1"
+    assert find_recorded_effect(state, ("chat-9:1:1",)) == ""

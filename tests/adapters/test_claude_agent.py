@@ -5,8 +5,15 @@ import uuid
 
 import pytest
 
-from steersman.adapters.agents.claude import ClaudeAgent, ClaudeOptions, Login, hosts, login, words
-from steersman.adapters.agents.roster import Post, installed, make, obstacle
+from steersman.adapters.agents.claude import (
+    ClaudeAgent,
+    ClaudeLogin,
+    ClaudeOptions,
+    build_claude_args,
+    claude_hosts,
+    find_claude_login,
+)
+from steersman.adapters.agents.roster import AgentSpec, find_agent_obstacle, find_installed_agents, make_agent
 from steersman.adapters.sandbox import OpenSandbox
 from steersman.contracts.agent import AgentRequest
 from steersman.contracts.config import Role
@@ -33,7 +40,7 @@ def asked(**more):
 
 
 def said(permissions="read", options=None, **more):
-    return list(words(asked(**more), options or ClaudeOptions(), permissions))
+    return list(build_claude_args(asked(**more), options or ClaudeOptions(), permissions))
 
 
 def after(argv, flag):
@@ -68,7 +75,9 @@ def test_a_shell_only_in_a_box(tmp_path, isolated, mode):
     sandbox = OpenSandbox("a test")
     sandbox.isolated = isolated
     agent = ClaudeAgent(tmp_path, sandbox, ClaudeOptions())
-    assert mode in list(words(asked(), ClaudeOptions(), agent._permissions(asked(permissions="shell"))))
+    assert mode in list(
+        build_claude_args(asked(), ClaudeOptions(), agent._permissions(asked(permissions="shell")))
+    )
 
 
 def test_what_a_role_says_is_on_the_command_line():
@@ -85,42 +94,44 @@ def test_what_a_role_says_is_on_the_command_line():
 
 def test_the_way_out_leads_to_the_model_alone(home, monkeypatch):
     """A box reaches the API, the place where a lent login is renewed, and nothing else."""
-    assert hosts(renewed=False) == ("api.anthropic.com:443",)
-    assert hosts(renewed=True) == ("api.anthropic.com:443", "platform.claude.com:443")
+    assert claude_hosts(renewed=False) == ("api.anthropic.com:443",)
+    assert claude_hosts(renewed=True) == ("api.anthropic.com:443", "platform.claude.com:443")
     monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:5000/x")
-    assert hosts(renewed=False) == ("127.0.0.1:5000",)
+    assert claude_hosts(renewed=False) == ("127.0.0.1:5000",)
     monkeypatch.setenv("ANTHROPIC_BASE_URL", "https://gateway.example.org")
-    assert hosts(renewed=False) == ("gateway.example.org:443",)
+    assert claude_hosts(renewed=False) == ("gateway.example.org:443",)
 
 
 def test_a_login_is_found_where_the_cli_would_find_it(home, monkeypatch):
     """The environment counts more than a login file, that more than a made key; none is none."""
-    assert not any(login())
+    assert not any(find_claude_login())
     (home / ".claude.json").write_text(json.dumps({"primaryApiKey": "made", "mcpServers": {"x": 1}}))
-    assert login() == Login({"ANTHROPIC_API_KEY": "made"})
+    assert find_claude_login() == ClaudeLogin({"ANTHROPIC_API_KEY": "made"})
     (home / ".claude").mkdir()
     credentials = home / ".claude" / ".credentials.json"
     credentials.write_text("{}")
-    assert login() == Login({"CLAUDE_SECURESTORAGE_CONFIG_DIR": str(home / ".claude")}, (str(credentials),))
+    assert find_claude_login() == ClaudeLogin(
+        {"CLAUDE_SECURESTORAGE_CONFIG_DIR": str(home / ".claude")}, (str(credentials),)
+    )
     monkeypatch.setenv("ANTHROPIC_API_KEY", "given")
-    assert login() == Login({"ANTHROPIC_API_KEY": "given"})
+    assert find_claude_login() == ClaudeLogin({"ANTHROPIC_API_KEY": "given"})
 
 
 @pytest.mark.parametrize("settings", ["", "[]", '{"primaryApiKey": 5}', "{"])
 def test_a_settings_file_that_cannot_be_read_is_no_login(home, settings):
     """A broken file of the user's is not ours to complain about: there is no key in it."""
     (home / ".claude.json").write_text(settings)
-    assert not any(login())
+    assert not any(find_claude_login())
 
 
 def post(tmp_path, **role):
-    return Post("coder", Role(**role), tmp_path, tmp_path / "homes", OPEN)
+    return AgentSpec("coder", Role(**role), tmp_path, tmp_path / "homes", OPEN)
 
 
 def test_a_role_is_filled_by_name(tmp_path):
     """claude and codex are made from a role's table, with the model that the table names."""
-    assert type(make(post(tmp_path, agent="claude", model="opus"))).__name__ == "ClaudeAgent"
-    assert type(make(post(tmp_path, agent="codex"))).__name__ == "CodexAgent"
+    assert type(make_agent(post(tmp_path, agent="claude", model="opus"))).__name__ == "ClaudeAgent"
+    assert type(make_agent(post(tmp_path, agent="codex"))).__name__ == "CodexAgent"
 
 
 @pytest.mark.parametrize(
@@ -135,19 +146,19 @@ def test_a_role_is_filled_by_name(tmp_path):
 def test_a_wrong_table_is_refused_with_its_field(tmp_path, role, words):
     """Before anything starts, with the role, the field and what is known instead."""
     with pytest.raises(UserError) as refused:
-        make(post(tmp_path, **role))
+        make_agent(post(tmp_path, **role))
     assert all(word in str(refused.value) for word in words)
 
 
 def test_what_stands_in_the_way_is_told(home, monkeypatch):
     """A program that is not installed and a login that is not there are told with the next step."""
     monkeypatch.setenv("PATH", str(home))
-    assert installed() == {}
-    assert "was not found" in obstacle(Role(agent="claude"))
+    assert find_installed_agents() == {}
+    assert "was not found" in find_agent_obstacle(Role(agent="claude"))
     (home / "claude").write_text("#!/bin/sh\n")
     (home / "claude").chmod(0o755)
-    assert installed() == {"claude": str(home / "claude")}
-    assert "not logged in" in obstacle(Role(agent="claude"))
+    assert find_installed_agents() == {"claude": str(home / "claude")}
+    assert "not logged in" in find_agent_obstacle(Role(agent="claude"))
     monkeypatch.setenv("ANTHROPIC_API_KEY", "given")
-    assert obstacle(Role(agent="claude")) == ""
-    assert obstacle(Role(agent="scripted", script="x.yaml")) == ""
+    assert find_agent_obstacle(Role(agent="claude")) == ""
+    assert find_agent_obstacle(Role(agent="scripted", script="x.yaml")) == ""

@@ -7,13 +7,18 @@ from cases import for_each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steersman.adapters.agents.claude_events import LOOP, ClaudeReader, classified, since
-from steersman.adapters.agents.headless import Invocation, reply_of
-from steersman.adapters.processes import Clocks, Executed
-from steersman.contracts.agent import PROVIDER_CLASSES, Usage
+from steersman.adapters.agents.claude_events import (
+    MAX_CLAUDE_DENIALS,
+    ClaudeReader,
+    classify_claude_failure,
+    usage_since_resume,
+)
+from steersman.adapters.agents.headless import AgentInvocation, build_agent_reply
+from steersman.adapters.processes import ProgramClocks, ProgramResult
+from steersman.contracts.agent import PROVIDER_CLASSES, ProviderUsage
 
 RECORDED = Path(__file__).parents[1] / "agents" / "fixtures"
-CLOCKS = Clocks(10, 20, 30)
+CLOCKS = ProgramClocks(10, 20, 30)
 NOW = 1_000_000_000_000
 AUTH, RATE, NETWORK = "provider_auth_error", "provider_rate_limited", "provider_network_error"
 INVALID, TIMEOUT, DENIED = "provider_invalid_request", "provider_timeout", "provider_permission_denied"
@@ -32,10 +37,10 @@ def heard(said, *, writes=False, schema=False, expired=""):
     reader = ClaudeReader(writes=writes, schema=schema, now=lambda: NOW)
     stopped = any(reader.feed(line.encode()) for line in said["stdout"])
     code = -15 if stopped or expired else said["exit"]
-    done = Executed(
+    done = ProgramResult(
         code, b"", bool(expired), 1, errors=said["stderr"].encode(), expired=expired, stopped=stopped
     )
-    return reply_of(Invocation("claude", ("claude",), reader), done, CLOCKS)
+    return build_agent_reply(AgentInvocation("claude", ("claude",), reader), done, CLOCKS)
 
 
 # What each recorded stream is, read as a reader's call unless it says otherwise.
@@ -86,30 +91,35 @@ def test_every_class_was_recorded():
 
 def test_usage_is_what_was_told():
     """Tokens are those of all models, money is rounded up to the micro-dollar; a broken answer's cost is unknown."""
-    assert heard(recorded("edit"), writes=True).usage == Usage(2468, 21_700)
-    assert heard(recorded("over-budget")).usage == Usage(1234, 10_850)
-    assert heard(recorded("403")).usage == Usage(0, 0)
-    assert heard(recorded("dropped")).usage == Usage()
-    assert heard(recorded("401")).usage == Usage()  # stopped at its first word of it
-    assert heard(result(total_cost_usd=0.0000001, usage={})).usage == Usage(None, 1)
-    assert heard(result(total_cost_usd=-1)).usage == Usage()
-    assert heard(result(total_cost_usd=True)).usage == Usage()
+    assert heard(recorded("edit"), writes=True).usage == ProviderUsage(2468, 21_700)
+    assert heard(recorded("over-budget")).usage == ProviderUsage(1234, 10_850)
+    assert heard(recorded("403")).usage == ProviderUsage(0, 0)
+    assert heard(recorded("dropped")).usage == ProviderUsage()
+    assert heard(recorded("401")).usage == ProviderUsage()  # stopped at its first word of it
+    assert heard(result(total_cost_usd=0.0000001, usage={})).usage == ProviderUsage(None, 1)
+    assert heard(result(total_cost_usd=-1)).usage == ProviderUsage()
+    assert heard(result(total_cost_usd=True)).usage == ProviderUsage()
 
 
 @for_each_case(
     ("before", "told", "own", "used"),
     [
-        (Usage(100, 10), Usage(30, 3), 30, Usage(30, 3)),  # told for this call
-        (Usage(100, 10), Usage(130, 13), 30, Usage(30, 3)),  # told for the whole session
-        (Usage(100, None), Usage(130, 13), 30, Usage(30, None)),
-        (Usage(100, 10), Usage(140, 14), 30, Usage()),  # neither: nobody knows
-        (Usage(), Usage(130, 13), 30, Usage()),
-        (Usage(100, 10), Usage(30, 3), None, Usage()),
+        (ProviderUsage(100, 10), ProviderUsage(30, 3), 30, ProviderUsage(30, 3)),  # told for this call
+        (
+            ProviderUsage(100, 10),
+            ProviderUsage(130, 13),
+            30,
+            ProviderUsage(30, 3),
+        ),  # told for the whole session
+        (ProviderUsage(100, None), ProviderUsage(130, 13), 30, ProviderUsage(30, None)),
+        (ProviderUsage(100, 10), ProviderUsage(140, 14), 30, ProviderUsage()),  # neither: nobody knows
+        (ProviderUsage(), ProviderUsage(130, 13), 30, ProviderUsage()),
+        (ProviderUsage(100, 10), ProviderUsage(30, 3), None, ProviderUsage()),
     ],
 )
 def test_a_continued_session_counts_only_what_is_new(before, told, own, used):
     """Some versions tell what a call used, some what its whole session did; what fits neither is unknown."""
-    assert since(before, told, own) == used
+    assert usage_since_resume(before, told, own) == used
 
 
 def test_a_reply_to_a_schema_is_the_structured_one():
@@ -155,7 +165,7 @@ def test_a_loop_of_denials_is_ended():
             b'"tool_result"' in line.encode()
             for line in recorded("denied-loop")["stdout"][: fed.index(True) + 1]
         )
-        == LOOP
+        == MAX_CLAUDE_DENIALS
     )
     assert reader.heard().denied == ("Bash",)
     assert reader.heard().failure.error == DENIED
@@ -227,7 +237,7 @@ def test_the_order_of_keys_means_nothing():
 )
 def test_first_match_wins(status, kind, words, expected):
     """A status counts more than a kind, a kind more than words."""
-    assert classified(status, kind, words) == expected
+    assert classify_claude_failure(status, kind, words) == expected
 
 
 @given(
@@ -301,8 +311,10 @@ def test_no_words_make_it_raise(said, code):
     reader = ClaudeReader(writes=True, schema=True)
     for line in said:
         reader.feed(line)
-    reply = reply_of(
-        Invocation("claude", ("claude",), reader), Executed(code, b"", timed_out=False, micros=1), CLOCKS
+    reply = build_agent_reply(
+        AgentInvocation("claude", ("claude",), reader),
+        ProgramResult(code, b"", timed_out=False, micros=1),
+        CLOCKS,
     )
     assert reply.error is None or reply.error in PROVIDER_CLASSES
 

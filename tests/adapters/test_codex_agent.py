@@ -7,13 +7,19 @@ from pathlib import Path
 import jsonschema_rs
 import pytest
 
-from steersman.adapters.agents.codex import CodexAgent, CodexOptions, native, strict_subset, words
-from steersman.adapters.agents.home import Home
-from steersman.adapters.agents.roster import obstacle
+from steersman.adapters.agents.codex import (
+    CodexAgent,
+    CodexOptions,
+    build_codex_args,
+    find_native_codex,
+    strict_schema_subset,
+)
+from steersman.adapters.agents.home import CallHome
+from steersman.adapters.agents.roster import find_agent_obstacle
 from steersman.adapters.sandbox import OpenSandbox
 from steersman.contracts.agent import AgentRequest
 from steersman.contracts.config import Role
-from steersman.contracts.replies import REPLIES, reply_schema
+from steersman.contracts.replies import REPLY_CONTRACTS, reply_schema
 
 
 @pytest.fixture
@@ -22,7 +28,7 @@ def home(tmp_path, monkeypatch):
     for name in ("CODEX_HOME", "CODEX_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "user"))
-    made = Home(tmp_path / "call")
+    made = CallHome(tmp_path / "call")
     made.config.mkdir(parents=True)
     return made
 
@@ -34,7 +40,7 @@ def asked(workdir="/tree", **more):
 
 def settings(request, options, home, *, isolated=True):
     """What codex reads from `-c`, as it reads it."""
-    said = list(words(request, options, home, isolated=isolated))
+    said = list(build_codex_args(request, options, home, isolated=isolated))
     pairs = [said[n + 1] for n, word in enumerate(said) if word == "-c"]
     found = {}
     for pair in pairs:
@@ -62,7 +68,7 @@ def _merge(into, more):
 )
 def test_whose_sandbox_holds(home, isolated, permissions, mode):
     """In our box codex's own would only fail; without ours, codex's own holds, by role."""
-    said = list(words(asked(permissions=permissions), CodexOptions(), home, isolated=isolated))
+    said = list(build_codex_args(asked(permissions=permissions), CodexOptions(), home, isolated=isolated))
     assert said[said.index("-s") + 1] == mode
 
 
@@ -139,11 +145,11 @@ def test_the_program_behind_the_script_is_started(tmp_path, monkeypatch, inside)
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "codex").symlink_to(script)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    assert native("codex") == str(program)
-    assert native(str(program)) == str(program)
+    assert find_native_codex("codex") == str(program)
+    assert find_native_codex(str(program)) == str(program)
     program.unlink()
-    assert native("codex") == "codex"
-    assert native("no-such-program") == "no-such-program"
+    assert find_native_codex("codex") == "codex"
+    assert find_native_codex("no-such-program") == "no-such-program"
 
 
 @pytest.mark.parametrize(
@@ -169,7 +175,7 @@ def test_what_stands_in_the_way_is_said_before_a_run(home, tmp_path, monkeypatch
     monkeypatch.setenv("PATH", str(tmp_path))
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    found = obstacle(Role(**role))
+    found = find_agent_obstacle(Role(**role))
     assert (words in found) if words else found == ""
 
 
@@ -182,12 +188,12 @@ def test_the_prompt_is_on_no_command_line(home, tmp_path):
     assert made.argv[-3:] == ("resume", "s-1", "-")
 
 
-@pytest.mark.parametrize("contract", REPLIES)
+@pytest.mark.parametrize("contract", REPLY_CONTRACTS)
 def test_a_schema_in_the_words_that_servers_take(home, contract):
     """What is asked of the model is a part of what the parser asks: everything required, nothing more, no odd words."""
-    said = list(words(asked(contract=contract), CodexOptions(), home, isolated=True))
+    said = list(build_codex_args(asked(contract=contract), CodexOptions(), home, isolated=True))
     schema = json.loads(Path(said[said.index("--output-schema") + 1]).read_text(encoding="utf-8"))
-    assert schema == strict_subset(reply_schema(contract))
+    assert schema == strict_schema_subset(reply_schema(contract))
     assert schema["required"] == sorted(schema["properties"])
     assert schema["additionalProperties"] is False
     jsonschema_rs.validator_for(schema)

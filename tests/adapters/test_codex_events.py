@@ -7,12 +7,18 @@ from pathlib import Path
 import pytest
 from cases import for_each_case
 
-from steersman.adapters.agents.codex_events import CodexReader, classify, reset_of
-from steersman.adapters.agents.codex_rollout import keep, last_turn, lend, record, total
-from steersman.adapters.agents.headless import Invocation, reply_of
-from steersman.adapters.agents.shelf import Shelf
-from steersman.adapters.processes import Clocks, Executed
-from steersman.contracts.agent import Usage
+from steersman.adapters.agents.codex_events import CodexReader, classify_codex_message, parse_limit_reset
+from steersman.adapters.agents.codex_rollout import (
+    count_session_tokens,
+    find_rollout_file,
+    keep_codex_session,
+    read_last_turn,
+    restore_codex_session,
+)
+from steersman.adapters.agents.headless import AgentInvocation, build_agent_reply
+from steersman.adapters.agents.shelf import SessionStore
+from steersman.adapters.processes import ProgramClocks, ProgramResult
+from steersman.contracts.agent import ProviderUsage
 
 FIXTURES = Path(__file__).parents[1] / "agents" / "fixtures" / "codex-0.166.0"
 NOW = dt.datetime(2026, 11, 16, 12, 0, tzinfo=dt.UTC)
@@ -50,7 +56,7 @@ def played(name):
     reader = CodexReader(lambda: NOW)
     stopped = any(reader.feed(line.encode()) for line in told["stdout"])
     ended = told["exit"] is not None
-    done = Executed(
+    done = ProgramResult(
         told["exit"] if ended else -15,
         b"",
         timed_out=not ended,
@@ -59,7 +65,9 @@ def played(name):
         expired="" if ended or stopped else "idle",
         stopped=stopped,
     )
-    return reply_of(Invocation("codex", ("codex",), reader), done, Clocks(1, 1, 1)), stopped
+    return build_agent_reply(
+        AgentInvocation("codex", ("codex",), reader), done, ProgramClocks(1, 1, 1)
+    ), stopped
 
 
 def heard(*events):
@@ -86,7 +94,7 @@ def test_an_answer_has_its_text_its_usage_and_its_session():
     """A turn that went well tells the last message, all its tokens, no cost, and the thread to continue."""
     reply, _ = played("edit")
     assert reply.text == "The scripted model has spoken."
-    assert reply.usage == Usage(tokens=2468)
+    assert reply.usage == ProviderUsage(tokens=2468)
     assert len(reply.session) == 36
 
 
@@ -104,7 +112,7 @@ def test_a_login_that_is_refused_is_not_tried_again():
 
 def test_usage_of_nothing_is_unknown():
     """Nothing but zeros is what codex says when the server told it nothing: unknown, not free."""
-    assert played("no-usage")[0].usage == Usage()
+    assert played("no-usage")[0].usage == ProviderUsage()
 
 
 def test_an_exit_of_0_without_a_last_word_is_no_success():
@@ -112,9 +120,9 @@ def test_an_exit_of_0_without_a_last_word_is_no_success():
     reader = CodexReader()
     reader.feed(b'{"type":"thread.started","thread_id":"t"}')
     reader.feed(b'{"type":"item.completed","item":{"type":"agent_message","text":"all done"}}')
-    done = Executed(0, b"", timed_out=False, micros=1)
+    done = ProgramResult(0, b"", timed_out=False, micros=1)
     assert (
-        reply_of(Invocation("codex", ("codex",), reader), done, Clocks(1, 1, 1)).error
+        build_agent_reply(AgentInvocation("codex", ("codex",), reader), done, ProgramClocks(1, 1, 1)).error
         == "provider_protocol_error"
     )
 
@@ -123,9 +131,10 @@ def test_success_and_then_a_crash_is_a_crash():
     """turn.completed followed by an exit code is not believed."""
     reader = CodexReader()
     reader.feed(b'{"type":"turn.completed","usage":{}}')
-    done = Executed(101, b"", timed_out=False, micros=1, errors=b"thread main panicked")
+    done = ProgramResult(101, b"", timed_out=False, micros=1, errors=b"thread main panicked")
     assert (
-        reply_of(Invocation("codex", ("codex",), reader), done, Clocks(1, 1, 1)).error == "provider_crashed"
+        build_agent_reply(AgentInvocation("codex", ("codex",), reader), done, ProgramClocks(1, 1, 1)).error
+        == "provider_crashed"
     )
 
 
@@ -203,7 +212,7 @@ def test_a_loop_of_denials_is_stopped():
 )
 def test_a_sentence_has_its_class_by_its_beginning(sentence, error):
     """The class comes from the beginning of codex's own sentence, never from the server's words inside it."""
-    assert classify(sentence, NOW).error == error
+    assert classify_codex_message(sentence, NOW).error == error
 
 
 @for_each_case(
@@ -219,7 +228,7 @@ def test_a_sentence_has_its_class_by_its_beginning(sentence, error):
 )
 def test_the_end_of_a_limit_is_read(sentence, moment):
     """Where codex says when a limit ends, that moment is known; where it does not, it is unknown."""
-    assert reset_of(sentence, NOW) == (int(moment.timestamp() * 1000) if moment else None)
+    assert parse_limit_reset(sentence, NOW) == (int(moment.timestamp() * 1000) if moment else None)
 
 
 # ── the record of a session ─────────────────────────────────────────────────────────────────────────────────────────
@@ -256,33 +265,36 @@ def recorded(folder, *records):
 def test_what_a_session_has_used_is_known(tmp_path):
     """A session that is continued is not paid for twice: its record tells what it had used before."""
     assert (
-        total(recorded(tmp_path, STARTED, used(1000), "half a li", STARTED, used(1200), used(1450))) == 1450
+        count_session_tokens(
+            recorded(tmp_path, STARTED, used(1000), "half a li", STARTED, used(1200), used(1450))
+        )
+        == 1450
     )
-    assert total(recorded(tmp_path, STARTED)) is None
-    assert total(None) is None
+    assert count_session_tokens(recorded(tmp_path, STARTED)) is None
+    assert count_session_tokens(None) is None
 
 
 def test_a_silent_denial_is_found_in_the_record(tmp_path):
     """codex tells no event for a command that its sandbox stopped: its record does, for the last turn alone."""
     denied = called("touch a", "Process exited with code 1\nOutput:\ntouch: a: Read-only file system")
     path = recorded(tmp_path, STARTED, *called("rm b", denied[1]["payload"]["output"]), STARTED, *denied)
-    assert last_turn(path).denied == ("touch a",)
+    assert read_last_turn(path).denied == ("touch a",)
     fine = called("cat a", "Process exited with code 0\nOutput:\nRead-only file system")
-    assert last_turn(recorded(tmp_path, STARTED, *fine)).denied == ()
+    assert read_last_turn(recorded(tmp_path, STARTED, *fine)).denied == ()
 
 
 def test_a_denial_that_was_got_over_is_no_dead_end(tmp_path):
     """A writer is stuck when nothing has worked since the last denial, not when it found another way."""
     denied = called("touch /a", "Process exited with code 1\nOutput:\ntouch: /a: Permission denied")
     fine = called("touch a", "Process exited with code 0\nOutput:\n")
-    assert last_turn(recorded(tmp_path, STARTED, *fine, *denied)).stuck
-    assert not last_turn(recorded(tmp_path, STARTED, *denied, *fine)).stuck
+    assert read_last_turn(recorded(tmp_path, STARTED, *fine, *denied)).stuck
+    assert not read_last_turn(recorded(tmp_path, STARTED, *denied, *fine)).stuck
 
 
 def test_the_record_tells_the_model(tmp_path):
     """Where nobody chose a model, the one that codex chose is known from its record."""
     context = {"type": "turn_context", "payload": {"model": "m-1"}}
-    assert last_turn(recorded(tmp_path, STARTED, context)).model == "m-1"
+    assert read_last_turn(recorded(tmp_path, STARTED, context)).model == "m-1"
 
 
 def test_a_rejected_patch_is_denied(tmp_path):
@@ -293,24 +305,24 @@ def test_a_rejected_patch_is_denied(tmp_path):
     path = recorded(
         tmp_path, {"type": "response_item", "payload": patch}, {"type": "response_item", "payload": output}
     )
-    assert last_turn(path).denied == ("exec tools.apply_patch(…)",)
+    assert read_last_turn(path).denied == ("exec tools.apply_patch(…)",)
 
 
 def test_a_session_is_kept_and_lent(tmp_path):
     """What one call has made of a session is there for the next one, in another home."""
     made, home = tmp_path / "made" / "2026", tmp_path / "home"
     path = recorded(made, STARTED, used(7))
-    shelf = Shelf(tmp_path / "kept")
-    name = keep(shelf, "r-1:1:1", record(tmp_path / "made", THREAD), THREAD)
-    assert lend(shelf.find(name), home) == 7
-    assert record(home, THREAD).read_bytes() == path.read_bytes()
+    shelf = SessionStore(tmp_path / "kept")
+    name = keep_codex_session(shelf, "r-1:1:1", find_rollout_file(tmp_path / "made", THREAD), THREAD)
+    assert restore_codex_session(shelf.find(name), home) == 7
+    assert find_rollout_file(home, THREAD).read_bytes() == path.read_bytes()
 
 
 @pytest.mark.parametrize("thread", [None, "../../etc/passwd", "*", ""])
 def test_an_odd_thread_has_no_record(tmp_path, thread):
     """A session's name is looked up only when it is one."""
     recorded(tmp_path, STARTED)
-    assert record(tmp_path, thread) is None
+    assert find_rollout_file(tmp_path, thread) is None
 
 
 def test_a_link_is_no_record(tmp_path):
@@ -321,8 +333,13 @@ def test_a_link_is_no_record(tmp_path):
     sessions.mkdir()
     link = sessions / f"rollout-x-{THREAD}.jsonl"
     link.symlink_to(secret)
-    assert keep(Shelf(tmp_path / "kept"), "r-1:1:1", record(sessions, THREAD), THREAD) is None
-    assert total(link) is None
+    assert (
+        keep_codex_session(
+            SessionStore(tmp_path / "kept"), "r-1:1:1", find_rollout_file(sessions, THREAD), THREAD
+        )
+        is None
+    )
+    assert count_session_tokens(link) is None
     (tmp_path / "all").symlink_to(sessions)
-    assert record(tmp_path / "all", THREAD) is None
+    assert find_rollout_file(tmp_path / "all", THREAD) is None
     assert not (tmp_path / "kept").exists()

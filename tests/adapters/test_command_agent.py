@@ -5,10 +5,10 @@ import sys
 
 import pytest
 
-from steersman.adapters.agents.command import MOST, CommandAgent, CommandOptions
-from steersman.adapters.agents.roster import Post, make
-from steersman.adapters.sandbox import OpenSandbox, probe
-from steersman.contracts.agent import AgentRequest, Usage
+from steersman.adapters.agents.command import MAX_COMMAND_ANSWER_BYTES, CommandAgent, CommandOptions
+from steersman.adapters.agents.roster import AgentSpec, make_agent
+from steersman.adapters.sandbox import OpenSandbox, probe_sandbox
+from steersman.contracts.agent import AgentRequest, ProviderUsage
 from steersman.contracts.config import Role
 from steersman.errors import UserError
 
@@ -38,7 +38,7 @@ def test_the_prompt_comes_on_standard_input(tmp_path):
     """A command without a place for a file reads its prompt from standard input; what it prints is the answer."""
     reply = called(tmp_path, "import sys; print(sys.stdin.read().upper())", prompt="grüße")
     assert (reply.text.strip(), reply.error, reply.provider) == ("GRÜSSE", None, "command")
-    assert reply.usage == Usage()
+    assert reply.usage == ProviderUsage()
 
 
 def test_the_prompt_comes_in_a_file(tmp_path):
@@ -81,7 +81,8 @@ def test_a_program_that_hangs(tmp_path):
 def test_an_answer_without_end(tmp_path):
     """A flood is stopped, and is no answer."""
     reply = called(
-        tmp_path, f"print('x' * 1000 + '\\n', end='') or [print('y' * 9999) for _ in range({MOST})]"
+        tmp_path,
+        f"print('x' * 1000 + '\\n', end='') or [print('y' * 9999) for _ in range({MAX_COMMAND_ANSWER_BYTES})]",
     )
     assert reply.error == "provider_protocol_error"
 
@@ -93,7 +94,7 @@ def test_a_session_cannot_be_continued(tmp_path):
 
 def test_it_works_in_a_box(tmp_path):
     """In a box it reads its prompt from the file and writes its tree, and nothing beside it."""
-    sandbox = probe("auto")
+    sandbox = probe_sandbox("auto")
     if not sandbox.isolated:
         pytest.skip(sandbox.why)
     precious = tmp_path / "precious.txt"
@@ -108,7 +109,7 @@ def test_it_works_in_a_box(tmp_path):
 
 
 def _post(tmp_path, **role):
-    return Post("coder", Role(**role), tmp_path, tmp_path / "homes", OPEN)
+    return AgentSpec("coder", Role(**role), tmp_path, tmp_path / "homes", OPEN)
 
 
 @pytest.mark.parametrize(
@@ -126,12 +127,12 @@ def _post(tmp_path, **role):
 def test_a_table_that_does_not_fit_is_refused(tmp_path, role, words):
     """A role's table is refused when the agent is made, with the field that is wrong."""
     with pytest.raises(UserError, match=words):
-        make(_post(tmp_path, **role))
+        make_agent(_post(tmp_path, **role))
 
 
 def test_a_path_is_one_of_the_project(tmp_path):
     """A program that is named by a path is looked for from the top of the project."""
-    made = make(_post(tmp_path, agent="command", options={"command": ["tools/agent", "{prompt_file}"]}))
+    made = make_agent(_post(tmp_path, agent="command", options={"command": ["tools/agent", "{prompt_file}"]}))
     assert made._options.command == (str(tmp_path / "tools/agent"), "{prompt_file}")
-    named = make(_post(tmp_path, agent="acp", options={"command": ["an-agent", "--acp"]}))
+    named = make_agent(_post(tmp_path, agent="acp", options={"command": ["an-agent", "--acp"]}))
     assert named._options.command == ("an-agent", "--acp")

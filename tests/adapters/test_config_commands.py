@@ -9,10 +9,10 @@ from steersman.contracts.config import (
     Check,
     Config,
     SetupStep,
-    check_commands,
     decode_frozen_config,
     freeze_config,
-    setup_commands,
+    list_check_commands,
+    list_setup_commands,
 )
 from steersman.errors import UserError
 
@@ -52,10 +52,10 @@ def test_lists_and_tables():
 def test_commands_of_a_configuration():
     """What is run carries the folder, the pattern and the choice; setup steps count no tests."""
     config = parse_config(FILE, "steersman.toml")
-    checks = {c.name: c for c in check_commands(config)}
+    checks = {c.name: c for c in list_check_commands(config)}
     assert (checks["uvu"].cwd, checks["uvu"].tests, checks["lint"].tests) == ("packages/a", True, False)
     assert checks["e2e"].exit_code_is_enough
-    assert [(c.name, c.cwd, c.tests) for c in setup_commands(config)] == [
+    assert [(c.name, c.cwd, c.tests) for c in list_setup_commands(config)] == [
         ("setup 1", "", False),
         ("setup 2", "docs", False),
     ]

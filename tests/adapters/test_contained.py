@@ -11,11 +11,11 @@ import uuid
 import pytest
 
 from steersman.adapters import byte_code, cgroups, processes
-from steersman.adapters.sandbox import Box
-from steersman.testing.hostile import BEYOND, PROGRAMS, hostile, survivors
+from steersman.adapters.sandbox import SandboxPolicy
+from steersman.testing.hostile import RUNAWAY_PROGRAMS, SANDBOX_ONLY_PROGRAMS, find_survivors, runaway_command
 
 ENV = {"PATH": os.environ["PATH"]}
-NAMES = [*PROGRAMS, *BEYOND]
+NAMES = [*RUNAWAY_PROGRAMS, *SANDBOX_ONLY_PROGRAMS]
 
 
 @pytest.fixture
@@ -27,11 +27,11 @@ def token(tmp_path):
 async def boxed(sandbox, token, argv, seconds):
     """One program in a box, and who is alive at the moment the call returns."""
     place = str(token.parent)
-    async with sandbox.wrap(argv, Box((place,)), ENV, place) as found:
-        done = await processes.execute(
+    async with sandbox.wrap(argv, SandboxPolicy((place,)), ENV, place) as found:
+        done = await processes.run_program(
             found.argv, place, found.env, seconds, f"{token.name}:1:1", doors=found.doors
         )
-        return done, [pid for pid in survivors(token) if pid]
+        return done, [pid for pid in find_survivors(token) if pid]
 
 
 async def stories(sandbox, token, then, seconds):
@@ -42,7 +42,10 @@ async def stories(sandbox, token, then, seconds):
     told = await asyncio.gather(
         *(
             boxed(
-                sandbox, mark, hostile(name, mark, then), 2.0 if name in BEYOND else seconds
+                sandbox,
+                mark,
+                runaway_command(name, mark, then),
+                2.0 if name in SANDBOX_ONLY_PROGRAMS else seconds,
             )  # they never exit
             for name, mark in tokens.items()
         )
@@ -58,7 +61,7 @@ def test_nothing_is_left(sandbox, token, then, seconds):
     assert {name: alive for name, (_, alive) in told.items() if alive} == {}
     assert len(told) == len(NAMES)
     assert descriptors == 0
-    assert cgroups.left(token.name).folders == ()
+    assert cgroups.find_leftover_cgroup(token.name).folders == ()
     if then == "hang":
         assert {name: done.expired for name, (done, _) in told.items()} == dict.fromkeys(NAMES, "total")
 
@@ -67,13 +70,15 @@ def test_a_cancelled_call_leaves_nothing(sandbox, token):
     """A cancel while it holds on returns when everyone is gone."""
 
     async def cancelled():
-        call = asyncio.create_task(boxed(sandbox, token, hostile("ignores-sigterm", token, "hang"), 60))
-        while len(survivors(token)) < 3:  # noqa: ASYNC110  processes ring no bell
+        call = asyncio.create_task(
+            boxed(sandbox, token, runaway_command("ignores-sigterm", token, "hang"), 60)
+        )
+        while len(find_survivors(token)) < 3:  # noqa: ASYNC110  processes ring no bell
             await asyncio.sleep(0.02)
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
             await call
-        return survivors(token)
+        return find_survivors(token)
 
     assert asyncio.run(cancelled()) == []
 
@@ -81,10 +86,10 @@ def test_a_cancelled_call_leaves_nothing(sandbox, token):
 OWNER = """
 import asyncio, os, sys
 from steersman.adapters import processes
-from steersman.adapters.sandbox import Box, probe
+from steersman.adapters.sandbox import SandboxPolicy, probe_sandbox
 async def main(place, effect, argv):
-    async with probe("required").wrap(argv, Box((place,)), {"PATH": os.environ["PATH"]}, place) as found:
-        await processes.execute(found.argv, place, found.env, 60, effect, doors=found.doors)
+    async with probe_sandbox("required").wrap(argv, SandboxPolicy((place,)), {"PATH": os.environ["PATH"]}, place) as found:
+        await processes.run_program(found.argv, place, found.env, 60, effect, doors=found.doors)
 asyncio.run(main(sys.argv[1], sys.argv[2], sys.argv[3:]))
 """
 
@@ -97,23 +102,23 @@ def test_a_killed_steersman_takes_the_box_along(sandbox, token):
         OWNER,
         str(token.parent),
         f"{token.name}:1:1",
-        *hostile("hides", token, "hang"),
+        *runaway_command("hides", token, "hang"),
     ]
     with subprocess.Popen(argv) as owner:
-        while len(survivors(token)) < 4:  # the owner, the box, the program and what it hides
+        while len(find_survivors(token)) < 4:  # the owner, the box, the program and what it hides
             time.sleep(0.02)
         owner.send_signal(signal.SIGKILL)
     deadline = time.monotonic() + 30
-    while survivors(token) and time.monotonic() < deadline:
+    while find_survivors(token) and time.monotonic() < deadline:
         time.sleep(0.02)
-    assert survivors(token) == []
+    assert find_survivors(token) == []
 
 
 def test_a_fence_bounds_what_is_in_a_box(sandbox, token, monkeypatch):
     """The program does not begin before it is inside: beyond the bound nothing can be forked."""
-    if not any("pids" in place.root for place in cgroups.places()):
+    if not any("pids" in place.root for place in cgroups.find_cgroup_hierarchies()):
         pytest.skip("no control group bounds processes here")
-    monkeypatch.setattr(cgroups, "MOST_PROCESSES", 20)
+    monkeypatch.setattr(cgroups, "MAX_CGROUP_PROCESSES", 20)
     code = (
         "import os, time\nfor n in range(60):\n    if not os.fork(): time.sleep(60)\n    print(n, flush=True)"
     )
@@ -126,12 +131,12 @@ def test_byte_code_counts_only_with_its_source(tmp_path):
     """A script whose byte code is missing, old or of another interpreter is started itself."""
     script = tmp_path / "a.py"
     script.write_text("import sys; print('old')\n")
-    assert byte_code.soonest(str(script)) == str(script)
+    assert byte_code.prefer_cached_bytecode(str(script)) == str(script)
     subprocess.run([sys.executable, "-m", "py_compile", str(script)], check=True)
-    fast = byte_code.soonest(str(script))
+    fast = byte_code.prefer_cached_bytecode(str(script))
     assert (
         subprocess.run([sys.executable, "-I", "-S", fast], capture_output=True, check=True).stdout == b"old\n"
     )
     assert fast.endswith(".pyc")
     script.write_text("import sys; print('newer')\n")
-    assert byte_code.soonest(str(script)) == str(script)
+    assert byte_code.prefer_cached_bytecode(str(script)) == str(script)

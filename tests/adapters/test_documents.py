@@ -7,7 +7,7 @@ import pytest
 import yaml
 from cases import for_each_case
 
-from steersman.adapters.documents import MAX_BYTES, FileDocuments
+from steersman.adapters.documents import MAX_DOCUMENT_BYTES, FileDocuments
 from steersman.errors import ContractError, UserError
 
 POLICY = {"policy_id": "policy_team", "mode": "semi_auto", "question_budget": 3, "auto_fallback": False}
@@ -88,7 +88,7 @@ def test_lines():
         ("[" * 40 + "]" * 40, "line 1: nested 40 levels deep, and 32 are the most: nothing of it is read; make it flatter"),
         ("a: " + "[" * 5000, "line 1: nested 1000 levels deep"),
         ('{"a":\n' * 50 + '"x', "line 33: nested 50 levels deep"),
-        ("a: " + "x" * MAX_BYTES, "line 1: longer than"),
+        ("a: " + "x" * MAX_DOCUMENT_BYTES, "line 1: longer than"),
         ("{" + ",".join(f'"{n}":1' for n in range(30_000)) + "}", "line 1: more than 20000 members"),
         ('{"a": "\\ud800"}', "line 1: a: holds a NUL character or a lone surrogate"),
     ],

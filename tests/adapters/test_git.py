@@ -11,7 +11,7 @@ import pytest
 
 from steersman.adapters.git import GitWorkspace
 from steersman.errors import UserError, WorkspaceError
-from steersman.testing.conformance_workspace import RUN, WorkspaceConformance
+from steersman.testing.conformance_workspace import WORKSPACE_RUN, WorkspaceConformance
 
 PERSON = {
     "GIT_CONFIG_GLOBAL": "/dev/null",
@@ -55,12 +55,12 @@ def workspace(repo, tmp_path):
     return GitWorkspace(repo, tmp_path / "state")
 
 
-def checkout(workspace, commit=None, effect="1:1", run=RUN):
+def checkout(workspace, commit=None, effect="1:1", run=WORKSPACE_RUN):
     return Path(workspace.checkout(run, commit or workspace.base(None).commit, f"{run}:{effect}").path)
 
 
 def capture(workspace, tree, label="work"):
-    return workspace.capture(RUN, str(tree), workspace.base(None).commit, label)
+    return workspace.capture(WORKSPACE_RUN, str(tree), workspace.base(None).commit, label)
 
 
 class TestConformance(WorkspaceConformance):
@@ -177,8 +177,10 @@ def test_a_shallow_clone_is_enough(repo, tmp_path):
     workspace = GitWorkspace(tmp_path / "shallow", tmp_path / "state")
     base, tree = workspace.base(None), checkout(workspace)
     (tree / "README").write_text("new\n")
-    change = workspace.capture(RUN, str(tree), base.commit, "work")
-    assert workspace.deliver(RUN, change.commit, base.commit, "merge", "main", "m").tree == change.tree
+    change = workspace.capture(WORKSPACE_RUN, str(tree), base.commit, "work")
+    assert (
+        workspace.deliver(WORKSPACE_RUN, change.commit, base.commit, "merge", "main", "m").tree == change.tree
+    )
 
 
 def test_a_subdirectory_stands_for_its_repository(repo, tmp_path):
@@ -241,13 +243,13 @@ def test_nothing_but_git_runs(repo, workspace, tmp_path):
     (tree / "README").write_text("new\n")
     (tree / ".gitattributes").write_text("* filter=evil diff=evil merge=evil\nREADME filter=a=b\n")
     (tree / "x.dat").touch()
-    change = workspace.capture(RUN, str(tree), base.commit, "work")
+    change = workspace.capture(WORKSPACE_RUN, str(tree), base.commit, "work")
     assert "+new" in change.patch
-    workspace.checkout(RUN, base.commit, f"{RUN}:2:1")
-    workspace.deliver(RUN, change.commit, base.commit, "branch", None, "m")
-    workspace.rebased(RUN, change.commit, base.commit, "other", "moved")
-    workspace.deliver(RUN, change.commit, base.commit, "merge", "main", "m")
-    workspace.remove(RUN)
+    workspace.checkout(WORKSPACE_RUN, base.commit, f"{WORKSPACE_RUN}:2:1")
+    workspace.deliver(WORKSPACE_RUN, change.commit, base.commit, "branch", None, "m")
+    workspace.rebased(WORKSPACE_RUN, change.commit, base.commit, "other", "moved")
+    workspace.deliver(WORKSPACE_RUN, change.commit, base.commit, "merge", "main", "m")
+    workspace.remove(WORKSPACE_RUN)
     assert not mark.exists(), mark.read_text()
     git(repo, "status")
     assert mark.exists(), "what was planted is alive"
@@ -276,7 +278,7 @@ def test_a_git_directory_planted_in_the_tree_is_not_obeyed(workspace, tmp_path):
     git(tree, "config", "core.fsmonitor", f"touch '{mark}'")
     git(tree, "config", "core.worktree", str(tmp_path))
     (tree / "new").write_text("n")
-    assert workspace.capture(RUN, str(tree), base.commit, "work").files == ("new",)
+    assert workspace.capture(WORKSPACE_RUN, str(tree), base.commit, "work").files == ("new",)
     (tree / "new").unlink()
     assert checkout(workspace) == tree
     assert (tree / ".git").read_text() == f"gitdir: {tree}.git\n"
@@ -331,12 +333,12 @@ def test_odd_names_are_recorded_as_they_are(workspace):
         (tree / name).write_text("x\n")
     change = capture(workspace, tree)
     assert (change.files, change.added) == (tuple(sorted(ODD)), len(ODD))
-    workspace.remove(RUN)
+    workspace.remove(WORKSPACE_RUN)
     again = checkout(workspace, change.commit)
     for name in ODD:
         assert (again / name).read_text() == "x\n"
         (again / name).unlink()
-    assert workspace.capture(RUN, str(again), change.commit, "b").files == tuple(sorted(ODD))
+    assert workspace.capture(WORKSPACE_RUN, str(again), change.commit, "b").files == tuple(sorted(ODD))
 
 
 def test_a_name_that_is_no_text_is_escaped(workspace):
@@ -358,7 +360,7 @@ def test_links_bits_and_binaries_are_recorded(workspace, tmp_path):
     change = capture(workspace, tree)
     assert (change.files, change.added, change.removed) == (("README", "binary", "link"), 1, 0)
     assert "secret" not in change.patch.replace(str(tmp_path / "secret"), "")
-    workspace.remove(RUN)
+    workspace.remove(WORKSPACE_RUN)
     again = checkout(workspace, change.commit)
     assert (again / "link").is_symlink()
     assert os.access(again / "README", os.X_OK)
@@ -454,9 +456,9 @@ def test_what_is_recorded_survives_housekeeping(workspace, repo):
     tree = checkout(workspace)
     (tree / "README").write_text("new\n")
     change = capture(workspace, tree, "round-1")
-    workspace.remove(RUN)
+    workspace.remove(WORKSPACE_RUN)
     git(repo, "gc", "--prune=now", "-q")
-    assert git(repo, "rev-parse", f"refs/steersman/{RUN}/round-1") == change.commit
+    assert git(repo, "rev-parse", f"refs/steersman/{WORKSPACE_RUN}/round-1") == change.commit
 
 
 def test_recording_leaves_the_persons_checkout_alone(workspace, repo):
@@ -484,7 +486,7 @@ def test_recording_leaves_the_persons_checkout_alone(workspace, repo):
 
 def test_trees_live_outside_the_repository(workspace, tmp_path):
     """A tree is `worktrees/<run>/<n>` of the state directory."""
-    assert checkout(workspace) == (tmp_path / "state" / "worktrees" / RUN / "1").resolve()
+    assert checkout(workspace) == (tmp_path / "state" / "worktrees" / WORKSPACE_RUN / "1").resolve()
 
 
 def test_a_tree_deleted_by_hand_is_made_again(workspace, repo):
@@ -495,7 +497,7 @@ def test_a_tree_deleted_by_hand_is_made_again(workspace, repo):
     assert (again / "README").exists()
     assert sorted(p.name for p in again.parent.iterdir()) == ["2", "2.git", "2.index", "2.json"]
     shutil.rmtree(again)
-    workspace.remove(RUN)
+    workspace.remove(WORKSPACE_RUN)
     assert not again.parent.exists()
 
 
@@ -555,7 +557,7 @@ def test_removing_a_run_leaves_no_trace_of_its_trees(workspace, repo, tmp_path):
     (tree / "deep" / "er" / "f").write_text("f")
     (tree / "deep" / "er").chmod(0)
     (tree / "deep").chmod(0o500)
-    workspace.remove(RUN)
+    workspace.remove(WORKSPACE_RUN)
     assert not tree.parent.exists()
     assert (tmp_path / "precious" / "f").exists()
 
@@ -563,9 +565,9 @@ def test_removing_a_run_leaves_no_trace_of_its_trees(workspace, repo, tmp_path):
 def test_a_missing_commit_is_an_error(workspace):
     """A commit that is not in the repository cannot be checked out."""
     with pytest.raises(WorkspaceError, match="is not in"):
-        workspace.checkout(RUN, "0" * 40, f"{RUN}:1:1")
+        workspace.checkout(WORKSPACE_RUN, "0" * 40, f"{WORKSPACE_RUN}:1:1")
     with pytest.raises(WorkspaceError, match="is not in"):
-        workspace.deliver(RUN, "0" * 40, "main", "branch", None, "m")
+        workspace.deliver(WORKSPACE_RUN, "0" * 40, "main", "branch", None, "m")
 
 
 def test_a_tree_that_cannot_be_made_leaves_nothing_behind(workspace, repo, tmp_path):
@@ -574,7 +576,7 @@ def test_a_tree_that_cannot_be_made_leaves_nothing_behind(workspace, repo, tmp_p
     (repo / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
     with pytest.raises(WorkspaceError, match=r"git checkout-index refused: (?s:.*); put that right"):
         checkout(workspace)
-    assert os.listdir(tmp_path / "state" / "worktrees" / RUN) == []
+    assert os.listdir(tmp_path / "state" / "worktrees" / WORKSPACE_RUN) == []
 
 
 def test_a_name_with_a_nul_is_an_error_like_others(workspace):
@@ -668,7 +670,7 @@ def change(workspace):
 
 
 def deliver(workspace, change, form, target=None, base="main"):
-    return workspace.deliver(RUN, change.commit, base, form, target, "Say new\n\nSteersman-Run: 1")
+    return workspace.deliver(WORKSPACE_RUN, change.commit, base, form, target, "Say new\n\nSteersman-Run: 1")
 
 
 def test_a_branch_carries_the_message_and_one_commit(workspace, repo, change):
@@ -677,7 +679,7 @@ def test_a_branch_carries_the_message_and_one_commit(workspace, repo, change):
     git(repo, "config", "user.name", "Ann Ort")
     git(repo, "config", "user.email", "ann@example.org")
     delivery = deliver(workspace, change, "branch")
-    assert delivery.ref == f"refs/heads/steersman/{RUN}"
+    assert delivery.ref == f"refs/heads/steersman/{WORKSPACE_RUN}"
     assert git(repo, "log", "-1", "--format=%P %an %cn %ce%n%B", delivery.commit).rstrip("\n") == (
         f"{git(repo, 'rev-parse', 'main')} steersman Ann Ort ann@example.org\nSay new\n\nSteersman-Run: 1"
     )
@@ -691,20 +693,20 @@ def test_a_branch_carries_the_message_and_one_commit(workspace, repo, change):
 def test_a_person_s_commits_on_the_branch_are_kept(workspace, repo, change):
     """Delivering the same again keeps what was added on top; something else is not put over it."""
     first = deliver(workspace, change, "branch")
-    git(repo, "checkout", "-q", f"steersman/{RUN}")
+    git(repo, "checkout", "-q", f"steersman/{WORKSPACE_RUN}")
     git(repo, "commit", "-q", "--allow-empty", "-m", "mine")
     git(repo, "checkout", "-q", "main")
     assert deliver(workspace, change, "branch") == first
     with pytest.raises(WorkspaceError, match="not of this run; rename it"):
-        workspace.deliver(RUN, change.commit, "main", "branch", None, "Another message")
+        workspace.deliver(WORKSPACE_RUN, change.commit, "main", "branch", None, "Another message")
 
 
 def test_a_branch_that_is_checked_out_is_not_moved(workspace, repo, change):
     """The person who looks at the branch is asked to step off it first."""
     deliver(workspace, change, "branch")
-    git(repo, "checkout", "-q", f"steersman/{RUN}")
+    git(repo, "checkout", "-q", f"steersman/{WORKSPACE_RUN}")
     with pytest.raises(WorkspaceError, match=r"is checked out in .*; switch to another"):
-        workspace.deliver(RUN, change.commit, "main", "branch", None, "Another message")
+        workspace.deliver(WORKSPACE_RUN, change.commit, "main", "branch", None, "Another message")
 
 
 def test_a_branch_named_like_ours_is_in_the_way(workspace, repo, change):

@@ -9,7 +9,7 @@ import pytest
 
 from steersman.adapters.git import GitWorkspace
 from steersman.errors import WorkspaceError
-from steersman.testing.conformance_workspace import RUN
+from steersman.testing.conformance_workspace import WORKSPACE_RUN
 
 
 def git(place, *args):
@@ -98,17 +98,20 @@ def test_a_kind_of_repository_carries_a_change_there_and_back(repo, tmp_path, ki
     tree = Path(workspace.checkout("260101-second", base.commit, "260101-second:1:1").path)
     (tree / "other").write_text("other\n")
     second = workspace.capture("260101-second", str(tree), base.commit, "work")
-    tree = Path(workspace.checkout(RUN, base.commit, f"{RUN}:1:1").path)
+    tree = Path(workspace.checkout(WORKSPACE_RUN, base.commit, f"{WORKSPACE_RUN}:1:1").path)
     (tree / "README").write_text("new\n")
-    recorded = workspace.capture(RUN, str(tree), base.commit, "work")
+    recorded = workspace.capture(WORKSPACE_RUN, str(tree), base.commit, "work")
     assert recorded.files == ("README",)
-    assert workspace.deliver(RUN, recorded.commit, base.commit, "branch", None, "m").tree == recorded.tree
-    merged = workspace.deliver(RUN, recorded.commit, base.commit, "merge", base.branch, "m")
+    assert (
+        workspace.deliver(WORKSPACE_RUN, recorded.commit, base.commit, "branch", None, "m").tree
+        == recorded.tree
+    )
+    merged = workspace.deliver(WORKSPACE_RUN, recorded.commit, base.commit, "merge", base.branch, "m")
     assert workspace.base(None).commit == merged.commit
     rebased = workspace.rebased("260101-second", second.commit, base.commit, base.branch, "moved")
     assert (rebased.moved, rebased.conflicts, rebased.change.files) == (True, (), ("other",))
-    assert workspace.revert(RUN, merged.commit, base.branch, "Undo").tree == base.tree
-    workspace.remove(RUN)
+    assert workspace.revert(WORKSPACE_RUN, merged.commit, base.branch, "Undo").tree == base.tree
+    workspace.remove(WORKSPACE_RUN)
     assert workspace.base(None).tree == base.tree
     assert not workspace.base(None).dirty
 
@@ -118,14 +121,14 @@ def test_a_kind_of_repository_carries_a_change_there_and_back(repo, tmp_path, ki
 
 def change(workspace, text="new\n"):
     base = workspace.base("main")
-    tree = workspace.checkout(RUN, base.commit, f"{RUN}:1:1")
+    tree = workspace.checkout(WORKSPACE_RUN, base.commit, f"{WORKSPACE_RUN}:1:1")
     Path(tree.path, "README").write_text(text)
-    return workspace.capture(RUN, tree.path, base.commit, "work"), base
+    return workspace.capture(WORKSPACE_RUN, tree.path, base.commit, "work"), base
 
 
 def merge(workspace, text="new\n"):
     recorded, base = change(workspace, text)
-    return workspace.deliver(RUN, recorded.commit, base.commit, "merge", "main", "m")
+    return workspace.deliver(WORKSPACE_RUN, recorded.commit, base.commit, "merge", "main", "m")
 
 
 def test_a_packed_repository_behind_a_link(repo, tmp_path):
@@ -136,7 +139,7 @@ def test_a_packed_repository_behind_a_link(repo, tmp_path):
     workspace = GitWorkspace(tmp_path / "link", tmp_path / "state")
     done = merge(workspace)
     assert (git(repo, "rev-parse", "main"), (repo / "README").read_text()) == (done.commit, "new\n")
-    assert workspace.revert(RUN, done.commit, "main", "Undo").tree != done.tree
+    assert workspace.revert(WORKSPACE_RUN, done.commit, "main", "Undo").tree != done.tree
 
 
 @pytest.mark.parametrize("index", [(), ("--sparse-index",)])
@@ -150,7 +153,7 @@ def test_a_sparse_checkout_stays_sparse(workspace, repo, index):
     git(repo, "sparse-checkout", "set", "--cone", *index, "a")
     assert not (repo / "b").exists()
     assert not workspace.base(None).dirty
-    tree = workspace.checkout(RUN, workspace.base(None).commit, f"{RUN}:0:1")
+    tree = workspace.checkout(WORKSPACE_RUN, workspace.base(None).commit, f"{WORKSPACE_RUN}:0:1")
     assert Path(tree.path, "b", "f").exists()
     merge(workspace)
     assert (repo / "README").read_text() == "new\n"
@@ -171,7 +174,7 @@ def test_files_marked_as_unchanged_stay_the_persons(workspace, repo):
     (repo / "README").write_text("hidden\n")
     recorded, base = change(workspace, "third\n")
     with pytest.raises(WorkspaceError, match="uncommitted changes"):
-        workspace.deliver(RUN, recorded.commit, base.commit, "merge", "main", "m3")
+        workspace.deliver(WORKSPACE_RUN, recorded.commit, base.commit, "merge", "main", "m3")
     assert (repo / "README").read_text() == "hidden\n"
 
 
@@ -192,9 +195,11 @@ def test_a_lock_that_was_left_behind_is_named(workspace, repo):
     """A branch is delivered all the same; a merge into the checkout says which file is in the way."""
     (repo / ".git" / "index.lock").touch()
     recorded, base = change(workspace)
-    assert workspace.deliver(RUN, recorded.commit, base.commit, "branch", None, "m").form == "branch"
+    assert (
+        workspace.deliver(WORKSPACE_RUN, recorded.commit, base.commit, "branch", None, "m").form == "branch"
+    )
     with pytest.raises(WorkspaceError, match=r"if no git is at work there, remove .*index\.lock"):
-        workspace.deliver(RUN, recorded.commit, base.commit, "merge", "main", "m")
+        workspace.deliver(WORKSPACE_RUN, recorded.commit, base.commit, "merge", "main", "m")
     (repo / ".git" / "index.lock").unlink()
     assert (repo / "README").read_text() == "hello\n"
     assert git(repo, "status", "--porcelain") == ""
@@ -204,10 +209,10 @@ def test_a_lock_that_was_left_behind_is_named(workspace, repo):
 def test_a_merge_that_was_cut_short_is_finished(workspace, repo):
     """Files already moved, branch not yet: the same delivery again finishes it."""
     recorded, base = change(workspace)
-    done = workspace.deliver(RUN, recorded.commit, base.commit, "merge", "main", "m")
+    done = workspace.deliver(WORKSPACE_RUN, recorded.commit, base.commit, "merge", "main", "m")
     git(repo, "update-ref", "refs/heads/main", base.commit)
     assert git(repo, "status", "--porcelain") == "M  README"
-    assert workspace.deliver(RUN, recorded.commit, base.commit, "merge", "main", "m") == done
+    assert workspace.deliver(WORKSPACE_RUN, recorded.commit, base.commit, "merge", "main", "m") == done
     assert git(repo, "status", "--porcelain") == ""
     assert git(repo, "reflog", "-1", "--format=%gs", "HEAD") == "steersman: deliver"
 
@@ -237,40 +242,42 @@ def test_uncommitted_work_survives_everything(workspace, repo):
     before = everything()
     assert workspace.base(None).dirty
     recorded, base = change(workspace)
-    workspace.deliver(RUN, recorded.commit, base.commit, "branch", None, "m")
+    workspace.deliver(WORKSPACE_RUN, recorded.commit, base.commit, "branch", None, "m")
     with pytest.raises(WorkspaceError, match="uncommitted changes"):
-        workspace.deliver(RUN, recorded.commit, base.commit, "merge", "main", "m")
+        workspace.deliver(WORKSPACE_RUN, recorded.commit, base.commit, "merge", "main", "m")
     with pytest.raises(WorkspaceError, match="is not in main"):
-        workspace.revert(RUN, recorded.commit, "main", "m")
-    workspace.remove(RUN)
+        workspace.revert(WORKSPACE_RUN, recorded.commit, "main", "m")
+    workspace.remove(WORKSPACE_RUN)
     assert everything() == before
 
 
 def test_an_untracked_file_in_the_way_is_not_overwritten(workspace, repo, tmp_path):
     """A merge that would write over a person's file, ignored or not, is refused."""
     base = workspace.base("main")
-    tree = workspace.checkout(RUN, base.commit, f"{RUN}:1:1")
+    tree = workspace.checkout(WORKSPACE_RUN, base.commit, f"{WORKSPACE_RUN}:1:1")
     Path(tree.path, "new").write_text("theirs\n")
-    recorded, state = workspace.capture(RUN, tree.path, base.commit, "work"), tmp_path / "state"
+    recorded, state = workspace.capture(WORKSPACE_RUN, tree.path, base.commit, "work"), tmp_path / "state"
     (repo / "new").write_text("mine\n")
     for ignored in ("", "new\n"):
         (repo / ".git" / "info" / "exclude").write_text(ignored)
         with pytest.raises(WorkspaceError, match=r"new of .* would be overwritten; move it away"):
-            GitWorkspace(repo, state).deliver(RUN, recorded.commit, base.commit, "merge", "main", "m")
+            GitWorkspace(repo, state).deliver(
+                WORKSPACE_RUN, recorded.commit, base.commit, "merge", "main", "m"
+            )
     assert (repo / "new").read_text() == "mine\n"
 
 
 def test_an_ignored_file_in_the_place_of_a_directory_is_kept(workspace, repo):
     """So is one that stands where a new directory belongs."""
     base = workspace.base("main")
-    tree = workspace.checkout(RUN, base.commit, f"{RUN}:1:1")
+    tree = workspace.checkout(WORKSPACE_RUN, base.commit, f"{WORKSPACE_RUN}:1:1")
     Path(tree.path, "data").mkdir()
     Path(tree.path, "data", "new").write_text("theirs\n")
-    recorded = workspace.capture(RUN, tree.path, base.commit, "work")
+    recorded = workspace.capture(WORKSPACE_RUN, tree.path, base.commit, "work")
     (repo / ".git" / "info" / "exclude").write_text("data\n")
     (repo / "data").write_text("mine\n")
     with pytest.raises(WorkspaceError, match=r"data of .* would be overwritten"):
-        workspace.deliver(RUN, recorded.commit, base.commit, "merge", "main", "m")
+        workspace.deliver(WORKSPACE_RUN, recorded.commit, base.commit, "merge", "main", "m")
     assert (repo / "data").read_text() == "mine\n"
     assert git(repo, "status", "--porcelain") == ""
 
@@ -289,7 +296,7 @@ def test_a_partial_clone_works_with_what_it_has(repo, tmp_path):
     workspace = GitWorkspace(partial, tmp_path / "state")
     assert merge(workspace).form == "merge"
     with pytest.raises(WorkspaceError, match=r"this is a partial clone.*git fetch --refetch --no-filter"):
-        workspace.checkout(RUN, workspace.base("HEAD~2").commit, f"{RUN}:2:1")
+        workspace.checkout(WORKSPACE_RUN, workspace.base("HEAD~2").commit, f"{WORKSPACE_RUN}:2:1")
     assert not mark.exists()
 
 
@@ -335,7 +342,7 @@ def test_replaced_objects_and_grafts_change_nothing(workspace, repo):
     (repo / "README").write_text("hello\n")
     git(repo, "replace", git(repo, "rev-parse", "HEAD:README"), other)
     (repo / ".git" / "info" / "grafts").write_text(f"{base.commit}\n")
-    tree = workspace.checkout(RUN, base.commit, f"{RUN}:1:1")
+    tree = workspace.checkout(WORKSPACE_RUN, base.commit, f"{WORKSPACE_RUN}:1:1")
     assert Path(tree.path, "README").read_text() == "hello\n"
     assert tree.tree == base.tree
 
@@ -346,13 +353,13 @@ def test_the_persons_own_tidying_takes_nothing_away(workspace, repo):
     (repo / "README").write_text("gone\n")
     git(repo, "commit", "-qam", "gone")
     base = workspace.base(None)
-    tree = workspace.checkout(RUN, base.commit, f"{RUN}:1:1")
+    tree = workspace.checkout(WORKSPACE_RUN, base.commit, f"{WORKSPACE_RUN}:1:1")
     git(repo, "checkout", "-q", "main")
     git(repo, "branch", "-D", "gone")
     git(repo, "reflog", "expire", "--expire=now", "--all")
     git(repo, "gc", "-q", "--prune=now")
     assert git(tree.path, "log", "-1", "--format=%s") == "gone"
-    assert workspace.capture(RUN, tree.path, base.commit, "work").files == ()
+    assert workspace.capture(WORKSPACE_RUN, tree.path, base.commit, "work").files == ()
 
 
 def test_state_that_moved_is_made_again(repo, tmp_path):

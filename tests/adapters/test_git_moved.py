@@ -10,7 +10,7 @@ import pytest
 
 from steersman.adapters.git import GitWorkspace
 from steersman.errors import WorkspaceError
-from steersman.testing.conformance_workspace_moved import RUN, MovedBaseConformance
+from steersman.testing.conformance_workspace_moved import MOVED_BASE_RUN, MovedBaseConformance
 
 LINES = "".join(f"{n}\n" for n in range(20))
 
@@ -62,7 +62,7 @@ class TestGit(MovedBaseConformance):
         return GitWorkspace(made(tmp_path / "repo"), tmp_path / "state")
 
 
-def change(workspace, files, run=RUN):
+def change(workspace, files, run=MOVED_BASE_RUN):
     """A recorded change of what main is now; None deletes, a Path is a link."""
     base = workspace.base("main").commit
     tree = Path(workspace.checkout(run, base, f"{run}:1:1").path)
@@ -80,7 +80,7 @@ def both(workspace, repo, mine, theirs):
     """The run's change, then the person's on main, then the first on top of the second."""
     base, recorded = change(workspace, mine)
     save(repo, theirs)
-    return workspace.rebased(RUN, recorded.commit, base, "main", "moved")
+    return workspace.rebased(MOVED_BASE_RUN, recorded.commit, base, "main", "moved")
 
 
 def shown(repo, rebased, name):
@@ -96,7 +96,7 @@ def test_other_lines_of_the_same_file_are_merged(workspace, repo):
     assert (text[0], "mine" in text) == ("theirs", True)
     assert (rebased.change.files, rebased.change.added, rebased.change.removed) == (("lines",), 1, 0)
     assert git(repo, "rev-parse", f"{rebased.change.commit}^") == git(repo, "rev-parse", "main")
-    assert git(repo, "rev-parse", f"refs/steersman/{RUN}/moved") == rebased.change.commit
+    assert git(repo, "rev-parse", f"refs/steersman/{MOVED_BASE_RUN}/moved") == rebased.change.commit
 
 
 def test_the_same_line_is_a_conflict_and_nothing_is_pinned(workspace, repo):
@@ -104,7 +104,7 @@ def test_the_same_line_is_a_conflict_and_nothing_is_pinned(workspace, repo):
     base, recorded = change(workspace, {"lines": LINES.replace("7", "mine"), "new": "x"})
     save(repo, {"lines": LINES.replace("7", "theirs")})
     before = git(repo, "for-each-ref")
-    rebased = workspace.rebased(RUN, recorded.commit, base, "main", "moved")
+    rebased = workspace.rebased(MOVED_BASE_RUN, recorded.commit, base, "main", "moved")
     assert (rebased.moved, rebased.change, rebased.conflicts) == (True, None, ("lines",))
     assert git(repo, "for-each-ref") == before
     assert git(repo, "status", "--porcelain") == ""
@@ -144,7 +144,7 @@ def test_what_cannot_be_merged_by_lines_is_a_conflict(workspace, repo, attribute
     save(repo, {"a.bin": LINES, "b.bin": LINES})
     base, recorded = change(workspace, {"a.bin": "mine\n" + LINES, "b.bin": "mine\n" + LINES})
     save(repo, {"a.bin": LINES + "theirs\n"})
-    rebased = workspace.rebased(RUN, recorded.commit, base, "main", "moved")
+    rebased = workspace.rebased(MOVED_BASE_RUN, recorded.commit, base, "main", "moved")
     assert (rebased.change, rebased.conflicts) == (None, ("a.bin",))
     assert not (tmp_path / "ran").exists()
 
@@ -170,12 +170,12 @@ def test_a_file_that_they_renamed_is_followed(workspace, repo):
 def test_rights_and_links_are_kept(workspace, repo):
     """A file made executable and a link are part of the change."""
     base = workspace.base("main").commit
-    tree = Path(workspace.checkout(RUN, base, f"{RUN}:1:1").path)
+    tree = Path(workspace.checkout(MOVED_BASE_RUN, base, f"{MOVED_BASE_RUN}:1:1").path)
     (tree / "README").chmod(0o755)
     (tree / "link").symlink_to("README")
-    recorded = workspace.capture(RUN, str(tree), base, "work")
+    recorded = workspace.capture(MOVED_BASE_RUN, str(tree), base, "work")
     save(repo, {"other": "theirs\n"})
-    rebased = workspace.rebased(RUN, recorded.commit, base, "main", "moved")
+    rebased = workspace.rebased(MOVED_BASE_RUN, recorded.commit, base, "main", "moved")
     listed = git(repo, "ls-tree", rebased.change.commit).split("\n")
     assert {line[:6] for line in listed if line.endswith(("README", "link"))} == {"100755", "120000"}
     assert [t.kind for t in rebased.change.touched] == ["file", "link"]
@@ -196,12 +196,12 @@ def test_a_branch_with_another_past_is_followed_too(workspace, repo, way):
         git(repo, "reset", "-q", "--hard", first)
     if way == "amended":
         save(repo, {"other": "theirs\n"})
-    rebased = workspace.rebased(RUN, recorded.commit, base, "main", "moved")
+    rebased = workspace.rebased(MOVED_BASE_RUN, recorded.commit, base, "main", "moved")
     assert rebased.change.files == ("README",)
     assert "secret" not in git(repo, "ls-tree", "--name-only", rebased.change.commit).split("\n")
     with pytest.raises(WorkspaceError, match="has moved from"):
-        workspace.deliver(RUN, recorded.commit, base, "merge", "main", "Mine")
-    done = workspace.deliver(RUN, rebased.change.commit, rebased.base, "merge", "main", "Mine")
+        workspace.deliver(MOVED_BASE_RUN, recorded.commit, base, "merge", "main", "Mine")
+    done = workspace.deliver(MOVED_BASE_RUN, rebased.change.commit, rebased.base, "merge", "main", "Mine")
     assert (git(repo, "rev-parse", "main"), done.tree) == (done.commit, rebased.change.tree)
 
 
@@ -222,7 +222,10 @@ def test_what_is_pinned_outlives_a_tidy_up(workspace, repo):
     git(repo, "reflog", "expire", "--expire=now", "--all")
     git(repo, "gc", "-q", "--prune=now")
     again = GitWorkspace(repo, workspace._trees.root.parent)
-    assert again.checkout(RUN, rebased.change.commit, f"{RUN}:2:1").tree == rebased.change.tree
+    assert (
+        again.checkout(MOVED_BASE_RUN, rebased.change.commit, f"{MOVED_BASE_RUN}:2:1").tree
+        == rebased.change.tree
+    )
 
 
 def test_the_persons_checkout_is_not_looked_at(workspace, repo):
@@ -230,7 +233,7 @@ def test_the_persons_checkout_is_not_looked_at(workspace, repo):
     base, recorded = change(workspace, {"README": "mine\n"})
     save(repo, {"other": "theirs\n"})
     (repo / "README").write_text("half done\n")
-    rebased = workspace.rebased(RUN, recorded.commit, base, "main", "moved")
+    rebased = workspace.rebased(MOVED_BASE_RUN, recorded.commit, base, "main", "moved")
     assert rebased.change.files == ("README",)
     assert (repo / "README").read_text() == "half done\n"
 
@@ -246,13 +249,13 @@ def test_a_clone_without_its_objects_says_what_to_fetch(repo, tmp_path):
     git(clone, "fetch", "-q", "origin")
     git(clone, "branch", "side", "origin/main")
     with pytest.raises(WorkspaceError, match=r"git cannot bring run .* onto side: .*; put that right"):
-        workspace.rebased(RUN, recorded.commit, base, "side", "moved")
+        workspace.rebased(MOVED_BASE_RUN, recorded.commit, base, "side", "moved")
 
 
 def test_of_many_at_once_one_is_merged(repo, tmp_path):
     """Exact merges from the same base race for the branch: one goes in, the others are told that it has moved."""
     git(repo, "branch", "target")
-    runs = [f"{RUN}-{n}" for n in range(4)]
+    runs = [f"{MOVED_BASE_RUN}-{n}" for n in range(4)]
     first = GitWorkspace(repo, tmp_path / "state")
     base = first.base("main").commit
     commits = {run: change(first, {run: "mine\n"}, run)[1].commit for run in runs}
@@ -293,7 +296,7 @@ exec {real} "$@"
     (folder / "git").chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     with pytest.raises(WorkspaceError, match=r"could not be moved.*(deliver|try) again"):
-        workspace.deliver(RUN, recorded.commit, base, "merge", "target", "Mine")
+        workspace.deliver(MOVED_BASE_RUN, recorded.commit, base, "merge", "target", "Mine")
     assert git(repo, "rev-parse", "target") == theirs
     assert (repo / "README").read_text() == "hello\n"
     assert git(repo, "status", "--porcelain") == ""

@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from steersman.adapters.git import GitWorkspace
-from steersman.errors import ConflictError, NotThereError, UndoneError
+from steersman.errors import AlreadyRevertedError, ChangeConflictError, ChangeNotOnBranchError
 
 RUN = "250101-abc123"
 
@@ -69,7 +69,7 @@ def test_a_file_written_anew_with_the_same_bytes_is_in_nobodys_way(workspace, re
 def test_a_persons_own_revert_counts(workspace, repo, made):
     """Whatever it has left in the file, git's own words say which commit it undoes."""
     save(repo, "later\n")
-    with pytest.raises(ConflictError, match=f"git revert {made[:12]}"):
+    with pytest.raises(ChangeConflictError, match=f"git revert {made[:12]}"):
         workspace.revert(RUN, made, "main", "Undo")
     mine = save(repo, "settled\n", f'Revert "new"\n\nThis reverts commit {made}.')
     assert workspace.revert(RUN, made, "main", "Undo").commit == mine
@@ -91,7 +91,7 @@ def test_who_has_undone_it_is_named(workspace, repo, made):
     mine = save(repo, "hello\n")
     (repo / "other").write_text("other\n")
     save(repo, "hello\n")
-    with pytest.raises(UndoneError, match=f"by {mine[:12]}") as undone:
+    with pytest.raises(AlreadyRevertedError, match=f"by {mine[:12]}") as undone:
         workspace.revert(RUN, made, "main", "Undo")
     assert undone.value.commit == mine
 
@@ -100,12 +100,12 @@ def test_where_it_is_instead_is_named(workspace, repo, change):
     """The branches that have it, and how ours is dropped; none where all are gone."""
     kept = workspace.deliver(RUN, change.commit, "main", "branch", None, "new").commit
     with pytest.raises(
-        NotThereError, match=f"the branch steersman/{RUN} has it; drop it with `git branch -D"
+        ChangeNotOnBranchError, match=f"the branch steersman/{RUN} has it; drop it with `git branch -D"
     ):
         workspace.revert(RUN, kept, "main", "Undo")
     git(repo, "branch", "mine", kept)
-    with pytest.raises(NotThereError, match=f"mine, steersman/{RUN} have it; drop"):
+    with pytest.raises(ChangeNotOnBranchError, match=f"mine, steersman/{RUN} have it; drop"):
         workspace.revert(RUN, kept, "main", "Undo")
     git(repo, "branch", "-D", "mine", f"steersman/{RUN}")
-    with pytest.raises(NotThereError, match="no branch here has it"):
+    with pytest.raises(ChangeNotOnBranchError, match="no branch here has it"):
         workspace.revert(RUN, kept, "main", "Undo")

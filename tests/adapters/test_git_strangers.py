@@ -10,9 +10,9 @@ import pytest
 
 from steersman.adapters import git_change, git_scan, git_survey
 from steersman.adapters.git import GitWorkspace
-from steersman.adapters.git_survey import survey
-from steersman.adapters.removal import delete
-from steersman.errors import UnrecordableError, WorkspaceError
+from steersman.adapters.git_survey import survey_working_tree
+from steersman.adapters.removal import delete_path
+from steersman.errors import UnrecordableTreeError, WorkspaceError
 
 RUN = "260101-abcdef"
 
@@ -160,7 +160,7 @@ def test_a_name_that_stands_for_git_itself_is_refused(workspace, tree, name):
     """git passes such files over without a word; here they are named."""
     (tree / name).parent.mkdir(parents=True, exist_ok=True)
     (tree / name).write_text("x")
-    with pytest.raises(UnrecordableError, match=r"git does not record .*; rename or remove"):
+    with pytest.raises(UnrecordableTreeError, match=r"git does not record .*; rename or remove"):
         capture(workspace, tree)
     assert checkout(workspace, "2:1") != tree
 
@@ -187,7 +187,7 @@ def test_a_git_directory_that_is_none_is_refused(workspace, tree):
     (tree / "sub" / ".git").mkdir(parents=True)
     (tree / "sub" / ".git" / "conftest.py").write_text("x")
     with pytest.raises(
-        UnrecordableError, match=r"a repository inside the tree cannot be recorded: sub; remove its \.git"
+        UnrecordableTreeError, match=r"a repository inside the tree cannot be recorded: sub; remove its \.git"
     ):
         capture(workspace, tree)
 
@@ -233,13 +233,13 @@ def test_a_submodule_that_was_filled_runs_nothing(workspace, repo, tmp_path):
 
 def test_too_many_new_files_are_refused_quickly(workspace, tree, monkeypatch):
     """So is a tree that is too large to be gone through; some are named."""
-    monkeypatch.setattr(git_scan, "MOST_NEW", 20)
+    monkeypatch.setattr(git_scan, "MAX_CHANGED_FILES", 20)
     for number in range(30):
         (tree / f"f{number:02}").write_text("x")
-    with pytest.raises(UnrecordableError, match=r"30 files are new or changed.*such as f00.*and 25 more"):
+    with pytest.raises(UnrecordableTreeError, match=r"30 files are new or changed.*such as f00.*and 25 more"):
         capture(workspace, tree)
-    monkeypatch.setattr(git_survey, "MOST_ENTRIES", 10)
-    with pytest.raises(UnrecordableError, match="more than 10 entries"):
+    monkeypatch.setattr(git_survey, "MAX_TREE_ENTRIES", 10)
+    with pytest.raises(UnrecordableTreeError, match="more than 10 entries"):
         capture(workspace, tree)
 
 
@@ -247,7 +247,7 @@ def test_a_file_that_is_too_large_is_refused_by_name(workspace, tree):
     """One that only claims to be large costs nothing, and is refused all the same."""
     with (tree / "large").open("wb") as file:
         file.truncate(1 << 40)
-    with pytest.raises(UnrecordableError, match=r"weigh 1,099,511,627,776 bytes.*such as large"):
+    with pytest.raises(UnrecordableTreeError, match=r"weigh 1,099,511,627,776 bytes.*such as large"):
         capture(workspace, tree)
 
 
@@ -271,13 +271,13 @@ def test_a_long_file_does_not_hide_the_next(workspace, tree):
     assert "more bytes of this file's patch are left out" in change.patch
     assert "+evil\n" in change.patch
     assert change.patch.startswith("# This patch is cut in 1 places. The whole: git diff ")
-    assert len(change.patch) < 2 * git_change.FILE_BYTES
+    assert len(change.patch) < 2 * git_change.MAX_FILE_PATCH_BYTES
     assert change.added == 200_001
 
 
 def test_the_whole_patch_is_bounded(workspace, tree, monkeypatch):
     """Beyond its bound the patch ends and says so; every name is still in the list."""
-    monkeypatch.setattr(git_change, "PATCH_BYTES", 2_000)
+    monkeypatch.setattr(git_change, "MAX_PATCH_BYTES", 2_000)
     for number in range(50):
         (tree / f"f{number:02}").write_text("line\n" * 20)
     change = capture(workspace, tree)
@@ -288,11 +288,11 @@ def test_the_whole_patch_is_bounded(workspace, tree, monkeypatch):
 
 def test_a_line_cannot_pretend_to_be_the_next_file(workspace, tree):
     """A long line is read in pieces; words of a header inside it begin no new file."""
-    piece = git_change._LINE_BYTES
+    piece = git_change._PATCH_LINE_BYTES
     (tree / "a").write_text("x" * (piece - 1) + "diff --git a/x b/x" + "y" * 200_000)
     change = capture(workspace, tree)
     assert "more bytes of this file's patch are left out" in change.patch
-    assert len(change.patch) < 2 * git_change.FILE_BYTES
+    assert len(change.patch) < 2 * git_change.MAX_FILE_PATCH_BYTES
 
 
 # -- depth and rights ------------------------------------------------------------------------------------------------
@@ -331,8 +331,8 @@ def test_removal_is_not_stopped_by_rights_or_names(tmp_path):
     os.mkfifo(top / "c" / "pipe")
     (top / "c" / ".0").chmod(0)
     (top / ".0").chmod(0o500)
-    delete(top)
-    delete(top)
+    delete_path(top)
+    delete_path(top)
     assert not top.exists()
     assert (tmp_path / "precious" / "f").exists()
 
@@ -353,9 +353,9 @@ def test_a_directory_without_rights_is_opened(tmp_path):
     (tmp_path / "theirs").chmod(0o700)
     os.seteuid(65534)
     try:
-        assert survey(tmp_path / "own").special == ()
+        assert survey_working_tree(tmp_path / "own").special == ()
         with pytest.raises(WorkspaceError, match=r"theirs/ cannot be read: .*make it readable or remove it"):
-            survey(tmp_path)
+            survey_working_tree(tmp_path)
     finally:
         os.seteuid(0)
 

@@ -9,9 +9,9 @@ import time
 import pytest
 
 from steersman.adapters import processes
-from steersman.adapters.agents.headless import Failure, Heard, Invocation, headless
+from steersman.adapters.agents.headless import AgentInvocation, CallSummary, ProviderFailure, run_agent_cli
 from steersman.adapters.sandbox import OpenSandbox
-from steersman.contracts.agent import AgentRequest, Usage
+from steersman.contracts.agent import AgentRequest, ProviderUsage
 
 OPEN = OpenSandbox("a test")
 
@@ -29,14 +29,19 @@ class Words:
     def heard(self):
         said = [line.removeprefix("text ") for line in self.lines if line.startswith("text ")]
         failed = [line.removeprefix("fail ") for line in self.lines if line.startswith("fail ")]
-        failure = Failure("provider_auth_error", failed[-1], 5) if failed else None
+        failure = ProviderFailure("provider_auth_error", failed[-1], 5) if failed else None
         ended = "bye" in self.lines
-        return Heard(
-            ended=ended, failure=failure, text="".join(said), usage=Usage(1, 2), session="s", model="m"
+        return CallSummary(
+            ended=ended,
+            failure=failure,
+            text="".join(said),
+            usage=ProviderUsage(1, 2),
+            session="s",
+            model="m",
         )
 
     def exited(self, code, errors):  # noqa: ARG002  the reader's own name for it
-        return Failure("provider_invalid_request", errors) if "bad flag" in errors else None
+        return ProviderFailure("provider_invalid_request", errors) if "bad flag" in errors else None
 
 
 @pytest.fixture
@@ -60,7 +65,7 @@ def call(tmp_path):
             seconds=total,
         )
         given = {"argv": (sys.executable, str(script)), "reader": Words(), "stdin": b"the prompt", **more}
-        return asyncio.run(headless(asked, Invocation("fake", **given), OPEN))
+        return asyncio.run(run_agent_cli(asked, AgentInvocation("fake", **given), OPEN))
 
     return go
 
@@ -69,7 +74,7 @@ def test_a_call_that_ends_well(call):
     """The text, usage, session and model that the events told, and a digest of everything that was said."""
     reply = call("import sys; print('text', sys.stdin.read()); print('bye')")
     assert (reply.error, reply.text, reply.provider) == (None, "the prompt", "fake")
-    assert (reply.usage, reply.session, reply.model) == (Usage(1, 2), "s", "m")
+    assert (reply.usage, reply.session, reply.model) == (ProviderUsage(1, 2), "s", "m")
     assert len(reply.transcript) == 64
 
 

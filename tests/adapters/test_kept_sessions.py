@@ -13,9 +13,9 @@ import pytest
 from steersman.adapters.agents import claude_sessions
 from steersman.adapters.agents.claude import ClaudeAgent, ClaudeOptions
 from steersman.adapters.agents.codex import CodexAgent, CodexOptions
-from steersman.adapters.agents.shelf import DAYS, Kept, Shelf
+from steersman.adapters.agents.shelf import MAX_SESSION_DAYS, SessionStore, StoredSession
 from steersman.adapters.sandbox import OpenSandbox
-from steersman.contracts.agent import AgentRequest, Usage
+from steersman.contracts.agent import AgentRequest, ProviderUsage
 
 HERE = Path(__file__).parent
 FIXTURES = HERE.parent / "agents" / "fixtures"
@@ -51,7 +51,7 @@ class Cli:
 
     @property
     def shelf(self):
-        return Shelf(self.root / "state" / "sessions")
+        return SessionStore(self.root / "state" / "sessions")
 
     def said(self, name):
         """What was said in a kept session."""
@@ -130,12 +130,12 @@ def test_a_session_that_is_not_there_begins_anew(cli, lost):
 
 def test_old_sessions_go_when_a_new_one_comes(tmp_path):
     """What nobody will continue does not stay for ever, and takes the folder of its run with it."""
-    shelf = Shelf(tmp_path / "sessions")
+    shelf = SessionStore(tmp_path / "sessions")
     shelf.root.mkdir()
     (shelf.root / "no-run").write_text("nobody's")
     old = shelf.find(shelf.keep("r-1:1:1", SESSION, {"s": b"old"}))
     young = shelf.find(shelf.keep("r-2:1:1", SESSION, {"s": b"young"}))
-    for kept, days in ((old, DAYS + 1), (young, DAYS - 1)):
+    for kept, days in ((old, MAX_SESSION_DAYS + 1), (young, MAX_SESSION_DAYS - 1)):
         then = time.time() - days * 86_400
         os.utime(kept.folder, (then, then))
     shelf.keep("r-3:1:1", SESSION, {"s": b"new"})
@@ -145,18 +145,18 @@ def test_old_sessions_go_when_a_new_one_comes(tmp_path):
 
 def test_a_run_is_forgotten_with_its_sessions(tmp_path):
     """Those of one run go, those of others stay; a name that is no run's is no path."""
-    shelf = Shelf(tmp_path / "sessions")
+    shelf = SessionStore(tmp_path / "sessions")
     mine, other = (shelf.keep(f"{run}:1:1", SESSION, {"s": run.encode()}) for run in ("r-1", "r-2"))
     for run in ("..", "", ".", "../sessions"):
         shelf.drop(run)
     shelf.drop("r-1")
     assert shelf.find(mine) is None
-    assert shelf.find(other) == Kept(SESSION, tmp_path / "sessions" / "r-2" / other)
+    assert shelf.find(other) == StoredSession(SESSION, tmp_path / "sessions" / "r-2" / other)
 
 
 def test_the_same_session_twice_is_one(tmp_path):
     """Content is what names it; nothing half made is left."""
-    shelf = Shelf(tmp_path)
+    shelf = SessionStore(tmp_path)
     names = {shelf.keep("r-1:1:1", SESSION, {"s": b"said"}) for _ in range(2)}
     assert [p.name for p in (tmp_path / "r-1").iterdir()] == [*names]
 
@@ -164,7 +164,7 @@ def test_the_same_session_twice_is_one(tmp_path):
 @pytest.mark.parametrize("session", ["", "../../x", "..", f"{SESSION}/..", SESSION.upper() + "Z", "*"])
 def test_what_is_no_session_id_is_no_path(tmp_path, session):
     """An id comes from outside: whatever has not its form is neither kept nor looked for."""
-    shelf = Shelf(tmp_path / "sessions")
+    shelf = SessionStore(tmp_path / "sessions")
     assert shelf.keep("r-1:1:1", session, {"s": b"said"}) is None
     assert shelf.keep("../r:1:1", SESSION, {"s": b"said"}) is None
     assert shelf.find(session) is None
@@ -174,7 +174,7 @@ def test_what_is_no_session_id_is_no_path(tmp_path, session):
 def test_nothing_is_kept_where_nothing_can_be_written(tmp_path):
     """A place that is no directory costs the session, not the call."""
     (tmp_path / "sessions").write_text("in the way")
-    assert Shelf(tmp_path / "sessions").keep("r-1:1:1", SESSION, {"s": b"said"}) is None
+    assert SessionStore(tmp_path / "sessions").keep("r-1:1:1", SESSION, {"s": b"said"}) is None
 
 
 def held(projects, tree, text="said"):
@@ -185,19 +185,21 @@ def held(projects, tree, text="said"):
 
 def test_what_a_session_of_claude_had_used_is_noted_beside_it(tmp_path):
     """The next call is given what was said and what it had cost; where nobody noted that, it is unknown."""
-    shelf = Shelf(tmp_path / "sessions")
+    shelf = SessionStore(tmp_path / "sessions")
     projects = held(tmp_path / "projects", "-the-tree")
-    name = claude_sessions.keep(shelf, "r-1:1:1", projects, SESSION, Usage(5, 7))
+    name = claude_sessions.keep_claude_session(shelf, "r-1:1:1", projects, SESSION, ProviderUsage(5, 7))
     kept = shelf.find(name)
-    assert claude_sessions.lend(kept, tmp_path / "a", "/no such tree") == Usage(5, 7)
+    assert claude_sessions.restore_claude_session(kept, tmp_path / "a", "/no such tree") == ProviderUsage(
+        5, 7
+    )
     assert (tmp_path / "a" / "-no-such-tree" / f"{SESSION}.jsonl").read_text() == "said"
     (kept.folder / "told.json").write_text(json.dumps([]))
-    assert claude_sessions.lend(kept, tmp_path / "b", "/tree") == Usage()
+    assert claude_sessions.restore_claude_session(kept, tmp_path / "b", "/tree") == ProviderUsage()
 
 
 def test_no_link_is_followed_out_of_a_home(tmp_path):
     """An agent that leaves links in its home gets nothing carried out for it."""
-    secret, shelf = held(tmp_path / "secret", "tree", "secret"), Shelf(tmp_path / "sessions")
+    secret, shelf = held(tmp_path / "secret", "tree", "secret"), SessionStore(tmp_path / "sessions")
     projects = tmp_path / "projects"
     projects.mkdir()
     (projects / "linked").symlink_to(secret / "tree")
@@ -205,6 +207,6 @@ def test_no_link_is_followed_out_of_a_home(tmp_path):
     (projects / "real" / f"{SESSION}.jsonl").symlink_to(secret / "tree" / f"{SESSION}.jsonl")
     (tmp_path / "all").symlink_to(secret)
     for place in (projects, tmp_path / "all", tmp_path / "nowhere"):
-        assert claude_sessions.keep(shelf, "r-1:1:1", place, SESSION, Usage()) is None
-    assert claude_sessions.keep(shelf, "r-1:1:1", secret, None, Usage()) is None
+        assert claude_sessions.keep_claude_session(shelf, "r-1:1:1", place, SESSION, ProviderUsage()) is None
+    assert claude_sessions.keep_claude_session(shelf, "r-1:1:1", secret, None, ProviderUsage()) is None
     assert not shelf.root.exists()

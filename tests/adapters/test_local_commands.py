@@ -11,13 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from steersman.adapters.command_environment import ALWAYS, CERTIFICATES, TOOLCHAINS, clean_path
+from steersman.adapters.command_environment import (
+    COMMAND_CERTIFICATE_VARIABLES,
+    COMMAND_VARIABLES,
+    TOOLCHAIN_VARIABLES,
+    clean_search_path,
+)
 from steersman.adapters.commands import LocalCommands
 from steersman.adapters.processes import alive
-from steersman.adapters.sandbox import probe
+from steersman.adapters.sandbox import probe_sandbox
 from steersman.contracts.commands import Command
 from steersman.contracts.grammars import Commands as Allowed
-from steersman.ports.commands import Commands
+from steersman.ports.commands import CommandRunner
 
 PY = sys.executable
 TEST = "import unittest\nclass T(unittest.TestCase):\n    def test_a(self): self.assertTrue({})\n"
@@ -26,7 +31,7 @@ TEST = "import unittest\nclass T(unittest.TestCase):\n    def test_a(self): self
 @pytest.fixture(params=["off", "auto"])
 def sandbox(request):
     """Without a box, and in one where this machine has one."""
-    found = probe(request.param)
+    found = probe_sandbox(request.param)
     if request.param == "auto" and not found.isolated:
         pytest.skip(f"NOT SHOWN, no box on this machine: {found.why}")
     return found
@@ -49,7 +54,7 @@ def workdir(tmp_path, monkeypatch, sandbox):
 
 
 def run(argv, workdir, *, source="project", seconds=120, allow=(), effect="none:0:0", setup=False, **more):
-    commands: Commands = LocalCommands(allow, workdir.sandbox, **more)
+    commands: CommandRunner = LocalCommands(allow, workdir.sandbox, **more)
     command = Command("unit", argv, source)
     return asyncio.run(commands.run(command, str(workdir), effect, seconds, setup=setup))
 
@@ -143,7 +148,12 @@ def test_the_environment_is_an_allowlist(workdir, monkeypatch):
     result = run((PY, "-c", "import os; print(dict(os.environ))"), workdir, effect="r1:2:3")
     seen = set(eval(result.output))  # noqa: S307  our own dictionary
     assert seen <= {
-        *(*ALWAYS, *CERTIFICATES, *TOOLCHAINS, "PYTHONDONTWRITEBYTECODE"),
+        *(
+            *COMMAND_VARIABLES,
+            *COMMAND_CERTIFICATE_VARIABLES,
+            *TOOLCHAIN_VARIABLES,
+            "PYTHONDONTWRITEBYTECODE",
+        ),
         *(
             "STEERSMAN_EFFECT",
             "STEERSMAN_CALL",
@@ -161,7 +171,7 @@ def test_the_environment_is_an_allowlist(workdir, monkeypatch):
 def test_an_activated_environment_is_not_inherited():
     """Programs of a virtual environment that happens to be active are not found, nor those of relative places."""
     environ = {"VIRTUAL_ENV": "/opt/mine/venv", "PATH": "/opt/mine/venv/bin:/usr/bin:bin:.:/bin"}
-    assert clean_path(environ) == "/usr/bin:/bin"
+    assert clean_search_path(environ) == "/usr/bin:/bin"
 
 
 def test_a_timeout_is_its_own_verdict(workdir):

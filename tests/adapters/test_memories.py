@@ -8,7 +8,13 @@ import pytest
 from steersman.adapters.sqlite import memory as adapter
 from steersman.adapters.sqlite.memory import SqliteMemories
 from steersman.errors import MemoryUnavailable, UserError
-from steersman.testing.conformance_memory import AT, KNOWN, MemoriesConformance, put, texts
+from steersman.testing.conformance_memory import (
+    SENSITIVE_TEXT,
+    MEMORY_TIME,
+    MemoriesConformance,
+    add_memories,
+    memory_texts,
+)
 from steersman.testing.memories import ForgetfulMemories
 
 
@@ -17,7 +23,7 @@ class TestForgetful(MemoriesConformance):
 
     @pytest.fixture
     def memories(self):
-        return ForgetfulMemories((KNOWN,))
+        return ForgetfulMemories((SENSITIVE_TEXT,))
 
 
 class TestSqlite(MemoriesConformance):
@@ -25,7 +31,7 @@ class TestSqlite(MemoriesConformance):
 
     @pytest.fixture
     def memories(self, tmp_path):
-        return SqliteMemories(str(tmp_path / "state" / "memory.db"), lambda: (KNOWN,))
+        return SqliteMemories(str(tmp_path / "state" / "memory.db"), lambda: (SENSITIVE_TEXT,))
 
 
 def test_both_answer_alike(tmp_path):
@@ -59,8 +65,8 @@ def test_both_answer_alike(tmp_path):
 def test_what_is_forgotten_is_in_no_file(tmp_path):
     """Neither its text nor its words, in no file beside the database either."""
     memories = SqliteMemories(str(tmp_path / "memory.db"))
-    put(memories, *(f"harmless {n}" for n in range(50)))
-    (name,) = put(memories, "the unmentionable zanzibar affair")
+    add_memories(memories, *(f"harmless {n}" for n in range(50)))
+    (name,) = add_memories(memories, "the unmentionable zanzibar affair")
     trace = (b"zanzibar", b"zanzibar".hex().encode())
     assert any(t in path.read_bytes() for path in tmp_path.iterdir() for t in trace)
     memories.forget(name)
@@ -81,12 +87,12 @@ def foreign(path):
 
 
 def newer(path):
-    put(SqliteMemories(str(path)), "x")
+    add_memories(SqliteMemories(str(path)), "x")
     apsw.Connection(str(path)).execute("PRAGMA user_version=99")
 
 
 def half(path):
-    put(SqliteMemories(str(path)), "x")
+    add_memories(SqliteMemories(str(path)), "x")
     apsw.Connection(str(path)).execute("DROP TABLE memory")
 
 
@@ -96,7 +102,7 @@ def folder(path):
 
 
 def odd(path):
-    put(SqliteMemories(str(path)), "x")
+    add_memories(SqliteMemories(str(path)), "x")
     apsw.Connection(str(path)).execute("UPDATE memory SET body = '{}'")
 
 
@@ -111,7 +117,7 @@ def test_a_database_that_cannot_be_used(tmp_path, damage):
     asks = (
         memories.entries,
         lambda: memories.pack("x", "shop"),
-        lambda: memories.add("x", created_at=AT),
+        lambda: memories.add("x", created_at=MEMORY_TIME),
         lambda: memories.forget("mem_000000000000"),
     )
     for ask in asks[:3] if damage is odd else asks:
@@ -122,25 +128,25 @@ def test_a_database_that_cannot_be_used(tmp_path, damage):
 def test_another_process_finds_everything(tmp_path):
     """What was added is there for whoever opens the file next, in whatever order they were made."""
     path = str(tmp_path / "memory.db")
-    put(SqliteMemories(path), "kept")
-    assert texts(SqliteMemories(path).search("kept")) == ["kept"]
+    add_memories(SqliteMemories(path), "kept")
+    assert memory_texts(SqliteMemories(path).search("kept")) == ["kept"]
 
 
 def test_there_are_only_so_many(tmp_path, monkeypatch):
     """One too many is refused with the way out; the same one again is not."""
-    monkeypatch.setattr(adapter, "MOST", 2)
+    monkeypatch.setattr(adapter, "MAX_MEMORIES", 2)
     memories = SqliteMemories(str(tmp_path / "memory.db"))
-    put(memories, "a", "b", "a")
+    add_memories(memories, "a", "b", "a")
     with pytest.raises(UserError, match="forget some"):
-        put(memories, "c")
+        add_memories(memories, "c")
 
 
 def test_a_broken_step_leaves_nothing(tmp_path, monkeypatch):
     """A memory and its words are kept together or not at all."""
     memories = SqliteMemories(str(tmp_path / "memory.db"))
-    put(memories, "a")
-    monkeypatch.setattr(adapter, "_coded", lambda _: 1 / 0)
+    add_memories(memories, "a")
+    monkeypatch.setattr(adapter, "_encode_index_word", lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        put(memories, "b")
+        add_memories(memories, "b")
     monkeypatch.undo()
-    assert texts(memories.entries()) == ["a"]
+    assert memory_texts(memories.entries()) == ["a"]

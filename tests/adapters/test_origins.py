@@ -2,8 +2,8 @@
 
 import pytest
 
-from steersman.adapters.origins import linked_packages, with_origins
-from steersman.contracts.commands import Report
+from steersman.adapters.origins import add_module_origins, find_linked_packages
+from steersman.contracts.commands import RunnerReport
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def test_a_module_of_the_tree_that_came_from_elsewhere_is_named(tree):
         "dep": ".venv/lib/site-packages/dep.py",
         "random": "",
     }
-    found = with_origins(Report(form="pytest", modules=modules), str(tree))
+    found = add_module_origins(RunnerReport(form="pytest", modules=modules), str(tree))
     assert found.outside == (
         "calc was loaded from /env/site-packages/calc.py",
         "deep was loaded from /other/deep/__init__.py",
@@ -47,8 +47,8 @@ def test_a_package_that_is_linked_from_elsewhere_is_named(tree, tmp_path):
     (tree / "node_modules" / "linked").symlink_to(tmp_path / "elsewhere")
     (tree / "node_modules" / "@scope").mkdir()
     (tree / "node_modules" / "@scope" / "more").symlink_to(tmp_path / "elsewhere")
-    assert linked_packages(str(tree)) == (
+    assert find_linked_packages(str(tree)) == (
         f"@scope/more was loaded from {tmp_path}/elsewhere",
         f"linked was loaded from {tmp_path}/elsewhere",
     )
-    assert linked_packages(str(tmp_path / "elsewhere")) == ()
+    assert find_linked_packages(str(tmp_path / "elsewhere")) == ()

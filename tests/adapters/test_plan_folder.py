@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from steersman.adapters.plan_folder import MOST_BYTES, MOST_FILES, FolderPlans
+from steersman.adapters.plan_folder import MAX_PLAN_DIRECTORY_FILES, MAX_PLAN_FILE_BYTES, DirectoryPlans
 from steersman.errors import WorkspaceError
 
 PLAN = {"plan.md": b"# a plan\n", "manifest.json": b"{}"}
@@ -13,7 +13,7 @@ PLAN = {"plan.md": b"# a plan\n", "manifest.json": b"{}"}
 
 @pytest.fixture
 def plans(tmp_path):
-    return FolderPlans(tmp_path / "runs")
+    return DirectoryPlans(tmp_path / "runs")
 
 
 def test_a_plan_is_written_and_read_back(plans, tmp_path):
@@ -109,8 +109,8 @@ def test_what_is_no_plain_file_reads_as_empty(plans, tmp_path):
     }  # fmt: skip
     assert plans.read(str(place)) == {**PLAN, "link.json": b"", "pipe.json": b"", "folder": b""}
     with open(place / "long.json", "wb") as file:
-        file.truncate(MOST_BYTES + 1)
-    assert plans.odd(str(place))["long.json"] == f"longer than {MOST_BYTES} bytes"
+        file.truncate(MAX_PLAN_FILE_BYTES + 1)
+    assert plans.odd(str(place))["long.json"] == f"longer than {MAX_PLAN_FILE_BYTES} bytes"
     with pytest.raises(WorkspaceError, match="there is no plan"):
         plans.odd(str(tmp_path / "gone"))
 
@@ -125,7 +125,7 @@ def test_a_link_to_a_plan_is_not_followed(plans, tmp_path):
 
 def test_a_folder_with_too_much_in_it_is_no_plan(plans, tmp_path):
     """Reading is bounded; no folder is an error with its name."""
-    for n in range(MOST_FILES + 1):
+    for n in range(MAX_PLAN_DIRECTORY_FILES + 1):
         (tmp_path / f"{n}.json").write_text("")
     with pytest.raises(WorkspaceError, match="no frozen plan"):
         plans.read(str(tmp_path))

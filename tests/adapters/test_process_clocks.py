@@ -8,7 +8,7 @@ import time
 import pytest
 from cases import for_each_case
 
-from steersman.adapters.processes import Clocks, execute
+from steersman.adapters.processes import ProgramClocks, run_program
 
 PY = sys.executable
 ENV = {"PATH": os.environ["PATH"]}
@@ -16,17 +16,17 @@ TICKS = "import time\nfor n in range({}):\n    print(n, flush=True)\n    time.sl
 
 
 def run(code, clocks=60, **more):
-    return asyncio.run(execute((PY, "-c", code), ".", ENV, clocks, "clocks:0:0", **more))
+    return asyncio.run(run_program((PY, "-c", code), ".", ENV, clocks, "clocks:0:0", **more))
 
 
 @for_each_case(
     ("code", "clocks", "expired"),
     [
-        ("import time; time.sleep(60)", Clocks(0.3, 60, 60), "start"),
-        ("import time; print(1, flush=True); time.sleep(60)", Clocks(20, 0.3, 60), "idle"),
-        (TICKS.format(600, 0.05), Clocks(20, 20, 0.8), "total"),
+        ("import time; time.sleep(60)", ProgramClocks(0.3, 60, 60), "start"),
+        ("import time; print(1, flush=True); time.sleep(60)", ProgramClocks(20, 0.3, 60), "idle"),
+        (TICKS.format(600, 0.05), ProgramClocks(20, 20, 0.8), "total"),
         ("import time; time.sleep(60)", 0.3, "total"),
-        ("import os, time; os.close(1); os.close(2); time.sleep(60)", Clocks(0.3, 60, 60), "start"),
+        ("import os, time; os.close(1); os.close(2); time.sleep(60)", ProgramClocks(0.3, 60, 60), "start"),
     ],
 )
 def test_the_clock_that_was_over_is_named(code, clocks, expired):
@@ -40,7 +40,7 @@ def test_the_clock_that_was_over_is_named(code, clocks, expired):
 def test_output_puts_the_idle_clock_off():
     """A program that keeps talking, on either stream, lives longer than its start and idle clocks."""
     code = "import sys, time\nfor n in range(8):\n    print(n, file=(sys.stdout, sys.stderr)[n % 2], flush=True)\n    time.sleep(0.4)"
-    done = run(code, Clocks(20, 2.5, 60), errors_apart=True)
+    done = run(code, ProgramClocks(20, 2.5, 60), errors_apart=True)
     assert (done.exit_code, done.expired) == (0, "")
     assert (done.output, done.errors) == (b"0\n2\n4\n6\n", b"1\n3\n5\n7\n")
 
@@ -99,7 +99,7 @@ def test_a_success_after_the_clock_is_not_heard():
         "signal.signal(signal.SIGTERM, late)\nprint('begun', flush=True)\ntime.sleep(60)"
     )
     heard = []
-    done = run(code, Clocks(20, 0.3, 60), lines=heard.append, errors_apart=True)
+    done = run(code, ProgramClocks(20, 0.3, 60), lines=heard.append, errors_apart=True)
     assert (done.exit_code, done.expired, done.timed_out) == (0, "idle", True)
     assert heard == [b"begun"]
 

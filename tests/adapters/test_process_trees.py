@@ -13,8 +13,14 @@ from functools import partial
 import pytest
 
 from steersman.adapters import cgroups, child, process_table, processes
-from steersman.adapters.keeper import descendants
-from steersman.testing.hostile import BEYOND, PROGRAMS, hostile, survivors, zombies
+from steersman.adapters.keeper import find_descendants
+from steersman.testing.hostile import (
+    RUNAWAY_PROGRAMS,
+    SANDBOX_ONLY_PROGRAMS,
+    find_survivors,
+    find_zombies,
+    runaway_command,
+)
 
 PY = sys.executable
 PATIENCE = 30  # seconds; on a busy machine the end of a process takes its time
@@ -28,7 +34,7 @@ def token(tmp_path):
     """The name by which the processes of one test are found, whatever they do; what is left of them is killed."""
     name = tmp_path / f"hostile-{uuid.uuid4().hex}"
     yield name
-    for pid in set(survivors(name)) - {0}:
+    for pid in set(find_survivors(name)) - {0}:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 
@@ -37,8 +43,10 @@ def token(tmp_path):
 def fence(request, monkeypatch):
     """With a control group around each program where this machine lets us make one, and without."""
     if request.param == "keeper":
-        monkeypatch.setattr(cgroups, "places", lambda: ())
-    elif not cgroups.fenced("probe:0:0", "0").remove() or not cgroups.places():
+        monkeypatch.setattr(cgroups, "find_cgroup_hierarchies", lambda: ())
+    elif (
+        not cgroups.create_program_cgroup("probe:0:0", "0").remove() or not cgroups.find_cgroup_hierarchies()
+    ):
         pytest.skip("no control group can be made here")
     return request.param
 
@@ -46,7 +54,7 @@ def fence(request, monkeypatch):
 async def settled(token):
     """What is alive and what is unreaped, when that is nothing or after a while."""
     deadline = time.monotonic() + PATIENCE
-    while (left := (survivors(token), zombies(token))) != ([], []) and time.monotonic() < deadline:  # noqa: ASYNC110  processes ring no bell
+    while (left := (find_survivors(token), find_zombies(token))) != ([], []) and time.monotonic() < deadline:  # noqa: ASYNC110  processes ring no bell
         await asyncio.sleep(0.05)
     return left
 
@@ -54,15 +62,15 @@ async def settled(token):
 def fences_left(token):
     """The control groups of a test, when there are none or after a while."""
     deadline = time.monotonic() + PATIENCE
-    while (left := cgroups.left(token.name).folders) and time.monotonic() < deadline:
+    while (left := cgroups.find_leftover_cgroup(token.name).folders) and time.monotonic() < deadline:
         time.sleep(0.02)
     return left
 
 
 async def story(token, name, then, seconds=60.0):
     """One program, and what is left of it."""
-    done = await processes.execute(
-        hostile(name, token, then), token.parent, ENV, seconds, f"{token.name}:1:1"
+    done = await processes.run_program(
+        runaway_command(name, token, then), token.parent, ENV, seconds, f"{token.name}:1:1"
     )
     return done, await settled(token)
 
@@ -80,8 +88,8 @@ async def stories(token, names, then, seconds=60.0):
 
 def test_nothing_is_left_of_programs_that_are_stopped(token, fence):
     """However they hold on, after their clock no process of them is alive or a zombie, no descriptor is open."""
-    told, descriptors = asyncio.run(stories(token, list(PROGRAMS), "hang", seconds=1.5))
-    assert {name: left for name, (_, left) in told.items()} == dict.fromkeys(PROGRAMS, ([], []))
+    told, descriptors = asyncio.run(stories(token, list(RUNAWAY_PROGRAMS), "hang", seconds=1.5))
+    assert {name: left for name, (_, left) in told.items()} == dict.fromkeys(RUNAWAY_PROGRAMS, ([], []))
     ended = told.pop("kills-its-parent")[0]
     assert (ended.exit_code, ended.expired) == (-signal.SIGKILL, "")
     assert {name: done.expired for name, (done, _) in told.items()} == dict.fromkeys(told, "total")
@@ -91,7 +99,7 @@ def test_nothing_is_left_of_programs_that_are_stopped(token, fence):
 
 def test_nothing_is_left_of_programs_that_end(token, fence):
     """What they leave behind is stopped, their exit code is their own, and nobody waits for who holds the pipe."""
-    names = [name for name in PROGRAMS if name not in ("stops-its-parent", "kills-its-parent")]
+    names = [name for name in RUNAWAY_PROGRAMS if name not in ("stops-its-parent", "kills-its-parent")]
     told, descriptors = asyncio.run(stories(token, names, "exit"))
     assert {name: left for name, (_, left) in told.items()} == dict.fromkeys(names, ([], []))
     assert {(done.exit_code, done.expired, done.reason) for done, _ in told.values()} == {(0, "", "")}
@@ -100,12 +108,12 @@ def test_nothing_is_left_of_programs_that_end(token, fence):
 
 
 @pytest.mark.parametrize("alone", range(2))
-@pytest.mark.parametrize("name", BEYOND)
+@pytest.mark.parametrize("name", SANDBOX_ONLY_PROGRAMS)
 def test_a_control_group_holds_what_kills_its_keeper_and_hides(name, alone, token, monkeypatch):
     """Without mark, session and parent only the fence around it tells whose process it is; either kind suffices."""
-    places = cgroups.places()[alone : alone + 1]
-    monkeypatch.setattr(cgroups, "places", lambda: places)
-    group = cgroups.fenced("probe:0:0", "0")
+    places = cgroups.find_cgroup_hierarchies()[alone : alone + 1]
+    monkeypatch.setattr(cgroups, "find_cgroup_hierarchies", lambda: places)
+    group = cgroups.create_program_cgroup("probe:0:0", "0")
     if not group.folders:
         pytest.skip("no such control group can be made here")
     group.remove()
@@ -117,14 +125,14 @@ def test_a_control_group_holds_what_kills_its_keeper_and_hides(name, alone, toke
 
 def test_a_control_group_bounds_the_number_of_processes(token, monkeypatch):
     """Beyond the bound a program cannot fork; what it has forked is stopped with it."""
-    if not any("pids" in place.root for place in cgroups.places()):
+    if not any("pids" in place.root for place in cgroups.find_cgroup_hierarchies()):
         pytest.skip("no control group bounds processes here")
-    monkeypatch.setattr(cgroups, "MOST_PROCESSES", 20)
+    monkeypatch.setattr(cgroups, "MAX_CGROUP_PROCESSES", 20)
     code = (
         "import os, time\nfor n in range(60):\n    if not os.fork(): time.sleep(60)\n    print(n, flush=True)"
     )
     done = asyncio.run(
-        processes.execute((PY, "-c", code), ".", ENV, 60, f"{token.name}:1:1", errors_apart=True)
+        processes.run_program((PY, "-c", code), ".", ENV, 60, f"{token.name}:1:1", errors_apart=True)
     )
     assert b"Resource temporarily unavailable" in done.errors
     assert 10 < len(done.output.split()) < 20
@@ -133,7 +141,7 @@ def test_a_control_group_bounds_the_number_of_processes(token, monkeypatch):
 
 def test_marks_and_sessions_alone_hold_what_keeps_one_of_them(token, monkeypatch):
     """Where there is no keeper, who forks twice, ignores the question or breeds is found by what it inherited."""
-    monkeypatch.setattr(child, "kept", lambda: False)
+    monkeypatch.setattr(child, "can_use_subreaper", lambda: False)
     names = ("forks-twice", "ignores-sigterm", "breeds")
     told, descriptors = asyncio.run(stories(token, names, "exit"))
     assert {(done.exit_code, tuple(alive)) for done, (alive, _) in told.values()} == {(0, ())}
@@ -143,21 +151,21 @@ def test_marks_and_sessions_alone_hold_what_keeps_one_of_them(token, monkeypatch
 OWNER = """
 import asyncio, os, sys
 from steersman.adapters import cgroups, processes
-if sys.argv[1] == "keeper": cgroups.places = lambda: ()
-asyncio.run(processes.execute(sys.argv[3:], os.path.dirname(sys.argv[-2]), {"PATH": os.environ["PATH"]}, 60, sys.argv[2]))
+if sys.argv[1] == "keeper": cgroups.find_cgroup_hierarchies = lambda: ()
+asyncio.run(processes.run_program(sys.argv[3:], os.path.dirname(sys.argv[-2]), {"PATH": os.environ["PATH"]}, 60, sys.argv[2]))
 """
 
 
 def owned(token, name, fence):
     """A process that executes the program; returned when the program has done its worst."""
-    argv = [PY, "-c", OWNER, fence, f"{token.name}:1:1", *hostile(name, token, "hang")]
+    argv = [PY, "-c", OWNER, fence, f"{token.name}:1:1", *runaway_command(name, token, "hang")]
     owner = subprocess.Popen(argv)
     noted = token.with_name(f"{token.name}.pids")
     deadline = time.monotonic() + PATIENCE
     while not (noted.exists() and len(noted.read_text().split()) > 1) and time.monotonic() < deadline:
         time.sleep(0.02)
     time.sleep(0.2)
-    assert survivors(token)
+    assert find_survivors(token)
     return owner
 
 
@@ -176,22 +184,22 @@ def test_what_a_killed_steersman_leaves_ends_by_itself(name, token, fence):
 
 def test_the_next_claim_finds_what_hides_behind_a_dead_keeper(token):
     """With steersman and the keeper both killed, the control group still tells whose process it is."""
-    if not cgroups.places():
+    if not cgroups.find_cgroup_hierarchies():
         pytest.skip("no control group can be made here")
     owner = owned(token, "hides", "group")
     owner.send_signal(signal.SIGSTOP)  # it must not clean up after its keeper
     run = token.name
-    for process in process_table.others():
+    for process in process_table.list_other_processes():
         if process.keeps and process.effect == f"{run}:1:1":
             os.kill(process.pid, signal.SIGKILL)
     killed(owner)
-    while len(hidden := survivors(token)) > 1:  # the program itself dies with its keeper
+    while len(hidden := find_survivors(token)) > 1:  # the program itself dies with its keeper
         time.sleep(0.02)
     assert hidden
     assert processes.alive(f"{run}:") == hidden
     assert processes.stop_tree(f"{run}:", 0.5) == len(hidden)
     assert asyncio.run(settled(token)) == ([], [])
-    assert cgroups.left(run).folders == ()
+    assert cgroups.find_leftover_cgroup(run).folders == ()
 
 
 def test_nobody_is_spared_for_calling_himself_a_keeper(token):
@@ -205,9 +213,9 @@ def test_nobody_is_spared_for_calling_himself_a_keeper(token):
         "    os.wait()\n"
     )
     effect = f"{token.name}:1:1"
-    marks = {**ENV, process_table.EFFECT: effect, process_table.KEEPER: "1"}
+    marks = {**ENV, process_table.EFFECT_VARIABLE: effect, process_table.SUBREAPER_VARIABLE: "1"}
     with subprocess.Popen([PY, "-c", code, effect], env=marks) as liar:
-        while not descendants(liar.pid):  # it ignores SIGTERM by then
+        while not find_descendants(liar.pid):  # it ignores SIGTERM by then
             time.sleep(0.02)
         assert processes.stop_tree(effect, 0.1) >= 2
         assert liar.wait(timeout=PATIENCE) == -signal.SIGKILL
@@ -217,7 +225,7 @@ def test_nobody_is_spared_for_calling_himself_a_keeper(token):
 def test_a_daemon_with_an_empty_environment_still_knows_whom_it_works_for(token, fence):
     """Whoever asks from inside a run's tree is found out: the keeper above it carries the effect."""
     asks = (
-        "from steersman.adapters.process_table import effects_here; print(*effects_here(), flush=True)\n"
+        "from steersman.adapters.process_table import list_own_effects; print(*list_own_effects(), flush=True)\n"
         "open('asked', 'w').close()"
     )
     code = (
@@ -231,7 +239,7 @@ def test_a_daemon_with_an_empty_environment_still_knows_whom_it_works_for(token,
         "while not os.path.exists('asked'): time.sleep(0.02)"
     )
     effect = f"{token.name}:1:1"
-    done = asyncio.run(processes.execute((PY, "-c", waits), token.parent, ENV, 60, effect))
+    done = asyncio.run(processes.run_program((PY, "-c", waits), token.parent, ENV, 60, effect))
     assert done.output.decode().strip() == effect
 
 
@@ -240,7 +248,7 @@ def test_a_loop_that_ends_leaves_nothing_behind(token, fence):
 
     async def broken():
         task = asyncio.create_task(story(token, "ignores-sigterm", "hang"))
-        while len(survivors(token)) < 3:  # noqa: ASYNC110  the same
+        while len(find_survivors(token)) < 3:  # noqa: ASYNC110  the same
             await asyncio.sleep(0.02)
         assert not task.done()
         raise LookupError("the end")
@@ -255,7 +263,9 @@ def test_a_cancellation_at_any_moment_of_the_start_leaves_nothing(token, fence):
 
     async def cancelled(nth):
         mark = token.with_name(f"{token.name}-{nth}-")
-        run = processes.execute(hostile("hides", mark, "hang"), mark.parent, ENV, 60, f"{token.name}:1:{nth}")
+        run = processes.run_program(
+            runaway_command("hides", mark, "hang"), mark.parent, ENV, 60, f"{token.name}:1:{nth}"
+        )
         task = asyncio.create_task(run)
         await asyncio.sleep(nth / 200)
         task.cancel()
@@ -278,7 +288,7 @@ def test_a_cancellation_beats_a_late_success(token, fence):
     heard = asyncio.Event()
 
     async def cancelled():
-        run = processes.execute(
+        run = processes.run_program(
             (PY, "-c", code), ".", ENV, 60, f"{token.name}:1:1", lines=lambda _: heard.set()
         )
         task = asyncio.create_task(run)
@@ -300,7 +310,7 @@ def test_a_program_that_may_not_be_executed_is_told_apart(tmp_path, fence):
     """Not found and not permitted are two causes, for programs by name and by path."""
     plain = tmp_path / "plain"
     plain.write_text("no program")
-    run = partial(processes.execute, cwd=tmp_path, env=ENV, clocks=10, effect="none:0:0")
+    run = partial(processes.run_program, cwd=tmp_path, env=ENV, clocks=10, effect="none:0:0")
     for argv, cause in [
         (("./plain",), "permission"),
         (("/no/such/binary",), "not_found"),
@@ -314,6 +324,12 @@ def test_a_program_that_may_not_be_executed_is_told_apart(tmp_path, fence):
 def test_the_process_above_a_program_holds_no_secret(fence):
     """Its parent's environment has the two marks and nothing of what the program was given."""
     code = "import os; print(open(f'/proc/{os.getppid()}/environ').read())"
-    done = asyncio.run(processes.execute((PY, "-c", code), ".", {**ENV, "API_KEY": "s3cret"}, 10, "none:0:0"))
+    done = asyncio.run(
+        processes.run_program((PY, "-c", code), ".", {**ENV, "API_KEY": "s3cret"}, 10, "none:0:0")
+    )
     names = {pair.partition("=")[0] for pair in done.output.decode().strip().split("\0") if pair}
-    assert names == {process_table.EFFECT, process_table.CALL, process_table.KEEPER}
+    assert names == {
+        process_table.EFFECT_VARIABLE,
+        process_table.CALL_VARIABLE,
+        process_table.SUBREAPER_VARIABLE,
+    }

@@ -15,7 +15,9 @@ from cases import for_each_case
 from steersman.adapters import process_table, processes
 
 PY = sys.executable
-SILENT = processes.Clocks(60, 0.5, 60)  # over half a second after its last word, however late that comes
+SILENT = processes.ProgramClocks(
+    60, 0.5, 60
+)  # over half a second after its last word, however late that comes
 ENV = {"PATH": os.environ["PATH"]}
 
 DAEMON = """
@@ -43,7 +45,7 @@ def effect():
 
 
 def run(*argv, clocks=60, effect="none:0:0", cwd=".", **more):
-    return asyncio.run(processes.execute(argv, cwd, ENV, clocks, effect, **more))
+    return asyncio.run(processes.run_program(argv, cwd, ENV, clocks, effect, **more))
 
 
 @contextlib.contextmanager
@@ -179,7 +181,7 @@ def test_cancellation_stops_the_whole_tree(effect, tmp_path):
 
     async def story():
         task = asyncio.create_task(
-            processes.execute((PY, "-c", DAEMON, str(note), "60"), ".", ENV, 60, effect)
+            processes.run_program((PY, "-c", DAEMON, str(note), "60"), ".", ENV, 60, effect)
         )
         while not note.exists() or not note.read_text():  # noqa: ASYNC110  the other side is a process
             await asyncio.sleep(0.01)
@@ -198,10 +200,10 @@ def test_two_executions_of_one_effect_do_not_stop_each_other(effect):
     """The end of one execution leaves another one of the same effect alone."""
 
     async def story():
-        slow = processes.execute(
+        slow = processes.run_program(
             (PY, "-c", "import time; time.sleep(0.6); print('slow')"), ".", ENV, 60, effect
         )
-        fast = processes.execute((PY, "-c", "print('fast')"), ".", ENV, 60, effect)
+        fast = processes.run_program((PY, "-c", "print('fast')"), ".", ENV, 60, effect)
         return await asyncio.gather(slow, fast)
 
     slow, fast = asyncio.run(story())
@@ -222,18 +224,18 @@ def test_descriptors_do_not_leak(effect):
     async def story():
         before = len(os.listdir("/proc/self/fd"))
         for _ in range(3):
-            await processes.execute((PY, "-c", "print(1)"), ".", ENV, 10, effect)
-            await processes.execute(("no-such-program-here",), ".", ENV, 10, effect)
+            await processes.run_program((PY, "-c", "print(1)"), ".", ENV, 10, effect)
+            await processes.run_program(("no-such-program-here",), ".", ENV, 10, effect)
         await asyncio.sleep(0)
         return len(os.listdir("/proc/self/fd")) - before
 
     assert asyncio.run(story()) == 0
 
 
-@pytest.mark.parametrize("source", ["_from_proc", "_from_psutil"])
+@pytest.mark.parametrize("source", ["_list_from_proc", "_list_from_psutil"])
 def test_a_prefix_means_the_effect_and_what_is_below_it(effect, source, monkeypatch):
     """`run:` finds the run's effects and not those of a run whose id only begins the same."""
-    monkeypatch.setattr(process_table, "_processes", getattr(process_table, source))
+    monkeypatch.setattr(process_table, "_list_processes", getattr(process_table, source))
     run_id = effect.partition(":")[0]
     with (
         sleeper(f"{run_id}:1:1") as one,

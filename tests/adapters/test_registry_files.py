@@ -7,9 +7,9 @@ import msgspec
 import pytest
 
 from steersman.adapters import registry_files
-from steersman.adapters.registry_files import FileRegistries, written_by_hand
-from steersman.judges.planning.archive import archived
-from steersman.judges.planning.registry import differences
+from steersman.adapters.registry_files import FileRegistries, load_built_in_yaml
+from steersman.judges.planning.archive import encode_registry_archive
+from steersman.judges.planning.registry import compare_registries
 
 COMMAND = """\
 id: cmd_polish
@@ -60,9 +60,9 @@ def test_built_in(registries):
     assert {e.origin for e in loaded.registry.entries.values()} == {"built-in"}
     folders = files("steersman.machines.coordinator").joinpath("registry")
     assert {f.name for f in folders.iterdir()} == {"agents", "commands", "rules", "workflows", "archive.json"}
-    by_hand = written_by_hand()
+    by_hand = load_built_in_yaml()
     assert by_hand.problems == ()
-    assert archived(by_hand.registry) == archived(loaded.registry)
+    assert encode_registry_archive(by_hand.registry) == encode_registry_archive(loaded.registry)
 
 
 def test_without_an_overlay(registries, tmp_path):
@@ -187,12 +187,12 @@ def test_bounds(registries, put, monkeypatch):
     """Size in all and number in a folder are bounded, and what is beyond is told."""
     put("commands/a.yaml", COMMAND)
     put("commands/b.yaml", COMMAND.replace("cmd_polish", "cmd_sweep"))
-    monkeypatch.setattr(registry_files, "MOST_BYTES", len(COMMAND) + 10)
+    monkeypatch.setattr(registry_files, "MAX_REGISTRY_BYTES", len(COMMAND) + 10)
     ((field, _, message),) = told(registries.load())
     assert field.endswith("b.yaml")
     assert "longer than" in message
     monkeypatch.undo()
-    monkeypatch.setattr(registry_files, "MOST_FILES", 1)
+    monkeypatch.setattr(registry_files, "MAX_REGISTRY_FILES", 1)
     ((field, _, message),) = told(registries.load())
     assert (field, message) == (".steersman/registry/commands", "has more than 1 files")
 
@@ -230,7 +230,7 @@ def test_kept(registries, put, tmp_path):
     new = registries.load().registry
     registries.keep(new)
     assert registries.digests() == tuple(sorted([old.digest, new.digest]))
-    (change,) = differences(registries.kept(old.digest[:12]), new)
+    (change,) = compare_registries(registries.kept(old.digest[:12]), new)
     assert (change.id, change.old) == ("cmd_polish", None)
     assert registries.kept("0" * 64) is None
     assert registries.kept("") is None

@@ -8,16 +8,16 @@ import sys
 import pytest
 
 from steersman.adapters.commands import LocalCommands
-from steersman.adapters.reports import asked
-from steersman.adapters.sandbox import OpenSandbox, probe
-from steersman.adapters.wires import Pipe, Wire
+from steersman.adapters.reports import request_report
+from steersman.adapters.sandbox import OpenSandbox, probe_sandbox
+from steersman.adapters.wires import ReporterPipe, ReporterSocket
 from steersman.contracts.commands import Command
 
 PYTEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
 UNITTEST = (sys.executable, "-m", "unittest")
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 needs_go = pytest.mark.skipif(shutil.which("go") is None, reason="go is not installed")
-BOXES = pytest.mark.parametrize("box", [probe(), OpenSandbox("none")], ids=["box", "open"])
+BOXES = pytest.mark.parametrize("box", [probe_sandbox(), OpenSandbox("none")], ids=["box", "open"])
 
 
 def run(argv, workdir, box=None, seconds=60):
@@ -66,7 +66,7 @@ ORDINARY = {
 def test_ordinary_projects_are_heard(more, content, tests, tmp_path):
     """Workers, forks, processes, sessions inside sessions: what the outermost session ran is what counts."""
     (tmp_path / "test_a.py").write_text(content)
-    told = run((*PYTEST, *more), tmp_path, probe())
+    told = run((*PYTEST, *more), tmp_path, probe_sandbox())
     assert (told.verdict, told.tests) == ("passed", tests), (told.reason, told.output)
 
 
@@ -111,7 +111,7 @@ HOSTILE = {
 def test_a_test_file_cannot_pass_by_leaving_early(tmp_path, content, verdict, why):
     """Whatever a module does instead of letting its tests run, it is not passed."""
     (tmp_path / "test_a.py").write_text(content)
-    told = run(PYTEST, tmp_path, probe())
+    told = run(PYTEST, tmp_path, probe_sandbox())
     assert told.verdict == verdict, (told.reason, told.output)
     assert why in told.reason
 
@@ -159,7 +159,7 @@ UNIT = {
 def test_unittest_tells_each_test_by_name(content, verdict, passed, why, tmp_path):
     """unittest has no report of its own: a witness beside it tells what it runs, and nothing passes without its end."""
     (tmp_path / "test_a.py").write_text(content)
-    told = run(UNITTEST, tmp_path, probe())
+    told = run(UNITTEST, tmp_path, probe_sandbox())
     assert told.verdict == verdict, (told.reason, told.output)
     assert why in told.reason
     assert (told.report and told.report.passed) == passed
@@ -195,14 +195,14 @@ def test_every_execution_has_a_fresh_place():
     """Two executions never share a place, and it is gone afterwards; who needs none has none."""
 
     async def both():
-        with asked(PYTEST) as one, asked(PYTEST) as other:
+        with request_report(PYTEST) as one, request_report(PYTEST) as other:
             return [(told.folder, os.listdir(told.folder)) for told in (one, other)]
 
     (one, there), (other, _) = asyncio.run(both())
     assert one != other
     assert sorted(there) == ["steersman_integrity.py", "steersman_wire.py", "steersman_witness.py", "wire"]
     assert not os.path.exists(one)
-    with asked(()) as nothing:
+    with request_report(()) as nothing:
         assert (nothing.env, nothing.heard("x")) == ({}, (None, "x"))
 
 
@@ -234,7 +234,7 @@ def test_what_is_told_is_bounded(tmp_path):
     """However much comes, the teller does not wait and not more is kept than the limit and one byte."""
 
     async def talk():
-        wire, pipe = Wire(str(tmp_path / "w"), "word", 10), Pipe(str(tmp_path / "p"), 10)
+        wire, pipe = ReporterSocket(str(tmp_path / "w"), "word", 10), ReporterPipe(str(tmp_path / "p"), 10)
         with wire.open(), pipe.open():
             reader, writer = await asyncio.open_unix_connection(tmp_path / "w")
             assert await reader.read(4) == b"word"

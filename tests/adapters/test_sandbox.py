@@ -11,10 +11,10 @@ import pytest
 
 from steersman.adapters import sandbox as sandboxes
 from steersman.adapters import sandbox_inside
-from steersman.adapters.processes import alive, execute
-from steersman.adapters.sandbox import Box, OpenSandbox, probe
+from steersman.adapters.processes import alive, run_program
+from steersman.adapters.sandbox import OpenSandbox, SandboxPolicy, probe_sandbox
 from steersman.errors import UserError
-from steersman.ports.sandbox import Bind
+from steersman.ports.sandbox import BindMount
 
 PY = sys.executable
 
@@ -42,7 +42,7 @@ async def boxed(sandbox, argv, box, cwd, env=None, seconds=30.0, effect="none:0:
     given = {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"], **(env or {})}
     async with sandbox.wrap(argv, box, given, str(cwd)) as found:
         here = "/" if str(cwd).startswith("/steersman") else str(cwd)
-        done = await execute(found.argv, here, found.env, seconds, effect, doors=found.doors)
+        done = await run_program(found.argv, here, found.env, seconds, effect, doors=found.doors)
         return done, list(found.refused)
 
 
@@ -56,7 +56,7 @@ def run(sandbox, code, box, cwd, **more):
 def test_an_interpreter_that_was_called_by_a_relative_path(sandbox, tmp_path):
     """A box starts although the way to the interpreter leads up and down again through places it does not show."""
     way = os.path.relpath(os.path.dirname(PY), tmp_path)
-    code = "import sys; from steersman.adapters.sandbox import probe; print(sys.executable, probe('required').isolated)"
+    code = "import sys; from steersman.adapters.sandbox import probe_sandbox; print(sys.executable, probe_sandbox('required').isolated)"
     said = subprocess.run(
         [os.path.join(way, os.path.basename(PY)), "-c", code], cwd=tmp_path, capture_output=True, check=True
     )
@@ -86,7 +86,7 @@ def test_only_what_a_box_names_can_be_written(sandbox, house, tree):
     user.mkdir()
     store = tree.parents[2] / "store.db"
     argv = (PY, "-c", TRIES, str(tree), "/usr", "/etc", "/etc/passwd", "/", str(other), str(store), str(user))
-    done, _ = asyncio.run(boxed(sandbox, argv, Box(writes=(str(tree),)), tree))
+    done, _ = asyncio.run(boxed(sandbox, argv, SandboxPolicy(writes=(str(tree),)), tree))
     lines = done.output.decode().splitlines()
     assert lines[0] == f"written {tree}/planted"
     assert [line.split()[0] for line in lines[1:7]] == ["refused"] * 6
@@ -98,7 +98,7 @@ def test_a_tree_that_is_only_read_stays_as_it_is(sandbox, tree):
     """A reviewer's tree can be read and not written."""
     (tree / "a.py").write_text("a = 1\n")
     argv = (PY, "-c", TRIES + "print(open('a.py').read())", str(tree), "a.py")
-    done, _ = asyncio.run(boxed(sandbox, argv, Box(reads=(str(tree),)), tree))
+    done, _ = asyncio.run(boxed(sandbox, argv, SandboxPolicy(reads=(str(tree),)), tree))
     assert done.output.decode().split() == ["refused", f"{tree}/planted", "refused", "a.py", "a", "=", "1"]
     assert [path.name for path in tree.iterdir()] == ["a.py"]
 
@@ -109,7 +109,7 @@ def test_the_home_is_empty_and_what_is_written_there_is_gone(sandbox, house, tre
         "import os; h = os.path.expanduser('~'); print('secret' in os.listdir(h), os.path.exists('%s'));"
         " open(h + '/mine', 'w').write('x')" % (house / "home/state/steersman/project-1/store.db")
     )
-    assert run(sandbox, code, Box(writes=(str(tree),)), tree) == "False False"
+    assert run(sandbox, code, SandboxPolicy(writes=(str(tree),)), tree) == "False False"
     assert sorted(os.listdir(house / "home")) == ["secret", "state"]
 
 
@@ -121,7 +121,7 @@ def test_tmp_is_private_and_run_is_empty(sandbox, tmp_path, tree):
         f"import os, tempfile; print(os.path.exists({str(marker)!r}), os.listdir('/run'), os.listdir('/var/tmp'));"
         "print(tempfile.mkstemp()[1].startswith('/tmp/'))"
     )
-    assert run(sandbox, code, Box(writes=(str(tree),)), tree) == "False [] []\nTrue"
+    assert run(sandbox, code, SandboxPolicy(writes=(str(tree),)), tree) == "False [] []\nTrue"
 
 
 def test_other_processes_are_neither_seen_nor_reached(sandbox, tree):
@@ -131,7 +131,7 @@ def test_other_processes_are_neither_seen_nor_reached(sandbox, tree):
         f"try: os.kill({os.getpid()}, 0); print('reached')\nexcept ProcessLookupError: print('nobody')"
     )
     assert os.getpid() > 20
-    assert run(sandbox, code, Box(writes=(str(tree),)), tree) == "True\nnobody"
+    assert run(sandbox, code, SandboxPolicy(writes=(str(tree),)), tree) == "True\nnobody"
 
 
 def test_nobody_in_a_box_has_rights(sandbox, tree):
@@ -146,7 +146,9 @@ def test_nobody_in_a_box_has_rights(sandbox, tree):
         "print(top, deep)\n"
         "print(subprocess.run(['unshare', '--user', 'true'], capture_output=True).returncode != 0)"
     )
-    assert run(sandbox, code, Box(writes=(str(tree),)), tree) == "{'0000000000000000'} 1\n[] []\nTrue"
+    assert (
+        run(sandbox, code, SandboxPolicy(writes=(str(tree),)), tree) == "{'0000000000000000'} 1\n[] []\nTrue"
+    )
 
 
 def test_limits_bind(sandbox, tree):
@@ -155,10 +157,10 @@ def test_limits_bind(sandbox, tree):
         "import resource as r; print(*(r.getrlimit(k)[1] for k in (r.RLIMIT_CORE, r.RLIMIT_FSIZE, r.RLIMIT_DATA)))\n"
         "try: bytearray(16 << 30); print('got it')\nexcept MemoryError: print('too much')"
     )
-    core, size, memory, told = run(sandbox, code, Box(writes=(str(tree),)), tree).split(maxsplit=3)
+    core, size, memory, told = run(sandbox, code, SandboxPolicy(writes=(str(tree),)), tree).split(maxsplit=3)
     assert (core, told) == ("0", "too much")
-    assert int(size) == sandboxes.DISK_GB << 30
-    assert 0 < int(memory) <= sandboxes.MEMORY_GB << 30
+    assert int(size) == sandboxes.DEFAULT_DISK_GB << 30
+    assert 0 < int(memory) <= sandboxes.DEFAULT_MEMORY_GB << 30
     assert resource.getrlimit(resource.RLIMIT_DATA)[1] == resource.RLIM_INFINITY
 
 
@@ -167,7 +169,7 @@ def test_a_project_may_set_how_much_memory_a_process_fills(sandbox, tree):
     code = "import resource as r; print(r.getrlimit(r.RLIMIT_DATA)[1])"
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 3 // 4
     for asked in (1, 4096):
-        found = run(probe("auto", memory_gb=asked), code, Box(writes=(str(tree),)), tree)
+        found = run(probe_sandbox("auto", memory_gb=asked), code, SandboxPolicy(writes=(str(tree),)), tree)
         assert int(found) == min(asked << 30, machine)
 
 
@@ -175,7 +177,7 @@ def test_nothing_in_the_environment_leads_out(sandbox, tree):
     """What was given arrives; sockets of the user's session and steersman's own names do not."""
     given = {"COLOUR": "blue", "SSH_AUTH_SOCK": "/run/x", "XDG_RUNTIME_DIR": "/run/u", "STEERSMAN_TOKEN": "t"}
     code = "import os; print(sorted(os.environ))"
-    seen = set(eval(run(sandbox, code, Box(writes=(str(tree),)), tree, env=given)))  # noqa: S307  our own list
+    seen = set(eval(run(sandbox, code, SandboxPolicy(writes=(str(tree),)), tree, env=given)))  # noqa: S307  our own list
     assert seen - {"STEERSMAN_EFFECT", "STEERSMAN_CALL", "LC_CTYPE", "PWD"} == {
         "PATH",
         "HOME",
@@ -186,7 +188,7 @@ def test_nothing_in_the_environment_leads_out(sandbox, tree):
 
 def test_a_place_for_temporary_files_is_kept_where_it_can_be_written(sandbox, tree):
     """One inside what the box may write stays; any other becomes the box's own /tmp."""
-    code, box = "import os; print(os.environ['TMPDIR'])", Box(writes=(str(tree),))
+    code, box = "import os; print(os.environ['TMPDIR'])", SandboxPolicy(writes=(str(tree),))
     (tree / "mine").mkdir()
     assert run(sandbox, code, box, tree, env={"TMPDIR": f"{tree}/mine"}) == f"{tree}/mine"
     assert run(sandbox, code, box, tree, env={"TMPDIR": f"{tree}-beside"}) == os.path.join(os.sep, "tmp")
@@ -197,7 +199,7 @@ def test_a_home_behind_a_link_is_there_by_its_name(sandbox, house, tree, monkeyp
     (house / "link").symlink_to(house / "home")
     monkeypatch.setenv("HOME", str(house / "link"))
     code = "import os; print(os.listdir(os.environ['HOME']), os.path.exists(os.environ['HOME'] + '/secret'))"
-    assert run(sandbox, code, Box(writes=(str(tree),)), tree) == "[] False"
+    assert run(sandbox, code, SandboxPolicy(writes=(str(tree),)), tree) == "[] False"
 
 
 def test_what_path_names_is_shown_and_nothing_beside_it(sandbox, house, tree, monkeypatch):
@@ -209,14 +211,14 @@ def test_what_path_names_is_shown_and_nothing_beside_it(sandbox, house, tree, mo
     state = house / "home" / "state" / "steersman" / "project-1"
     monkeypatch.setenv("PATH", f"{tools}:{house}/home:{state}:{os.environ['PATH']}")
     script = f"hello; cat {house}/home/secret || echo no secret; cat {state}/store.db || echo no store"
-    done, _ = asyncio.run(boxed(sandbox, ("sh", "-c", script), Box(writes=(str(tree),)), tree))
+    done, _ = asyncio.run(boxed(sandbox, ("sh", "-c", script), SandboxPolicy(writes=(str(tree),)), tree))
     said = [line for line in done.output.decode().splitlines() if not line.startswith("cat:")]
     assert said == ["hello", "no secret", "no store"]
 
 
 def test_the_end_of_a_program_is_told_as_it_was(sandbox, tree):
     """Its exit code comes through; a missing program is 127, one that may not run is 126."""
-    box = Box(writes=(str(tree),))
+    box = SandboxPolicy(writes=(str(tree),))
     (tree / "self").write_text("#!/bin/sh\n")
     for argv, code in (
         ((PY, "-c", "raise SystemExit(7)"), 7),
@@ -232,19 +234,19 @@ def test_odd_names_are_names(sandbox, tree, name):
     """A tree may be called anything."""
     odd = tree.parent / name
     odd.mkdir()
-    assert run(sandbox, "import os; print(os.getcwd())", Box(writes=(str(odd),)), odd) == str(odd)
+    assert run(sandbox, "import os; print(os.getcwd())", SandboxPolicy(writes=(str(odd),)), odd) == str(odd)
 
 
 def test_a_box_ends_with_who_started_it(sandbox, tree):
     """When steersman is killed, everything in its boxes is gone with it, whatever it had ignored."""
     effect = f"gone{os.getpid()}:1:1"
     code = (
-        "import asyncio, sys, os\nfrom steersman.adapters.processes import execute\n"
-        "from steersman.adapters.sandbox import Box, probe\n"
+        "import asyncio, sys, os\nfrom steersman.adapters.processes import run_program\n"
+        "from steersman.adapters.sandbox import SandboxPolicy, probe_sandbox\n"
         "async def go():\n"
         f" argv = ('sh', '-c', 'trap \"\" TERM HUP; setsid sleep 300 & sleep 300')\n"
-        f" async with probe('auto').wrap(argv, Box(writes=({str(tree)!r},)), {{'PATH': os.environ['PATH']}}, {str(tree)!r}) as b:\n"
-        f"  await execute(b.argv, {str(tree)!r}, b.env, 300, {effect!r}, doors=b.doors)\n"
+        f" async with probe_sandbox('auto').wrap(argv, SandboxPolicy(writes=({str(tree)!r},)), {{'PATH': os.environ['PATH']}}, {str(tree)!r}) as b:\n"
+        f"  await run_program(b.argv, {str(tree)!r}, b.env, 300, {effect!r}, doors=b.doors)\n"
         "asyncio.run(go())\n"
     )
     driver = subprocess.Popen((PY, "-c", code), stdin=subprocess.DEVNULL)
@@ -280,11 +282,13 @@ def test_a_place_is_shown_at_another_path(sandbox, tree):
     other = tree.parent / "other"
     other.mkdir()
     binds = (
-        Bind(str(tree), "/steersman/project"),
-        Bind(str(other), "/steersman/project/inner", writable=True),
+        BindMount(str(tree), "/steersman/project"),
+        BindMount(str(other), "/steersman/project/inner", writable=True),
     )
     argv = (PY, "-c", TRIES, "/steersman/project", "/steersman/project/inner")
-    done, _ = asyncio.run(boxed(sandbox, argv, Box(binds=binds, tree=str(tree)), "/steersman/project"))
+    done, _ = asyncio.run(
+        boxed(sandbox, argv, SandboxPolicy(binds=binds, tree=str(tree)), "/steersman/project")
+    )
     assert [line.split()[0] for line in done.output.decode().splitlines()] == ["refused", "written"]
     assert os.listdir(other)
     assert os.listdir(tree / "inner") == []
@@ -293,7 +297,7 @@ def test_a_place_is_shown_at_another_path(sandbox, tree):
 @pytest.mark.parametrize("what", ["home", "home/state", "home/state/steersman/project-1", "", "nowhere"])
 def test_what_holds_the_state_cannot_be_named(sandbox, house, tree, what):
     """Neither the home, the state, the store nor anything around them gets into a box, readable or writable."""
-    for box in (Box(writes=(str(house / what),)), Box(reads=(str(house / what),))):
+    for box in (SandboxPolicy(writes=(str(house / what),)), SandboxPolicy(reads=(str(house / what),))):
         with pytest.raises(ValueError, match="cannot be in a box"):
             asyncio.run(boxed(sandbox, ("true",), box, tree))
 
@@ -304,28 +308,23 @@ def test_the_store_itself_cannot_be_named(sandbox, tree):
     (tree / "link").symlink_to(store)
     for path in (store, tree / "link"):
         with pytest.raises(ValueError, match="only working trees, homes and programs"):
-            asyncio.run(boxed(sandbox, ("true",), Box(reads=(str(path),)), tree))
+            asyncio.run(boxed(sandbox, ("true",), SandboxPolicy(reads=(str(path),)), tree))
 
 
 @pytest.fixture
 def nowhere(tmp_path, monkeypatch):
     """A machine without bubblewrap."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    for cached in (sandboxes.probe, sandboxes._probed):
-        cached.cache_clear()
-    yield
-    for cached in (sandboxes.probe, sandboxes._probed):
-        cached.cache_clear()
 
 
 def test_without_bubblewrap_it_is_said(nowhere):
     """auto goes on without a box and says why; required starts nothing and says what to do."""
-    found = probe("auto")
+    found = probe_sandbox("auto")
     assert not found.isolated
     assert found.why == "bubblewrap is not installed"
     assert "install the package `bubblewrap`" in found.fix
     with pytest.raises(UserError, match='mode = "required", but bubblewrap is not installed: install'):
-        probe("required")
+        probe_sandbox("required")
 
 
 def test_a_bubblewrap_that_cannot_start_anything_is_none(nowhere, tmp_path):
@@ -334,7 +333,7 @@ def test_a_bubblewrap_that_cannot_start_anything_is_none(nowhere, tmp_path):
         "#!/bin/sh\necho bwrap: No permissions to create new namespace >&2\nexit 1\n"
     )
     (tmp_path / "bwrap").chmod(0o755)
-    found = probe("auto")
+    found = probe_sandbox("auto")
     assert not found.isolated
     assert found.why == "bubblewrap cannot start a program here"
     assert "No permissions to create new namespace" in found.fix
@@ -342,10 +341,10 @@ def test_a_bubblewrap_that_cannot_start_anything_is_none(nowhere, tmp_path):
 
 def test_a_sandbox_that_is_switched_off_says_so(tree):
     """off boxes nothing, on any machine."""
-    found = probe("off")
+    found = probe_sandbox("off")
     assert isinstance(found, OpenSandbox)
     assert "switched off" in found.why
-    done, _ = asyncio.run(boxed(found, (PY, "-c", "print(1)"), Box(), tree))
+    done, _ = asyncio.run(boxed(found, (PY, "-c", "print(1)"), SandboxPolicy(), tree))
     assert done.output == b"1\n"
 
 
@@ -355,7 +354,7 @@ def test_a_box_that_cannot_be_closed_runs_nothing(tmp_path, limits, why):
     mark = tmp_path / "mark"
     argv = [PY, "-I", "-S", sandbox_inside.__file__, limits, "", "", "touch", str(mark)]
     done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=30)
-    assert done.returncode == sandbox_inside.CANNOT_RUN
+    assert done.returncode == sandbox_inside.EXIT_CANNOT_RUN
     assert "cannot close the box" in done.stderr
     assert why in done.stderr
     assert not mark.exists()

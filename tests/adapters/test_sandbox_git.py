@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from steersman.adapters.git import GitWorkspace
-from steersman.adapters.processes import execute
-from steersman.adapters.sandbox import Box
+from steersman.adapters.processes import run_program
+from steersman.adapters.sandbox import SandboxPolicy
 
 ANN = ("-c", "user.name=ann", "-c", "user.email=ann@example.com")
 
@@ -48,9 +48,9 @@ def sh(sandbox, script, cwd, **box):
 
     async def go():
         env = {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"]}
-        given = Box(**(box or {"writes": (str(cwd),)}))
+        given = SandboxPolicy(**(box or {"writes": (str(cwd),)}))
         async with sandbox.wrap(("sh", "-c", script), given, env, str(cwd)) as boxed:
-            return await execute(boxed.argv, str(cwd), boxed.env, 30.0, "none:0:0")
+            return await run_program(boxed.argv, str(cwd), boxed.env, 30.0, "none:0:0")
 
     done = asyncio.run(go())
     return done.exit_code, done.output.decode().strip()

@@ -12,9 +12,9 @@ import pytest
 from cases import for_each_case
 
 from steersman.adapters import narrows as narrows_module
-from steersman.adapters.narrows import Narrows, Place, place
-from steersman.adapters.processes import execute
-from steersman.adapters.sandbox import Box
+from steersman.adapters.narrows import EgressProxy, NetworkAddress, parse_network_address
+from steersman.adapters.processes import run_program
+from steersman.adapters.sandbox import SandboxPolicy
 
 PY = sys.executable
 # Far by its name, this machine by its address: a place that is only reached through the proxy.
@@ -71,9 +71,9 @@ def run(sandbox, code, network, cwd):
 
     async def go():
         env = {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"]}
-        box = Box(writes=(str(cwd),), network=network)
+        box = SandboxPolicy(writes=(str(cwd),), network=network)
         async with sandbox.wrap((PY, "-c", code), box, env, str(cwd)) as boxed:
-            done = await execute(boxed.argv, str(cwd), boxed.env, 30.0, "none:0:0", doors=boxed.doors)
+            done = await run_program(boxed.argv, str(cwd), boxed.env, 30.0, "none:0:0", doors=boxed.doors)
             return done.output.decode().strip(), list(boxed.refused)
 
     return asyncio.run(go())
@@ -188,28 +188,28 @@ def test_nobody_is_there_is_told_apart_from_not_allowed(sandbox, tmp_path):
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("api.example.com:443", Place("api.example.com", 443)),
-        ("API.Example.com.:443", Place("api.example.com", 443)),
-        ("[::1]:80", Place("::1", 80)),
+        ("api.example.com:443", NetworkAddress("api.example.com", 443)),
+        ("API.Example.com.:443", NetworkAddress("api.example.com", 443)),
+        ("[::1]:80", NetworkAddress("::1", 80)),
     ],
 )
 def test_a_place_is_a_host_and_a_port(text, found):
     """Case and a closing dot do not make another host."""
-    assert place(text) == found
+    assert parse_network_address(text) == found
 
 
 @for_each_case("text", ["", "host", "host:", ":80", "host:0", "host:x", "u@host:80", "host:80/x", "a b:1:2"])
 def test_anything_else_is_no_place(text):
     """A slip in a list of places is an error when the box is made."""
     with pytest.raises(ValueError, match=r"[Pp]ort"):
-        place(text)
+        parse_network_address(text)
 
 
 def test_what_is_left_open_is_closed_with_the_box():
     """A connection that hangs does not hold up the end."""
 
     async def go():
-        narrows = Narrows(("127.0.0.1:1",))
+        narrows = EgressProxy(("127.0.0.1:1",))
         async with narrows.opened() as path:
             _, writer = await asyncio.open_unix_connection(path)
             await asyncio.sleep(0.05)
@@ -221,7 +221,7 @@ def test_what_is_left_open_is_closed_with_the_box():
 
 def test_a_box_has_only_so_many_connections_at_once(monkeypatch):
     """One that opens too many is turned away; those it has go on, and when they end there is room again."""
-    monkeypatch.setattr(narrows_module, "AT_ONCE", 2)
+    monkeypatch.setattr(narrows_module, "MAX_PROXY_CONNECTIONS", 2)
 
     async def asked(path):
         reader, writer = await asyncio.open_unix_connection(path)
@@ -234,7 +234,7 @@ def test_a_box_has_only_so_many_connections_at_once(monkeypatch):
             writer.close()
 
     async def go():
-        async with Narrows(("127.0.0.1:1",)).opened() as path:
+        async with EgressProxy(("127.0.0.1:1",)).opened() as path:
             first, second, third = [await asyncio.open_unix_connection(path) for _ in range(3)]
             assert await third[0].read() == b""
             for _, writer in (first, second):
@@ -255,7 +255,7 @@ def test_a_long_way_to_temporary_files_is_no_obstacle(monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(long))
 
     async def go():
-        async with Narrows(("127.0.0.1:1",)).opened() as path:
+        async with EgressProxy(("127.0.0.1:1",)).opened() as path:
             return len(path)
 
     assert asyncio.run(go()) < 108

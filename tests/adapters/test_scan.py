@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from steersman.adapters.scan import TreeScanner, listing
-from steersman.adapters.scan.scanner import Limits
-from steersman.kernel.canonical import canonical
+from steersman.adapters.scan.scanner import ScanLimits
+from steersman.kernel.canonical import canonical_bytes
 
 
 def put(top, files):
@@ -24,7 +24,7 @@ def git(top, *args):
 
 
 def scan(top, hulls, **limits):
-    return TreeScanner(top, hulls, Limits(**limits)).scan("shop")
+    return TreeScanner(top, hulls, ScanLimits(**limits)).scan("shop")
 
 
 def seen(pack):
@@ -49,12 +49,12 @@ def test_the_same_files_give_the_same_bytes(tmp_path, hulls):
     for name in ("one", "two"):
         put(tmp_path / name, SHOP)
     git(tmp_path / "two", "init", "-q")
-    wanted = canonical(scan(tmp_path / "one", hulls))
-    assert canonical(scan(tmp_path / "two", hulls)) == wanted
+    wanted = canonical_bytes(scan(tmp_path / "one", hulls))
+    assert canonical_bytes(scan(tmp_path / "two", hulls)) == wanted
     code = (
         "import sys; from pathlib import Path; from steersman.adapters.scan import TreeScanner\n"
-        "from steersman.kernel.canonical import canonical\n"
-        "sys.stdout.buffer.write(canonical(TreeScanner(Path(sys.argv[1]), Path(sys.argv[2])).scan('shop')))"
+        "from steersman.kernel.canonical import canonical_bytes\n"
+        "sys.stdout.buffer.write(canonical_bytes(TreeScanner(Path(sys.argv[1]), Path(sys.argv[2])).scan('shop')))"
     )
     for seed, words in (("1", "C"), ("2", "C.UTF-8")):
         env = {"PYTHONHASHSEED": seed, "LC_ALL": words, "PATH": os.environ["PATH"], "TZ": f"UTC{seed}"}
@@ -63,7 +63,7 @@ def test_the_same_files_give_the_same_bytes(tmp_path, hulls):
         )
         assert done.stdout == wanted
     (tmp_path / "one" / "README.md").write_text("# Shup\n")
-    assert canonical(scan(tmp_path / "one", hulls)) != wanted
+    assert canonical_bytes(scan(tmp_path / "one", hulls)) != wanted
 
 
 def test_git_says_what_is_the_projects_own(tmp_path, hulls):
@@ -84,7 +84,7 @@ def test_what_steersman_laid_there_is_not_of_the_project(tmp_path, hulls, known)
     put(tmp_path, SHOP)
     if known:
         git(tmp_path, "init", "-q")
-    before = canonical(scan(tmp_path, hulls))
+    before = canonical_bytes(scan(tmp_path, hulls))
     put(
         tmp_path,
         {
@@ -93,9 +93,9 @@ def test_what_steersman_laid_there_is_not_of_the_project(tmp_path, hulls, known)
             "plan/plan.md": "# Plan\n",
         },
     )
-    assert canonical(scan(tmp_path, hulls)) == before
+    assert canonical_bytes(scan(tmp_path, hulls)) == before
     put(tmp_path, {"plans/plan.md": "# Plan\n"})
-    assert canonical(scan(tmp_path, hulls)) != before
+    assert canonical_bytes(scan(tmp_path, hulls)) != before
 
 
 def test_a_relative_folder_is_refused(tmp_path):
@@ -156,9 +156,9 @@ def test_too_many_and_too_deep(tmp_path, hulls, monkeypatch, known):
     put(tmp_path, {f"{n}.py": "" for n in range(9)} | {"a/b/c/d.go": ""})
     if known:
         git(tmp_path, "init", "-q")
-    monkeypatch.setattr(listing, "DEEPEST", 3)
+    monkeypatch.setattr(listing, "MAX_PATH_DEPTH", 3)
     assert "a path deeper than 3 folders" in scan(tmp_path, hulls).bounds.stopped_by
-    monkeypatch.setattr(listing, "MOST_FILES", 5)
+    monkeypatch.setattr(listing, "MAX_LISTED_FILES", 5)
     bounds = scan(tmp_path, hulls).bounds
     assert (bounds.files_seen, bounds.complete) == (5, False)
     assert "more than 5 files" in bounds.stopped_by

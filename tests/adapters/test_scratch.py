@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from steersman.adapters.scratch import NAME, OLD, scratch
+from steersman.adapters.scratch import SCRATCH_PREFIX, STALE_SCRATCH_SECONDS, scratch_directory
 
 
 @pytest.fixture
@@ -22,14 +22,14 @@ def place(tmp_path, monkeypatch):
 
 def aged(path):
     """The same folder, as old as one that can be swept."""
-    then = time.time() - OLD - 5
+    then = time.time() - STALE_SCRATCH_SECONDS - 5
     os.utime(path, (then, then))
     return path
 
 
 def test_a_folder_is_gone_with_its_box(place):
     """It is private while it is there, and nothing of it stays, whatever was done to it."""
-    with scratch() as folder:
+    with scratch_directory() as folder:
         assert os.stat(folder).st_mode & 0o777 == 0o700
         os.makedirs(f"{folder}/a/b")
         os.chmod(f"{folder}/a", 0)
@@ -38,7 +38,7 @@ def test_a_folder_is_gone_with_its_box(place):
 
 def test_what_a_killed_process_has_left_is_swept(place):
     """The next box removes it; one that is young, or in use however old, stays."""
-    code = "import sys, time\nfrom steersman.adapters.scratch import scratch\nwith scratch() as f: print(f, flush=True); time.sleep(60)"
+    code = "import sys, time\nfrom steersman.adapters.scratch import scratch_directory\nwith scratch_directory() as f: print(f, flush=True); time.sleep(60)"
     processes = [subprocess.Popen((sys.executable, "-c", code), stdout=subprocess.PIPE) for _ in range(3)]
     dead, young, used = (p.stdout.readline().decode().strip() for p in processes)
     try:
@@ -47,7 +47,7 @@ def test_what_a_killed_process_has_left_is_swept(place):
             process.wait()
         aged(dead)
         aged(used)
-        with scratch():
+        with scratch_directory():
             assert sorted(
                 f"{place}/{n}" for n in os.listdir(place) if f"{place}/{n}" in (dead, young, used)
             ) == sorted((young, used))
@@ -61,8 +61,8 @@ def test_what_a_killed_process_has_left_is_swept(place):
 def test_a_link_of_the_name_is_left_alone(place, tmp_path):
     """What it leads to is not ours to remove."""
     (tmp_path / "kept").mkdir()
-    os.symlink(tmp_path / "kept", f"{place}/{NAME}x")
-    with scratch():
+    os.symlink(tmp_path / "kept", f"{place}/{SCRATCH_PREFIX}x")
+    with scratch_directory():
         pass
-    assert os.listdir(place) == [f"{NAME}x"]
+    assert os.listdir(place) == [f"{SCRATCH_PREFIX}x"]
     assert (tmp_path / "kept").is_dir()

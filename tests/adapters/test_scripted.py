@@ -11,13 +11,13 @@ import pytest
 from cases import for_each_case
 
 from steersman.adapters import processes
-from steersman.adapters.plain_yaml import read_yaml
+from steersman.adapters.plain_yaml import read_plain_yaml
 from steersman.adapters.script_file import load_script
 from steersman.adapters.scripted import ScriptedAgent
 from steersman.contracts.agent import PROVIDER_CLASSES, AgentRequest
 from steersman.contracts.script import script_schema
 from steersman.errors import UserError
-from steersman.judges.reply import Parsed, Refused, parse_reply
+from steersman.judges.reply import ParsedReply, RefusedReply, parse_reply
 
 
 @pytest.fixture
@@ -116,9 +116,9 @@ def test_replies(agent, tree):
     """A reply is one JSON object with the nonce of the request; everything written in it stays text."""
     one = agent(REPLIES)
     reviewed = parse_reply(ask(one, tree, role="reviewer", writes=False).text, "reviewer", "n-1")
-    assert isinstance(reviewed, Parsed)
+    assert isinstance(reviewed, ParsedReply)
     tested = parse_reply(ask(one, tree, role="tester", writes=False).text, "tester", "n-1")
-    assert isinstance(tested, Parsed)
+    assert isinstance(tested, ParsedReply)
     assert tested.value.commands == (("python", "-m", "pytest", "-q"), ("make", "test", "1"))
     assert tested.value.test_plan == "yes"
     assert tested.value.expected_results == ("0",)
@@ -128,7 +128,7 @@ def test_other_replies(agent, tree):
     """A wrong nonce, garbage and an object with numbers can be scripted too."""
     one = agent(REPLIES)
     wrong = parse_reply(ask(one, tree, role="reviewer", round=2).text, "reviewer", "n-1")
-    assert wrong == Refused(("nonce: is not the one given with this request",))
+    assert wrong == RefusedReply(("nonce: is not the one given with this request",))
     assert ask(one, tree, role="reviewer", round=3).text == "LGTM {"
     assert json.loads(ask(one, tree, role="tester", round=2).text) == {
         "nonce": "n-1",
@@ -308,7 +308,7 @@ def test_child_cannot_be_shadowed(agent, tree):
 )
 def test_child_goes_wrong(agent, tree, monkeypatch, code, error):
     """A child that dies or babbles is a provider error of its own class."""
-    monkeypatch.setattr("steersman.adapters.scripted.CHILD", (sys.executable, "-c", code))
+    monkeypatch.setattr("steersman.adapters.scripted.SCRIPTED_CHILD_COMMAND", (sys.executable, "-c", code))
     assert ask(agent("version: 1\ncoder: [{process: yes}]\n"), tree).error == error
 
 
@@ -407,12 +407,12 @@ def test_unreadable(tmp_path):
 )
 def test_words_stay_words(word):
     """No scalar becomes anything but the text that was written."""
-    assert read_yaml(f"a: {word}\n{word}: [{word}]".encode(), "x").value == {"a": word, word: [word]}
+    assert read_plain_yaml(f"a: {word}\n{word}: [{word}]".encode(), "x").value == {"a": word, word: [word]}
 
 
 def test_schema():
     """The schema is closed and can be shown to an editor."""
     schema = script_schema()
     assert schema["additionalProperties"] is False
-    assert schema["$defs"]["Step"]["additionalProperties"] is False
+    assert schema["$defs"]["ScriptStep"]["additionalProperties"] is False
     assert msgspec.json.encode(schema)

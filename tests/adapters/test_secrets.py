@@ -6,7 +6,7 @@ import json
 import pytest
 from cases import for_each_case
 
-from steersman.adapters.secrets import KnownSecrets, is_secret, values_in
+from steersman.adapters.secrets import KnownSecrets, find_secret_values, is_secret_variable
 
 SECRET = {
     "ANTHROPIC_API_KEY": "sk-ant-api03-abcdefgh",
@@ -41,13 +41,13 @@ ORDINARY = {
 @for_each_case(("name", "value"), SECRET.items())
 def test_secret(name, value):
     """By its name, or by a value that nobody would write by hand."""
-    assert is_secret(name, value)
+    assert is_secret_variable(name, value)
 
 
 @for_each_case(("name", "value"), ORDINARY.items())
 def test_ordinary(name, value):
     """Places, plain words, numbers, hashes and fingerprints may stand in any text."""
-    assert not is_secret(name, value)
+    assert not is_secret_variable(name, value)
 
 
 FILES = {
@@ -121,5 +121,8 @@ def test_a_link_of_the_project_is_not_followed(tmp_path):
 
 def test_odd_files():
     """What cannot be decoded or is no JSON yields what can be seen in it."""
-    assert list(values_in('{"a": "\ud800", "token": "secretword7"}')) == ["secretword7", "secretword7"]
-    assert list(values_in("{")) == []
+    assert list(find_secret_values('{"a": "\ud800", "token": "secretword7"}')) == [
+        "secretword7",
+        "secretword7",
+    ]
+    assert list(find_secret_values("{")) == []

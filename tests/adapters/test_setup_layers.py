@@ -10,7 +10,7 @@ import pytest
 
 from steersman.adapters.commands import LocalCommands
 from steersman.adapters.git import GitWorkspace
-from steersman.adapters.sandbox import probe
+from steersman.adapters.sandbox import probe_sandbox
 from steersman.contracts.commands import Command
 
 PY = sys.executable
@@ -21,7 +21,7 @@ class Bench:
     """A repository, its workspace, and commands in its trees."""
 
     def __init__(self, tmp_path, mode):
-        self.sandbox = probe(mode)
+        self.sandbox = probe_sandbox(mode)
         self.repo = tmp_path / "repo"
         for name, text in {
             "requirements.txt": "a==1\n",

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from test_setup_layers import Bench
 
-from steersman.adapters.sandbox import probe
-from steersman.adapters.space_limit import CLOCK_OF_FILES, SpaceLimit
-from steersman.adapters.tree_places import HOME
+from steersman.adapters.sandbox import probe_sandbox
+from steersman.adapters.space_limit import FILE_TIME_CLOCK, SpaceLimit
+from steersman.adapters.tree_places import SANDBOX_HOME
 
 # Takes a third of a GiB at a time, without writing it, until there is no more; then stays.
 FILL = """
@@ -40,7 +40,7 @@ def bench(disk_path, monkeypatch):
     made = Bench(disk_path, "auto")
     if not made.sandbox.isolated:
         pytest.skip(f"NOT SHOWN, no sandbox on this machine: {made.sandbox.why}")
-    made.sandbox = probe("auto", memory_gb=1, disk_gb=1)
+    made.sandbox = probe_sandbox("auto", memory_gb=1, disk_gb=1)
     return made
 
 
@@ -50,7 +50,7 @@ def bench(disk_path, monkeypatch):
         ("/dev/shm", 32, "it filled /dev/shm of its sandbox: 256 MiB, a part of [sandbox] memory_gb"),  # noqa: S108
         ("/tmp", 64, "it filled /tmp of its sandbox: 512 MiB, a part of [sandbox] memory_gb"),  # noqa: S108
         ("..", 350, "it wrote more than 1 GiB to disk: [sandbox] disk_gb"),
-        (HOME, 350, "it wrote more than 1 GiB to disk: [sandbox] disk_gb"),
+        (SANDBOX_HOME, 350, "it wrote more than 1 GiB to disk: [sandbox] disk_gb"),
     ],
 )
 def test_a_check_that_fills_a_place_is_ended_and_leaves_nothing(bench, place, size, reason):
@@ -99,7 +99,7 @@ def test_files_that_others_write_do_not_count(tmp_path):
         folder.mkdir()
     old = ours / "old"
     old.write_bytes(b"x" * (1 << 20))
-    while old.stat().st_ctime_ns >= time.clock_gettime_ns(CLOCK_OF_FILES):
+    while old.stat().st_ctime_ns >= time.clock_gettime_ns(FILE_TIME_CLOCK):
         pass  # a tick of the clock that dates files
     limit = SpaceLimit((str(ours), str(tmp_path / "none")), 8 << 20, every=0)
     for folder, reason in ((theirs, ""), (ours, "it wrote more than 8 MiB to disk: [sandbox] disk_gb")):

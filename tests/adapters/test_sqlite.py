@@ -12,11 +12,11 @@ import apsw
 import pytest
 
 from steersman.adapters.sqlite import SqliteJournal, connection
-from steersman.adapters.sqlite.connection import APPLICATION, GROWN, SCHEMA
-from steersman.adapters.sqlite.reader import SqliteReader
+from steersman.adapters.sqlite.connection import GROWN_WAL_BYTES, STORE_APPLICATION_ID, STORE_SCHEMA_VERSION
+from steersman.adapters.sqlite.reader import SqliteJournalReader
 from steersman.errors import JournalError, StaleError, StoreBroken, StoreFull
 from steersman.ports.journal import Spend
-from steersman.testing.batches import AT, RUN, batch, entry, gate
+from steersman.testing.batches import SAMPLE_RUN, SAMPLE_TIME, sample_batch, sample_entry, sample_gate
 from steersman.testing.disks import CountingVFS, FailingVFS
 
 
@@ -48,8 +48,8 @@ def test_both_connections_are_durable(opened, path):
     for db in (store._write, store._reader):
         assert (db.pragma("journal_mode"), db.pragma("synchronous")) == ("wal", 2)
         assert (db.pragma("fullfsync"), db.pragma("trusted_schema")) == (1, 0)
-    assert store._write.pragma("application_id") == APPLICATION
-    assert store._write.pragma("user_version") == SCHEMA
+    assert store._write.pragma("application_id") == STORE_APPLICATION_ID
+    assert store._write.pragma("user_version") == STORE_SCHEMA_VERSION
     assert store._write.pragma("integrity_check") == "ok"
 
 
@@ -57,13 +57,17 @@ def test_a_lone_append_is_one_sync(opened, path):
     """Between two checkpoints every append, post and answer syncs the WAL once, and nothing else is synced."""
     disk = CountingVFS()
     store = opened(path, vfs=disk.name)
-    store.append(batch(gates=(gate(),)))
+    store.append(sample_batch(gates=(sample_gate(),)))
     disk.deeds.clear()
     for n in range(2, 102):
-        store.append(batch(seq=n, payloads=((f"p-{n}", b"x" * 300),), spends=(Spend(RUN, "ms", spent=1),)))
+        store.append(
+            sample_batch(
+                seq=n, payloads=((f"p-{n}", b"x" * 300),), spends=(Spend(SAMPLE_RUN, "ms", spent=1),)
+            )
+        )
         assert disk.syncs == n - 1
-    store.post(RUN, "event", {}, AT)
-    store.answer(gate().id, "tree", {"choice": "approve"}, AT)
+    store.post(SAMPLE_RUN, "event", {}, SAMPLE_TIME)
+    store.answer(sample_gate().id, "tree", {"choice": "approve"}, SAMPLE_TIME)
     assert disk.syncs == 102
     assert disk.deeds["sync", "wal"] == 102
 
@@ -72,10 +76,10 @@ def test_reading_syncs_nothing(opened, path):
     """Whoever looks leaves the disk alone."""
     disk = CountingVFS()
     store = opened(path, vfs=disk.name)
-    store.append(batch())
-    store.pending(RUN)  # opens the second connection
+    store.append(sample_batch())
+    store.pending(SAMPLE_RUN)  # opens the second connection
     disk.deeds.clear()
-    assert (store.head(RUN).seq, len(list(store.rows(RUN))), len(store.heads())) == (1, 1, 1)
+    assert (store.head(SAMPLE_RUN).seq, len(list(store.rows(SAMPLE_RUN))), len(store.heads())) == (1, 1, 1)
     assert disk.deeds == {}
 
 
@@ -83,11 +87,11 @@ def test_a_large_payload_costs_no_second_commit(opened, path):
     """It is a file, complete before the commit that names it; the commit is one sync as ever."""
     disk = CountingVFS()
     store = opened(path, vfs=disk.name)
-    store.append(batch())
+    store.append(sample_batch())
     disk.deeds.clear()
-    store.append(batch(seq=2, payloads=(("p-1", b"x" * 1_000_000),)))
+    store.append(sample_batch(seq=2, payloads=(("p-1", b"x" * 1_000_000),)))
     assert disk.syncs == 1
-    assert (path.parent / "payloads" / RUN / "p-1").stat().st_size == 1_000_000
+    assert (path.parent / "payloads" / SAMPLE_RUN / "p-1").stat().st_size == 1_000_000
 
 
 def test_a_group_is_one_sync(opened, path):
@@ -95,12 +99,12 @@ def test_a_group_is_one_sync(opened, path):
     disk = CountingVFS()
     store = opened(path, vfs=disk.name)
     told = threading.Semaphore(0)
-    store.submit(batch("first"), lambda _: told.release())
+    store.submit(sample_batch("first"), lambda _: told.release())
     told.acquire()
     disk.deeds.clear()
     with store._lock:  # the writer waits here while the queue fills
         for n in range(64):
-            store.submit(batch(f"r{n:02}"), lambda _: told.release())
+            store.submit(sample_batch(f"r{n:02}"), lambda _: told.release())
     for _ in range(64):
         assert told.acquire(timeout=60)
     assert disk.syncs <= 3
@@ -113,11 +117,11 @@ def test_the_wal_is_recycled(opened, path):
     store = opened(path, vfs=disk.name)
     wal = Path(f"{path}-wal")
     size = wal.stat().st_size
-    assert size >= GROWN
+    assert size >= GROWN_WAL_BYTES
     store._write.execute("PRAGMA synchronous=OFF")  # 10,000 real syncs prove nothing more about the size
-    store.append(batch())
+    store.append(sample_batch())
     for n in range(2, 10_001):
-        store.append(batch(seq=n))
+        store.append(sample_batch(seq=n))
     assert wal.stat().st_size == size
     store.close()
     assert wal.stat().st_size == size, "closing leaves it for the next process"
@@ -133,18 +137,18 @@ def old_store(path, version):
     db.execute("PRAGMA journal_mode=WAL")
     for step in range(1, version + 1):
         db.execute(files("steersman.adapters.sqlite").joinpath(f"sql/{step:03}.sql").read_text())
-    db.execute(f"PRAGMA user_version={version}; PRAGMA application_id={APPLICATION}")
+    db.execute(f"PRAGMA user_version={version}; PRAGMA application_id={STORE_APPLICATION_ID}")
     return db
 
 
-@pytest.mark.parametrize("version", range(1, SCHEMA))
+@pytest.mark.parametrize("version", range(1, STORE_SCHEMA_VERSION))
 def test_an_older_store_is_taken_forward(opened, path, version):
     """A store of an earlier schema keeps every run and gets what came since."""
     db = old_store(path, version)
-    seq, body, hash_ = entry(RUN, 1)
+    seq, body, hash_ = sample_entry(SAMPLE_RUN, 1)
     row = (
-        RUN,
-        RUN,
+        SAMPLE_RUN,
+        SAMPLE_RUN,
         "",
         "roundtable",
         "d1",
@@ -155,19 +159,19 @@ def test_an_older_store_is_taken_forward(opened, path, version):
         1,
         bytes.fromhex(hash_),
         1,
-        AT,
-        AT,
+        SAMPLE_TIME,
+        SAMPLE_TIME,
         None,
     )
     db.execute(f"INSERT INTO head VALUES({','.join('?' * len(row))})", row)
-    db.execute("INSERT INTO entry VALUES(?, ?, ?, ?)", (RUN, seq, bytes.fromhex(hash_), body))
+    db.execute("INSERT INTO entry VALUES(?, ?, ?, ?)", (SAMPLE_RUN, seq, bytes.fromhex(hash_), body))
     db.close()
     store = opened(path)
-    assert store._write.pragma("user_version") == SCHEMA
-    assert list(store.rows(RUN)) == [entry(RUN, 1)]
-    store.append(batch(seq=2))
-    store.quarantine(RUN, "of schema 2")
-    assert (store.head(RUN).seq, store.quarantined()) == (2, {RUN: "of schema 2"})
+    assert store._write.pragma("user_version") == STORE_SCHEMA_VERSION
+    assert list(store.rows(SAMPLE_RUN)) == [sample_entry(SAMPLE_RUN, 1)]
+    store.append(sample_batch(seq=2))
+    store.quarantine(SAMPLE_RUN, "of schema 2")
+    assert (store.head(SAMPLE_RUN).seq, store.quarantined()) == (2, {SAMPLE_RUN: "of schema 2"})
 
 
 def test_an_interrupted_migration_leaves_the_old_store(opened, path):
@@ -181,18 +185,20 @@ def test_an_interrupted_migration_leaves_the_old_store(opened, path):
     assert db.pragma("user_version") == 1
     assert db.pragma("integrity_check") == "ok"
     db.close()
-    assert opened(path)._write.pragma("user_version") == SCHEMA
+    assert opened(path)._write.pragma("user_version") == STORE_SCHEMA_VERSION
 
 
 def test_a_newer_store_is_refused(opened, path):
     """It is not touched, and the way out is named."""
-    opened(path).append(batch())
-    opened(path)._write.execute(f"PRAGMA user_version={SCHEMA + 1}")
-    with pytest.raises(StoreBroken, match=rf"newer steersman \(schema {SCHEMA + 1}.*: upgrade steersman"):
+    opened(path).append(sample_batch())
+    opened(path)._write.execute(f"PRAGMA user_version={STORE_SCHEMA_VERSION + 1}")
+    with pytest.raises(
+        StoreBroken, match=rf"newer steersman \(schema {STORE_SCHEMA_VERSION + 1}.*: upgrade steersman"
+    ):
         opened(path)
 
 
-@pytest.mark.parametrize("version", [0, 1, SCHEMA, SCHEMA + 1])
+@pytest.mark.parametrize("version", [0, 1, STORE_SCHEMA_VERSION, STORE_SCHEMA_VERSION + 1])
 def test_a_foreign_database_is_refused(opened, path, version):
     """Somebody else's file is left as it is, whatever version it gives itself."""
     path.parent.mkdir(parents=True)
@@ -212,7 +218,7 @@ def filled(path, runs=40):
     """A store with many runs on many pages, closed and written back, without its WAL."""
     store = SqliteJournal(path)
     for n in range(runs):
-        store.append(batch(f"r{n:02}", payloads=((f"p-{n}", b"x" * 3_000),)))
+        store.append(sample_batch(f"r{n:02}", payloads=((f"p-{n}", b"x" * 3_000),)))
     store._write.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
     store.close()
     for suffix in ("-wal", "-shm"):
@@ -233,12 +239,12 @@ def test_random_bytes_are_no_store(opened, path):
 
 def test_an_emptied_store_is_noticed(opened, path):
     """A file that was cut to nothing beside its WAL is never taken for a new store."""
-    opened(path).append(batch())
+    opened(path).append(sample_batch())
     os.truncate(path, 0)
     with pytest.raises(StoreBroken, match="was cut to nothing: restore it from a backup"):
         SqliteJournal(path)
     with pytest.raises(StoreBroken, match="was cut to nothing"):
-        SqliteReader(path).heads()
+        SqliteJournalReader(path).heads()
 
 
 @pytest.mark.parametrize("left", [b"", b"S", b"SQLite format 3\0"])
@@ -246,7 +252,7 @@ def test_a_store_of_which_nothing_is_left_is_not_made_anew(path, left):
     """Without its WAL, too: who writes and who reads are told what to do, and the file stays as it is."""
     filled(path)
     path.write_bytes(left)
-    for open_it in (lambda: SqliteJournal(path), lambda: SqliteReader(path).heads()):
+    for open_it in (lambda: SqliteJournal(path), lambda: SqliteJournalReader(path).heads()):
         with pytest.raises(StoreBroken, match="restore it from a backup"):
             open_it()
     assert path.read_bytes() == left
@@ -255,11 +261,11 @@ def test_a_store_of_which_nothing_is_left_is_not_made_anew(path, left):
 def test_a_new_store_is_never_seen_empty(opened, path):
     """It has SQLite's header from its first moment, and nothing else is left of its making."""
     path.parent.mkdir(parents=True)
-    connection._make(str(path))
+    connection._create_store_file(str(path))
     assert path.read_bytes().startswith(b"SQLite format 3\0")
-    connection._make(str(path))  # somebody was quicker: theirs stays
+    connection._create_store_file(str(path))  # somebody was quicker: theirs stays
     assert os.listdir(path.parent) == [path.name]
-    opened(path).append(batch())
+    opened(path).append(sample_batch())
 
 
 @pytest.mark.parametrize("kept", [100, 4096, 20_000, 60_000])
@@ -287,12 +293,12 @@ def answers(path):
     for suffix in ("-wal", "-shm"):
         Path(f"{path}{suffix}").unlink(missing_ok=True)
     told = set()
-    store = SqliteReader(path)
+    store = SqliteJournalReader(path)
     for n in range(40):
         run = f"r{n:02}"
         for read in (
             lambda run=run: store.head(run) is None or store.head(run).run == run,
-            lambda run=run: list(store.rows(run)) in ([entry(run, 1)], []),
+            lambda run=run: list(store.rows(run)) in ([sample_entry(run, 1)], []),
             lambda run=run, n=n: store.payload(run, f"p-{n}") in (b"x" * 3_000, None),
         ):
             told.add(_outcome(read))
@@ -314,20 +320,20 @@ def _outcome(read):
 def test_a_store_that_is_gone_is_noticed(opened, path, how):
     """A driver whose store was deleted or replaced under it writes no more, not into the void and not into another."""
     store = opened(path)
-    store.append(batch())
-    assert store.head(RUN).seq == 1
+    store.append(sample_batch())
+    assert store.head(SAMPLE_RUN).seq == 1
     os.rename(path, f"{path}.away")
     if how == "replaced":
         shutil.copy(f"{path}.away", path)
     with pytest.raises(StoreBroken, match="was deleted or replaced while in use; nothing more is written"):
-        store.append(batch(seq=2))
-    assert store.head(RUN).seq == 1
+        store.append(sample_batch(seq=2))
+    assert store.head(SAMPLE_RUN).seq == 1
 
 
 def test_a_missing_store_is_not_made_by_looking(path):
     """Reading where nothing has been run says so and makes nothing."""
     with pytest.raises(StoreBroken, match="nothing has been run here yet"):
-        SqliteReader(path).heads()
+        SqliteJournalReader(path).heads()
     assert not path.exists()
     with pytest.raises(StoreBroken, match="start with `steersman run`"):
         SqliteJournal(path, create=False)
@@ -337,16 +343,16 @@ def test_a_read_only_disk(opened, path):
     """A write is refused with the next step, what is there can be read, and later writes work again."""
     disk = FailingVFS()
     store = opened(path, vfs=disk.name)
-    store.append(batch())
+    store.append(sample_batch())
     disk.fail("write", 1, "readonly")
     for _ in range(2):
         with pytest.raises(
             StoreFull, match=r"cannot be written .*check who owns it and whether the disk is read-only"
         ):
-            store.append(batch(seq=2))
-    assert (store.head(RUN).seq, len(store.heads())) == (1, 1)
+            store.append(sample_batch(seq=2))
+    assert (store.head(SAMPLE_RUN).seq, len(store.heads())) == (1, 1)
     disk.mend()
-    store.append(batch(seq=2))
+    store.append(sample_batch(seq=2))
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is read-only to root")
@@ -361,14 +367,14 @@ def test_a_full_disk(opened, path):
     """A write is refused and nothing of it is kept; when there is room again the same process goes on."""
     disk = FailingVFS()
     store = opened(path, vfs=disk.name)
-    store.append(batch())
+    store.append(sample_batch())
     disk.fail("write", 1, "full")
     with pytest.raises(StoreFull, match="the disk is full; free some room, then `steersman resume`"):
-        store.append(batch(seq=2, payloads=(("p-1", b"x"),)))
-    assert (store.head(RUN).seq, list(store.payload_refs(RUN))) == (1, [])
+        store.append(sample_batch(seq=2, payloads=(("p-1", b"x"),)))
+    assert (store.head(SAMPLE_RUN).seq, list(store.payload_refs(SAMPLE_RUN))) == (1, [])
     disk.mend()
-    store.append(batch(seq=2))
-    assert store.head(RUN).seq == 2
+    store.append(sample_batch(seq=2))
+    assert store.head(SAMPLE_RUN).seq == 2
 
 
 @pytest.mark.parametrize("how", ["append", "submit"])
@@ -376,21 +382,24 @@ def test_after_a_failed_sync_nothing_more_is_written(opened, path, how):
     """What a failed sync covered is unknown: this process writes no more, another one may."""
     disk = FailingVFS()
     store = opened(path, vfs=disk.name)
-    store.append(batch())
+    store.append(sample_batch())
     disk.fail("sync", 1, "io", once=True)
-    first, second = (_written(store, how, batch(seq=2)) for _ in range(2))
+    first, second = (_written(store, how, sample_batch(seq=2)) for _ in range(2))
     assert isinstance(first, StoreFull)
     assert isinstance(second, StoreFull)
     assert "steersman writes no more: check the disk, then `steersman resume`" in str(second)
     assert disk.failed == 1
     writes = disk.deeds["write", "wal"]
-    for write in (lambda: store.post(RUN, "event", {}, AT), lambda: store.quarantine(RUN, "x")):
+    for write in (
+        lambda: store.post(SAMPLE_RUN, "event", {}, SAMPLE_TIME),
+        lambda: store.quarantine(SAMPLE_RUN, "x"),
+    ):
         with pytest.raises(StoreFull):
             write()
     assert disk.deeds["write", "wal"] == writes
     other = opened(path)
-    _written(other, "append", batch(seq=other.head(RUN).seq + 1))
-    assert [row[0] for row in other.rows(RUN)] == list(range(1, other.head(RUN).seq + 1))
+    _written(other, "append", sample_batch(seq=other.head(SAMPLE_RUN).seq + 1))
+    assert [row[0] for row in other.rows(SAMPLE_RUN)] == list(range(1, other.head(SAMPLE_RUN).seq + 1))
 
 
 def _written(store, how, one):
@@ -409,25 +418,25 @@ def _written(store, how, one):
 def test_a_large_payload_that_does_not_fit(opened, path, monkeypatch):
     """When its file cannot be written the batch is refused, and the next attempt starts from nothing."""
     store = opened(path)
-    store.append(batch())
+    store.append(sample_batch())
     (path.parent / "payloads").write_text("in the way")
     with pytest.raises(StoreFull):
-        store.append(batch(seq=2, payloads=(("p-1", b"x" * 100_000),)))
-    assert store.head(RUN).seq == 1
+        store.append(sample_batch(seq=2, payloads=(("p-1", b"x" * 100_000),)))
+    assert store.head(SAMPLE_RUN).seq == 1
     (path.parent / "payloads").unlink()
-    store.append(batch(seq=2, payloads=(("p-1", b"x" * 100_000),)))
-    assert store.payload(RUN, "p-1") == b"x" * 100_000
+    store.append(sample_batch(seq=2, payloads=(("p-1", b"x" * 100_000),)))
+    assert store.payload(SAMPLE_RUN, "p-1") == b"x" * 100_000
 
 
 def test_a_large_payload_that_was_changed_is_noticed(opened, path):
     """A file of another length is StoreBroken; one that is gone is gone."""
     store = opened(path)
-    store.append(batch(payloads=(("p-1", b"x" * 100_000),)))
-    os.truncate(path.parent / "payloads" / RUN / "p-1", 5)
+    store.append(sample_batch(payloads=(("p-1", b"x" * 100_000),)))
+    os.truncate(path.parent / "payloads" / SAMPLE_RUN / "p-1", 5)
     with pytest.raises(StoreBroken, match="restore it from a backup"):
-        store.payload(RUN, "p-1")
-    (path.parent / "payloads" / RUN / "p-1").unlink()
-    assert store.payload(RUN, "p-1") is None
+        store.payload(SAMPLE_RUN, "p-1")
+    (path.parent / "payloads" / SAMPLE_RUN / "p-1").unlink()
+    assert store.payload(SAMPLE_RUN, "p-1") is None
 
 
 # ── several processes at once ─────────────────────────────────────────────────────────────────────────────────────────
@@ -436,15 +445,15 @@ WRITER = """
 import sys
 from steersman.adapters.sqlite import SqliteJournal, connection
 from steersman.errors import StaleError
-from steersman.testing.batches import batch
+from steersman.testing.batches import sample_batch
 path, me, n = sys.argv[1], sys.argv[2], int(sys.argv[3])
 store = SqliteJournal(path)
 stale = 0
 for seq in range(1, n + 1):
-    store.append(batch(f"own-{me}", seq))
+    store.append(sample_batch(f"own-{me}", seq))
 for seq in range(1, n + 1):
     try:
-        store.append(batch("shared", seq))
+        store.append(sample_batch("shared", seq))
     except StaleError:
         stale += 1
 store.close()
@@ -473,8 +482,8 @@ def test_another_process_is_seen(opened, path):
     """What one has committed the other reads at once, and is told that something changed."""
     one, two = opened(path), opened(path)
     before = two.changed()
-    one.append(batch())
+    one.append(sample_batch())
     assert two.changed() != before
-    assert two.head(RUN).seq == 1
+    assert two.head(SAMPLE_RUN).seq == 1
     with pytest.raises(StaleError):
-        two.append(batch())
+        two.append(sample_batch())

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from steersman.adapters.command_environment import command_environment
-from steersman.adapters.processes import execute
-from steersman.adapters.sandbox import Box
-from steersman.adapters.secrets import LOGINS
+from steersman.adapters.command_environment import build_command_environment
+from steersman.adapters.processes import run_program
+from steersman.adapters.sandbox import SandboxPolicy
+from steersman.adapters.secrets import LOGIN_FILE_NAMES
 from steersman.adapters.toolchains import toolchain_mounts
 
 # Beside each of these folders of PATH lies a login; the third column is what the toolchain needs of its neighbours.
@@ -61,8 +61,10 @@ def shown(path, **env):
 
 def run_in_box(sandbox, script, env, tree):
     async def run():
-        async with sandbox.wrap(("sh", "-c", script), Box(writes=(str(tree),)), env, str(tree)) as boxed:
-            return await execute(boxed.argv, str(tree), boxed.env, 60, "none:0:0", doors=boxed.doors)
+        async with sandbox.wrap(
+            ("sh", "-c", script), SandboxPolicy(writes=(str(tree),)), env, str(tree)
+        ) as boxed:
+            return await run_program(boxed.argv, str(tree), boxed.env, 60, "none:0:0", doors=boxed.doors)
 
     done = asyncio.run(run())
     return done.output.decode()
@@ -88,7 +90,7 @@ def test_a_folder_that_is_no_known_toolchain_shows_itself_alone(people):
     assert shown(people / "sdk/bin") & set(people.rglob("*")) == {people / "sdk/bin"}
     for folder in (".docker", ".config/gh/bin", ".aws/bin", ""):
         assert not [path for path in shown(people / folder) if path.is_relative_to(people)]
-    for login in LOGINS:
+    for login in LOGIN_FILE_NAMES:
         places = shown(people / ".cargo/bin") | shown(people / ".local/bin")
         assert not any((people / login).is_relative_to(place) for place in places)
 
@@ -134,7 +136,7 @@ def test_the_toolchains_of_this_machine_run_in_a_box(sandbox, tmp_path, program)
     argv = (program, "version" if program == "go" else "--version")
     if shutil.which(program) is None or subprocess.run(argv, capture_output=True, check=False).returncode:
         pytest.skip(f"{program} does not run here")  # rustup's cargo finds nothing without its person's home
-    env = command_environment({}, setup=False, home=str(tmp_path))
+    env = build_command_environment({}, setup=False, home=str(tmp_path))
     outside = subprocess.run(argv, env=env, capture_output=True, text=True, check=False).stdout
     assert outside
     assert run_in_box(sandbox, " ".join(argv), env, tmp_path) == outside

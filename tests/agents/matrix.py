@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from steersman import bootstrap
-from steersman.adapters.sandbox import probe
+from steersman.adapters.sandbox import probe_sandbox
 from steersman.adapters.trust_file import TrustFile
 from steersman.contracts.agent import AgentReply, AgentRequest
-from steersman.contracts.trust import Trusted
-from steersman.judges.reply import Parsed, parse_reply
-from steersman.testing.models import KEY, ModelServer, nobody
-from steersman.testing.models.cases import CONTENT, FILE, SCRIPTS, SLEEP, TEXT
+from steersman.contracts.trust import TrustedSettings
+from steersman.judges.reply import ParsedReply, parse_reply
+from steersman.testing.models import MODEL_SERVER_KEY, ModelServer, unused_address
+from steersman.testing.models.cases import CASE_CONTENT, CASE_FILE, CASE_SCRIPTS, CASE_TEXT, SLEEP_COMMAND
 
 NONCE = "n0nce-of-this-call"
 PROMPT = f"Do what the script says. Answer with exactly one JSON object, nonce {NONCE}: now."
@@ -61,7 +61,7 @@ class Case:
     permissions: str = "read"
     writes: bool = False
     contract: str | None = None
-    key: str | None = KEY
+    key: str | None = MODEL_SERVER_KEY
     refused: bool = False
     seconds: int = 60
     start: int = 40
@@ -70,12 +70,12 @@ class Case:
 
 
 def _edited(rig: "Rig", reply: AgentReply) -> None:
-    assert reply.text.strip() == TEXT
-    assert (rig.work / FILE).read_text() == CONTENT
+    assert reply.text.strip() == CASE_TEXT
+    assert (rig.work / CASE_FILE).read_text() == CASE_CONTENT
 
 
 def _said(rig: "Rig", reply: AgentReply) -> None:
-    assert reply.text.strip() == TEXT
+    assert reply.text.strip() == CASE_TEXT
     assert (reply.usage.tokens or 0) > 0
 
 
@@ -246,12 +246,12 @@ def request(case: Case, rig: Rig, options: dict[str, Any]) -> AgentRequest:
 
 def run_case(cli: Cli, case: Case, rig: Rig) -> tuple[Row, AgentReply | None, ModelServer]:
     """One call, looked at from outside."""
-    with ModelServer(SCRIPTS[case.name]) as server:
-        url = nobody() if case.refused else server.url
+    with ModelServer(CASE_SCRIPTS[case.name]) as server:
+        url = unused_address() if case.refused else server.url
         for name, value in cli.environment(url, case.key).items():
             rig.monkeypatch.setenv(name, value)
         options = cli.options(url)
-        agent = cli.agent(rig.place, probe("required"), options)
+        agent = cli.agent(rig.place, probe_sandbox("required"), options)
         rig.again()
         began = time.monotonic()
         call = _cancelled if case.expect == "cancelled" else _called
@@ -274,7 +274,7 @@ async def _called(agent: Any, asked: AgentRequest, rig: Rig) -> tuple[AgentReply
 
 async def _cancelled(agent: Any, asked: AgentRequest, rig: Rig) -> tuple[AgentReply | None, str, str]:
     task = asyncio.ensure_future(agent.call(asked))
-    if not await asyncio.to_thread(rig.running, SLEEP, asked.seconds):
+    if not await asyncio.to_thread(rig.running, SLEEP_COMMAND, asked.seconds):
         task.cancel()
         return None, "the tool never ran", ""
     task.cancel()
@@ -291,7 +291,9 @@ def outcome(asked: AgentRequest, reply: AgentReply) -> str:
         return reply.error
     if asked.contract is None:
         return "ok"
-    return "ok" if isinstance(parse_reply(reply.text, asked.contract, NONCE), Parsed) else "reply_invalid"
+    return (
+        "ok" if isinstance(parse_reply(reply.text, asked.contract, NONCE), ParsedReply) else "reply_invalid"
+    )
 
 
 def project(rig: Rig, cli: Cli, url: str, **more: Any) -> Path:
@@ -315,8 +317,8 @@ def project(rig: Rig, cli: Cli, url: str, **more: Any) -> Path:
 def allow_project(project: Path) -> str:
     """Trusts a project's settings and allows its model server; the folder of the person's own settings."""
     loaded = bootstrap.read_written_config(project)
-    state = bootstrap.state_dir(project)
-    TrustFile(state).record("steersman.toml", Trusted(loaded.powerful, "Ann", 0))
+    state = bootstrap.project_state_directory(project)
+    TrustFile(state).record("steersman.toml", TrustedSettings(loaded.powerful, "Ann", 0))
     own = state.parent / "config" / "steersman" / "config.toml"
     own.parent.mkdir(parents=True, exist_ok=True)
     hosts = re.findall(r"http://([\w.]+:\d+)", (project / "steersman.toml").read_text(encoding="utf-8"))
@@ -328,8 +330,8 @@ def allow_project(project: Path) -> str:
 
 def run_killed(cli: Cli, rig: Rig) -> Row:
     """`steersman run` with a tool under way, killed with -9: who is alive a few seconds later?"""
-    with ModelServer(SCRIPTS["kill -9"]) as server:
-        for name, value in cli.environment(server.url, KEY).items():
+    with ModelServer(CASE_SCRIPTS["kill -9"]) as server:
+        for name, value in cli.environment(server.url, MODEL_SERVER_KEY).items():
             rig.monkeypatch.setenv(name, value)
         top = project(rig, cli, server.url)
         rig.monkeypatch.setenv("XDG_CONFIG_HOME", allow_project(top))
@@ -337,7 +339,7 @@ def run_killed(cli: Cli, rig: Rig) -> Row:
         argv = (sys.executable, "-P", "-m", "steersman", "run", "make add() add", "--mode", "implementation")
         with (rig.root / "work" / "told.txt").open("wb") as told:
             steersman = subprocess.Popen(argv, cwd=top, stdin=subprocess.DEVNULL, stdout=told, stderr=told)
-        ran = rig.running(SLEEP)
+        ran = rig.running(SLEEP_COMMAND)
         os.kill(steersman.pid, 9)
         steersman.wait()
         began = time.monotonic()

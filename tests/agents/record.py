@@ -15,17 +15,24 @@ from pathlib import Path
 from install import program
 from matrix import NONCE, PROMPT, mentioning
 
-from steersman.adapters.agents.claude import ClaudeOptions, words
+from steersman.adapters.agents.claude import ClaudeOptions, build_claude_args
 from steersman.contracts.agent import AgentRequest
-from steersman.testing.models import KEY, Fail, ModelServer, Say, Shell, nobody
-from steersman.testing.models.cases import SCRIPTS, TEXT, edit, say
+from steersman.testing.models import (
+    MODEL_SERVER_KEY,
+    HttpFailure,
+    ModelServer,
+    RunShell,
+    SayText,
+    unused_address,
+)
+from steersman.testing.models.cases import CASE_SCRIPTS, CASE_TEXT, answer_with_edit, answer_with_text
 
 PROGRAM = os.environ.get("STEERSMAN_CLAUDE") or str(program("claude"))
 VERSION = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, check=True).stdout.split()[0]
 FOLDER = Path(__file__).parent / "fixtures" / f"claude-{VERSION}"
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 TOKEN = {
-    "accessToken": KEY,
+    "accessToken": MODEL_SERVER_KEY,
     "refreshToken": "none",
     "expiresAt": 4_000_000_000_000,
     "scopes": ["user:inference", "user:profile"],
@@ -50,41 +57,41 @@ SWITCHES = {
 
 def denied(turn):
     """A command that the mode does not allow."""
-    return Say(TEXT) if turn.results else Shell("curl http://127.0.0.1:1/")
+    return SayText(CASE_TEXT) if turn.results else RunShell("curl http://127.0.0.1:1/")
 
 
 def loops(turn):
     """The same again, however often it is denied."""
-    return Say(TEXT) if turn.results > 8 else Shell("curl http://127.0.0.1:1/")
+    return SayText(CASE_TEXT) if turn.results > 8 else RunShell("curl http://127.0.0.1:1/")
 
 
 # name: script, permissions, and what is different about the call
 RECORDED = {
     **{
-        name.replace(" ", "-"): (SCRIPTS[name], "read", {})
+        name.replace(" ", "-"): (CASE_SCRIPTS[name], "read", {})
         for name in ("text", "401", "403", "500", "529", "dropped")
     },
-    "429": (lambda turn: Fail(429, {"retry-after": "4"}), "read", {}),  # noqa: ARG005  what a script is called with
-    "edit": (edit, "shell", {}),
-    "schema": (SCRIPTS["schema"], "read", {"contract": "reviewer"}),
-    "schema-not-met": (SCRIPTS["schema not met"], "read", {"contract": "reviewer"}),
-    "schema-ignored": (say, "read", {"contract": "reviewer"}),
-    "no-key": (say, "read", {"key": None}),
-    "refused": (say, "read", {"refused": True}),
-    "never-answers": (SCRIPTS["never answers"], "read", {}),
-    "hangs-midway": (SCRIPTS["hangs midway"], "read", {"seconds": 6}),
-    "bad-model": (SCRIPTS["bad model"], "read", {}),
-    "400": (lambda turn: Fail(400), "read", {}),  # noqa: ARG005  what a script is called with
-    "not-offered": (edit, "read", {}),
+    "429": (lambda turn: HttpFailure(429, {"retry-after": "4"}), "read", {}),  # noqa: ARG005  what a script is called with
+    "edit": (answer_with_edit, "shell", {}),
+    "schema": (CASE_SCRIPTS["schema"], "read", {"contract": "reviewer"}),
+    "schema-not-met": (CASE_SCRIPTS["schema not met"], "read", {"contract": "reviewer"}),
+    "schema-ignored": (answer_with_text, "read", {"contract": "reviewer"}),
+    "no-key": (answer_with_text, "read", {"key": None}),
+    "refused": (answer_with_text, "read", {"refused": True}),
+    "never-answers": (CASE_SCRIPTS["never answers"], "read", {}),
+    "hangs-midway": (CASE_SCRIPTS["hangs midway"], "read", {"seconds": 6}),
+    "bad-model": (CASE_SCRIPTS["bad model"], "read", {}),
+    "400": (lambda turn: HttpFailure(400), "read", {}),  # noqa: ARG005  what a script is called with
+    "not-offered": (answer_with_edit, "read", {}),
     "denied": (denied, "edit", {"more": ("--tools", "Bash,Write")}),
     "denied-loop": (loops, "edit", {"more": ("--tools", "Bash,Write")}),
-    "bad-flag": (say, "read", {"more": ("--no-such-flag",)}),
-    "as-root": (say, "shell", {"env": {"IS_SANDBOX": ""}}),
-    "unknown-session": (say, "read", {"session": "00000000-0000-4000-8000-00000000dead"}),
-    "over-budget": (edit, "shell", {"micro_usd": 1}),
-    "limit-of-a-login": (lambda turn: Fail(429, LIMITED), "read", {"login": True}),  # noqa: ARG005  what a script is called with
-    "text-of-a-login": (say, "read", {"login": True}),
-    "terminated": (SCRIPTS["cancel"], "shell", {"seconds": 5}),
+    "bad-flag": (answer_with_text, "read", {"more": ("--no-such-flag",)}),
+    "as-root": (answer_with_text, "shell", {"env": {"IS_SANDBOX": ""}}),
+    "unknown-session": (answer_with_text, "read", {"session": "00000000-0000-4000-8000-00000000dead"}),
+    "over-budget": (answer_with_edit, "shell", {"micro_usd": 1}),
+    "limit-of-a-login": (lambda turn: HttpFailure(429, LIMITED), "read", {"login": True}),  # noqa: ARG005  what a script is called with
+    "text-of-a-login": (answer_with_text, "read", {"login": True}),
+    "terminated": (CASE_SCRIPTS["cancel"], "shell", {"seconds": 5}),
 }
 
 
@@ -96,10 +103,10 @@ def record(name: str) -> None:
         home.mkdir()
         work.mkdir()
         env = {"PATH": os.environ["PATH"], "HOME": str(home), "CLAUDE_CONFIG_DIR": str(home), **SWITCHES}
-        env["ANTHROPIC_BASE_URL"] = nobody() if different.get("refused") else server.url
+        env["ANTHROPIC_BASE_URL"] = unused_address() if different.get("refused") else server.url
         if different.get("login"):
             (home / ".credentials.json").write_text(json.dumps({"claudeAiOauth": TOKEN}))
-        elif (key := different.get("key", KEY)) is not None:
+        elif (key := different.get("key", MODEL_SERVER_KEY)) is not None:
             env["ANTHROPIC_API_KEY"] = key
         env.update(different.get("env", {}))
         asked = AgentRequest(
@@ -114,7 +121,7 @@ def record(name: str) -> None:
             session=different.get("session"),
             micro_usd=different.get("micro_usd"),
         )
-        argv = [PROGRAM, *words(asked, ClaudeOptions(), permissions), *different.get("more", ())]
+        argv = [PROGRAM, *build_claude_args(asked, ClaudeOptions(), permissions), *different.get("more", ())]
         code, out, errors = _run(argv, env, work, different.get("seconds", 30))
         for pid in mentioning(root):  # a tool survives the CLI that started it
             os.kill(pid, 9)

@@ -12,8 +12,15 @@ import msgspec
 from install import program
 from test_codex import VERSION
 
-from steersman.testing.models import KEY, Fail, ModelServer, Say, Tokens, nobody
-from steersman.testing.models.cases import SCRIPTS, edit, say
+from steersman.testing.models import (
+    MODEL_SERVER_KEY,
+    HttpFailure,
+    ModelServer,
+    ModelTokens,
+    SayText,
+    unused_address,
+)
+from steersman.testing.models.cases import CASE_SCRIPTS, answer_with_edit, answer_with_text
 
 FOLDER = Path(__file__).parent / "fixtures" / f"codex-{VERSION}"
 PROMPT = b"Do it, nonce abc-1"
@@ -21,43 +28,56 @@ PROMPT = b"Do it, nonce abc-1"
 
 def silent(turn):
     """An answer whose usage nobody tells."""
-    return Say("x", Tokens(0, 0)) if turn.model else None
+    return SayText("x", ModelTokens(0, 0)) if turn.model else None
 
 
 def unwanted(turn):
     """A request that the server does not understand."""
-    return Fail(400) if turn.model else None
+    return HttpFailure(400) if turn.model else None
 
 
 # name: script, and what is different about the call
 RECORDED = {
-    **{name: (SCRIPTS[name], {}) for name in ("text", "edit", "schema", "401", "403", "429", "500", "529")},
     **{
-        name.replace(" ", "-"): (SCRIPTS[name], {})
+        name: (CASE_SCRIPTS[name], {})
+        for name in ("text", "edit", "schema", "401", "403", "429", "500", "529")
+    },
+    **{
+        name.replace(" ", "-"): (CASE_SCRIPTS[name], {})
         for name in ("schema not met", "bad model", "hangs midway")
     },
-    **{name.replace(" ", "-"): (SCRIPTS[name], {}) for name in ("never answers", "dropped")},
+    **{name.replace(" ", "-"): (CASE_SCRIPTS[name], {}) for name in ("never answers", "dropped")},
     "no-usage": (silent, {}),
     "400": (unwanted, {}),
-    "no-key": (say, {"key": None}),
-    "refused": (say, {"refused": True}),
-    "refused-for-ever": (say, {"refused": True, "unbounded": True, "seconds": 14}),
-    "denied-tool": (edit, {"mode": "read-only"}),
-    "retried-401": (SCRIPTS["401"], {"retries": 2}),
-    "retried-500": (SCRIPTS["500"], {"retries": 2, "seconds": 20}),
-    "bad-flag": (say, {"words": ("--no-such-flag",)}),
-    "unknown-session": (say, {"words": ("resume", "01a1e29b-3d67-7431-a93b-533909f6b850")}),
-    "no-prompt": (say, {"prompt": b""}),
+    "no-key": (answer_with_text, {"key": None}),
+    "refused": (answer_with_text, {"refused": True}),
+    "refused-for-ever": (answer_with_text, {"refused": True, "unbounded": True, "seconds": 14}),
+    "denied-tool": (answer_with_edit, {"mode": "read-only"}),
+    "retried-401": (CASE_SCRIPTS["401"], {"retries": 2}),
+    "retried-500": (CASE_SCRIPTS["500"], {"retries": 2, "seconds": 20}),
+    "bad-flag": (answer_with_text, {"words": ("--no-such-flag",)}),
+    "unknown-session": (answer_with_text, {"words": ("resume", "01a1e29b-3d67-7431-a93b-533909f6b850")}),
+    "no-prompt": (answer_with_text, {"prompt": b""}),
 }
 
 
-def record(name, script, *, key=KEY, refused=False, mode="danger-full-access", retries=0, words=(), **more):
+def record(
+    name,
+    script,
+    *,
+    key=MODEL_SERVER_KEY,
+    refused=False,
+    mode="danger-full-access",
+    retries=0,
+    words=(),
+    **more,
+):
     with tempfile.TemporaryDirectory(dir="/var/tmp") as root, ModelServer(script) as server:
         home, work = Path(root, "home"), Path(root, "tree")
         home.mkdir()
         work.mkdir()
         gateway = (
-            f'{{name="g",base_url="{nobody() if refused else server.url}/v1",env_key="SCRIPTED_KEY",'
+            f'{{name="g",base_url="{unused_address() if refused else server.url}/v1",env_key="SCRIPTED_KEY",'
             f'wire_api="responses",request_max_retries={retries},stream_max_retries={retries},'
             "stream_idle_timeout_ms=2000}"
         )

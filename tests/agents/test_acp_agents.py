@@ -13,12 +13,12 @@ from install import program
 from matrix import CASES, request, run_case
 
 from steersman.adapters.agents.acp import AcpAgent, AcpOptions
-from steersman.adapters.agents.acp_claude import claude
-from steersman.adapters.agents.acp_gemini import gemini
-from steersman.adapters.agents.acp_opencode import opencode
-from steersman.adapters.sandbox import probe
+from steersman.adapters.agents.acp_claude import make_claude_profile
+from steersman.adapters.agents.acp_gemini import make_gemini_profile
+from steersman.adapters.agents.acp_opencode import make_opencode_profile
+from steersman.adapters.sandbox import probe_sandbox
 from steersman.testing.models import ModelServer
-from steersman.testing.models.cases import say
+from steersman.testing.models.cases import answer_with_text
 
 ALWAYS = ("text", "edit", "401", "refused", "cancel")
 CHOSEN = tuple(CASES) if os.environ.get("STEERSMAN_AGENT_CASES") == "all" else ALWAYS
@@ -49,7 +49,7 @@ class Gemini:
         return {"program": str(path), "model": "gemini-2.5-flash"}
 
     def agent(self, place: Path, sandbox, options):
-        return AcpAgent(place, sandbox, AcpOptions(**options), gemini)
+        return AcpAgent(place, sandbox, AcpOptions(**options), make_gemini_profile)
 
 
 class Opencode:
@@ -73,7 +73,7 @@ class Opencode:
         return {"program": str(path), "model": "scripted/m", "settings": settings, "environment": [KEY_NAME]}
 
     def agent(self, place: Path, sandbox, options):
-        return AcpAgent(place, sandbox, AcpOptions(**options), opencode)
+        return AcpAgent(place, sandbox, AcpOptions(**options), make_opencode_profile)
 
 
 class ClaudeAcp:
@@ -91,7 +91,7 @@ class ClaudeAcp:
         return {"program": str(path)}
 
     def agent(self, place: Path, sandbox, options):
-        return AcpAgent(place, sandbox, AcpOptions(**options), claude)
+        return AcpAgent(place, sandbox, AcpOptions(**options), make_claude_profile)
 
 
 CLIS = {"gemini": Gemini, "opencode": Opencode, "claude-acp": ClaudeAcp}
@@ -110,9 +110,9 @@ def test_case(rig, cli, name):
 
 def test_opencode_takes_no_other_model(rig):
     """A model that opencode does not know would be replaced by a hosted one: the call ends before anything is said."""
-    with ModelServer(say) as server:
+    with ModelServer(answer_with_text) as server:
         options = {**Opencode().options(server.url), "model": "scripted/unknown"}
-        agent = Opencode().agent(rig.place, probe("required"), options)
+        agent = Opencode().agent(rig.place, probe_sandbox("required"), options)
         reply = asyncio.run(agent.call(request(replace(CASES["text"], **SLOW), rig, options)))
     assert reply.error == "provider_invalid_request", reply.detail
     assert server.turns == []

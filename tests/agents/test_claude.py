@@ -12,9 +12,9 @@ from matrix import CASES, request, run_case, run_killed
 from msgspec import structs
 
 from steersman.adapters.agents.claude import ClaudeAgent, ClaudeOptions
-from steersman.adapters.sandbox import probe
-from steersman.testing.models import KEY, ModelServer, Say, Shell, Use
-from steersman.testing.models.cases import SCRIPTS, edit, say
+from steersman.adapters.sandbox import probe_sandbox
+from steersman.testing.models import MODEL_SERVER_KEY, ModelServer, RunShell, SayText, UseTool
+from steersman.testing.models.cases import CASE_SCRIPTS, answer_with_edit, answer_with_text
 
 PROGRAM = os.environ.get("STEERSMAN_CLAUDE") or str(
     program("claude")
@@ -60,10 +60,10 @@ def test_nothing_survives_a_killed_steersman(rig):
 def ask(rig, server, case="text", **more):
     """One call with other options than the matrix has."""
     options = Claude().options(server.url)
-    for name, value in Claude().environment(server.url, KEY).items():
+    for name, value in Claude().environment(server.url, MODEL_SERVER_KEY).items():
         rig.monkeypatch.setenv(name, value)
     kept = {key: more.pop(key) for key in ("sessions", "model") if key in more}
-    agent = Claude().agent(rig.place, probe("required"), {**options, **kept})
+    agent = Claude().agent(rig.place, probe_sandbox("required"), {**options, **kept})
     return asyncio.run(agent.call(structs.replace(request(CASES[case], rig, options), **more)))
 
 
@@ -74,10 +74,10 @@ def test_a_reader_starts_outside_the_tree_and_reads_it(rig):
     def model(turn):
         heard.append((turn.last, turn.prompt + turn.system))
         looks = (
-            Use("Read", {"file_path": str(rig.work / "README.md")}),
-            Use("Glob", {"pattern": "**/*"}),
+            UseTool("Read", {"file_path": str(rig.work / "README.md")}),
+            UseTool("Glob", {"pattern": "**/*"}),
         )
-        return looks[turn.results] if turn.results < len(looks) else Say("read")
+        return looks[turn.results] if turn.results < len(looks) else SayText("read")
 
     with ModelServer(model) as server:
         reply = ask(rig, server)
@@ -91,7 +91,7 @@ def test_a_session_is_continued_in_another_directory(rig):
     other = rig.work / "other"
     other.mkdir()
     with ModelServer(
-        lambda turn: Say(f"heard {turn.prompt.count('Do what the script says')} times")
+        lambda turn: SayText(f"heard {turn.prompt.count('Do what the script says')} times")
     ) as server:
         first = ask(rig, server, sessions=True)
         again = ask(rig, server, sessions=True, session=first.session, workdir=str(other))
@@ -104,7 +104,7 @@ def test_a_session_is_continued_in_another_directory(rig):
 
 def test_a_ceiling_of_money_ends_the_call(rig):
     """What a call may cost is told to the CLI, and a call that reaches it is no success; what it cost is known."""
-    with ModelServer(edit) as server:
+    with ModelServer(answer_with_edit) as server:
         reply = ask(rig, server, "edit", micro_usd=1)
     assert reply.error == "provider_invalid_request"
     assert "ceiling" in reply.detail
@@ -114,7 +114,7 @@ def test_a_ceiling_of_money_ends_the_call(rig):
 
 def test_the_model_is_the_one_that_was_asked_for(rig):
     """The model of the role's table is the one the server is asked for."""
-    with ModelServer(say) as server:
+    with ModelServer(answer_with_text) as server:
         reply = ask(rig, server, model="claude-sonnet-4-6")
     assert {turn.model for turn in server.turns} == {"claude-sonnet-4-6"}
     assert reply.model.startswith("claude-sonnet-4-6")
@@ -123,7 +123,7 @@ def test_the_model_is_the_one_that_was_asked_for(rig):
 def test_a_long_prompt_arrives_whole(rig):
     """A prompt of megabytes, with every kind of letter, is what the model is sent."""
     prompt = "ünïcödé 提案 \n" * 100_000
-    with ModelServer(say) as server:
+    with ModelServer(answer_with_text) as server:
         reply = ask(rig, server, prompt=prompt)
     assert reply.error is None, reply.detail
     assert prompt.strip() in server.turns[0].prompt
@@ -132,7 +132,7 @@ def test_a_long_prompt_arrives_whole(rig):
 def test_a_limit_says_when_it_is_over(rig):
     """The moment that a server names is the moment that is told, and nothing waits for it meanwhile."""
     before = time.time() * 1000
-    with ModelServer(SCRIPTS["429"]) as server:
+    with ModelServer(CASE_SCRIPTS["429"]) as server:
         reply = ask(rig, server)
     assert reply.error == "provider_rate_limited"
     assert 50_000 < reply.reset_at - before < 120_000
@@ -150,7 +150,7 @@ def test_a_shell_in_the_box_reaches_nothing(rig):
         f"(find {rig.home} {rig.state} {rig.root}/outside -name '*.*'; cat {store}) > seen.txt 2>&1; "
         "(echo > /dev/tcp/1.1.1.1/80) 2> net.txt; echo $? >> net.txt; touch ~/mine; cp README.md copy.md"
     )
-    script = lambda turn: Say("done") if turn.results else Shell(command)  # noqa: E731  a word for it reads better here
+    script = lambda turn: SayText("done") if turn.results else RunShell(command)  # noqa: E731  a word for it reads better here
     with ModelServer(script) as server:
         reply = ask(rig, server, "edit")
     assert reply.error is None, reply.detail

@@ -11,13 +11,13 @@ from matrix import CASES, PROMPT, request
 from test_claude import PROGRAM, Claude
 from tls import place
 
-from steersman.adapters.sandbox import probe
-from steersman.testing.models import KEY, ModelServer
-from steersman.testing.models.cases import FILE, edit
+from steersman.adapters.sandbox import probe_sandbox
+from steersman.testing.models import MODEL_SERVER_KEY, ModelServer
+from steersman.testing.models.cases import CASE_FILE, answer_with_edit
 
 WORD = "a-word-that-was-planted"
 TOKEN = {
-    "accessToken": KEY,
+    "accessToken": MODEL_SERVER_KEY,
     "refreshToken": "nobody-renews-this",
     "expiresAt": 4_000_000_000_000,
     "scopes": ["user:inference", "user:profile"],
@@ -73,7 +73,7 @@ def call(rig, server, mode):
     rig.monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
     cli = Claude()
     options = cli.options(server.url)
-    agent = cli.agent(rig.place, probe(mode), options)
+    agent = cli.agent(rig.place, probe_sandbox(mode), options)
     return asyncio.run(agent.call(request(replace(CASES["edit"], permissions="edit"), rig, options)))
 
 
@@ -83,12 +83,12 @@ def test_the_login_is_lent_and_nothing_else(planted, mode):
     login = planted.home / ".claude/.credentials.json"
     login.write_text(json.dumps({"claudeAiOauth": TOKEN}))
     planted.again()
-    with ModelServer(edit) as server:
+    with ModelServer(answer_with_edit) as server:
         reply = call(planted, server, mode)
     assert reply.error is None, reply.detail
-    assert (planted.work / FILE).exists()
+    assert (planted.work / CASE_FILE).exists()
     assert planted.marks() == set()
-    assert {turn.key for turn in server.turns} == {KEY}
+    assert {turn.key for turn in server.turns} == {MODEL_SERVER_KEY}
     sent = b"".join(seen.body for seen in server.requests)
     assert WORD.encode() not in sent
     assert not any(tool.startswith("mcp__") for turn in server.turns for tool in turn.tools)
@@ -105,7 +105,7 @@ def _all_text(rig):
 def test_the_same_home_is_active_without_steersman(planted):
     """What was planted does act when claude is called directly in that home: the marks are no blanks."""
     (planted.home / ".claude/.credentials.json").write_text(json.dumps({"claudeAiOauth": TOKEN}))
-    with ModelServer(edit, key=None) as server:
+    with ModelServer(answer_with_edit, key=None) as server:
         env = {"PATH": os.environ["PATH"], "HOME": str(planted.home), "ANTHROPIC_BASE_URL": server.url}
         argv = [PROGRAM, "-p", PROMPT, "--permission-mode", "acceptEdits"]
         subprocess.run(argv, cwd=planted.work, env=env, stdin=subprocess.DEVNULL, timeout=60, check=False)
@@ -124,10 +124,10 @@ def test_the_same_home_is_active_without_steersman(planted):
 @pytest.mark.parametrize(
     ("files", "environment"),
     [
-        ({}, {"ANTHROPIC_API_KEY": KEY}),
-        ({}, {"CLAUDE_CODE_OAUTH_TOKEN": KEY}),
-        ({}, {"ANTHROPIC_AUTH_TOKEN": KEY}),
-        ({".claude.json": {"primaryApiKey": KEY, "mcpServers": {}}}, {}),
+        ({}, {"ANTHROPIC_API_KEY": MODEL_SERVER_KEY}),
+        ({}, {"CLAUDE_CODE_OAUTH_TOKEN": MODEL_SERVER_KEY}),
+        ({}, {"ANTHROPIC_AUTH_TOKEN": MODEL_SERVER_KEY}),
+        ({".claude.json": {"primaryApiKey": MODEL_SERVER_KEY, "mcpServers": {}}}, {}),
         ({".claude/.credentials.json": {"claudeAiOauth": TOKEN}}, {}),
         ({"elsewhere/.credentials.json": {"claudeAiOauth": TOKEN}}, {"CLAUDE_CONFIG_DIR": "elsewhere"}),
     ],
@@ -140,10 +140,10 @@ def test_every_kind_of_login_is_kept(rig, files, environment):
         (rig.home / name).write_text(json.dumps(value))
     for name, value in environment.items():
         rig.monkeypatch.setenv(name, str(rig.home / value) if name == "CLAUDE_CONFIG_DIR" else value)
-    with ModelServer(edit) as server:
+    with ModelServer(answer_with_edit) as server:
         reply = call(rig, server, "required")
     assert reply.error is None, reply.detail
-    assert {turn.key for turn in server.turns} == {KEY}
+    assert {turn.key for turn in server.turns} == {MODEL_SERVER_KEY}
 
 
 def test_a_renewed_token_is_renewed_for_the_user(rig):
@@ -156,14 +156,14 @@ def test_a_renewed_token_is_renewed_for_the_user(rig):
     def renew(path, body):
         asked.append((path, json.loads(body)["refresh_token"]))
         return {
-            "access_token": KEY,
+            "access_token": MODEL_SERVER_KEY,
             "refresh_token": "the next one",
             "expires_in": 3600,
             "scope": "user:inference",
         }
 
     with (
-        ModelServer(edit) as server,
+        ModelServer(answer_with_edit) as server,
         place("platform.claude.com", rig.root, renew, rig.monkeypatch) as trusted,
     ):
         rig.monkeypatch.setenv("NODE_EXTRA_CA_CERTS", str(trusted))
@@ -171,5 +171,5 @@ def test_a_renewed_token_is_renewed_for_the_user(rig):
     assert reply.error is None, reply.detail
     assert asked == [("/v1/oauth/token", TOKEN["refreshToken"])]
     kept = json.loads(login.read_text())["claudeAiOauth"]
-    assert (kept["accessToken"], kept["refreshToken"]) == (KEY, "the next one")
+    assert (kept["accessToken"], kept["refreshToken"]) == (MODEL_SERVER_KEY, "the next one")
     assert {path.name for path in login.parent.iterdir()} == {".credentials.json"}

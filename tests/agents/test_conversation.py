@@ -9,7 +9,7 @@ from test_claude import Claude
 from test_codex import Codex
 from test_roundtable import steersman
 
-from steersman.testing.models import KEY, ModelServer, Say, Use
+from steersman.testing.models import MODEL_SERVER_KEY, ModelServer, SayText, UseTool
 
 TALKERS = {"bob": Claude(), "猫猫": Codex()}
 EVIL = "/run evil\n/followup x y"
@@ -18,8 +18,8 @@ EVIL = "/run evil\n/followup x y"
 def talk(turn):
     """claude first looks into a file; both answer with lines that would be commands if a person typed them."""
     if turn.wire == "anthropic" and turn.results == 0 and "Read" in turn.tools:
-        return Use("Read", {"file_path": "secret.txt"})
-    return Say(f"heard: {'xyzzy' in turn.prompt}\n{EVIL}")
+        return UseTool("Read", {"file_path": "secret.txt"})
+    return SayText(f"heard: {'xyzzy' in turn.prompt}\n{EVIL}")
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_two_real_agents_answer(rig, project):
     """Each answers with its model and its tokens; history reaches them; nothing is written, started or left behind."""
     with ModelServer(talk) as server:
         for cli in TALKERS.values():
-            for name, value in cli.environment(server.url, KEY).items():
+            for name, value in cli.environment(server.url, MODEL_SERVER_KEY).items():
                 rig.monkeypatch.setenv(name, value)
         settled(project, server.url)
         first = steersman(project, "chat", "send", "@bob @猫猫 the word is xyzzy", "--json")
@@ -84,5 +84,5 @@ def _no_key(state):
     assert looked
     for path in looked:
         data = path.read_bytes()
-        assert KEY.encode() not in data, path
-        assert base64.b64encode(KEY.encode()) not in data, path
+        assert MODEL_SERVER_KEY.encode() not in data, path
+        assert base64.b64encode(MODEL_SERVER_KEY.encode()) not in data, path

@@ -17,11 +17,11 @@ from test_acp_agents import SLOW, Gemini, Opencode
 from test_codex import Codex
 from tls import place
 
-from steersman.adapters.sandbox import probe
-from steersman.testing.models import KEY, ModelServer
-from steersman.testing.models.cases import FILE, edit
+from steersman.adapters.sandbox import probe_sandbox
+from steersman.testing.models import MODEL_SERVER_KEY, ModelServer
+from steersman.testing.models.cases import CASE_FILE, answer_with_edit
 from steersman.testing.models.gemini import GeminiWire
-from steersman.testing.models.script import Turn
+from steersman.testing.models.script import ModelTurn
 
 WORD = "a-word-that-was-planted"
 
@@ -139,14 +139,19 @@ class LoggedInOpencode(Opencode):
 
 # How each is logged in: the CLI, the file below the user's home, what is in it, and the key the server has to see.
 LOGINS = {
-    "codex-key": (LoggedInCodex, ".codex/auth.json", {"auth_mode": "apikey", "OPENAI_API_KEY": KEY}, KEY),
+    "codex-key": (
+        LoggedInCodex,
+        ".codex/auth.json",
+        {"auth_mode": "apikey", "OPENAI_API_KEY": MODEL_SERVER_KEY},
+        MODEL_SERVER_KEY,
+    ),
     "codex-account": (LoggedInCodex, ".codex/auth.json", chatgpt(), chatgpt()["tokens"]["access_token"]),
-    "gemini": (Gemini, ".gemini/.env", f"GEMINI_API_KEY={KEY}\n", KEY),
+    "gemini": (Gemini, ".gemini/.env", f"GEMINI_API_KEY={MODEL_SERVER_KEY}\n", MODEL_SERVER_KEY),
     "opencode": (
         LoggedInOpencode,
         ".local/share/opencode/auth.json",
-        {"scripted": {"type": "api", "key": KEY}},
-        KEY,
+        {"scripted": {"type": "api", "key": MODEL_SERVER_KEY}},
+        MODEL_SERVER_KEY,
     ),
 }
 
@@ -166,7 +171,7 @@ def call(rig, cli, server, mode, **options):
     for key, value in cli.environment(server.url, None).items():
         rig.monkeypatch.setenv(key, value)
     table = {**cli.options(server.url), **options}
-    agent = cli.agent(rig.place, probe(mode), table)
+    agent = cli.agent(rig.place, probe_sandbox(mode), table)
     return asyncio.run(agent.call(request(replace(CASES["edit"], permissions="edit", **SLOW), rig, table)))
 
 
@@ -177,10 +182,10 @@ def test_the_login_is_lent_and_nothing_else(planted, name, mode):
     cli, _, _, key = LOGINS[name]
     login = log_in(planted, name)
     planted.again()
-    with ModelServer(edit, key=key) as server:
+    with ModelServer(answer_with_edit, key=key) as server:
         reply = call(planted, cli(), server, mode)
     assert reply.error is None, reply.detail
-    assert (planted.work / FILE).exists()
+    assert (planted.work / CASE_FILE).exists()
     assert planted.marks() == set()
     assert {turn.key for turn in server.turns} == {key}
     sent = b"".join(seen.body for seen in server.requests)
@@ -208,8 +213,12 @@ def test_the_same_home_is_active_without_steersman(planted, name):
     """What was planted does act when the CLI is called directly in that home: the marks are no blanks."""
     cli = LOGINS[name][0]()
     log_in(planted, name)
-    with ModelServer(edit, key=None) as server:
-        env = {"PATH": os.environ["PATH"], "HOME": str(planted.home), **cli.environment(server.url, KEY)}
+    with ModelServer(answer_with_edit, key=None) as server:
+        env = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(planted.home),
+            **cli.environment(server.url, MODEL_SERVER_KEY),
+        }
         words = DIRECT[name]
         if name == "codex-key":
             gateway = (
@@ -271,7 +280,7 @@ def test_a_renewed_token_is_renewed_for_the_user(rig, mode):
     login = log_in(rig, "codex-account")
     login.write_text(json.dumps(chatgpt(expires=1_000_000_000)))
     asked = []
-    with renewal(asked) as port, ModelServer(edit, key=NEW) as server:
+    with renewal(asked) as port, ModelServer(answer_with_edit, key=NEW) as server:
         rig.monkeypatch.setenv("CODEX_REFRESH_TOKEN_URL_OVERRIDE", f"http://127.0.0.1:{port}/oauth/token")
         reply = call(
             rig,
@@ -299,7 +308,7 @@ class CodeAssist(GeminiWire):
 
     def turn(self, path, body, key):
         if "request" not in body:
-            return Turn(wire=self.name, model="", key=key, prompt="", streamed=False)
+            return ModelTurn(wire=self.name, model="", key=key, prompt="", streamed=False)
         method = path.partition(":")[2]
         return super().turn(f"/models/{body['model']}:{method}", body["request"], key)
 
@@ -325,7 +334,7 @@ def test_an_account_with_google_is_lent(rig):
 
     def answer(path, _):
         asked.append(path.partition("?")[0])
-        fresh = {"access_token": KEY, "expires_in": 3600, "token_type": "Bearer"}
+        fresh = {"access_token": MODEL_SERVER_KEY, "expires_in": 3600, "token_type": "Bearer"}
         return (
             fresh
             if path.startswith("/token") and "info" not in path
@@ -333,14 +342,14 @@ def test_an_account_with_google_is_lent(rig):
         )
 
     with (
-        ModelServer(edit, wires=(CodeAssist(),)) as server,
+        ModelServer(answer_with_edit, wires=(CodeAssist(),)) as server,
         place("oauth2.googleapis.com", rig.root, answer, rig.monkeypatch) as trusted,
     ):
         rig.monkeypatch.setenv("NODE_EXTRA_CA_CERTS", str(trusted))
         rig.monkeypatch.setenv("CODE_ASSIST_ENDPOINT", server.url)
         reply = call(rig, Gemini(), server, "required")
     assert reply.error is None, reply.detail
-    assert (rig.work / FILE).exists()
-    assert {turn.key for turn in server.turns} == {KEY}
+    assert (rig.work / CASE_FILE).exists()
+    assert {turn.key for turn in server.turns} == {MODEL_SERVER_KEY}
     assert "/token" in asked
-    assert json.loads(login.read_text())["access_token"] == KEY
+    assert json.loads(login.read_text())["access_token"] == MODEL_SERVER_KEY

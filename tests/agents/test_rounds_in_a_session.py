@@ -7,7 +7,7 @@ from test_claude import Claude
 from test_codex import Codex
 from test_roundtable import RIGHT, UNIT, VERDICT, _entries, git, project, steersman
 
-from steersman.testing.models import KEY, ModelServer, Say, Shell
+from steersman.testing.models import MODEL_SERVER_KEY, ModelServer, RunShell, SayText
 
 WISH = "say in a docstring what it returns"
 HEADING = "## task\n"  # once in every prompt
@@ -29,8 +29,8 @@ def coder(turn):
     """One command a round; what an earlier round has done is in the same conversation, or in none."""
     rounds = turn.prompt.count(HEADING)
     if turn.results < rounds:
-        return Shell(SAYS if WISH in turn.prompt else ADDS)
-    return Say(f"done, in round {rounds} of this conversation")
+        return RunShell(SAYS if WISH in turn.prompt else ADDS)
+    return SayText(f"done, in round {rounds} of this conversation")
 
 
 def settled(project, cli, url, **more):
@@ -59,7 +59,7 @@ def settled(project, cli, url, **more):
 def test_a_second_round(rig, project, cli, more):
     """The model sees the first round's conversation before the second's prompt, or nothing of it; the tape says which."""
     with ModelServer(coder) as server:
-        for name, value in cli.environment(server.url, KEY).items():
+        for name, value in cli.environment(server.url, MODEL_SERVER_KEY).items():
             rig.monkeypatch.setenv(name, value)
         settled(project, cli, server.url, **more)
         done = steersman(project, "run", "Make add() add", "--mode", "implementation", "--json")

@@ -12,7 +12,14 @@ from test_claude import Claude
 from test_codex import Codex
 
 from steersman.judges.findings import finding_id
-from steersman.testing.models import KEY, ModelServer, Say, Structured, Use, Write
+from steersman.testing.models import (
+    MODEL_SERVER_KEY,
+    ModelServer,
+    SayText,
+    StructuredReply,
+    UseTool,
+    WriteFile,
+)
 
 WRONG = "def add(a, b):\n    return a - b\n"
 BARE = "def add(a, b):\n    return a + b\n"
@@ -38,21 +45,21 @@ def crew(turn):
         return coder(turn)
     fields = (turn.schema or {}).get("properties", {})
     if "decision" in fields:
-        return Structured({"nonce": turn.nonce, **VERDICT, **reviewer(turn)})
+        return StructuredReply({"nonce": turn.nonce, **VERDICT, **reviewer(turn)})
     if "commands" in fields:
         plan = {"test_plan": "run what is there", "commands": [UNIT], "expected_results": ["one test passes"]}
-        return Structured({"nonce": turn.nonce, **plan})
-    return Say("The plan is sound.")
+        return StructuredReply({"nonce": turn.nonce, **plan})
+    return SayText("The plan is sound.")
 
 
 def coder(turn):
     if "Write" not in turn.tools:
-        return Say("add() subtracts. I would make it add.")
+        return SayText("add() subtracts. I would make it add.")
     if turn.results == 0:
-        return Use("Read", {"file_path": "calc.py"})
+        return UseTool("Read", {"file_path": "calc.py"})
     if turn.results == 1:
-        return Write("calc.py", RIGHT if WISH in turn.prompt else BARE)
-    return Say("It adds now.")
+        return WriteFile("calc.py", RIGHT if WISH in turn.prompt else BARE)
+    return SayText("It adds now.")
 
 
 def reviewer(turn):
@@ -119,7 +126,7 @@ def test_from_a_proposal_to_an_accepted_change(rig, project):
     """Proposal, confirmation, a first round that is sent back, a second that passes; commit and tape tell all of it."""
     with ModelServer(crew) as server:
         for cli in (Claude(), Codex()):
-            for name, value in cli.environment(server.url, KEY).items():
+            for name, value in cli.environment(server.url, MODEL_SERVER_KEY).items():
                 rig.monkeypatch.setenv(name, value)
         settled(project, server.url)
         proposed = steersman(project, "run", "Make add() add", "--json")

@@ -10,7 +10,14 @@ from test_claude import Claude
 from test_codex import Codex
 from test_roundtable import BARE, RIGHT, TESTS, UNIT, WRONG, git, steersman
 
-from steersman.testing.models import KEY, ModelServer, Shell, Structured, Use, Write
+from steersman.testing.models import (
+    MODEL_SERVER_KEY,
+    ModelServer,
+    RunShell,
+    StructuredReply,
+    UseTool,
+    WriteFile,
+)
 
 TIMES = "def add(a, b):\n    return a * b\n"
 NOTES = "# what is known\n"
@@ -44,14 +51,14 @@ CLOCK = 300.0
 
 
 def said(turn, value):
-    return Structured({"nonce": turn.nonce, **value})
+    return StructuredReply({"nonce": turn.nonce, **value})
 
 
 def hands(tools, deeds):
     """What is done, in the CLI's own way: claude writes over a file only when it has read it."""
     for deed in deeds:
-        if "Read" in tools and isinstance(deed, Write) and deed.path in HERE:
-            yield Use("Read", {"file_path": deed.path})
+        if "Read" in tools and isinstance(deed, WriteFile) and deed.path in HERE:
+            yield UseTool("Read", {"file_path": deed.path})
         yield deed
 
 
@@ -77,9 +84,9 @@ def crew(coder):
 def through_the_tests(prompt):
     """A change that its tests send back, one that its reviewer sends back, and one that passes."""
     if WISH in prompt:
-        return [Write("calc.py", RIGHT)]
+        return [WriteFile("calc.py", RIGHT)]
     failed = "test/report.json" in prompt
-    return [Write("calc.py", BARE if failed else f'{TIMES}    """The sum."""\n')]
+    return [WriteFile("calc.py", BARE if failed else f'{TIMES}    """The sum."""\n')]
 
 
 @pytest.fixture
@@ -115,7 +122,7 @@ def settled(project, url, **roles):
 
 def ready(rig, project, server, **roles):
     for cli in roles.values():
-        for name, value in cli.environment(server.url, KEY).items():
+        for name, value in cli.environment(server.url, MODEL_SERVER_KEY).items():
             rig.monkeypatch.setenv(name, value)
     settled(project, server.url, **roles)
     git(project, "add", ".")
@@ -197,16 +204,16 @@ FETCH = "curl http://127.0.0.1:9/"
 def astray(prompt):
     """Files outside the plan; then the file itself renamed away; then a command; then what was asked for."""
     if FETCH in prompt:
-        return [Shell(" ".join(UNIT)), Write("calc.py", RIGHT)]
+        return [RunShell(" ".join(UNIT)), WriteFile("calc.py", RIGHT)]
     if "sums.py is outside" in prompt:
-        return [Shell(FETCH), Write("calc.py", RIGHT)]
+        return [RunShell(FETCH), WriteFile("calc.py", RIGHT)]
     if "notes.md is outside" in prompt:
-        return [Write("calc.py", RIGHT), Shell("mv calc.py sums.py")]
+        return [WriteFile("calc.py", RIGHT), RunShell("mv calc.py sums.py")]
     return [
-        Write("calc.py", RIGHT),
-        Write("notes.md", "mine\n"),
-        Write("new.py", "x = 1\n"),
-        Shell("rm old.md"),
+        WriteFile("calc.py", RIGHT),
+        WriteFile("notes.md", "mine\n"),
+        WriteFile("new.py", "x = 1\n"),
+        RunShell("rm old.md"),
     ]
 
 

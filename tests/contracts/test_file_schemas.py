@@ -3,14 +3,14 @@
 import msgspec
 
 from steersman.contracts.config import Config, config_schema
-from steersman.contracts.schemas import without_null
+from steersman.contracts.schemas import drop_null_types
 from steersman.contracts.script import script_schema
 
 
 def test_without_null():
     """A field that may be left out is described by what it is, wherever it stands."""
     nullable = {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}], "default": None, "title": "t"}
-    assert without_null({"a": [nullable], "b": {"anyOf": [{"type": "string"}, {"type": "integer"}]}}) == {
+    assert drop_null_types({"a": [nullable], "b": {"anyOf": [{"type": "string"}, {"type": "integer"}]}}) == {
         "a": [{"title": "t", "type": "integer", "minimum": 1}],
         "b": {"anyOf": [{"type": "string"}, {"type": "integer"}]},
     }

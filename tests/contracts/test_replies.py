@@ -7,7 +7,7 @@ from cases import for_each_case
 from steersman.contracts import replies
 
 
-@for_each_case("contract", replies.REPLIES)
+@for_each_case("contract", replies.REPLY_CONTRACTS)
 def test_schema(contract):
     """Each schema is closed, names every field as required and needs no reference to be read."""
     schema = replies.reply_schema(contract)

@@ -3,7 +3,12 @@
 import re
 from pathlib import Path
 
-from steersman.adapters.command_environment import ALWAYS, CERTIFICATES, NETWORK, TOOLCHAINS
+from steersman.adapters.command_environment import (
+    COMMAND_CERTIFICATE_VARIABLES,
+    COMMAND_VARIABLES,
+    SETUP_NETWORK_VARIABLES,
+    TOOLCHAIN_VARIABLES,
+)
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "environment.md"
 
@@ -11,5 +16,10 @@ PAGE = Path(__file__).parents[2] / "docs" / "reference" / "environment.md"
 def test_the_page_lists_what_is_passed_on():
     rows = [line for line in PAGE.read_text().splitlines() if line.startswith("| setup")]
     named = set(re.findall(r"`([A-Za-z_]+)`", " ".join(rows)))
-    passed_on = {*ALWAYS, *CERTIFICATES, *TOOLCHAINS, *NETWORK}
+    passed_on = {
+        *COMMAND_VARIABLES,
+        *COMMAND_CERTIFICATE_VARIABLES,
+        *TOOLCHAIN_VARIABLES,
+        *SETUP_NETWORK_VARIABLES,
+    }
     assert named == {name for name in passed_on if not (name.islower() and name.endswith("_proxy"))}

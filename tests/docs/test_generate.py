@@ -51,10 +51,10 @@ def test_schemas(path):
 def test_entries_fit_their_schema():
     """What the runtime writes on a tape fits the published schema of an entry, and so does an anchor."""
     from steersman.testing.memory import MemoryJournal
-    from steersman.testing.tapes import calm_world, voyage
+    from steersman.testing.tapes import drive_sample_run, instant_ports
 
     journal = MemoryJournal()
-    run = voyage(calm_world(journal), 1).run
+    run = drive_sample_run(instant_ports(journal), 1).run
     entry = jsonschema_rs.validator_for(json.loads((SCHEMAS / "entry.json").read_text()))
     bodies = [json.loads(body) for _, body, _ in journal.rows(run)]
     assert [b["seq"] for b in bodies if not entry.is_valid(b)] == []

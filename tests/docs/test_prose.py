@@ -11,11 +11,11 @@ from pathlib import Path
 import click
 from cases import for_each_case
 
-from steersman.adapters.sandbox import probe
-from steersman.faces.cli import cli
-from steersman.kernel.canonical import canonical
-from steersman.kernel.check import check
-from steersman.kernel.tape import read, sealed
+from steersman.adapters.sandbox import probe_sandbox
+from steersman.faces.cli import steersman_group
+from steersman.kernel.canonical import canonical_bytes
+from steersman.kernel.check import check_machine
+from steersman.kernel.tape import read_entry, seal_entry
 from steersman.ports.sandbox import NOT_ISOLATED
 
 TOP = Path(__file__).resolve().parents[2]
@@ -104,7 +104,7 @@ def commands_in(page):
 def unknown(said):
     """What is wrong with a command line as it is written, or nothing."""
     words = shlex.split(said.split(" # ")[0].rstrip("…; "))[1:]
-    known, command = option_names(cli), cli
+    known, command = option_names(steersman_group), steersman_group
     while words:
         word = words.pop(0)
         if word == "--":
@@ -112,7 +112,7 @@ def unknown(said):
         if word.startswith("-") and len(word) > 1:
             if word.partition("=")[0] not in known:
                 return f"no option {word}"
-            if command is cli and word == "--project":
+            if command is steersman_group and word == "--project":
                 words = words[1:]
         elif isinstance(command, click.Group):
             found = command.get_command(click.Context(command), word)
@@ -135,7 +135,7 @@ def test_every_command_has_a_page_to_find_it_on():
     """The README or a page of docs names each top command at least once."""
     prose = [p for p in PAGES if "reference" not in p.parts]
     named = {said.split()[1] for p in prose for said in commands_in(p)}
-    assert set(cli.list_commands(click.Context(cli))) - named == set()
+    assert set(steersman_group.list_commands(click.Context(steersman_group))) - named == set()
 
 
 def test_the_architecture_names_files_that_are_there():
@@ -156,10 +156,10 @@ def test_the_entry_in_the_architecture_is_a_real_one():
     """The example entry is a whole entry: it is read as one, and its canonical bytes have the hash the text names."""
     page = text_of(TOP / "ARCHITECTURE.md")
     (body,) = re.findall(r"^```json\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    entry = read(body.encode())
+    entry = read_entry(body.encode())
     shown, *_ = re.findall(r"own hash, `([0-9a-f]+)…`", page)
-    assert sealed(entry).hash.startswith(shown)
-    assert sealed(entry).body == canonical(json.loads(body))
+    assert seal_entry(entry).hash.startswith(shown)
+    assert seal_entry(entry).body == canonical_bytes(json.loads(body))
 
 
 def test_decisions_are_numbered_without_gaps():
@@ -218,10 +218,10 @@ def test_the_machine_of_the_how_to_is_sound():
     """The code of the page on machines builds, its check finds nothing, and without its cap a row is never taken."""
     page = text_of(TOP / "docs" / "how-to" / "write-a-machine.md")
     code = "".join(re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL))
-    found = check(built(code))
+    found = check_machine(built(code))
     assert found.findings == ()
     assert found.cases > 10
-    uncapped = check(built(code.replace("S.writing, REWRITES,", "S.writing, None,")))
+    uncapped = check_machine(built(code.replace("S.writing, REWRITES,", "S.writing, None,")))
     assert [f.kind for f in uncapped.findings] == ["row that is never taken"]
 
 
@@ -239,7 +239,7 @@ def test_the_tutorial_can_be_followed(tmp_path):
     assert len(steps) > 12
     actual = spoken(typed_in(steps, written, tmp_path))
     remarks = [line for line in actual if NOT_ISOLATED in line]
-    assert bool(remarks) == (not probe().isolated)
+    assert bool(remarks) == (not probe_sandbox().isolated)
     plain = [UNBOXED.sub("", line) for line in actual]
     assert list(filter(None, plain)) == spoken(line for step in steps for line in step[1:])
 

@@ -13,24 +13,24 @@ from cases import for_each_case
 
 from steersman import bootstrap
 from steersman.errors import StoreBroken
-from steersman.faces.cli import COMMANDS, Lazy, cli, main
-from steersman.faces.deck import Verb
+from steersman.faces.cli import TOP_LEVEL_COMMANDS, LazyGroup, run_command_line, steersman_group
+from steersman.faces.deck import DocumentedCommand
 
 HEAVY = ("asyncio", "rich", "yaml", "cryptography", "psutil", "jsonschema_rs", "pathlib", "hashlib", "ctypes")
 
 
-def _verbs(group: Lazy, name: str = "steersman") -> Iterator[tuple[str, Verb]]:
+def _verbs(group: LazyGroup, name: str = "steersman") -> Iterator[tuple[str, DocumentedCommand]]:
     ctx = click.Context(group)
     for known in group.list_commands(ctx):
         found = group.get_command(ctx, known)
-        if isinstance(found, Lazy):
+        if isinstance(found, LazyGroup):
             yield from _verbs(found, f"{name} {known}")
         else:
-            assert isinstance(found, Verb)
+            assert isinstance(found, DocumentedCommand)
             yield f"{name} {known}", found
 
 
-VERBS = dict(_verbs(cli))
+VERBS = dict(_verbs(steersman_group))
 
 
 @for_each_case("name", VERBS)
@@ -53,14 +53,14 @@ def test_every_example_can_be_parsed(name: str) -> None:
 
     for line in VERBS[name].examples:
         words = shlex.split(line.partition("   #")[0].partition(" < ")[0].partition(" > ")[0])[1:]
-        ctx, command = click.Context(cli), cli
-        while isinstance(command, Lazy) and words:
+        ctx, command = click.Context(steersman_group), steersman_group
+        while isinstance(command, LazyGroup) and words:
             if words[0] not in command.known and hasattr(command, "default"):
                 words.insert(0, command.default)
             found = command.get_command(ctx, words.pop(0))
             assert found is not None, f"no such command: {line}"
             command = found  # type: ignore[assignment]  a group or a verb
-        if isinstance(command, Verb):
+        if isinstance(command, DocumentedCommand):
             assert command.make_context(name, words).command is command
         else:
             assert words == [], f"only a group: {line}"
@@ -69,7 +69,7 @@ def test_every_example_can_be_parsed(name: str) -> None:
 def test_the_spoken_commands_are_all_there() -> None:
     """The dozen everyday verbs and the groups."""
     wanted = "init trust run acknowledge runs show watch gates approve accept-evidence rework reject answer send followup abort resume fork why report audit machine doctor demo check chat revert plan intent registry memory facts tasks repl"
-    assert set(wanted.split()) == set(COMMANDS)
+    assert set(wanted.split()) == set(TOP_LEVEL_COMMANDS)
     assert {n.split()[2] for n in VERBS if n.startswith("steersman plan")} == {
         "make", "answer", "explain", "verify", "diff",
     }  # fmt: skip
@@ -91,7 +91,7 @@ def test_nothing_approves_but_the_answers() -> None:
 def test_listing_imports_little(tmp_path: object) -> None:
     """`steersman runs` needs click, apsw and msgspec, and nothing that is slow to load."""
     code = (
-        "import sys; from steersman.bootstrap import main; main(['runs']);"
+        "import sys; from steersman.bootstrap import run_steersman as main; main(['runs']);"
         f"print([m for m in {HEAVY!r} if m in sys.modules]);"
         "print([m for m in sys.modules if m.startswith('steersman.') and m.split('.')[1] in"
         " ('kernel', 'machines', 'runtime', 'contracts')])"
@@ -112,7 +112,7 @@ def test_an_expected_error_is_one_line_with_its_exit_code(
         raise StoreBroken("the \x1b[2Jstore is broken: mend it")
 
     monkeypatch.setattr(bootstrap, "has_store", broken)
-    assert main(bootstrap, ["runs", "--project", str(tmp_path)]) == 5  # type: ignore[arg-type]  a module is a Helm
+    assert run_command_line(bootstrap, ["runs", "--project", str(tmp_path)]) == 5  # type: ignore[arg-type]  a module is a Helm
     assert capsys.readouterr().err == "steersman: the \\x1b[2Jstore is broken: mend it\n"
 
 
@@ -147,7 +147,7 @@ def test_what_a_command_says_at_its_end_is_one_document(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """A disk that fails at the look at due timers takes nothing back and adds nothing; a defect of ours is told."""
-    from steersman.faces.deck import Deck
+    from steersman.faces.deck import CommandContext
 
     def broken(_deck: object) -> None:
         raise ZeroDivisionError
@@ -155,28 +155,28 @@ def test_what_a_command_says_at_its_end_is_one_document(
     def troubled(_deck: object) -> None:
         raise OSError("the disk went away")
 
-    monkeypatch.setattr(Deck, "_due", troubled)
+    monkeypatch.setattr(CommandContext, "_due", troubled)
     words = ["machine", "list", "--json", "--project", str(tmp_path)]
-    assert main(bootstrap, words) == 0  # type: ignore[arg-type]  a module is a Helm
+    assert run_command_line(bootstrap, words) == 0  # type: ignore[arg-type]  a module is a Helm
     (line,) = capsys.readouterr().out.splitlines()
     assert json.loads(line)[0]["name"] == "roundtable"
-    monkeypatch.setattr(Deck, "_due", broken)
-    assert main(bootstrap, words) == 70  # type: ignore[arg-type]  the same
+    monkeypatch.setattr(CommandContext, "_due", broken)
+    assert run_command_line(bootstrap, words) == 70  # type: ignore[arg-type]  the same
     (line,) = capsys.readouterr().out.splitlines()
     assert json.loads(line)["exit_code"] == 70
 
 
 def test_a_missing_argument_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     """What is missing and where to look, with one mark between them."""
-    assert main(bootstrap, ["show"]) == 2  # type: ignore[arg-type]  a module is a Helm
+    assert run_command_line(bootstrap, ["show"]) == 2  # type: ignore[arg-type]  a module is a Helm
     assert "Missing argument 'RUN'; see `steersman show --help`" in capsys.readouterr().err
 
 
 def test_an_unknown_command_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
     """One hint where to look, and what was nearly meant."""
-    assert main(bootstrap, ["nope"]) == 2  # type: ignore[arg-type]  a module is a Helm
+    assert run_command_line(bootstrap, ["nope"]) == 2  # type: ignore[arg-type]  a module is a Helm
     assert capsys.readouterr().err == "steersman: there is no command 'nope'; see `steersman --help`\n"
-    assert main(bootstrap, ["rnus"]) == 2  # type: ignore[arg-type]  the same
+    assert run_command_line(bootstrap, ["rnus"]) == 2  # type: ignore[arg-type]  the same
     assert "did you mean `runs`?" in capsys.readouterr().err
 
 
@@ -206,7 +206,7 @@ def test_a_defect_is_said_to_be_one(
         raise ZeroDivisionError
 
     monkeypatch.setattr(bootstrap, "has_store", broken)
-    assert main(bootstrap, ["runs", "--project", str(tmp_path)]) == 70  # type: ignore[arg-type]  the same
+    assert run_command_line(bootstrap, ["runs", "--project", str(tmp_path)]) == 70  # type: ignore[arg-type]  the same
     told = capsys.readouterr().err
     assert "ZeroDivisionError" in told
     assert "defect of steersman" in told

@@ -4,7 +4,7 @@ import pytest
 from cases import for_each_case
 
 from steersman.errors import UserError
-from steersman.faces.lexicon import overriding
+from steersman.faces.lexicon import parse_override_words
 
 
 @for_each_case(
@@ -22,11 +22,11 @@ from steersman.faces.lexicon import overriding
 )
 def test_an_override_has_a_reason_and_perhaps_a_phase(words, read):
     """Quoted or not; half a quotation is plain words; what is quoted is no option."""
-    assert overriding(words) == read
+    assert parse_override_words(words) == read
 
 
 @for_each_case("words", ["now", "--to test", '--override "x" --force', "--override x --to", "--override x --to y"])  # fmt: skip
 def test_nothing_else_goes_with_next(words):
     """An option that there is not is no part of a reason."""
     with pytest.raises(UserError):
-        overriding(words)
+        parse_override_words(words)

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from steersman.faces.person import who
+from steersman.faces.person import find_person_name
 
 
 @pytest.mark.parametrize("given", ["", "  ", "\u200b", "\u3164\u2060"], ids=ascii)
@@ -17,6 +17,6 @@ def test_a_name_can_be_seen(given, tmp_path, monkeypatch):
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
     for name, told in ((given, "ann"), ("Ben  Bee", "Ben Bee")):
         subprocess.run(["git", "config", "user.name", name], cwd=tmp_path, check=True)
-        assert who(tmp_path) == told
+        assert find_person_name(tmp_path) == told
     monkeypatch.setenv("STEERSMAN_PERSON", " kim ")
-    assert who(tmp_path) == "kim"
+    assert find_person_name(tmp_path) == "kim"

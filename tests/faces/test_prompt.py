@@ -17,26 +17,28 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
 from steersman.errors import UserError
-from steersman.faces.deck import Deck
-from steersman.faces.haste import forget_typed, typed_lines, unread
-from steersman.faces.prompt import EntryLog, asking, completer, prompt_for
+from steersman.faces.deck import CommandContext
+from steersman.faces.haste import discard_typeahead, read_typeahead, split_typeahead
+from steersman.faces.prompt import HistoryFile, build_prompt_reader, build_word_completer, render_prompt_text
 
 SECRET = "correct-horse-battery-staple"
 TOKEN = "ghp_" + "a1B2" * 9
 
 
 @pytest.fixture
-def deck(tmp_path: Path) -> Deck:
+def deck(tmp_path: Path) -> CommandContext:
     helm = SimpleNamespace(
-        top_of=lambda start: start, state_dir=lambda _: tmp_path / "state", known_secrets=lambda _: (SECRET,)
+        find_repository_root=lambda start: start,
+        project_state_directory=lambda _: tmp_path / "state",
+        list_known_secrets=lambda _: (SECRET,),
     )
-    return Deck(helm, str(tmp_path), as_json=False)
+    return CommandContext(helm, str(tmp_path), as_json=False)
 
 
-def typed(deck: Deck, *keys: str) -> list[str | None]:
+def typed(deck: CommandContext, *keys: str) -> list[str | None]:
     """What is read while these keys are pressed, one entry for each."""
     with create_pipe_input() as pipe, create_app_session(input=pipe, output=DummyOutput()):
-        read = prompt_for(deck, lambda _: [])
+        read = build_prompt_reader(deck, lambda _: [])
         said = []
         for key in keys:
             pipe.send_text(key)
@@ -84,7 +86,7 @@ def test_the_history_keeps_no_secrets(deck, tmp_path):
 
 def test_a_history_that_cannot_be_kept_is_no_reason_to_stop(deck, tmp_path):
     """A link in its place is not followed, damaged lines are left out."""
-    log = EntryLog(deck)
+    log = HistoryFile(deck)
     log.write("good")
     kept = tmp_path / "state" / "repl-history"
     kept.write_bytes(kept.read_bytes() + b"garbage\n\xff\n")
@@ -116,7 +118,7 @@ def test_a_history_that_is_no_file_is_none(deck, tmp_path, place):
 
 def test_of_a_huge_history_the_end_is_read(deck, tmp_path):
     """However long it is, a prompt is there at once; the last entries are known."""
-    log = EntryLog(deck)
+    log = HistoryFile(deck)
     log.write("first")
     kept = tmp_path / "state" / "repl-history"
     with kept.open("ab") as file:
@@ -130,7 +132,7 @@ def test_of_a_huge_history_the_end_is_read(deck, tmp_path):
 def test_the_first_line_fits_the_terminal():
     """What is legal next is cut with a mark, not hidden; nothing in it is obeyed or begins a new line."""
     assert (
-        asking("ready \x1b[2J\nmore " + "and more " * 9, 40)
+        render_prompt_text("ready \x1b[2J\nmore " + "and more " * 9, 40)
         == "ready \\x1b[2J\\nmore and more and more …\n> "
     )
 
@@ -138,11 +140,11 @@ def test_the_first_line_fits_the_terminal():
 def test_where_a_line_is_too_short_there_are_several():
     """In a narrow terminal every word that is legal can be read, each whole."""
     legal = "/next→plan_review words /redo planning /redo plan_review"
-    told = asking(f"261116-abc plan_review:ready (waiting for you) · {legal}", 60)
+    told = render_prompt_text(f"261116-abc plan_review:ready (waiting for you) · {legal}", 60)
     assert told == (
         "261116-abc plan_review:ready (waiting for you)\n  /next→plan_review words /redo planning /redo plan_review\n> "
     )
-    narrow = asking(f"261116-abc plan_review:ready (waiting for you) · {legal}", 40).splitlines()
+    narrow = render_prompt_text(f"261116-abc plan_review:ready (waiting for you) · {legal}", 40).splitlines()
     assert all(len(line) < 40 for line in narrow)
     assert " ".join(line.strip() for line in narrow[1:-1]) == legal
 
@@ -160,13 +162,13 @@ def test_where_a_line_is_too_short_there_are_several():
 )
 def test_what_keys_would_have_written(keys, lines, begun):
     """Lines that were sent, and one that was not; mended where a person has mended it, and nothing but text."""
-    assert typed_lines(keys) == (lines, begun)
+    assert split_typeahead(keys) == (lines, begun)
 
 
 def test_what_was_typed_before_the_prompt_is_no_entry(deck, capsys):
     """Two lines in one go: the first is the entry, the second is told and one arrow away, what was only begun stands there."""
     with create_pipe_input() as pipe, create_app_session(input=pipe, output=DummyOutput()):
-        read = prompt_for(deck, lambda _: [])
+        read = build_prompt_reader(deck, lambda _: [])
         pipe.send_text("/next\r/approve\r/sta")
         assert read("where") == "/next"
         pipe.send_text("tus\r")
@@ -182,10 +184,10 @@ def test_what_waits_in_a_terminal_is_taken_whole(monkeypatch):
     with os.fdopen(slave, "r") as terminal:
         monkeypatch.setattr(sys, "stdin", terminal)
         before = termios.tcgetattr(terminal)
-        assert unread() == ""
+        assert read_typeahead() == ""
         os.write(master, b"/approve\n/st")
         assert select.select([terminal], [], [], 5)[0]
-        assert unread() == "/approve\n/st"
+        assert read_typeahead() == "/approve\n/st"
         assert termios.tcgetattr(terminal) == before
     os.close(master)
 
@@ -197,7 +199,7 @@ def test_what_was_typed_before_the_question_answers_nothing(monkeypatch):
         monkeypatch.setattr(sys, "stdin", terminal)
         os.write(master, b"y\n")
         assert select.select([terminal], [], [], 5)[0]
-        forget_typed()
+        discard_typeahead()
         assert not select.select([terminal], [], [], 0)[0]
     os.close(master)
 
@@ -206,13 +208,13 @@ def test_without_the_editor_it_is_said_how_to_get_it(deck, monkeypatch):
     """The extra is named, and that a pipe needs none."""
     monkeypatch.setitem(sys.modules, "prompt_toolkit", None)
     with pytest.raises(UserError, match=r'pip install "steersman\[repl\]"'):
-        prompt_for(deck, lambda _: [])
+        build_prompt_reader(deck, lambda _: [])
 
 
 def test_completion_looks_at_what_stands_before_the_cursor():
     """Only the last word is replaced, by what the sitting knows."""
     words = {"/re": ["/review", "/redo"], "/redo pl": ["planning"], "": []}
-    made = completer(words.__getitem__)
+    made = build_word_completer(words.__getitem__)
     told = {
         text: [(c.text, c.start_position) for c in made.get_completions(Document(text), None)]
         for text in words

@@ -4,8 +4,8 @@ import subprocess
 
 import pytest
 
-from steersman.bootstrap import load_config, main, open_journal
-from steersman.judges.powerful_parts import digest_lines
+from steersman.bootstrap import load_limited_config, open_journal, run_steersman
+from steersman.judges.powerful_parts import digest_setting_lines
 
 CREW = "version: 1\n" + "".join(f"{role}: [{{say: yes}}]\n" for role in ("coder", "reviewer", "tester"))
 ROLES = "".join(
@@ -25,11 +25,11 @@ def over(tmp_path, monkeypatch):
     who = ("-c", "user.name=ann", "-c", "user.email=ann@example.com")
     for argv in (("init", "-q"), ("add", "-A"), (*who, "commit", "-qm", "base")):
         subprocess.run(["git", *argv], cwd=project, check=True)
-    digest = digest_lines(load_config(project).powerful)
-    assert main(["trust", "--digest", digest, "--project", str(project)]) == 0
-    assert main(["run", "a task", "--project", str(project)]) == 3
+    digest = digest_setting_lines(load_limited_config(project).powerful)
+    assert run_steersman(["trust", "--digest", digest, "--project", str(project)]) == 0
+    assert run_steersman(["run", "a task", "--project", str(project)]) == 3
     run = open_journal(str(project), reading=True).heads()[0].run
-    assert main(["reject", run, "--project", str(project)]) == 0
+    assert run_steersman(["reject", run, "--project", str(project)]) == 0
     return str(project), run
 
 
@@ -37,9 +37,9 @@ def test_nothing_inside_a_run_drops_texts(over, monkeypatch, capsys):
     """From inside a run's process tree pruning is refused, on tape, and nothing is gone; a person may."""
     project, run = over
     monkeypatch.setenv("STEERSMAN_EFFECT", f"{run}:2:1")
-    assert main(["audit", "prune", run, "--yes", "--project", project]) == 4
+    assert run_steersman(["audit", "prune", run, "--yes", "--project", project]) == 4
     assert "from inside the run" in capsys.readouterr().err
     assert open_journal(project, reading=True).key(run) is not None
     monkeypatch.delenv("STEERSMAN_EFFECT")
-    assert main(["audit", "prune", run, "--yes", "--project", project]) == 0
+    assert run_steersman(["audit", "prune", run, "--yes", "--project", project]) == 0
     assert open_journal(project, reading=True).key(run) is None

@@ -6,7 +6,7 @@ import pytest
 from cases import for_each_case
 
 from steersman.errors import UserError
-from steersman.faces.replies import complete
+from steersman.faces.replies import require_complete_answers
 
 ASKED = (SimpleNamespace(id="q-1", text="Negative?"), SimpleNamespace(id="q-2", text="Which?"))
 
@@ -15,7 +15,7 @@ ASKED = (SimpleNamespace(id="q-1", text="Negative?"), SimpleNamespace(id="q-2", 
 def test_a_list_answers_nothing(text):
     """JSON that is neither an object by question nor words is a slip: it is refused, not taken for both answers."""
     with pytest.raises(UserError, match="a JSON list answers no question"):
-        complete(text, ASKED)
+        require_complete_answers(text, ASKED)
 
 
 @for_each_case(
@@ -23,4 +23,4 @@ def test_a_list_answers_nothing(text):
 )
 def test_words_and_answers_by_question(text):
     """Words answer all of it, also a number or one in quotes; an object answers each."""
-    assert complete(text, ASKED) is None
+    assert require_complete_answers(text, ASKED) is None

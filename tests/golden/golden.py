@@ -18,19 +18,19 @@ from steersman.adapters.sqlite.store import SqliteJournal
 from steersman.contracts.config import Budget
 from steersman.kernel.build import Machine
 from steersman.machines.roundtable import MACHINE
-from steersman.runtime.audit import decisions
-from steersman.runtime.bridge import Bridge
-from steersman.runtime.start import Order
+from steersman.runtime.audit import run_decision_hash
+from steersman.runtime.bridge import RunService
+from steersman.runtime.start import StartRequest
 from steersman.testing import (
     FakeAgent,
     FakeChance,
     FakeLocks,
     ScriptedCommands,
     fake_config,
-    fake_world,
-    said,
+    fake_ports,
+    fake_reply,
 )
-from steersman.testing.files import passes
+from steersman.testing.files import passing_judge
 
 HERE = Path(__file__).parent
 FIXED = {
@@ -54,29 +54,29 @@ def answer(request):
     match request.role, request.mode:
         case "coder", "implementation":
             (Path(request.workdir) / "calc.py").write_text(FIXED_BY_ROUND[min(request.round, 2)])
-            return said(request, "done")
+            return fake_reply(request, "done")
         case "reviewer", "implementation":
             strict = {"decision": "changes_requested", "must_fix": ["remove the comment"]}
             verdict = strict if request.round == 1 else {"decision": "approve", "must_fix": []}
-            return said(
+            return fake_reply(
                 request, {**verdict, "summary": "read", "nice_to_have": [], "tests": [], "security": []}
             )
         case "tester", "implementation":
-            return said(
+            return fake_reply(
                 request, {"test_plan": "run them", "commands": [["true"]], "expected_results": ["ok"]}
             )
         case role, _:
-            return said(request, f"{role}: add adds")
+            return fake_reply(request, f"{role}: add adds")
 
 
-def helm(folder: Path, journal: SqliteJournal, seed: str = "0", m: Machine = MACHINE) -> Bridge:
+def helm(folder: Path, journal: SqliteJournal, seed: str = "0", m: Machine = MACHINE) -> RunService:
     """A bridge over a store and a real repository; only the agents, the checks, time and chance are not real."""
     repo = folder / "repository"
-    world = fake_world(
+    world = fake_ports(
         folder, {"roundtable": m}, journal=journal, chance=FakeChance(seed), locks=FakeLocks(), agent=FakeAgent(answer),
-        commands=ScriptedCommands(passes(3), allow=(("true",),)), workspace=lambda _: GitWorkspace(repo, folder / "state"),
+        commands=ScriptedCommands(passing_judge(3), allow=(("true",),)), workspace=lambda _: GitWorkspace(repo, folder / "state"),
     )  # fmt: skip
-    return Bridge(world)
+    return RunService(world)
 
 
 def awake(folder: Path, name: str) -> SqliteJournal:
@@ -113,7 +113,7 @@ def make(folder: Path) -> dict[str, bytes]:
             mode="implementation",
         )
         park(helm(folder, journal, "merge"), "Fix add, and merge it", mode="implementation", deliver="merge")
-        decided = {h.title: decisions(journal, h.run) for h in journal.heads()}
+        decided = {h.title: run_decision_hash(journal, h.run) for h in journal.heads()}
     finally:
         journal.close()
     name = f"roundtable-{steersman.__version__}"
@@ -126,7 +126,7 @@ def make(folder: Path) -> dict[str, bytes]:
     }
 
 
-def park(bridge: Bridge, task: str, stop_in: tuple[str, int] | None = None, **options: str) -> None:
+def park(bridge: RunService, task: str, stop_in: tuple[str, int] | None = None, **options: str) -> None:
     """Drives a new run until it waits for somebody, or lets it go in the middle of its nth visit to a state."""
     seen: list[str] = []
 
@@ -139,7 +139,7 @@ def park(bridge: Bridge, task: str, stop_in: tuple[str, int] | None = None, **op
         nonlocal driver
         config = fake_config(budget=Budget(tokens=1_000_000))
         driver, lock, live = await bridge.start(
-            Order("roundtable", task, "ann", config, dict(options)), watch
+            StartRequest("roundtable", task, "ann", config, dict(options)), watch
         )
         await driver.drive(live.run, held=lock, live=live)
 

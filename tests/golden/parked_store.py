@@ -35,7 +35,7 @@ def open_archive(archive: Path, place: Path) -> Project:
     template = place / "template"
     (place / "repo").rename(template)
     project = Project(place, template)
-    state = Path(places.state_of(project.repo.resolve(), project.env))
+    state = Path(places.state_directory_path(project.repo.resolve(), project.env))
     state.parent.mkdir(parents=True)
     (place / STATE).rename(state)
     return project

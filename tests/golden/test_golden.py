@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from golden import FIXED_BY_ROUND, HERE, awake, git, helm
 from steersman.errors import UserError
 from steersman.kernel.build import definition_digest
-from steersman.kernel.replay import Bad, chain, decision_hash
+from steersman.kernel.replay import BadEntry, decision_hash, verify_chain
 from steersman.machines.roundtable import MACHINE
 from steersman.runtime.drive import Driver
 
@@ -34,8 +34,8 @@ def titled(journal, title):
 
 
 def entries(journal, run):
-    links = list(chain(journal.rows(run), run))
-    assert not [link for link in links if isinstance(link, Bad)]
+    links = list(verify_chain(journal.rows(run), run))
+    assert not [link for link in links if isinstance(link, BadEntry)]
     return [entry for entry, _ in links]
 
 

@@ -112,9 +112,11 @@ def verified_again(project: Project, run: str) -> int:
 def litter(project: Project) -> list[str]:
     """What nobody should have left behind in the person's repository."""
     git = project.repo / ".git"
-    left = [str(p) for p in git.rglob("*.lock") if p.name != delivery_lock.NAME]
+    left = [str(p) for p in git.rglob("*.lock") if p.name != delivery_lock.DELIVERY_LOCK_NAME]
     left += [str(p) for p in git.rglob("marker.json")]  # a delivery that was cut short
-    with (git / delivery_lock.NAME).open() as stays:  # for good; what counts is that nobody holds it
+    with (
+        git / delivery_lock.DELIVERY_LOCK_NAME
+    ).open() as stays:  # for good; what counts is that nobody holds it
         try:
             fcntl.flock(stays, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -99,7 +99,7 @@ class Launcher:
             if self._slipway is None:
                 self._slipway = subprocess.Popen(
                     [PYTHON, script, str(theirs.fileno()), self._module],
-                    env=STAYS, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, pass_fds=[theirs.fileno()],
+                    env={**STAYS, "PATH": os.environ["PATH"]}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, pass_fds=[theirs.fileno()],
                 )  # fmt: skip
                 theirs.close()
                 assert self._channel.recv(1), "the slipway did not start; it has said why"

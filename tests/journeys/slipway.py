@@ -122,13 +122,15 @@ def _reopened(number: int, old: io.TextIOWrapper) -> io.TextIOWrapper:
 
 
 def warm(package: str) -> None:
-    """Imports whatever a command may need; starts, opens and remembers nothing."""
+    """Imports whatever a command may need, and learns once whether this machine has a sandbox."""
     root = importlib.import_module(package)
     below = pkgutil.walk_packages(getattr(root, "__path__", ()), f"{package}.", onerror=lambda _: None)
     for name in (*LIBRARIES, *(found.name for found in below)):
         if not name.startswith(APART):
             with suppress(Exception):  # whoever needs it will tell
                 importlib.import_module(name)
+    with suppress(ImportError):  # every call of the command would start a sandbox to know that it can
+        importlib.import_module(f"{package}.adapters.sandbox").probe_sandbox("auto")
     assert len(os.listdir("/proc/self/task")) == 1, "a thread would be missing after a fork"
     gc.collect()
     gc.freeze()

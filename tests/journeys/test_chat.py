@@ -460,7 +460,7 @@ def test_what_a_program_is_told_fits_the_published_schemas(talk):
     jsonschema_rs.validate(of_a_thread, told)
     for message in told["messages"]:
         jsonschema_rs.validate(of_a_message, message)
-        assert message.keys() <= of_a_message["$defs"]["Message"]["properties"].keys()
+        assert message.keys() <= of_a_message["$defs"]["ChatMessage"]["properties"].keys()
     for wrong in ({**told, "more": 1}, {**told, "messages": [{**told["messages"][0], "kind": "order"}]}):
         assert not jsonschema_rs.is_valid(of_a_thread, wrong)
 

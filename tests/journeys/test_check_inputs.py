@@ -15,7 +15,7 @@ from launch import STAYS, Order
 from vectors import Vector, expanded, line, vectors
 from voyage import STEERSMAN, Project
 
-from steersman.contracts.replies import REPLIES
+from steersman.contracts.replies import REPLY_CONTRACTS
 from steersman.faces import jsonl
 from steersman.faces.commands import check
 
@@ -108,13 +108,13 @@ def test_the_corpus(kind, place):
 def judge_of(kind):
     """The judge behind a command line, as the command builds it, in an empty folder."""
     from steersman import bootstrap
-    from steersman.faces.deck import Deck
+    from steersman.faces.deck import CommandContext
 
-    deck = Deck(bootstrap, tempfile.mkdtemp(), as_json=False)
+    deck = CommandContext(bootstrap, tempfile.mkdtemp(), as_json=False)
     made = {
-        "command": lambda: check._commands(deck, ()),
-        "verdict": lambda: check._verdicts(None, None, None),
-        "artifact": lambda: check._artifacts(deck, None),
+        "command": lambda: check._build_command_judge(deck, ()),
+        "verdict": lambda: check._build_verdict_judge(None, None, None),
+        "artifact": lambda: check._build_artifact_judge(deck, None),
     }
     return made[kind]()
 
@@ -123,7 +123,7 @@ def judge_of(kind):
 def test_no_input_is_costly(kind):
     """Each line of the corpus takes less than 200 ms of CPU and 32 MiB beyond what a small one takes."""
     judge = judge_of(kind)
-    jsonl.answer_all(
+    jsonl.answer_jsonl_stream(
         io.BytesIO(line(Vector("0", "x", "", ""))), io.StringIO(), judge
     )  # imports are not the input's
     costs = {v.id: cost(line(v), judge) for v in vectors(KINDS[kind])}
@@ -134,7 +134,7 @@ def seconds_for(data, judge):
     """The least CPU of up to three times: what this process has to do beside it, such as collecting garbage, only adds."""
     for _ in range(3):
         began = time.process_time()
-        jsonl.answer_all(io.BytesIO(data), io.StringIO(), judge)
+        jsonl.answer_jsonl_stream(io.BytesIO(data), io.StringIO(), judge)
         took = time.process_time() - began
         if took < CPU_SECONDS:
             break
@@ -145,7 +145,7 @@ def cost(data, judge):
     seconds = seconds_for(data, judge)
     tracemalloc.start()
     try:
-        jsonl.answer_all(io.BytesIO(data), io.StringIO(), judge)
+        jsonl.answer_jsonl_stream(io.BytesIO(data), io.StringIO(), judge)
         return seconds, tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -172,9 +172,9 @@ HEAVY = [
 def test_heavy_inputs_are_cheap_to_refuse(kind, vector):
     """Whatever is heavy for one judge is put before all of them: less than 200 ms of CPU each, none accepted."""
     judge = judge_of(kind)
-    jsonl.answer_all(io.BytesIO(line(Vector("0", "{}", "", ""))), io.StringIO(), judge)
+    jsonl.answer_jsonl_stream(io.BytesIO(line(Vector("0", "{}", "", ""))), io.StringIO(), judge)
     data, out = line(vector), io.StringIO()
-    jsonl.answer_all(io.BytesIO(data), out, judge)
+    jsonl.answer_jsonl_stream(io.BytesIO(data), out, judge)
     assert json.loads(out.getvalue())["result"] == "refuse"
     assert seconds_for(data, judge) < CPU_SECONDS
 
@@ -359,7 +359,7 @@ def test_a_verdict_of_a_role(place):
     assert call(place, "verdict", "--role", "tester", feed=json.dumps(tester).encode()).code == 0
     coder = {"status": "scope_mismatch", "summary": "x", "missing": []}
     assert call(place, "verdict", "--role", "task_coder", feed=json.dumps(coder).encode()).code == 4
-    assert set(check.ROLES) == set(REPLIES)
+    assert set(check.REPLY_CONTRACT_ROLES) == set(REPLY_CONTRACTS)
     assert call(place, "verdict", "--role", "poet", feed=reply).code == 2
     assert call(place, "verdict", "--nonce", "x", feed=reply).code == 2
 

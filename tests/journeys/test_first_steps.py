@@ -11,7 +11,7 @@ import apsw
 import pytest
 from voyage import Project, story
 
-from steersman.adapters.sandbox import probe
+from steersman.adapters.sandbox import probe_sandbox
 
 UNITTEST = 'import sys\nimport unittest\n\nsys.path.insert(0, ".")\nfrom calc import add\n\n\nclass Add(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(add(2, 3), -1)\n'
 
@@ -116,7 +116,7 @@ def test_doctor_names_each_fix(project: Project) -> None:
     project.run(story(mode="proposal"))
     well = project.call("doctor", "--json")
     # Without a sandbox that is the one thing to mend, and it says how.
-    lacking = [] if probe().isolated else [("sandbox", True)]
+    lacking = [] if probe_sandbox().isolated else [("sandbox", True)]
     assert [(f["what"], bool(f["fix"])) for f in well.json() if not f["ok"]] == lacking
     assert well.code == (1 if lacking else 0), well
     assert {f["what"] for f in well.json()} >= {

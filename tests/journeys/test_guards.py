@@ -13,7 +13,7 @@ from checkpoints import Checkpoints
 from voyage import APPROVE, CHANGES, NAMES, RIGHT, UNIT, WRONG, Project, changed, crew, story
 
 from steersman.contracts.agent import PROVIDER_CLASSES
-from steersman.kernel.machine import guards
+from steersman.kernel.machine import machine_guards
 from steersman.machines.roundtable import MACHINE
 
 Story = dict[str, Any]
@@ -293,7 +293,7 @@ def test_the_stories_differ_in_exactly_one_field(case: Case) -> None:
 
 def test_every_guard_has_a_case() -> None:
     """No guard of the table is left without a story of its own."""
-    named = {g.name for g in guards(MACHINE)} - {"otherwise"}
+    named = {g.name for g in machine_guards(MACHINE)} - {"otherwise"}
     assert {c.guard for c in CASES} == named - set(
         PROVIDER_CLASSES
     )  # test_outcomes.py has a story of each of those

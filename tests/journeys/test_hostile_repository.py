@@ -9,22 +9,22 @@ from voyage import RIGHT, Project, crew, story
 sys.path.insert(0, str(Path(__file__).parents[2] / "proofs"))
 import hostile
 
-from steersman.testing.minefield import COMMANDS, FORMS, HOOKS
+from steersman.testing.minefield import GIT_HOOKS, PROGRAM_SETTING_FORMS, PROGRAM_SETTINGS
 
 
 def test_nothing_that_a_repository_names_is_run() -> None:
     """Setup, checks, capture, each form of delivery, revert, fork, abort: none of more than a thousand mines goes off,
     with no box around it (the proof has it with one, too)."""
-    sailed, _ = hostile.sailed("off", COMMANDS)
+    sailed, _ = hostile.sailed("off", PROGRAM_SETTINGS)
     assert sailed.marks == []
     assert hostile.expected(sailed.told) == []
-    assert len(sailed.laid) > 10 * (len(COMMANDS) + len(FORMS) + len(HOOKS)) // 2
+    assert len(sailed.laid) > 10 * (len(PROGRAM_SETTINGS) + len(PROGRAM_SETTING_FORMS) + len(GIT_HOOKS)) // 2
 
 
 def test_what_was_laid_is_alive(tmp_path: Path) -> None:
     """The same settings and hooks run when a person uses git there."""
-    reef = hostile.Reef(tmp_path, "off", COMMANDS)
-    hostile.minefield.git(reef.repo, "status", env={"HOME": str(tmp_path)})
+    reef = hostile.Reef(tmp_path, "off", PROGRAM_SETTINGS)
+    hostile.minefield.run_git_with_config(reef.repo, "status", env={"HOME": str(tmp_path)})
     assert reef.field.marks != []
 
 

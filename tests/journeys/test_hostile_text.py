@@ -14,10 +14,10 @@ from launch import Order
 from rich.console import Console
 from voyage import APPROVE, CHANGES, RIGHT, WRONG, Project, config, story
 
-from steersman.faces.deck import Deck
-from steersman.faces.pane import Pane
+from steersman.faces.deck import CommandContext
+from steersman.faces.pane import LivePane
 from steersman.judges.findings import finding_id
-from steersman.judges.text import printable
+from steersman.judges.text import printable_text
 
 VECTORS = [
     "\x1b[31mred\x1b[0m",
@@ -106,7 +106,7 @@ def call(project: Project, *words: str, **env: str) -> tuple[int, bytes, bytes]:
 def harmless(data: bytes, encoding: str = "utf-8") -> str:
     """Output that a terminal shows as it is: nothing in it is obeyed, nothing reorders or hides."""
     text = data.decode(encoding)
-    assert printable(text) == text
+    assert printable_text(text) == text
     assert not {*range(0x20), *range(0x7F, 0xA0)} - {0x0A, 0x09} & set(map(ord, text))
     return text
 
@@ -335,13 +335,13 @@ def test_the_live_pane_shows_markup_as_text(over):
     """Rich interprets nothing from outside and raises nothing; the colours are its own."""
     project, run, _, _ = over
     from steersman import bootstrap
-    from steersman.runtime.projections import picture
+    from steersman.runtime.projections import read_run_view
 
     os.environ["XDG_STATE_HOME"], before = project.env["XDG_STATE_HOME"], os.environ.get("XDG_STATE_HOME")
     try:
-        deck = Deck(bootstrap, str(project.repo), as_json=False)
-        seen = picture(deck.bridge.world, run)
-        pane = Pane(deck, keys="x")
+        deck = CommandContext(bootstrap, str(project.repo), as_json=False)
+        seen = read_run_view(deck.bridge.world, run)
+        pane = LivePane(deck, keys="x")
         pane.show(seen.status, seen.entries)
         pane.note(HOSTILE)
         for encoding in ("utf-8", "ascii"):

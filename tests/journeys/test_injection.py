@@ -19,12 +19,12 @@ from typing import Any, NamedTuple
 import pytest
 from voyage import APPROVE, NAMES, RIGHT, TESTS, UNIT, WRONG
 
-from steersman.bootstrap import open_world, read_written_config
+from steersman.bootstrap import open_ports, read_written_config
 from steersman.contracts.agent import AgentReply, AgentRequest
-from steersman.runtime.bridge import Bridge
-from steersman.runtime.start import Order
-from steersman.runtime.world import World
-from steersman.testing import FakeAgent, said
+from steersman.runtime.bridge import RunService
+from steersman.runtime.start import StartRequest
+from steersman.runtime.world import Ports
+from steersman.testing import FakeAgent, fake_reply
 
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus" / "injection.json"
 PYTEST = ["python3", "-m", "pytest", "-q", "-p", "no:cacheprovider"]
@@ -209,8 +209,8 @@ class Voyage:
         self._git("add", "-A")
         self._git("commit", "-qm", told.message)
         self.agent = FakeAgent(self._answer)
-        self.world: World = open_world(self.repo, agent=lambda _role, _config: self.agent)
-        self.bridge = Bridge(self.world)
+        self.world: Ports = open_ports(self.repo, agent=lambda _role, _config: self.agent)
+        self.bridge = RunService(self.world)
         self.seen: dict[str, Any] = {}
 
     def _git(self, *words: str) -> str:
@@ -225,13 +225,15 @@ class Voyage:
                 edits = self.told.edits if request.round == 1 else (self.told.later or self.told.edits)
                 for name, text in edits.items():
                     self.write(Path(request.workdir), name, text)
-                return said(request, self.told.coder)
+                return fake_reply(request, self.told.coder)
             case "reviewer":
                 reply = self.told.review if request.round == 1 else (self.told.second or self.told.review)
                 real = json.dumps({**APPROVE, "nonce": request.nonce})
-                return said(request, reply.replace("{nonce}", real) if isinstance(reply, str) else reply)
+                return fake_reply(
+                    request, reply.replace("{nonce}", real) if isinstance(reply, str) else reply
+                )
             case _:
-                return said(request, {**NAMES, "commands": [next(iter(self.told.checks.values()))]})
+                return fake_reply(request, {**NAMES, "commands": [next(iter(self.told.checks.values()))]})
 
     def write(self, tree: Path, name: str, text: str | None) -> None:
         """One edit of the coder's."""
@@ -253,7 +255,7 @@ class Voyage:
         config = read_written_config(self.repo).config
         rounds = 2 if self.told.later else 1
         options = {"mode": "implementation", "max_iterations": rounds}
-        order = Order("roundtable", "Fix add", "ann", config, options)
+        order = StartRequest("roundtable", "Fix add", "ann", config, options)
 
         async def go() -> str:
             driver, lock, live = await self.bridge.start(order)

@@ -11,7 +11,7 @@ import pytest
 import voyage
 from voyage import Project
 
-from steersman.adapters.sandbox import probe
+from steersman.adapters.sandbox import probe_sandbox
 
 REACH = """import os, urllib.request
 try:
@@ -87,8 +87,8 @@ def test_the_question_itself_says_it(project):
 
 def test_who_drives_it_on_without_a_box_says_so_too(project, bare):
     """A run that began in a box and goes on without one says so from then on."""
-    if not probe("auto").isolated:
-        pytest.skip(f"NOT SHOWN, no box on this machine: {probe('auto').why}")
+    if not probe_sandbox("auto").isolated:
+        pytest.skip(f"NOT SHOWN, no box on this machine: {probe_sandbox('auto').why}")
     boxed(project, "auto")
     assert project.call("run", "Fix add").code == 3
     run = project.only()
@@ -101,8 +101,8 @@ def test_who_drives_it_on_without_a_box_says_so_too(project, bare):
 
 def test_in_a_box_nothing_is_said(project):
     """Where agents and checks are in a box, no word of it is anywhere."""
-    if not probe("auto").isolated:
-        pytest.skip(f"NOT SHOWN, no box on this machine: {probe('auto').why}")
+    if not probe_sandbox("auto").isolated:
+        pytest.skip(f"NOT SHOWN, no box on this machine: {probe_sandbox('auto').why}")
     boxed(project, "required")
     said = project.call("run", "Fix add", "--mode", "implementation")
     assert said.code == 0, said
@@ -115,11 +115,11 @@ def test_in_a_box_nothing_is_said(project):
 @pytest.mark.parametrize("uid", [0, 1000])
 def test_doctor_says_which_limit_does_not_bind_for_root(project, uid):
     """The kernel does not count root's processes; for anybody else nothing is said."""
-    if not probe("auto").isolated:
-        pytest.skip(f"NOT SHOWN, no box on this machine: {probe('auto').why}")
+    if not probe_sandbox("auto").isolated:
+        pytest.skip(f"NOT SHOWN, no box on this machine: {probe_sandbox('auto').why}")
     code = (
         f"import os; os.geteuid = lambda: {uid}\n"
-        "from steersman.bootstrap import main; raise SystemExit(main(['doctor']))"
+        "from steersman.bootstrap import run_steersman as main; raise SystemExit(main(['doctor']))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=project.repo, env=project.env, capture_output=True, check=False
@@ -131,8 +131,8 @@ def test_doctor_says_which_limit_does_not_bind_for_root(project, uid):
 
 def test_a_place_that_was_refused_is_on_tape_and_in_the_report(project):
     """An agent that wants to reach another place than its own gets a 403, and everybody can read which it was."""
-    if not probe("auto").isolated:
-        pytest.skip(f"NOT SHOWN, no box on this machine: {probe('auto').why}")
+    if not probe_sandbox("auto").isolated:
+        pytest.skip(f"NOT SHOWN, no box on this machine: {probe_sandbox('auto').why}")
     (project.repo / "reach.py").write_text(REACH)
     boxed(project, "required")
     toml = project.repo / "steersman.toml"
@@ -175,8 +175,8 @@ def test_a_slip_in_the_table_is_told_with_the_way_out(project, line, told):
 @pytest.mark.parametrize("place", ["nowhere-at-all", "", "state"])
 def test_a_place_to_read_has_to_be_one(project, place):
     """One that is not there, the home and the state directory are refused by name before anything starts."""
-    if not probe("auto").isolated:
-        pytest.skip(f"NOT SHOWN, no box on this machine: {probe('auto').why}")
+    if not probe_sandbox("auto").isolated:
+        pytest.skip(f"NOT SHOWN, no box on this machine: {probe_sandbox('auto').why}")
     project.prepare(voyage.story())
     (project.place / "state").mkdir(exist_ok=True)
     wanted = os.path.join(str(project.place), place)

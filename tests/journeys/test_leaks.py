@@ -213,8 +213,8 @@ def test_a_defect_tells_no_secret(projects, monkeypatch, capsys):
     def broken(*_args: object, **_more: object) -> None:
         raise RuntimeError(f"boom {SECRETS['github']}\x1b[2J\nsteersman: forged")
 
-    monkeypatch.setattr(cli.cli, "main", broken)
-    assert cli.main(bootstrap, ["runs"]) == 70
+    monkeypatch.setattr(cli.steersman_group, "main", broken)
+    assert cli.run_command_line(bootstrap, ["runs"]) == 70
     err = capsys.readouterr().err
     assert SECRETS["github"] not in err
     assert "boom [redacted:github:" in err
@@ -224,6 +224,6 @@ def test_a_defect_tells_no_secret(projects, monkeypatch, capsys):
 
 def test_no_picture_of_memory_is_written():
     """A crash leaves no core dump, neither of steersman nor of what it starts."""
-    code = "from steersman.bootstrap import main; main(['--version']); import resource; print(resource.getrlimit(resource.RLIMIT_CORE)[0])"
+    code = "from steersman.bootstrap import run_steersman as main; main(['--version']); import resource; print(resource.getrlimit(resource.RLIMIT_CORE)[0])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, timeout=60)
     assert done.stdout.decode().splitlines()[-1] == "0"

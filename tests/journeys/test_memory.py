@@ -7,7 +7,7 @@ from voyage import Project
 
 from steersman.adapters.sqlite.chat import SqliteChats
 from steersman.adapters.sqlite.store import SqliteJournal
-from steersman.testing.conformance_chat import ONE
+from steersman.testing.conformance_chat import CHAT_THREAD
 
 
 def test_facts_have_their_lines(project: Project) -> None:
@@ -98,7 +98,7 @@ def test_no_agent_plants_a_memory(project: Project) -> None:
     """Whoever works for a run or a conversation may look, and neither adds nor forgets."""
     kept = json.loads(project.call("memory", "add", "x", "--json").out)["memory"]["id"]
     store = SqliteJournal(project.state / "store.db")
-    SqliteChats(store).open(ONE, b"k")
+    SqliteChats(store).open(CHAT_THREAD, b"k")
     store.close()
     for words in (["add", "y"], ["forget", kept]):
         said = project.call("memory", *words, STEERSMAN_EFFECT="chat-1:1:1")

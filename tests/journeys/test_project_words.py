@@ -8,7 +8,7 @@ from errand import hand_out
 from launch import Order
 from voyage import Project, config, crew, story
 
-from steersman.bootstrap import open_bridge
+from steersman.bootstrap import open_run_service
 
 WORDS = ".steersman/prompts/reviewer.md"
 TOKEN = "hush-4711-the-token"
@@ -25,7 +25,7 @@ echo "{\"decision\":\"approve\",\"summary\":\"$WORDS; $here files here; $tree li
 
 def prompts(project: Project, run: str) -> dict[str, list[str]]:
     """What each role was sent in a run, as its tape has it."""
-    bridge = open_bridge(project.repo)
+    bridge = open_run_service(project.repo)
     live, found = bridge.live(run), {}
     for e in project.entries(run):
         if ref := (e.get("data") or {}).get("prompt_ref"):

@@ -16,8 +16,8 @@ import voyage
 from cases import for_each_case
 from voyage import Project
 
-from steersman.adapters.sandbox import probe
-from steersman.bootstrap import open_bridge
+from steersman.adapters.sandbox import probe_sandbox
+from steersman.bootstrap import open_run_service
 
 MUTINY = Path(__file__).with_name("mutiny.py")
 HARMLESS = (
@@ -68,7 +68,7 @@ class Mutiny:
     @cached_property
     def texts(self) -> dict[str, list[str]]:
         """Every text that the second run's tape names in a field, by that field and who it is from."""
-        bridge = open_bridge(self.project.repo)
+        bridge = open_run_service(self.project.repo)
         live = bridge.live(self.run)
         found: dict[str, list[str]] = defaultdict(list)
         for e in self.project.entries(self.run):
@@ -113,8 +113,8 @@ class Mutiny:
 @pytest.fixture(scope="module", params=["required", "off"])
 def mutiny(request, tmp_path_factory, template):
     """The whole story, once in a box and once without."""
-    if request.param == "required" and not probe("auto").isolated:
-        pytest.skip(f"NOT SHOWN, no box on this machine: {probe('auto').why}")
+    if request.param == "required" and not probe_sandbox("auto").isolated:
+        pytest.skip(f"NOT SHOWN, no box on this machine: {probe_sandbox('auto').why}")
     patch = pytest.MonkeyPatch()
     project = Project(tmp_path_factory.mktemp("mutiny"), template)
     patch.setenv("XDG_STATE_HOME", project.env["XDG_STATE_HOME"])
@@ -254,8 +254,8 @@ def test_a_forged_answer_is_what_no_box_means(bare):
 @pytest.mark.parametrize("attempt", ["edit the tape", "answer in the store", "forge an answer"])
 def test_in_a_box_nobody_writes_the_store(tmp_path, template, monkeypatch, attempt):
     """The same three attempts find no store; the tape, the gate and the inbox are what they were."""
-    if not probe("auto").isolated:
-        pytest.skip(f"NOT SHOWN, no box on this machine: {probe('auto').why}")
+    if not probe_sandbox("auto").isolated:
+        pytest.skip(f"NOT SHOWN, no box on this machine: {probe_sandbox('auto').why}")
     project = Project(tmp_path, template)
     monkeypatch.setenv("XDG_STATE_HOME", project.env["XDG_STATE_HOME"])
     tried = Mutiny(project, "required", (attempt,))

@@ -9,9 +9,9 @@ from voyage import Project, Said
 
 from steersman import bootstrap
 from steersman.errors import UserError
-from steersman.faces.deck import Deck
-from steersman.faces.deeds import Deeds
-from steersman.faces.sitting import Sitting
+from steersman.faces.deck import CommandContext
+from steersman.faces.deeds import RunActions
+from steersman.faces.sitting import ReplSession
 
 
 def fed(project: Project, lines: bytes, *words: str) -> Said:
@@ -102,13 +102,13 @@ def here(task: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
     return task
 
 
-def deck(project: Project) -> Deck:
-    return Deck(bootstrap, str(project.repo), as_json=False, mute=True)
+def deck(project: Project) -> CommandContext:
+    return CommandContext(bootstrap, str(project.repo), as_json=False, mute=True)
 
 
 def test_nobody_answers_what_he_has_not_seen(here: Project):
     """Two prompts at one run: when the other has gone on, a word that was meant for the old gate does nothing."""
-    mine, other = Sitting(deck(here)), Deeds(deck(here), here.only())
+    mine, other = ReplSession(deck(here)), RunActions(deck(here), here.only())
     seen = mine.banner()
     assert other.next() == 3
     for text in (
@@ -138,7 +138,7 @@ def test_every_word_that_is_offered_can_be_typed(project: Project, monkeypatch: 
         {"mode": "proposal", "reply": PLAN},
     ]
     hand_out(project, crew(planner=planner))
-    sitting = Sitting(deck(project))
+    sitting = ReplSession(deck(project))
     offered = set()
     for text in ("/plan Fix add", "yes", "/next", "/next", "/next", "/next", "/accept", "/abort"):
         sitting.entry(text)
@@ -147,7 +147,7 @@ def test_every_word_that_is_offered_can_be_typed(project: Project, monkeypatch: 
     sitting.deck.close()
 
 
-def _offered(sitting: Sitting) -> set[str]:
+def _offered(sitting: ReplSession) -> set[str]:
     now = sitting.now()
     assert now is not None
     sitting.banner()

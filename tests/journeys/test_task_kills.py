@@ -9,7 +9,7 @@ from voyage import RIGHT, Project
 
 from steersman.adapters import processes
 from steersman.adapters.sqlite import SqliteJournal
-from steersman.adapters.sqlite.reader import SqliteReader
+from steersman.adapters.sqlite.reader import SqliteJournalReader
 
 LONG = {"process": "yes", "sleep": "600"}
 
@@ -19,7 +19,7 @@ def reached(project: Project, state: str) -> bool:
     stores = list(project.place.glob("state/steersman/*/store.db"))
     if not stores:
         return False
-    reader = SqliteReader(stores[0])
+    reader = SqliteJournalReader(stores[0])
     try:
         heads = reader.heads()
         return bool(heads) and heads[0].state == state and bool(processes.alive(f"{heads[0].run}:"))

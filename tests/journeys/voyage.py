@@ -18,8 +18,8 @@ from launch import PYTHON, STAYS, Launch, Order, started
 
 from steersman import bootstrap
 from steersman.adapters import places
-from steersman.adapters.trust_file import FILE_NAME, TrustFile
-from steersman.contracts.trust import Trusted
+from steersman.adapters.trust_file import TRUST_FILE_NAME, TrustFile
+from steersman.contracts.trust import TrustedSettings
 from steersman.errors import SteersmanError
 
 STEERSMAN = (PYTHON, "-m", "steersman")
@@ -109,7 +109,7 @@ class Project:
 
     def trust(self, env: Mapping[str, str] | None = None) -> None:
         """Trusts the settings as they are, the way `steersman trust` records it; broken ones stay what they are."""
-        state = Path(places.state_of(self.repo.resolve(), env or self.env))
+        state = Path(places.state_directory_path(self.repo.resolve(), env or self.env))
         if not self.trusted or self._seen == self._settings(state):
             return
         trust = TrustFile(state)
@@ -119,7 +119,7 @@ class Project:
                 name = str(loaded.path.relative_to(self.repo.resolve())) if loaded.path else ""
                 known = trust.read(name)
                 if loaded.powerful and (known is None or known.lines != loaded.powerful):
-                    trust.record(name, Trusted(loaded.powerful, "ann", 0))
+                    trust.record(name, TrustedSettings(loaded.powerful, "ann", 0))
         self._seen = self._settings(state)
 
     def _settings(self, state: Path) -> dict[Path, bytes]:
@@ -136,7 +136,7 @@ class Project:
             git / "HEAD",
             git / "packed-refs",
             self.place / ".config/steersman/config.toml",
-            state / FILE_NAME,
+            state / TRUST_FILE_NAME,
         ]
         return {path: path.read_bytes() for path in files if path.is_file()}
 

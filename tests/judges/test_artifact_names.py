@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steersman.judges.artifact_names import (
-    DEEPEST,
-    artifact_problem,
-    collision,
-    folded,
-    name_problem,
-    opens_a_gate,
+    MAX_ARTIFACT_DEPTH,
+    find_artifact_name_problem,
+    find_copy_gate_reason,
+    find_file_name_problem,
+    find_name_collision,
+    fold_file_name,
 )
 
 GOOD = [
@@ -28,7 +28,7 @@ GOOD = [
     "_private/x",
     "v1.2+rc@x.txt",
     "x" * 200,
-    "/".join("d" * DEEPEST),
+    "/".join("d" * MAX_ARTIFACT_DEPTH),
     "review/plan-review.json",
     "active_context.md",
     "evidence.json",
@@ -79,7 +79,7 @@ BAD = {
     "is longer than": ["x/" * 600 + "x", "日" * 400],
     "has a part of more than 200 bytes": ["x" * 201, "a/" + "é" * 101],
     "has a file of a run for a folder": ["claims.json/x", "Evidence.json/a/b", "code/diff.patch/x", "planning/planning.ai.json/x"],
-    "is deeper than": ["/".join("d" * (DEEPEST + 1))],
+    "is deeper than": ["/".join("d" * (MAX_ARTIFACT_DEPTH + 1))],
     "is written by steersman alone": [
         "state.json", "State.JSON", "state.json/x", "STATE.json/a/b", "tape.jsonl/x", "steersman.toml/x", "steersman.db-wal", "tape.jsonl", "accept/decision.json", "ACCEPT/x", "accept", "steersman.toml", "keys/x",
     ],
@@ -93,50 +93,50 @@ BAD = {
 @for_each_case("name", GOOD)
 def test_plain_names_are_accepted(name):
     """Ordinary names, in any script, up to the limits."""
-    assert artifact_problem(name) is None
+    assert find_artifact_name_problem(name) is None
 
 
 @for_each_case(("words", "name"), [(words, name) for words, names in BAD.items() for name in names])
 def test_other_names_are_refused_with_the_reason(words, name):
     """Everything else is refused, and the reason says which rule it breaks."""
-    assert words in (artifact_problem(name) or "")
+    assert words in (find_artifact_name_problem(name) or "")
 
 
 def test_a_copy_of_what_tools_obey_opens_a_gate():
     """Below code/files a changed file keeps its name; what runs as code or instructs agents is said to open a gate."""
-    assert opens_a_gate("code/files/conftest.py") == "pytest loads it"
-    assert opens_a_gate("code/files/AGENTS.md")
-    assert opens_a_gate("code/files/.github/workflows/ci.yml")
-    assert opens_a_gate("code/files/.codex/config.toml")
-    assert opens_a_gate("code/files/src/app.py") is None
-    assert opens_a_gate("notes.md") is None
+    assert find_copy_gate_reason("code/files/conftest.py") == "pytest loads it"
+    assert find_copy_gate_reason("code/files/AGENTS.md")
+    assert find_copy_gate_reason("code/files/.github/workflows/ci.yml")
+    assert find_copy_gate_reason("code/files/.codex/config.toml")
+    assert find_copy_gate_reason("code/files/src/app.py") is None
+    assert find_copy_gate_reason("notes.md") is None
 
 
 def test_names_that_some_file_system_takes_for_one():
     """Case and forms of Unicode collide; the name itself does not."""
-    assert collision("README.md", ["readme.md", "x"]) == "readme.md"
-    assert collision("straße", ["STRASSE"]) == "STRASSE"
-    assert collision("é.md", ["e\u0301.md"]) == "e\u0301.md"
-    assert collision("README.md", ["README.md", "x"]) is None
+    assert find_name_collision("README.md", ["readme.md", "x"]) == "readme.md"
+    assert find_name_collision("straße", ["STRASSE"]) == "STRASSE"
+    assert find_name_collision("é.md", ["e\u0301.md"]) == "e\u0301.md"
+    assert find_name_collision("README.md", ["README.md", "x"]) is None
 
 
 @given(st.text(max_size=40))
 def test_an_accepted_name_is_one_file_everywhere(name):
     """No text makes it raise; what is accepted is stable, printable, relative and free of dots that move."""
-    if name_problem(name) is None:
+    if find_file_name_problem(name) is None:
         assert unicodedata.normalize("NFC", name) == name
         assert name.isprintable()
         assert not {"", ".", ".."} & set(name.split("/"))
         assert not set(name) & set("\\:*?\"<>|~$%{}()[]!#&;'` ")
-        assert folded(folded(name)) == folded(name)
+        assert fold_file_name(fold_file_name(name)) == fold_file_name(name)
 
 
 @given(st.text(st.sampled_from(".giıtGIT ~1/\\:$({-éa\u200c\u0301🚀") | st.characters(), max_size=30))
 def test_an_accepted_copy_is_one_file_everywhere(path):
     """The same below code/files, where more is plain: no way out, nothing of git's, nothing that a file system reads otherwise."""
     name = f"code/files/{path}"
-    if name_problem(name) is None:
-        parts = folded(path).split("/")
+    if find_file_name_problem(name) is None:
+        parts = fold_file_name(path).split("/")
         assert name.isprintable()
         assert unicodedata.normalize("NFC", name) == name
         assert not {"", ".", "..", ".git", ".steersman"} & {part.rstrip(". ") for part in parts}

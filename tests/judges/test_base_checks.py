@@ -2,10 +2,14 @@
 
 import pytest
 
-from steersman.contracts.commands import CommandResult, Report, full_output
-from steersman.judges.base_checks import acknowledgeable, count_known, judge_base
+from steersman.contracts.commands import CommandResult, RunnerReport, full_output
+from steersman.judges.base_checks import (
+    count_known_failures,
+    find_acknowledgeable_failures,
+    judge_base_checks,
+)
 
-TWO = Report(form="unittest", ran=3, failures=2, failed=("m.A.test_a", "m.A.test_b"))
+TWO = RunnerReport(form="unittest", ran=3, failures=2, failed=("m.A.test_a", "m.A.test_b"))
 
 
 def result(verdict="failed", exit_code=1, name="unit", **more):
@@ -36,7 +40,7 @@ def names(of):
 )
 def test_what_stands_against_beginning(runs, unstarted, red):
     """Failures and checks without an end are red, checks that cannot start are apart; no tests and flaky ones are not red."""
-    base = judge_base(runs, frozenset())
+    base = judge_base_checks(runs, frozenset())
     assert (len(base.unstarted), len(base.red)) == (unstarted, red)
 
 
@@ -46,7 +50,7 @@ def test_what_stands_against_beginning(runs, unstarted, red):
 )
 def test_acknowledged_failures_are_not_red(known, red):
     """Every failing test by name, or the check as a whole; half of it is not enough."""
-    assert len(judge_base([result(report=TWO)], frozenset(known)).red) == red
+    assert len(judge_base_checks([result(report=TWO)], frozenset(known)).red) == red
 
 
 @pytest.mark.parametrize(
@@ -61,22 +65,22 @@ def test_acknowledged_failures_are_not_red(known, red):
 )
 def test_known_failures_are_counted(now, base, known, count):
     """Only where nothing else fails, and what fails has failed on the base tree too."""
-    assert count_known(now, base, frozenset(known)) == count
+    assert count_known_failures(now, base, frozenset(known)) == count
 
 
 def test_a_check_that_cannot_start_is_never_acknowledged():
     """A name in known_failures does not make up for a program that is not there."""
-    assert names(judge_base([result(exit_code=None)], frozenset({"unit"})).unstarted) == ["unit"]
+    assert names(judge_base_checks([result(exit_code=None)], frozenset({"unit"})).unstarted) == ["unit"]
 
 
 def test_what_can_be_acknowledged():
     """Failing tests by name; a check without names by its own where it counts what passes or runs no tests; no other."""
-    more = Report(form="unittest", ran=3, failures=1, failed=("m.A.test_c",))
+    more = RunnerReport(form="unittest", ran=3, failures=1, failed=("m.A.test_c",))
     runs = [
         result(report=TWO),
         result(report=more),
         result(name="lint"),
-        result(name="cut", passed=2, report=Report(form="unittest", failed=("x",), cut=True)),
+        result(name="cut", passed=2, report=RunnerReport(form="unittest", failed=("x",), cut=True)),
         result(name="vitest", tests=78, passed=78),
         result(name="crashed"),
         result(name="crashed"),
@@ -87,7 +91,7 @@ def test_what_can_be_acknowledged():
         result(name="gone", exit_code=None),
         result("passed", 0, name="fine"),
     ]
-    found = acknowledgeable(runs, frozenset({"m.A.test_b"}), no_tests=("lint",))
+    found = find_acknowledgeable_failures(runs, frozenset({"m.A.test_b"}), no_tests=("lint",))
     assert found.names == ("m.A.test_a", "m.A.test_c", "lint", "cut", "vitest")
     assert [name for name, _ in found.refused] == ["gone", "slow", "far", "crashed", "unknown", "all red"]
     assert found.refused[-1][1].startswith("its failures have no names")
@@ -96,7 +100,7 @@ def test_what_can_be_acknowledged():
 def test_three_failing_checks_are_shown_whole():
     """What cannot start comes first."""
     runs = [*(result(name=f"c{n}") for n in range(4)), result(name="gone", exit_code=None)]
-    assert names(judge_base(runs, frozenset()).shown) == ["gone", "c0", "c1"]
+    assert names(judge_base_checks(runs, frozenset()).shown) == ["gone", "c0", "c1"]
 
 
 def test_everything_that_was_printed():

@@ -2,8 +2,8 @@
 
 import pytest
 
-from steersman.contracts.workspace import Text
-from steersman.judges.check_files import find_check_files, find_manifests, used_words
+from steersman.contracts.workspace import FileText
+from steersman.judges.check_files import find_check_files, find_check_manifests, list_used_check_words
 
 TREE = {"calc.py": "", "main.py": "", "README.md": "", "tests/test_calc.py": ""}
 MAKE = "include config.mk\nSRC = calc.py\n# README.md\nrun:\n\tpython3 main.py\ntest: lint\n\t@sh scripts/run.sh $(SRC) README.md\n\tcc suite.c\nlint:\n\t$(MAKE) inner\ninner: ; sh inner.sh\n"
@@ -30,13 +30,13 @@ OWN = {
 def test_the_files_of_a_check(checks, files, own):
     """What its words name, what its program reads, and what the used recipe there names; nothing further."""
     paths = {**TREE, **files}
-    texts = {name: Text(name, paths[name]) for name in find_manifests(checks, paths)}
+    texts = {name: FileText(name, paths[name]) for name in find_check_manifests(checks, paths)}
     assert find_check_files(checks, paths, texts) == own
 
 
 def test_words_of_the_recipes_that_are_used():
     """By them it is known which linters a check runs."""
-    words = used_words(
-        [("npm", "test")], {"package.json": Text("package.json", '{"scripts": {"test": "xo && tsc"}}')}
+    words = list_used_check_words(
+        [("npm", "test")], {"package.json": FileText("package.json", '{"scripts": {"test": "xo && tsc"}}')}
     )
     assert {"npm", "test", "xo", "tsc"} <= words

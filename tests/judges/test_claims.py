@@ -8,7 +8,7 @@ from cases import for_each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steersman.judges.claims import claim_problems
+from steersman.judges.claims import find_claim_problems
 
 RECORDED = {7: "hash7", 9: "hash9"}
 ARTIFACTS = {"code/diff.patch": "d1"}
@@ -18,7 +18,7 @@ CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus" / "injection.
 
 
 def problems(claims, evidence):
-    return claim_problems(claims, evidence, RECORDED, ARTIFACTS)
+    return find_claim_problems(claims, evidence, RECORDED, ARTIFACTS)
 
 
 def claim(*refs, name="c1"):

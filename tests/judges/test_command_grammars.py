@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steersman.adapters.command_grammars import load_grammars
-from steersman.contracts.grammars import CommandGrammar, Commands, SetName, ValueKind
-from steersman.judges.command_line import split
-from steersman.judges.commands import PLAIN, Approved, Blocked, CommandRules
-from steersman.judges.value_kinds import find_kind
+from steersman.adapters.command_grammars import load_command_grammars
+from steersman.contracts.grammars import CommandGrammar, Commands, GrammarSetName, OptionValueKind
+from steersman.judges.command_line import split_command_line
+from steersman.judges.commands import DEFAULT_COMMANDS, ApprovedCommand, BlockedCommand, CommandRules
+from steersman.judges.value_kinds import find_word_kind
 
-SHIPPED = load_grammars()
+SHIPPED = load_command_grammars()
 GRAMMARS = {name: g for given in SHIPPED.values() for name, g in given.grammars.items()}
 EVERYTHING = Commands(sets=tuple(SHIPPED), scripts=("lint", "test:unit"), targets=("verify",))
 ALL = CommandRules((), EVERYTHING, SHIPPED)
@@ -27,7 +27,7 @@ def rules(*checks, **commands):
 
 
 def approved(rules, line):
-    return isinstance(rules.approve(line), Approved)
+    return isinstance(rules.approve(line), ApprovedCommand)
 
 
 def rows(name):
@@ -48,7 +48,7 @@ def test_everything_else_is_refused():
     """Options that load, write, reach out, wait or run nothing, and unknown programs: refused as a line and as words."""
     lines = rows("refused")
     for line in lines:
-        words = split(line)
+        words = split_command_line(line)
         assert not approved(ALL, list(words) if isinstance(words, tuple) else line.split()), line
         assert not approved(ALL, line), line
     assert len(lines) > 700
@@ -56,7 +56,7 @@ def test_everything_else_is_refused():
 
 def test_the_data_has_one_form():
     """Sets have one name everywhere, a grammar is known by its name, and the schema of a project's own takes each."""
-    assert set(SHIPPED) == set(get_args(SetName))
+    assert set(SHIPPED) == set(get_args(GrammarSetName))
     assert len(GRAMMARS) == sum(len(given.grammars) for given in SHIPPED.values())
     for grammar in GRAMMARS.values():
         assert msgspec.convert(msgspec.to_builtins(grammar), CommandGrammar) == grammar
@@ -93,9 +93,9 @@ HOSTILE = [
 def test_no_kind_takes_a_hostile_word():
     """Options, ways out of the tree, git's own folder and lines are values of nothing; text that is searched for is free."""
     free = {"text", "sed", "awk"}
-    for kind in get_args(ValueKind):
+    for kind in get_args(OptionValueKind):
         words = [w for w in HOSTILE if w.startswith("-") or "\n" in w or not w] if kind in free else HOSTILE
-        taken = [w for w in words if find_kind(kind, EVERYTHING).matches(w)]
+        taken = [w for w in words if find_word_kind(kind, EVERYTHING).matches(w)]
         assert taken == ([".git"] if kind == "glob" else []), (
             kind
         )  # names are compared with it, nothing is opened
@@ -135,7 +135,7 @@ def test_no_kind_takes_a_hostile_word():
 def test_the_reason_names_the_word_and_what_would_be_accepted(line, words):
     """A program that is known is not called unknown, also where its set is off; a reason is short."""
     verdict = rules().approve(line)
-    assert isinstance(verdict, Blocked)
+    assert isinstance(verdict, BlockedCommand)
     assert words in verdict.reason
 
 
@@ -149,7 +149,7 @@ def test_a_reason_is_short():
 
 def test_only_tests_are_on_without_being_asked_for():
     """Reading and launchers are off; a check turns its launcher on, but never reading."""
-    assert CommandRules((), PLAIN, SHIPPED).sets_on() == {"own", "tests"}
+    assert CommandRules((), DEFAULT_COMMANDS, SHIPPED).sets_on() == {"own", "tests"}
     checked = rules(("uv", "run", "pytest", "-q"), ("cat", "README.md"), ("./own", "thing"))
     assert checked.sets_on() == {"own", "tests", "uv"}
     assert approved(checked, "uv run pytest tests/test_a.py")
@@ -249,7 +249,7 @@ WORDS = st.sampled_from(
 def test_approved_is_exactly_what_was_proposed(words):
     """Total, and never changes a word: the approved argv is the proposed one."""
     verdict = ALL.approve(words)
-    if isinstance(verdict, Approved):
+    if isinstance(verdict, ApprovedCommand):
         assert verdict.argv == tuple(words)
         assert all(path in "\n".join(words) for path in verdict.reach.paths)
 

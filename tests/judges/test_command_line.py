@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steersman.judges.command_line import (
-    LONGEST_TEXT,
-    MOST_WORDS,
-    NotSplit,
-    shown,
-    split,
-    word_problem,
-    words_of,
+    MAX_COMMAND_CHARACTERS,
+    MAX_COMMAND_WORDS,
+    UnsplittableCommand,
+    find_command_word_problem,
+    parse_proposed_command,
+    render_command_words,
+    split_command_line,
 )
 
 PLAIN = {
@@ -39,31 +39,31 @@ SPECIAL = [
     "a ${b}", "a `b`", "a\\ b", "\\a", "a \\", "a {b,c}", "a *", "a ?", "a [b]", "a !b", "! a", "a #b", "a ~", "a ~/b", "a x=~", "a x:~/b", "a ^b",
     "(a)", "{ a; }", 'a "$b"', 'a "`b`"', 'a "\\b"', 'a "!b"', "a 'b", 'a "b', "a'b'", "a''", "''a", "'a'b", "a'b'c",
     "a\nb", "a\rb", "a\0", "a\x1b[2K", "a\u2028b", "a\u00a0b", "a\u200bb", "a\u202eb", "a\ud800", "a\x7f", "a\u3164b",
-    "A=b c", "A=b", "A+=b c", "'A=b' c", "x" * (LONGEST_TEXT + 1),
+    "A=b c", "A=b", "A+=b c", "'A=b' c", "x" * (MAX_COMMAND_CHARACTERS + 1),
 ]  # fmt: skip
 
 
 @for_each_case(("text", "words"), PLAIN.items())
 def test_words_and_quotes(text, words):
     """Blanks separate, quotes keep together, and nothing else has a meaning."""
-    assert split(text) == words
+    assert split_command_line(text) == words
     assert shlex.split(text) == list(words)
 
 
 @for_each_case("text", SPECIAL)
 def test_what_a_shell_would_do_more_with(text):
     """Operators, expansions, comments, escapes, assignments, half quotes and hidden characters are refused by name."""
-    found = split(text)
-    assert isinstance(found, NotSplit)
+    found = split_command_line(text)
+    assert isinstance(found, UnsplittableCommand)
     assert found.reason.startswith("not a command: ")
     assert len(found.reason) < 200
 
 
 def test_the_place_is_named():
     """The reason names the character and where it is."""
-    assert "';' at character 7" in split("pytest; x").reason
-    assert "'$' at character 5" in split("a~#b$").reason
-    assert "the quote at character 8" in split("pytest 'x").reason
+    assert "';' at character 7" in split_command_line("pytest; x").reason
+    assert "'$' at character 5" in split_command_line("a~#b$").reason
+    assert "the quote at character 8" in split_command_line("pytest 'x").reason
 
 
 @for_each_case(
@@ -88,7 +88,7 @@ def test_the_place_is_named():
 )
 def test_what_is_no_command(proposal):
     """A command is a text or a list of words; an object with a folder, an environment or a time is none."""
-    assert isinstance(words_of(proposal), NotSplit)
+    assert isinstance(parse_proposed_command(proposal), UnsplittableCommand)
 
 
 @for_each_case(
@@ -108,21 +108,21 @@ def test_what_is_no_command(proposal):
 )
 def test_words(word, words):
     """Each word is printable, in its plain form and not endless."""
-    found = word_problem(word)
+    found = find_command_word_problem(word)
     assert found is None if words is None else words in found
 
 
 def test_lists_are_bounded_and_never_split_again():
     """A list is taken as it is: no word is split, and there are at most 64."""
-    assert words_of(["pytest -q"]) == ("pytest -q",)
-    assert words_of(["a"] * MOST_WORDS) == ("a",) * MOST_WORDS
-    assert isinstance(words_of(["a"] * 10_000), NotSplit)
-    assert isinstance(words_of(" ".join(["a"] * (MOST_WORDS + 1))), NotSplit)
+    assert parse_proposed_command(["pytest -q"]) == ("pytest -q",)
+    assert parse_proposed_command(["a"] * MAX_COMMAND_WORDS) == ("a",) * MAX_COMMAND_WORDS
+    assert isinstance(parse_proposed_command(["a"] * 10_000), UnsplittableCommand)
+    assert isinstance(parse_proposed_command(" ".join(["a"] * (MAX_COMMAND_WORDS + 1))), UnsplittableCommand)
 
 
 def test_what_is_shown_is_short_and_harmless():
     """However long and odd the words are."""
-    said = shown(["a\x1b[2K\u202e" + "x" * 5000] * 100)
+    said = render_command_words(["a\x1b[2K\u202e" + "x" * 5000] * 100)
     assert len(said) <= 160
     assert said.isprintable()
 
@@ -159,8 +159,8 @@ LINES = st.lists(PIECES, max_size=12).map("".join)
 @settings(max_examples=500)
 def test_where_it_splits_a_posix_splitter_splits_the_same(text):
     """Whatever is split here has the same words in Python's shlex."""
-    found = split(text)
-    if not isinstance(found, NotSplit):
+    found = split_command_line(text)
+    if not isinstance(found, UnsplittableCommand):
         assert shlex.split(text) == list(found)
 
 
@@ -168,7 +168,7 @@ def test_where_it_splits_a_posix_splitter_splits_the_same(text):
 @settings(max_examples=15, deadline=None)
 def test_where_it_splits_a_shell_splits_the_same(texts):
     """Whatever is split here has the same words in a real shell."""
-    good = [(t, w) for t in texts if not isinstance(w := split(t), NotSplit)]
+    good = [(t, w) for t in texts if not isinstance(w := split_command_line(t), UnsplittableCommand)]
     script = "".join(f"printf '%s\\0' {text}; printf '\\n'\n" for text, _ in good)
     said = subprocess.run(["bash", "-f", "-c", script], capture_output=True, check=True, timeout=30).stdout
     expected = b"".join(b"".join(w.encode() + b"\0" for w in words or ("",)) + b"\n" for _, words in good)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from steersman.contracts.workspace import Text, Touched
-from steersman.judges.changes import Scene, suspects
-from steersman.judges.detects_tests import ALWAYS_EQUAL, UNDER_TEST, find_test_detection
+from steersman.contracts.workspace import FileText, TouchedPath
+from steersman.judges.changes import ChangeContext, find_suspicious_files
+from steersman.judges.detects_tests import ALWAYS_EQUAL_REASON, DETECTS_TESTS_REASON, find_test_detection
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ from steersman.judges.detects_tests import ALWAYS_EQUAL, UNDER_TEST, find_test_d
 )
 def test_a_question_about_tests_is_found(line):
     """Each plain way to ask is found where it is new, and is none where the base has it."""
-    assert find_test_detection("", f"{line}\n") == UNDER_TEST
+    assert find_test_detection("", f"{line}\n") == DETECTS_TESTS_REASON
     assert find_test_detection(f"{line}\n", f"# moved\n{line}\n") is None
 
 
@@ -43,7 +43,7 @@ def test_a_question_about_tests_is_found(line):
 )
 def test_a_value_that_is_equal_to_everything_is_found(text):
     """A comparison that never looks is found."""
-    assert find_test_detection("", text) == ALWAYS_EQUAL
+    assert find_test_detection("", text) == ALWAYS_EQUAL_REASON
 
 
 @pytest.mark.parametrize(
@@ -67,9 +67,10 @@ def test_it_opens_the_gate_for_product_code_alone():
     """A test may ask whatever it likes; a file without a text is not looked at."""
     asks = 'if "pytest" in sys.modules:\n    pass\n'
     touched = [
-        Touched(path, "", "b") for path in ("src/calc.py", "tests/test_calc.py", "notes.md", "src/other.py")
+        TouchedPath(path, "", "b")
+        for path in ("src/calc.py", "tests/test_calc.py", "notes.md", "src/other.py")
     ]
-    scene = Scene(new={t.path: Text(t.path, asks) for t in touched[:3]})
-    assert [(s.path, s.why, s.kind) for s in suspects(touched, (), scene)] == [
-        ("src/calc.py", UNDER_TEST, "detects")
+    scene = ChangeContext(new={t.path: FileText(t.path, asks) for t in touched[:3]})
+    assert [(s.path, s.why, s.kind) for s in find_suspicious_files(touched, (), scene)] == [
+        ("src/calc.py", DETECTS_TESTS_REASON, "detects")
     ]

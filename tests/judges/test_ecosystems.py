@@ -4,8 +4,8 @@ import json
 
 from cases import for_each_case
 
-from steersman.judges.ecosystems import ProjectFiles, files_to_read, propose_all
-from steersman.judges.ecosystems.project import is_material
+from steersman.judges.ecosystems import ProjectFiles, list_files_to_read, propose_project_checks
+from steersman.judges.ecosystems.project import is_material_path
 
 UNITTEST = "import unittest\n"
 PYTEST = "def test_a():\n    pass\n"
@@ -16,13 +16,13 @@ RUN = "pytest: .venv/bin/python -m pytest -q"
 
 def files_of(files):
     texts = {path: text if isinstance(text, str) else json.dumps(text) for path, text in files.items()}
-    wanted = files_to_read(texts)
+    wanted = list_files_to_read(texts)
     return ProjectFiles(frozenset(texts), {path: texts[path] for path in wanted})
 
 
 def shown(files):
     """Each plan as lines: setup steps, then checks, each with its folder."""
-    proposals, notes = propose_all(files_of(files))
+    proposals, notes = propose_project_checks(files_of(files))
     plans = [
         [
             *(" ".join(step.run) + (f" ({step.cwd})" if step.cwd else "") for step in plan.setup),
@@ -244,7 +244,7 @@ def test_plans(files, plans):
 def test_environment():
     """A tool that needs a variable to work in the tree gets it."""
     files = {"poetry.lock": "", "pyproject.toml": "", "test_a.py": PYTEST, "package.json": package()}
-    python, javascript = propose_all(files_of(files))[0]
+    python, javascript = propose_project_checks(files_of(files))[0]
     assert python.plans[0].env["POETRY_VIRTUALENVS_IN_PROJECT"] == "true"
     assert javascript.plans[0].env == {"CI": "true"}
 
@@ -262,9 +262,9 @@ def test_what_is_left_out_is_said():
 
 def test_material_is_no_part_of_a_project():
     """Examples, fixtures and vendored code are not read as the project's own."""
-    assert is_material("examples/a/setup.py")
-    assert not is_material("example_app/setup.py")
-    assert files_to_read(["b/setup.py", "setup.py", "x.txt", "tests/test_a.py"]) == [
+    assert is_material_path("examples/a/setup.py")
+    assert not is_material_path("example_app/setup.py")
+    assert list_files_to_read(["b/setup.py", "setup.py", "x.txt", "tests/test_a.py"]) == [
         "tests/test_a.py",
         "setup.py",
         "b/setup.py",

@@ -8,7 +8,12 @@ from hypothesis import strategies as st
 
 from steersman.contracts.commands import CommandResult
 from steersman.judges import evidence
-from steersman.judges.evidence import NOT_TOLD, RUNS_NONE, told, weigh
+from steersman.judges.evidence import (
+    NO_TEST_COUNT_REASON,
+    RUNS_NO_TESTS_REASON,
+    explain_unproven_results,
+    weigh_check_results,
+)
 
 CODES = {"passed": 0, "failed": 1, "no_tests": 5}
 
@@ -20,14 +25,14 @@ def result(verdict, argv=("pytest", "-q"), **more):
 
 def test_nothing_is_no_pass():
     """Of no results nothing is passed and no test counts."""
-    found = weigh([])
+    found = weigh_check_results([])
     assert (found.passed, found.tests, found.first) == (0, 0, None)
 
 
 def test_counts():
     """Each verdict is counted, and the tests of what passed where a runner tells them."""
     results = [result(v, (v,), tests=9) for v in ("failed", "blocked", "timeout", "no_tests")]
-    found = weigh([*results, result("passed", tests=7), result("passed", ("ls",), tests=None)])
+    found = weigh_check_results([*results, result("passed", tests=7), result("passed", ("ls",), tests=None)])
     assert (found.passed, found.failed, found.blocked, found.timeout, found.no_tests) == (2, 1, 1, 1, 1)
     assert found.tests == 7
     assert found.failed_commands == ("failed", "timeout", "no_tests")
@@ -36,12 +41,12 @@ def test_counts():
 @pytest.mark.parametrize(("more", "verdict"), [({"tests": 0}, "no_tests"), ({"exit_code": 1}, "failed")])
 def test_a_pass_that_contradicts_its_record(more, verdict):
     """A pass with zero tests or a failing exit code is not one."""
-    assert getattr(weigh([result("passed", **more)]), verdict) == 1
+    assert getattr(weigh_check_results([result("passed", **more)]), verdict) == 1
 
 
 def test_two_runs_of_one_command_are_one_check():
     """Results of the same command on the same tree are judged together: one that failed and passed is flaky."""
-    found = weigh([result("failed"), result("passed", tests=3)])
+    found = weigh_check_results([result("failed"), result("passed", tests=3)])
     assert (found.passed, found.failed, found.flaky, found.tests, found.doubts) == (0, 0, 1, 3, 1)
     assert found.questions == ("unit: it failed and passed on the same tree",)
     assert found.failed_commands == ()
@@ -50,8 +55,8 @@ def test_two_runs_of_one_command_are_one_check():
 def test_what_failed_comes_before_what_is_only_open():
     """The next round is told of a real failure first, else of what was kept from running."""
     blocked, failed = result("blocked", ("rm",)), result("failed")
-    assert weigh([blocked, failed]).first is failed
-    assert weigh([blocked]).first is blocked
+    assert weigh_check_results([blocked, failed]).first is failed
+    assert weigh_check_results([blocked]).first is blocked
 
 
 def test_a_round_without_a_counted_test_says_what_to_do():
@@ -59,54 +64,61 @@ def test_a_round_without_a_counted_test_says_what_to_do():
     own = {"source": "project", "tests": None}
     silent, lint = result("passed", ("make", "test"), **own), result("passed", ("ruff",), name="lint", **own)
     added = result("passed", ("ls",), tests=None)
-    said = told([silent, lint, added], ["lint"])
+    said = explain_unproven_results([silent, lint, added], ["lint"])
     assert [r.verdict for r in said] == ["no_tests", "passed", "passed"]
-    assert [r.reason for r in said] == [NOT_TOLD, RUNS_NONE, ""]
-    assert weigh(said).first == said[0]
-    assert weigh(told([lint], ["lint"])).first.reason == RUNS_NONE
+    assert [r.reason for r in said] == [NO_TEST_COUNT_REASON, RUNS_NO_TESTS_REASON, ""]
+    assert weigh_check_results(said).first == said[0]
+    assert (
+        weigh_check_results(explain_unproven_results([lint], ["lint"])).first.reason == RUNS_NO_TESTS_REASON
+    )
 
 
 def test_an_exit_code_is_enough_where_a_person_chose_it():
     """A check that passes by its exit code, by the project's choice, speaks for a pass; one that fails does not."""
     own = {"source": "project", "tests": None, "exit_code_only": True}
     passed = result("passed", ("make", "e2e"), **own)
-    assert told([passed]) == [passed]
-    assert (weigh([passed]).tests, weigh([passed]).passed) == (1, 1)
+    assert explain_unproven_results([passed]) == [passed]
+    assert (weigh_check_results([passed]).tests, weigh_check_results([passed]).passed) == (1, 1)
     failed = result("failed", ("make", "e2e"), cwd="app", **own)
-    assert (weigh([failed]).tests, weigh([failed]).failed_commands) == (0, ("app: make e2e",))
+    assert (weigh_check_results([failed]).tests, weigh_check_results([failed]).failed_commands) == (
+        0,
+        ("app: make e2e",),
+    )
 
 
 @pytest.mark.parametrize("other", [result("passed", tests=1), result("failed"), result("passed", tests=0)])
 def test_a_round_that_says_something_itself_is_left_alone(other):
     """A counted test, or a failure, is what there is to tell."""
     results = [result("passed", ("make", "test"), source="project", tests=None), other]
-    assert told(results) == results
+    assert explain_unproven_results(results) == results
 
 
 def test_results_are_held_against_the_base_tree():
     """Fewer tests than before are missing, and told; a check of the project without a base is in doubt."""
     base = [result("passed", tests=5, source="project")]
-    found = weigh([result("passed", tests=3, source="project")], base)
+    found = weigh_check_results([result("passed", tests=3, source="project")], base)
     assert (found.missing, found.questions) == (
         2,
         ("unit: 2 tests that ran before are gone",),
     )
-    assert weigh([result("passed", tests=3, source="project")]).questions == (
+    assert weigh_check_results([result("passed", tests=3, source="project")]).questions == (
         "unit: it was not run on the base tree",
     )
 
 
 def test_failures_have_keys():
     """The same command that fails in the same way has the same key; other words or another exit code another."""
-    (key,) = weigh([result("failed", output="assert 1 == 2 in 0.3s")]).failure_keys
-    assert weigh([result("failed", output="assert 1 == 2 in 0.7s")]).failure_keys == (key,)
-    assert weigh([result("failed", output="KeyError: x")]).failure_keys != (key,)
-    assert weigh([result("failed", output="assert 1 == 2 in 0.3s", exit_code=2)]).failure_keys != (key,)
+    (key,) = weigh_check_results([result("failed", output="assert 1 == 2 in 0.3s")]).failure_keys
+    assert weigh_check_results([result("failed", output="assert 1 == 2 in 0.7s")]).failure_keys == (key,)
+    assert weigh_check_results([result("failed", output="KeyError: x")]).failure_keys != (key,)
+    assert weigh_check_results(
+        [result("failed", output="assert 1 == 2 in 0.3s", exit_code=2)]
+    ).failure_keys != (key,)
 
 
 def test_keys_once():
     """A command that failed twice in a round has one key."""
-    found = weigh([result("failed"), result("failed", name="again")])
+    found = weigh_check_results([result("failed"), result("failed", name="again")])
     assert found.failed_commands == ("pytest -q",)
     assert len(found.failure_keys) == 1
 

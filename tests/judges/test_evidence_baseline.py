@@ -3,16 +3,21 @@
 import pytest
 from cases import for_each_case
 
-from steersman.contracts.commands import CommandResult, Report
-from steersman.judges.baseline import is_known, judge_check, spelled, stale
-from steersman.judges.evidence import NAMED, note_acknowledged, weigh
+from steersman.contracts.commands import CommandResult, RunnerReport
+from steersman.judges.baseline import (
+    find_stale_known_failures,
+    is_known_failure,
+    judge_check,
+    normalize_test_name,
+)
+from steersman.judges.evidence import MAX_NAMED_TESTS, note_acknowledged_checks, weigh_check_results
 
 OLD = "tests.test_old::test_slow"
 
 
 def report(passed=(), failed=(), skipped=(), form="junit", broken=(), **more):
     failed = (*failed, *broken)
-    return Report(
+    return RunnerReport(
         form=form, passed=tuple(passed), failed=failed, skipped=tuple(skipped), broken=tuple(broken),
         ran=len(passed) + len(failed), failures=len(failed), **more,
     )  # fmt: skip
@@ -115,15 +120,15 @@ def test_a_check_acknowledged_as_a_whole_says_so():
     """What speaks for it and what nobody judges is its reason; a check with names or without tests says nothing."""
     base = [plain(1, 78, passed=78), plain(1, name="lint"), plain(0, 1, passed=1, name="fine")]
     now = [plain(1, 79, passed=79, reason="counted"), *base[1:]]
-    whole, lint, fine = note_acknowledged(now, base, frozenset({"unit", "lint"}))
+    whole, lint, fine = note_acknowledged_checks(now, base, frozenset({"unit", "lint"}))
     assert whole.reason == (
         "counted; check unit is acknowledged as a whole: 79 tests passed, its failures are not judged by name"
     )
     assert (lint.reason, fine.reason) == ("", "")
     named = [ran("a", [OLD])]
-    assert note_acknowledged(named, named, frozenset({OLD})) == named
-    assert note_acknowledged(now, None, frozenset({"unit"})) == now
-    assert weigh(now, base, frozenset({"unit", "lint"})).tests == 80
+    assert note_acknowledged_checks(named, named, frozenset({OLD})) == named
+    assert note_acknowledged_checks(now, None, frozenset({"unit"})) == now
+    assert weigh_check_results(now, base, frozenset({"unit", "lint"})).tests == 80
 
 
 FLAKY = {
@@ -221,7 +226,7 @@ def test_what_broke_counts_as_no_test():
 def test_what_is_not_answered_for_is_asked():
     """The question names it, and counts as a doubt."""
     base = [plain(1, 1, report=report(broken=["b.py"], form="pytest"))]
-    told = weigh([plain(0, 1, report=report("a", form="pytest"))], base)
+    told = weigh_check_results([plain(0, 1, report=report("a", form="pytest"))], base)
     assert (told.doubts, told.missing) == (1, 0)
     assert told.questions == (
         "unit: 1 broke on the base tree and have no test that passes now, or are skipped now in what broke there",
@@ -231,16 +236,16 @@ def test_what_is_not_answered_for_is_asked():
 
 def test_vanished_tests_are_told_by_name_but_not_endlessly():
     """The first ones are named, with what a terminal would obey written out; the rest is counted."""
-    names = [f"t{n:03}\x1b" for n in range(NAMED + 5)]
-    told = weigh([ran(["x"])], [ran(["x", *names])]).questions
-    assert told[0] == f"unit: {NAMED + 5} tests that ran before are gone"
+    names = [f"t{n:03}\x1b" for n in range(MAX_NAMED_TESTS + 5)]
+    told = weigh_check_results([ran(["x"])], [ran(["x", *names])]).questions
+    assert told[0] == f"unit: {MAX_NAMED_TESTS + 5} tests that ran before are gone"
     assert told[1] == "    t000\\x1b"
     assert told[-1] == "    and 5 more"
 
 
 def test_a_skipped_test_is_asked_about_by_name():
     """It ran before and kept its name, so that a new test does not make up for it."""
-    told = weigh([plain(0, 1, report=report("c", (), "b"))], [ran("b")])
+    told = weigh_check_results([plain(0, 1, report=report("c", (), "b"))], [ran("b")])
     assert (told.missing, told.questions) == (1, ("unit: 1 test that ran before is skipped now", "    b"))
 
 
@@ -253,13 +258,13 @@ def test_what_is_done_to_the_runner_is_held_against_the_base():
         replaced=("x.Old", "unittest.case.TestCase.assertEqual"),
         modules={"random": "random.py", "calc": "src/calc.py", "new": "new.py"},
     )
-    told = weigh([plain(0, 1, report=now)], [plain(0, 1, report=base)])
+    told = weigh_check_results([plain(0, 1, report=now)], [plain(0, 1, report=base)])
     assert told.doubts == 1
     assert told.questions == (
         "unit: the change replaces unittest.case.TestCase.assertEqual while tests run",
         "unit: the module random now comes from random.py, which hides the one that was there before",
     )
-    assert weigh([plain(0, 1, report=base)], [plain(0, 1, report=base)]).doubts == 0
+    assert weigh_check_results([plain(0, 1, report=base)], [plain(0, 1, report=base)]).doubts == 0
 
 
 DOUBTS = {
@@ -286,13 +291,13 @@ def test_words_of_failure_beside_exit_code_zero_are_in_doubt(runs, base, doubted
 @pytest.mark.parametrize("name", [OLD, "tests/test_old.py::test_slow", "tests.test_old.test_slow"])
 def test_a_test_has_one_spelling(name):
     """As its runner names it, as a node id, with dots: the same test."""
-    assert spelled(name) == "tests.test_old.test_slow"
-    assert is_known(OLD, [name])
-    assert not is_known(OLD, ["tests/test_old.py::test_fast"])
+    assert normalize_test_name(name) == "tests.test_old.test_slow"
+    assert is_known_failure(OLD, [name])
+    assert not is_known_failure(OLD, ["tests/test_old.py::test_fast"])
 
 
 def test_an_acknowledgement_that_is_no_longer_needed_is_told():
     """Names that did not fail on the base tree are stale, by test and by check."""
     known = (OLD, "tests/test_gone.py::test_x", "lint", "unit")
     base = [ran("a", [OLD]), plain(1, name="unit"), plain(0, name="lint")]
-    assert stale(known, base) == ("lint", "tests/test_gone.py::test_x")
+    assert find_stale_known_failures(known, base) == ("lint", "tests/test_gone.py::test_x")

@@ -2,16 +2,22 @@
 
 import pytest
 
-from steersman.contracts.commands import CommandResult, Report
-from steersman.contracts.workspace import Change, Text, Touched
-from steersman.judges.changes import Scene, gating, instructions, suspects, told
-from steersman.runtime.performers.scene import code_outside, scene_of
+from steersman.contracts.commands import CommandResult, RunnerReport
+from steersman.contracts.workspace import Change, FileText, TouchedPath
+from steersman.judges.changes import (
+    ChangeContext,
+    find_agent_instructions,
+    find_gating_files,
+    find_suspicious_files,
+    render_suspicious_files,
+)
+from steersman.runtime.performers.scene import find_code_outside_tree, read_change_context
 
 CHECKS = (("bash", "ci/run.sh"), ("python3", "-m", "tools.verify"), ("python3", "-m", "unittest"))
 
 
 def touched(path, old="a1", new="b2", **more):
-    return Touched(path, old, new, **more)
+    return TouchedPath(path, old, new, **more)
 
 
 SHOWN = [
@@ -47,7 +53,7 @@ PLAIN = [
 @pytest.mark.parametrize(("path", "why", "kind"), SHOWN)
 def test_what_decides_about_tests_or_agents_is_shown(path, why, kind):
     """Settings of runners, dependencies, CI, instructions and a check's own script, each with one reason."""
-    (found,) = suspects([touched(path), touched("calc.py")], CHECKS)
+    (found,) = find_suspicious_files([touched(path), touched("calc.py")], CHECKS)
     assert (found.path, found.why, found.kind) == (path, why, kind)
 
 
@@ -55,17 +61,17 @@ def test_what_decides_about_tests_or_agents_is_shown(path, why, kind):
 @pytest.mark.parametrize("old", ["a1", ""])
 def test_tests_and_their_support_open_no_gate(path, old):
     """The base's own tests judge the change; the product and prose decide nothing."""
-    assert suspects([touched(path, old=old)], CHECKS) == ()
+    assert find_suspicious_files([touched(path, old=old)], CHECKS) == ()
 
 
 def test_settings_of_a_linter_decide_where_a_check_runs_it():
     """By its name in a check, also where it has another spelling."""
-    assert [s.why for s in suspects([touched("ruff.toml")], [("ruff", "check")])] == [
+    assert [s.why for s in find_suspicious_files([touched("ruff.toml")], [("ruff", "check")])] == [
         "a linter or a type checker reads it"
     ]
-    assert len(suspects([touched(".golangci.yml")], [("golangci-lint", "run")])) == 1
-    assert len(suspects([touched("tsconfig.json")], [("npx", "tsc")])) == 1
-    assert suspects([touched("tsconfig.json")], [("npx", "jest")]) == ()
+    assert len(find_suspicious_files([touched(".golangci.yml")], [("golangci-lint", "run")])) == 1
+    assert len(find_suspicious_files([touched("tsconfig.json")], [("npx", "tsc")])) == 1
+    assert find_suspicious_files([touched("tsconfig.json")], [("npx", "jest")]) == ()
 
 
 @pytest.mark.parametrize(
@@ -78,14 +84,14 @@ def test_settings_of_a_linter_decide_where_a_check_runs_it():
 )
 def test_what_a_link_leads_to_is_seen_by_nobody(path, kind, why):
     """A test or a program that becomes a link is shown; one that is gone is not."""
-    assert [s.why for s in suspects([touched(path, kind=kind)], ())] == ([why] if why else [])
-    assert suspects([touched(path, kind=kind, new="")], ()) == ()
+    assert [s.why for s in find_suspicious_files([touched(path, kind=kind)], ())] == ([why] if why else [])
+    assert find_suspicious_files([touched(path, kind=kind, new="")], ()) == ()
 
 
 def test_suspects_are_told_with_their_digests():
     """What a person reads has the path, the reason and the digests, and nothing a terminal would obey."""
-    words = told(
-        suspects(
+    words = render_suspicious_files(
+        find_suspicious_files(
             [touched("a\x1b/pytest.ini"), touched("pytest.ini", old=""), touched("jest.config.js", new="")],
             (),
         )
@@ -99,9 +105,12 @@ def test_suspects_are_told_with_their_digests():
 
 def test_a_program_that_plays_a_role_is_shown():
     """The file itself, or any in the folder that is kept with it; one beside that folder is none."""
-    scene = Scene(programs={"tools/": "reviewer", "crew.yaml": "coder, tester"})
+    scene = ChangeContext(programs={"tools/": "reviewer", "crew.yaml": "coder, tester"})
     paths = ("tools/lib/a.txt", "crew.yaml", "tools.md")
-    found = {s.path: s.why for s in suspects([Touched(path, "1", "2") for path in paths], (), scene)}
+    found = {
+        s.path: s.why
+        for s in find_suspicious_files([TouchedPath(path, "1", "2") for path in paths], (), scene)
+    }
     assert found == {
         "tools/lib/a.txt": "the change edits the program that plays reviewer",
         "crew.yaml": "the change edits the program that plays coder, tester",
@@ -110,7 +119,9 @@ def test_a_program_that_plays_a_role_is_shown():
 
 def test_instructions_are_known_by_name():
     """Only files that agents would obey are put back for a reviewer."""
-    assert instructions([touched("AGENTS.md"), touched("a.py"), touched("conftest.py")]) == ("AGENTS.md",)
+    assert find_agent_instructions([touched("AGENTS.md"), touched("a.py"), touched("conftest.py")]) == (
+        "AGENTS.md",
+    )
 
 
 class Trees:
@@ -124,7 +135,7 @@ class Trees:
 
     def texts(self, commit, names, each, total):
         tree = self._trees[commit]
-        return tuple(Text(n, tree[n]) for n in names if n in tree and len(tree[n]) <= min(each, total))
+        return tuple(FileText(n, tree[n]) for n in names if n in tree and len(tree[n]) <= min(each, total))
 
     def link_targets(self, _commit):
         return {}
@@ -134,8 +145,8 @@ def judged(base, edits, checks=CHECKS):
     """What is shown of a change over these files, and why."""
     touches = tuple(touched(name, old="a1" if name in base else "") for name in edits)
     change = Change("new", "t", tuple(edits), "", 0, 0, touches)
-    scene = scene_of(Trees(base, {**base, **edits}), "base", change, checks)
-    return suspects(touches, checks, scene)
+    scene = read_change_context(Trees(base, {**base, **edits}), "base", change, checks)
+    return find_suspicious_files(touches, checks, scene)
 
 
 RUST = "pub fn a() {}\n#[cfg(test)]\nmod tests { #[test] fn t() { OLD } }\n"
@@ -161,7 +172,7 @@ def test_what_a_check_is_made_of(files, changed, checks, why):
     """Beside names: a check's own files, and tests that cannot be put back; tests are judged by those of the base."""
     found = judged(files, changed, checks)
     assert [s.why for s in found] == ([why] if why else [])
-    assert len(gating(found, "show")) == (0 if why is None or why.startswith("tests in it") else 1)
+    assert len(find_gating_files(found, "show")) == (0 if why is None or why.startswith("tests in it") else 1)
 
 
 LINKS = {
@@ -178,16 +189,23 @@ LINKS = {
 def test_a_link_that_leads_out_of_the_tree_opens_the_gate(links, out):
     """Whatever its name is, also by way of other links; one that stays inside, or is gone, does not."""
     path = next(iter(links))
-    found = suspects([touched(path, kind="link")], (), Scene(links=links))
+    found = find_suspicious_files([touched(path, kind="link")], (), ChangeContext(links=links))
     assert [s.why for s in found] == (["it is a link that leads out of the tree"] if out else [])
-    assert len(gating(found, "show")) == out
-    assert suspects([touched(path, kind="link", new="")], (), Scene(links=links, base_links=links)) == ()
+    assert len(find_gating_files(found, "show")) == out
+    assert (
+        find_suspicious_files(
+            [touched(path, kind="link", new="")], (), ChangeContext(links=links, base_links=links)
+        )
+        == ()
+    )
 
 
 def test_a_link_into_git_opens_the_gate():
     """What is there belongs to nobody's change, however it is written."""
     for target in (".git/config", "./.GIT", "x/../.git"):
-        (found,) = suspects([touched("gc", kind="link")], (), Scene(links={"gc": target}))
+        (found,) = find_suspicious_files(
+            [touched("gc", kind="link")], (), ChangeContext(links={"gc": target})
+        )
         assert found.why == "it is a link that leads into .git"
 
 
@@ -203,36 +221,38 @@ BENT = {
 @pytest.mark.parametrize(("links", "before", "path", "out"), BENT.values(), ids=BENT)
 def test_a_link_that_leads_out_by_what_another_became_opens_the_gate(links, before, path, out):
     """Links that the change leaves alone are followed too; one that led out before is the base's own."""
-    found = suspects([touched(path, kind="link")], (), Scene(links=links, base_links=before))
+    found = find_suspicious_files(
+        [touched(path, kind="link")], (), ChangeContext(links=links, base_links=before)
+    )
     assert [s.why for s in found] == (["with it the link a leads out of the tree"] if out else [])
 
 
 def test_examples_that_were_tried_are_tests():
     """By the runner's report on the base tree, file by file."""
     old, new = ('def f():\n    """\n    >>> f()\n    1\n    """\n', "def f():\n    pass\n")
-    texts = {"a.py": Text("a.py", old)}, {"a.py": Text("a.py", new)}
-    assert suspects([touched("a.py")], (), Scene(old=texts[0], new=texts[1])) == ()
-    tried = Scene(old=texts[0], new=texts[1], examples=frozenset({"a.py"}))
-    assert [s.kind for s in suspects([touched("a.py")], (), tried)] == ["inside"]
+    texts = {"a.py": FileText("a.py", old)}, {"a.py": FileText("a.py", new)}
+    assert find_suspicious_files([touched("a.py")], (), ChangeContext(old=texts[0], new=texts[1])) == ()
+    tried = ChangeContext(old=texts[0], new=texts[1], examples=frozenset({"a.py"}))
+    assert [s.kind for s in find_suspicious_files([touched("a.py")], (), tried)] == ["inside"]
 
 
 def test_what_ran_as_a_test_is_one():
     """By its name it can be put back as the base has it; a file that may be a product too is shown to a person."""
-    scene = Scene(ran=frozenset({"tests/verify.py", "tools/verify.py"}))
-    assert suspects([touched("tests/verify.py")], CHECKS, scene) == ()
-    (mixed,) = suspects([touched("tools/verify.py")], CHECKS, scene)
+    scene = ChangeContext(ran=frozenset({"tests/verify.py", "tools/verify.py"}))
+    assert find_suspicious_files([touched("tests/verify.py")], CHECKS, scene) == ()
+    (mixed,) = find_suspicious_files([touched("tools/verify.py")], CHECKS, scene)
     assert mixed.why.endswith("they cannot be told from product code")
-    assert suspects([touched("tools/verify.py", new="")], (), scene) == ()
+    assert find_suspicious_files([touched("tools/verify.py", new="")], (), scene) == ()
 
 
 def test_files_of_tests_come_from_the_report():
     """Examples and tests are known by what ran on the base tree."""
-    report = Report(form="unittest", ran=1, files={"odd.py": ("odd.A.a",)}, examples=("calc.py",))
+    report = RunnerReport(form="unittest", ran=1, files={"odd.py": ("odd.A.a",)}, examples=("calc.py",))
     before = [
         CommandResult(name="x", argv=CHECKS[2], source="project", verdict="passed", report=r)
         for r in (report, None)
     ]
-    scene = scene_of(Trees({}, {}), "base", Change("new", "t", (), "", 0, 0, ()), CHECKS, before)
+    scene = read_change_context(Trees({}, {}), "base", Change("new", "t", (), "", 0, 0, ()), CHECKS, before)
     assert (scene.ran, scene.examples) == ({"odd.py"}, {"calc.py"})
 
 
@@ -242,7 +262,7 @@ def test_files_of_tests_come_from_the_report():
 )
 def test_code_from_outside_a_tree(files, place):
     """The manifests of a recorded commit say where code would come from."""
-    assert code_outside(Trees(files, {}), "base") == place
+    assert find_code_outside_tree(Trees(files, {}), "base") == place
 
 
 def test_a_large_change_is_judged_in_one_go():

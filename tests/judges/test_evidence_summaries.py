@@ -4,7 +4,12 @@ from cases import for_each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steersman.judges.summaries import count_failures, failures_told, printed_passes, printed_tests
+from steersman.judges.summaries import (
+    count_printed_failures,
+    count_printed_passes,
+    count_printed_tests,
+    find_failure_lines,
+)
 
 # As the tools print them: runner, closing lines, tests that ran.
 PRINTED = [
@@ -102,7 +107,7 @@ PRINTED = [
 @for_each_case(("output", "expected"), [p[1:] for p in PRINTED])
 def test_closing_lines_are_counted(output, expected):
     """The tests that ran are counted as the runner prints them, skipped ones left out."""
-    assert printed_tests(output) == expected
+    assert count_printed_tests(output) == expected
 
 
 PYTHON = [
@@ -136,7 +141,7 @@ PYTHON = [
 @for_each_case(("output", "count"), PYTHON)
 def test_tests_are_counted_as_the_runner_says(output, count):
     """Counts come from the runners' own summaries; skipped tests did not run and an empty summary decides."""
-    assert printed_tests(output) == count
+    assert count_printed_tests(output) == count
 
 
 @for_each_case(
@@ -168,14 +173,14 @@ def test_tests_are_counted_as_the_runner_says(output, count):
 )  # fmt: skip
 def test_closing_lines_that_tell_of_failures(output, told):
     """A number above zero beside a word of failure, in a line that has only the words of a summary."""
-    assert failures_told(output) == told
+    assert find_failure_lines(output) == told
 
 
 @given(st.text(max_size=300))
 def test_any_output_is_answered(text):
     """No output makes it raise."""
-    assert printed_tests(text) is None or printed_tests(text) >= 0
-    assert len(failures_told(text)) <= len(text)
+    assert count_printed_tests(text) is None or count_printed_tests(text) >= 0
+    assert len(find_failure_lines(text)) <= len(text)
 
 
 # As above: closing lines, tests that passed.
@@ -205,7 +210,7 @@ PASSED = [
 @for_each_case(("output", "passed"), PASSED)
 def test_how_many_passed(output, passed):
     """Those that passed are told from those that failed; where a runner does not say, nobody knows."""
-    assert printed_passes(output) == passed
+    assert count_printed_passes(output) == passed
 
 
 @for_each_case(
@@ -223,4 +228,4 @@ def test_how_many_passed(output, passed):
 )
 def test_failures_are_counted_in_closing_lines(output, failures):
     """Of tests, and of files that could not be loaded; a sentence is no closing line."""
-    assert count_failures(output) == failures
+    assert count_printed_failures(output) == failures

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steersman.contracts.replies import ReviewerReply
-from steersman.judges.findings import compare, finding_id, named_finding, unfounded
+from steersman.judges.findings import compare_findings, find_unfounded_fixes, finding_id, identify_finding
 
 ONE, TWO = finding_id("one"), finding_id("two")
 
@@ -44,13 +44,13 @@ def test_shape(text):
 
 def test_compare():
     """Ids are sorted into opened, still open and fixed, each once, in a stable order."""
-    found = compare({"a": 1, "b": 1, "c": 2}, ["d", "b", "d", "e"])
+    found = compare_findings({"a": 1, "b": 1, "c": 2}, ["d", "b", "d", "e"])
     assert (found.opened, found.still, found.fixed) == (("d", "e"), ("b",), ("a", "c"))
 
 
 def test_compare_nothing():
     """Nothing before and nothing now is nothing."""
-    found = compare({}, [])
+    found = compare_findings({}, [])
     assert (found.opened, found.still, found.fixed) == ((), (), ())
 
 
@@ -73,30 +73,32 @@ def reply(*must_fix, fixed=()):
 )
 def test_a_reviewer_speaks_of_an_open_finding_by_its_id(text):
     """A text that begins with the id of an open finding is that one, in whatever words."""
-    assert named_finding(text, {ONE: 1}) == (ONE, "the loop")
+    assert identify_finding(text, {ONE: 1}) == (ONE, "the loop")
 
 
 @pytest.mark.parametrize("text", [f"see [{ONE}]", f"[{TWO}] the loop", "the loop", "[f-1] the loop"])
 def test_other_words_are_another_finding(text):
     """An id in the middle, of no open finding or of no form, names nothing: the words do."""
-    assert named_finding(text, {ONE: 1}) == (finding_id(text), text)
+    assert identify_finding(text, {ONE: 1}) == (finding_id(text), text)
 
 
 def test_an_id_alone_has_no_words():
     """The caller keeps the words it had."""
-    assert named_finding(f"[{ONE}]", {ONE: 1}) == (ONE, "")
+    assert identify_finding(f"[{ONE}]", {ONE: 1}) == (ONE, "")
 
 
 def test_what_cannot_be_fixed_is_told():
     """An id that was not open, or that is to be fixed as well, is a problem of the reply; what fits is none."""
-    assert unfounded(reply("x", fixed=(ONE,)), {ONE: 1, TWO: 1}) == ()
-    assert unfounded(reply("x", fixed=(TWO, TWO)), {ONE: 1}) == (
+    assert find_unfounded_fixes(reply("x", fixed=(ONE,)), {ONE: 1, TWO: 1}) == ()
+    assert find_unfounded_fixes(reply("x", fixed=(TWO, TWO)), {ONE: 1}) == (
         f"fixed: {TWO} is not an open finding; open are {ONE}",
     )
-    assert unfounded(reply("x", fixed=(TWO,)), {}) == (f"fixed: {TWO} is not an open finding; open are none",)
-    assert unfounded(reply(f"[{ONE}] still", fixed=(ONE,)), {ONE: 1}) == (
+    assert find_unfounded_fixes(reply("x", fixed=(TWO,)), {}) == (
+        f"fixed: {TWO} is not an open finding; open are none",
+    )
+    assert find_unfounded_fixes(reply(f"[{ONE}] still", fixed=(ONE,)), {ONE: 1}) == (
         f"fixed: {ONE} is in must_fix too; say one of both",
     )
-    assert unfounded(reply("one", fixed=(ONE,)), {ONE: 1}) == (
+    assert find_unfounded_fixes(reply("one", fixed=(ONE,)), {ONE: 1}) == (
         f"fixed: {ONE} is in must_fix too; say one of both",
     )

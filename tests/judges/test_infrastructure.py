@@ -4,11 +4,11 @@ import pytest
 
 from steersman.judges import infrastructure
 from steersman.judges.infrastructure import (
-    decides_by_name,
-    instructs_agents,
+    find_agent_instruction_reason,
+    find_decision_by_name,
+    find_execution_reason,
     is_named_as_test,
     is_test_file,
-    runs_as_code,
 )
 
 ORDINARY = [
@@ -53,22 +53,25 @@ def _samples(kinds):
 
 def test_every_word_of_the_tables_is_recognised():
     """At the top, below a folder, in capitals and with a dot in front; what it decides about is told with it."""
-    for path, kind in _samples((*infrastructure.CODE, *infrastructure.TESTS)):
+    for path, kind in _samples((*infrastructure.EXECUTED_FILE_RULES, *infrastructure.TEST_SETTING_RULES)):
         for form in (path, f"a/b/{path}", path.upper(), f"./{path}", f"a//{path}"):
-            assert runs_as_code(form) is not None, form
+            assert find_execution_reason(form) is not None, form
         decides = {"linter": None, "recipe": None}.get(kind.about, (kind.about, kind.why))
-        assert (runs_as_code(path), decides_by_name(path, frozenset())) == (kind.why, decides), path
-    for path, kind in _samples(infrastructure.AGENTS):
+        assert (find_execution_reason(path), find_decision_by_name(path, frozenset())) == (
+            kind.why,
+            decides,
+        ), path
+    for path, kind in _samples(infrastructure.AGENT_FILE_RULES):
         for form in (path, f"a/b/{path}", path.upper()):
-            assert instructs_agents(form) == kind.why, form
-    assert runs_as_code("vendor/x/y.js")
+            assert find_agent_instruction_reason(form) == kind.why, form
+    assert find_execution_reason("vendor/x/y.js")
 
 
 def test_tests_are_recognised():
     """Below a folder of the product a loose name counts only where the file itself has it."""
-    for path, _ in _samples(infrastructure.TEST_FILES):
+    for path, _ in _samples(infrastructure.TEST_FILE_RULES):
         assert is_test_file(path), path
-    for path, _ in _samples(infrastructure.LOOSE):
+    for path, _ in _samples(infrastructure.LOOSE_TEST_RULES):
         assert is_test_file(path), path
         assert is_test_file(f"src/{path}") == (not path.endswith("file.txt"))
         assert is_named_as_test(path) is False
@@ -77,19 +80,19 @@ def test_tests_are_recognised():
 @pytest.mark.parametrize("path", ORDINARY)
 def test_ordinary_files_open_no_gate(path):
     """An ordinary source or text file is none of these."""
-    assert runs_as_code(path) is None
-    assert instructs_agents(path) is None
+    assert find_execution_reason(path) is None
+    assert find_agent_instruction_reason(path) is None
     assert not is_test_file(path)
 
 
 @pytest.mark.parametrize("path", ["ｃonftest.py", "CONFTEST.PY", "a/ＭakeFile", "node_modules/.bin/jest"])
 def test_forms_of_a_name(path):
     """Case and compatibility forms of Unicode do not hide a name."""
-    assert runs_as_code(path)
+    assert find_execution_reason(path)
 
 
 @pytest.mark.parametrize("path", ["", "x/" * 5000, "x" * 5000, "/", "./."])
 def test_a_name_that_cannot_be_judged_is_not_ordinary(path):
     """Nothing at all, or more than a file system takes, is never waved through."""
-    assert runs_as_code(path)
-    assert instructs_agents(path)
+    assert find_execution_reason(path)
+    assert find_agent_instruction_reason(path)

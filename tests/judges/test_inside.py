@@ -2,8 +2,8 @@
 
 import pytest
 
-from steersman.contracts.workspace import Text
-from steersman.judges.inside import changed_inside
+from steersman.contracts.workspace import FileText
+from steersman.judges.inside import has_inline_test_change
 
 MODULE = """pub fn add() {}
 
@@ -23,7 +23,7 @@ mod tests {
 
 
 def changed(path, old, new, **more):
-    return changed_inside(path, Text(path, old), Text(path, new), **more)
+    return has_inline_test_change(path, FileText(path, old), FileText(path, new), **more)
 
 
 @pytest.mark.parametrize(

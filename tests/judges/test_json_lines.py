@@ -5,7 +5,7 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steersman.judges.json_lines import DEEPEST, json_lines
+from steersman.judges.json_lines import MAX_JSON_LINES_DEPTH, find_json_lines
 
 TEXT = """{
   "a": [1,
@@ -18,7 +18,7 @@ TEXT = """{
 
 def test_lines():
     """Every key and every item has the line on which it begins; a key that is given twice keeps the first."""
-    found = json_lines(TEXT)
+    found = find_json_lines(TEXT)
     assert found.lines == {
         (): 1,
         ("a",): 2,
@@ -33,7 +33,7 @@ def test_lines():
 
 def test_one_scalar():
     """A text of one word has one line."""
-    assert json_lines('\n\n"x"').lines == {(): 3}
+    assert find_json_lines('\n\n"x"').lines == {(): 3}
 
 
 def _paths(value, path=()):
@@ -58,7 +58,7 @@ def test_every_path_has_a_line(value):
     """Nothing of a value is left out, however it is written."""
     for indent in (None, 1):
         text = json.dumps(value, indent=indent)
-        found = json_lines(text)
+        found = find_json_lines(text)
         assert set(found.lines) == set(_paths(value))
         assert all(1 <= line <= text.count("\n") + 1 for line in found.lines.values())
         assert found.repeated == ()
@@ -68,17 +68,17 @@ def test_every_path_has_a_line(value):
 @settings(max_examples=150, deadline=None)
 def test_total(text):
     """Whatever the text is."""
-    assert isinstance(json_lines(text).lines, dict)
+    assert isinstance(find_json_lines(text).lines, dict)
 
 
 def test_endless_nesting_ends():
     """Deeper than anybody reads, nothing more is noted."""
-    found = json_lines('{"a":' * 5_000)
-    assert len(found.lines) <= DEEPEST + 1
-    assert json_lines("[" * 5_000).lines[()] == 1
+    found = find_json_lines('{"a":' * 5_000)
+    assert len(found.lines) <= MAX_JSON_LINES_DEPTH + 1
+    assert find_json_lines("[" * 5_000).lines[()] == 1
 
 
 def test_a_quote_without_an_end_is_looked_for_once():
     """Of a text that breaks off inside a string the lines before are told; half a million escaped quotes cost no more than others."""
-    found = json_lines('{"a": 1,\n "b": "' + '\\"' * 250_000)
+    found = find_json_lines('{"a": 1,\n "b": "' + '\\"' * 250_000)
     assert found.lines == {(): 1, ("a",): 1, ("b",): 2}

@@ -7,8 +7,8 @@ from cases import for_each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steersman.judges.known_secrets import known_in
-from steersman.judges.redaction import marker, redact
+from steersman.judges.known_secrets import find_known_secrets
+from steersman.judges.redaction import redact_text, redaction_marker
 
 VALUE = 'Swordfish/"7\\+x?yz'
 KNOWN = (VALUE,)
@@ -34,7 +34,7 @@ FORMS = {
 @for_each_case("form", FORMS.values())
 def test_forms(form):
     """Whatever form it has, the value leaves one and the same marker, and nothing else of the text is gone."""
-    assert redact(f"a ({form}) b", KNOWN) == f"a ({marker('known', VALUE)}) b"
+    assert redact_text(f"a ({form}) b", KNOWN) == f"a ({redaction_marker('known', VALUE)}) b"
 
 
 @for_each_case("before", [b"", b"u", b"us", b"user:"])
@@ -44,7 +44,7 @@ def test_base64_of_something_around_it(before, after, width):
     """Inside a larger base64 text no letter of the value is left, however it is aligned and wrapped."""
     whole = base64.b64encode(before + VALUE.encode() + after).decode()
     lines = "\n".join(whole[n : n + width] for n in range(0, len(whole), width)) if width else whole
-    hidden = redact(f"x {lines} y", KNOWN)
+    hidden = redact_text(f"x {lines} y", KNOWN)
     left = hidden.replace("\n", "")
     assert not any(whole[n : n + 6] in left for n in range(len(before) * 8 // 6 + 1, len(whole) - 8))
     assert hidden.startswith("x ")
@@ -56,23 +56,23 @@ def test_nothing_is_left(value, before, after):
     """A known value of any letters is gone, plain and in base64."""
     encoded = base64.b64encode(value.encode("utf-8", "backslashreplace")).decode()
     for form in (value, encoded):
-        assert form not in redact(f"{before} {form} {after}", (value,))
+        assert form not in redact_text(f"{before} {form} {after}", (value,))
 
 
 def test_short_values():
     """Very short values are not searched for, and shorter ones only as they are."""
-    assert redact("abc server7 c2VydmVyNw== 73657276657237", ("abc", "", "server7")) == (
-        f"abc {marker('known', 'server7')} c2VydmVyNw== 73657276657237"
+    assert redact_text("abc server7 c2VydmVyNw== 73657276657237", ("abc", "", "server7")) == (
+        f"abc {redaction_marker('known', 'server7')} c2VydmVyNw== 73657276657237"
     )
-    assert redact("serv\ner7", ("server7",)) == "serv\ner7"
+    assert redact_text("serv\ner7", ("server7",)) == "serv\ner7"
 
 
 def test_nothing_known():
     """Without known values nothing is searched for."""
-    assert list(known_in("Swordfish", ())) == []
+    assert list(find_known_secrets("Swordfish", ())) == []
 
 
 def test_a_value_in_a_decoded_text():
     """A base64 text that holds a known value among others is hidden where a form of it would not be found."""
     inner = base64.b64encode(f"password is {quote(VALUE, safe='')}".encode()).decode()
-    assert inner not in redact(f"x {inner} y", KNOWN)
+    assert inner not in redact_text(f"x {inner} y", KNOWN)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from steersman.contracts.workspace import Text, Touched
-from steersman.judges.changes import Scene, suspects
-from steersman.judges.manifests import only_version_changed, outside_paths
+from steersman.contracts.workspace import FileText, TouchedPath
+from steersman.judges.changes import ChangeContext, find_suspicious_files
+from steersman.judges.manifests import find_dependency_paths_outside, has_only_version_change
 
 PYPROJECT = '[project]\nname = "x"\nversion = "1.0"\ndependencies = ["a>=1"]\n[tool.ruff]\nline-length = 80\n[tool.pytest.ini_options]\naddopts = "-q"\n'
 PACKAGE = '{"name": "x", "version": "1.0.0", "description": "d", "scripts": {"test": "jest", "docs": "x"}, "dependencies": {"a": "1"}, "jest": {"bail": 1}}'
@@ -50,10 +50,15 @@ CASES = {
 
 
 def judged(path, old, new, **more):
-    scene = Scene(
-        old={path: Text(path, old)} if old else {}, new={path: Text(path, new)} if new else {}, **more
+    scene = ChangeContext(
+        old={path: FileText(path, old)} if old else {}, new={path: FileText(path, new)} if new else {}, **more
     )
-    return [s.why for s in suspects([Touched(path, "a1" if old else "", "b2" if new else "")], (), scene)]
+    return [
+        s.why
+        for s in find_suspicious_files(
+            [TouchedPath(path, "a1" if old else "", "b2" if new else "")], (), scene
+        )
+    ]
 
 
 @pytest.mark.parametrize(("path", "text", "edit", "why"), CASES.values(), ids=CASES)
@@ -69,8 +74,10 @@ def test_a_manifest_that_is_new_or_gone_or_too_long():
     assert judged("package.json", PACKAGE, "") == [SETTINGS]
     assert judged("go.mod", "", GO) == [PACKAGES]
     assert judged("pyproject.toml", "", '[project]\nname = "x"\n') == []
-    long = Scene(old={"setup.cfg": Text("setup.cfg", "", whole=False)})
-    assert [s.why for s in suspects([Touched("setup.cfg", "a", "b")], (), long)] == [SETTINGS]
+    long = ChangeContext(old={"setup.cfg": FileText("setup.cfg", "", whole=False)})
+    assert [s.why for s in find_suspicious_files([TouchedPath("setup.cfg", "a", "b")], (), long)] == [
+        SETTINGS
+    ]
 
 
 @pytest.mark.parametrize(
@@ -85,7 +92,7 @@ def test_a_manifest_that_is_new_or_gone_or_too_long():
 )
 def test_a_version_bump(old, new, only):
     """Lines with a version number may differ, nothing else."""
-    assert only_version_changed(old, new) is only
+    assert has_only_version_change(old, new) is only
 
 
 OUTSIDE = {
@@ -111,4 +118,4 @@ OUTSIDE = {
 @pytest.mark.parametrize(("path", "text", "places"), OUTSIDE.values(), ids=OUTSIDE)
 def test_code_from_outside_the_tree(path, text, places):
     """go and cargo say in their manifests where they take code from."""
-    assert outside_paths(path, text) == places
+    assert find_dependency_paths_outside(path, text) == places

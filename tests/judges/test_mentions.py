@@ -6,10 +6,10 @@ from cases import for_each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steersman.judges.mentions import folded, mentions, without_code
+from steersman.judges.mentions import find_mentions, fold_mention_name, remove_markdown_code
 
 NAMES = {
-    folded(name): to
+    fold_mention_name(name): to
     for name, to in {
         "bob": "bob", "bob-the-builder": "builder", "猫": "猫", "猫猫": "猫猫", "小黑": "黑", "Élise": "elise", "claude.2": "claude",
     }.items()
@@ -72,33 +72,33 @@ NOBODY = [
 @for_each_case(("text", "names"), MEANT.items())
 def test_meant(text, names):
     """The longest name that fits is meant, in order, once each."""
-    assert mentions(text, NAMES).names == names
+    assert find_mentions(text, NAMES).names == names
 
 
 @for_each_case("text", NOBODY)
 def test_nobody(text):
     """Addresses, longer words and code mention nobody."""
-    assert mentions(text, NAMES).names == ()
+    assert find_mentions(text, NAMES).names == ()
 
 
 def test_unknown():
     """A name that nobody has is told, unless it is a path, an address or a call."""
-    assert mentions("@cladue and @nobody. hi @types/node, @a@b, @call(x)", NAMES).unknown == (
+    assert find_mentions("@cladue and @nobody. hi @types/node, @a@b, @call(x)", NAMES).unknown == (
         "cladue",
         "nobody",
     )
-    assert mentions("`@cladue` @狗", NAMES).unknown == ("狗",)
+    assert find_mentions("`@cladue` @狗", NAMES).unknown == ("狗",)
 
 
 def test_code_is_left_out():
     """What is between and around it stays."""
-    assert without_code("a `b` c") == "a   c"
+    assert remove_markdown_code("a `b` c") == "a   c"
 
 
 @given(st.text(alphabet="@bob`~ \n猫-.x"))
 def test_any_text(text):
     """Any text has its answer, and only names that are known are meant."""
-    found = mentions(text, NAMES)
+    found = find_mentions(text, NAMES)
     assert set(found.names) <= set(NAMES.values())
 
 
@@ -108,5 +108,5 @@ def test_any_text(text):
 def test_linear(unit):
     """Long texts take a moment."""
     started = time.process_time()
-    mentions(unit * (60_000 // len(unit)), NAMES)
+    find_mentions(unit * (60_000 // len(unit)), NAMES)
     assert time.process_time() - started < 3.0

@@ -2,7 +2,7 @@
 
 from cases import for_each_case
 
-from steersman.judges.own_shell import outside
+from steersman.judges.own_shell import is_outside_allowed_commands
 
 UNIT = ("python3", "-m", "unittest", "-q")
 INSIDE = [
@@ -60,17 +60,17 @@ OUTSIDE = [
 @for_each_case("script", INSIDE)
 def test_what_is_inside(script):
     """The commands word for word, whatever looks at files, and whatever handles them: the change shows that."""
-    assert not outside(script, {UNIT})
+    assert not is_outside_allowed_commands(script, {UNIT})
 
 
 @for_each_case("script", OUTSIDE)
 def test_what_is_outside(script):
     """Every other program, also behind one that is inside; and whatever a shell would have to work out first."""
-    assert outside(script, {UNIT})
-    assert outside(f"/bin/bash -lc {script!r}", {UNIT}) or "\\" in script
+    assert is_outside_allowed_commands(script, {UNIT})
+    assert is_outside_allowed_commands(f"/bin/bash -lc {script!r}", {UNIT}) or "\\" in script
 
 
 def test_nothing_is_allowed_but_looking():
     """Held to no command at all."""
-    assert outside("python3 -m unittest -q", ())
-    assert not outside("cat calc.py", ())
+    assert is_outside_allowed_commands("python3 -m unittest -q", ())
+    assert not is_outside_allowed_commands("cat calc.py", ())

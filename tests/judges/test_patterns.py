@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from steersman.judges.patterns import later
+from steersman.judges.patterns import lazy_pattern
 
 
 @pytest.mark.parametrize("flags", [0, re.IGNORECASE])
@@ -12,7 +12,7 @@ def test_asked_like_a_pattern(flags):
     """It answers as the compiled pattern does, the first time and every time after."""
     text, word = "a1 B22", r"([a-z])\d+"
     compiled = re.compile(word, flags)
-    for lazy in (later(word, flags),) * 2:
+    for lazy in (lazy_pattern(word, flags),) * 2:
         assert lazy.findall(text) == compiled.findall(text)
         assert [m.span() for m in lazy.finditer(text)] == [m.span() for m in compiled.finditer(text)]
         assert lazy.sub(r"\1", text) == compiled.sub(r"\1", text)
@@ -23,7 +23,7 @@ def test_asked_like_a_pattern(flags):
 
 def test_compiled_late():
     """What is wrong with one is told by whoever asks first; its text is there without."""
-    wrong = later("(")
+    wrong = lazy_pattern("(")
     assert wrong.pattern == "("
     with pytest.raises(re.error):
         wrong.search("")
@@ -32,4 +32,4 @@ def test_compiled_late():
 def test_nothing_more():
     """What no pattern is asked for here is not there."""
     with pytest.raises(AttributeError, match="scanner"):
-        later("x").scanner("x")
+        lazy_pattern("x").scanner("x")

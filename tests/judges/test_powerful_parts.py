@@ -19,15 +19,15 @@ from steersman.contracts.config import (
     TaskRules,
 )
 from steersman.contracts.grammars import Commands
-from steersman.contracts.limits import EnvLimits, LimitFile, Limits, SandboxLimits
-from steersman.judges.limits import complete_own_limits, find_excesses, tighten_config
-from steersman.judges.model_address import find_host
+from steersman.contracts.limits import EnvLimits, LimitFile, SandboxLimits, SettingsLimits
+from steersman.judges.limits import complete_own_limits, find_limit_excesses, tighten_config
+from steersman.judges.model_address import find_model_host
 from steersman.judges.powerful_parts import (
-    HARMLESS,
-    compare_lines,
-    digest_lines,
-    group_lines,
-    is_file_line,
+    HARMLESS_SETTINGS,
+    compare_setting_lines,
+    digest_setting_lines,
+    group_setting_lines,
+    is_file_setting_line,
     list_powerful_lines,
 )
 
@@ -55,7 +55,7 @@ def test_the_page_lists_what_is_harmless():
     page = Path(__file__).parents[2] / "docs" / "how-to" / "trust-a-repository.md"
     rows = re.search(r"without a question:\n\n((?:- .*\n)+)", page.read_text())
     assert rows is not None
-    assert re.findall(r"`([^`]+)`", rows[1]) == list(HARMLESS)
+    assert re.findall(r"`([^`]+)`", rows[1]) == list(HARMLESS_SETTINGS)
 
 
 def test_alike_lines_share_a_row_and_nothing_is_left_out():
@@ -71,7 +71,7 @@ def test_alike_lines_share_a_row_and_nothing_is_left_out():
         (".steersman/registry/rules/l", "a link to 'x'"),
         (".worktreeinclude", '["x"]'),
     )
-    assert group_lines(lines) == [
+    assert group_setting_lines(lines) == [
         'env.A = ""',
         'deliver = "merge"',
         '.worktreeinclude = ["x"]',
@@ -94,15 +94,15 @@ def test_lines_hold_what_is_written_and_nothing_harmless():
         ("roles.coder.options.x", "false"),
         (".steersman/prompts/coder.md", "sha256 0"),
     )
-    assert [is_file_line(line) for line in lines] == [False] * 5 + [True]
+    assert [is_file_setting_line(line) for line in lines] == [False] * 5 + [True]
     assert list_powerful_lines(Config(), {}) == ()
 
 
 def test_a_comparison_names_what_is_new_gone_or_different():
     """Each place once, with its old and its new value."""
     old, new = (("a", "1"), ("b", "2"), ("c", "3")), (("a", "1"), ("b", "9"), ("d", "4"))
-    assert compare_lines(old, new) == [("b", "2", "9"), ("d", None, "4"), ("c", "3", None)]
-    assert digest_lines(old) != digest_lines(new)
+    assert compare_setting_lines(old, new) == [("b", "2", "9"), ("d", None, "4"), ("c", "3", None)]
+    assert digest_setting_lines(old) != digest_setting_lines(new)
 
 
 WIDE = Config(
@@ -114,14 +114,16 @@ WIDE = Config(
 
 def test_a_silent_file_of_the_persons_own_allows_nothing_wide():
     """Without a word of the person's, mode off, reads, network, variables and hosts are too much."""
-    silent = complete_own_limits(LimitFile("c.toml", Limits(), own=True))
-    fields = [str(problem).split(":")[0] for problem in find_excesses(WIDE, silent)]
+    silent = complete_own_limits(LimitFile("c.toml", SettingsLimits(), own=True))
+    fields = [str(problem).split(":")[0] for problem in find_limit_excesses(WIDE, silent)]
     assert fields == [
         *("sandbox.mode", "sandbox.reads[0]", "sandbox.reads[1]", "sandbox.network", "env.A"),
         *("roles.coder.hosts", "roles.coder.environment"),
     ]
-    assert find_excesses(WIDE, LimitFile("p.toml", Limits())) == []  # a silent policy limits nothing
-    assert tighten_config(WIDE, [LimitFile("p.toml", Limits())]) == (WIDE, [])
+    assert (
+        find_limit_excesses(WIDE, LimitFile("p.toml", SettingsLimits())) == []
+    )  # a silent policy limits nothing
+    assert tighten_config(WIDE, [LimitFile("p.toml", SettingsLimits())]) == (WIDE, [])
 
 
 def test_a_models_address_is_a_host():
@@ -129,12 +131,12 @@ def test_a_models_address_is_a_host():
     provider = {"baseURL": "https://evil.example/v1", "x": [1]}
     options = {"base_url": "http://A.example:8000/v1", "settings": {"provider": provider}}
     config = Config(roles={"coder": Role(agent="codex", options=options)})
-    silent = complete_own_limits(LimitFile("c.toml", Limits(), own=True))
-    lines = [str(p).rpartition("c.toml: ")[2] for p in find_excesses(config, silent)]
+    silent = complete_own_limits(LimitFile("c.toml", SettingsLimits(), own=True))
+    lines = [str(p).rpartition("c.toml: ")[2] for p in find_limit_excesses(config, silent)]
     hosts = 'hosts = ["a.example:8000", "evil.example:443"]'
     assert lines == [f"sandbox.{hosts}  (or in its table [sandbox]: {hosts})"] * 2
     plain = Config(roles={"coder": Role(agent="codex", options={"base_url": "http://a.example"})})
-    assert '"a.example:80"' in str(find_excesses(plain, silent)[0])
+    assert '"a.example:80"' in str(find_limit_excesses(plain, silent)[0])
 
 
 @pytest.mark.parametrize(
@@ -156,10 +158,10 @@ def test_a_models_address_is_a_host():
 )
 def test_an_address_that_programs_read_differently_is_refused(address):
     """User, query, fragment, backslash or what is not printed: no limit allows it, and no host is opened for it."""
-    assert find_host(address) == ""
-    own = Limits(sandbox=SandboxLimits(hosts=("good.example:443", "evil.example:443")))
+    assert find_model_host(address) == ""
+    own = SettingsLimits(sandbox=SandboxLimits(hosts=("good.example:443", "evil.example:443")))
     config = Config(roles={"coder": Role(agent="codex", options={"base_url": address})})
-    (problem,) = find_excesses(config, complete_own_limits(LimitFile("c.toml", own, own=True)))
+    (problem,) = find_limit_excesses(config, complete_own_limits(LimitFile("c.toml", own, own=True)))
     assert str(problem).startswith(
         "roles.coder.base_url: is not a plain address: write https://host:port/path"
     )
@@ -168,8 +170,8 @@ def test_an_address_that_programs_read_differently_is_refused(address):
 def test_what_the_person_allows_passes_and_nothing_beside_it():
     """Places include all below them, but no way out again."""
     box = SandboxLimits(mode="off", reads=("/opt/",), network=True, hosts=("h:1",))
-    own = Limits(sandbox=box, env=EnvLimits(names=("MINE", "KEY")))
-    problems = find_excesses(WIDE, complete_own_limits(LimitFile("c.toml", own, own=True)))
+    own = SettingsLimits(sandbox=box, env=EnvLimits(names=("MINE", "KEY")))
+    problems = find_limit_excesses(WIDE, complete_own_limits(LimitFile("c.toml", own, own=True)))
     assert [problem.path for problem in problems] == [("sandbox", "reads", 1)]
 
 
@@ -178,11 +180,13 @@ def test_what_the_person_allows_passes_and_nothing_beside_it():
 )
 def test_a_policy_tightens_what_is_left_open(asked, ceiling, result):
     """The stricter mode and the smaller budget hold, and what changed is said."""
-    policy = Limits(agents=("codex",), sandbox=SandboxLimits(mode="required"), budget=Budget(turns=ceiling))
+    policy = SettingsLimits(
+        agents=("codex",), sandbox=SandboxLimits(mode="required"), budget=Budget(turns=ceiling)
+    )
     config, changes = tighten_config(Config(budget=Budget(turns=asked)), [LimitFile("p.toml", policy)])
     assert (config.sandbox.mode, config.budget.turns) == ("required", result)
     assert len(changes) == 1 + (asked != result)
-    problems = find_excesses(replace(WIDE, sandbox=Sandbox()), LimitFile("p.toml", policy))
+    problems = find_limit_excesses(replace(WIDE, sandbox=Sandbox()), LimitFile("p.toml", policy))
     assert [str(p) for p in problems] == [
         'roles.coder.agent: p.toml does not allow this. Take it out, or have the policy changed: agents = ["codex", "acp"]'
     ]

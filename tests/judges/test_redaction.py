@@ -9,34 +9,42 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from test_secret_shapes import HARMLESS, IN_PLACE, TOKENS
 
-from steersman.judges.redaction import _marks, _redacted, _suspect, marker, redact
-from steersman.judges.secret_shapes import WORDS, signs_in
+from steersman.judges.redaction import (
+    _is_suspicious_string,
+    _list_suspicious_marks,
+    _redact_plain_text,
+    redact_text,
+    redaction_marker,
+)
+from steersman.judges.secret_shapes import SHAPE_WORDS, find_secret_signs
 
 GITHUB = TOKENS["github"][1]
 
 
 def test_markers_are_keyed():
     """One key, one marker for a secret; another key, another marker: without it nobody can try guesses."""
-    assert redact("password=hunter2", key=b"k") == redact("password=hunter2", key=b"k")
-    assert redact("password=hunter2", key=b"k") != redact("password=hunter2", key=b"l")
-    assert marker("aws", "x", b"k") != marker("aws", "x")
-    assert redact(f"a {GITHUB} b {GITHUB}", key=b"k").count(marker("github", GITHUB, b"k")) == 2
+    assert redact_text("password=hunter2", key=b"k") == redact_text("password=hunter2", key=b"k")
+    assert redact_text("password=hunter2", key=b"k") != redact_text("password=hunter2", key=b"l")
+    assert redaction_marker("aws", "x", b"k") != redaction_marker("aws", "x")
+    assert (
+        redact_text(f"a {GITHUB} b {GITHUB}", key=b"k").count(redaction_marker("github", GITHUB, b"k")) == 2
+    )
 
 
 def test_the_longest_wins():
     """A secret inside another one goes with it."""
     assert (
-        redact(f'password = "abc {GITHUB} def"')
-        == f'password = "{marker("assignment", f"abc {GITHUB} def")}"'
+        redact_text(f'password = "abc {GITHUB} def"')
+        == f'password = "{redaction_marker("assignment", f"abc {GITHUB} def")}"'
     )
     inside = f"https://user:{GITHUB}@h"
-    assert redact(inside) == f"https://{marker('url', f'user:{GITHUB}')}@h"
+    assert redact_text(inside) == f"https://{redaction_marker('url', f'user:{GITHUB}')}@h"
 
 
 def test_overlapping():
     """Of two that overlap the longer one goes first; what is left of the other goes after it."""
-    hidden = redact("x://me:abc;password=letmein@host/and-more-of-it y")
-    assert hidden == f"x://me:abc;password={marker('assignment', 'letmein@host/and-more-of-it')} y"
+    hidden = redact_text("x://me:abc;password=letmein@host/and-more-of-it y")
+    assert hidden == f"x://me:abc;password={redaction_marker('assignment', 'letmein@host/and-more-of-it')} y"
 
 
 @for_each_case(
@@ -46,8 +54,8 @@ def test_overlapping():
 def test_invisible_letters_hide_nothing(form):
     """A key is found through colours and invisible letters."""
     torn = GITHUB[:12] + form + GITHUB[12:]
-    assert redact(f"a {torn} b") == f"a {marker('github', GITHUB)} b"
-    assert redact(f"a{form}{GITHUB}{form}b") == f"a{form}{marker('github', GITHUB)}{form}b"
+    assert redact_text(f"a {torn} b") == f"a {redaction_marker('github', GITHUB)} b"
+    assert redact_text(f"a{form}{GITHUB}{form}b") == f"a{form}{redaction_marker('github', GITHUB)}{form}b"
 
 
 @for_each_case(
@@ -58,7 +66,7 @@ def test_invisible_letters_hide_nothing(form):
 def test_encoded(plain, encode):
     """Base64 that holds a secret goes as a whole."""
     run = encode(plain.encode()).decode()
-    assert redact(f"data: {run}.") == f"data: {marker('encoded', run)}."
+    assert redact_text(f"data: {run}.") == f"data: {redaction_marker('encoded', run)}."
 
 
 def test_encoded_harmless():
@@ -69,7 +77,7 @@ def test_encoded_harmless():
         b"password=\x00hunter2 and more words",
     ):
         run = base64.b64encode(data).decode()
-        assert redact(f"data: {run}") == f"data: {run}"
+        assert redact_text(f"data: {run}") == f"data: {run}"
 
 
 # ── JSON ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -89,7 +97,7 @@ def test_encoded_harmless():
 def test_json_stays_json(value):
     """Whatever is hidden inside, the text can be read like before, and what is no secret is still there."""
     text = json.dumps(value)
-    hidden = redact(text)
+    hidden = redact_text(text)
     assert "kept" in json.dumps(json.loads(hidden))
     assert type(json.loads(hidden)) is type(value)
     for secret in ("MIIE", "hunter2", "letmein", "abc12345"):
@@ -99,12 +107,15 @@ def test_json_stays_json(value):
 def test_json_that_nothing_is_hidden_in():
     """Its very letters stay: spaces, order, doubled names."""
     text = '{ "a" : 1,  "a": "\\u00e9\\/x" }'
-    assert redact(text) == text
+    assert redact_text(text) == text
 
 
 def test_json_with_lone_surrogates():
     """What no JSON library takes is a text like any other."""
-    assert redact('["\ud800 password=hunter2"]') == f'["\ud800 password={marker("assignment", "hunter2")}"]'
+    assert (
+        redact_text('["\ud800 password=hunter2"]')
+        == f'["\ud800 password={redaction_marker("assignment", "hunter2")}"]'
+    )
 
 
 JSON = st.recursive(
@@ -125,28 +136,28 @@ JSON = st.recursive(
 def test_any_json_stays_json(value):
     """For any document, with secrets and without."""
     for text in (json.dumps(value), json.dumps(value, ensure_ascii=False)):
-        assert type(json.loads(redact(text))) is type(value)
+        assert type(json.loads(redact_text(text))) is type(value)
 
 
 # ── always ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 PIECES = st.sampled_from(
     [*(s for _, s in TOKENS.values()), *("".join(p) for p in IN_PLACE.values()), *HARMLESS, "password=", "token: ", "://",
-     "@", ":", '"', "'", "\\", " ", "\n", "-----", "[redacted:", marker("aws", "x"), "x", "9", "abcdef", "(", "=", "Bearer ", "\ud800"]
+     "@", ":", '"', "'", "\\", " ", "\n", "-----", "[redacted:", redaction_marker("aws", "x"), "x", "9", "abcdef", "(", "=", "Bearer ", "\ud800"]
 )  # fmt: skip
 
 
 @settings(max_examples=400, deadline=None)
 @given(st.one_of(st.lists(PIECES, max_size=8).map("".join), st.text(st.characters())))
-@example("password=" + marker("aws", "x") + "rest")
-@example('password="' + marker("aws", "x") + 'rest"')
+@example("password=" + redaction_marker("aws", "x") + "rest")
+@example('password="' + redaction_marker("aws", "x") + 'rest"')
 @example("Authorization: Basic dXNlcjpwYXNz")
 @example("://a:b@c:d@")
 def test_idempotent(text):
     """Redacting twice changes nothing."""
     for known in ((), ("hunter2", "abcdef")):
-        once = redact(text, known)
-        assert redact(once, known) == once
+        once = redact_text(text, known)
+        assert redact_text(once, known) == once
 
 
 @settings(max_examples=400, deadline=None)
@@ -163,15 +174,17 @@ def test_what_is_passed_over_at_first_sight_would_stay_at_a_close_look(string, e
     """Of a document's strings only those are looked at closely in which something could be."""
     word = _in_numbers(string) if escaped else json.dumps(string, ensure_ascii=False)
     strings = f'"kind"{word}"of a risk_level"'
-    signs = signs_in(strings)
+    signs = find_secret_signs(strings)
     for known in ((), ("hunter2", "abcdef")):
-        if not _suspect(word, _marks(strings, known, signs), named=signs.named):
-            assert _redacted(string, known, b"") == string
+        if not _is_suspicious_string(
+            word, _list_suspicious_marks(strings, known, signs), may_have_names=signs.named
+        ):
+            assert _redact_plain_text(string, known, b"") == string
 
 
 def test_words_of_shapes_have_no_quotation_mark():
     """So none of them begins in one string of a document and ends outside of it."""
-    assert not any('"' in word for word in WORDS)
+    assert not any('"' in word for word in SHAPE_WORDS)
 
 
 def _in_numbers(string):
@@ -181,14 +194,14 @@ def _in_numbers(string):
 
 def test_letters_written_as_numbers():
     """A key is found in a document in which none of its letters stands."""
-    hidden = json.loads(redact(f'{{"of": {_in_numbers(f"a {GITHUB} b")}}}'))
-    assert hidden == {"of": f"a {marker('github', GITHUB)} b"}
+    hidden = json.loads(redact_text(f'{{"of": {_in_numbers(f"a {GITHUB} b")}}}'))
+    assert hidden == {"of": f"a {redaction_marker('github', GITHUB)} b"}
 
 
 UNITS = [
     "password=", 'password="', "password='\\\"", "://a:", "-----BEGIN PRIV" + "ATE KEY-----\nA\n", "-", "eyJaaaaaaaaa.", "sk-",
     "token: ", "Bearer ", "a", "authorization:", "\\", "[redacted:", "eyJ", "--token ", "-u a:", "machine a login b ",
-    "-eyJ", "-sk-", "-SG.a", "_hf_", "-AKIA", "\x1b[", "ghp_\n", "A\n", "\n+", "://a:b@", "cookie:a=", "password:\n ", "password:\n- a12345\n", "- password:\n", "password:\n\n", "password: !a ", "password:\n '", "password: |\n a\n", "AC", ".atlasv1.", "a.", "Q~", "pat.a", "A" * 16 + "\n-----END PRIV" + "ATE KEY-----\n", marker("aws", "x"), "password=" + marker("aws", "x"),
+    "-eyJ", "-sk-", "-SG.a", "_hf_", "-AKIA", "\x1b[", "ghp_\n", "A\n", "\n+", "://a:b@", "cookie:a=", "password:\n ", "password:\n- a12345\n", "- password:\n", "password:\n\n", "password: !a ", "password:\n '", "password: |\n a\n", "AC", ".atlasv1.", "a.", "Q~", "pat.a", "A" * 16 + "\n-----END PRIV" + "ATE KEY-----\n", redaction_marker("aws", "x"), "password=" + redaction_marker("aws", "x"),
 ]  # fmt: skip
 
 
@@ -196,11 +209,11 @@ UNITS = [
 def test_linear(unit):
     """A hundred thousand letters of near misses take a moment; with the square of them it would be minutes."""
     started = time.process_time()
-    redact(unit * (100_000 // len(unit)), ("a known value",))
+    redact_text(unit * (100_000 // len(unit)), ("a known value",))
     assert time.process_time() - started < 5.0
 
 
 def test_bounded(monkeypatch):
     """However contrived the text, the number of passes has an end."""
-    monkeypatch.setattr("steersman.judges.redaction._PASSES", 1)
-    assert redact("password=hunter2") == "password=" + marker("assignment", "hunter2")
+    monkeypatch.setattr("steersman.judges.redaction._MAX_REDACTION_PASSES", 1)
+    assert redact_text("password=hunter2") == "password=" + redaction_marker("assignment", "hunter2")

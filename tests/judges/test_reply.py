@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 
 from steersman.contracts import replies
 from steersman.judges import strict_json
-from steersman.judges.reply import MOST, Parsed, Refused, parse_reply, parse_verdict, schema_problems
+from steersman.judges.reply import (
+    MAX_REPLY_PROBLEMS,
+    ParsedReply,
+    RefusedReply,
+    find_text_schema_problems,
+    parse_reply,
+    parse_verdict,
+)
 
 NONCE = "n-1"
 LISTS = {"nice_to_have": [], "tests": [], "security": []}
@@ -31,7 +38,7 @@ def parse(text, contract="reviewer"):
 
 def problems(value, contract="reviewer"):
     found = parse(value if isinstance(value, str) else json.dumps(value), contract)
-    assert isinstance(found, Refused)
+    assert isinstance(found, RefusedReply)
     return found.problems
 
 
@@ -54,14 +61,14 @@ def problems(value, contract="reviewer"):
 def test_good(text):
     """One object that fits is parsed, alone or in one fence, in any layout."""
     found = parse(text)
-    assert isinstance(found, Parsed)
+    assert isinstance(found, ParsedReply)
     assert isinstance(found.value, replies.ReviewerReply)
 
 
 def test_good_tester():
     """A tester's commands come back as argv lists."""
     found = parse(json.dumps(TESTS), "tester")
-    assert isinstance(found, Parsed)
+    assert isinstance(found, ParsedReply)
     assert found.value.commands == (("pytest", "-q"),)
 
 
@@ -140,13 +147,13 @@ def test_duplicates_with_broken_rest():
 def test_odd_numbers(number):
     """Numbers that another reader would see otherwise are refused as numbers, before any schema."""
     assert problems(f'{{"a": [{number}]}}')[0].startswith("number ")
-    assert isinstance(strict_json.read_object(f'{{"a": [{number}]}}'), Refused)
+    assert isinstance(strict_json.read_json_object(f'{{"a": [{number}]}}'), RefusedReply)
 
 
 @for_each_case("number", ["0", "-1", "9007199254740991", "0.5", "1e3", "0.0"])
 def test_plain_numbers(number):
     """Plain numbers pass the reader; whether one belongs there is the schema's to say."""
-    assert isinstance(strict_json.read_object(f'{{"a": {number}}}'), strict_json.Found)
+    assert isinstance(strict_json.read_json_object(f'{{"a": {number}}}'), strict_json.DecodedObject)
 
 
 def test_smuggled_characters():
@@ -250,7 +257,7 @@ def test_commands(commands):
 
 def test_no_command():
     """A tester without a command has proved nothing."""
-    assert f"commands: {replies.NO_COMMAND}" in problems({**TESTS, "commands": []}, "tester")
+    assert f"commands: {replies.NO_COMMAND_PROBLEM}" in problems({**TESTS, "commands": []}, "tester")
 
 
 @for_each_case("plan", ["", "  ", None, 1])
@@ -267,8 +274,8 @@ def test_contract_unknown():
 
 def test_contract_without_joined_rules(monkeypatch):
     """A contract whose fields are independent needs no rule of its own."""
-    monkeypatch.setitem(replies.REPLIES, "echo", replies.ReviewerReply)
-    assert isinstance(parse(json.dumps({**APPROVE, "must_fix": ["x"]}), "echo"), Parsed)
+    monkeypatch.setitem(replies.REPLY_CONTRACTS, "echo", replies.ReviewerReply)
+    assert isinstance(parse(json.dumps({**APPROVE, "must_fix": ["x"]}), "echo"), ParsedReply)
 
 
 def test_decoder_stricter_than_schema():
@@ -282,15 +289,17 @@ def test_depth_and_members():
     """Nesting and members are bounded before anything is decoded; what is inside strings is not counted."""
     assert problems('{"a":' * 33 + "1" + "}" * 33) == ("reply: nested deeper than 32 levels",)
     assert problems('{"a":[' + "1," * 2000 + "1]}") == ("reply: more than 2000 members",)
-    assert isinstance(parse(json.dumps({**CHANGES, "must_fix": ["[{" * 1000 + "," * 1000 + '\\"']})), Parsed)
-    assert isinstance(strict_json.read_object('{"a":' * 32 + "1" + "}" * 32), strict_json.Found)
+    assert isinstance(
+        parse(json.dumps({**CHANGES, "must_fix": ["[{" * 1000 + "," * 1000 + '\\"']})), ParsedReply
+    )
+    assert isinstance(strict_json.read_json_object('{"a":' * 32 + "1" + "}" * 32), strict_json.DecodedObject)
 
 
 def test_size():
     """1 MiB of UTF-8 is the most, however few characters that is."""
     assert problems(GOOD + " " * 1_048_576) == ("reply: longer than 1048576 bytes",)
     assert problems("é" * 600_000) == ("reply: longer than 1048576 bytes",)
-    assert isinstance(parse(GOOD + " " * (1_048_576 - len(GOOD))), Parsed)
+    assert isinstance(parse(GOOD + " " * (1_048_576 - len(GOOD))), ParsedReply)
 
 
 def test_long_values_are_not_repeated():
@@ -302,24 +311,24 @@ def test_long_values_are_not_repeated():
 def test_a_field_with_a_default_is_not_missing():
     """What may be left out is never named as missing, whatever else is wrong."""
     assert "fixed: is missing" not in problems({**APPROVE, "decision": "perhaps"})
-    assert isinstance(parse(json.dumps({**APPROVE, "fixed": ["f-0123456789"]})), Parsed)
+    assert isinstance(parse(json.dumps({**APPROVE, "fixed": ["f-0123456789"]})), ParsedReply)
 
 
 def test_without_a_nonce():
     """Where nobody asked for a nonce any will do, or none; another type still will not."""
     bare = {k: v for k, v in APPROVE.items() if k != "nonce"}
-    assert isinstance(parse_reply(json.dumps(bare), "reviewer", None), Parsed)
-    assert isinstance(parse_reply(GOOD, "reviewer", None), Parsed)
-    assert isinstance(parse_reply(json.dumps({**bare, "nonce": 1}), "reviewer", None), Refused)
-    assert isinstance(parse_reply("no", "reviewer", None), Refused)
+    assert isinstance(parse_reply(json.dumps(bare), "reviewer", None), ParsedReply)
+    assert isinstance(parse_reply(GOOD, "reviewer", None), ParsedReply)
+    assert isinstance(parse_reply(json.dumps({**bare, "nonce": 1}), "reviewer", None), RefusedReply)
+    assert isinstance(parse_reply("no", "reviewer", None), RefusedReply)
 
 
 def test_a_verdict_in_its_plainest_form():
     """Three fields, no others, and the decision fits the list."""
     plain = {"decision": "approve", "summary": "ok", "must_fix": []}
-    assert isinstance(parse_verdict(json.dumps(plain)), Parsed)
+    assert isinstance(parse_verdict(json.dumps(plain)), ParsedReply)
     many = {"decision": "changes_requested", "summary": "s" * 4000, "must_fix": ["x" * 9000] * 100}
-    assert isinstance(parse_verdict(json.dumps(many)), Parsed)
+    assert isinstance(parse_verdict(json.dumps(many)), ParsedReply)
     wrong = (
         {"must_fix": ["x"]},
         {"nonce": "n"},
@@ -328,7 +337,7 @@ def test_a_verdict_in_its_plainest_form():
         {"must_fix": ["x"] * 201},
     )
     for more in wrong:
-        assert isinstance(parse_verdict(json.dumps({**plain, **more})), Refused), more
+        assert isinstance(parse_verdict(json.dumps({**plain, **more})), RefusedReply), more
 
 
 @for_each_case(
@@ -350,33 +359,33 @@ def test_words_can_be_seen(text):
     tester = {"nonce": NONCE, "test_plan": text, "commands": [["pytest", text]], "expected_results": []}
     assert problems(tester, "tester") == ("test_plan: holds nothing that can be seen",)
     assert not isinstance(
-        parse_verdict(json.dumps({**plain, "summary": f"{text}x", "must_fix": ["a"]})), Refused
+        parse_verdict(json.dumps({**plain, "summary": f"{text}x", "must_fix": ["a"]})), RefusedReply
     )
 
 
 def test_any_schema():
     """A schema of somebody else's, with the same strict reading, and all problems of both kinds."""
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a", "b"]}
-    assert schema_problems('{"a":1,"b":0}', schema) == ()
-    assert set(schema_problems('{"a":"x","a":"y"}', schema)) == {
+    assert find_text_schema_problems('{"a":1,"b":0}', schema) == ()
+    assert set(find_text_schema_problems('{"a":"x","a":"y"}', schema)) == {
         "a: duplicate key",
         'a: "y" is not of type "integer"',
         "b: is missing",
     }
-    assert schema_problems("[1]", schema) == ("reply: is not a JSON object",)
+    assert find_text_schema_problems("[1]", schema) == ("reply: is not a JSON object",)
 
 
 @pytest.mark.parametrize("uri", ["https://example.com/s.json", "file:///etc/passwd"])
 def test_a_schema_that_refers_elsewhere(uri):
     """Nothing is fetched: a schema holds all it refers to."""
     with pytest.raises(ValueError, match="elsewhere"):
-        schema_problems("{}", {"$ref": uri})
+        find_text_schema_problems("{}", {"$ref": uri})
 
 
 def test_endless_problems():
     """However much is wrong, a list of problems stays readable."""
     found = problems({**CHANGES, "must_fix": [""] * 1900})
-    assert len(found) == MOST + 1
+    assert len(found) == MAX_REPLY_PROBLEMS + 1
     assert found[-1].endswith("more problems")
 
 
@@ -408,8 +417,8 @@ def test_linear(unit, size):
     """Junk of any kind and size is refused in a moment."""
     text = unit * (size // len(unit.encode()))
     started = time.process_time()
-    assert isinstance(parse(text), Refused)
-    assert isinstance(parse("```json\n" + text[:250_000] + "\n```"), Refused)
+    assert isinstance(parse(text), RefusedReply)
+    assert isinstance(parse("```json\n" + text[:250_000] + "\n```"), RefusedReply)
     assert time.process_time() - started < 1.0
 
 
@@ -423,10 +432,10 @@ def test_never_raises(text, nonce):
     """Any text and any nonce give an answer, and what is accepted is the good reply itself."""
     for contract in ("reviewer", "tester"):
         found = parse_reply(text, contract, nonce)
-        assert isinstance(found, Refused)  # no text made of these pieces carries this nonce
+        assert isinstance(found, RefusedReply)  # no text made of these pieces carries this nonce
         assert found.problems
     accepted = parse_reply(text, "reviewer", NONCE)
-    assert isinstance(accepted, Refused) or json.loads(text.strip(" \n`json")) == APPROVE
+    assert isinstance(accepted, RefusedReply) or json.loads(text.strip(" \n`json")) == APPROVE
 
 
 JSON = st.recursive(
@@ -444,8 +453,8 @@ JSON = st.recursive(
 def test_accepts_only_what_fits(value):
     """Whatever object is given: accepted values are consistent, refused ones have a reason."""
     match parse(json.dumps(value)):
-        case Parsed(value=reply):
+        case ParsedReply(value=reply):
             assert (reply.decision == "changes_requested") == bool(reply.must_fix)
             assert reply.nonce == NONCE
-        case Refused(problems=found):
+        case RefusedReply(problems=found):
             assert found

@@ -2,7 +2,7 @@
 
 from cases import for_each_case
 
-from steersman.judges.runners import environment, form_of, is_test_runner, outcome
+from steersman.judges.runners import find_report_form, is_test_runner, judge_exit_code, reporter_environment
 
 PYTEST = ("python3", "-m", "pytest", "-q")
 FORMS = [
@@ -34,22 +34,25 @@ FORMS = [
 @for_each_case(("argv", "form"), FORMS)
 def test_only_a_runner_that_is_started_directly_is_asked(argv, form):
     """A report is asked of pytest, unittest, node and go themselves, where they can hear it."""
-    assert form_of(argv) == form
+    assert find_report_form(argv) == form
 
 
 def test_a_report_is_asked_through_the_environment():
     """The argv stays as it was approved; a place is quoted; a project that asks go for its events is given them."""
-    assert environment(PYTEST, "pytest", "/r") == {
+    assert reporter_environment(PYTEST, "pytest", "/r") == {
         "PYTEST_ADDOPTS": "-p steersman_witness",
         "PYTHONPATH": "/r",
         "STEERSMAN_WITNESS": "/r/wire",
     }
-    assert environment((), "unittest", "/r") == {"PYTHONPATH": "/r", "STEERSMAN_WITNESS": "/r/wire"}
-    assert 'destination="/r/a b/report.xml"' in environment((), "node", "/r/a b")["NODE_OPTIONS"]
-    assert environment(("go", "test"), "go", "/r") == {"GOFLAGS": "-json -exec=/r/steersman_go.sh"}
-    assert environment(("go", "test", "-json"), "go", "/r") == {"GOFLAGS": "-exec=/r/steersman_go.sh"}
+    assert reporter_environment((), "unittest", "/r") == {"PYTHONPATH": "/r", "STEERSMAN_WITNESS": "/r/wire"}
+    assert 'destination="/r/a b/report.xml"' in reporter_environment((), "node", "/r/a b")["NODE_OPTIONS"]
+    assert reporter_environment(("go", "test"), "go", "/r") == {"GOFLAGS": "-json -exec=/r/steersman_go.sh"}
+    assert reporter_environment(("go", "test", "-json"), "go", "/r") == {
+        "GOFLAGS": "-exec=/r/steersman_go.sh"
+    }
     assert (
-        environment(("go", "test"), "go", "/r/a b")["GOFLAGS"] == "-json '-exec=\"/r/a b/steersman_go.sh\"'"
+        reporter_environment(("go", "test"), "go", "/r/a b")["GOFLAGS"]
+        == "-json '-exec=\"/r/a b/steersman_go.sh\"'"
     )
 
 
@@ -103,9 +106,9 @@ def test_a_runner_that_tells_no_number_does_not_pass(line, is_runner):
     """What starts a test runner passes with a counted test only; what is none passes by its exit code."""
     argv = tuple(line.split())
     assert is_test_runner(argv) is is_runner
-    assert outcome(argv, 0, None) == ("no_tests" if is_runner else "passed")
-    assert outcome(argv, 0, 0) == "no_tests"
-    assert outcome(argv, 0, 1) == "passed"
+    assert judge_exit_code(argv, 0, None) == ("no_tests" if is_runner else "passed")
+    assert judge_exit_code(argv, 0, 0) == "no_tests"
+    assert judge_exit_code(argv, 0, 1) == "passed"
 
 
 @for_each_case(
@@ -147,4 +150,4 @@ def test_a_test_runner_is_known_by_its_argv(argv, is_runner):
 )
 def test_passing_needs_evidence(argv, exit_code, tests, verdict):
     """Exit 0 passes only with at least one counted test, or for a command that is no test runner."""
-    assert outcome(argv, exit_code, tests) == verdict
+    assert judge_exit_code(argv, exit_code, tests) == verdict

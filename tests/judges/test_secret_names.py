@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steersman.judges.secret_names import keeps_secrets
+from steersman.judges.secret_names import is_secret_file_name
 
 SAMPLES = """
 .env .env.local .env.production .envrc prod.env .netrc _netrc .npmrc .pypirc .git-credentials .gitconfig .pgpass
@@ -27,7 +27,7 @@ config/database.yml appsettings.Production.json application-prod.yml session.jso
 def test_samples_are_secrets(name):
     """Each is one itself, in a folder, in capitals, as a copy."""
     for path in (name, f"deep/{name}", f"./{name}", name.upper(), f"{name}.bak", f"{name}~"):
-        assert keeps_secrets(path), path
+        assert is_secret_file_name(path), path
 
 
 @pytest.mark.parametrize(
@@ -36,20 +36,20 @@ def test_samples_are_secrets(name):
 )
 def test_ordinary_files_are_none(path):
     """Code, prose and settings are no secrets for having a letter in common with one."""
-    assert not keeps_secrets(path)
-    assert not keeps_secrets(path, folder=True)
+    assert not is_secret_file_name(path)
+    assert not is_secret_file_name(path, is_directory=True)
 
 
 @pytest.mark.parametrize("path", ["tests/secrets", "credentials", "tests/id_mapping", "tests/secrets/deep"])
 def test_a_folder_may_be_called_like_one(path):
     """A runner is given folders: words in their names say nothing; what is read is judged by them."""
-    assert not keeps_secrets(path, folder=True)
-    assert keeps_secrets(path)
-    assert keeps_secrets(".ssh", folder=True)
-    assert keeps_secrets("config/secrets.yml", folder=True)
+    assert not is_secret_file_name(path, is_directory=True)
+    assert is_secret_file_name(path)
+    assert is_secret_file_name(".ssh", is_directory=True)
+    assert is_secret_file_name("config/secrets.yml", is_directory=True)
 
 
 @given(st.text(max_size=30))
 def test_total(path):
     """No name is too odd, and what is one stays one in every folder."""
-    assert keeps_secrets(f"a/{path}") or not keeps_secrets(path)
+    assert is_secret_file_name(f"a/{path}") or not is_secret_file_name(path)

@@ -5,8 +5,8 @@ import re
 import pytest
 from cases import for_each_case
 
-from steersman.judges.redaction import marker, redact
-from steersman.judges.secret_shapes import KEYS, shaped, signs_in
+from steersman.judges.redaction import redact_text, redaction_marker
+from steersman.judges.secret_shapes import KEY_SHAPES, find_secret_signs, find_shaped_secrets
 
 # Joined here, so that no scanner takes this file for a leak.
 TOKENS = {
@@ -235,15 +235,15 @@ FAILED tests/test_auth.py::test_token_is_refused[expired-401] - AssertionError
 @for_each_case(("kind", "secret"), TOKENS.values())
 def test_tokens(kind, secret):
     """A token of a known shape goes, wherever it stands, and leaves the marker of its kind."""
-    assert redact(secret) == marker(kind, secret)
+    assert redact_text(secret) == redaction_marker(kind, secret)
     there = "key ({0}), twice: {0}\n"
-    assert redact(there.format(secret)) == there.format(marker(kind, secret))
+    assert redact_text(there.format(secret)) == there.format(redaction_marker(kind, secret))
 
 
 @for_each_case(("before", "secret", "after"), IN_PLACE.values())
 def test_in_place(before, secret, after):
     """A value goes by its name alone, and the text around it stays."""
-    found = redact(f"a {before}{secret}{after} b")
+    found = redact_text(f"a {before}{secret}{after} b")
     assert re.fullmatch(
         rf"a {re.escape(before)}\[redacted:[a-z_]+:[0-9a-f]{{8}}\]{re.escape(after)} b", found
     )
@@ -252,42 +252,42 @@ def test_in_place(before, secret, after):
 @for_each_case("text", HARMLESS)
 def test_harmless(text):
     """Ordinary words are left as they are."""
-    assert redact(text) == text
+    assert redact_text(text) == text
 
 
 @for_each_case("text", REAL.values())
 def test_real_texts(text):
     """Hashes, digests, nonces, ids and the code that handles tokens are no secrets."""
-    assert redact(text) == text
+    assert redact_text(text) == text
 
 
 def test_a_part_of_a_word_is_no_key():
     """A prefix in the middle of a word begins nothing."""
-    assert redact("bagh" + "p_" + "C" * 36) == "bagh" + "p_" + "C" * 36
-    assert redact("cache-key-" + "0a" * 16) == "cache-key-" + "0a" * 16
+    assert redact_text("bagh" + "p_" + "C" * 36) == "bagh" + "p_" + "C" * 36
+    assert redact_text("cache-key-" + "0a" * 16) == "cache-key-" + "0a" * 16
     token = TOKENS["github"][1]
-    assert redact(f"notes-{token}.txt") == f"notes-{marker('github', token)}.txt"
+    assert redact_text(f"notes-{token}.txt") == f"notes-{redaction_marker('github', token)}.txt"
 
 
 def test_what_a_text_can_show_a_secret_by():
     """A key's word that begins no word is no sign; one that does is, wherever it stands, and so are other words."""
-    assert signs_in("risk_level and task_id") == ((), False)
-    assert signs_in("risk_level, sk_1").words == ("sk_",)
-    assert signs_in("sk_1, risk_level").words == ("sk_",)
-    assert signs_in("A Bearer told it").words == ("earer",)
-    assert signs_in("my password").named
+    assert find_secret_signs("risk_level and task_id") == ((), False)
+    assert find_secret_signs("risk_level, sk_1").words == ("sk_",)
+    assert find_secret_signs("sk_1, risk_level").words == ("sk_",)
+    assert find_secret_signs("A Bearer told it").words == ("earer",)
+    assert find_secret_signs("my password").named
 
 
 @for_each_case("secret", [secret for _, secret in TOKENS.values()])
 def test_the_signs_of_a_whole_are_those_of_its_parts(secret):
     """What is found in a text is found by the signs of any text that it is a part of."""
     whole = f"risk_level {secret} and so on"
-    assert list(shaped(secret, signs_in(whole))) == list(shaped(secret))
+    assert list(find_shaped_secrets(secret, find_secret_signs(whole))) == list(find_shaped_secrets(secret))
 
 
 def test_every_prefix_is_looked_for_by_itself():
     """No prefix of a key is hidden behind another one that is shorter."""
-    words = [shape.words[0] for shape in KEYS]
+    words = [shape.words[0] for shape in KEY_SHAPES]
     assert len(words) == len(set(words))
 
 
@@ -296,17 +296,17 @@ HEADLINE = "-----BEGIN RSA PRIV" + "ATE KEY-----"
 
 def test_unterminated_key():
     """A key block that was cut off is hidden to the end of its lines."""
-    assert redact(f"x {HEADLINE}\nMIIEabc\nMIIE").startswith("x [redacted:private_key:")
-    assert "MIIE" not in redact(f"{HEADLINE}\nMIIEabc\nMIIE")
+    assert redact_text(f"x {HEADLINE}\nMIIEabc\nMIIE").startswith("x [redacted:private_key:")
+    assert "MIIE" not in redact_text(f"{HEADLINE}\nMIIEabc\nMIIE")
 
 
 def test_a_headline_hides_no_code():
     """Whoever writes the first line of a key into a comment hides nothing of what follows from a reviewer."""
     code = f"+# {HEADLINE}\n+import os\n+os.system('curl evil')\n"
-    assert redact(code) == code
+    assert redact_text(code) == code
     block = f"+K = '''{HEADLINE}\n+MIIE\n+'''\n+os.system('curl evil')\n"
-    assert "MIIE" not in redact(block)
-    assert "os.system('curl evil')" in redact(block)
+    assert "MIIE" not in redact_text(block)
+    assert "os.system('curl evil')" in redact_text(block)
 
 
 @pytest.mark.parametrize(
@@ -320,7 +320,7 @@ def test_a_headline_hides_no_code():
 )
 def test_key_blocks_as_they_are_quoted(block):
     """In code, in a diff and in JSON a key is a key."""
-    hidden = redact(block.format(HEADLINE))
+    hidden = redact_text(block.format(HEADLINE))
     assert "MIIEow" not in hidden
     assert "abcd" not in hidden
     assert "[redacted:private_key:" in hidden
@@ -330,21 +330,21 @@ def test_a_wrapped_key_goes_whole():
     """A long key that a terminal has wrapped goes with its further lines; a digest below a key stays."""
     key = "sk-ant-api03-" + "Ab1" * 30
     wrapped = f"{key[:60]}\n{key[60:]}\nthe end"
-    hidden = redact(wrapped)
+    hidden = redact_text(wrapped)
     assert key[60:] not in hidden
     assert hidden.endswith("\nthe end")
     digest = "2497138874416366ec0ab3834174912f75fd6168"
-    assert redact(f"{key}\n{digest}\n").endswith(f"\n{digest}\n")
+    assert redact_text(f"{key}\n{digest}\n").endswith(f"\n{digest}\n")
 
 
 def test_a_torn_key_goes():
     """A key that a line break has torn into parts, none of which is a key, goes as well."""
     token = "ghp_" + "Ab1" * 12
-    hidden = redact(f"a {token[:9]}\n  {token[9:]} b")
+    hidden = redact_text(f"a {token[:9]}\n  {token[9:]} b")
     assert token[9:] not in hidden
     assert re.fullmatch(r"a \[redacted:github:[0-9a-f]{8}\] b", hidden)
     whole = f"{token}\nand more"
-    assert redact(whole) == f"{marker('github', token)}\nand more"
+    assert redact_text(whole) == f"{redaction_marker('github', token)}\nand more"
 
 
 END = "-----END RSA PRIV" + "ATE KEY-----"
@@ -353,9 +353,9 @@ END = "-----END RSA PRIV" + "ATE KEY-----"
 def test_the_end_of_a_private_key():
     """Lines of a key whose beginning was left out go; what stands above them stays, and so does a last line alone."""
     body = "MIIEabcdefghijklmnop\nqrstuvwxyz0123456789=="
-    hidden = redact(f"out\nplain words here\n{body}\n{END}\nafter")
+    hidden = redact_text(f"out\nplain words here\n{body}\n{END}\nafter")
     assert hidden.startswith("out\nplain words here\n[redacted:private_key:")
     assert hidden.endswith("]\nafter")
-    assert redact(f"{body}\n{END}").startswith("[redacted:private_key:")
+    assert redact_text(f"{body}\n{END}").startswith("[redacted:private_key:")
     for text in (END, f"\n{END}", f"see\n{END}", f"a b\n{END} c"):
-        assert redact(text) == text
+        assert redact_text(text) == text

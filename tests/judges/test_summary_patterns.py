@@ -3,11 +3,11 @@
 import pytest
 
 from steersman.judges.summary_patterns import (
-    NO_MATCH,
+    NO_SUMMARY_MATCH,
     SummaryCount,
-    count_matches,
-    judge_summary,
-    pattern_problem,
+    count_summary_matches,
+    find_summary_pattern_problem,
+    judge_summary_count,
 )
 
 
@@ -27,14 +27,14 @@ from steersman.judges.summary_patterns import (
 )
 def test_pattern_problem(pattern, problem):
     """A pattern names the numbers that it counts; the problem says which group to write."""
-    found = pattern_problem(pattern)
+    found = find_summary_pattern_problem(pattern)
     assert found is None if problem is None else problem in found
 
 
 @pytest.mark.parametrize(
     ("matches", "counted"),
     [
-        ([], SummaryCount(problem=NO_MATCH)),
+        ([], SummaryCount(problem=NO_SUMMARY_MATCH)),
         ([{"passed": "32"}], SummaryCount(32, passed=32)),
         ([{"passed": "3", "failed": "2"}, {"passed": "4", "failed": None}], SummaryCount(9, 2, 7)),
         ([{"total": "5", "passed": "4", "skipped": "1"}], SummaryCount(4, passed=4)),
@@ -46,7 +46,7 @@ def test_pattern_problem(pattern, problem):
 )  # fmt: skip
 def test_count_matches(matches, counted):
     """All matches are added up; without one nothing is counted."""
-    assert count_matches(matches) == counted
+    assert count_summary_matches(matches) == counted
 
 
 @pytest.mark.parametrize(
@@ -61,4 +61,4 @@ def test_count_matches(matches, counted):
 )
 def test_judge_summary(code, counted, verdict):
     """Passing needs exit code 0, a counted test and no failure in the summary."""
-    assert judge_summary(code, counted) == verdict
+    assert judge_summary_count(code, counted) == verdict

@@ -8,14 +8,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from steersman.judges.text import (
-    clip,
     clip_between_words,
-    decode,
-    one_line,
-    printable,
+    clip_text,
+    decode_outside_bytes,
+    escape_surrogates,
+    has_visible_text,
     printable_json,
-    visible,
-    well_formed,
+    printable_line,
+    printable_text,
 )
 
 # Nobody can see these, alone or together.
@@ -43,20 +43,20 @@ SHOWN = {
 @for_each_case(("text", "expected"), SHOWN.values())
 def test_printable(text, expected):
     """What a terminal would obey is written out; what people read stays."""
-    assert printable(text) == expected
+    assert printable_text(text) == expected
 
 
 def test_storm():
     """A few marks on a letter are a language; more are an attack on the lines above."""
-    assert printable("e\u0301\u0302") == "e\u0301\u0302"
-    assert printable("e" + "\u0301" * 6) == "e" + "\u0301" * 4 + "\\u0301" * 2
-    assert printable("ก" + "\u0e49" * 6 + "ก") == "ก" + "\u0e49" * 4 + "\\u0e49" * 2 + "ก"
-    assert printable("你好世界你好") == "你好世界你好"
+    assert printable_text("e\u0301\u0302") == "e\u0301\u0302"
+    assert printable_text("e" + "\u0301" * 6) == "e" + "\u0301" * 4 + "\\u0301" * 2
+    assert printable_text("ก" + "\u0e49" * 6 + "ก") == "ก" + "\u0e49" * 4 + "\\u0e49" * 2 + "ก"
+    assert printable_text("你好世界你好") == "你好世界你好"
 
 
 def test_one_line():
     """Nothing in it can pose as the next line."""
-    assert one_line("ok\nrefused: no\t\x1b[2K\r\u2028") == "ok\\nrefused: no\\t\\x1b[2K\\x0d\\u2028"
+    assert printable_line("ok\nrefused: no\t\x1b[2K\r\u2028") == "ok\\nrefused: no\\t\\x1b[2K\\x0d\\u2028"
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
@@ -67,42 +67,42 @@ def test_printable_json(text):
     document = json.dumps(text, ensure_ascii=False)
     shown = printable_json(document)
     assert json.loads(shown) == text
-    assert printable(shown) == shown
+    assert printable_text(shown) == shown
 
 
 @given(st.text(st.characters()))
 def test_printable_is_harmless(text):
     """Nothing that controls, hides or reorders is left, and doing it twice changes nothing."""
-    shown = printable(text)
+    shown = printable_text(text)
     assert not {unicodedata.category(c) for c in shown if c not in "\t\n"} & {"Cc", "Cs", "Zl", "Zp"}
     assert not any(
         unicodedata.bidirectional(c) in ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
         for c in shown
     )
-    assert printable(shown) == shown
+    assert printable_text(shown) == shown
     shown.encode()
 
 
 def test_every_format_character():
     """All format characters Unicode has are written out."""
     hidden = [chr(c) for c in range(0x110000) if unicodedata.category(chr(c)) == "Cf"]
-    left = [f"{ord(c):x}" for c in hidden if printable(c) == c]
+    left = [f"{ord(c):x}" for c in hidden if printable_text(c) == c]
     assert left == []
 
 
 @for_each_case("text", UNSEEN)
 def test_what_nobody_can_see(text):
     """Blanks, controls, fillers, marks without a letter and what has no shape say nothing; a letter among them does."""
-    assert not visible(text)
-    assert not visible("".join(UNSEEN))
-    assert visible(f"{text}x{text}")
+    assert not has_visible_text(text)
+    assert not has_visible_text("".join(UNSEEN))
+    assert has_visible_text(f"{text}x{text}")
 
 
 @for_each_case("text", ["x", ".", "猫", "é", "e\u0301", "🚀", "\ufffd", "ا", "\u0915\u093f", "½"])
 def test_what_can_be_seen(text):
     """Letters and signs of any script."""
-    assert visible(text)
-    assert visible(f" \u200b{text}")
+    assert has_visible_text(text)
+    assert has_visible_text(f" \u200b{text}")
 
 
 def test_clip_between_words():
@@ -114,16 +114,16 @@ def test_clip_between_words():
 
 def test_clip():
     """Never longer than asked, and a cut is visible."""
-    assert clip("abc", 3) == "abc"
-    assert clip("abcd", 3) == "ab…"
-    assert clip("abcd", 1) == "…"
-    assert clip("abcd", 0) == ""
+    assert clip_text("abc", 3) == "abc"
+    assert clip_text("abcd", 3) == "ab…"
+    assert clip_text("abcd", 1) == "…"
+    assert clip_text("abcd", 0) == ""
 
 
 @given(st.binary())
 def test_decode(data):
     """Any bytes become text that can be encoded again; good UTF-8 is itself."""
-    text = decode(data)
+    text = decode_outside_bytes(data)
     text.encode()
     try:
         assert text == data.decode()
@@ -133,16 +133,16 @@ def test_decode(data):
 
 def test_decode_surrogate_bytes():
     """Surrogates written as bytes are escaped, not revived."""
-    assert decode(b"a\xed\xa0\x80\xff") == "a\\xed\\xa0\\x80\\xff"
+    assert decode_outside_bytes(b"a\xed\xa0\x80\xff") == "a\\xed\\xa0\\x80\\xff"
 
 
 @given(st.text(st.characters()))
 def test_well_formed(text):
     """Lone surrogates never survive."""
-    kept = well_formed(text)
+    kept = escape_surrogates(text)
     assert kept.encode().decode() == kept
 
 
 def test_well_formed_keeps_text():
     """Good text is itself."""
-    assert well_formed("né\udcff") == "né\\udcff"
+    assert escape_surrogates("né\udcff") == "né\\udcff"

@@ -4,7 +4,7 @@ import tomllib
 
 from cases import for_each_case
 
-from steersman.judges.toml_edit import add_to_list
+from steersman.judges.toml_edit import add_to_toml_list
 
 KEY = "known_failures"
 TABLES = '\n# what proves a change\n[checks]\nunit = ["a"]  # here\nknown_failures = ["not this"]\n'
@@ -33,16 +33,17 @@ TABLES = '\n# what proves a change\n[checks]\nunit = ["a"]  # here\nknown_failur
 def test_only_the_list_grows(before, after):
     """Comments, order and spelling of everything else are as they were, with tables below or without."""
     for rest in ("", TABLES):
-        new = add_to_list(before + rest, KEY, ["x.a", 'x"b'])
+        new = add_to_toml_list(before + rest, KEY, ["x.a", 'x"b'])
         assert new == after + rest
         assert tomllib.loads(new)[KEY][-2:] == ["x.a", 'x"b']
 
 
 def test_a_file_without_a_whole_statement_at_its_top():
     """The list comes first."""
-    assert add_to_list("version = 1", KEY, ["x"]) == 'known_failures = [\n    "x",\n]\nversion = 1'
+    assert add_to_toml_list("version = 1", KEY, ["x"]) == 'known_failures = [\n    "x",\n]\nversion = 1'
     assert (
-        add_to_list("[checks]\na = 1\n", KEY, ["x"]) == 'known_failures = [\n    "x",\n]\n[checks]\na = 1\n'
+        add_to_toml_list("[checks]\na = 1\n", KEY, ["x"])
+        == 'known_failures = [\n    "x",\n]\n[checks]\na = 1\n'
     )
 
 
@@ -52,4 +53,4 @@ def test_a_file_without_a_whole_statement_at_its_top():
 )  # fmt: skip
 def test_what_cannot_be_edited_safely_is_left_alone(text):
     """No TOML, or another kind of value under the name: nothing is guessed."""
-    assert add_to_list(text, KEY, ["x"]) is None
+    assert add_to_toml_list(text, KEY, ["x"]) is None

@@ -5,7 +5,7 @@ import tomllib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steersman.judges.toml_lines import line_of, toml_lines
+from steersman.judges.toml_lines import find_nearest_toml_line, find_toml_lines
 
 TEXT = '''version = 1 # x = 3
 deliver = """
@@ -32,7 +32,7 @@ q = 1
 
 def test_lines():
     """Every table and key has the line it starts on; strings, arrays and comments hide nothing and add nothing."""
-    assert toml_lines(TEXT) == {
+    assert find_toml_lines(TEXT) == {
         ("version",): 1,
         ("deliver",): 2,
         ("worktree",): 6,
@@ -52,16 +52,16 @@ def test_lines():
 
 def test_nearest():
     """A place inside a value has the line of its key; the whole file has none."""
-    lines = toml_lines(TEXT)
-    assert line_of(lines, ("worktree", "setup", 1, 0)) == 11
-    assert line_of(lines, ("worktree", "nothing")) == 6
-    assert line_of(lines, ("nothing",)) is None
-    assert line_of(lines, ()) is None
+    lines = find_toml_lines(TEXT)
+    assert find_nearest_toml_line(lines, ("worktree", "setup", 1, 0)) == 11
+    assert find_nearest_toml_line(lines, ("worktree", "nothing")) == 6
+    assert find_nearest_toml_line(lines, ("nothing",)) is None
+    assert find_nearest_toml_line(lines, ()) is None
 
 
 def test_unclosed_header():
     """A header that never closes does not swallow the next line."""
-    assert toml_lines("[a\nb = 1\n]\n") == {("b",): 2}
+    assert find_toml_lines("[a\nb = 1\n]\n") == {("b",): 2}
 
 
 NAMES = st.text("abc_-1", min_size=1, max_size=4)
@@ -80,7 +80,7 @@ def test_agrees_with_the_reader(top, tables):
     text = "".join(f"{k} = {v}\n" for k, v in top.items())
     for name, table in tables.items():
         text += f"\n[{name}]\n" + "".join(f"{k} = {v}\n" for k, v in table.items())
-    lines, rows = toml_lines(text), text.split("\n")
+    lines, rows = find_toml_lines(text), text.split("\n")
     for key, value in tomllib.loads(text).items():
         assert key in rows[lines[(key,)] - 1]
         for inner in value if key in tables else ():
@@ -90,4 +90,4 @@ def test_agrees_with_the_reader(top, tables):
 @given(st.text("[]{}=,.#\"'\\\n ab"))
 def test_total(text):
     """Any text has an answer."""
-    assert all(1 <= line <= text.count("\n") + 1 for line in toml_lines(text).values())
+    assert all(1 <= line <= text.count("\n") + 1 for line in find_toml_lines(text).values())

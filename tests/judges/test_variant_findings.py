@@ -2,15 +2,15 @@
 
 import pytest
 
-from steersman.contracts.commands import CommandResult, Finding, Report
-from steersman.contracts.workspace import Touched
-from steersman.judges.evidence import weigh
+from steersman.contracts.commands import CommandResult, RunnerReport, VariantFinding
+from steersman.contracts.workspace import TouchedPath
+from steersman.judges.evidence import weigh_check_results
 from steersman.judges.variants import (
-    TestFiles,
-    find_test_files,
-    has_new_tests,
-    judge_new_tests,
-    judge_old_tests,
+    ChangedTestFiles,
+    find_changed_test_files,
+    has_new_passing_tests,
+    judge_new_tests_variant,
+    judge_old_tests_variant,
 )
 
 A, B = "test_a.py::a", "test_b.py::b"
@@ -22,7 +22,7 @@ def ran(passed=(), failed=(), skipped=(), broken=(), form="pytest", **more):
     files = {}
     for name in (*passed, *failed, *skipped):
         files.setdefault(name.partition("::")[0], []).append(name)
-    told = Report(
+    told = RunnerReport(
         form=form, passed=tuple(passed), failed=failed, skipped=tuple(skipped), broken=tuple(broken),
         ran=len(passed) + len(failed), failures=len(failed), files={f: tuple(n) for f, n in files.items()},
     )  # fmt: skip
@@ -36,7 +36,7 @@ def plain(exit_code=0, tests=None, **more):
 
 
 def files(*changed, added=()):
-    return TestFiles(frozenset(changed), frozenset(added))
+    return ChangedTestFiles(frozenset(changed), frozenset(added))
 
 
 PASSED_BEFORE = "1 test passed before and fails with the new code; the change rewrites it"
@@ -77,13 +77,13 @@ OLD = {
 @pytest.mark.parametrize(("now", "base", "variant", "tests", "wanted"), OLD.values(), ids=OLD)
 def test_old_tests_judge_new_code(now, base, variant, tests, wanted):
     """A test that is rewritten is asked about, one that passes by others' doing has failed, the rest is fine."""
-    found = judge_old_tests(now, base, variant, tests)
+    found = judge_old_tests_variant(now, base, variant, tests)
     assert [(f.weight, f.sentence, f.tests) for f in found] == wanted
 
 
 def test_several_tests_are_told_in_the_plural():
     """One sentence for all of them."""
-    (found,) = judge_old_tests(
+    (found,) = judge_old_tests_variant(
         [ran([A, B])], [ran([A, B])], [ran([], [A, B])], files("test_a.py", "test_b.py")
     )
     assert found.sentence == "2 tests passed before and fail with the new code; the change rewrites them"
@@ -93,12 +93,12 @@ def test_a_new_test_that_passes_with_old_code_proves_nothing():
     """It is reported by name; one that fails there, or was there before, is not."""
     new, proves = "test_a.py::new", "test_a.py::proves"
     now, base = [ran([A, new, proves])], [ran([A])]
-    assert has_new_tests(now, base)
-    assert not has_new_tests(base, base)
-    (found,) = judge_new_tests(now, base, [ran([A, new], [proves])])
+    assert has_new_passing_tests(now, base)
+    assert not has_new_passing_tests(base, base)
+    (found,) = judge_new_tests_variant(now, base, [ran([A, new], [proves])])
     assert (found.weight, found.tests) == ("note", (new,))
     assert found.sentence == "1 new test passes on the base's code too and proves nothing about the change"
-    assert judge_new_tests(now, base, [ran([A], [new, proves])]) == ()
+    assert judge_new_tests_variant(now, base, [ran([A], [new, proves])]) == ()
 
 
 def test_test_files_are_known_by_reports_and_names():
@@ -112,12 +112,14 @@ def test_test_files_are_known_by_reports_and_names():
         "spec/help.rb",
         "spec/a_spec.rb",
     ]
-    touched = [Touched(p, "a1" if p != "tests/x.json" else "", "b2") for p in paths]
+    touched = [TouchedPath(p, "a1" if p != "tests/x.json" else "", "b2") for p in paths]
     now = [ran(["odd.py::a", "calc.py::test_put_into_the_product"])]
-    found = find_test_files(touched, [ran(["odd.py::a"]), plain(0, 1)], now)
+    found = find_changed_test_files(touched, [ran(["odd.py::a"]), plain(0, 1)], now)
     assert found.changed == {"odd.py", "conftest.py", "spec/help.rb", "spec/a_spec.rb"}
     assert found.added == {"tests/x.json"}
-    assert find_test_files([Touched("new.py", "", "b2")], [], [ran(["new.py::a"])]).added == {"new.py"}
+    assert find_changed_test_files([TouchedPath("new.py", "", "b2")], [], [ran(["new.py::a"])]).added == {
+        "new.py"
+    }
     assert found.paths == ("conftest.py", "odd.py", "spec/a_spec.rb", "spec/help.rb", "tests/x.json")
 
 
@@ -125,12 +127,15 @@ def test_variants_weigh_but_never_count():
     """A failure fails the round, a question asks a person, a note is told; no test of a variant speaks for a pass."""
     base = [ran([A])]
     old = ran([A, B], name="unit (old tests)", variant="old tests", tree="t")
-    alone = weigh([old], base)
+    alone = weigh_check_results([old], base)
     assert (alone.passed, alone.tests) == (0, 0)
 
     def weighed(weight):
-        return weigh(
-            [ran([A]), CommandResult(**{**_fields(old), "findings": (Finding(weight, "1 test x", (A,)),)})],
+        return weigh_check_results(
+            [
+                ran([A]),
+                CommandResult(**{**_fields(old), "findings": (VariantFinding(weight, "1 test x", (A,)),)}),
+            ],
             base,
         )
 

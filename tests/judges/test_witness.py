@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steersman.contracts.commands import Report
+from steersman.contracts.commands import RunnerReport
 from steersman.judges import witness
-from steersman.judges.reports import Unreadable
-from steersman.judges.witness import holder, read_told
+from steersman.judges.reports import UnreadableReport
+from steersman.judges.witness import find_failed_collection, read_reporter_events
 
 
 def told(*events, word="w"):
@@ -27,7 +27,7 @@ def ended(code=0, collected=0):
 
 def test_every_test_is_told_by_name():
     """A failure in any phase is one, only the call passes, an expected failure proves nothing."""
-    report = read_told(
+    report = read_reporter_events(
         "pytest",
         told(
             ["test", "", "broken.py", "collect", "failed", False],
@@ -55,29 +55,34 @@ def test_a_test_counts_as_often_as_it_ran():
     """Twice in a row, or in two workers at a time."""
     one, other = phases("a", worker="gw0"), phases("a", worker="gw1")
     both = [event for pair in zip(one, other, strict=True) for event in pair]
-    assert read_told("pytest", told(*phases("a"), *phases("a"), ended()), "w").passed == ("a", "a")
-    assert read_told("pytest", told(*both, ended()), "w").passed == ("a", "a")
+    assert read_reporter_events("pytest", told(*phases("a"), *phases("a"), ended()), "w").passed == ("a", "a")
+    assert read_reporter_events("pytest", told(*both, ended()), "w").passed == ("a", "a")
 
 
 def test_parts_that_failed_fail_their_test():
     """What failed once stays failed until the test is over."""
     parts = [["test", "", "a", "call", outcome, False] for outcome in ("failed", "passed", "skipped")]
-    assert read_told("unittest", told(*parts, ended()), "w").failed == ("a",)
+    assert read_reporter_events("unittest", told(*parts, ended()), "w").failed == ("a",)
 
 
 def test_what_unittest_could_not_load_or_set_up_is_no_test():
     """It is told under a name of unittest's own, and that name says what it is about."""
     names = ("unittest.loader._FailedTest.pkg.test_b", "setUpClass (test_a.A)", "tearDownModule (test_a)")
     events = [["test", "", name, "call", "failed", False] for name in (*names, "test_a.A.test_x")]
-    report = read_told("unittest", told(*events, ended(1)), "w")
+    report = read_reporter_events("unittest", told(*events, ended(1)), "w")
     assert set(report.broken) == set(names)
     assert set(report.failed) == {*names, "test_a.A.test_x"}
-    assert [holder(name) for name in (*names, "test_a.A.test_x")] == ["pkg.test_b", "test_a.A", "test_a", ""]
+    assert [find_failed_collection(name) for name in (*names, "test_a.A.test_x")] == [
+        "pkg.test_b",
+        "test_a.A",
+        "test_a",
+        "",
+    ]
 
 
 def test_a_name_is_told_from_the_root_of_the_tree():
     """Also a parameter that is a place in it."""
-    report = read_told(
+    report = read_reporter_events(
         "pytest", told(*phases("test_a.py::test_x[/w/2/data/a.json]"), ended()), "w", ("/w/2",)
     )
     assert report.passed == ("test_a.py::test_x[data/a.json]",)
@@ -100,26 +105,27 @@ SPOILT = {
 @pytest.mark.parametrize(("data", "why"), SPOILT.values(), ids=SPOILT)
 def test_what_is_not_whole_is_worthless(data, why):
     """Cut, mixed with another's words, out of order or without an end: unreadable, and it says why."""
-    report = read_told("pytest", data, "w")
-    assert isinstance(report, Unreadable)
+    report = read_reporter_events("pytest", data, "w")
+    assert isinstance(report, UnreadableReport)
     assert why in str(report)
 
 
 def test_what_is_told_is_bounded(monkeypatch):
     """Too many bytes and too many tests are refused."""
-    monkeypatch.setattr(witness, "MOST_CASES", 1)
+    monkeypatch.setattr(witness, "MAX_REPORT_CASES", 1)
     assert isinstance(
-        read_told("pytest", told(*phases("a"), *phases("b"), *phases("c"), ended()), "w"), Unreadable
+        read_reporter_events("pytest", told(*phases("a"), *phases("b"), *phases("c"), ended()), "w"),
+        UnreadableReport,
     )
-    monkeypatch.setattr(witness, "MOST_BYTES", 10)
-    assert "longer than 10 bytes" in str(read_told("pytest", told(ended()), "w"))
+    monkeypatch.setattr(witness, "MAX_REPORT_BYTES", 10)
+    assert "longer than 10 bytes" in str(read_reporter_events("pytest", told(ended()), "w"))
 
 
 @given(st.binary(max_size=200))
 def test_any_bytes_are_answered(data):
     """Nothing that is told makes the reader raise."""
     for told_so in (data, b"w 1 " + data + b"\n"):
-        assert isinstance(read_told("pytest", told_so, "w"), Report | Unreadable)
+        assert isinstance(read_reporter_events("pytest", told_so, "w"), RunnerReport | UnreadableReport)
 
 
 def test_files_modules_and_replacements_are_told():
@@ -133,7 +139,7 @@ def test_files_modules_and_replacements_are_told():
         ["loaded", {"calc": "/w/1/calc.py", "random": "", "far": "/far.py", "odd": 1}],
         ["replaced", ["b", "a", "a", 7]], ended(),
     )  # fmt: skip
-    report = read_told("pytest", data, "w", ("/w/1",))
+    report = read_reporter_events("pytest", data, "w", ("/w/1",))
     assert report.files == {
         "test_a.py": ("test_a.py::a",),
         "base.py": ("test_a.py::a",),
@@ -147,4 +153,4 @@ def test_files_modules_and_replacements_are_told():
 def test_unittest_has_no_examples_in_names():
     """There a file is told for every test."""
     data = told(["from", "", ["/w/1/calc.py"]], *phases("calc.A.a"), ended())
-    assert read_told("unittest", data, "w", ("/w/1",)).files == {"calc.py": ("calc.A.a",)}
+    assert read_reporter_events("unittest", data, "w", ("/w/1",)).files == {"calc.py": ("calc.A.a",)}

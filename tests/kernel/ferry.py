@@ -30,8 +30,8 @@ from steersman.kernel.definition import (
 )
 from steersman.kernel.laws import Before, Never, Only, Possible
 from steersman.kernel.ops import Log
-from steersman.kernel.record import Meta, create
-from steersman.kernel.step import Happened
+from steersman.kernel.record import StepMeta, create_run_entries
+from steersman.kernel.step import EventOccurrence
 
 
 class Boarded(msgspec.Struct, frozen=True):
@@ -157,4 +157,6 @@ def begun(m=FERRY, context: Any = None, event=E.boarded, data: Any = None, **met
     """A new run of a ferry."""
     given = data if data is not None else event.carries()
     context = context if context is not None else m.context()
-    return create(m, RUN, Happened(event, given, Origin.PERSON), context, Meta(10, **meta))
+    return create_run_entries(
+        m, RUN, EventOccurrence(event, given, Origin.PERSON), context, StepMeta(10, **meta)
+    )

@@ -23,7 +23,7 @@ from ferry import (
 from msgspec.structs import force_setattr, replace
 
 from steersman.errors import DefinitionError
-from steersman.kernel.build import definition, guards, sources
+from steersman.kernel.build import definition_data, machine_guards, row_source_states
 from steersman.kernel.definition import (
     STAY,
     Cap,
@@ -156,15 +156,15 @@ def test_sources_are_named():
     """A row starts from nowhere, a state, several states, or every state that works."""
     states = tuple(FERRY.states.values())
     anywhere, creation = TABLE[-1], TABLE[0]
-    assert sources(creation, states) == (None,)
-    assert sources(TABLE[1], states) == ("dock",)
-    assert sources(replace(creation, source=(S.dock, S.sunk)), states) == ("dock", "sunk")
-    assert sources(anywhere, states) == ("dock", "sail", "bail", "moor")
+    assert row_source_states(creation, states) == (None,)
+    assert row_source_states(TABLE[1], states) == ("dock",)
+    assert row_source_states(replace(creation, source=(S.dock, S.sunk)), states) == ("dock", "sunk")
+    assert row_source_states(anywhere, states) == ("dock", "sail", "bail", "moor")
 
 
 def test_every_guard_is_listed_once():
     """Guards of rows, namings, computations and work, each once, in the order of the file."""
-    assert [g.name for g in guards(FERRY)] == ["otherwise", "dry", "yes", "room"]
+    assert [g.name for g in machine_guards(FERRY)] == ["otherwise", "dry", "yes", "room"]
 
 
 def _bumped_event():
@@ -223,7 +223,7 @@ def test_the_digest_does_not_cover_words():
 
 def test_the_definition_is_plain_data():
     """What is stored with a run reads back as it was."""
-    told = definition(FERRY)
+    told = definition_data(FERRY)
     assert msgspec.json.decode(msgspec.json.encode(told)) == told
     assert told["creation"]["rows"][0]["to"] == "dock"
 

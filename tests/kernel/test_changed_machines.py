@@ -22,9 +22,9 @@ from ferry import (
 from msgspec.structs import replace
 
 from steersman.errors import ContractError, UserError
-from steersman.kernel.build import definition
-from steersman.kernel.canonical import plain
-from steersman.kernel.compatible import difference, reachable
+from steersman.kernel.build import definition_data
+from steersman.kernel.canonical import plain_value
+from steersman.kernel.compatible import find_definition_changes, reachable_states
 from steersman.kernel.definition import (
     GateAnswer,
     Origin,
@@ -41,12 +41,12 @@ from steersman.kernel.definition import (
     row,
     state,
 )
-from steersman.kernel.record import Meta, advance, budget_gate, migrated
-from steersman.kernel.replay import applied, redecided, typed
-from steersman.kernel.step import Happened, name_facts
-from steersman.kernel.tape import read
+from steersman.kernel.record import StepMeta, advance_run, build_budget_gate, migrate_run
+from steersman.kernel.replay import apply_entry, convert_context, repeat_decisions
+from steersman.kernel.step import EventOccurrence, name_facts
+from steersman.kernel.tape import read_entry
 
-OLD = plain(definition(FERRY))
+OLD = plain_value(definition_data(FERRY))
 
 
 class Deeper(msgspec.Struct, kw_only=True):
@@ -86,7 +86,7 @@ CHANGES = {
 def test_what_a_run_can_still_reach_is_compared(what):
     """A change in the part that a run can still reach is told in words, state by state."""
     m, told = CHANGES[what]
-    assert difference(OLD, plain(definition(m)), "sail") == told
+    assert find_definition_changes(OLD, plain_value(definition_data(m)), "sail") == told
 
 
 @for_each_case("what", [w for w in CHANGES if w not in ("the abort", "the successes")])
@@ -94,41 +94,43 @@ def test_what_a_run_cannot_reach_any_more_is_its_own(what):
     """A run whose remaining part is unchanged goes on, whatever else has changed."""
     m, _ = CHANGES[what]
     assert m.digest != FERRY.digest
-    assert difference(OLD, plain(definition(m)), "sunk") == []
+    assert find_definition_changes(OLD, plain_value(definition_data(m)), "sunk") == []
 
 
 def test_another_kernel_is_a_difference():
     """A definition made for another kernel version is never taken for the same."""
-    assert difference({**OLD, "kernel": 0}, OLD, "sunk") == ["the kernel's version is 1, was 0"]
+    assert find_definition_changes({**OLD, "kernel": 0}, OLD, "sunk") == ["the kernel's version is 1, was 0"]
 
 
 def test_a_state_that_is_gone_is_a_difference():
     """A state that the run can reach and that is no more is told."""
     less = {**OLD, "states": {k: v for k, v in OLD["states"].items() if k != "moor"}}
-    assert difference(OLD, less, "sail") == ["state moor is gone"]
-    assert difference(OLD, less, "sunk") == []
+    assert find_definition_changes(OLD, less, "sail") == ["state moor is gone"]
+    assert find_definition_changes(OLD, less, "sunk") == []
 
 
 def test_flags_are_compared():
     """A state that has become final is another state."""
     states = {**OLD["states"], "ashore": {**OLD["states"]["ashore"], "flags": ["final"]}}
-    assert difference(OLD, {**OLD, "states": states}, "moor") == ["ashore: its flags changed"]
+    assert find_definition_changes(OLD, {**OLD, "states": states}, "moor") == ["ashore: its flags changed"]
 
 
 def test_a_running_job_counts_wherever_the_run_is():
     """A job under way that outlives its state brings its naming along."""
     m, _ = CHANGES["a guard"]
-    assert difference(OLD, plain(definition(m)), "sunk", ("row",)) == ["job row: it or its naming changed"]
-    assert difference(OLD, plain(definition(m)), "sunk", ("ask", "unheard of")) == []
+    assert find_definition_changes(OLD, plain_value(definition_data(m)), "sunk", ("row",)) == [
+        "job row: it or its naming changed"
+    ]
+    assert find_definition_changes(OLD, plain_value(definition_data(m)), "sunk", ("ask", "unheard of")) == []
     less = {**OLD, "states": {**OLD["states"], "sail": {**OLD["states"]["sail"], "work": []}}}
-    assert difference(OLD, less, "sunk", ("row",)) == ["job row is gone"]
+    assert find_definition_changes(OLD, less, "sunk", ("row",)) == ["job row is gone"]
 
 
 def test_reachable_follows_rows():
     """What a run can still reach is what rows lead to."""
-    assert reachable(OLD, "sunk") == {"sunk"}
-    assert reachable(OLD, "moor") == {"moor", "ashore", "sail", "bail", "dock", "sunk"}
-    assert reachable(OLD, "unheard of") == {"unheard of"}
+    assert reachable_states(OLD, "sunk") == {"sunk"}
+    assert reachable_states(OLD, "moor") == {"moor", "ashore", "sail", "bail", "dock", "sunk"}
+    assert reachable_states(OLD, "unheard of") == {"unheard of"}
 
 
 # ── contexts of an older form ───────────────────────────────────────────────────────────────────────────────────────
@@ -144,23 +146,25 @@ NEWER = ferry(
 
 def leaking(m=FERRY):
     """A run that has leaked once and rows on."""
-    out = advance(m, begun(m).snapshot, Happened(E.cast_off, E.cast_off.carries(), Origin.PERSON), Meta(20))
+    out = advance_run(
+        m, begun(m).snapshot, EventOccurrence(E.cast_off, E.cast_off.carries(), Origin.PERSON), StepMeta(20)
+    )
     (item,) = out.snapshot.items
     happened = name_facts(m, out.snapshot, "row", Water(40))
-    done = advance(m, out.snapshot, happened, Meta(30, cause=item, closes=(item,)))
+    done = advance_run(m, out.snapshot, happened, StepMeta(30, cause=item, closes=(item,)))
     return (*begun(m).entries, *out.entries, *done.entries)
 
 
 def plainly(stored):
     snapshot = None
     for s in stored:
-        snapshot = applied(snapshot, read(s.body), s.hash)
+        snapshot = apply_entry(snapshot, read_entry(s.body), s.hash)
     return snapshot
 
 
 def test_an_old_context_is_upcast():
     """A context of an older version becomes today's, field by field, by pure functions."""
-    now = typed(NEWER, plainly(leaking()))
+    now = convert_context(NEWER, plainly(leaking()))
     assert (now.context.draught, now.context.litres, now.context_version) == (4, 40, 2)
 
 
@@ -174,7 +178,7 @@ def test_an_old_context_is_upcast():
 def test_a_context_that_cannot_be_read_is_said(m, words):
     """Without an upcaster, or with a context that does not fit, a run is refused and nothing is guessed."""
     with pytest.raises(ContractError, match=words):
-        typed(m, plainly(leaking()))
+        convert_context(m, plainly(leaking()))
 
 
 def test_a_context_of_a_newer_version_is_refused():
@@ -183,30 +187,34 @@ def test_a_context_of_a_newer_version_is_refused():
     with pytest.raises(
         ContractError, match="its context is version 2, this ferry knows 1: upgrade steersman"
     ):
-        typed(FERRY, newer)
+        convert_context(FERRY, newer)
 
 
 def test_a_migrated_run_says_which_entries_could_be_decided_again():
     """After a migration old entries are another version, new ones are decided again; nothing is claimed beyond that."""
     stored = list(leaking())
-    moved = migrated(NEWER, typed(NEWER, plainly(stored)), Meta(40, "person:ann", why="new boat"))
+    moved = migrate_run(
+        NEWER, convert_context(NEWER, plainly(stored)), StepMeta(40, "person:ann", why="new boat")
+    )
     (entry,), after = moved.entries, moved.snapshot
-    done = advance(NEWER, after, Happened(E.left, GateAnswer("abort"), Origin.PERSON), Meta(50))
-    tape = [(read(s.body), s.hash) for s in (*stored, entry, *done.entries)]
-    assert [(d.seq, d.verdict) for d in redecided(NEWER, tape)] == [
+    done = advance_run(
+        NEWER, after, EventOccurrence(E.left, GateAnswer("abort"), Origin.PERSON), StepMeta(50)
+    )
+    tape = [(read_entry(s.body), s.hash) for s in (*stored, entry, *done.entries)]
+    assert [(d.seq, d.verdict) for d in repeat_decisions(NEWER, tape)] == [
         (1, "other version"), (2, "other version"), (3, "other version"), (4, "other version"), (6, "same"),
     ]  # fmt: skip
-    assert [d.verdict for d in redecided(FERRY, tape)] == ["same"] * 4 + ["other version"]
+    assert [d.verdict for d in repeat_decisions(FERRY, tape)] == ["same"] * 4 + ["other version"]
 
 
 def test_with_the_old_definition_what_has_not_changed_is_decided_again():
     """Where the part of the machine in an entry's state is the same, another definition does not matter."""
-    tape = [(read(s.body), s.hash) for s in leaking()]
+    tape = [(read_entry(s.body), s.hash) for s in leaking()]
     bumped = ferry(folds=(fold(E.leaked, wet, version=2), FOLDS[1]))
-    verdicts = {d.seq: d.verdict for d in redecided(bumped, tape, {FERRY.digest: OLD})}
+    verdicts = {d.seq: d.verdict for d in repeat_decisions(bumped, tape, {FERRY.digest: OLD})}
     assert verdicts == {1: "same", 2: "same", 3: "other version", 4: "same"}
-    assert {d.verdict for d in redecided(NEWER, tape, {FERRY.digest: OLD})} == {"other version"}
-    assert {d.verdict for d in redecided(bumped, tape, {FERRY.digest: {**OLD, "kernel": 0}})} == {
+    assert {d.verdict for d in repeat_decisions(NEWER, tape, {FERRY.digest: OLD})} == {"other version"}
+    assert {d.verdict for d in repeat_decisions(bumped, tape, {FERRY.digest: {**OLD, "kernel": 0}})} == {
         "other version"
     }
 
@@ -250,13 +258,13 @@ def test_a_migration_starts_the_work_of_the_state():
     """However a state is entered its work starts: what the new version asks for is planned, what it has no more is over."""
     before = plainly(leaking())
     m = lit()
-    done = migrated(m, typed(m, before), Meta(40, "person:ann", why="a lamp"))
+    done = migrate_run(m, convert_context(m, before), StepMeta(40, "person:ann", why="a lamp"))
     (entry,) = done.entries
     assert (entry.entry.kind, entry.entry.actor, entry.entry.why) == ("migrated", "person:ann", "a lamp")
     assert entry.entry.closed == tuple(before.items)
     assert [(i.job, i.visit) for i in done.snapshot.items.values()] == [("lamp", before.visit)]
     assert done.snapshot.definition == m.digest
-    assert plain(applied(before, read(entry.body), entry.hash)) == plain(done.snapshot)
+    assert plain_value(apply_entry(before, read_entry(entry.body), entry.hash)) == plain_value(done.snapshot)
 
 
 def test_a_migration_goes_on_where_the_new_version_computes():
@@ -266,34 +274,34 @@ def test_a_migration_goes_on_where_the_new_version_computes():
         sink,
         computes=(computed(Lit.sail, (otherwise, E.given_up)), computed(Lit.bail, (otherwise, E.bailed))),
     )
-    done = migrated(m, typed(m, plainly(leaking())), Meta(40, why="it sinks"))
+    done = migrate_run(m, convert_context(m, plainly(leaking())), StepMeta(40, why="it sinks"))
     assert [s.entry.kind for s in done.entries] == ["migrated", "transition", "sealed"]
     assert done.snapshot.state == "sunk"
 
 
 def test_a_migration_keeps_a_budgets_gate():
     """The gate of a used-up budget belongs to no machine and stays."""
-    held = budget_gate(RUN, 4, 9, 4, "tokens")
+    held = build_budget_gate(RUN, 4, 9, 4, "tokens")
     before = plainly(leaking())
     before.items = {**before.items, held.id: held}
     m = lit()
-    assert held.id in migrated(m, typed(m, before), Meta(40, why="a lamp")).snapshot.items
+    assert held.id in migrate_run(m, convert_context(m, before), StepMeta(40, why="a lamp")).snapshot.items
 
 
 def test_a_run_that_was_ended_is_migrated_and_no_more():
     """A run with an outcome from outside starts nothing."""
     m = lit()
-    ended = typed(m, plainly(leaking()))
+    ended = convert_context(m, plainly(leaking()))
     ended.ended, ended.items = "canceled", {}
-    done = migrated(m, ended, Meta(40, why="a lamp"))
+    done = migrate_run(m, ended, StepMeta(40, why="a lamp"))
     assert (len(done.entries), done.snapshot.items, done.snapshot.ended) == (1, {}, "canceled")
 
 
 def test_a_run_in_a_state_that_is_gone_is_not_migrated():
     """There is nowhere to go on: the run stays what it is, and the person is told what can be done."""
     m = lit()
-    moored = typed(m, plainly(leaking()))
+    moored = convert_context(m, plainly(leaking()))
     moored.state = "moor"
     words = "is in moor, which this ferry does not have: go on with the steersman that began it"
     with pytest.raises(UserError, match=words):
-        migrated(m, moored, Meta(40, why="a lamp"))
+        migrate_run(m, moored, StepMeta(40, why="a lamp"))

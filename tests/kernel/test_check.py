@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from steersman.errors import DefinitionError
 from steersman.kernel.build import machine
-from steersman.kernel.check import Finding, check
+from steersman.kernel.check import ModelFinding, check_machine
 from steersman.kernel.definition import (
     STAY,
     Cap,
@@ -45,11 +45,11 @@ HERE = "extension: test"
 
 
 def kinds(m):
-    return sorted({f.kind for f in check(m).findings})
+    return sorted({f.kind for f in check_machine(m).findings})
 
 
 def one(m, kind):
-    found = [f for f in check(m).findings if f.kind == kind]
+    found = [f for f in check_machine(m).findings if f.kind == kind]
     assert found, kinds(m)
     return found[0]
 
@@ -65,14 +65,14 @@ def without(label, **changes):
 def wrong(label):
     """What is said about a ferry without one of its rows, when it is built or when it is checked."""
     try:
-        return check(without(label)).findings
+        return check_machine(without(label)).findings
     except DefinitionError as told:
         return str(told)
 
 
 def test_the_ferry_is_sound():
     """A sound machine has no finding, and the report says how much was looked at."""
-    report = check(FERRY)
+    report = check_machine(FERRY)
     assert (report.machine, report.findings) == ("ferry", ())
     assert report.cases > report.nodes > 10
 
@@ -93,7 +93,7 @@ def test_a_named_event_without_a_row_has_its_path():
         str(finding)
         == "named event without a row: leaked in sail\n    shortest path: boarded → dock  ·  cast_off → sail"
     )
-    assert str(Finding("event without a row", "x")) == "event without a row: x"
+    assert str(ModelFinding("event without a row", "x")) == "event without a row: x"
 
 
 def test_a_beginning_without_a_row_is_found():
@@ -125,7 +125,9 @@ def test_an_exit_from_a_resting_state_needs_a_person():
 
 def test_a_note_in_a_final_state_is_no_exit():
     """A row that stays in a final state leaves nothing."""
-    assert check(more(row(S.sunk, E.called, otherwise, STAY, None, "call in vain", HERE))).findings == ()
+    assert (
+        check_machine(more(row(S.sunk, E.called, otherwise, STAY, None, "call in vain", HERE))).findings == ()
+    )
 
 
 def test_guards_without_otherwise_are_found():
@@ -135,7 +137,7 @@ def test_guards_without_otherwise_are_found():
     assert "sail on rowed: nothing says what happens when 'no water came in' is false" in finding.where
     assert finding.path == ("boarded → dock", "cast_off → sail")
     exact = ferry(rows=tuple(replace(r, when=LANDED) if r.label == "call" else r for r in TABLE))
-    assert check(exact).findings == ()
+    assert check_machine(exact).findings == ()
 
 
 def test_an_event_that_no_row_uses_is_found():
@@ -204,7 +206,7 @@ def test_a_loop_beside_the_way_is_found():
     """The nearest node from which a walk goes on for ever need not lie on the loop."""
     again = row(S.bail, E.given_up, otherwise, S.bail, None, "despair", HERE)
     rows = (again, *(r for r in TABLE if r.label != "give up"))
-    loops = [f for f in check(ferry(rows=rows, laws=())).findings if f.kind.startswith("loop")]
+    loops = [f for f in check_machine(ferry(rows=rows, laws=())).findings if f.kind.startswith("loop")]
     assert [f.where for f in loops] == ["bail → bail"]
     assert loops[0].path[-1] == "leaked → bail"
 
@@ -244,7 +246,7 @@ def test_a_law_may_ask_about_a_cap():
 
 def test_a_law_about_the_beginning_holds_by_itself():
     """Nothing gets anywhere without having been where every run begins."""
-    assert check(ferry(laws=(Before(S.dock, then=S.sunk),))).findings == ()
+    assert check_machine(ferry(laws=(Before(S.dock, then=S.sunk),))).findings == ()
 
 
 def test_a_run_may_begin_elsewhere():
@@ -256,7 +258,7 @@ def test_a_run_may_begin_elsewhere():
 def test_laws_read_what_is_tracked():
     """A law whose guard looks at facts cannot be proved, and says so."""
     with pytest.raises(DefinitionError, match="guard 'dry' says it reads only nothing"):
-        check(ferry(laws=(Never(S.sail, when=DRY),)))
+        check_machine(ferry(laws=(Never(S.sail, when=DRY),)))
 
 
 # ── work: many jobs, jobs that outlive their state, timers, children ────────────────────────────────────────────────
@@ -311,7 +313,7 @@ def regatta(**changes):
 
 def test_many_jobs_that_outlive_their_state_are_followed():
     """Five boats are out, three suffice, and the late ones are journaled where no row asks for them."""
-    assert check(regatta()).findings == ()
+    assert check_machine(regatta()).findings == ()
 
 
 def test_a_result_that_may_come_early_needs_a_row():
@@ -331,7 +333,7 @@ def test_a_late_result_with_a_row_takes_it():
     """Where a row asks for the result of a job that outlived its state, the row is taken."""
     late = row(RS.feast, RE.arrived, otherwise, STAY, None, "cheer", "§")
     later = row(RS.feast, RE.decided, otherwise, STAY, None, "cheer", "§")
-    report = check(
+    report = check_machine(
         regatta(rows=(*RTABLE, late, later, replace(late, source=RS.home), replace(later, source=RS.home)))
     )
     assert report.findings == ()
@@ -349,5 +351,5 @@ def test_a_setting_is_explored_with_its_trial():
     rows = tuple(replace(r, cap=by_setting) if r.cap is LEAKS else r for r in TABLE)
     asks = Guard("room", "one may bail once more", lambda *_: True, cap=by_setting)
     sound = ferry(rows=rows, computes=(computed(S.bail, (asks, E.bailed), (otherwise, E.given_up)),))
-    assert check(sound).findings == ()
-    assert check(sound).nodes < check(FERRY).nodes
+    assert check_machine(sound).findings == ()
+    assert check_machine(sound).nodes < check_machine(FERRY).nodes

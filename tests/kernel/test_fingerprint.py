@@ -5,17 +5,17 @@ from cases import for_each_case
 from kites import TEXTS, edited, executed
 
 from steersman.errors import DefinitionError
-from steersman.kernel.build import KERNEL_VERSION, guards
-from steersman.kernel.fingerprint import fingerprint
+from steersman.kernel.build import KERNEL_VERSION, machine_guards
+from steersman.kernel.fingerprint import machine_fingerprint
 from steersman.machines.roundtable import MACHINE
 
 KITE = executed(TEXTS)
-PARTS = fingerprint(KITE, TEXTS)["parts"]
+PARTS = machine_fingerprint(KITE, TEXTS)["parts"]
 
 
 def changed(texts, m=None):
     """The parts whose hash or fields differ from the kite's, and those whose version does."""
-    now = fingerprint(m or executed(texts), texts)["parts"]
+    now = machine_fingerprint(m or executed(texts), texts)["parts"]
     assert now.keys() == PARTS.keys()
     other = {k for k in now if {**now[k], "version": 0} != {**PARTS[k], "version": 0}}
     return sorted(other), sorted(k for k in now if now[k]["version"] != PARTS[k]["version"])
@@ -83,14 +83,14 @@ def test_versions_are_the_declared_ones():
 
 def test_every_part_of_roundtable_is_there():
     """Each guard, fold, line of work, job, naming, computation, cap and event, and context and beginning."""
-    from steersman.adapters.lockfile import texts
+    from steersman.adapters.lockfile import read_source_texts
 
-    entry = fingerprint(MACHINE, texts())
+    entry = machine_fingerprint(MACHINE, read_source_texts())
     kinds = {
         kind: {k for k in entry["parts"] if k.startswith(f"{kind} ")}
         for kind in ("guard", "fold", "work", "naming", "computed", "cap", "event", "job")
     }
-    assert kinds["guard"] == {f"guard {g.name}" for g in guards(MACHINE)}
+    assert kinds["guard"] == {f"guard {g.name}" for g in machine_guards(MACHINE)}
     assert kinds["fold"] == {f"fold {e}" for e in MACHINE.folds}
     assert kinds["work"] == {f"work {s.name}/{d.job.name}" for s in MACHINE.states.values() for d in s.work}
     assert kinds["naming"] == {f"naming {j}" for j in MACHINE.namings}
@@ -105,7 +105,7 @@ def test_every_part_of_roundtable_is_there():
 def test_a_function_from_elsewhere_is_known_by_name():
     """A function outside the texts, such as the kernel's own `otherwise`, is not read, only named."""
     texts = {k: v for k, v in TEXTS.items() if k != "toy.wind"}
-    parts = fingerprint(KITE, texts)["parts"]
+    parts = machine_fingerprint(KITE, texts)["parts"]
     assert parts["guard storm"] != PARTS["guard storm"]
     assert parts["guard otherwise"] == PARTS["guard otherwise"]
 
@@ -121,7 +121,7 @@ def test_a_job_that_is_asked_for_twice_is_numbered():
             ("class S(State)", "def storms2(c): return {}\n\nclass S(State)"),
         ]
     )
-    assert {"work away/fly", "work away/fly 2"} <= fingerprint(executed(texts), texts)["parts"].keys()
+    assert {"work away/fly", "work away/fly 2"} <= machine_fingerprint(executed(texts), texts)["parts"].keys()
 
 
 def test_a_machine_without_a_beginning_has_no_such_part():
@@ -129,7 +129,7 @@ def test_a_machine_without_a_beginning_has_no_such_part():
     texts = edited(
         table=[('    begin=lambda request: (E.launched, Gust(request["knots"]), Context()),\n', "")]
     )
-    assert "begin" not in fingerprint(executed(texts), texts)["parts"]
+    assert "begin" not in machine_fingerprint(executed(texts), texts)["parts"]
 
 
 @pytest.mark.parametrize(
@@ -143,4 +143,4 @@ def test_a_function_that_cannot_be_found_is_said(edit, words):
     """What cannot be hashed is never skipped: it is named, with what to write instead."""
     texts = edited(table=edit)
     with pytest.raises(DefinitionError, match=words):
-        fingerprint(executed(texts), texts)
+        machine_fingerprint(executed(texts), texts)

@@ -2,7 +2,7 @@
 
 from cases import for_each_case
 
-from steersman.kernel.reach import Texts
+from steersman.kernel.reach import SourceTexts
 
 # One table, with what it imports from three other rooms in every way that Python knows.
 TEXTS = {
@@ -96,7 +96,7 @@ def hashed(name, **edits):
         key = f"room.{module.replace('__', '.')}"
         assert old in texts[key]
         texts[key] = texts[key].replace(old, new)
-    read = Texts(texts)
+    read = SourceTexts(texts)
     return read.hashed("room.table", *read.module("room.table").nodes[name])
 
 
@@ -179,7 +179,7 @@ def test_what_is_not_reached_does_not_count(name, edit):
 )
 def test_two_programs_have_two_hashes(one, other):
     """Programs that differ have different hashes, also where only the place of an absent part differs."""
-    first, second = (Texts({"m": f"x = {text}\n"}) for text in (one, other))
+    first, second = (SourceTexts({"m": f"x = {text}\n"}) for text in (one, other))
     assert first.hashed("m", *first.module("m").nodes["x"]) != second.hashed(
         "m", *second.module("m").nodes["x"]
     )
@@ -187,7 +187,7 @@ def test_two_programs_have_two_hashes(one, other):
 
 def test_a_name_that_leads_nowhere_is_not_followed():
     """An import of something that a module does not have, even of itself, ends the search there."""
-    texts = Texts({"m": "from m import ghost\ndef f(): return ghost.x\n"})
+    texts = SourceTexts({"m": "from m import ghost\ndef f(): return ghost.x\n"})
     assert len(texts.hashed("m", *texts.module("m").nodes["f"])) == 16
     assert "m" in texts
     assert "n" not in texts
@@ -196,7 +196,7 @@ def test_a_name_that_leads_nowhere_is_not_followed():
 def test_the_hash_of_a_text_never_changes():
     """The same text has the same hash on every Python: this one is written down."""
     text = 'def f(c, *, e: int = 0) -> bool:\n    "Said."\n    return [x async for x in c] or f"{c}{e!r:>3}" in {**c, "k": None}\n'
-    texts = Texts({"m": text})
+    texts = SourceTexts({"m": text})
     assert texts.hashed("m", *texts.module("m").nodes["f"]) == "5000c1120533f462"
 
 
@@ -231,7 +231,7 @@ JUDGE = "def judge(c, *, limit): return limit > BASE and judge(c, limit=limit - 
 
 def start_hash(table, rules, name="rules"):
     """The hash of the function that starts, in texts of which one module is called `name`."""
-    texts = Texts({"room": "", "room.table": table, f"room.{name}": rules})
+    texts = SourceTexts({"room": "", "room.table": table, f"room.{name}": rules})
     return texts.hashed("room.table", texts.module("room.table").tree.body[-1])
 
 

@@ -5,7 +5,7 @@ from cases import for_each_case
 from ferry import FERRY, RUN, Context, E, Water, begun
 
 from steersman.kernel.build import machine
-from steersman.kernel.canonical import canonical
+from steersman.kernel.canonical import canonical_bytes
 from steersman.kernel.definition import (
     Events,
     GateAnswer,
@@ -21,15 +21,27 @@ from steersman.kernel.definition import (
     state,
     table,
 )
-from steersman.kernel.record import Meta, advance, create, late, note, outcome, refuse, status
-from steersman.kernel.snapshot import Item, Snapshot, fields, state_hash
-from steersman.kernel.step import Happened, Refused, name_facts
-from steersman.kernel.tape import GENESIS, Retry, read
+from steersman.kernel.record import (
+    StepMeta,
+    advance_run,
+    create_run_entries,
+    record_late_result,
+    record_note,
+    record_refusal,
+    run_outcome,
+    run_status_word,
+)
+from steersman.kernel.snapshot import JobItem, Snapshot, context_fields, state_hash
+from steersman.kernel.step import EventOccurrence, StepRefused, name_facts
+from steersman.kernel.tape import GENESIS_HASH, EntryRetry, read_entry
 
 
 def sailing(**meta):
-    return advance(
-        FERRY, begun().snapshot, Happened(E.cast_off, E.cast_off.carries(), Origin.PERSON), Meta(20, **meta)
+    return advance_run(
+        FERRY,
+        begun().snapshot,
+        EventOccurrence(E.cast_off, E.cast_off.carries(), Origin.PERSON),
+        StepMeta(20, **meta),
     )
 
 
@@ -38,7 +50,7 @@ def test_a_creation_says_everything_about_the_beginning():
     entry = begun(actor="person:ann").entries[0].entry
     assert (entry.seq, entry.prev, entry.kind, entry.machine, entry.definition) == (
         1,
-        GENESIS,
+        GENESIS_HASH,
         "created",
         "ferry",
         FERRY.digest,
@@ -50,29 +62,32 @@ def test_a_creation_says_everything_about_the_beginning():
 def test_an_entry_reads_back_as_it_was():
     """The bytes of an entry are the entry."""
     for sealed in sailing().entries:
-        assert read(sealed.body).planned == sealed.entry.planned
-        assert read(sealed.body).seq == sealed.entry.seq
+        assert read_entry(sealed.body).planned == sealed.entry.planned
+        assert read_entry(sealed.body).seq == sealed.entry.seq
 
 
 @for_each_case("name", ["ann", "Zoë", "\ue000", "\U0001f6a3"])
 def test_the_bytes_of_an_entry_are_canonical_in_any_script(name):
     """Whatever alphabet a name is in, the stored bytes are the canonical ones."""
     for made in begun(actor=f"person:{name}").entries:
-        assert made.body == canonical(made.entry)
+        assert made.body == canonical_bytes(made.entry)
 
 
 def test_time_never_goes_back():
     """A clock that goes back does not take the tape with it."""
     later = sailing().snapshot
-    back = advance(FERRY, later, Happened(E.left, GateAnswer("abort"), Origin.PERSON), Meta(1))
+    back = advance_run(FERRY, later, EventOccurrence(E.left, GateAnswer("abort"), Origin.PERSON), StepMeta(1))
     assert [s.entry.at for s in back.entries] == [20, 20]
 
 
 def test_a_refusal_is_an_entry_that_changes_nothing():
     """A refused event is journaled with why and what is legal, and counted."""
     before = begun().snapshot
-    done = advance(
-        FERRY, before, Happened(E.rowed, Water(), Origin.EFFECT), Meta(30, cause="x", why="said so")
+    done = advance_run(
+        FERRY,
+        before,
+        EventOccurrence(E.rowed, Water(), Origin.EFFECT),
+        StepMeta(30, cause="x", why="said so"),
     )
     entry = done.entries[0].entry
     assert (entry.kind, entry.event, entry.source, entry.legal) == (
@@ -88,7 +103,9 @@ def test_a_refusal_is_an_entry_that_changes_nothing():
 
 def test_a_run_that_reaches_its_outcome_is_sealed():
     """Entering a resting or final state adds a seal over the whole state in the same commit."""
-    done = advance(FERRY, begun().snapshot, Happened(E.left, GateAnswer("abort"), Origin.PERSON), Meta(20))
+    done = advance_run(
+        FERRY, begun().snapshot, EventOccurrence(E.left, GateAnswer("abort"), Origin.PERSON), StepMeta(20)
+    )
     assert [s.entry.kind for s in done.entries] == ["transition", "sealed"]
     before = msgspec.structs.replace(done.snapshot, seq=2)
     assert done.entries[1].entry.state_hash == state_hash(before)
@@ -98,7 +115,7 @@ def test_the_state_hash_covers_the_end_from_outside():
     """A run canceled in place is another state than one that goes on."""
     snapshot = begun().snapshot
     assert state_hash(snapshot) != state_hash(msgspec.structs.replace(snapshot, ended="canceled"))
-    assert fields({"a": 1}) == {"a": 1}
+    assert context_fields({"a": 1}) == {"a": 1}
 
 
 def test_a_note_takes_no_row():
@@ -106,37 +123,50 @@ def test_a_note_takes_no_row():
     snapshot = sailing().snapshot
     (item,) = snapshot.items
     again = msgspec.structs.replace(snapshot.items[item], starts=2)
-    stored, after = note(
-        snapshot, Meta(30, retry=Retry(1, "interrupted"), why="claimed"), "effect_started", held=(again,)
+    stored, after = record_note(
+        snapshot,
+        StepMeta(30, retry=EntryRetry(1, "interrupted"), why="claimed"),
+        "effect_started",
+        held=(again,),
     )
     assert (stored.entry.why, stored.entry.retry, after.items[item].starts) == (
         "claimed",
-        Retry(1, "interrupted"),
+        EntryRetry(1, "interrupted"),
         2,
     )
-    stored, after = note(after, Meta(31, closes=(item,), why="one"), "note", why="another", closed=("x",))
+    stored, after = record_note(
+        after, StepMeta(31, closes=(item,), why="one"), "note", why="another", closed=("x",)
+    )
     assert (stored.entry.why, stored.entry.closed, after.items) == ("another", (item, "x"), {})
 
 
 def test_a_run_may_end_from_outside_and_be_reopened():
     """An outcome given in place of the table's own holds until a row is taken again."""
-    stored, ended = note(begun().snapshot, Meta(30), "note", ended="canceled")
-    assert (ended.ended, outcome(FERRY, ended), stored.entry.ended) == ("canceled", "canceled", "canceled")
-    again = advance(FERRY, ended, Happened(E.cast_off, E.cast_off.carries(), Origin.PERSON), Meta(40))
-    assert (again.snapshot.ended, outcome(FERRY, again.snapshot)) == ("", "")
+    stored, ended = record_note(begun().snapshot, StepMeta(30), "note", ended="canceled")
+    assert (ended.ended, run_outcome(FERRY, ended), stored.entry.ended) == (
+        "canceled",
+        "canceled",
+        "canceled",
+    )
+    again = advance_run(
+        FERRY, ended, EventOccurrence(E.cast_off, E.cast_off.carries(), Origin.PERSON), StepMeta(40)
+    )
+    assert (again.snapshot.ended, run_outcome(FERRY, again.snapshot)) == ("", "")
 
 
 def test_a_late_result_is_journaled_and_not_folded():
     """What comes after its state was left is kept and changes nothing."""
     snapshot = begun().snapshot
-    done = late(snapshot, Meta(30, cause=f"{RUN}:9:1"), Water(5))
+    done = record_late_result(snapshot, StepMeta(30, cause=f"{RUN}:9:1"), Water(5))
     assert (done.entries[0].entry.kind, done.entries[0].entry.late) == ("effect_finished", True)
     assert done.snapshot.context == snapshot.context
 
 
 def test_a_refusal_may_be_made_elsewhere():
     """The runtime's own refusals are entries like any other."""
-    done = refuse(begun().snapshot, Refused("answer", "the gate is void", {}, ("left",)), Meta(30))
+    done = record_refusal(
+        begun().snapshot, StepRefused("answer", "the gate is void", {}, ("left",)), StepMeta(30)
+    )
     assert done.entries[0].entry.why == "the gate is void"
 
 
@@ -174,8 +204,12 @@ BUDGETED = machine(
 
 
 def asked(**meta):
-    return create(
-        BUDGETED, RUN, Happened(BE.asked, BE.asked.carries(), Origin.PERSON), Asked(), Meta(10, **meta)
+    return create_run_entries(
+        BUDGETED,
+        RUN,
+        EventOccurrence(BE.asked, BE.asked.carries(), Origin.PERSON),
+        Asked(),
+        StepMeta(10, **meta),
     )
 
 
@@ -191,19 +225,19 @@ def test_a_used_up_budget_holds_agents_at_a_gate():
 def test_a_used_up_budget_asks_only_when_an_agent_waits():
     """Without an agent to hold there is nothing to ask."""
     snapshot = asked().snapshot
-    done = advance(
+    done = advance_run(
         BUDGETED,
         snapshot,
         name_facts(BUDGETED, snapshot, "think", Water()),
-        Meta(20, hold="tokens", spent={"tokens": 3}),
+        StepMeta(20, hold="tokens", spent={"tokens": 3}),
     )
     assert [i.job for i in done.snapshot.items.values()] == ["walk"]
     assert done.snapshot.budget == {"tokens": 3}
-    again = advance(
+    again = advance_run(
         BUDGETED,
         done.snapshot,
         name_facts(BUDGETED, done.snapshot, "walk", Water()),
-        Meta(30, spent={"tokens": 4, "ms": 1}),
+        StepMeta(30, spent={"tokens": 4, "ms": 1}),
     )
     assert again.snapshot.budget == {"tokens": 7, "ms": 1}
 
@@ -212,7 +246,7 @@ def test_a_used_up_budget_asks_only_when_an_agent_waits():
 
 
 def _item(kind, **more):
-    return Item(f"{RUN}:1:1", "row", kind, "row", {}, 1, **more)
+    return JobItem(f"{RUN}:1:1", "row", kind, "row", {}, 1, **more)
 
 
 # fmt: off
@@ -240,10 +274,10 @@ def test_a_run_shows_one_of_six_words(state_, fields_, context, word, result):
     """Whatever a run is, its status is one of the six words, and its outcome is there only when it has one."""
     items = {f"{n}": i for n, i in enumerate(fields_.pop("items", ()))}
     snapshot = Snapshot(RUN, "ferry", FERRY.digest, state_, Context(**context), items=items, **fields_)
-    assert (status(FERRY, snapshot), outcome(FERRY, snapshot)) == (word, result)
+    assert (run_status_word(FERRY, snapshot), run_outcome(FERRY, snapshot)) == (word, result)
 
 
 def test_a_machine_without_an_outcome_field_has_its_state_for_one():
     """Where the context has no outcome, the state's name is the outcome."""
     snapshot = Snapshot(RUN, "budgeted", "", "home", Asked())
-    assert outcome(BUDGETED, snapshot) == "home"
+    assert run_outcome(BUDGETED, snapshot) == "home"

@@ -7,7 +7,7 @@ from ferry import FERRY, FOLDS, RUN, TABLE, Context, E, S, Water, begun, ferry
 
 from steersman.errors import ContractError
 from steersman.kernel.build import machine
-from steersman.kernel.canonical import digest, plain
+from steersman.kernel.canonical import plain_value, sha256_hex
 from steersman.kernel.definition import (
     Events,
     GateAnswer,
@@ -20,20 +20,20 @@ from steersman.kernel.definition import (
     state,
     table,
 )
-from steersman.kernel.record import Meta, advance, note, overridden
+from steersman.kernel.record import StepMeta, advance_run, record_note, record_override
 from steersman.kernel.replay import (
-    Bad,
-    Decision,
-    applied,
-    carried,
-    chain,
+    BadEntry,
+    RepeatedDecision,
+    apply_entry,
+    convert_context,
     decision_hash,
-    rebuilt,
-    redecided,
-    typed,
+    rebuild_snapshot,
+    repeat_decisions,
+    typed_event_data,
+    verify_chain,
 )
-from steersman.kernel.step import Happened, name_facts, override
-from steersman.kernel.tape import GENESIS, Entry, read, sealed
+from steersman.kernel.step import EventOccurrence, name_facts, override_guard
+from steersman.kernel.tape import GENESIS_HASH, Entry, read_entry, seal_entry
 
 
 def voyage(m=FERRY):
@@ -44,13 +44,16 @@ def voyage(m=FERRY):
         (None, E.cast_off, None), ("row", None, Water(4)), ("row", None, Water(0)), ("ask", None, GateAnswer("land")), (None, E.called, None),
     ):  # fmt: skip
         if job is None:
-            done = advance(
-                m, snapshot, Happened(event_, event_.carries(), Origin.PERSON), Meta(snapshot.seq * 10)
+            done = advance_run(
+                m,
+                snapshot,
+                EventOccurrence(event_, event_.carries(), Origin.PERSON),
+                StepMeta(snapshot.seq * 10),
             )
         else:
             (item,) = snapshot.items
             happened = name_facts(m, snapshot, job, data)
-            done = advance(m, snapshot, happened, Meta(snapshot.seq * 10, cause=item, closes=(item,)))
+            done = advance_run(m, snapshot, happened, StepMeta(snapshot.seq * 10, cause=item, closes=(item,)))
         stored += done.entries
         snapshot = done.snapshot
     return stored, snapshot
@@ -58,45 +61,45 @@ def voyage(m=FERRY):
 
 STORED, END = voyage()
 ROWS = [(s.entry.seq, s.body, s.hash) for s in STORED]
-READ = [(read(s.body), s.hash) for s in STORED]
+READ = [(read_entry(s.body), s.hash) for s in STORED]
 
 
 def test_a_tape_is_the_run():
     """Applying a tape gives the run that wrote it."""
-    assert plain(rebuilt(ROWS, RUN)) == plain(END)
-    assert typed(FERRY, rebuilt(ROWS, RUN)).context == END.context
+    assert plain_value(rebuild_snapshot(ROWS, RUN)) == plain_value(END)
+    assert convert_context(FERRY, rebuild_snapshot(ROWS, RUN)).context == END.context
 
 
 def test_a_tape_may_be_taken_up_from_a_snapshot():
     """From a snapshot the entries after it are enough to apply, one by one."""
-    half = rebuilt(ROWS[:4], RUN)
+    half = rebuild_snapshot(ROWS[:4], RUN)
     for entry, hash_ in READ[4:]:
-        half = applied(half, entry, hash_)
-    assert plain(half) == plain(END)
+        half = apply_entry(half, entry, hash_)
+    assert plain_value(half) == plain_value(END)
 
 
 def test_an_empty_tape_is_no_run():
     """Nothing is not a run."""
-    assert rebuilt([], RUN) == Bad(1, "the run has no entry")
+    assert rebuild_snapshot([], RUN) == BadEntry(1, "the run has no entry")
 
 
 def _forged(n, **changes):
     """The tape with entry n replaced by a well-hashed forgery."""
-    entry = msgspec.structs.replace(read(ROWS[n][1]), **changes)
-    made = sealed(entry)
+    entry = msgspec.structs.replace(read_entry(ROWS[n][1]), **changes)
+    made = seal_entry(entry)
     return [*ROWS[:n], (ROWS[n][0], made.body, made.hash), *ROWS[n + 1 :]]
 
 
 # fmt: off
 TAMPERED = {
-    "a missing entry":       (lambda: [*ROWS[:2], *ROWS[3:]],                                          Bad(3, "entry 3 is missing, the next one is 4")),
-    "a changed byte":        (lambda: [*ROWS[:2], (3, ROWS[2][1].replace(b"leaked", b"leaces"), ROWS[2][2])], Bad(3, "entry 3 does not have the hash it was stored with")),
-    "no entry at all":       (lambda: [*ROWS[:2], (3, b"{}", digest(b"{}"))],                          None),
-    "another run's entry":   (lambda: _forged(2, run="260101-cccccc"),                                 Bad(3, f"entry 3 does not follow entry 2 of run {RUN}")),
-    "another number":        (lambda: _forged(2, seq=9),                                               Bad(3, f"entry 3 does not follow entry 2 of run {RUN}")),
-    "another past":          (lambda: _forged(2, prev=GENESIS),                                        Bad(3, f"entry 3 does not follow entry 2 of run {RUN}")),
-    "a forged entry":        (lambda: _forged(2, actor="person:eve"),                                  Bad(4, f"entry 4 does not follow entry 3 of run {RUN}")),
-    "an earlier time":       (lambda: _forged(5, at=1),                                                Bad(6, "entry 6 is earlier than entry 5")),
+    "a missing entry":       (lambda: [*ROWS[:2], *ROWS[3:]],                                          BadEntry(3, "entry 3 is missing, the next one is 4")),
+    "a changed byte":        (lambda: [*ROWS[:2], (3, ROWS[2][1].replace(b"leaked", b"leaces"), ROWS[2][2])], BadEntry(3, "entry 3 does not have the hash it was stored with")),
+    "no entry at all":       (lambda: [*ROWS[:2], (3, b"{}", sha256_hex(b"{}"))],                          None),
+    "another run's entry":   (lambda: _forged(2, run="260101-cccccc"),                                 BadEntry(3, f"entry 3 does not follow entry 2 of run {RUN}")),
+    "another number":        (lambda: _forged(2, seq=9),                                               BadEntry(3, f"entry 3 does not follow entry 2 of run {RUN}")),
+    "another past":          (lambda: _forged(2, prev=GENESIS_HASH),                                        BadEntry(3, f"entry 3 does not follow entry 2 of run {RUN}")),
+    "a forged entry":        (lambda: _forged(2, actor="person:eve"),                                  BadEntry(4, f"entry 4 does not follow entry 3 of run {RUN}")),
+    "an earlier time":       (lambda: _forged(5, at=1),                                                BadEntry(6, "entry 6 is earlier than entry 5")),
 }
 # fmt: on
 
@@ -105,21 +108,23 @@ TAMPERED = {
 def test_the_first_bad_record_is_named(how):
     """Whatever is done to a tape, reading ends at the first record that does not fit, and says how."""
     rows, bad = TAMPERED[how]
-    told = rebuilt(rows(), RUN)
-    assert isinstance(told, Bad)
+    told = rebuild_snapshot(rows(), RUN)
+    assert isinstance(told, BadEntry)
     assert bad is None or told == bad
-    assert list(chain(rows(), RUN))[-1] == told
+    assert list(verify_chain(rows(), RUN))[-1] == told
 
 
 def test_another_form_of_the_same_entry_is_bad():
     """An entry that says the same in other bytes is not the entry."""
     body = ROWS[0][1].replace(b'{"', b'{ "', 1)
-    assert rebuilt([(1, body, digest(body))], RUN) == Bad(1, "entry 1 is not in canonical form")
+    assert rebuild_snapshot([(1, body, sha256_hex(body))], RUN) == BadEntry(
+        1, "entry 1 is not in canonical form"
+    )
 
 
 def test_every_decision_is_the_same_again():
     """A tape under its own definition is decided again to the same rows, guards and ops."""
-    verdicts = list(redecided(FERRY, READ))
+    verdicts = list(repeat_decisions(FERRY, READ))
     assert {d.verdict for d in verdicts} == {"same"}
     assert len(verdicts) == len([e for e, _ in READ if e.kind in ("created", "transition")])
 
@@ -128,7 +133,7 @@ def test_a_decision_that_would_be_another_is_told():
     """A recorded decision that today's code, under the same versions, would take differently is different."""
     lying = ferry(folds=(fold(E.leaked, lambda *_: ()), FOLDS[1]))  # the version was not raised
     assert lying.digest == FERRY.digest
-    wrong = [d for d in redecided(lying, READ) if d.verdict == "different"]
+    wrong = [d for d in repeat_decisions(lying, READ) if d.verdict == "different"]
     assert [d.seq for d in wrong] == [3]
     assert "'leaked'" in wrong[0].detail
 
@@ -136,14 +141,14 @@ def test_a_decision_that_would_be_another_is_told():
 def test_a_decision_that_would_be_refused_is_told():
     """A recorded transition for which no row would fit is different, with the refusal's reason."""
     entry = msgspec.structs.replace(READ[1][0], event="bailed")
-    verdicts = list(redecided(FERRY, [READ[0], (entry, "x")]))
-    assert verdicts[1] == Decision(2, "different", "no row for bailed in dock fits now")
+    verdicts = list(repeat_decisions(FERRY, [READ[0], (entry, "x")]))
+    assert verdicts[1] == RepeatedDecision(2, "different", "no row for bailed in dock fits now")
 
 
 def test_another_definition_is_another_version():
     """Without the old definition at hand nothing is claimed about its entries."""
     other = ferry(context_version=2, upcasts={1: dict})
-    assert {(d.verdict, d.detail) for d in redecided(other, READ)} == {("other version", FERRY.digest)}
+    assert {(d.verdict, d.detail) for d in repeat_decisions(other, READ)} == {("other version", FERRY.digest)}
 
 
 def test_an_override_is_decided_again():
@@ -152,23 +157,29 @@ def test_an_override_is_decided_again():
         rows=(*TABLE, row(S.sail, E.called, otherwise, S.dock, None, "row back", "§", waivable=otherwise))
     )
     made = begun(m)
-    out = advance(m, made.snapshot, Happened(E.cast_off, E.cast_off.carries(), Origin.PERSON), Meta(20))
-    done = overridden(m, out.snapshot, override(m, out.snapshot, "dock", "the tide is out"), Meta(30))
-    tape = [(read(s.body), s.hash) for s in (*made.entries, *out.entries, *done.entries)]
-    assert [d.verdict for d in redecided(m, tape)] == ["same", "same", "same"]
+    out = advance_run(
+        m, made.snapshot, EventOccurrence(E.cast_off, E.cast_off.carries(), Origin.PERSON), StepMeta(20)
+    )
+    done = record_override(
+        m, out.snapshot, override_guard(m, out.snapshot, "dock", "the tide is out"), StepMeta(30)
+    )
+    tape = [(read_entry(s.body), s.hash) for s in (*made.entries, *out.entries, *done.entries)]
+    assert [d.verdict for d in repeat_decisions(m, tape)] == ["same", "same", "same"]
 
 
 def test_a_fork_begins_without_a_decision():
     """A run that was forked begins with what it was given; only what it does itself is decided again."""
     first = Entry(
-        run=RUN, seq=1, at=1, kind="created", prev=GENESIS, cause="260101-cccccc@4", to="dock", definition=FERRY.digest,
+        run=RUN, seq=1, at=1, kind="created", prev=GENESIS_HASH, cause="260101-cccccc@4", to="dock", definition=FERRY.digest,
         machine="ferry", context=msgspec.to_builtins(Context()), context_version=1, root=RUN,
     )  # fmt: skip
-    begun_ = sealed(first)
-    snapshot = typed(FERRY, applied(None, begun_.entry, begun_.hash))
-    done = advance(FERRY, snapshot, Happened(E.cast_off, E.cast_off.carries(), Origin.PERSON), Meta(20))
-    tape = [(read(s.body), s.hash) for s in (begun_, *done.entries)]
-    assert list(redecided(FERRY, tape)) == [Decision(2, "same")]
+    begun_ = seal_entry(first)
+    snapshot = convert_context(FERRY, apply_entry(None, begun_.entry, begun_.hash))
+    done = advance_run(
+        FERRY, snapshot, EventOccurrence(E.cast_off, E.cast_off.carries(), Origin.PERSON), StepMeta(20)
+    )
+    tape = [(read_entry(s.body), s.hash) for s in (begun_, *done.entries)]
+    assert list(repeat_decisions(FERRY, tape)) == [RepeatedDecision(2, "same")]
 
 
 def test_a_computed_event_that_is_computed_no_more_is_told():
@@ -177,7 +188,7 @@ def test_a_computed_event_that_is_computed_no_more_is_told():
     entries = [
         (msgspec.structs.replace(e, definition=mute.digest if e.definition else ""), h) for e, h in READ
     ]
-    verdicts = {d.seq: d.verdict for d in redecided(mute, entries)}
+    verdicts = {d.seq: d.verdict for d in repeat_decisions(mute, entries)}
     assert verdicts[4] == "different"  # bailed: its guard is not asked any more
 
 
@@ -185,7 +196,7 @@ def test_the_decision_hash_tells_decisions_and_trees():
     """Another guard's answer or another tree is another hash; a note beside it is not."""
     entries = [e for e, _ in READ]
     first = decision_hash(entries)
-    stored, _ = note(END, Meta(99), "note", why="by the way")
+    stored, _ = record_note(END, StepMeta(99), "note", why="by the way")
     assert decision_hash([*entries, stored.entry]) == first
     grown = [msgspec.structs.replace(e, data={"tree": "t1"}) if e.seq == 3 else e for e in entries]
     assert decision_hash(grown) != first
@@ -222,19 +233,26 @@ SEA = machine(
 
 def _entry(name, version, data):
     return Entry(
-        run=RUN, seq=1, at=1, kind="transition", prev=GENESIS, event=name, event_version=version, data=data
+        run=RUN,
+        seq=1,
+        at=1,
+        kind="transition",
+        prev=GENESIS_HASH,
+        event=name,
+        event_version=version,
+        data=data,
     )
 
 
 def test_an_old_event_is_read_in_its_new_form():
     """What an older version wrote is upcast step by step to what the event carries now."""
-    assert carried(SEA, _entry("sounded", 1, {"fathoms": None})) == Depth(0)
-    assert carried(SEA, _entry("sounded", 2, {"fathoms": 3})) == Depth(6)
-    assert carried(SEA, _entry("sounded", 3, {"metres": 7, "by": "ann"})) == Depth(7, "ann")
-    assert carried(SEA, _entry("kept", 2, None)) == PE.kept.carries()
+    assert typed_event_data(SEA, _entry("sounded", 1, {"fathoms": None})) == Depth(0)
+    assert typed_event_data(SEA, _entry("sounded", 2, {"fathoms": 3})) == Depth(6)
+    assert typed_event_data(SEA, _entry("sounded", 3, {"metres": 7, "by": "ann"})) == Depth(7, "ann")
+    assert typed_event_data(SEA, _entry("kept", 2, None)) == PE.kept.carries()
 
 
 def test_an_old_event_without_an_upcaster_is_said():
     """Where an upcaster is missing the reader is told which one."""
     with pytest.raises(ContractError, match=r"entry 1: kept version 1 has no upcaster"):
-        carried(SEA, _entry("kept", 1, None))
+        typed_event_data(SEA, _entry("kept", 1, None))

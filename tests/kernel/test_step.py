@@ -11,10 +11,10 @@ from steersman.kernel.build import machine
 from steersman.kernel.definition import (
     STAY,
     Cap,
+    EmptyEventData,
     Events,
     GateAnswer,
     Guard,
-    Nothing,
     Origin,
     State,
     computed,
@@ -31,23 +31,32 @@ from steersman.kernel.definition import (
     table,
     timer,
 )
-from steersman.kernel.record import Meta, advance, create, overridden
-from steersman.kernel.snapshot import Item
-from steersman.kernel.step import Happened, Refused, Taken, compute, legal, name_facts, override, step
+from steersman.kernel.record import StepMeta, advance_run, create_run_entries, record_override
+from steersman.kernel.snapshot import JobItem
+from steersman.kernel.step import (
+    EventOccurrence,
+    StepRefused,
+    StepTaken,
+    compute_event,
+    legal_events,
+    name_facts,
+    override_guard,
+    take_step,
+)
 
 
 def person(e, data=None):
-    return Happened(e, data if data is not None else e.carries(), Origin.PERSON)
+    return EventOccurrence(e, data if data is not None else e.carries(), Origin.PERSON)
 
 
 def sailing(m=FERRY):
-    return advance(m, begun(m).snapshot, person(E.cast_off), Meta(20)).snapshot
+    return advance_run(m, begun(m).snapshot, person(E.cast_off), StepMeta(20)).snapshot
 
 
 def came_back(m, snapshot, litres, plank="bow"):
     happened = name_facts(m, snapshot, "row", Water(litres, plank))
     (item,) = [i for i in snapshot.items.values() if i.job == "row"]
-    return advance(m, snapshot, happened, Meta(30, cause=item.id, closes=(item.id,)))
+    return advance_run(m, snapshot, happened, StepMeta(30, cause=item.id, closes=(item.id,)))
 
 
 def test_otherwise_holds_whoever_asks():
@@ -57,9 +66,9 @@ def test_otherwise_holds_whoever_asks():
 
 def test_legal_says_what_has_a_row():
     """The legal events of a state, all of them or those of one origin, in the order of the table."""
-    assert legal(FERRY, "sail") == ("rowed", "leaked", "left")
-    assert legal(FERRY, "sail", Origin.PERSON) == ("left",)
-    assert legal(FERRY, None) == ("boarded",)
+    assert legal_events(FERRY, "sail") == ("rowed", "leaked", "left")
+    assert legal_events(FERRY, "sail", Origin.PERSON) == ("left",)
+    assert legal_events(FERRY, None) == ("boarded",)
 
 
 def test_a_cap_counts_and_ends_its_row():
@@ -80,9 +89,9 @@ def test_a_cap_is_reset_by_its_event():
     snapshot = came_back(FERRY, snapshot, 0).snapshot
     (gate,) = snapshot.items.values()
     landed = name_facts(FERRY, snapshot, "ask", GateAnswer("land"))
-    snapshot = advance(FERRY, snapshot, landed, Meta(40, closes=(gate.id,))).snapshot
+    snapshot = advance_run(FERRY, snapshot, landed, StepMeta(40, closes=(gate.id,))).snapshot
     assert (snapshot.state, snapshot.counts) == ("ashore", {"leaks": 1})
-    done = advance(FERRY, snapshot, person(E.called), Meta(50))
+    done = advance_run(FERRY, snapshot, person(E.called), StepMeta(50))
     assert done.snapshot.counts == {}
     assert done.entries[0].entry.counts == (("clear", "leaks"),)
 
@@ -115,16 +124,16 @@ def test_a_keyed_cap_is_cleared_whole():
     m = _per_plank()
     snapshot = came_back(m, sailing(m), 1, "stern").snapshot
     at_rest = msgspec.structs.replace(snapshot, state="ashore", items={})
-    assert advance(m, at_rest, person(E.called), Meta(60)).snapshot.counts == {}
+    assert advance_run(m, at_rest, person(E.called), StepMeta(60)).snapshot.counts == {}
 
 
 def test_a_stay_keeps_the_visit_and_a_self_transition_starts_a_new_one():
     """What is running goes on over a stay; leaving into the same state closes it and plans it anew."""
     stay = ferry(rows=(row(S.sail, E.called, otherwise, STAY, None, "wave", "§"), *TABLE))
     turn = ferry(rows=(row(S.sail, E.called, otherwise, S.sail, None, "turn", "§"), *TABLE))
-    kept = advance(stay, sailing(stay), person(E.called), Meta(30))
+    kept = advance_run(stay, sailing(stay), person(E.called), StepMeta(30))
     assert (kept.snapshot.visit, kept.entries[0].entry.planned, len(kept.snapshot.items)) == (2, (), 1)
-    anew = advance(turn, sailing(turn), person(E.called), Meta(30))
+    anew = advance_run(turn, sailing(turn), person(E.called), StepMeta(30))
     assert (anew.snapshot.visit, anew.entries[0].entry.closed) == (3, (f"{RUN}:2:1",))
     assert list(anew.snapshot.items) == [f"{RUN}:3:1"]
 
@@ -132,7 +141,7 @@ def test_a_stay_keeps_the_visit_and_a_self_transition_starts_a_new_one():
 def test_a_step_with_no_fold_changes_nothing_but_what_the_row_sets():
     """Without a fold a context is changed by the row alone, and not at all without `sets`."""
     before = begun().snapshot
-    taken = step(FERRY, before, person(E.cast_off))
+    taken = take_step(FERRY, before, person(E.cast_off))
     assert taken.context is before.context
     assert taken.ops == ()
 
@@ -173,9 +182,9 @@ def test_a_computed_event_must_have_a_row():
 
 def test_a_state_may_have_nothing_to_compute():
     """Where no computation is declared, or none fits, the machine brings about nothing."""
-    assert compute(FERRY, Context(), {}, "dock") is None
+    assert compute_event(FERRY, Context(), {}, "dock") is None
     quiet = ferry(computes=(computed(S.bail, (Guard("no", "never", lambda *_: False), E.bailed)),))
-    assert compute(quiet, Context(), {}, "bail") is None
+    assert compute_event(quiet, Context(), {}, "bail") is None
 
 
 def test_a_run_begins_with_what_was_declared():
@@ -254,24 +263,24 @@ CREW = machine(
 
 
 def called():
-    return create(CREW, RUN, person(CE.rung), Crew(), Meta(100)).snapshot
+    return create_run_entries(CREW, RUN, person(CE.rung), Crew(), StepMeta(100)).snapshot
 
 
 def test_work_is_planned_once_per_key_and_visit():
     """One job per key when a state is entered; after a step, only keys that this visit has not planned."""
     snapshot = called()
     assert snapshot.planned == ("fetch/ann", "fetch/bob", "alarm")
-    joined = advance(CREW, snapshot, person(CE.joined, Water(plank="cid")), Meta(110))
+    joined = advance_run(CREW, snapshot, person(CE.joined, Water(plank="cid")), StepMeta(110))
     assert [i.key for i in joined.entries[0].entry.planned] == ["fetch/cid", "drill"]
-    again = advance(CREW, joined.snapshot, person(CE.joined, Water(plank="cid")), Meta(120))
+    again = advance_run(CREW, joined.snapshot, person(CE.joined, Water(plank="cid")), StepMeta(120))
     assert again.entries[0].entry.planned == ()
 
 
 def test_a_job_that_is_over_is_not_planned_again():
     """A key stays planned in its visit also when its job is done."""
     snapshot = called()
-    done = advance(
-        CREW, snapshot, name_facts(CREW, snapshot, "fetch", Water()), Meta(110, closes=(f"{RUN}:1:1",))
+    done = advance_run(
+        CREW, snapshot, name_facts(CREW, snapshot, "fetch", Water()), StepMeta(110, closes=(f"{RUN}:1:1",))
     )
     assert f"{RUN}:1:1" not in done.snapshot.items
     assert done.entries[0].entry.planned == ()
@@ -279,9 +288,9 @@ def test_a_job_that_is_over_is_not_planned_again():
 
 def test_leaving_closes_what_does_not_outlive():
     """Leaving a state ends what it had asked for, except jobs declared to outlive it."""
-    snapshot = advance(CREW, called(), person(CE.joined, Water(plank="cid")), Meta(110)).snapshot
-    rang = name_facts(CREW, snapshot, "alarm", Nothing())
-    done = advance(CREW, snapshot, rang, Meta(700, closes=(f"{RUN}:1:3",)))
+    snapshot = advance_run(CREW, called(), person(CE.joined, Water(plank="cid")), StepMeta(110)).snapshot
+    rang = name_facts(CREW, snapshot, "alarm", EmptyEventData())
+    done = advance_run(CREW, snapshot, rang, StepMeta(700, closes=(f"{RUN}:1:3",)))
     assert [i.job for i in done.snapshot.items.values()] == ["drill"]
     assert done.entries[0].entry.closed == (f"{RUN}:1:3", f"{RUN}:1:1", f"{RUN}:1:2", f"{RUN}:2:1")
 
@@ -303,8 +312,10 @@ def test_work_of_a_guard_with_a_cap():
         rows=table(row(None, CE.rung, otherwise, OneMore.call, None, "ring", "§"), row(OneMore.call, CE.fetched, otherwise, OneMore.call, cap, "again", "§")),
         namings=(naming(FETCH, (otherwise, CE.fetched)),),
     )  # fmt: skip
-    snapshot = create(m, RUN, person(CE.rung), Crew(), Meta(1)).snapshot
-    done = advance(m, snapshot, name_facts(m, snapshot, "fetch", Water()), Meta(2, closes=(f"{RUN}:1:1",)))
+    snapshot = create_run_entries(m, RUN, person(CE.rung), Crew(), StepMeta(1)).snapshot
+    done = advance_run(
+        m, snapshot, name_facts(m, snapshot, "fetch", Water()), StepMeta(2, closes=(f"{RUN}:1:1",))
+    )
     assert (snapshot.planned, done.snapshot.planned, done.snapshot.items) == (("fetch",), (), {})
 
 
@@ -334,8 +345,8 @@ def waivable():
 )
 def test_an_override_is_refused(to, reason, why):
     """No override without a reason, into an outcome, past a state, or over an edge that may not be waived."""
-    told = override(waivable(), sailing(waivable()), to, reason)
-    assert isinstance(told, Refused)
+    told = override_guard(waivable(), sailing(waivable()), to, reason)
+    assert isinstance(told, StepRefused)
     assert told.why == why
     assert "left" in told.legal
 
@@ -345,8 +356,8 @@ def test_an_override_needs_something_to_go_on_with():
     wet = replace(DRY, name="wet", test=lambda *_: False)
     odd = row(S.sail, E.rowed, DRY, S.dock, None, "back", "§", sets={"outcome": None}, waivable=wet)
     m = ferry(rows=(odd, *TABLE))
-    told = override(m, sailing(m), "dock", "the tide is out")
-    assert isinstance(told, Refused)
+    told = override_guard(m, sailing(m), "dock", "the tide is out")
+    assert isinstance(told, StepRefused)
     assert told.why == f"nothing may be waived before {DRY.sentence}"
 
 
@@ -363,19 +374,19 @@ def test_an_override_is_no_answer(yields, job, why):
     m = waivable()
     m.jobs["ask"] = replace(m.jobs["ask"], yields=yields)
     before = sailing(m)
-    before.items["g"] = Item("g", job, "gate", job, {}, before.visit)
-    told = override(m, before, "dock", "the tide is out")
-    assert (told.why if isinstance(told, Refused) else "") == why
+    before.items["g"] = JobItem("g", job, "gate", job, {}, before.visit)
+    told = override_guard(m, before, "dock", "the tide is out")
+    assert (told.why if isinstance(told, StepRefused) else "") == why
 
 
 def test_an_override_waives_one_guard():
     """It takes one waivable edge to a direct successor, with the reason on tape, and the state's work starts."""
     m = waivable()
     before = sailing(m)
-    taken = override(m, before, "dock", "the tide is out")
-    assert isinstance(taken, Taken)
+    taken = override_guard(m, before, "dock", "the tide is out")
+    assert isinstance(taken, StepTaken)
     assert taken.guards == {"dry": False}
-    done = overridden(m, before, taken, Meta(30, "person:ann"))
+    done = record_override(m, before, taken, StepMeta(30, "person:ann"))
     entry = done.entries[0].entry
     assert (entry.kind, entry.actor, entry.why, entry.to) == (
         "override",
@@ -389,6 +400,6 @@ def test_an_override_waives_one_guard():
 def test_refusals_say_which_guards_were_asked():
     """A refusal carries every guard that was evaluated."""
     m = ferry(rows=tuple(replace(r, when=DRY) if r.label == "leave" else r for r in TABLE))
-    told = step(m, begun(m).snapshot, Happened(E.cast_off, Water(1), Origin.PERSON))
-    assert isinstance(told, Refused)
+    told = take_step(m, begun(m).snapshot, EventOccurrence(E.cast_off, Water(1), Origin.PERSON))
+    assert isinstance(told, StepRefused)
     assert told.guards == {"dry": False}

@@ -4,12 +4,12 @@ from typing import Any
 
 from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, DeliveryFacts, SetupFacts
 from steersman.kernel.definition import GateAnswer, Origin
-from steersman.kernel.record import Meta, advance, create
+from steersman.kernel.record import StepMeta, advance_run, create_run_entries
 from steersman.kernel.snapshot import Snapshot
-from steersman.kernel.step import Happened, name_facts
-from steersman.kernel.tape import read
+from steersman.kernel.step import EventOccurrence, name_facts
+from steersman.kernel.tape import read_entry
 from steersman.machines.roundtable import MACHINE
-from steersman.machines.roundtable.context import Context, TaskReceived
+from steersman.machines.roundtable.context import RoundtableContext, RoundtableTaskReceived
 
 RUN = "260101-aaaaaa"
 START = 1_000
@@ -23,8 +23,13 @@ class Tape:
         event, data, context = m.begin(
             {"task_ref": "p-task", "base_commit": "c0", "base_tree": "t0", **request}
         )
-        made = create(
-            m, RUN, Happened(event, data, Origin.PERSON), context, Meta(START, "person:ann"), epoch=1
+        made = create_run_entries(
+            m,
+            RUN,
+            EventOccurrence(event, data, Origin.PERSON),
+            context,
+            StepMeta(START, "person:ann"),
+            epoch=1,
         )
         self.stored = list(made.entries)
         self.snapshot = made.snapshot
@@ -36,7 +41,7 @@ class Tape:
     @property
     def entries(self):
         """The entries as they are read back."""
-        return [(read(s.body), s.hash) for s in self.stored]
+        return [(read_entry(s.body), s.hash) for s in self.stored]
 
     @property
     def rows(self):
@@ -60,10 +65,12 @@ class Tape:
 
     def send(self, event: str, data: Any, origin: Origin = Origin.PERSON):
         """Somebody makes an event happen."""
-        return self._take(Happened(self.m.events[event], data, origin), actor="person:ann", cause="inbox:1")
+        return self._take(
+            EventOccurrence(self.m.events[event], data, origin), actor="person:ann", cause="inbox:1"
+        )
 
-    def _take(self, happened: Happened, **meta: Any):
-        done = advance(self.m, self.snapshot, happened, Meta(START + self.snapshot.seq, **meta))
+    def _take(self, happened: EventOccurrence, **meta: Any):
+        done = advance_run(self.m, self.snapshot, happened, StepMeta(START + self.snapshot.seq, **meta))
         self.stored += done.entries
         self.snapshot = done.snapshot
         return done
@@ -157,7 +164,7 @@ def checking(
 
 def at(state: str, **fields: Any) -> Snapshot:
     """A run put into a state by hand."""
-    context = Context(mode=fields.pop("mode", "implementation"), task_ref="p-task", **fields)
+    context = RoundtableContext(mode=fields.pop("mode", "implementation"), task_ref="p-task", **fields)
     return Snapshot(
         run=RUN, machine="roundtable", definition=MACHINE.digest, state=state, context=context, seq=7
     )
@@ -166,6 +173,6 @@ def at(state: str, **fields: Any) -> Snapshot:
 def payload(event: str) -> Any:
     """Something this event may carry."""
     kind = MACHINE.events[event].carries
-    if kind is TaskReceived:
-        return TaskReceived("p-task", "ann")
+    if kind is RoundtableTaskReceived:
+        return RoundtableTaskReceived("p-task", "ann")
     return answer("more") if kind is GateAnswer else kind()

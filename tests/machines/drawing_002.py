@@ -6,11 +6,11 @@ from itertools import product
 import spec_002 as spec
 from shift import answer, at, payload
 
-from steersman.kernel.build import machine, sources
-from steersman.kernel.check import check
+from steersman.kernel.build import machine, row_source_states
+from steersman.kernel.check import check_machine
 from steersman.kernel.definition import STAY, Guard, Origin, otherwise
-from steersman.kernel.machine import guards
-from steersman.kernel.step import Happened, Taken, step
+from steersman.kernel.machine import machine_guards
+from steersman.kernel.step import EventOccurrence, StepTaken, take_step
 from steersman.machines.task import MACHINE, phases, table
 
 ALL = tuple(MACHINE.states.values())
@@ -80,7 +80,7 @@ def target(r, source):
 def rows_of(edge, rows=MACHINE.rows):
     """The rows for one edge of the diagram, label for label."""
     source, label, to = edge
-    fitting = (r for r in rows if source in sources(r, ALL) and target(r, source) == to)
+    fitting = (r for r in rows if source in row_source_states(r, ALL) and target(r, source) == to)
     return [r for r in fitting if not label or r.label == label]
 
 
@@ -105,7 +105,7 @@ def unparked(rows):
 
 
 def _counted(rows, r):
-    same = (b for b in rows if b.on is r.on and sources(b, ALL) == sources(r, ALL))
+    same = (b for b in rows if b.on is r.on and row_source_states(b, ALL) == row_source_states(r, ALL))
     return any(b.cap is not None for b in same)
 
 
@@ -113,7 +113,7 @@ def unasked(m):
     """Guards that are written down and that nothing asks."""
     named = [g for module in (phases, table) for g in vars(module).values() if isinstance(g, Guard)]
     laws = {id(law.when) for law in m.laws if hasattr(law, "when")}
-    asked = {id(g) for g in guards(m)} | {id(r.waivable) for r in m.rows} | laws
+    asked = {id(g) for g in machine_guards(m)} | {id(r.waivable) for r in m.rows} | laws
     return [g.name for g in named if g is not otherwise and id(g) not in asked]
 
 
@@ -121,19 +121,21 @@ def unsaid(m):
     """What a person may say somewhere and should not, or should and may not."""
     said: dict[str, dict[str, str]] = {name: {} for name in m.states}
     for source, event in product(m.states, (e for e in m.events.values() if e.origin is Origin.PERSON)):
-        taken = step(m, at(source, delivered="yes"), Happened(event, payload(event.name), Origin.PERSON))
-        if isinstance(taken, Taken):
+        taken = take_step(
+            m, at(source, delivered="yes"), EventOccurrence(event, payload(event.name), Origin.PERSON)
+        )
+        if isinstance(taken, StepTaken):
             said[source][event.name] = taken.to
     return {name: events for name, events in said.items() if events != SAID[name]}
 
 
 def unretried(m):
     """Where another try leads elsewhere than it should."""
-    retry = Happened(table.E.retry_requested, answer("retry"), Origin.GATE)
+    retry = EventOccurrence(table.E.retry_requested, answer("retry"), Origin.GATE)
     found = {}
     for state, step_, delivered in RETRIED:
-        taken = step(m, at(state, step=step_, delivered=delivered), retry)
-        found[state, step_, delivered] = taken.context.step if isinstance(taken, Taken) else ""
+        taken = take_step(m, at(state, step=step_, delivered=delivered), retry)
+        found[state, step_, delivered] = taken.context.step if isinstance(taken, StepTaken) else ""
     return {case: to for case, to in found.items() if to != RETRIED[case]}
 
 
@@ -141,7 +143,7 @@ def missed(n):
     """Whether nobody notices that a row is gone: neither the diagram, nor what is written down here, nor the check."""
     rows = without(n)
     m = rebuilt(rows=rows)
-    return not (written(m) or check(m).findings)
+    return not (written(m) or check_machine(m).findings)
 
 
 def written(m):

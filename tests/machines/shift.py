@@ -5,13 +5,19 @@ from typing import Any
 from crew import RUN, Tape
 
 from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, DeliveryFacts, SetupFacts
-from steersman.contracts.task.facts import BaseFacts, InspectFacts, OthersFacts, RecordFacts, RevertFacts
+from steersman.contracts.task.facts import (
+    BaseFacts,
+    InspectFacts,
+    PrerequisiteFacts,
+    RecordFacts,
+    RevertFacts,
+)
 from steersman.kernel.definition import ChildEnded, GateAnswer, Origin
-from steersman.kernel.record import Meta, overridden
+from steersman.kernel.record import StepMeta, record_override
 from steersman.kernel.snapshot import Snapshot
-from steersman.kernel.step import override
+from steersman.kernel.step import override_guard
 from steersman.machines.task import MACHINE
-from steersman.machines.task.context import Context, TaskReceived, Words
+from steersman.machines.task.context import PersonWords, TaskContext, TaskReceived
 
 # What the documents of each phase are called.
 WRITTEN = {
@@ -46,7 +52,7 @@ SAYS: dict[str, dict[str, Any]] = {
 }
 
 
-def context(**given: Any) -> Context:
+def context(**given: Any) -> TaskContext:
     """What a task knows that is in the middle of its life."""
     known: dict[str, Any] = {
         "task_ref": "p-task",
@@ -59,7 +65,7 @@ def context(**given: Any) -> Context:
         "artifacts": {name: f"d-{name}" for name in ALL},
         "documents": {name: f"p-{name}" for name in ALL if name != "code/files"},
     }
-    return Context(**{**known, **given})
+    return TaskContext(**{**known, **given})
 
 
 def at(state: str, counts: dict[str, int] | None = None, **given: Any) -> Snapshot:
@@ -92,7 +98,7 @@ def wrote(phase: str, mark: str = "d", **more: Any) -> RecordFacts:
     return RecordFacts(written={n: f"{mark}-{n}" for n in names}, refs=refs, told_ref="p-told", **more)
 
 
-def looked(c: Context, phase: str, **more: Any) -> InspectFacts:
+def looked(c: TaskContext, phase: str, **more: Any) -> InspectFacts:
     """Everything is on disk as it was recorded, and the phase's documents say what they should."""
     tree = {"tree": c.tree} if phase in ("codegen", "review", "test", "accept") else {}
     decided = {"decision": c.decision} if phase == "accept" else {}
@@ -127,16 +133,16 @@ def clashed(**more: Any) -> BaseFacts:
     return BaseFacts(**{**told, **more})
 
 
-def there(**more: Any) -> OthersFacts:
+def there(**more: Any) -> PrerequisiteFacts:
     """The branch has the change of every task that comes first."""
-    return OthersFacts(**{"missing": 0, "base": "c5", "base_tree": "t5", **more})
+    return PrerequisiteFacts(**{"missing": 0, "base": "c5", "base_tree": "t5", **more})
 
 
 def answer(choice: str, digest: str = "", **more: Any) -> GateAnswer:
     return GateAnswer(choice, "ann", digest, **more)
 
 
-def well(c: Context, phase: str, job: str, given: dict[str, Any]) -> Any:
+def well(c: TaskContext, phase: str, job: str, given: dict[str, Any]) -> Any:
     """What a job brings back when everything is well."""
     match job:
         case "look_at_others":
@@ -213,12 +219,12 @@ class Shift(Tape):
 
     def tell(self, event: str, text: str = "p-words") -> Any:
         """A person says something."""
-        return self.send(event, Words(text, "ann"))
+        return self.send(event, PersonWords(text, "ann"))
 
     def waive(self, to: str, reason: str = "because") -> Any:
         """A person waives the guard of the edge to another phase."""
-        taken = override(self.m, self.snapshot, to, reason)
-        done = overridden(self.m, self.snapshot, taken, Meta(self.snapshot.seq, "person:ann"))
+        taken = override_guard(self.m, self.snapshot, to, reason)
+        done = record_override(self.m, self.snapshot, taken, StepMeta(self.snapshot.seq, "person:ann"))
         self.stored += done.entries
         self.snapshot = done.snapshot
         return taken

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from steersman.errors import DefinitionError
 from steersman.kernel.build import machine
-from steersman.kernel.check import check
+from steersman.kernel.check import check_machine
 from steersman.kernel.definition import STAY, Guard, otherwise, row
 from steersman.machines.roundtable import MACHINE, table
 
@@ -23,12 +23,12 @@ def rebuilt(**changes):
 
 
 def found(m, kind):
-    return [f for f in check(m).findings if f.kind == kind]
+    return [f for f in check_machine(m).findings if f.kind == kind]
 
 
 def test_nothing_is_found():
     """Roundtable is followed to a fixpoint over modes, memory, facts and caps, and there is nothing wrong with it."""
-    report = check(MACHINE)
+    report = check_machine(MACHINE)
     assert report.findings == ()
     assert (report.machine, report.cases > 3_000, report.nodes > 900) == ("roundtable", True, True)
     print(f"{report.cases} cases in {report.nodes} nodes")
@@ -50,12 +50,12 @@ def without(n):
 
 
 def wrong_somewhere(rows, **constants):
-    findings = check(rebuilt(rows=rows, **constants)).findings
+    findings = check_machine(rebuilt(rows=rows, **constants)).findings
     return {(f.kind, f.where) for f in findings if f.kind in SOMEWHERE}
 
 
 def all_findings(rows, constants):
-    return {(f.kind, f.where) for f in check(rebuilt(rows=rows, constants=constants)).findings}
+    return {(f.kind, f.where) for f in check_machine(rebuilt(rows=rows, constants=constants)).findings}
 
 
 @pytest.fixture(scope="module")
@@ -214,4 +214,4 @@ def test_a_guard_that_reads_more_than_it_says_is_told():
     with pytest.raises(
         DefinitionError, match=r"guard 'nosy' says it reads only phase, but looks further.*round"
     ):
-        check(rebuilt(computes=always))
+        check_machine(rebuilt(computes=always))

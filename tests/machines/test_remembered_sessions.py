@@ -5,7 +5,7 @@ import pytest
 from crew import Tape, answer, approve, building, built, changes, checks, commands, ready, said, set_up
 
 from steersman.contracts.facts import AgentFacts
-from steersman.kernel.replay import rebuilt, typed
+from steersman.kernel.replay import convert_context, rebuild_snapshot
 from steersman.machines.roundtable import MACHINE
 
 
@@ -89,8 +89,8 @@ def test_a_reply_that_breaks_its_contract_is_no_success(job):
 def test_a_run_of_before_remembers_none():
     """A context that was written when nobody remembered sessions has none, and goes on."""
     tape = building()
-    plain = rebuilt(tape.rows, tape.snapshot.run)
+    plain = rebuild_snapshot(tape.rows, tape.snapshot.run)
     old = {name: value for name, value in plain.context.items() if name != "sessions"}
     before = msgspec.structs.replace(plain, context=old, context_version=1)
-    now = typed(MACHINE, before)
+    now = convert_context(MACHINE, before)
     assert (now.context.sessions, now.context_version) == ({}, 4)

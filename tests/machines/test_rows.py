@@ -3,13 +3,13 @@
 from cases import for_each_case
 from crew import answer, at, payload, touching
 
-from steersman.kernel.build import sources
+from steersman.kernel.build import row_source_states
 from steersman.kernel.definition import STAY, Origin, otherwise
-from steersman.kernel.step import Happened, Refused, Taken, legal, step
+from steersman.kernel.step import EventOccurrence, StepRefused, StepTaken, legal_events, take_step
 from steersman.machines.roundtable import MACHINE
 
 STATES = tuple(MACHINE.states.values())
-CASES = [(r, source) for r in MACHINE.rows for source in sources(r, STATES)]
+CASES = [(r, source) for r in MACHINE.rows for source in row_source_states(r, STATES)]
 # What has to be so for a guarded row to be the first that fits.
 HOLDS = {
     "proposal_mode": {"mode": "proposal"},
@@ -51,9 +51,9 @@ def test_the_row_is_taken(case):
     here = at(source or "intake", **HOLDS[r.when.name])
     if _is_beyond_cap(r):
         here.counts = {"moves": here.context.max_moves}
-    happened = Happened(r.on, _data(r), r.on.origin)
-    taken = step(MACHINE, None if source is None else here, happened, here.context)
-    assert isinstance(taken, Taken)
+    happened = EventOccurrence(r.on, _data(r), r.on.origin)
+    taken = take_step(MACHINE, None if source is None else here, happened, here.context)
+    assert isinstance(taken, StepTaken)
     assert taken.row is r
     assert taken.to == (source if r.to is STAY else r.to.name)
     assert taken.guards.get(r.when.name, r.when is otherwise) is True
@@ -80,11 +80,11 @@ UNLISTED = [
 def test_what_has_no_row_is_refused(state, event):
     """An event without a row is an answer, not an exception, and it says what is legal now."""
     here = at(state or "intake", outcome="await_operator_confirm")
-    happened = Happened(MACHINE.events[event], payload(event), MACHINE.events[event].origin)
-    told = step(MACHINE, None if state is None else here, happened, here.context)
-    assert isinstance(told, Refused)
+    happened = EventOccurrence(MACHINE.events[event], payload(event), MACHINE.events[event].origin)
+    told = take_step(MACHINE, None if state is None else here, happened, here.context)
+    assert isinstance(told, StepRefused)
     assert told.event == event
-    assert told.legal == legal(MACHINE, state, context=None if state is None else here.context)
+    assert told.legal == legal_events(MACHINE, state, context=None if state is None else here.context)
     assert event not in told.legal
 
 
@@ -95,8 +95,8 @@ OTHERS = [(e, o) for e in MACHINE.events.values() for o in Origin if o is not e.
 def test_an_event_of_another_origin_is_refused(event, origin):
     """Nobody makes an event happen that is not theirs to make, in any state: no person sends a `tests_passed`."""
     for state in MACHINE.states:
-        told = step(MACHINE, at(state), Happened(event, payload(event.name), origin))
-        assert isinstance(told, Refused)
+        told = take_step(MACHINE, at(state), EventOccurrence(event, payload(event.name), origin))
+        assert isinstance(told, StepRefused)
         assert told.why == f"{event.name} comes from {event.origin.value}, not from {origin.value}"
 
 
@@ -105,48 +105,50 @@ def test_a_full_cap_hides_its_row():
     here = at("iterate", max_iterations=2)
     here.counts = {"iterations": 2}
     start = MACHINE.events["start_coder"]
-    told = step(MACHINE, here, Happened(start, start.carries(), Origin.MACHINE))
-    assert isinstance(told, Refused)
+    told = take_step(MACHINE, here, EventOccurrence(start, start.carries(), Origin.MACHINE))
+    assert isinstance(told, StepRefused)
     assert told.guards == {"room:iterations": False}
 
 
 def test_an_abort_of_a_finished_run_is_refused():
     """What has its outcome cannot be aborted, unless it is a proposal that waits."""
-    abort = Happened(MACHINE.events["aborted_by_operator"], answer("abort"), Origin.PERSON)
-    assert isinstance(step(MACHINE, at("finalize", outcome="approved"), abort), Refused)
-    assert isinstance(step(MACHINE, at("finalize", outcome="await_operator_confirm"), abort), Taken)
+    abort = EventOccurrence(MACHINE.events["aborted_by_operator"], answer("abort"), Origin.PERSON)
+    assert isinstance(take_step(MACHINE, at("finalize", outcome="approved"), abort), StepRefused)
+    assert isinstance(take_step(MACHINE, at("finalize", outcome="await_operator_confirm"), abort), StepTaken)
 
 
 @for_each_case(
     ("outcome", "handover", "expected"),
     [
-        ("approved", "failed", Taken),
-        ("approved", "done", Refused),
-        ("approved", "declined", Refused),
-        ("approved", "none", Refused),
-        ("approved", "granted", Refused),
-        ("canceled", "failed", Refused),
+        ("approved", "failed", StepTaken),
+        ("approved", "done", StepRefused),
+        ("approved", "declined", StepRefused),
+        ("approved", "none", StepRefused),
+        ("approved", "granted", StepRefused),
+        ("canceled", "failed", StepRefused),
     ],
 )
 def test_only_a_failed_delivery_is_repeated(outcome, handover, expected):
     """What is delivered, declined or still under way is not delivered again, nor what nobody approved."""
-    asked = Happened(MACHINE.events["delivery_requested"], payload("delivery_requested"), Origin.PERSON)
-    assert isinstance(step(MACHINE, at("finalize", outcome=outcome, handover=handover), asked), expected)
+    asked = EventOccurrence(
+        MACHINE.events["delivery_requested"], payload("delivery_requested"), Origin.PERSON
+    )
+    assert isinstance(take_step(MACHINE, at("finalize", outcome=outcome, handover=handover), asked), expected)
 
 
 @for_each_case(
     ("outcome", "handover", "expected"),
     [
-        ("approved", "done", Taken),
-        ("approved", "reverted", Refused),
-        ("approved", "recalled", Refused),
-        ("approved", "failed", Refused),
-        ("approved", "declined", Refused),
-        ("approved", "none", Refused),
-        ("canceled", "done", Refused),
+        ("approved", "done", StepTaken),
+        ("approved", "reverted", StepRefused),
+        ("approved", "recalled", StepRefused),
+        ("approved", "failed", StepRefused),
+        ("approved", "declined", StepRefused),
+        ("approved", "none", StepRefused),
+        ("canceled", "done", StepRefused),
     ],
 )
 def test_only_what_was_delivered_is_taken_back(outcome, handover, expected):
     """A change that was handed over is taken back once; nothing else is."""
-    asked = Happened(MACHINE.events["revert_requested"], payload("revert_requested"), Origin.PERSON)
-    assert isinstance(step(MACHINE, at("finalize", outcome=outcome, handover=handover), asked), expected)
+    asked = EventOccurrence(MACHINE.events["revert_requested"], payload("revert_requested"), Origin.PERSON)
+    assert isinstance(take_step(MACHINE, at("finalize", outcome=outcome, handover=handover), asked), expected)

@@ -19,19 +19,27 @@ from shift import Shift, at, broke, looked, payload
 
 from steersman.contracts.commands import CommandResult
 from steersman.contracts.facts import CheckFacts
-from steersman.contracts.task.documents import Criterion, Flaw, Plan, PlannedFile
+from steersman.contracts.task.documents import AcceptanceCriterion, PlanFlaw, PlannedFile, TaskPlan
 from steersman.contracts.task.replies import CodeReviewerReply, PlanReviewerReply
-from steersman.judges.task.opinions import code_review, plan_review
-from steersman.judges.task.plan import files_of
-from steersman.judges.task.suites import test_report as report_of
-from steersman.kernel.build import sources
+from steersman.judges.task.opinions import build_code_review, build_plan_review
+from steersman.judges.task.plan import infer_plan_files
+from steersman.judges.task.suites import build_task_test_report as report_of
+from steersman.kernel.build import row_source_states
 from steersman.kernel.definition import Origin
-from steersman.kernel.step import Happened, Refused, Taken, legal, name_facts, override, step
+from steersman.kernel.step import (
+    EventOccurrence,
+    StepRefused,
+    StepTaken,
+    legal_events,
+    name_facts,
+    override_guard,
+    take_step,
+)
 from steersman.kernel.tape import Entry
 from steersman.machines.task import MACHINE
 from steersman.machines.task.table import E
-from steersman.views.status import Override, status_of
-from steersman.views.task import changed_by_hand, task_state
+from steersman.views.status import GuardOverride, build_run_details
+from steersman.views.task import build_task_state, describe_state_edit
 
 PAGE = Path(__file__).resolve().parents[3] / "shared" / "spec" / "002_50cb27b14585e9d2.txt"
 DIGEST = "f940a9afd4080991871d8074eb5f50a556f1dd05b6d2d308e5b46b7f6ed50870"
@@ -57,8 +65,8 @@ def led(phase, known=(), **says):
     """Where a look at the disk leads: the event, the phase, its step; by default everything is well."""
     here = at(phase, step="inspect", **dict(known))
     happened = name_facts(MACHINE, here, LOOKS[phase], replace(looked(here.context, phase), **says))
-    taken = step(MACHINE, here, happened)
-    assert isinstance(taken, Taken)
+    taken = take_step(MACHINE, here, happened)
+    assert isinstance(taken, StepTaken)
     return happened.event.name, taken.to, taken.context.step
 
 
@@ -81,7 +89,8 @@ def test_without_a_plan_nothing_is_reviewed():
     assert led("planning", seen={})[1:] == ("planning", "damaged")
     without = {n: d for n, d in at("planning").context.artifacts.items() if "planning.ai" not in n}
     assert isinstance(
-        override(MACHINE, at("planning", step="ready", artifacts=without), "plan_review", "why"), Refused
+        override_guard(MACHINE, at("planning", step="ready", artifacts=without), "plan_review", "why"),
+        StepRefused,
     )
 
 
@@ -96,19 +105,19 @@ def test_a_plan_has_a_scope():
     """§3.1: none that counts keeps the plan; missing or garbage it is damage; the default is what the plan itself names."""
     assert led("planning", files=0)[:2] == ("scope_missing", "planning")
     assert {to for _, to, _ in damaged("planning", "plan.files.json")} == {"planning"}
-    plan = Plan(
+    plan = TaskPlan(
         task_id="r",
         round=1,
         title="t",
         brief="b",
         requirements=("r",),
-        acceptance_criteria=(Criterion(id="AC1", description="c"),),
+        acceptance_criteria=(AcceptanceCriterion(id="AC1", description="c"),),
         file_plan=(PlannedFile(path="src/a.py", intent="update"),),
     )
-    inferred = files_of(plan)
+    inferred = infer_plan_files(plan)
     assert inferred is not None
     assert (inferred.inferred, [f.path for f in inferred.files]) == (True, ["src/a.py"])
-    assert files_of(msgspec.structs.replace(plan, file_plan=())) is None
+    assert infer_plan_files(msgspec.structs.replace(plan, file_plan=())) is None
 
 
 @rule("3.2", "review/plan-review.json.ok === true")
@@ -132,7 +141,7 @@ def opinion(decision, *issues):
 
 def judged(*opinions, flaws=()):
     """Where a plan goes that these have judged."""
-    made = plan_review("r", 1, SHA, dict(zip("abc", opinions, strict=False)), {}, flaws)
+    made = build_plan_review("r", 1, SHA, dict(zip("abc", opinions, strict=False)), {}, flaws)
     return led("plan_review", ok=made.ok, blocked=made.blocked, decision=made.decision)[1]
 
 
@@ -149,7 +158,7 @@ def test_one_reviewer_sends_a_plan_back():
 def test_a_flaw_sends_a_plan_back():
     """§3.3: an error that steersman itself finds, however content the reviewers are; a warning does not."""
     for severity, to in (("error", "planning"), ("warning", "codegen")):
-        flaw = Flaw(id="DEPENDS_CYCLE", severity=severity, message="a circle")
+        flaw = PlanFlaw(id="DEPENDS_CYCLE", severity=severity, message="a circle")
         assert judged(opinion("accept"), flaws=(flaw,)) == to
 
 
@@ -194,7 +203,7 @@ def of_code(decision, *issues, plan=()):
 
 def reviewed(*opinions):
     """Where a change goes that these have judged."""
-    made = code_review("r", 1, TREE, SHA, dict(zip("abc", opinions, strict=False)), {})
+    made = build_code_review("r", 1, TREE, SHA, dict(zip("abc", opinions, strict=False)), {})
     return led("review", ok=made.ok, decision=made.decision)[1]
 
 
@@ -212,10 +221,10 @@ def test_a_blocking_issue_keeps_a_change_from_its_tests():
 def test_a_blocking_issue_can_be_overridden():
     """§3.6: by a person, with a reason, where the review has said what it says."""
     waits = at("review", step="ready", says={"ok": False, "decision": "needs_changes"})
-    told = override(MACHINE, waits, "test", "I accept the risk")
-    assert isinstance(told, Taken)
+    told = override_guard(MACHINE, waits, "test", "I accept the risk")
+    assert isinstance(told, StepTaken)
     assert (told.to, told.waived) == ("test", "I accept the risk")
-    assert isinstance(override(MACHINE, waits, "test", " "), Refused)
+    assert isinstance(override_guard(MACHINE, waits, "test", " "), StepRefused)
 
 
 @rule("3.7", "Code issues → go back to codegen,")
@@ -352,8 +361,8 @@ def test_what_was_taken_back_is_over():
 def state_of(phase, **known):
     """`state.json` of a task that is there."""
     here = at(phase, **known)
-    shown = status_of(MACHINE, here, "Fix add", (), text=lambda _: "")
-    return task_state(here, shown, legal(MACHINE, here.state, Origin.PERSON, here.context))
+    shown = build_run_details(MACHINE, here, "Fix add", (), text=lambda _: "")
+    return build_task_state(here, shown, legal_events(MACHINE, here.state, Origin.PERSON, here.context))
 
 
 @rule("4", "phase holds the current top-level state.")
@@ -377,9 +386,9 @@ def test_state_json_is_read_and_not_believed():
     """§4: what hands did to it is told with what the tape says; the tape has the last word (DESIGN.md)."""
     now = state_of("codegen")
     changed = msgspec.structs.replace(now, phase="accept")
-    told = changed_by_hand(msgspec.json.encode(changed), lambda: now, now.task_id)
+    told = describe_state_edit(msgspec.json.encode(changed), lambda: now, now.task_id)
     assert "phase accept, the tape says codegen" in told
-    assert "could not be read" in changed_by_hand(b"{", lambda: now, now.task_id)
+    assert "could not be read" in describe_state_edit(b"{", lambda: now, now.task_id)
 
 
 @rule("4", "inspects artifacts on disk,")
@@ -409,7 +418,9 @@ def test_state_json_says_what_may_come():
             e.name
             for e in MACHINE.events.values()
             if e.origin is Origin.PERSON
-            and isinstance(step(MACHINE, at(phase), Happened(e, payload(e.name), Origin.PERSON)), Taken)
+            and isinstance(
+                take_step(MACHINE, at(phase), EventOccurrence(e, payload(e.name), Origin.PERSON)), StepTaken
+            )
         }
 
 
@@ -419,7 +430,7 @@ def test_state_json_follows_every_step():
     shift, seen = Shift(pace="step"), []
     while shift.state != "done":
         here = shift.snapshot
-        made = task_state(here, status_of(MACHINE, here, "t", (), text=lambda _: ""), ())
+        made = build_task_state(here, build_run_details(MACHINE, here, "t", (), text=lambda _: ""), ())
         assert (made.phase, made.step, made.entries) == (*shift.where, here.seq)
         seen.append(made.digest)
         shift.on()
@@ -436,7 +447,7 @@ def test_no_row_skips_a_phase():
     far = {
         (s, target(r, s))
         for r in MACHINE.rows
-        for s in sources(r, ALL)
+        for s in row_source_states(r, ALL)
         if s is not None and order[target(r, s)] > order[s] + 1
     }
     assert far == {("accept", "done")}
@@ -461,9 +472,10 @@ def test_done_does_not_advance():
     for name, event in MACHINE.events.items():
         if not name.startswith("redo_"):
             assert isinstance(
-                step(MACHINE, at("done"), Happened(event, payload(name), event.origin)), Refused
+                take_step(MACHINE, at("done"), EventOccurrence(event, payload(name), event.origin)),
+                StepRefused,
             )
-    assert all(isinstance(override(MACHINE, at("done"), to, "why"), Refused) for to in spec.STATES)
+    assert all(isinstance(override_guard(MACHINE, at("done"), to, "why"), StepRefused) for to in spec.STATES)
 
 
 @rule("5", "unless explicitly re-opened via a new /redo.")
@@ -473,12 +485,12 @@ def test_done_is_reopened_by_a_redo():
         name: told.to
         for name in MACHINE.events
         if isinstance(
-            told := step(
+            told := take_step(
                 MACHINE,
                 at("done", outcome="accepted", delivered="yes"),
-                Happened(MACHINE.events[name], payload(name), MACHINE.events[name].origin),
+                EventOccurrence(MACHINE.events[name], payload(name), MACHINE.events[name].origin),
             ),
-            Taken,
+            StepTaken,
         )
     }
     assert reopened == {"redo_planning": "planning", "redo_codegen": "codegen", "redo_accept": "accept"}
@@ -515,10 +527,10 @@ def test_an_override_is_an_entry_with_its_reason():
     assert entry.why == "I accept the risk of skipping review"
     line = json.loads(msgspec.json.encode(entry))
     assert (line["kind"], line["why"]) == ("override", entry.why)
-    shown = status_of(MACHINE, shift.snapshot, "t", [e for e, _ in shift.entries], text=lambda _: "")
-    assert shown.overrides == (Override(entry.seq, "ann", "review", "test", entry.why),)
+    shown = build_run_details(MACHINE, shift.snapshot, "t", [e for e, _ in shift.entries], text=lambda _: "")
+    assert shown.overrides == (GuardOverride(entry.seq, "ann", "review", "test", entry.why),)
     for blank in ("", " \t\n"):
-        assert isinstance(override(MACHINE, at("review", step="ready"), "test", blank), Refused)
+        assert isinstance(override_guard(MACHINE, at("review", step="ready"), "test", blank), StepRefused)
 
 
 @rule("7", "the overridden target state is reachable in principle.")
@@ -528,7 +540,7 @@ def test_only_the_next_phase_is_overridden_into():
         (source, to)
         for source in spec.STATES
         for to in spec.STATES
-        if isinstance(override(MACHINE, at(source, step="ready"), to, "why"), Taken)
+        if isinstance(override_guard(MACHINE, at(source, step="ready"), to, "why"), StepTaken)
     }
     assert allowed == set(spec.FORWARD)
     assert allowed <= {(source, to) for source, _, to in spec.DIAGRAM}
@@ -537,10 +549,10 @@ def test_only_the_next_phase_is_overridden_into():
 @rule("7", '/next --override "I accept the risk of skipping review"')
 def test_the_example_is_what_is_typed():
     """§7: the prompt reads the page's own example as a word, an option and a reason."""
-    from steersman.faces.lexicon import HELP, parted
+    from steersman.faces.lexicon import REPL_WORD_HELP, split_repl_entry
 
-    word, rest = parted('/next --override "I accept the risk of skipping review"')
-    assert word in HELP
+    word, rest = split_repl_entry('/next --override "I accept the risk of skipping review"')
+    assert word in REPL_WORD_HELP
     assert shlex.split(rest) == ["--override", "I accept the risk of skipping review"]
 
 

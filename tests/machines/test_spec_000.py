@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from steersman.contracts.agent import PROVIDER_CLASSES
 from steersman.kernel.definition import STAY, otherwise
-from steersman.kernel.explore import explore
-from steersman.kernel.machine import sources
-from steersman.kernel.tape import Retry
+from steersman.kernel.explore import explore_machine
+from steersman.kernel.machine import row_source_states
+from steersman.kernel.tape import EntryRetry
 from steersman.machines.roundtable import MACHINE
 from steersman.machines.roundtable.table import AWAITS, REJECTS
 from steersman.views.machine_json import machine_json
@@ -38,7 +38,7 @@ def _unsettled(m):
 
 
 def _sources(r, m):
-    return sources(r, tuple(m.states.values()))
+    return row_source_states(r, tuple(m.states.values()))
 
 
 def stands(t, m):
@@ -185,7 +185,7 @@ def test_what_the_specification_does_not_have_says_so():
 
 def test_every_outcome_can_be_reached():
     """Each outcome of §3 is a value that some path gives, as the run's or the round's; the legacy one is not."""
-    nodes = [dict(n.memory) for n in explore(MACHINE).edges]
+    nodes = [dict(n.memory) for n in explore_machine(MACHINE).edges]
     reached = {m["outcome"] for m in nodes} | {m["last_round_outcome"] for m in nodes}
     assert {o for o in spec.OUTCOMES if o not in reached} == set(spec.LEGACY)
 
@@ -194,7 +194,7 @@ def test_the_additions_are_there():
     """Every recommended addition of §4 is an event of the table, and retries carry the metadata it names."""
     used = {r.on.name for r in MACHINE.rows}
     assert set(spec.ADDITIONS) <= used
-    assert Retry.__struct_fields__ == spec.RETRY
+    assert EntryRetry.__struct_fields__ == spec.RETRY
 
 
 def test_chat_is_not_in_the_machine():

@@ -11,14 +11,14 @@ from msgspec.structs import replace
 
 from steersman.contracts.planning import facts
 from steersman.errors import UserError
-from steersman.kernel.build import machine, sources
-from steersman.kernel.check import check
+from steersman.kernel.build import machine, row_source_states
+from steersman.kernel.check import check_machine
 from steersman.kernel.definition import STAY, GateAnswer, Origin, StateDef, otherwise
-from steersman.kernel.explore import explore
+from steersman.kernel.explore import explore_machine
 from steersman.kernel.snapshot import Snapshot
-from steersman.kernel.step import Happened, Refused, Taken, name_facts, step
+from steersman.kernel.step import EventOccurrence, StepRefused, StepTaken, name_facts, take_step
 from steersman.machines.coordinator import MACHINE, table
-from steersman.machines.coordinator.context import Context, IntentReceived
+from steersman.machines.coordinator.context import CoordinatorContext, IntentReceived
 from steersman.views.machine_json import machine_json
 
 PAGE = Path(__file__).resolve().parents[3] / "shared" / "spec" / "001_ff48b3661345d819.txt"
@@ -58,7 +58,7 @@ ILL = {
 
 
 def context(**given):
-    return Context(
+    return CoordinatorContext(
         **{"mode": "interactive", "task_ref": "p-0", "intent_ref": "p-0", "policy_ref": "p-0", **given}
     )
 
@@ -77,8 +77,8 @@ def led(job, told, **given):
     """Where facts of a job lead from the state that asked for them."""
     (here,) = [s.name for s in MACHINE.states.values() for d in s.work if d.job.name == job]
     event, _ = named(job, told, **given)
-    taken = step(MACHINE, at(here, **given), Happened(event, told, event.origin))
-    assert isinstance(taken, Taken)
+    taken = take_step(MACHINE, at(here, **given), EventOccurrence(event, told, event.origin))
+    assert isinstance(taken, StepTaken)
     return taken.to
 
 
@@ -202,7 +202,9 @@ def test_full_auto_never_asks():
     assert led("draft", told, mode="full_auto") == "GRAPH_FINALIZED"
     assert led("draft", told, mode="semi_auto") == "QUESTIONS_EMITTED"
     reached = {
-        node.state for node in explore(MACHINE).edges if dict(node.constants).get("mode") == "full_auto"
+        node.state
+        for node in explore_machine(MACHINE).edges
+        if dict(node.constants).get("mode") == "full_auto"
     }
     assert "DONE" in reached
     assert not reached & {"QUESTIONS_EMITTED", "AWAITING_ANSWERS"}
@@ -213,8 +215,8 @@ def test_three_conflicts_are_allowed_and_the_fourth_blocks():
     event, told = E.answers_conflict, facts.AnswerFacts(conflicts=1)
     for n, to in enumerate(("RULES_EVALUATED", "RULES_EVALUATED", "RULES_EVALUATED", "BLOCKED")):
         here = at("AWAITING_ANSWERS", {"answers_against_rules": n})
-        taken = step(MACHINE, here, Happened(event, told, Origin.EFFECT))
-        assert isinstance(taken, Taken)
+        taken = take_step(MACHINE, here, EventOccurrence(event, told, Origin.EFFECT))
+        assert isinstance(taken, StepTaken)
         assert taken.to == to
 
 
@@ -223,7 +225,7 @@ def test_there_is_no_other_way_back():
     back = [
         (source, r.to.name, r.cap.limit if r.cap else None)
         for r in MACHINE.rows
-        for source in sources(r, tuple(MACHINE.states.values()))
+        for source in row_source_states(r, tuple(MACHINE.states.values()))
         if source and isinstance(r.to, StateDef) and spec.ORDER[r.to.name] < spec.ORDER[source]
     ]
     assert back == [spec.LOOP]
@@ -233,8 +235,8 @@ def test_there_is_no_other_way_back():
 def test_nothing_leaves_an_end(state):
     """§11–§13: DONE, BLOCKED and ABORTED are terminal."""
     for event in MACHINE.events.values():
-        told = step(MACHINE, at(state), Happened(event, None, event.origin))
-        assert isinstance(told, Refused)
+        told = take_step(MACHINE, at(state), EventOccurrence(event, None, event.origin))
+        assert isinstance(told, StepRefused)
         assert told.legal == ()
 
 
@@ -242,13 +244,13 @@ def test_nobody_can_send_a_verdict():
     """A person causes the intent alone; everything else comes from an effect, a gate or the machine."""
     by_person = {e.name for e in MACHINE.events.values() if e.origin is Origin.PERSON}
     assert by_person == {"intent_received"}
-    forged = Happened(E.validation_passed, WELL["precheck"], Origin.PERSON)
-    assert isinstance(step(MACHINE, at("PRECHECKED"), forged), Refused)
+    forged = EventOccurrence(E.validation_passed, WELL["precheck"], Origin.PERSON)
+    assert isinstance(take_step(MACHINE, at("PRECHECKED"), forged), StepRefused)
 
 
 def test_the_check_finds_nothing_and_would_find_any_missing_row():
     """The machine is followed to a fixpoint over modes, memory, facts and caps; every single removed row is found."""
-    assert check(MACHINE).findings == ()
+    assert check_machine(MACHINE).findings == ()
     parts = {
         "states": S, "events": E, "context": MACHINE.context, "namings": table.NAMES, "computes": table.COMPUTES,
         "folds": table.FOLDS, "laws": table.LAWS, "constants": MACHINE.constants, "memory": MACHINE.memory,
@@ -256,11 +258,11 @@ def test_the_check_finds_nothing_and_would_find_any_missing_row():
     }  # fmt: skip
     rows = table.TABLE
     for n in range(len(rows)):
-        assert check(machine("coordinator", "", rows=(*rows[:n], *rows[n + 1 :]), **parts)).findings, rows[
-            n
-        ].label
+        assert check_machine(
+            machine("coordinator", "", rows=(*rows[:n], *rows[n + 1 :]), **parts)
+        ).findings, rows[n].label
     wide = tuple(replace(r, when=otherwise) if r.when is table.FULL_AUTO else r for r in rows)
-    assert check(machine("coordinator", "", rows=wide, **parts)).findings
+    assert check_machine(machine("coordinator", "", rows=wide, **parts)).findings
 
 
 def test_a_run_begins_with_an_intent_and_a_policy():
@@ -317,8 +319,8 @@ def test_what_the_states_bring_is_kept():
     here = at("PRECHECKED")
     for job, told in {**WELL, "draft": structs.replace(WELL["draft"], askable=1)}.items():
         event, _ = named(job, told)
-        taken = step(MACHINE, here, Happened(event, told, event.origin))
-        assert isinstance(taken, Taken)
+        taken = take_step(MACHINE, here, EventOccurrence(event, told, event.origin))
+        assert isinstance(taken, StepTaken)
         here = at(taken.to)
         here.context = taken.context
     c = here.context
@@ -333,10 +335,14 @@ def test_what_the_states_bring_is_kept():
     )
     assert (c.round, c.consumed, c.answered.count) == (1, 1, 1)
     told = facts.QuestionFacts(over=1, failure_ref="p-11", detail_ref="p-12")
-    taken = step(MACHINE, at("QUESTIONS_EMITTED"), Happened(E.budget_exceeded, told, Origin.EFFECT))
+    taken = take_step(
+        MACHINE, at("QUESTIONS_EMITTED"), EventOccurrence(E.budget_exceeded, told, Origin.EFFECT)
+    )
     assert (taken.context.failure_ref, taken.context.detail_ref, taken.context.packs) == ("p-11", "p-12", [])
     digested = structs.replace(WELL["freeze"], manifest_digest="ab")
-    taken = step(MACHINE, at("FROZEN_OUTPUTS"), Happened(E.outputs_frozen, digested, Origin.EFFECT))
+    taken = take_step(
+        MACHINE, at("FROZEN_OUTPUTS"), EventOccurrence(E.outputs_frozen, digested, Origin.EFFECT)
+    )
     assert taken.context.outputs == {"manifest": "ab"}
 
 

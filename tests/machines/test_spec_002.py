@@ -13,10 +13,10 @@ from drawing_002 import ALL, missed, rebuilt, rows_of, target, undrawn, unexplai
 from msgspec.structs import replace
 from shift import Shift, at, payload
 
-from steersman.kernel.build import sources
-from steersman.kernel.check import check
+from steersman.kernel.build import row_source_states
+from steersman.kernel.check import check_machine
 from steersman.kernel.definition import Origin
-from steersman.kernel.step import Happened, Refused, Taken, override, step
+from steersman.kernel.step import EventOccurrence, StepRefused, StepTaken, override_guard, take_step
 from steersman.machines.task import MACHINE, phases, table
 from steersman.views.machine_json import machine_json
 
@@ -95,19 +95,19 @@ def test_what_a_transition_requires_is_asked(rule):
     asked = naming_of(event)
     assert {guard for _, guard, _ in asked} == set(says_yes)
     assert all(set(says_no) <= before for _, _, before in asked)
-    assert [(s, target(r, s)) for r in MACHINE.rows if r.on.name == event for s in sources(r, ALL)] == [
-        (source, to)
-    ]
+    assert [
+        (s, target(r, s)) for r in MACHINE.rows if r.on.name == event for s in row_source_states(r, ALL)
+    ] == [(source, to)]
 
 
 @for_each_case("rule", spec.TRIGGERED)
 def test_what_triggers_a_transition_leads_there(rule):
     """§3, §6: the signal leads from its phase to the one the rule names; what is capped waits where it is."""
     source, to, event = spec.TRIGGERED[rule]
-    targets = {target(r, s) for r in MACHINE.rows if r.on.name == event for s in sources(r, ALL)}
+    targets = {target(r, s) for r in MACHINE.rows if r.on.name == event for s in row_source_states(r, ALL)}
     assert to in targets
     assert targets <= {to, source}
-    assert {s for r in MACHINE.rows if r.on.name == event for s in sources(r, ALL)} == {source}
+    assert {s for r in MACHINE.rows if r.on.name == event for s in row_source_states(r, ALL)} == {source}
 
 
 def test_only_a_recorded_decision_is_delivered():
@@ -123,7 +123,7 @@ def test_only_a_recorded_decision_is_delivered():
 def test_whatever_leads_to_another_phase_has_looked_at_the_disk():
     """§5.2: a phase is left by a look at the files, by a person, or in accept by what a look has led to."""
     leaving = {
-        (s, r.on.name) for r in MACHINE.rows for s in sources(r, ALL) if s and target(r, s) != s
+        (s, r.on.name) for r in MACHINE.rows for s in row_source_states(r, ALL) if s and target(r, s) != s
     }  # fmt: skip
     looks = {e.name for n in MACHINE.namings.values() if n.subject.does == "task_inspect" for _, e in n.pairs}
     persons = {e.name for e in MACHINE.events.values() if e.origin is Origin.PERSON}
@@ -146,8 +146,8 @@ def test_nothing_but_a_redo_leaves_done():
     """§5.4: `done` does not advance; every event that is no explicit redo is refused there."""
     for name, event in MACHINE.events.items():
         if not name.startswith("redo_"):
-            told = step(MACHINE, at("done"), Happened(event, payload(name), event.origin))
-            assert isinstance(told, Refused), name
+            told = take_step(MACHINE, at("done"), EventOccurrence(event, payload(name), event.origin))
+            assert isinstance(told, StepRefused), name
 
 
 @pytest.mark.parametrize(
@@ -160,24 +160,24 @@ def test_nothing_but_a_redo_leaves_done():
 )
 def test_a_redo_reopens(event, to, known):
     """§5.4: a new redo reopens a task, and it has no outcome any more."""
-    told = step(
+    told = take_step(
         MACHINE,
         at("done", outcome="accepted", **known),
-        Happened(E.__dict__[event], payload(event), Origin.PERSON),
+        EventOccurrence(E.__dict__[event], payload(event), Origin.PERSON),
     )
-    assert isinstance(told, Taken)
+    assert isinstance(told, StepTaken)
     assert (told.to, told.context.outcome, told.context.decision) == (to, None, "none")
 
 
 def test_the_decision_about_nothing_delivered_is_not_reopened():
     """What was taken back, or never delivered, has no decision to reopen."""
     for delivered in ("no", "reverted"):
-        told = step(
+        told = take_step(
             MACHINE,
             at("done", delivered=delivered),
-            Happened(E.redo_accept, payload("redo_accept"), Origin.PERSON),
+            EventOccurrence(E.redo_accept, payload("redo_accept"), Origin.PERSON),
         )
-        assert isinstance(told, Refused)
+        assert isinstance(told, StepRefused)
 
 
 @for_each_case("phase", ["planning", "plan_review", "codegen", "review", "test"])
@@ -207,10 +207,10 @@ def test_an_override_needs_a_reason_and_an_edge():
     bare = {"artifacts": {}, "documents": {}, "tree": "t0"}
     targets, reasons = [*spec.STATES, "nowhere"], ["", " \t", "I accept the risk"]
     for source, to, reason, files in product(spec.STATES, targets, reasons, [{}, bare]):
-        told = override(MACHINE, at(source, step="ready", **files), to, reason)
+        told = override_guard(MACHINE, at(source, step="ready", **files), to, reason)
         allowed = (source, to) in spec.FORWARD and bool(reason.strip()) and not files
-        assert isinstance(told, Taken) == allowed, (source, to, reason, files)
-        if isinstance(told, Taken):
+        assert isinstance(told, StepTaken) == allowed, (source, to, reason, files)
+        if isinstance(told, StepTaken):
             assert (told.to, told.waived) == (to, reason)
             assert told.planned
         else:
@@ -231,30 +231,32 @@ def test_nothing_is_waived_where_there_is_nothing_to_go_on_with(missing, source,
     """§7: a phase whose input does not exist is not reachable, whatever the reason."""
     here = at(source, step="stuck")
     there = {name: digest for name, digest in here.context.artifacts.items() if name != missing}
-    told = override(MACHINE, at(source, step="stuck", artifacts=there), to, "because")
-    assert isinstance(told, Refused)
+    told = override_guard(MACHINE, at(source, step="stuck", artifacts=there), to, "because")
+    assert isinstance(told, StepRefused)
     assert told.why.startswith("nothing may be waived before the phase stands still")
-    assert isinstance(override(MACHINE, here, to, "because"), Taken)
+    assert isinstance(override_guard(MACHINE, here, to, "because"), StepTaken)
 
 
 @pytest.mark.parametrize("tree", ["", "t0"])
 def test_no_change_is_no_change_to_go_on_with(tree):
     """A tree that is the base tree, or none, is nothing that could be reviewed, tested or accepted."""
-    assert isinstance(override(MACHINE, at("codegen", step="stuck", tree=tree), "review", "because"), Refused)
+    assert isinstance(
+        override_guard(MACHINE, at("codegen", step="stuck", tree=tree), "review", "because"), StepRefused
+    )
 
 
 def test_what_a_change_does_to_the_tests_is_accepted_not_waived():
     """A failure may be waived; that tests were changed is a question of its own, which somebody has answered first."""
-    for evidence, fits in (("touched", Refused), ("plain", Taken), ("accepted", Taken)):
-        told = override(MACHINE, at("test", step="stuck", evidence=evidence), "accept", "because")
+    for evidence, fits in (("touched", StepRefused), ("plain", StepTaken), ("accepted", StepTaken)):
+        told = override_guard(MACHINE, at("test", step="stuck", evidence=evidence), "accept", "because")
         assert isinstance(told, fits)
 
 
 def test_nothing_is_waived_while_somebody_works():
     """§7: only a phase that stands still can be left by an override: what it waits for then is a person."""
     for (source, to), step_ in product(spec.FORWARD, MACHINE.memory["step"]):
-        told = override(MACHINE, at(source, step=step_), to, "because")
-        assert isinstance(told, Taken) == (step_ in ("ready", "stuck", "broken", "unwritten")), (
+        told = override_guard(MACHINE, at(source, step=step_), to, "because")
+        assert isinstance(told, StepTaken) == (step_ in ("ready", "stuck", "broken", "unwritten")), (
             source,
             to,
             step_,
@@ -273,7 +275,7 @@ def test_every_trigger_names_a_phase():
 
 def test_the_check_finds_nothing():
     """The machine is followed to a fixpoint over constants, memory, facts and caps, and there is nothing wrong with it."""
-    report = check(MACHINE)
+    report = check_machine(MACHINE)
     assert report.findings == ()
     assert report.cases > 20_000
     assert written(MACHINE) == []
@@ -298,7 +300,7 @@ def test_a_way_around_a_phase_breaks_a_law(event, to):
     n = next(n for n, r in enumerate(MACHINE.rows) if r.on is event)
     sets = {"step": "work", "outcome": "accepted"} if to is S.done else {"step": "work"}
     rows = (*MACHINE.rows[:n], replace(MACHINE.rows[n], to=to, sets=sets), *MACHINE.rows[n + 1 :])
-    found = [f for f in check(rebuilt(rows=rows, constants=CODER)).findings if f.kind == "broken law"]
+    found = [f for f in check_machine(rebuilt(rows=rows, constants=CODER)).findings if f.kind == "broken law"]
     assert found
     assert all(f.path for f in found if " before " in f.where)
 

@@ -28,12 +28,12 @@ from steersman.contracts.facts import AgentFacts, BaselineFacts, DeliveryFacts, 
 from steersman.contracts.task.facts import BaseFacts
 from steersman.errors import UserError
 from steersman.kernel.definition import Origin
-from steersman.kernel.record import Meta, advance, outcome, status
-from steersman.kernel.replay import rebuilt, typed
-from steersman.kernel.step import Happened
+from steersman.kernel.record import StepMeta, advance_run, run_outcome, run_status_word
+from steersman.kernel.replay import convert_context, rebuild_snapshot
+from steersman.kernel.step import EventOccurrence
 from steersman.machines.roundtable import MACHINE
 from steersman.machines.roundtable.context import RevertRequested
-from steersman.machines.roundtable.work import propose
+from steersman.machines.roundtable.work import proposal_input
 
 
 def test_a_discussion_becomes_a_contract_that_waits():
@@ -47,8 +47,8 @@ def test_a_discussion_becomes_a_contract_that_waits():
     assert gate.input["digest"] == tape.context.contract_digest
     assert gate.input["choices"] == ["approve", "rework", "reject"]
     assert tape.context.contract["core_plan"] == "p-proposal"
-    assert outcome(MACHINE, tape.snapshot) == "await_operator_confirm"
-    assert status(MACHINE, tape.snapshot) == "waiting for you"
+    assert run_outcome(MACHINE, tape.snapshot) == "await_operator_confirm"
+    assert run_status_word(MACHINE, tape.snapshot) == "waiting for you"
 
 
 def test_a_confirmation_leads_into_the_implementation():
@@ -95,9 +95,9 @@ def test_a_rejected_proposal_is_canceled():
     """Rejecting the proposal ends the run as canceled, and the gate is gone."""
     tape = proposed()
     tape.finish("confirm", answer("reject", tape.context.contract_digest))
-    assert outcome(MACHINE, tape.snapshot) == "canceled"
+    assert run_outcome(MACHINE, tape.snapshot) == "canceled"
     assert tape.open() == []
-    assert status(MACHINE, tape.snapshot) == "stopped"
+    assert run_status_word(MACHINE, tape.snapshot) == "stopped"
 
 
 def test_a_follow_up_by_word_closes_the_gate():
@@ -144,8 +144,10 @@ def test_a_follow_up_forgets_rounds_and_failures_but_no_budget():
 
 def spend(tape, job, facts):
     item = tape.item(job)
-    happened = Happened(MACHINE.events["tests_failed"], facts, Origin.EFFECT)
-    done = advance(MACHINE, tape.snapshot, happened, Meta(START, closes=(item.id,), spent={"tokens": 7}))
+    happened = EventOccurrence(MACHINE.events["tests_failed"], facts, Origin.EFFECT)
+    done = advance_run(
+        MACHINE, tape.snapshot, happened, StepMeta(START, closes=(item.id,), spent={"tokens": 7})
+    )
     tape.stored += done.entries
     tape.snapshot = done.snapshot
 
@@ -325,7 +327,7 @@ def test_a_base_that_is_not_green_ends_the_run_before_any_agent(mode, facts, rea
     tape = Tape(mode=mode)
     tape.finish("prepare", ready())
     tape.finish("measure", facts)
-    assert outcome(MACHINE, tape.snapshot) == reached
+    assert run_outcome(MACHINE, tape.snapshot) == reached
     assert (tape.context.detail_ref, tape.context.baseline) == ("p-first", "unmeasured")
     assert not {i.job for s in tape.stored for i in s.entry.planned} - {"prepare", "measure"}
     tape.send("task_followup_received", answer("more", text="p-more"))
@@ -342,15 +344,15 @@ def test_a_run_that_is_to_fix_the_base_begins_on_a_red_one():
     unstarted = Tape(red_base="fix")
     unstarted.finish("prepare", ready())
     unstarted.finish("measure", measured(failed=1, unstarted=1))
-    assert outcome(MACHINE, unstarted.snapshot) == "check_cannot_start"
+    assert run_outcome(MACHINE, unstarted.snapshot) == "check_cannot_start"
 
 
 def test_a_run_of_before_begins_on_any_base():
     """A context of the time when a red base stopped nothing goes on as it would have."""
     tape = building()
-    plain = rebuilt(tape.rows, tape.snapshot.run)
+    plain = rebuild_snapshot(tape.rows, tape.snapshot.run)
     old = {name: value for name, value in plain.context.items() if name != "red_base"}
-    now = typed(MACHINE, msgspec.structs.replace(plain, context=old, context_version=3))
+    now = convert_context(MACHINE, msgspec.structs.replace(plain, context=old, context_version=3))
     assert (now.context.red_base, now.context_version) == ("fix", 4)
 
 
@@ -363,7 +365,7 @@ def test_changed_infrastructure_asks_a_person_before_anything_is_approved():
     assert (gate.input["digest"], gate.input["choices"]) == ("t1", ["approve", "rework", "reject"])
     assert gate.input["shown"] == {"changed": "p-conftest", "questions": "p-questions", "patch": "p-t1"}
     assert "default" not in gate.input
-    assert status(MACHINE, tape.snapshot) == "waiting for you"
+    assert run_status_word(MACHINE, tape.snapshot) == "waiting for you"
 
 
 def test_an_accepted_change_is_approved_by_what_was_recorded():
@@ -461,11 +463,11 @@ def test_an_approved_change_is_handed_over():
     """Checks that pass on the current tree approve it, and a branch needs no further gate."""
     tape = checking()
     tape.finish("run_checks", checks("t1"))
-    assert outcome(MACHINE, tape.snapshot) == "approved"
-    assert status(MACHINE, tape.snapshot) == "working"
+    assert run_outcome(MACHINE, tape.snapshot) == "approved"
+    assert run_status_word(MACHINE, tape.snapshot) == "working"
     tape.finish("deliver", handed_over())
     assert (tape.context.handover, tape.context.delivered_ref) == ("done", "refs/heads/steersman/x")
-    assert status(MACHINE, tape.snapshot) == "done"
+    assert run_status_word(MACHINE, tape.snapshot) == "done"
 
 
 def test_a_merge_goes_through_a_gate_bound_to_the_tree():
@@ -579,7 +581,10 @@ def test_a_delivered_change_is_taken_back():
     assert (tape.item("revert").input["target"], tape.context.detail_ref) == ("main", "")
     tape.finish("revert", DeliveryFacts(done=True, form="revert", ref="r", commit="c-undone"))
     assert (tape.context.handover, tape.context.reverted_commit) == ("reverted", "c-undone")
-    assert (outcome(MACHINE, tape.snapshot), status(MACHINE, tape.snapshot)) == ("approved", "done")
+    assert (run_outcome(MACHINE, tape.snapshot), run_status_word(MACHINE, tape.snapshot)) == (
+        "approved",
+        "done",
+    )
 
 
 def _everywhere():
@@ -629,4 +634,4 @@ def test_a_follow_up_after_approval_goes_on_from_the_change():
 
 def test_nothing_is_asked_about_texts_that_are_not_there():
     """A prompt names only the texts there are."""
-    assert propose(Tape().context)["texts"] == {"task": "p-task"}
+    assert proposal_input(Tape().context)["texts"] == {"task": "p-task"}

@@ -21,14 +21,14 @@ from shift import (
 from steersman.contracts.facts import AgentFacts, BaselineFacts, DeliveryFacts, SetupFacts
 from steersman.contracts.task.facts import BaseFacts, InspectFacts, RevertFacts
 from steersman.kernel.definition import ChildEnded, Guard, otherwise
-from steersman.kernel.machine import guards
+from steersman.kernel.machine import machine_guards
 from steersman.kernel.step import name_facts
 from steersman.machines.task import MACHINE, phases, table
 
 BY_NAME = {
     g.name: g
     for g in (
-        *guards(MACHINE),
+        *machine_guards(MACHINE),
         *(r.waivable for r in MACHINE.rows if r.waivable is not None),
         *(g for module in (phases, table) for g in vars(module).values() if isinstance(g, Guard)),
     )
@@ -200,7 +200,7 @@ def test_a_guard_holds_and_one_field_makes_it_say_no(name):
 def test_every_guard_is_tried():
     """No guard of the machine, of its overrides or its laws is left out above."""
     assert set(YES) == set(BY_NAME) - {otherwise.name}
-    assert len(guards(MACHINE)) > 60
+    assert len(machine_guards(MACHINE)) > 60
 
 
 @for_each_case(("name", "known", "told"), ALSO)

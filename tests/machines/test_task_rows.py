@@ -6,14 +6,14 @@ from msgspec.structs import replace
 from shift import Shift, answer, at, coded, payload
 
 from steersman.errors import UserError
-from steersman.kernel.build import sources
+from steersman.kernel.build import row_source_states
 from steersman.kernel.definition import STAY, Origin, otherwise
-from steersman.kernel.step import Happened, Refused, Taken, legal, step
+from steersman.kernel.step import EventOccurrence, StepRefused, StepTaken, legal_events, take_step
 from steersman.machines.task import MACHINE, table
-from steersman.machines.task.context import Context, TaskReceived
+from steersman.machines.task.context import TaskContext, TaskReceived
 
 STATES = tuple(MACHINE.states.values())
-CASES = [(n, source) for n, r in enumerate(MACHINE.rows) for source in sources(r, STATES)]
+CASES = [(n, source) for n, r in enumerate(MACHINE.rows) for source in row_source_states(r, STATES)]
 HOLDS = {  # what has to be so for a guarded row to be the first that fits
     "comes_after": {"after": ["r-first"]},
     "awaits": {"others": "awaited"},
@@ -49,7 +49,9 @@ def _data(r):
 def _full(n, source):
     """The caps of the rows before, used up."""
     r = MACHINE.rows[n]
-    before = [b for b in MACHINE.rows[:n] if b.on is r.on and source in sources(b, STATES) and b.cap]
+    before = [
+        b for b in MACHINE.rows[:n] if b.on is r.on and source in row_source_states(b, STATES) and b.cap
+    ]
     return {b.cap.name: 3 for b in before}
 
 
@@ -59,10 +61,10 @@ def test_the_row_is_taken(case):
     n, source = case
     r = MACHINE.rows[n]
     here = at(source or "planning", _full(n, source), **HOLDS[r.when.name])
-    told = step(
-        MACHINE, None if source is None else here, Happened(r.on, _data(r), r.on.origin), here.context
+    told = take_step(
+        MACHINE, None if source is None else here, EventOccurrence(r.on, _data(r), r.on.origin), here.context
     )
-    assert isinstance(told, Taken)
+    assert isinstance(told, StepTaken)
     assert told.row is r
     assert told.to == (source if r.to is STAY else r.to.name)
     assert told.guards.get(r.when.name, r.when is otherwise) is True
@@ -86,8 +88,8 @@ def test_what_a_person_may_not_say_there_is_refused(state, event):
     """An event of a person's that has no row is an answer, not an exception, and it says what is legal now."""
     here = at(state or "planning", delivered="yes")
     told = _sent(None if state is None else here, event, here.context)
-    assert isinstance(told, Refused)
-    assert told.legal == legal(MACHINE, state, context=None if state is None else here.context)
+    assert isinstance(told, StepRefused)
+    assert told.legal == legal_events(MACHINE, state, context=None if state is None else here.context)
     assert event not in told.legal
 
 
@@ -97,15 +99,15 @@ def test_whatever_else_has_no_row_is_refused():
     for state, event in UNLISTED:
         for step_ in MACHINE.memory["step"]:
             here = at(state or "planning", step=step_)
-            assert isinstance(_sent(None if state is None else here, event, here.context), Refused)
+            assert isinstance(_sent(None if state is None else here, event, here.context), StepRefused)
             tried += 1
     assert tried > 5_000
     print(f"{len(UNLISTED)} pairs of state and event, {tried} refusals")
 
 
 def _sent(here, event, context):
-    happened = Happened(MACHINE.events[event], payload(event), MACHINE.events[event].origin)
-    return step(MACHINE, here, happened, context)
+    happened = EventOccurrence(MACHINE.events[event], payload(event), MACHINE.events[event].origin)
+    return take_step(MACHINE, here, happened, context)
 
 
 @for_each_case("event", MACHINE.events)
@@ -114,8 +116,8 @@ def test_an_event_of_another_origin_is_refused(event):
     known = MACHINE.events[event]
     for origin in Origin:
         for state in MACHINE.states if origin is not known.origin else ():
-            told = step(MACHINE, at(state), Happened(known, payload(event), origin))
-            assert isinstance(told, Refused)
+            told = take_step(MACHINE, at(state), EventOccurrence(known, payload(event), origin))
+            assert isinstance(told, StepRefused)
             assert told.why == f"{event} comes from {known.origin.value}, not from {origin.value}"
 
 
@@ -187,7 +189,7 @@ def test_a_task_begins_with_a_plan():
     )
     assert (event, told) == (table.E.task_received, TaskReceived("p-task", "ann"))
     assert (made.pace, made.panel, made.planners) == ("step", "several", ["lead", "second"])
-    assert replace(made, pace="through", panel="alone", planners=["planner"]) == Context(
+    assert replace(made, pace="through", panel="alone", planners=["planner"]) == TaskContext(
         task_ref="p-task", base_commit="c0", base_tree="t0"
     )
     assert MACHINE.begin(ASKED)[2].panel == "alone"

@@ -14,7 +14,14 @@ from shift import ALL, WRITTEN, at, broke, clashed, coded, looked, moved, payloa
 from steersman.contracts.facts import AgentFacts
 from steersman.contracts.task.facts import BaseFacts, InspectFacts, RecordFacts
 from steersman.kernel.definition import Origin
-from steersman.kernel.step import Happened, Refused, Taken, name_facts, override, step
+from steersman.kernel.step import (
+    EventOccurrence,
+    StepRefused,
+    StepTaken,
+    name_facts,
+    override_guard,
+    take_step,
+)
 from steersman.machines.task import MACHINE
 
 PHASES = spec.STATES[:-1]
@@ -109,8 +116,8 @@ def files(phase):
 
 def taken(here, job, told):
     happened = name_facts(MACHINE, here, job, told)
-    done = step(MACHINE, here, happened)
-    assert isinstance(done, Taken), (here.state, happened.event.name)
+    done = take_step(MACHINE, here, happened)
+    assert isinstance(done, StepTaken), (here.state, happened.event.name)
     return happened.event.name, done
 
 
@@ -193,9 +200,9 @@ def test_no_other_work_leaves_a_phase():
                 phase.name, step=step_, plan_reviewers=reviewers, code_reviewers=reviewers, evidence="touched"
             )
             for told in _brought(here, phase.name, job):
-                done = step(MACHINE, here, name_facts(MACHINE, here, job.name, told))
+                done = take_step(MACHINE, here, name_facts(MACHINE, here, job.name, told))
                 tried += 1
-                if isinstance(done, Taken) and done.to != phase.name:
+                if isinstance(done, StepTaken) and done.to != phase.name:
                     left.add((phase.name, job.name, done.to))
     assert left == ELSEWHERE
     print(f"{tried} results of other work")
@@ -226,9 +233,9 @@ def test_no_word_of_a_person_goes_forward():
         MACHINE.states, events, STEPS, (None, *ALL, "all"), ("no", "yes")
     ):
         here = at(state, step=step_, delivered=delivered, **_without(gone))
-        told = step(MACHINE, here, Happened(event, payload(event.name), Origin.PERSON))
+        told = take_step(MACHINE, here, EventOccurrence(event, payload(event.name), Origin.PERSON))
         tried += 1
-        if isinstance(told, Taken):
+        if isinstance(told, StepTaken):
             assert spec.ORDER[told.to] <= spec.ORDER[state]
             assert state != "done" or event.name.startswith("redo_")
     print(f"{tried} words of persons")
@@ -254,12 +261,12 @@ def test_an_override_waives_one_edge_and_never_a_phase():
     for source, to, step_, gone, reason in product(
         MACHINE.states, MACHINE.states, STEPS, (None, *ALL, "all"), ("", "because")
     ):
-        told = override(MACHINE, at(source, step=step_, **_without(gone)), to, reason)
+        told = override_guard(MACHINE, at(source, step=step_, **_without(gone)), to, reason)
         still = step_ in ("ready", "stuck", "broken", "unwritten")
         may = (source, to) in needs and reason and still and gone not in ("all", needs[source, to])
-        assert isinstance(told, Taken) == bool(may), (source, to, step_, gone)
+        assert isinstance(told, StepTaken) == bool(may), (source, to, step_, gone)
         tried += 1
-        if isinstance(told, Taken):
+        if isinstance(told, StepTaken):
             waived.add((source, to))
             assert told.waived == "because"
     assert waived == set(spec.FORWARD)
@@ -277,8 +284,8 @@ def test_nobody_forges_what_goes_forward():
     for event, origin, state, step_ in product(forward, Origin, MACHINE.states, STEPS):
         if origin is event.origin:
             continue
-        told = step(MACHINE, at(state, step=step_), Happened(event, InspectFacts(), origin))
-        assert isinstance(told, Refused)
+        told = take_step(MACHINE, at(state, step=step_), EventOccurrence(event, InspectFacts(), origin))
+        assert isinstance(told, StepRefused)
         tried += 1
     assert len(forward) == 8
     print(f"{tried} forged events")

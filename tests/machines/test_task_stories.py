@@ -6,13 +6,13 @@ from msgspec.structs import replace
 from shift import ALL, Shift, answer, broke, clashed, coded, moved, said, wrote
 
 from steersman.contracts.facts import AgentFacts, DeliveryFacts, SetupFacts
-from steersman.contracts.task.facts import BaseFacts, OthersFacts, RecordFacts, RevertFacts
+from steersman.contracts.task.facts import BaseFacts, PrerequisiteFacts, RecordFacts, RevertFacts
 from steersman.errors import UserError
 from steersman.kernel.definition import ChildEnded
-from steersman.kernel.record import outcome, status
-from steersman.kernel.step import Refused, override
+from steersman.kernel.record import run_outcome, run_status_word
+from steersman.kernel.step import StepRefused, override_guard
 from steersman.machines.task import MACHINE
-from steersman.machines.task.context import with_checked_base
+from steersman.machines.task.context import upcast_checked_base
 
 PLAN, SCOPE = "planning/planning.ai.json", "plan.files.json"
 THREE = {"planners": ["lead", "second", "third"]}
@@ -47,7 +47,10 @@ def test_a_task_goes_all_the_way():
         "t1",
         "c-delivered",
     )
-    assert (outcome(MACHINE, shift.snapshot), status(MACHINE, shift.snapshot)) == ("accepted", "done")
+    assert (run_outcome(MACHINE, shift.snapshot), run_status_word(MACHINE, shift.snapshot)) == (
+        "accepted",
+        "done",
+    )
     assert c.sessions == {"planner": "s-planner", "reviewer": "s-reviewer"}
     assert c.providers == {"planner": "scripted", "reviewer": "scripted", "coder": "scripted"}
 
@@ -290,7 +293,7 @@ def test_the_coder_is_given_what_a_failing_suite_printed():
 )
 def test_a_task_of_before_goes_on(old, now):
     """A task that has begun checks its base without stopping; one that has not begins as any other."""
-    made = with_checked_base(old)
+    made = upcast_checked_base(old)
     assert (made["workspace"], made["red_base"]) == (now, "fix")
 
 
@@ -420,7 +423,9 @@ def test_what_cannot_be_put_back_is_told_and_looked_at_again(phase):
     shift.on(look, damaged=1)
     assert shift.where == (phase, "damaged")
     assert shift.item(shift.open()[0]).input["shown"] == {"damage": "p-told", "failed": "p-folder"}
-    assert all(isinstance(override(MACHINE, shift.snapshot, to, "why"), Refused) for to in MACHINE.states)
+    assert all(
+        isinstance(override_guard(MACHINE, shift.snapshot, to, "why"), StepRefused) for to in MACHINE.states
+    )
     shift.on().on("restore")
     assert (shift.context.step, shift.context.repair_ref) == ("inspect", "")
 
@@ -617,7 +622,7 @@ def test_what_was_delivered_is_taken_back():
     assert (told["revert"], told["reverted"]) == ({"status": "reverted", "detail": ""}, "c-undone")
     shift.until("done")
     assert (shift.context.outcome, shift.context.delivered) == ("reverted", "reverted")
-    assert isinstance(shift.tell("redo_accept").refused, Refused)
+    assert isinstance(shift.tell("redo_accept").refused, StepRefused)
 
 
 @pytest.mark.parametrize("status", ["conflicted", "not_merged", "blocked"])
@@ -796,7 +801,7 @@ def test_a_task_begins_after_others():
     shift = Shift(after=["r-first", "r-other"])
     assert (shift.where, shift.open()) == (("planning", "others"), ["look_at_others"])
     assert shift.item("look_at_others").input["after"] == ["r-first", "r-other"]
-    shift.finish("look_at_others", OthersFacts(missing=1, told_ref="p-who"))
+    shift.finish("look_at_others", PrerequisiteFacts(missing=1, told_ref="p-who"))
     assert (shift.where, shift.open()) == (("planning", "waiting"), ["others"])
     assert shift.item("others").input["choices"] == ["retry", "begin"]
     assert shift.item("others").input["shown"] == {"others": "p-who"}
@@ -819,7 +824,7 @@ def test_nothing_but_a_reason_begins_without_them():
     shift.tell("redo_planning")
     assert (shift.where, shift.open()) == (("planning", "others"), ["look_at_others"])
     shift.on("look_at_others", missing=1)
-    assert isinstance(override(MACHINE, shift.snapshot, "plan_review", "why"), Refused)
+    assert isinstance(override_guard(MACHINE, shift.snapshot, "plan_review", "why"), StepRefused)
     shift.on("others", choice="begin")
     assert shift.where == ("planning", "others")
     shift.on("look_at_others", error="workspace", missing=0)
@@ -852,7 +857,7 @@ def test_a_change_that_left_the_frozen_plan_is_not_built_upon():
     shift.finish("record", wrote("codegen", beyond=1, beyond_ref="p-beyond"))
     shift.on("inspect_code")
     assert shift.where == ("codegen", "stuck")
-    assert isinstance(override(MACHINE, shift.snapshot, "review", "why"), Refused)
+    assert isinstance(override_guard(MACHINE, shift.snapshot, "review", "why"), StepRefused)
     shift.on("again").on("inspect_code")
     shift.finish("code", coded("t-inside"))
     shift.finish("record", wrote("codegen", beyond=0))

@@ -7,11 +7,11 @@ from msgspec.structs import replace
 from shift import RUN, Shift, clashed, moved
 
 from steersman.contracts.task.facts import BaseFacts, RecordFacts
-from steersman.kernel.build import definition
-from steersman.kernel.canonical import canonical, plain
-from steersman.kernel.replay import rebuilt, redecided, typed
+from steersman.kernel.build import definition_data
+from steersman.kernel.canonical import canonical_bytes, plain_value
+from steersman.kernel.replay import convert_context, rebuild_snapshot, repeat_decisions
 from steersman.kernel.snapshot import state_hash
-from steersman.kernel.step import Refused, override
+from steersman.kernel.step import StepRefused, override_guard
 from steersman.machines.task import MACHINE
 
 WALKS = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
@@ -76,7 +76,7 @@ def walks(draw):
 
 
 def _waive(shift, to):
-    if not isinstance(override(MACHINE, shift.snapshot, to, "because"), Refused):
+    if not isinstance(override_guard(MACHINE, shift.snapshot, to, "because"), StepRefused):
         shift.waive(to)
 
 
@@ -107,9 +107,9 @@ def facts_of(shift, job):
 @given(walks())
 def test_what_is_rebuilt_is_what_was_live(shift):
     """Applying the recorded ops on plain data gives the task that was computed with the machine's own code."""
-    back = rebuilt(shift.rows, RUN)
-    assert plain(back) == plain(shift.snapshot)
-    assert canonical(typed(MACHINE, back)) == canonical(shift.snapshot)
+    back = rebuild_snapshot(shift.rows, RUN)
+    assert plain_value(back) == plain_value(shift.snapshot)
+    assert canonical_bytes(convert_context(MACHINE, back)) == canonical_bytes(shift.snapshot)
     assert state_hash(back) == state_hash(shift.snapshot)
 
 
@@ -117,9 +117,11 @@ def test_what_is_rebuilt_is_what_was_live(shift):
 @given(walks())
 def test_every_decision_is_decided_the_same_again(shift):
     """Every recorded transition and override is decided again to the same row, guards and ops."""
-    verdicts = list(redecided(MACHINE, shift.entries))
+    verdicts = list(repeat_decisions(MACHINE, shift.entries))
     assert [d for d in verdicts if d.verdict != "same"] == []
-    assert list(redecided(MACHINE, shift.entries, {MACHINE.digest: definition(MACHINE)})) == verdicts
+    assert (
+        list(repeat_decisions(MACHINE, shift.entries, {MACHINE.digest: definition_data(MACHINE)})) == verdicts
+    )
 
 
 @WALKS

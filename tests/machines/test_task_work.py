@@ -6,7 +6,7 @@ from shift import ALL, Shift, context
 
 from steersman.kernel.definition import Job
 from steersman.machines.task import MACHINE, work
-from steersman.machines.task.context import shown
+from steersman.machines.task.context import inspection_digest
 
 DOCUMENTS = ("record", "inspect", "restore", "adopt", "look_at_base")
 
@@ -100,23 +100,23 @@ def test_whatever_touches_files_knows_every_recorded_one(job: Job):
 def test_a_task_without_a_change_stands_on_its_base():
     """Before anything was coded the commit is the base's."""
     bare = context(commit="", tree="", artifacts={}, documents={})
-    assert work.prepare(bare) == {"commit": "c0"}
-    assert work.draft(bare)["commit"] == "c0"
-    assert work.record_code(bare)["commit"] == "c0"
-    assert work.crew(bare)["task_ref"] == "p-task"
-    assert (work.crew(bare)["base_commit"], work.crew(bare)["base_tree"]) == ("c0", "t0")
+    assert work.task_setup_input(bare) == {"commit": "c0"}
+    assert work.plan_draft_input(bare)["commit"] == "c0"
+    assert work.code_record_input(bare)["commit"] == "c0"
+    assert work.crew_run_input(bare)["task_ref"] == "p-task"
+    assert (work.crew_run_input(bare)["base_commit"], work.crew_run_input(bare)["base_tree"]) == ("c0", "t0")
 
 
 def test_what_is_delivered_says_on_whose_word():
     """Who decided, who accepted the evidence of this very tree, and which plan it was."""
     c = context(decided_by="ann", accepted_by="bob", accepted_tree="t1")
-    told = work.deliver(c)
+    told = work.task_delivery_input(c)
     assert (told["confirmed_by"], told["accepted_by"], told["contract"]) == (
         "ann",
         "bob",
         c.artifacts["planning/planning.ai.json"],
     )
-    assert work.deliver(context(accepted_by="bob", accepted_tree="t0"))["accepted_by"] == ""
+    assert work.task_delivery_input(context(accepted_by="bob", accepted_tree="t0"))["accepted_by"] == ""
 
 
 def test_a_gate_is_about_what_was_seen():
@@ -127,10 +127,15 @@ def test_a_gate_is_about_what_was_seen():
         context(seen={"a": "1"}),
         context(seen={"a": "1"}, says={"ok": True}, tree="t2"),
     ]
-    digests = {shown(c), *(shown(other) for other in others)}
+    digests = {inspection_digest(c), *(inspection_digest(other) for other in others)}
     assert len(digests) == 4
-    for ask in (work.ask_next, work.ask_again, work.ask_questions, work.ask_damage):
-        assert ask(c)["digest"] == shown(c)
+    for ask in (
+        work.next_phase_gate_input,
+        work.retry_gate_input,
+        work.plan_questions_gate_input,
+        work.damage_gate_input,
+    ):
+        assert ask(c)["digest"] == inspection_digest(c)
 
 
 def test_only_what_is_known_of_a_prompt_is_asked_for():

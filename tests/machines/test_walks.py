@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from steersman.contracts.agent import PROVIDER_CLASSES
 from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, DeliveryFacts, SetupFacts
 from steersman.contracts.task.facts import BaseFacts
-from steersman.kernel.build import definition
-from steersman.kernel.canonical import canonical, plain
+from steersman.kernel.build import definition_data
+from steersman.kernel.canonical import canonical_bytes, plain_value
 from steersman.kernel.definition import Origin
-from steersman.kernel.replay import decision_hash, rebuilt, redecided, typed
+from steersman.kernel.replay import convert_context, decision_hash, rebuild_snapshot, repeat_decisions
 from steersman.kernel.snapshot import state_hash
 from steersman.machines.roundtable import MACHINE
 
@@ -90,9 +90,9 @@ def facts_of(tape, job):
 @given(walks())
 def test_what_is_rebuilt_is_what_was_live(tape):
     """Applying the recorded ops on plain data gives the run that was computed with the machine's own code."""
-    back = rebuilt(tape.rows, RUN)
-    assert plain(back) == plain(tape.snapshot)
-    assert canonical(typed(MACHINE, back)) == canonical(tape.snapshot)
+    back = rebuild_snapshot(tape.rows, RUN)
+    assert plain_value(back) == plain_value(tape.snapshot)
+    assert canonical_bytes(convert_context(MACHINE, back)) == canonical_bytes(tape.snapshot)
     assert state_hash(back) == state_hash(tape.snapshot)
 
 
@@ -100,10 +100,12 @@ def test_what_is_rebuilt_is_what_was_live(tape):
 @given(walks())
 def test_every_decision_is_decided_the_same_again(tape):
     """Every recorded transition is decided again to the same row, guards and ops."""
-    verdicts = list(redecided(MACHINE, tape.entries))
+    verdicts = list(repeat_decisions(MACHINE, tape.entries))
     assert [d for d in verdicts if d.verdict != "same"] == []
     assert len(verdicts) == len(tape.events)
-    assert list(redecided(MACHINE, tape.entries, {MACHINE.digest: definition(MACHINE)})) == verdicts
+    assert (
+        list(repeat_decisions(MACHINE, tape.entries, {MACHINE.digest: definition_data(MACHINE)})) == verdicts
+    )
 
 
 @WALKS
@@ -122,7 +124,7 @@ def test_seals_say_what_the_run_was(tape):
     """The state hash of every seal is the hash of the run as it is rebuilt up to there."""
     for n, sealed in enumerate(tape.stored):
         if sealed.entry.kind == "sealed":
-            assert sealed.entry.state_hash == state_hash(rebuilt(tape.rows[:n], RUN))
+            assert sealed.entry.state_hash == state_hash(rebuild_snapshot(tape.rows[:n], RUN))
 
 
 @WALKS

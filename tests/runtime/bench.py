@@ -6,17 +6,17 @@ from typing import Any
 
 import msgspec
 
-from steersman.adapters.artifacts import FolderArtifacts
+from steersman.adapters.artifacts import DirectoryArtifacts
 from steersman.contracts.config import Role
 from steersman.contracts.task import replies as r
-from steersman.kernel.ops import changed
-from steersman.kernel.snapshot import Item, Snapshot
+from steersman.kernel.ops import apply_ops
+from steersman.kernel.snapshot import JobItem, Snapshot
 from steersman.kernel.step import name_facts
 from steersman.machines.task import MACHINE, folds, work
-from steersman.runtime.call import Call
-from steersman.runtime.performers import performer
-from steersman.runtime.start import Order, start
-from steersman.testing import fake_config, fake_world
+from steersman.runtime.call import EffectCall
+from steersman.runtime.performers import load_performer
+from steersman.runtime.start import StartRequest, start_run
+from steersman.testing import fake_config, fake_ports
 
 BASE = {"README": "hello\n", "calc.py": "def add(a, b):\n    return a - b\n", "old.py": "gone soon\n"}
 INSPECTS = {
@@ -28,14 +28,23 @@ INSPECTS = {
     "accept": "inspect_decision",
     "revert": "inspect_revert",
 }
+INSPECTION_INPUTS = {
+    "planning": work.plan_inspection_input,
+    "plan_review": work.plan_review_inspection_input,
+    "codegen": work.code_inspection_input,
+    "review": work.code_review_inspection_input,
+    "test": work.test_inspection_input,
+    "accept": work.decision_inspection_input,
+    "revert": work.revert_inspection_input,
+}
 RECORDS = {
-    "planning": work.record_plan,
-    "plan_review": work.record_plan_review,
-    "codegen": work.record_code,
-    "review": work.record_review,
-    "test": work.record_tests,
-    "accept": work.record_decision,
-    "revert": work.record_revert,
+    "planning": work.plan_record_input,
+    "plan_review": work.plan_review_record_input,
+    "codegen": work.code_record_input,
+    "review": work.code_review_record_input,
+    "test": work.test_record_input,
+    "accept": work.decision_record_input,
+    "revert": work.revert_record_input,
 }
 
 
@@ -49,12 +58,12 @@ def draft(**more: Any) -> r.TaskPlannerReply:
     return r.TaskPlannerReply(**{**told, **more})
 
 
-def file(path: str, intent: Any = "update") -> r.File:
-    return r.File(path=path, intent=intent, summary="")
+def file(path: str, intent: Any = "update") -> r.ProposedFile:
+    return r.ProposedFile(path=path, intent=intent, summary="")
 
 
-def asked(text: str, *, blocking: bool = True) -> r.Asked:
-    return r.Asked(text=text, blocking=blocking)
+def asked(text: str, *, blocking: bool = True) -> r.ProposedQuestion:
+    return r.ProposedQuestion(text=text, blocking=blocking)
 
 
 def on_plan(decision: Any = "accept", *issues: str) -> r.PlanReviewerReply:
@@ -78,13 +87,13 @@ class Bench:
 
     def __init__(self, place: Path, *, disk: bool = False, files: Any = None, **instead: Any) -> None:
         if disk:
-            instead["artifacts"] = FolderArtifacts(place / "runs")
-        self.world = fake_world(place, {"task": MACHINE}, files=files or BASE, **instead)
+            instead["artifacts"] = DirectoryArtifacts(place / "runs")
+        self.world = fake_ports(place, {"task": MACHINE}, files=files or BASE, **instead)
         config = fake_config(
             roles={name: Role(agent="fake") for name in ("planner", "coder", "reviewer", "tester")}
         )
         self.live, lock = asyncio.run(
-            start(self.world, Order("task", "Mend it", "ann", config, {"deliver": "merge"}))
+            start_run(self.world, StartRequest("task", "Mend it", "ann", config, {"deliver": "merge"}))
         )
         lock.release()
         self.run, self.payloads = self.live.run, self.live.payloads
@@ -110,15 +119,15 @@ class Bench:
 
     def do(self, does: str, given: dict[str, Any]) -> Any:
         """One effect, performed."""
-        item = Item(f"{self.run}:9:1", does, "effect", does, given, 1)
-        perform = performer(does)
+        item = JobItem(f"{self.run}:9:1", does, "effect", does, given, 1)
+        perform = load_performer(does)
         assert perform is not None
         return asyncio.run(
-            perform(Call(self.world, self.run, "task", item, self.live.config, self.payloads, _part))
+            perform(EffectCall(self.world, self.run, "task", item, self.live.config, self.payloads, _part))
         )
 
     def fold(self, facts: Any) -> Any:
-        self.c = changed(self.c, folds.recorded(self.c, facts))
+        self.c = apply_ops(self.c, folds.fold_recorded_documents(self.c, facts))
         return facts
 
     def record(self, phase: str) -> Any:
@@ -127,7 +136,7 @@ class Bench:
         return facts if facts.error_ref else self.fold(facts)
 
     def inspect(self, phase: str) -> Any:
-        return self.do("task_inspect", getattr(work, INSPECTS[phase])(self.c))
+        return self.do("task_inspect", INSPECTION_INPUTS[phase](self.c))
 
     def event(self, phase: str) -> str:
         """What the machine calls what is on disk."""
@@ -135,13 +144,13 @@ class Bench:
         return name_facts(MACHINE, here, INSPECTS[phase], self.inspect(phase)).event.name
 
     def restore(self) -> Any:
-        facts = self.do("task_restore", work.restore(self.c))
+        facts = self.do("task_restore", work.document_restore_input(self.c))
         return facts if facts.error_ref else self.fold(facts)
 
     def adopt(self, seen: dict[str, str] | None = None) -> Any:
         found = self.inspect("planning").seen if seen is None else seen
         self.know(seen=found)
-        facts = self.do("task_adopt", work.adopt(self.c))
+        facts = self.do("task_adopt", work.plan_adoption_input(self.c))
         return facts if facts.error_ref else self.fold(facts)
 
     def read(self, name: str) -> bytes:
@@ -225,7 +234,7 @@ class Bench:
         self.workspace.deliver(run, change.commit, base.commit, "merge", "main", f"others {run}")
 
     def look_at_base(self) -> Any:
-        return self.do("task_base", work.look_at_base(self.c))
+        return self.do("task_base", work.task_base_input(self.c))
 
 
 def suite(name: str, verdict: str = "passed", **more: Any) -> dict[str, Any]:

@@ -6,9 +6,9 @@ import pytest
 from test_retries import GOOD, PLAN
 from toys import SOON, Facts, begun, driven, played, settled, tape, until, world_of
 
-from steersman.runtime.bridge import Bridge
+from steersman.runtime.bridge import RunService
 from steersman.runtime.drive import Driver
-from steersman.testing import FakeAgent, said
+from steersman.testing import FakeAgent, fake_reply
 
 STATES = [
     ("proposal", "coder", "plan"),
@@ -33,7 +33,7 @@ class Stuck(FakeAgent):
             with open(f"{request.workdir}/README", "w") as file:
                 file.write("new\n")
         answers = {"reviewer": GOOD, "tester": PLAN} if request.mode == "implementation" else {}
-        return said(request, answers.get(request.role, "fine"))
+        return fake_reply(request, answers.get(request.role, "fine"))
 
     async def call(self, request):
         if request.role == self.role:
@@ -54,7 +54,7 @@ def test_while_it_is_driven(tmp_path, mode, role, state):
         drive = asyncio.create_task(driven(world, run))
         await agent.reached.wait()
         assert world.journal.head(run).state == state
-        posted = Bridge(world).abort(run, "ann", "no more")
+        posted = RunService(world).abort(run, "ann", "no more")
         head = await asyncio.wait_for(drive, SOON)
         return head, world.journal.verdict(posted)
 
@@ -85,7 +85,7 @@ def test_when_nobody_drives_it(tmp_path, mode, role, state):
         await drive
         asked = len(agent.asked)
         before = world.journal.head(run)
-        verdict, _ = await Bridge(world).settle(run, Bridge(world).abort(run, "ann"))
+        verdict, _ = await RunService(world).settle(run, RunService(world).abort(run, "ann"))
         return before, verdict, len(agent.asked) - asked
 
     before, verdict, asked = asyncio.run(play())
@@ -101,7 +101,7 @@ def test_while_a_proposal_waits(tmp_path):
     world = world_of(tmp_path)
     head = played(world, "roundtable")
     assert head.outcome == "await_operator_confirm"
-    assert settled(world, head.run, Bridge(world).abort(head.run, "ann"))["result"] == "taken"
+    assert settled(world, head.run, RunService(world).abort(head.run, "ann"))["result"] == "taken"
     assert (world.journal.head(head.run).outcome, world.journal.gates()) == ("canceled", [])
 
 
@@ -110,7 +110,7 @@ def test_a_run_with_its_outcome(tmp_path):
     world = world_of(tmp_path, agent=Stuck("nobody"))
     head = played(world, "roundtable", mode="implementation")
     assert head.outcome == "approved"
-    verdict = settled(world, head.run, Bridge(world).abort(head.run, "ann"))
+    verdict = settled(world, head.run, RunService(world).abort(head.run, "ann"))
     assert (verdict["result"], world.journal.head(head.run).outcome) == ("refused", "approved")
 
 
@@ -126,14 +126,16 @@ def test_a_machine_without_an_abort_row(tmp_path):
         run = await begun(world)
         drive = asyncio.create_task(driven(world, run))
         await until(lambda: world.journal.head(run).epoch > 1)
-        Bridge(world).abort(run, "ann", "no")
+        RunService(world).abort(run, "ann", "no")
         return await asyncio.wait_for(drive, SOON)
 
     head = asyncio.run(play())
     assert (head.state, head.status, head.outcome) == ("out", "stopped", "canceled")
     assert [e.kind for e in tape(world, head.run)][-2:] == ["note", "sealed"]
-    assert settled(world, head.run, Bridge(world).abort(head.run, "bob"))["result"] == "refused"
-    assert settled(world, head.run, Bridge(world).send(head.run, "nudged", {}, "bob"))["result"] == "refused"
+    assert settled(world, head.run, RunService(world).abort(head.run, "bob"))["result"] == "refused"
+    assert (
+        settled(world, head.run, RunService(world).send(head.run, "nudged", {}, "bob"))["result"] == "refused"
+    )
     assert world.journal.head(head.run).outcome == "canceled"
 
 
@@ -141,7 +143,7 @@ def test_while_it_waits_for_a_time(tmp_path):
     """A run that waits until tomorrow is stopped today."""
     world = world_of(tmp_path)
     head = played(world, "watch", after=10**9)
-    assert settled(world, head.run, Bridge(world).abort(head.run, "ann"))["result"] == "taken"
+    assert settled(world, head.run, RunService(world).abort(head.run, "ann"))["result"] == "taken"
     after = world.journal.head(head.run)
     assert (after.outcome, after.due) == ("canceled", None)
 
@@ -161,7 +163,7 @@ def test_an_effect_that_will_not_stop(tmp_path):
         run = await begun(world)
         drive = asyncio.create_task(driven(world, run))
         await until(lambda: world.journal.head(run).epoch > 1)
-        Bridge(world).abort(run, "ann")
+        RunService(world).abort(run, "ann")
         return await asyncio.wait_for(drive, SOON)
 
     assert asyncio.run(play()).outcome == "canceled"

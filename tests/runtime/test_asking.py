@@ -4,7 +4,7 @@ import pytest
 from cases import for_each_case
 
 from steersman.errors import MemoryUnavailable
-from steersman.runtime.performers.asking import had
+from steersman.runtime.performers.asking import fetch_with_retry
 
 
 class Busy:
@@ -33,7 +33,7 @@ class Busy:
 def test_what_cannot_be_had_is_asked_for_again(fails, again, what, why, asked):
     """As often as may be, and not once more; the last reason is told."""
     busy = Busy(fails)
-    assert (had(busy, again), busy.asked) == ((what, why, ""), asked)
+    assert (fetch_with_retry(busy, again), busy.asked) == ((what, why, ""), asked)
 
 
 def test_what_would_mend_it_is_told_too():
@@ -44,6 +44,6 @@ def test_what_would_mend_it_is_told_too():
         error.fix = "restore them"
         raise error
 
-    assert had(damaged)[1:] == ("the memories are damaged", "restore them")
+    assert fetch_with_retry(damaged)[1:] == ("the memories are damaged", "restore them")
     with pytest.raises(ZeroDivisionError):
-        had(lambda: 1 // 0, 3)
+        fetch_with_retry(lambda: 1 // 0, 3)

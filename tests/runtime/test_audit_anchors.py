@@ -10,9 +10,9 @@ import pytest
 from steersman import bootstrap
 from steersman.adapters.anchor_key import AnchorKey
 from steersman.adapters.anchors import CommandAnchors, FileAnchors, GitAnchors
-from steersman.contracts.trust import Trusted
+from steersman.contracts.trust import TrustedSettings
 from steersman.errors import UserError
-from steersman.ports.anchors import Kept
+from steersman.ports.anchors import RunAnchors
 
 HASH = "ab" * 32
 
@@ -33,14 +33,14 @@ def test_file(file):
     """What was kept comes back, oldest first, for its own run alone."""
     made = [file.keep("r", n, HASH, n) for n in (1, 2)]
     file.anchor("other", 9, HASH, 3)
-    assert file.kept("r") == Kept(tuple(made))
+    assert file.kept("r") == RunAnchors(tuple(made))
     assert file.newest("r") == made[1]
     assert file.newest("nobody") is None
 
 
 def test_nothing_kept(file, tmp_path):
     """Where nothing was anchored nothing is kept, and looking makes neither key nor file."""
-    assert file.kept("r") == Kept()
+    assert file.kept("r") == RunAnchors()
     assert not (tmp_path / "state").exists()
 
 
@@ -106,18 +106,18 @@ def test_unreadable(file, line):
     with file.path.open("ab") as out:
         out.write(line)
     second = file.keep("r", 2, HASH, 2)
-    assert file.kept("r") == Kept((first, second), (), 1)
+    assert file.kept("r") == RunAnchors((first, second), (), 1)
 
 
 def test_git(tmp_path, repo):
     """The newest anchor of a run is a blob under its own ref, as JSON; an older one is not found by looking there."""
     place = GitAnchors(tmp_path / "state", repo)
-    assert place.kept("r") == Kept()
+    assert place.kept("r") == RunAnchors()
     place.keep("r", 1, HASH, 1)
     made = place.keep("r", 2, HASH, 2)
     shown = ["git", "-C", str(repo), "cat-file", "blob", "refs/steersman/anchors/r"]
     assert json.loads(subprocess.run(shown, check=True, capture_output=True).stdout)["seq"] == 2
-    assert place.kept("r") == Kept((made,))
+    assert place.kept("r") == RunAnchors((made,))
 
 
 def test_git_forged(tmp_path, repo):
@@ -127,12 +127,12 @@ def test_git_forged(tmp_path, repo):
     place._git.read(
         "update-ref", "refs/steersman/anchors/r", place._git.line("hash-object", "-w", "--stdin", feed=b"x")
     )
-    assert place.kept("r") == Kept((), (), 1)
+    assert place.kept("r") == RunAnchors((), (), 1)
 
 
 def test_no_git(tmp_path):
     """Without a repository nothing is kept in it."""
-    assert GitAnchors(tmp_path / "state", tmp_path / "nowhere").kept("r") == Kept()
+    assert GitAnchors(tmp_path / "state", tmp_path / "nowhere").kept("r") == RunAnchors()
 
 
 def test_command(tmp_path):
@@ -143,7 +143,7 @@ def test_command(tmp_path):
     got = (tmp_path / "got").read_text()
     assert got.endswith("\n")
     assert json.loads(got)["signature"] == made.signature
-    assert place.kept("r") == Kept()
+    assert place.kept("r") == RunAnchors()
 
 
 @pytest.mark.parametrize(
@@ -166,8 +166,8 @@ def test_places(tmp_path, repo, monkeypatch):
     argv = [sys.executable, "-c", "import sys; open('got', 'w').write(sys.stdin.read())"]
     (repo / "steersman.toml").write_text(f"version = 1\n[audit]\nanchor = {json.dumps(argv)}\n")
     lines = bootstrap.read_written_config(repo).powerful
-    bootstrap.trust_file(repo).record("steersman.toml", Trusted(lines, "ann", 0))
-    world = bootstrap.open_world(repo)
+    bootstrap.open_trust_file(repo).record("steersman.toml", TrustedSettings(lines, "ann", 0))
+    world = bootstrap.open_ports(repo)
     for place in ("file", "git", "command"):
         world.anchors[place].keep("r", 1, HASH, 1)
     assert [len(world.anchors[p].kept("r").genuine) for p in ("file", "git", "command")] == [1, 1, 0]

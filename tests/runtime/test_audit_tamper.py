@@ -43,4 +43,4 @@ def test_told(proof):
     }
     told = "\n".join(proof.told({**result, "misses": []}))
     assert "9 of 9 not found" in told
-    assert all(words in told for words in proof.UNANCHORED)
+    assert all(words in told for words in proof.UNANCHORED_GAPS)

@@ -9,10 +9,10 @@ from toys import begun, budget, driven, played, settled, tape, until, world_of
 from steersman.contracts.agent import AgentReply
 from steersman.contracts.config import Budget, Role
 from steersman.errors import UserError
-from steersman.runtime.bridge import Bridge
+from steersman.runtime.bridge import RunService
 from steersman.runtime.drive import Driver
-from steersman.runtime.live import load
-from steersman.testing import FakeAgent, fake_config, said
+from steersman.runtime.live import load_active_run
+from steersman.testing import FakeAgent, fake_config, fake_reply
 
 
 def config(**limits):
@@ -67,7 +67,7 @@ def test_a_used_up_budget_parks_the_run(tmp_path, figure, limit):
     head = implementing(world, fake_config(roles=roles, budget=Budget(**{figure: limit})))
     assert (head.state, head.status) == ("test", "waiting for you")
     assert [r.role for r in world.agent("x", None).asked] == ["coder", "reviewer"]
-    gate = Bridge(world).gate(head.run)
+    gate = RunService(world).gate(head.run)
     assert (gate.job, gate.choices, gate.shown["figure"]) == ("budget", ("raise", "stop"), figure)
 
 
@@ -75,13 +75,13 @@ def parked(tmp_path, turns=2):
     """A run whose budget is used up: its world, head and gate."""
     world = world_of(tmp_path, agent=FakeAgent(crew))
     head = implementing(world, config(turns=turns))
-    return world, head, Bridge(world).gate(head.run)
+    return world, head, RunService(world).gate(head.run)
 
 
 def test_a_raise_goes_on(tmp_path):
     """In another process, too: what is held starts, and the new limit binds."""
     world, head, gate = parked(tmp_path)
-    posted = Bridge(world).answer(gate, "raise", "ann", limits={"turns": 10})
+    posted = RunService(world).answer(gate, "raise", "ann", limits={"turns": 10})
     assert settled(world, head.run, posted)["result"] == "taken"
     after = world.journal.head(head.run)
     assert (after.outcome, budget(world, head.run)["turns"]) == ("approved", (3, 0, 10))
@@ -92,18 +92,18 @@ def test_a_raise_goes_on(tmp_path):
 def test_a_raise_that_does_not_suffice_asks_again(tmp_path):
     """The run stays parked at a new gate, with nothing started and nothing lost."""
     world, head, gate = parked(tmp_path)
-    settled(world, head.run, Bridge(world).answer(gate, "raise", "ann", limits={"turns": 2}))
-    again = Bridge(world).gate(head.run)
+    settled(world, head.run, RunService(world).answer(gate, "raise", "ann", limits={"turns": 2}))
+    again = RunService(world).gate(head.run)
     assert (again.id != gate.id, world.journal.head(head.run).status) == (True, "waiting for you")
     assert len(world.agent("x", None).asked) == 2
-    settled(world, head.run, Bridge(world).answer(again, "raise", "ann", limits={"turns": 3}))
+    settled(world, head.run, RunService(world).answer(again, "raise", "ann", limits={"turns": 3}))
     assert world.journal.head(head.run).outcome == "approved"
 
 
 def test_stopping_there_ends_the_run(tmp_path):
     """By the machine's own abort row, with nothing reserved."""
     world, head, gate = parked(tmp_path)
-    settled(world, head.run, Bridge(world).answer(gate, "stop", "ann", reason="enough"))
+    settled(world, head.run, RunService(world).answer(gate, "stop", "ann", reason="enough"))
     after = world.journal.head(head.run)
     assert (after.outcome, budget(world, head.run)["turns"]) == ("canceled", (2, 0, 2))
     assert world.journal.gates() == []
@@ -149,7 +149,7 @@ def test_what_is_left_behind_is_given_back(tmp_path):
         run = await begun(world, "roundtable", config(turns=9), mode="implementation")
         drive = asyncio.create_task(driven(world, run))
         await until(lambda: budget(world, run)["turns"] == (0, 1, 9))
-        Bridge(world).abort(run, "ann")
+        RunService(world).abort(run, "ann")
         return await drive
 
     head = asyncio.run(play())
@@ -189,7 +189,7 @@ def test_wall_time_binds(tmp_path):
 
     world.agent("x", None)._answer = slow
     head = implementing(world, config(seconds=3, turns=99))
-    assert (head.status, Bridge(world).gate(head.run).shown["figure"]) == ("waiting for you", "ms")
+    assert (head.status, RunService(world).gate(head.run).shown["figure"]) == ("waiting for you", "ms")
     assert budget(world, head.run)["ms"][0] >= 4_000
 
 
@@ -199,9 +199,9 @@ def test_a_first_agent_that_does_not_fit(tmp_path):
     roles = {r: Role(agent="fake", options={"call_tokens": 700}) for r in ("coder", "reviewer", "tester")}
     head = played(world, "roundtable", fake_config(roles=roles, budget=Budget(tokens=500)))
     assert (head.state, head.status, world.agent("x", None).asked) == ("plan", "waiting for you", [])
-    gate = Bridge(world).gate(head.run)
+    gate = RunService(world).gate(head.run)
     assert gate.shown["figure"] == "tokens"
-    settled(world, head.run, Bridge(world).answer(gate, "raise", "ann", limits={"tokens": 5_000}))
+    settled(world, head.run, RunService(world).answer(gate, "raise", "ann", limits={"tokens": 5_000}))
     assert world.journal.head(head.run).outcome == "await_operator_confirm"
 
 
@@ -230,17 +230,17 @@ def test_a_child_parks_when_its_parent_has_nothing_left(tmp_path):
     world, head = family(tmp_path, 2)
     (child,) = world.journal.children(head.run)
     assert (child.status, head.state) == ("waiting for you", "commanding")
-    gate = Bridge(world).gate(child.run)
-    settled(world, child.run, Bridge(world).answer(gate, "raise", "ann", limits={"turns": 5}))
+    gate = RunService(world).gate(child.run)
+    settled(world, child.run, RunService(world).answer(gate, "raise", "ann", limits={"turns": 5}))
     assert world.journal.head(child.run).outcome == "approved"
     assert world.journal.head(head.run).state == "satisfied"
     assert budget(world, head.run)["turns"] == (3, 0, 5)
-    assert load(world, head.run).snapshot.items == {}
+    assert load_active_run(world, head.run).snapshot.items == {}
 
 
 def test_a_child_that_cannot_even_begin(tmp_path):
     """It is made, begins at a gate, and goes on when that is answered."""
-    world = world_of(tmp_path, agent=FakeAgent(lambda r: said(r, "fine")))
+    world = world_of(tmp_path, agent=FakeAgent(lambda r: fake_reply(r, "fine")))
     base = world.workspace(None).base(None)
     options = {"mode": "proposal", "base_commit": base.commit}
     roles = {r: Role(agent="fake", options={"call_tokens": 700}) for r in ("coder", "reviewer", "tester")}

@@ -8,14 +8,14 @@ import pytest
 from test_retries import GOOD, PLAN
 from toys import begun, driven, played, settled, tape, world_of
 
-from steersman.contracts.commands import CommandResult, Report
+from steersman.contracts.commands import CommandResult, RunnerReport
 from steersman.contracts.config import Rules, SetupStep, Worktree
 from steersman.errors import ContractError, SteersmanError
-from steersman.judges.evidence import NOT_TOLD, RUNS_NONE
-from steersman.runtime.bridge import Bridge
-from steersman.testing import FakeAgent, ScriptedCommands, fake_config, said
-from steersman.testing.files import result
-from steersman.views.status import checks
+from steersman.judges.evidence import NO_TEST_COUNT_REASON, RUNS_NO_TESTS_REASON
+from steersman.runtime.bridge import RunService
+from steersman.testing import FakeAgent, ScriptedCommands, fake_config, fake_reply
+from steersman.testing.files import fake_command_result
+from steersman.views.status import latest_checks
 
 
 def crew(files=None):
@@ -28,25 +28,25 @@ def crew(files=None):
                     path = Path(request.workdir, name)
                     path.parent.mkdir(exist_ok=True)
                     path.write_text(text) if text is not None else path.unlink()
-                return said(request, "done")
+                return fake_reply(request, "done")
             case "reviewer":
-                return said(request, GOOD)
+                return fake_reply(request, GOOD)
             case _:
-                return said(request, {**PLAN, "commands": [["true"]]})
+                return fake_reply(request, {**PLAN, "commands": [["true"]]})
 
     return FakeAgent(answer)
 
 
 def reported(command, passed=(), failed=()):
     """A run of a runner that reports names."""
-    report = Report(
+    report = RunnerReport(
         form="junit",
         passed=tuple(passed),
         failed=tuple(failed),
         ran=len(passed) + len(failed),
         failures=len(failed),
     )
-    done = result(command, 1 if failed else 0, tests=report.ran)
+    done = fake_command_result(command, 1 if failed else 0, tests=report.ran)
     return msgspec.structs.replace(done, report=report)
 
 
@@ -65,14 +65,14 @@ def run_of(tmp_path, judge, agent=None, config=None, files=None, **more):
 
 def answered(world, run, choice, **more):
     """Answers the open gate and drives on."""
-    bridge = Bridge(world)
+    bridge = RunService(world)
     gate = bridge.gate(run)
     return settled(world, run, bridge.answer(gate, choice, "ann", digest=gate.digest, **more))
 
 
 def words(world, run, ref):
     """The text behind a name."""
-    return Bridge(world).live(run).payloads.get(ref)
+    return RunService(world).live(run).payloads.get(ref)
 
 
 def last(world, run, event):
@@ -81,7 +81,7 @@ def last(world, run, event):
 
 def test_every_execution_is_on_tape(tmp_path):
     """Verdict, exit code, tests, tree and digests of each command, for the base tree first, then for the change."""
-    world, head, _ = run_of(tmp_path, lambda c, _: result(c, tests=3))
+    world, head, _ = run_of(tmp_path, lambda c, _: fake_command_result(c, tests=3))
     assert head.outcome == "approved"
     parts = [e.data for e in tape(world, head.run) if e.kind == "part_finished"]
     assert [(p["verdict"], p["exit_code"], p["tests"]) for p in parts] == [("passed", 0, 3)] * 2
@@ -128,11 +128,12 @@ def test_a_name_that_no_longer_fails_is_told(tmp_path):
 
 
 def uncounted(command, _workdir):
-    return msgspec.structs.replace(result(command), tests=None)
+    return msgspec.structs.replace(fake_command_result(command), tests=None)
 
 
 @pytest.mark.parametrize(
-    ("no_tests", "verdict", "said"), [((), "no_tests", NOT_TOLD), (("unit",), "passed", RUNS_NONE)]
+    ("no_tests", "verdict", "said"),
+    [((), "no_tests", NO_TEST_COUNT_REASON), (("unit",), "passed", RUNS_NO_TESTS_REASON)],
 )
 def test_checks_that_pass_without_a_test_say_so(tmp_path, no_tests, verdict, said):
     """The coder and whoever looks are told which check it is, that it ended with 0, and what to do."""
@@ -141,12 +142,12 @@ def test_checks_that_pass_without_a_test_say_so(tmp_path, no_tests, verdict, sai
     judge = lambda c, w: asked.add(c.tests) or uncounted(c, w)  # noqa: E731  a word for it reads better here
     world, head, _ = run_of(tmp_path, judge, config=config, max_iterations=1)
     assert (head.outcome, asked) == ("max_iterations_reached", {not no_tests})
-    live = Bridge(world).live(head.run)
+    live = RunService(world).live(head.run)
     (item,) = live.snapshot.context.must_fix
     assert words(world, head.run, item["text"]) == "\n".join(
         (f"unit: {verdict.replace('_', ' ')} · exit code 0", "  true", f"  {said}", "  it printed nothing")
     )
-    (check,) = checks(live.snapshot, live.payloads.get)
+    (check,) = latest_checks(live.snapshot, live.payloads.get)
     assert (check.verdict, check.exit_code, check.reason) == (verdict, 0, said)
     base = msgspec.json.decode(
         words(world, head.run, live.snapshot.context.baseline_ref), type=list[CommandResult]
@@ -159,12 +160,12 @@ def test_a_vanished_test_waits_for_a_person(tmp_path):
     judge = lambda c, w: reported(c, ["a"] if changed(w) else ["a", "b"])  # noqa: E731  a word for it reads better here
     world, head, commands = run_of(tmp_path, judge)
     assert (head.state, head.status, head.outcome) == ("test", "waiting for you", "")
-    gate = Bridge(world).gate(head.run)
+    gate = RunService(world).gate(head.run)
     assert (gate.job, gate.default) == ("evidence", "")
     assert "1 test that ran before is gone\n    b" in words(world, head.run, gate.shown["questions"])
     before = len(commands.ran)
     answered(world, head.run, "approve")
-    assert (Bridge(world).head(head.run).outcome, len(commands.ran)) == ("approved", before)
+    assert (RunService(world).head(head.run).outcome, len(commands.ran)) == ("approved", before)
 
 
 def test_a_flaky_check_is_shown_and_not_averaged(tmp_path):
@@ -173,7 +174,7 @@ def test_a_flaky_check_is_shown_and_not_averaged(tmp_path):
 
     def judge(command, workdir):
         seen.append(changed(workdir))
-        return result(command, 1 if seen[-1] and seen.count(True) == 1 else 0, tests=3)
+        return fake_command_result(command, 1 if seen[-1] and seen.count(True) == 1 else 0, tests=3)
 
     world, head, _ = run_of(tmp_path, judge)
     assert (head.state, head.outcome) == ("test", "")
@@ -192,13 +193,13 @@ def test_a_base_tree_that_could_not_be_set_up_for_its_checks_stops_the_run(tmp_p
         if command.argv == ("ready",):
             Path(workdir, "dirt").write_text("x")  # each effect finds another tree, and sets it up anew
             tries.append(workdir)
-            return result(command, 1 if len(tries) == 2 else 0)
-        return result(command, tests=3)
+            return fake_command_result(command, 1 if len(tries) == 2 else 0)
+        return fake_command_result(command, tests=3)
 
     world, head, _ = run_of(tmp_path, judge, config=config)
     assert last(world, head.run, "check_cannot_start").data["error"] == "workspace"
     assert (head.state, head.outcome) == ("finalize", "check_cannot_start")
-    detail = Bridge(world).live(head.run).snapshot.context.detail_ref
+    detail = RunService(world).live(head.run).snapshot.context.detail_ref
     assert "setup 1: failed · exit code 1" in words(world, head.run, detail)
 
 
@@ -215,8 +216,8 @@ def test_changed_infrastructure_is_never_approved_alone(tmp_path, files):
     """The gate shows path and digests, is bound to the tree, and has no default that time could give."""
     config = fake_config(checks={"unit": ("bash", "check.sh")})
     base = {"README": "hello\n", "tests/test_old.py": "assert 1\n"}
-    world, head, _ = run_of(tmp_path, lambda c, _: result(c, tests=3), crew(files), config, base)
-    gate = Bridge(world).gate(head.run)
+    world, head, _ = run_of(tmp_path, lambda c, _: fake_command_result(c, tests=3), crew(files), config, base)
+    gate = RunService(world).gate(head.run)
     assert (head.state, gate.job, gate.digest) == (
         "test",
         "evidence",
@@ -226,19 +227,19 @@ def test_changed_infrastructure_is_never_approved_alone(tmp_path, files):
     (name,) = files
     assert name in words(world, head.run, gate.shown["changed"])
     answered(world, head.run, "approve")
-    told = Bridge(world).head(head.run)
+    told = RunService(world).head(head.run)
     assert (told.outcome, told.status) == ("approved", "done")
 
 
 def test_a_new_test_needs_nobody(tmp_path):
     """A test that was not there before opens no gate, nor does a project's own choice to show changed ones only."""
     new = crew({"tests/test_new.py": "assert 1\n"})
-    _, head, _ = run_of(tmp_path / "new", lambda c, _: result(c, tests=3), new)
+    _, head, _ = run_of(tmp_path / "new", lambda c, _: fake_command_result(c, tests=3), new)
     assert head.outcome == "approved"
     old = crew({"tests/test_old.py": "assert 2\n"})
     shown = fake_config(rules=Rules(changed_tests="show"))
     files = {"README": "hello\n", "tests/test_old.py": "assert 1\n"}
-    _, head, _ = run_of(tmp_path / "old", lambda c, _: result(c, tests=3), old, shown, files)
+    _, head, _ = run_of(tmp_path / "old", lambda c, _: fake_command_result(c, tests=3), old, shown, files)
     assert head.outcome == "approved"
 
 
@@ -259,8 +260,8 @@ def test_variants_are_parts_with_trees_of_their_own(tmp_path):
         ("", "passed"), ("", "passed"), ("old tests", "passed"), ("new tests", "failed"),
     ]  # fmt: skip
     assert len({p["tree"] for p in parts}) == len(commands.ran) == 4
-    live = Bridge(world).live(head.run)
-    shown = checks(live.snapshot, live.payloads.get)
+    live = RunService(world).live(head.run)
+    shown = latest_checks(live.snapshot, live.payloads.get)
     assert [(c.name, c.variant) for c in shown] == [("unit", ""), ("unit (old tests)", "old tests")]
     assert last(world, head.run, "tests_passed").data["tests"] == 2
 
@@ -268,16 +269,16 @@ def test_variants_are_parts_with_trees_of_their_own(tmp_path):
 def test_rework_voids_the_gate_and_the_next_tree_is_asked_about_anew(tmp_path):
     """The tree changes, and with it what an approval would be about."""
     agent = crew({"pytest.ini": "x = 1\n"})
-    world, head, _ = run_of(tmp_path, lambda c, _: result(c, tests=3), agent)
-    first = Bridge(world).gate(head.run)
-    answered(world, head.run, "rework", text=Bridge(world).text(head.run, "put pytest.ini back"))
-    second = Bridge(world).gate(head.run)
+    world, head, _ = run_of(tmp_path, lambda c, _: fake_command_result(c, tests=3), agent)
+    first = RunService(world).gate(head.run)
+    answered(world, head.run, "rework", text=RunService(world).text(head.run, "put pytest.ini back"))
+    second = RunService(world).gate(head.run)
     assert (second.job, second.digest != first.digest, second.id != first.id) == ("evidence", True, True)
     asked = next(r for r in agent.asked if r.role == "coder" and r.round == 2)
     assert "put pytest.ini back" in asked.prompt
     assert last(world, head.run, "evidence_declined")
     answered(world, head.run, "reject")
-    assert Bridge(world).head(head.run).outcome == "canceled"
+    assert RunService(world).head(head.run).outcome == "canceled"
 
 
 def test_a_check_cannot_leave_something_for_the_next_one(tmp_path):
@@ -287,7 +288,7 @@ def test_a_check_cannot_leave_something_for_the_next_one(tmp_path):
     def judge(command, workdir):
         seen.append(sorted(p.name for p in Path(workdir).iterdir() if p.name != ".git"))
         Path(workdir, "pytest.ini").write_text("x = 1\n")
-        return result(command, tests=3)
+        return fake_command_result(command, tests=3)
 
     config = fake_config(checks={"one": ("one",), "two": ("two",)})
     _, head, _ = run_of(tmp_path, judge, config=config)
@@ -297,7 +298,7 @@ def test_a_check_cannot_leave_something_for_the_next_one(tmp_path):
 
 def test_a_run_that_was_let_go_does_not_check_again(tmp_path):
     """What was recorded before an interruption is not run anew, neither on the base tree nor on the change."""
-    commands = ScriptedCommands(lambda c, _: result(c, tests=3), allow=(("true",),))
+    commands = ScriptedCommands(lambda c, _: fake_command_result(c, tests=3), allow=(("true",),))
     world = world_of(tmp_path, agent=crew(), commands=commands)
 
     async def play():
@@ -312,12 +313,12 @@ def test_a_run_that_was_let_go_does_not_check_again(tmp_path):
 
 
 def _reworked(world, run):
-    answered(world, run, "rework", text=Bridge(world).text(run, "another way"))
+    answered(world, run, "rework", text=RunService(world).text(run, "another way"))
 
 
 def _followed_up(world, run):
-    said_ = {"choice": "rework", "person": "ann", "text": Bridge(world).text(run, "and more")}
-    settled(world, run, Bridge(world).send(run, "task_followup_received", said_, "ann"))
+    said_ = {"choice": "rework", "person": "ann", "text": RunService(world).text(run, "and more")}
+    settled(world, run, RunService(world).send(run, "task_followup_received", said_, "ann"))
 
 
 GATES = {
@@ -336,15 +337,15 @@ def test_an_approval_is_void_when_what_it_was_about_has_changed(tmp_path, option
         """A crew that says something else each time, so that no two proposals are the same."""
         told[request.role] = told.get(request.role, 0) + 1
         if request.mode == "proposal":
-            return said(request, f"{request.role} {told[request.role]}")
+            return fake_reply(request, f"{request.role} {told[request.role]}")
         if request.role == "coder":
             Path(request.workdir, "notes").write_text(str(told[request.role]))
         return crew(files)._answer(request)
 
-    commands = ScriptedCommands(lambda c, _: result(c, tests=3), allow=(("true",),))
+    commands = ScriptedCommands(lambda c, _: fake_command_result(c, tests=3), allow=(("true",),))
     world = world_of(tmp_path, agent=FakeAgent(talkative), commands=commands)
     head = played(world, "roundtable", fake_config(deliver=options.get("deliver", "branch")), **options)
-    bridge = Bridge(world)
+    bridge = RunService(world)
     old = bridge.gate(head.run)
     goes_on(world, head.run)
     new = bridge.gate(head.run)

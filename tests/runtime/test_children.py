@@ -6,9 +6,9 @@ import pytest
 from test_budgets import family
 from toys import SOON, Facts, begun, driven, kinds, played, settled, tape, until, world_of
 
-from steersman.runtime.bridge import Bridge
+from steersman.runtime.bridge import RunService
 from steersman.runtime.drive import Driver
-from steersman.runtime.live import load
+from steersman.runtime.live import load_active_run
 from steersman.testing import FakeLocks
 
 
@@ -18,7 +18,7 @@ def test_a_parent_gets_its_childrens_ends(tmp_path):
     head = played(world, "captain", errands=3)
     children = world.journal.children(head.run)
     assert (head.state, [c.status for c in children]) == ("satisfied", ["done"] * 3)
-    assert sorted(load(world, head.run).snapshot.context.done) == sorted(c.run for c in children)
+    assert sorted(load_active_run(world, head.run).snapshot.context.done) == sorted(c.run for c in children)
     assert {(c.parent, c.root) for c in children} == {(head.run, head.run)}
     backs = [e for e in tape(world, head.run) if e.event == "mate_back"]
     assert [e.data["outcome"] for e in backs] == ["home"] * 3
@@ -70,7 +70,7 @@ def test_a_child_that_waits_parks_its_parent(tmp_path):
 
     head, child = waiting(world)
     assert (head.state, child.state, world.locks.held) == ("commanding", "asking", {})
-    posted = Bridge(world).answer(Bridge(world).gate(child.run), "approve", "ann")
+    posted = RunService(world).answer(RunService(world).gate(child.run), "approve", "ann")
     assert settled(world, child.run, posted)["state"] == "granted"
     assert world.journal.head(head.run).state == "satisfied"
 
@@ -165,7 +165,7 @@ def test_a_child_that_rests_at_a_gate_is_not_over(tmp_path):
         "waiting for you",
         "commanding",
     )
-    posted = Bridge(world).answer(Bridge(world).gate(child.run), "reject", "ann")
+    posted = RunService(world).answer(RunService(world).gate(child.run), "reject", "ann")
     settled(world, child.run, posted)
     assert (world.journal.head(head.run).state, world.journal.head(child.run).outcome) == (
         "angry",
@@ -189,7 +189,7 @@ def test_stopping_a_parent_stops_its_children(tmp_path, machine):
         run = await begun(world, machine, errands=3)
         drive = asyncio.create_task(driven(world, run))
         await until(lambda: working(world, run) == 3)
-        posted = Bridge(world).abort(run, "ann", "enough")
+        posted = RunService(world).abort(run, "ann", "enough")
         await asyncio.wait_for(drive, SOON)
         return run, world.journal.verdict(posted)
 
@@ -207,7 +207,7 @@ def test_stopping_a_parked_family(tmp_path):
     """Nobody drives, the child waits for a person: the one command ends both."""
     world = world_of(tmp_path)
     head, child = waiting(world)
-    assert settled(world, head.run, Bridge(world).abort(head.run, "ann"))["result"] == "taken"
+    assert settled(world, head.run, RunService(world).abort(head.run, "ann"))["result"] == "taken"
     assert world.journal.head(head.run).state == "stopped"
     assert (world.journal.head(child.run).status, world.journal.head(child.run).outcome) == (
         "stopped",
@@ -220,7 +220,7 @@ def test_stopping_a_child_is_told_to_its_parent(tmp_path):
     """A child that a person has canceled in place is an end like any other."""
     world = world_of(tmp_path)
     head, child = waiting(world)
-    settled(world, child.run, Bridge(world).abort(child.run, "ann"))
+    settled(world, child.run, RunService(world).abort(child.run, "ann"))
     after = world.journal.head(head.run)
     assert (after.state, tape(world, head.run)[-2].data["outcome"]) == ("angry", "canceled")
 
@@ -240,8 +240,8 @@ def test_stopping_while_another_drives_the_child(tmp_path):
         (child,) = world.journal.children(run)
         theirs = asyncio.create_task(driven(other, child.run))
         await until(lambda: child.run in world.locks.held)
-        posted = Bridge(world).abort(run, "ann")
-        await Bridge(world).settle(run, posted)
+        posted = RunService(world).abort(run, "ann")
+        await RunService(world).settle(run, posted)
         return run, await asyncio.wait_for(theirs, SOON)
 
     run, child = asyncio.run(play())
@@ -255,5 +255,5 @@ def test_stopping_while_another_drives_the_child(tmp_path):
 def test_a_whole_family_of_roundtables(tmp_path):
     """Two implementations as children: trees of their own, both approved."""
     world, head = family(tmp_path, 50, errands=2)
-    trees = {load(world, c.run).snapshot.context.tree for c in world.journal.children(head.run)}
+    trees = {load_active_run(world, c.run).snapshot.context.tree for c in world.journal.children(head.run)}
     assert (head.state, len(trees)) == ("satisfied", 1)

@@ -11,9 +11,9 @@ from toys import ERRAND, SOON, Facts, begun, driven, kinds, played, tape, until,
 from steersman.adapters.sqlite import SqliteJournal
 from steersman.errors import DefinitionError, StaleError, StoreBroken, StoreFull, UserError
 from steersman.kernel.replay import decision_hash
-from steersman.runtime.bridge import Bridge
-from steersman.runtime.drive import Busy, Driver
-from steersman.runtime.live import load
+from steersman.runtime.bridge import RunService
+from steersman.runtime.drive import Driver, RunBusy
+from steersman.runtime.live import load_active_run
 from steersman.testing import FakeLocks, MemoryJournal
 from steersman.testing.disks import CountingVFS
 
@@ -38,7 +38,7 @@ def test_facts_become_an_event(tmp_path):
     head = played(world)
     assert (head.state, head.status, head.outcome) == ("home", "done", "home")
     assert kinds(world, head.run)[-2:] == ["transition", "sealed"]
-    assert load(world, head.run).snapshot.context.last == {"kg": 3}
+    assert load_active_run(world, head.run).snapshot.context.last == {"kg": 3}
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_a_performer_that_raises_is_a_fact(tmp_path, error):
     head = played(world)
     last = tape(world, head.run)[-2]
     assert (head.state, last.event, last.data["error"]) == ("lost", "errand_failed", "provider_crashed")
-    text = load(world, head.run).payloads.get(last.data["detail_ref"])
+    text = load_active_run(world, head.run).payloads.get(last.data["detail_ref"])
     assert text == f"{type(error).__name__}: {error}"
 
 
@@ -104,7 +104,7 @@ def test_text_of_a_broken_effect_is_not_in_the_entry(tmp_path):
     head = played(world)
     assert all(b"hunter2" not in body for _, body, _ in world.journal.rows(head.run))
     ref = tape(world, head.run)[-2].data["detail_ref"]
-    assert "hunter2" not in load(world, head.run).payloads.get(ref)
+    assert "hunter2" not in load_active_run(world, head.run).payloads.get(ref)
 
 
 # ── ownership ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -123,7 +123,7 @@ def test_one_driver_at_a_time(tmp_path):
         run = await begun(world)
         first = asyncio.create_task(driven(world, run))
         await going.wait()
-        with pytest.raises(Busy, match=f"run {run} is driven by driver; see `steersman watch {run}`"):
+        with pytest.raises(RunBusy, match=f"run {run} is driven by driver; see `steersman watch {run}`"):
             await driven(world, run)
         refused.set()
         return await first
@@ -327,7 +327,7 @@ def test_a_cut_tape_is_quarantined(tmp_path):
     head = played(world)
     world.journal._rows[head.run].pop()
     with pytest.raises(StoreBroken, match="quarantined"):
-        load(world, head.run)
+        load_active_run(world, head.run)
     assert head.run in world.journal.quarantined()
 
 
@@ -414,7 +414,7 @@ def test_why_and_find(tmp_path):
     """Runs are found by a unique prefix; several or none say so."""
     world = world_of(tmp_path)
     runs = [asyncio.run(begun(world)) for _ in range(2)]
-    bridge = Bridge(world)
+    bridge = RunService(world)
     assert bridge.find(runs[0][:-1]) == runs[0]
     with pytest.raises(UserError, match="write more of it"):
         bridge.find("260101")

@@ -5,16 +5,16 @@ import asyncio
 from toys import begun, budget, driven, played, world_of
 
 from steersman.contracts.config import Budget
-from steersman.runtime.live import load
-from steersman.runtime.start import fork
-from steersman.testing import FakeAgent, fake_config, said
+from steersman.runtime.live import load_active_run
+from steersman.runtime.start import fork_run
+from steersman.testing import FakeAgent, fake_config, fake_reply
 
 
 def test_a_fork_has_the_budget_of_its_configuration(tmp_path):
     """It gets the same limits, reserves what its agents may cost, and gives back what they did not."""
     world = world_of(tmp_path)
     head = played(world, "roundtable", fake_config(budget=Budget(turns=3)))
-    new = asyncio.run(fork(world, head.run, 6, "ann"))
+    new = asyncio.run(fork_run(world, head.run, 6, "ann"))
     assert budget(world, new)["turns"] == (0, 1, 3)
     after = asyncio.run(driven(world, new))
     assert (after.outcome, budget(world, new)["turns"]) == ("await_operator_confirm", (2, 0, 3))
@@ -25,7 +25,7 @@ def test_a_fork_from_every_entry_goes_on(tmp_path):
     world = world_of(tmp_path)
     head = played(world, "roundtable", fake_config())
     for at in range(1, head.seq + 1):
-        after = asyncio.run(driven(world, asyncio.run(fork(world, head.run, at, "ann"))))
+        after = asyncio.run(driven(world, asyncio.run(fork_run(world, head.run, at, "ann"))))
         assert after.outcome == "await_operator_confirm", at
         assert after.status == "waiting for you", at
 
@@ -35,8 +35,8 @@ def test_a_fork_waits_as_long_as_its_state_says(tmp_path):
     world = world_of(tmp_path)
     run = asyncio.run(begun(world, "watch", after=60_000))
     now = world.clock.now()
-    new = asyncio.run(fork(world, run, 1, "ann"))
-    (item,) = load(world, new).snapshot.items.values()
+    new = asyncio.run(fork_run(world, run, 1, "ann"))
+    (item,) = load_active_run(world, new).snapshot.items.values()
     assert (item.kind, item.due, world.journal.head(new).due) == ("timer", now + 60_000, now + 60_000)
 
 
@@ -56,7 +56,7 @@ class Pinned:
 
 def test_no_recorded_tree_loses_its_pin(tmp_path):
     """Rounds begin anew after a follow-up, the labels of recorded trees do not."""
-    world = world_of(tmp_path, agent=FakeAgent(lambda request: said(request, "nothing to do")))
+    world = world_of(tmp_path, agent=FakeAgent(lambda request: fake_reply(request, "nothing to do")))
     pinned = Pinned(world.workspace(None))
     world = world_of(tmp_path, agent=world.agent("coder", None), workspace=lambda _config: pinned)
     head = played(world, "roundtable", mode="implementation")

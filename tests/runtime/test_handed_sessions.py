@@ -6,8 +6,8 @@ from test_retries import GOOD, PLAN
 from toys import tape
 
 from steersman.contracts.agent import AgentReply
-from steersman.testing import FakeAgent, said
-from steersman.testing.files import result
+from steersman.testing import FakeAgent, fake_reply
+from steersman.testing.files import fake_command_result
 
 STRICT = {**GOOD, "decision": "changes_requested", "must_fix": ["one thing"]}
 
@@ -23,13 +23,13 @@ def crew(*, keeps):
                 file.write(f"round {request.round}\n")
         word = {"coder": "done", "reviewer": STRICT if request.round == 1 else GOOD, "tester": PLAN}
         name = f"{request.role}-{request.round}" if keeps else None
-        return structs.replace(said(request, word[request.role]), session=name)
+        return structs.replace(fake_reply(request, word[request.role]), session=name)
 
     return FakeAgent(answer)
 
 
 def passing(command, _):
-    return result(command, tests=3)
+    return fake_command_result(command, tests=3)
 
 
 def sessions(agent):

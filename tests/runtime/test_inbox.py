@@ -6,11 +6,11 @@ import pytest
 from toys import SOON, Facts, begun, budget, driven, kinds, played, settled, tape, until, world_of
 
 from steersman.errors import ContractError, UserError
-from steersman.runtime.audit import verify
-from steersman.runtime.bridge import Bridge
-from steersman.runtime.drive import Busy, Driver
-from steersman.runtime.live import load
-from steersman.runtime.moves import REFUSALS
+from steersman.runtime.audit import verify_run
+from steersman.runtime.bridge import RunService
+from steersman.runtime.drive import Driver, RunBusy
+from steersman.runtime.live import load_active_run
+from steersman.runtime.moves import MAX_TAPED_REFUSALS
 
 
 async def waits(_call):
@@ -37,7 +37,7 @@ def test_an_event_is_taken(tmp_path):
     """Its verdict says where it is on tape; the entry says who and why."""
     world = world_of(tmp_path, waits)
     run = asyncio.run(begun(world))
-    posted = Bridge(world).send(run, "nudged", {"ok": True}, "ann", "too slow")
+    posted = RunService(world).send(run, "nudged", {"ok": True}, "ann", "too slow")
     stopped(world, run)
     entry = next(e for e in tape(world, run) if e.event == "nudged")
     assert world.journal.verdict(posted) == {"result": "taken", "seq": entry.seq, "state": "out"}
@@ -50,7 +50,7 @@ def test_an_override_says_why(tmp_path, reason):
     """Words that nobody can see are no reason."""
     world = world_of(tmp_path, waits)
     run = asyncio.run(begun(world))
-    posted = Bridge(world)._post(run, "override", {"to": "out", "reason": reason, "person": "ann"})
+    posted = RunService(world)._post(run, "override", {"to": "out", "reason": reason, "person": "ann"})
     stopped(world, run)
     assert world.journal.verdict(posted)["result"] == "refused"
     assert next(e for e in tape(world, run) if e.kind == "refused").why == "an override needs a reason"
@@ -71,7 +71,7 @@ def test_what_may_not_be_is_refused(tmp_path, event, data, words):
     """On tape, with what is legal; told to whoever sent it; nothing else happens."""
     world = world_of(tmp_path, waits)
     run = asyncio.run(begun(world))
-    posted = Bridge(world).send(run, event, data, "ann")
+    posted = RunService(world).send(run, event, data, "ann")
     head = stopped(world, run)
     verdict = world.journal.verdict(posted)
     assert (verdict["result"], head.state) == ("refused", "out")
@@ -85,7 +85,7 @@ def test_events_are_taken_in_order(tmp_path):
     """As they were posted, each once."""
     world = world_of(tmp_path, waits)
     run = asyncio.run(begun(world))
-    bridge = Bridge(world)
+    bridge = RunService(world)
     posted = [bridge.send(run, "nudged", {"detail_ref": str(n)}, "ann") for n in range(5)]
     stopped(world, run)
     stopped(world, run)
@@ -98,15 +98,15 @@ def test_refusals_beyond_a_thousand_are_counted(tmp_path):
     """Not written, but told and counted, so that nobody fills the disk with nonsense."""
     world = world_of(tmp_path, waits)
     run = asyncio.run(begun(world))
-    bridge = Bridge(world)
-    posted = [bridge.send(run, "nonsense", {}, "ann") for _ in range(REFUSALS + 25)]
+    bridge = RunService(world)
+    posted = [bridge.send(run, "nonsense", {}, "ann") for _ in range(MAX_TAPED_REFUSALS + 25)]
     stopped(world, run)
     verdicts = [world.journal.verdict(p) for p in posted]
     assert all(v["result"] == "refused" for v in verdicts)
-    assert kinds(world, run).count("refused") == REFUSALS
+    assert kinds(world, run).count("refused") == MAX_TAPED_REFUSALS
     assert budget(world, run)["refused"] == (25, 0, None)
     assert verdicts[-1].get("seq") is None
-    assert load(world, run).snapshot.seq == world.journal.head(run).seq
+    assert load_active_run(world, run).snapshot.seq == world.journal.head(run).seq
 
 
 def test_what_a_newer_steersman_posted_is_refused(tmp_path):
@@ -114,7 +114,7 @@ def test_what_a_newer_steersman_posted_is_refused(tmp_path):
     world = world_of(tmp_path, waits)
     run = asyncio.run(begun(world))
     strange = world.journal.post(run, "teleport", {"to": "x"}, 0)
-    posted = Bridge(world).abort(run, "ann")
+    posted = RunService(world).abort(run, "ann")
     stopped(world, run)
     assert (world.journal.verdict(strange)["result"], world.journal.verdict(posted)["result"]) == (
         "refused",
@@ -126,8 +126,8 @@ def test_a_command_waits_for_its_verdict(tmp_path):
     """It drives the run itself when nobody does, and says so."""
     world = world_of(tmp_path)
     run = asyncio.run(begun(world))
-    posted = Bridge(world).send(run, "nudged", {}, "ann")
-    verdict, by = asyncio.run(Bridge(world).settle(run, posted))
+    posted = RunService(world).send(run, "nudged", {}, "ann")
+    verdict, by = asyncio.run(RunService(world).settle(run, posted))
     assert (verdict["result"], by) == ("taken", "this command")
 
 
@@ -140,7 +140,7 @@ def test_a_live_driver_takes_it(tmp_path):
         driver = Driver(world)
         drive = asyncio.create_task(driver.drive(run))
         await until(lambda: world.journal.head(run).epoch > 1)
-        verdict = await Bridge(world).settle(run, Bridge(world).send(run, "nudged", {}, "ann"))
+        verdict = await RunService(world).settle(run, RunService(world).send(run, "nudged", {}, "ann"))
         driver.stop()
         await drive
         return verdict
@@ -162,19 +162,19 @@ def asking(world, **options):
 
     head = asyncio.run(play())
     assert head.state == "asking"
-    return head.run, Bridge(world).gate(head.run)
+    return head.run, RunService(world).gate(head.run)
 
 
 def test_a_gate_is_answered_once(tmp_path):
     """The first answer is taken; whoever comes second is told who was first."""
     world = world_of(tmp_path)
     run, gate = asking(world)
-    bridge = Bridge(world)
+    bridge = RunService(world)
     posted = bridge.answer(gate, "approve", "ann", reason="fine")
-    with pytest.raises(Busy, match=f"gate {gate.id} was answered already: ann has answered approve"):
+    with pytest.raises(RunBusy, match=f"gate {gate.id} was answered already: ann has answered approve"):
         bridge.answer(gate, "reject", "bob")
     assert settled(world, run, posted)["result"] == "taken"
-    with pytest.raises(Busy, match="it is closed"):
+    with pytest.raises(RunBusy, match="it is closed"):
         bridge.answer(gate, "reject", "bob")
     entry = tape(world, run)[-2]
     assert (entry.event, entry.actor, entry.why) == ("agreed", "person:ann", "fine")
@@ -186,9 +186,9 @@ def test_an_answer_that_is_not_offered(tmp_path):
     world = world_of(tmp_path)
     _, gate = asking(world)
     with pytest.raises(UserError, match=r"offers approve \| reject, not maybe"):
-        Bridge(world).answer(gate, "maybe", "ann")
+        RunService(world).answer(gate, "maybe", "ann")
     with pytest.raises(ContractError, match="is about d, not e"):
-        Bridge(world).answer(gate, "approve", "ann", digest="e")
+        RunService(world).answer(gate, "approve", "ann", digest="e")
 
 
 def test_a_deadline_gives_the_default(tmp_path):
@@ -208,8 +208,8 @@ def test_an_answer_after_the_deadline_is_none(tmp_path):
     world = world_of(tmp_path)
     run, gate = asking(world, default="reject")
     world.clock.forward(1_000)
-    with pytest.raises(Busy, match="its time is over, and reject holds"):
-        Bridge(world).answer(gate, "approve", "ann")
+    with pytest.raises(RunBusy, match="its time is over, and reject holds"):
+        RunService(world).answer(gate, "approve", "ann")
     head = asyncio.run(driven(world, run))
     assert (head.state, tape(world, run)[-2].data["timed_out"]) == ("declined", True)
 
@@ -226,7 +226,7 @@ def test_no_answer_is_never_an_approval(tmp_path, default):
 
     head = asyncio.run(play())
     assert (head.state, head.status) == ("asking", "waiting for you")
-    posted = Bridge(world).answer(gate, "approve", "ann")
+    posted = RunService(world).answer(gate, "approve", "ann")
     assert settled(world, run, posted)["state"] == "granted"
 
 
@@ -234,7 +234,7 @@ def test_an_answer_in_time_beats_the_deadline(tmp_path):
     """Answered before anybody looked at the clock: the answer counts."""
     world = world_of(tmp_path)
     run, gate = asking(world, default="reject")
-    posted = Bridge(world).answer(gate, "approve", "ann")
+    posted = RunService(world).answer(gate, "approve", "ann")
     world.clock.forward(10_000)
     assert settled(world, run, posted)["state"] == "granted"
 
@@ -243,11 +243,11 @@ def test_a_gate_about_something_else_is_void(tmp_path):
     """When what it asked about has changed it is closed, a new one asks, and the old answer is refused."""
     world = world_of(tmp_path)
     run, old = asking(world)
-    posted = Bridge(world).send(run, "changed", {"task_ref": "e"}, "ann")
+    posted = RunService(world).send(run, "changed", {"task_ref": "e"}, "ann")
     assert settled(world, run, posted)["result"] == "taken"
-    with pytest.raises(Busy, match="it is closed"):
-        Bridge(world).answer(old, "approve", "ann")
-    new = Bridge(world).gate(run)
+    with pytest.raises(RunBusy, match="it is closed"):
+        RunService(world).answer(old, "approve", "ann")
+    new = RunService(world).gate(run)
     assert (new.digest, new.id != old.id) == ("e", True)
 
 
@@ -255,7 +255,7 @@ def test_an_answer_given_first_counts_first(tmp_path):
     """A step that would void a gate already answered takes the answer first: nobody's answer is lost to a race."""
     world = world_of(tmp_path)
     run, gate = asking(world)
-    bridge = Bridge(world)
+    bridge = RunService(world)
     first = bridge.send(run, "changed", {"task_ref": "e"}, "bob")
     second = bridge.answer(gate, "approve", "ann")
     assert settled(world, run, second) == {
@@ -282,13 +282,13 @@ def test_an_answer_that_its_gate_does_not_have_is_refused(tmp_path, gate, digest
         "digest": digest or asked.digest,
     }
     posted = world.journal.post(run, "answer", said, 0)
-    before = verify(world.journal, world.machines, run)
+    before = verify_run(world.journal, world.machines, run)
     assert "refused" in before.waiting[0] if gate else why in before.problems[0]
     verdict = settled(world, run, posted)
     assert (verdict["result"], world.journal.head(run).state) == ("refused", "asking")
     assert why in verdict["why"]
-    assert verify(world.journal, world.machines, run).ok
-    assert settled(world, run, Bridge(world).answer(asked, "approve", "ann"))["state"] == "granted"
+    assert verify_run(world.journal, world.machines, run).ok
+    assert settled(world, run, RunService(world).answer(asked, "approve", "ann"))["state"] == "granted"
 
 
 # ── timers ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -337,6 +337,6 @@ def test_nothing_is_left_when_a_run_has_ended(tmp_path):
     """An ended run takes no more events, and says so."""
     world = world_of(tmp_path)
     head = played(world)
-    posted = Bridge(world).send(head.run, "nudged", {}, "ann")
+    posted = RunService(world).send(head.run, "nudged", {}, "ann")
     assert settled(world, head.run, posted)["result"] == "refused"
     assert (world.journal.head(head.run).state, Facts().ok) == ("home", False)

@@ -6,18 +6,18 @@ import pytest
 
 from steersman.adapters.sandbox import OpenSandbox
 from steersman.errors import UserError
-from steersman.kernel.tape import read
+from steersman.kernel.tape import read_entry
 from steersman.machines.roundtable import MACHINE
-from steersman.runtime.start import Order, start
-from steersman.testing.world import fake_config, fake_world
+from steersman.runtime.start import StartRequest, start_run
+from steersman.testing.world import fake_config, fake_ports
 
 
 def begun(tmp_path, sandbox):
     """The reasons in the entries of a new run."""
-    world = fake_world(tmp_path, {"roundtable": MACHINE}, sandbox=sandbox)
-    live, lock = asyncio.run(start(world, Order("roundtable", "a task", "ann", fake_config())))
+    world = fake_ports(tmp_path, {"roundtable": MACHINE}, sandbox=sandbox)
+    live, lock = asyncio.run(start_run(world, StartRequest("roundtable", "a task", "ann", fake_config())))
     lock.release()
-    return [read(body).why for _, body, _ in world.journal.rows(live.run)]
+    return [read_entry(body).why for _, body, _ in world.journal.rows(live.run)]
 
 
 def test_it_is_said_once_in_the_first_entry(tmp_path):

@@ -5,9 +5,9 @@ import asyncio
 import pytest
 from toys import SOON, Facts, begun, driven, kinds, played, settled, tape, until, world_of
 
-from steersman.runtime.bridge import Bridge
+from steersman.runtime.bridge import RunService
 from steersman.runtime.drive import Driver
-from steersman.runtime.live import load
+from steersman.runtime.live import load_active_run
 
 
 def test_those_that_outlive_their_state_come_late(tmp_path):
@@ -24,8 +24,8 @@ def test_those_that_outlive_their_state_come_late(tmp_path):
     late = [e for e in tape(world, head.run) if e.kind == "effect_finished"]
     assert (head.state, head.status) == ("resting_", "waiting for you")
     assert [(e.late, e.data["weight"]) for e in late] == [(True, 1), (True, 2), (True, 3)]
-    assert load(world, head.run).snapshot.context.done == [0]
-    assert [i.kind for i in load(world, head.run).snapshot.items.values()] == ["gate"]
+    assert load_active_run(world, head.run).snapshot.context.done == [0]
+    assert [i.kind for i in load_active_run(world, head.run).snapshot.items.values()] == ["gate"]
 
 
 def test_those_that_do_not_are_stopped(tmp_path):
@@ -57,7 +57,7 @@ def test_those_that_come_at_the_same_moment(tmp_path):
     world = world_of(tmp_path, performer)
     head = played(world, "fickle", errands=3)
     late = [e for e in tape(world, head.run) if e.kind == "effect_finished"]
-    assert (head.state, len(load(world, head.run).snapshot.context.done)) == ("resting_", 1)
+    assert (head.state, len(load_active_run(world, head.run).snapshot.context.done)) == ("resting_", 1)
     assert len(late) == 2
     assert all(e.late for e in late)
 
@@ -81,12 +81,12 @@ def test_the_late_are_never_taken_for_the_new(tmp_path):
         run = await begun(world, "loyal", errands=1)
         drive = asyncio.create_task(driven(world, run))
         await until(lambda: slow)
-        Bridge(world).send(run, "again", {}, "ann")
+        RunService(world).send(run, "again", {}, "ann")
         return await asyncio.wait_for(drive, SOON)
 
     head = asyncio.run(play())
     late = [e.data["weight"] for e in tape(world, head.run) if e.late]
-    assert (late, load(world, head.run).snapshot.context.done) == (["old"], ["new"])
+    assert (late, load_active_run(world, head.run).snapshot.context.done) == (["old"], ["new"])
 
 
 def test_an_outliving_effect_survives_its_driver(tmp_path):
@@ -107,7 +107,7 @@ def test_an_outliving_effect_survives_its_driver(tmp_path):
         await until(lambda: world.journal.head(run).state == "resting_")
         driver.stop()
         await drive
-        between = [i.job for i in load(world, run).snapshot.items.values()]
+        between = [i.job for i in load_active_run(world, run).snapshot.items.values()]
         once_more.set()
         return run, between, await driven(world, run)
 
@@ -131,7 +131,7 @@ def test_late_after_the_end(tmp_path):
         run = await begun(world, "loyal", errands=2)
         drive = asyncio.create_task(driven(world, run))
         await until(lambda: world.journal.gates(run))
-        Bridge(world).answer(Bridge(world).gate(run), "approve", "ann")
+        RunService(world).answer(RunService(world).gate(run), "approve", "ann")
         await until(lambda: world.journal.head(run).state == "over")
         gate_open.set()
         return await asyncio.wait_for(drive, SOON)
@@ -205,4 +205,4 @@ def test_parts_of_many_effects_at_once(tmp_path):
     parts = [(e.data["of"], e.data["n"]) for e in tape(world, head.run) if e.kind == "part_finished"]
     assert sorted(parts) == [(a, b) for a in range(6) for b in range(5)]
     assert len([e for e in tape(world, head.run) if e.event == "failed"]) == 6
-    assert settled(world, head.run, Bridge(world).abort(head.run, "ann"))["result"] == "taken"
+    assert settled(world, head.run, RunService(world).abort(head.run, "ann"))["result"] == "taken"

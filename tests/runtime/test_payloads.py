@@ -2,14 +2,14 @@
 
 import threading
 
-from steersman.runtime.live import Payloads
+from steersman.runtime.live import PayloadStore
 from steersman.testing.memory import MemoryJournal
 
 TEXT = '{"said": "password=hunter2 in a document"}'
 
 
 def payloads(known=lambda: ()):
-    return Payloads(MemoryJournal(), "run", b"k" * 32, known)
+    return PayloadStore(MemoryJournal(), "run", b"k" * 32, known)
 
 
 def test_equal_texts_once():

@@ -7,19 +7,22 @@ import pytest
 from cases import for_each_case
 
 from steersman.contracts.config import Config
-from steersman.contracts.replies import REPLIES
+from steersman.contracts.replies import REPLY_CONTRACTS
 from steersman.contracts.task import replies as r
 from steersman.errors import ContractError
-from steersman.kernel.snapshot import Item
-from steersman.runtime.call import Call
-from steersman.runtime.live import Payloads
+from steersman.kernel.snapshot import JobItem
+from steersman.runtime.call import EffectCall
+from steersman.runtime.live import PayloadStore
 from steersman.runtime.performers.agent import plain_reply
 from steersman.testing.memory import MemoryJournal
 
-ASKED = (r.Asked(text="which currency?", blocking=True), r.Asked(text="a name?", blocking=False))
+ASKED = (
+    r.ProposedQuestion(text="which currency?", blocking=True),
+    r.ProposedQuestion(text="a name?", blocking=False),
+)
 PLAN = r.TaskPlannerReply(
     nonce="n-1", title="t", brief="b", requirements=("r",), in_scope=(), out_of_scope=(), steps=("s",), risks=(),
-    assumptions=(), acceptance_criteria=("c",), files=(r.File(path="src/a.py", intent="create", summary="new"),),
+    assumptions=(), acceptance_criteria=("c",), files=(r.ProposedFile(path="src/a.py", intent="create", summary="new"),),
     test_strategy="", test_cases=(), questions=ASKED,
 )  # fmt: skip
 COMMENT = r.PlanCommentReply(nonce="n-1", ready=False, comment="c", concerns=("slow",), questions=ASKED)
@@ -36,9 +39,9 @@ async def _part(key, facts):
 
 def call(contract):
     """One attempt at asking an agent that answers by this contract."""
-    item = Item("run:1:0", "ask", "agent", "", {"contract": contract, "role": "scribe"}, 1)
-    payloads = Payloads(MemoryJournal(), "run", b"k" * 32)
-    return Call(None, "run", "task", item, Config(), payloads, _part)
+    item = JobItem("run:1:0", "ask", "agent", "", {"contract": contract, "role": "scribe"}, 1)
+    payloads = PayloadStore(MemoryJournal(), "run", b"k" * 32)
+    return EffectCall(None, "run", "task", item, Config(), payloads, _part)
 
 
 @for_each_case(
@@ -58,7 +61,7 @@ def test_plain(contract, reply, facts):
     assert {**plain, "reply": ""} == {"role": "scribe", **facts, "reply": ""}
     said = json.loads(one.payloads.get(plain["reply"]))
     assert "nonce" not in said
-    assert msgspec.convert({**said, "nonce": "n-1"}, type=REPLIES[contract]) == reply
+    assert msgspec.convert({**said, "nonce": "n-1"}, type=REPLY_CONTRACTS[contract]) == reply
     later = msgspec.structs.replace(reply, nonce="n-2")
     assert plain_reply(one, later) == plain
 
@@ -66,7 +69,7 @@ def test_plain(contract, reply, facts):
 def test_what_was_hidden_fits():
     """A secret is in no payload, and a text that got longer by hiding it still fits its contract."""
     secret = "password=hunter2s3cret"
-    question = r.Asked(text=secret, blocking=False)
+    question = r.ProposedQuestion(text=secret, blocking=False)
     long = msgspec.structs.replace(
         PLAN, requirements=("x" * (399 - len(secret)) + " " + secret,), questions=(question,)
     )
@@ -80,5 +83,5 @@ def test_what_was_hidden_fits():
 
 def test_no_plain_form():
     """A reply that nobody has thought of is our mistake, and says where to mend it."""
-    with pytest.raises(ContractError, match="no plain form for Asked"):
+    with pytest.raises(ContractError, match="no plain form for ProposedQuestion"):
         plain_reply(call("task_coder"), ASKED[0])

@@ -6,10 +6,10 @@ from msgspec.structs import replace
 
 from steersman.kernel.decides import definition_digest
 from steersman.machines.roundtable import MACHINE
-from steersman.runtime.audit import replay
+from steersman.runtime.audit import replay_run
 from steersman.runtime.drive import Driver
-from steersman.runtime.start import Order, start
-from steersman.testing import fake_config, fake_world
+from steersman.runtime.start import StartRequest, start_run
+from steersman.testing import fake_config, fake_ports
 
 
 def changed(name):
@@ -21,17 +21,17 @@ def changed(name):
 
 def test_only_the_changed_part_is_of_another_version(tmp_path):
     """Of a tape made under another definition, what the change does not touch is decided again all the same."""
-    world = fake_world(tmp_path, {MACHINE.name: MACHINE})
+    world = fake_ports(tmp_path, {MACHINE.name: MACHINE})
 
     async def proposed():
-        live, lock = await start(world, Order("roundtable", "a task", "ann", fake_config()))
+        live, lock = await start_run(world, StartRequest("roundtable", "a task", "ann", fake_config()))
         await Driver(world).drive(live.run, held=lock, live=live)
         return live.run
 
     run = asyncio.run(proposed())
-    whole = replay(world.journal, MACHINE, run)
+    whole = replay_run(world.journal, MACHINE, run)
     assert (whole.same, whole.different, whole.other_version) == (8, 0, 0)
-    again = replay(world.journal, changed("discuss_review"), run)
+    again = replay_run(world.journal, changed("discuss_review"), run)
     assert (again.same, again.different, again.other_version) == (7, 0, 1)
     (other,) = again.decisions
     assert (other.seq, other.verdict, other.detail) == (7, "other version", MACHINE.digest)

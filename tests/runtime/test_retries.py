@@ -5,11 +5,11 @@ import asyncio
 import pytest
 from toys import begun, budget, driven, played, tape, world_of
 
-from steersman.contracts.agent import PASSING, PROVIDER_CLASSES, AgentReply, Usage
+from steersman.contracts.agent import PROVIDER_CLASSES, TRANSIENT_PROVIDER_ERRORS, AgentReply, ProviderUsage
 from steersman.contracts.config import Budget, Role, Unattended
-from steersman.runtime.live import load
-from steersman.testing import FakeAgent, fake_config, said
-from steersman.testing.clock import START
+from steersman.runtime.live import load_active_run
+from steersman.testing import FakeAgent, fake_config, fake_reply
+from steersman.testing.clock import FAKE_START_MS
 
 GOOD = {
     "decision": "approve",
@@ -26,15 +26,15 @@ def crew(request):
     """A crew that does what is wanted: the coder changes a file, the others agree."""
     match request.role, request.mode:
         case _, "proposal":
-            return said(request, "fine")
+            return fake_reply(request, "fine")
         case "coder", _:
             with open(f"{request.workdir}/README", "w") as file:
                 file.write(f"round {request.round}\n")
-            return said(request, "done")
+            return fake_reply(request, "done")
         case "reviewer", _:
-            return said(request, GOOD)
+            return fake_reply(request, GOOD)
         case _:
-            return said(request, PLAN)
+            return fake_reply(request, PLAN)
 
 
 def failing(error, times, reset_at=None, role="coder"):
@@ -42,7 +42,9 @@ def failing(error, times, reset_at=None, role="coder"):
 
     def answer(request):
         if request.role == role and request.attempt <= times:
-            return AgentReply(error=error, detail="no", reset_at=reset_at, usage=Usage(5, 1), provider="fake")
+            return AgentReply(
+                error=error, detail="no", reset_at=reset_at, usage=ProviderUsage(5, 1), provider="fake"
+            )
         return crew(request)
 
     return FakeAgent(answer)
@@ -66,7 +68,7 @@ def started(world, **more):
     return asyncio.run(begun(world, "roundtable", mode="implementation", **more))
 
 
-@pytest.mark.parametrize("error", sorted(PASSING - {"provider_rate_limited"}))
+@pytest.mark.parametrize("error", sorted(TRANSIENT_PROVIDER_ERRORS - {"provider_rate_limited"}))
 def test_what_can_pass_is_tried_again(tmp_path, error):
     """With a wait that doubles; each further attempt is on tape with its number and reason before it begins."""
     world = world_of(tmp_path, agent=failing(error, 2))
@@ -92,7 +94,7 @@ def test_attempts_are_bounded(tmp_path):
     assert budget(world, run)["turns"][:2] == (3, 0)
 
 
-@pytest.mark.parametrize("error", [e for e in PROVIDER_CLASSES if e not in PASSING])
+@pytest.mark.parametrize("error", [e for e in PROVIDER_CLASSES if e not in TRANSIENT_PROVIDER_ERRORS])
 def test_what_cannot_pass_is_an_outcome_at_once(tmp_path, error):
     """Trying again would change nothing."""
     world = world_of(tmp_path, agent=failing(error, 99))
@@ -113,7 +115,7 @@ def test_no_retries_where_none_are_wanted(tmp_path):
 
 def limited(tmp_path, wait, on_limit):
     """A run whose coder is limited once, for `wait` milliseconds."""
-    world = world_of(tmp_path, agent=failing("provider_rate_limited", 1, START + wait))
+    world = world_of(tmp_path, agent=failing("provider_rate_limited", 1, FAKE_START_MS + wait))
     config = fake_config(unattended=Unattended(on_limit=on_limit))
     return world, asyncio.run(begun(world, "roundtable", config, mode="implementation"))
 
@@ -146,7 +148,7 @@ def garbling(times, text):
 
     def answer(request):
         if request.role == "reviewer" and request.attempt <= times:
-            return said(request, text)
+            return fake_reply(request, text)
         return crew(request)
 
     return FakeAgent(answer)
@@ -160,7 +162,7 @@ def test_an_invalid_reply_is_asked_for_again(tmp_path):
     assert head.outcome == "approved"
     again = next(e for e in tape(world, head.run) if e.kind == "effect_started")
     assert (again.retry.retry_count, again.retry.retry_reason) == (1, "reply_invalid")
-    problems = load(world, head.run).payloads.get(again.held[0].hint)
+    problems = load_active_run(world, head.run).payloads.get(again.held[0].hint)
     asked = [r.prompt for r in world.agent("reviewer", None).asked if r.role == "reviewer"]
     assert "your last reply was refused" not in asked[0]
     assert problems in asked[1].partition("your last reply was refused")[2]
@@ -182,8 +184,8 @@ def test_every_attempt_has_a_nonce_of_its_own(tmp_path):
     def answer(request):
         if request.role != "reviewer":
             return crew(request)
-        kept.append(said(request, GOOD))
-        return said(request, "garbage") if request.attempt == 1 else kept[0]
+        kept.append(fake_reply(request, GOOD))
+        return fake_reply(request, "garbage") if request.attempt == 1 else kept[0]
 
     world = world_of(tmp_path, agent=FakeAgent(answer))
     head = played(world, "roundtable", mode="implementation")

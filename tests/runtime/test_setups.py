@@ -8,7 +8,7 @@ from toys import begun, driven, played, world_of
 from steersman.contracts.agent import AgentReply
 from steersman.contracts.config import SetupStep, Worktree
 from steersman.testing import FakeAgent, ScriptedCommands, fake_config
-from steersman.testing.files import result
+from steersman.testing.files import fake_command_result
 
 SETUP = ("uv", "sync")
 
@@ -19,8 +19,8 @@ def judge(ready):
     def judged(command, workdir):
         if command.argv == SETUP:
             ready.add(workdir)
-            return result(command)
-        return result(command, 0 if workdir in ready else 1)
+            return fake_command_result(command)
+        return fake_command_result(command, 0 if workdir in ready else 1)
 
     return judged
 
@@ -79,6 +79,6 @@ def test_a_proposal_is_set_up_and_checked_first(tmp_path):
 def test_a_setup_that_fails_is_an_outcome(tmp_path):
     """Of its own: nobody is asked to work in that tree."""
     agent = FakeAgent(crew)
-    world = world_of(tmp_path, agent=agent, commands=ScriptedCommands(lambda c, _: result(c, 1)))
+    world = world_of(tmp_path, agent=agent, commands=ScriptedCommands(lambda c, _: fake_command_result(c, 1)))
     head = played(world, "roundtable", config(), mode="implementation")
     assert (head.outcome, agent.asked) == ("setup_failed", [])

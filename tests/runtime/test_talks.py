@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from steersman.contracts.agent import AgentReply, Usage
-from steersman.contracts.chat import Ask, Spent
+from steersman.contracts.agent import AgentReply, ProviderUsage
+from steersman.contracts.chat import ChatCall, ChatUsage
 from steersman.contracts.config import Chat, ChatAgent, ChatBudget, Config
 from steersman.errors import StoreFull, UserError
-from steersman.runtime.chat import LONGEST, OverSpentError, Talks
-from steersman.runtime.chat_prompt import CUT, within
-from steersman.testing import FakeAgent, FakeChance, fake_world, said
+from steersman.runtime.chat import MAX_QUESTION_CHARS, ChatService, ThreadBudgetError
+from steersman.runtime.chat_prompt import CUT_MARKER, fit_messages
+from steersman.testing import FakeAgent, FakeChance, fake_ports, fake_reply
 from steersman.testing.chat import MemoryChats
-from steersman.testing.conformance_chat import question
+from steersman.testing.conformance_chat import sample_question
 from steersman.testing.workspace import FakeWorkspace
 
 BOB, CAT = ChatAgent(agent="fake"), ChatAgent(agent="fake", aliases=("cat",), prompt="You purr.", model="m-1")
@@ -23,13 +23,13 @@ TOKEN = "ghp_" + "C" * 36
 
 
 def world_of(tmp_path, agent=None, **instead):
-    agent = agent or FakeAgent(lambda request: said(request, f"heard {request.round}"))
-    return fake_world(tmp_path, {}, agent=agent, chats=MemoryChats(), chance=FakeChance(), **instead), agent
+    agent = agent or FakeAgent(lambda request: fake_reply(request, f"heard {request.round}"))
+    return fake_ports(tmp_path, {}, agent=agent, chats=MemoryChats(), chance=FakeChance(), **instead), agent
 
 
 def talks_of(tmp_path, agent=None, *, agents=AGENTS, world=None, **chat):
     made, agent = world_of(tmp_path, agent, **(world or {}))
-    return Talks(made, Config(chat=Chat(agents=agents, **chat))), agent
+    return ChatService(made, Config(chat=Chat(agents=agents, **chat))), agent
 
 
 def exchange(talks, thread, text):
@@ -92,7 +92,7 @@ def test_an_agent_that_is_gone(tmp_path):
     talks, agent = talks_of(tmp_path)
     thread = talks.new().id
     asked, _ = talks.say(thread, "ann", "@bob hello")
-    fewer = Talks(talks._world, Config(chat=Chat(agents={"猫猫": CAT})))
+    fewer = ChatService(talks._world, Config(chat=Chat(agents={"猫猫": CAT})))
     with pytest.raises(UserError, match="nobody here is called 'bob' any more"):
         asyncio.run(fewer.ask(asked))
     assert exchange(fewer, thread, "hello")[0].sender == "猫猫"
@@ -106,7 +106,7 @@ def test_questions_have_words_and_an_end(tmp_path):
     for text, said_ in (
         ("  \n", "needs words"),
         ("\u200b\ufeff", "needs words"),
-        ("x" * (LONGEST + 1), "at most 100000 characters"),
+        ("x" * (MAX_QUESTION_CHARS + 1), "at most 100000 characters"),
     ):
         with pytest.raises(UserError, match=said_):
             talks.say(thread, "ann", text)
@@ -130,7 +130,7 @@ def test_a_store_without_conversations(tmp_path):
     """Says so."""
     world, _ = world_of(tmp_path)
     with pytest.raises(UserError, match="keeps no conversations"):
-        Talks(fake_world(tmp_path / "x", {}), Config()).new()
+        ChatService(fake_ports(tmp_path / "x", {}), Config()).new()
     assert world.chats is not None
 
 
@@ -159,7 +159,7 @@ def test_nothing_is_left_of_a_call(tmp_path):
         assert (Path(request.workdir) / "a.txt").read_text() == "x"
         if "fail" in request.prompt.rpartition("asks you")[2]:
             raise KeyboardInterrupt
-        return said(request, "yes")
+        return fake_reply(request, "yes")
 
     workspace = FakeWorkspace(tmp_path / "repo", {"a.txt": "x"})
     talks, _ = talks_of(tmp_path, FakeAgent(answer), world={"workspace": lambda _config: workspace})
@@ -171,7 +171,7 @@ def test_nothing_is_left_of_a_call(tmp_path):
     assert not any(Path(path).exists() for path in seen)
     died, _ = talks.say(thread, "ann", "@bob @cat hello")
     for n, name in enumerate(died.asked, 1):
-        talks.chats.begin(Ask(thread, died.seq, name, 1), talks.limits())
+        talks.chats.begin(ChatCall(thread, died.seq, name, 1), talks.limits())
         workspace.checkout(
             f"{thread}.{died.seq}.{n}", workspace.base(None).commit, f"{thread}:{died.seq}:{n}"
         )
@@ -187,7 +187,7 @@ def test_nothing_is_left_of_a_call(tmp_path):
 def test_without_a_repository(tmp_path):
     """It reads an empty directory that is gone afterwards."""
     seen = []
-    agent = FakeAgent(lambda request: seen.append(request.workdir) or said(request, "yes"))
+    agent = FakeAgent(lambda request: seen.append(request.workdir) or fake_reply(request, "yes"))
 
     class Nowhere:
         def problem(self):
@@ -219,17 +219,17 @@ def test_history_is_bounded_and_says_so(tmp_path):
 
 def test_history_in_bytes():
     """What does not fit is left out whole; the last message alone is cut, and says so."""
-    long = question("猫" * 1000)
-    assert within([question("a"), question("b")], 10_000) == [
+    long = sample_question("猫" * 1000)
+    assert fit_messages([sample_question("a"), sample_question("b")], 10_000) == [
         '{"from":"ann","kind":"person","text":"a"}',
         '{"from":"ann","kind":"person","text":"b"}',
     ]
-    assert within([long, question("b")], 1000) == ['{"from":"ann","kind":"person","text":"b"}']
-    (cut,) = within([question("b"), long], 1000)
+    assert fit_messages([long, sample_question("b")], 1000) == ['{"from":"ann","kind":"person","text":"b"}']
+    (cut,) = fit_messages([sample_question("b"), long], 1000)
     assert len(cut.encode()) <= 1000
-    assert json.loads(cut)["text"].endswith(CUT)
-    assert within([question("b")], 10) == []
-    assert within([long], 300) == []
+    assert json.loads(cut)["text"].endswith(CUT_MARKER)
+    assert fit_messages([sample_question("b")], 10) == []
+    assert fit_messages([long], 300) == []
 
 
 def test_a_failure_is_told_to_the_next(tmp_path):
@@ -258,8 +258,8 @@ def test_the_question_is_kept_first(tmp_path):
         exchange(talks, thread, "@bob hello")
     (still,) = talks.open(thread)
     assert (still.question.text, still.agent, still.by, still.error) == ("@bob hello", "bob", None, "")
-    assert talks.chats.spent(thread) == Spent(turns=1, unknown=1)
-    agent._answer = lambda request: said(request, "here")
+    assert talks.chats.spent(thread) == ChatUsage(turns=1, unknown=1)
+    agent._answer = lambda request: fake_reply(request, "here")
     (answer,) = asyncio.run(talks.ask(still.question, [still.agent]))
     assert (answer.text, answer.attempt, agent.asked[-1].attempt) == ("here", 2, 2)
     assert talks.open(thread) == []
@@ -274,7 +274,7 @@ def test_a_failure_is_an_answer_and_stays_open(tmp_path):
     (answer,) = exchange(talks, thread, "@bob hello")
     assert (answer.error, answer.text) == ("provider_auth_error", "it said nothing more")
     assert [o.error for o in talks.open(thread)] == ["provider_auth_error"]
-    agent._answer = lambda request: said(request, "here")
+    agent._answer = lambda request: fake_reply(request, "here")
     asyncio.run(talks.ask(talks.open(thread)[0].question))
     assert talks.open(thread) == []
     assert [m.kind for m in talks.chats.messages(thread)] == ["question", "answer", "answer"]
@@ -325,7 +325,7 @@ def test_nobody_is_asked_twice_at_once(tmp_path):
 
 def test_secrets_are_hidden_before_they_are_kept(tmp_path):
     """In titles, questions and answers, under the thread's own key; the agent gets the marker as well."""
-    agent = FakeAgent(lambda request: said(request, f"no: {TOKEN} and known-value-1"))
+    agent = FakeAgent(lambda request: fake_reply(request, f"no: {TOKEN} and known-value-1"))
     talks, _ = talks_of(tmp_path, agent, world={"secrets": lambda _named: ("known-value-1",)})
     thread = talks.new(f"about {TOKEN}").id
     (answer,) = exchange(talks, thread, f"@bob use {TOKEN}")
@@ -337,7 +337,7 @@ def test_secrets_are_hidden_before_they_are_kept(tmp_path):
 
 def test_odd_letters_are_kept_whole(tmp_path):
     """What an agent said is there as it was said; only a lone surrogate is written out."""
-    talks, _ = talks_of(tmp_path, FakeAgent(lambda request: said(request, "\x1b[2J\u202e\x00\udcff")))
+    talks, _ = talks_of(tmp_path, FakeAgent(lambda request: fake_reply(request, "\x1b[2J\u202e\x00\udcff")))
     assert exchange(talks, talks.new().id, "@bob hello")[0].text == "\x1b[2J\u202e\x00\\udcff"
 
 
@@ -346,7 +346,7 @@ def test_odd_letters_are_kept_whole(tmp_path):
 
 def test_cost_per_message_and_in_total(tmp_path):
     """What was told is summed up; what was not is counted as unknown."""
-    usage = {"bob": Usage(100, 7), "猫猫": Usage(None, None)}
+    usage = {"bob": ProviderUsage(100, 7), "猫猫": ProviderUsage(None, None)}
     agent = FakeAgent(
         lambda r: AgentReply(text="x", usage=usage["bob" if "called bob" in r.prompt else "猫猫"])
     )
@@ -354,7 +354,7 @@ def test_cost_per_message_and_in_total(tmp_path):
     thread = talks.new().id
     told = {a.sender: (a.tokens, a.micro_usd) for a in exchange(talks, thread, "@bob @cat hello")}
     assert told == {"bob": (100, 7), "猫猫": (None, None)}
-    assert talks.chats.spent(thread) == Spent(turns=2, tokens=100, micro_usd=7, unknown=1)
+    assert talks.chats.spent(thread) == ChatUsage(turns=2, tokens=100, micro_usd=7, unknown=1)
 
 
 @pytest.mark.parametrize(
@@ -370,7 +370,7 @@ def test_a_thread_has_a_budget(tmp_path, budget, name):
     talks, agent = talks_of(tmp_path, budget=budget)
     thread = talks.new().id
     exchange(talks, thread, "@bob one")
-    with pytest.raises(OverSpentError, match=f"has used up its {name}"):
+    with pytest.raises(ThreadBudgetError, match=f"has used up its {name}"):
         exchange(talks, thread, "@bob two")
     assert len(agent.asked) == 1
     assert [o.question.text for o in talks.open(thread)] == ["@bob two"]
@@ -379,7 +379,7 @@ def test_a_thread_has_a_budget(tmp_path, budget, name):
 
 def test_a_budget_of_money_needs_agents_that_tell(tmp_path):
     """Unknown is never zero: such a budget is refused before anybody is asked, unless something else binds."""
-    agent = FakeAgent(lambda request: said(request, "yes"), tells_cost=False)
+    agent = FakeAgent(lambda request: fake_reply(request, "yes"), tells_cost=False)
     talks, _ = talks_of(tmp_path, agent, budget=ChatBudget(micro_usd=10))
     with pytest.raises(UserError, match="@bob does not tell what it costs"):
         exchange(talks, talks.new().id, "@bob hello")

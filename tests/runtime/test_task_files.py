@@ -6,10 +6,10 @@ import msgspec
 import pytest
 from bench import RECORDS, Bench, asked, draft, file, on_code, on_plan, suite
 
-from steersman.contracts.planning.review import Budget
+from steersman.contracts.planning.review import BudgetEstimate
 from steersman.contracts.task import replies as r
 from steersman.errors import WorkspaceError
-from steersman.machines.coordinator.bounds import Bounds
+from steersman.machines.coordinator.bounds import PlanBounds
 from steersman.machines.task import work
 from steersman.runtime.performers import desk
 from steersman.testing.files import MemoryArtifacts
@@ -263,7 +263,7 @@ class LinkedWorkspace(FakeWorkspace):
 
 def test_what_cannot_be_a_copy_is_listed_with_the_reason(tmp_path, monkeypatch):
     """A strange name, a long file, a link, a name with a secret: the tree has them, the list says why there is no copy."""
-    monkeypatch.setattr(desk, "LARGEST", 30)
+    monkeypatch.setattr(desk, "MAX_COPY_BYTES", 30)
     bench = Bench(tmp_path, workspace=lambda _config: LinkedWorkspace(tmp_path / "linked", {"a": "a\n"}))
     named = f"{SECRET}.txt"
     bench.code(
@@ -308,10 +308,10 @@ def test_nothing_was_changed(bench):
 def bound(bench, *files, most=20):
     """The task may not leave a frozen plan."""
     budgets = tuple(
-        Budget(name=name, limit=limit, estimate=1, within=True)
+        BudgetEstimate(name=name, limit=limit, estimate=1, within=True)
         for name, limit in (("max_files", most), ("max_commits", 9))
     )
-    of = Bounds(
+    of = PlanBounds(
         plan_id="plan_1", manifest_digest="d", files=files, modules=(), actions=(), phases=(), budgets=budgets
     )
     bench.know(bounds_ref=bench.payloads.put(msgspec.json.encode(of).decode()))
@@ -359,7 +359,7 @@ def test_what_is_beyond_a_frozen_plan_is_not_handed_over(bench):
     """Whatever led there: the last step asks once more."""
     bench.through("accept")
     bound(bench, "README")
-    facts = bench.do("task_deliver", work.deliver(bench.c))
+    facts = bench.do("task_deliver", work.task_delivery_input(bench.c))
     assert not facts.done
     assert "calc.py is outside plan_1." in bench.said(facts.detail_ref)
 

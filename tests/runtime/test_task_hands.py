@@ -16,12 +16,12 @@ from steersman.contracts.task.facts import BaseFacts
 from steersman.errors import WorkspaceError
 from steersman.machines.task import MACHINE
 from steersman.runtime.drive import Driver
-from steersman.runtime.live import load
-from steersman.runtime.performers import performer
-from steersman.runtime.start import Order, start
-from steersman.testing import FakeAgent, fake_config, fake_world, said
+from steersman.runtime.live import load_active_run
+from steersman.runtime.performers import load_performer
+from steersman.runtime.start import StartRequest, start_run
+from steersman.testing import FakeAgent, fake_config, fake_ports, fake_reply
 from steersman.testing.files import MemoryArtifacts
-from steersman.testing.rights import rights_count
+from steersman.testing.rights import enforce_file_permissions
 
 PLAN, SCOPE = "planning/planning.ai.json", "plan.files.json"
 PATCH, LIST, COPIES = "code/diff.patch", "code/files.json", "code/files"
@@ -92,7 +92,7 @@ def test_every_file_and_every_hand(tables, phase):
 def test_every_hand_on_a_disk(tmp_path, name):
     """The same on real files, where rights count, and a link leads to somebody else's bytes; the proof takes every file."""
     bench = Bench(tmp_path, disk=True).through("codegen")
-    with rights_count() as counted:
+    with enforce_file_permissions() as counted:
         hands = [hand for hand in HANDS if counted or hand != "unreadable"]
         assert [fault for hand in hands for fault in tried(bench, "codegen", name, hand)] == []
 
@@ -465,20 +465,20 @@ def crew(request):
     if request.role == "coder":
         Path(request.workdir, "README").write_text("hello you\n")
     told = {k: v for k, v in REPLIES[request.role, request.mode].items() if k != "nonce"}
-    return said(request, told)
+    return fake_reply(request, told)
 
 
 def driven(tmp_path, look):
     """A task with another look at the files, driven until it waits: its world, its run, its entries."""
     artifacts = MemoryArtifacts()
-    inspect = performer("task_inspect")
+    inspect = load_performer("task_inspect")
 
     async def looked(call):
         facts = await inspect(call)
         look(call, artifacts)
         return facts
 
-    world = fake_world(
+    world = fake_ports(
         tmp_path,
         {"task": MACHINE},
         agent=FakeAgent(crew),
@@ -490,7 +490,7 @@ def driven(tmp_path, look):
     )
 
     async def play():
-        live, lock = await start(world, Order("task", "Mend it", "ann", config, {}))
+        live, lock = await start_run(world, StartRequest("task", "Mend it", "ann", config, {}))
         return await Driver(world).drive(live.run, held=lock, live=live)
 
     head = asyncio.run(play())
@@ -512,7 +512,7 @@ def test_a_file_that_changes_under_the_look_is_looked_at_again(tmp_path):
     assert again[0]["kind"] == "effect_started"
     assert entries[-1]["event"] == "documents_damaged"
     assert "planning_succeeded" not in [e.get("event") for e in entries]
-    assert load(world, head.run).snapshot.context.step == "damaged"
+    assert load_active_run(world, head.run).snapshot.context.step == "damaged"
 
 
 def test_a_file_that_is_put_back_in_time_is_no_damage(tmp_path):
@@ -530,7 +530,7 @@ def test_a_file_that_is_put_back_in_time_is_no_damage(tmp_path):
     world, head, entries = driven(tmp_path, hand)
     assert looks[:4] == ["planning", "planning", "planning", "plan_review"]
     assert "documents_damaged" not in [e.get("event") for e in entries]
-    assert load(world, head.run).snapshot.state == "accept"
+    assert load_active_run(world, head.run).snapshot.state == "accept"
 
 
 def test_a_look_that_breaks_says_why(tmp_path):
@@ -540,7 +540,7 @@ def test_a_look_that_breaks_says_why(tmp_path):
         raise WorkspaceError("the folder is on fire")
 
     world, head, entries = driven(tmp_path, hand)
-    live = load(world, head.run)
+    live = load_active_run(world, head.run)
     assert (entries[-1]["event"], live.snapshot.context.step) == ("documents_damaged", "damaged")
     (gate,) = world.journal.gates(head.run)
     assert "the folder is on fire" in live.payloads.get(gate.shown["damage"])

@@ -11,12 +11,12 @@ from bench import Bench
 from test_task_runs import Task
 from vandal import BESIDE, HANDS, retold
 
-from steersman.adapters.artifacts import FolderArtifacts
+from steersman.adapters.artifacts import DirectoryArtifacts
 from steersman.contracts.task.documents import TaskState
 from steersman.runtime import projections
-from steersman.runtime.live import load
-from steersman.testing.rights import rights_count
-from steersman.views.task import own_digest, rendered
+from steersman.runtime.live import load_active_run
+from steersman.testing.rights import enforce_file_permissions
+from steersman.views.task import render_task_state, task_state_digest
 
 COPIES = "code/files"
 
@@ -24,7 +24,7 @@ COPIES = "code/files"
 @pytest.fixture
 def locks():
     """Rights that count for root, too."""
-    with rights_count() as counted:
+    with enforce_file_permissions() as counted:
         if not counted:
             pytest.skip("NOT SHOWN: nothing is locked to root here")
         yield
@@ -73,7 +73,7 @@ def test_no_copies_and_no_folder_of_them(tmp_path, what):
             os.mkfifo(place(bench, COPIES))
         case _:
             place(bench, COPIES).mkdir(0)
-    with rights_count() as counted:
+    with enforce_file_permissions() as counted:
         if what == "locked" and not counted:
             pytest.skip("NOT SHOWN: nothing is locked to root here")
         found = bench.inspect("codegen")
@@ -102,11 +102,11 @@ def test_a_name_that_is_no_text(tmp_path):
 
 def test_what_is_made_from_the_tape_is_made_again(tmp_path):
     """In every phase: state.json and the transcript, whatever was done to them, are told once and are what they were."""
-    task, phases, wrong = Task(tmp_path, artifacts=FolderArtifacts(tmp_path / "runs"), pace="step"), [], []
-    with rights_count() as counted:
+    task, phases, wrong = Task(tmp_path, artifacts=DirectoryArtifacts(tmp_path / "runs"), pace="step"), [], []
+    with enforce_file_permissions() as counted:
         hands = [hand for hand in HANDS if counted or hand != "unreadable"]
         while "done" not in phases:
-            assert projections.write(task.world, task.run) == []
+            assert projections.write_projections(task.world, task.run) == []
             phases.append(task.where[0])
             wrong += [
                 f for name, hand in product(BESIDE, hands) for f in retold(task.world, task.run, name, hand)
@@ -119,38 +119,38 @@ def test_what_is_made_from_the_tape_is_made_again(tmp_path):
 
 def test_a_killed_write_is_no_hand(tmp_path):
     """What a process left behind that was killed while it wrote them: nobody is accused."""
-    task = Task(tmp_path, artifacts=FolderArtifacts(tmp_path / "runs"), pace="step")
-    assert projections.write(task.world, task.run) == []
+    task = Task(tmp_path, artifacts=DirectoryArtifacts(tmp_path / "runs"), pace="step")
+    assert projections.write_projections(task.world, task.run) == []
     folder = Path(task.artifacts.folder(task.run))
     names = ("transcript.jsonl", "state.json", "report.md", "timeline.json")
     kept = {name: (folder / name).read_bytes() for name in names}
     task.say("approve")
     for n, name in enumerate(names):
         (folder / name).unlink()
-        assert [t for t in projections.write(task.world, task.run) if name == names[-1]] == []
+        assert [t for t in projections.write_projections(task.world, task.run) if name == names[-1]] == []
         for late in names[n:]:
             (folder / late).unlink()
-        assert projections.write(task.world, task.run) == [], names[n:]
+        assert projections.write_projections(task.world, task.run) == [], names[n:]
         for old in names[n:]:
             (folder / old).write_bytes(kept[old])
-        assert projections.write(task.world, task.run) == [], names[n:]
+        assert projections.write_projections(task.world, task.run) == [], names[n:]
 
 
 def test_a_state_of_our_own_making_is_of_this_run_and_of_its_time(tmp_path):
     """One of another task, one with a digest that was worked out again, and a transcript without its last lines are told;
     both of them as they were before are only old."""
-    task = Task(tmp_path, artifacts=FolderArtifacts(tmp_path / "runs"), pace="step")
+    task = Task(tmp_path, artifacts=DirectoryArtifacts(tmp_path / "runs"), pace="step")
     folder, names = Path(task.artifacts.folder(task.run)), ("state.json", "transcript.jsonl")
-    projections.write(task.world, task.run)
+    projections.write_projections(task.world, task.run)
     old = {name: (folder / name).read_bytes() for name in names}
     task.say("approve")
-    projections.write(task.world, task.run)
+    projections.write_projections(task.world, task.run)
     new = {name: (folder / name).read_bytes() for name in names}
 
     def told(**by_name):
         for name, data in {**new, **{n.replace("_", "."): d for n, d in by_name.items()}}.items():
             (folder / name).write_bytes(data)
-        return projections.by_hand(task.world, load(task.world, task.run))
+        return projections.find_manual_edits(task.world, load_active_run(task.world, task.run))
 
     assert told() == told(state_json=old["state.json"], transcript_jsonl=old["transcript.jsonl"]) == {}
     theirs = new["state.json"].replace(task.run.encode(), b"261116-others")
@@ -158,12 +158,12 @@ def test_a_state_of_our_own_making_is_of_this_run_and_of_its_time(tmp_path):
     forged = msgspec.structs.replace(
         msgspec.json.decode(new["state.json"], type=TaskState), phase="done", outcome="accepted"
     )
-    forged = rendered(msgspec.structs.replace(forged, digest=own_digest(forged)))
+    forged = render_task_state(msgspec.structs.replace(forged, digest=task_state_digest(forged)))
     assert told(state_json=forged)["state.json"].startswith("was changed by hand: phase done")
     cut = told(transcript_jsonl=old["transcript.jsonl"])["transcript.jsonl"]
     before, after = (data.count(b"\n") for data in (old["transcript.jsonl"], new["transcript.jsonl"]))
     assert cut == f"was cut short: it ends with line {before} of {after}"
-    assert projections.write(task.world, task.run) == [
+    assert projections.write_projections(task.world, task.run) == [
         f"transcript.jsonl {cut}: it was made again from the tape"
     ]
 
@@ -171,21 +171,21 @@ def test_a_state_of_our_own_making_is_of_this_run_and_of_its_time(tmp_path):
 def test_an_older_state_alone_is_told_to_who_looks(tmp_path):
     """Steersman's own, put back beside a newer transcript: whoever looks is told from how much it was made, and who asks for
     it has it made again; a drive, which may have been killed between the two, accuses nobody."""
-    task = Task(tmp_path, artifacts=FolderArtifacts(tmp_path / "runs"), pace="step")
+    task = Task(tmp_path, artifacts=DirectoryArtifacts(tmp_path / "runs"), pace="step")
     state = Path(task.artifacts.folder(task.run)) / "state.json"
-    projections.write(task.world, task.run)
+    projections.write_projections(task.world, task.run)
     old = state.read_bytes()
     task.say("approve")
-    projections.write(task.world, task.run)
+    projections.write_projections(task.world, task.run)
     new = state.read_bytes()
     state.write_bytes(old)
-    told = projections.by_hand(task.world, load(task.world, task.run))
+    told = projections.find_manual_edits(task.world, load_active_run(task.world, task.run))
     assert list(told) == ["state.json"]
     assert re.fullmatch(
         r"is an older one: made from \d+ entries, and the transcript has \d+", told["state.json"]
     )
-    (said,) = projections.write(task.world, task.run, older=True)
+    (said,) = projections.write_projections(task.world, task.run, older=True)
     assert said.endswith("it was made again from the tape")
     assert state.read_bytes() == new
     state.write_bytes(old)
-    assert projections.write(task.world, task.run) == []
+    assert projections.write_projections(task.world, task.run) == []

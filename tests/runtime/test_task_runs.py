@@ -11,13 +11,13 @@ from bench import draft, file
 from steersman.contracts.agent import AgentReply
 from steersman.contracts.config import Role
 from steersman.machines.task import MACHINE
-from steersman.runtime.bridge import Bridge
+from steersman.runtime.bridge import RunService
 from steersman.runtime.drive import Driver
-from steersman.runtime.live import load
-from steersman.runtime.projections import picture
-from steersman.runtime.start import Order, start
-from steersman.testing import FakeAgent, ScriptedCommands, fake_config, fake_world, said
-from steersman.testing.files import MemoryArtifacts, result
+from steersman.runtime.live import load_active_run
+from steersman.runtime.projections import read_run_view
+from steersman.runtime.start import StartRequest, start_run
+from steersman.testing import FakeAgent, ScriptedCommands, fake_config, fake_ports, fake_reply
+from steersman.testing.files import MemoryArtifacts, fake_command_result
 
 PLAN, SCOPE, DECISION = "planning/planning.ai.json", "plan.files.json", "accept/decision.json"
 REVIEW = {"summary": "read", "blocking_issues": [], "suggestions": []}
@@ -31,9 +31,9 @@ class Task:
     ):
         self.artifacts = artifacts or MemoryArtifacts()
         self.plan, self.answer = draft(files=(file("README"),)), answer
-        commands = ScriptedCommands(judge or (lambda command, _: result(command)))
+        commands = ScriptedCommands(judge or (lambda command, _: fake_command_result(command)))
         agent = FakeAgent(self.reply)
-        self.world = fake_world(
+        self.world = fake_ports(
             place, {"task": MACHINE}, agent=agent, commands=commands, artifacts=self.artifacts,
             files={"README": "hello\n", "other": "other\n"},
         )  # fmt: skip
@@ -44,7 +44,7 @@ class Task:
             self.go()
 
     async def _begin(self, options):
-        live, lock = await start(self.world, Order("task", "Mend it", "ann", self.config, options))
+        live, lock = await start_run(self.world, StartRequest("task", "Mend it", "ann", self.config, options))
         lock.release()
         return live.run
 
@@ -55,16 +55,16 @@ class Task:
             return told
         match request.role, request.mode:
             case "planner", _:
-                return said(
+                return fake_reply(
                     request, {k: v for k, v in msgspec.to_builtins(self.plan).items() if k != "nonce"}
                 )
             case "coder", _:
                 Path(request.workdir, "README").write_text(f"hello you, {request.round}\n")
-                return said(request, {"status": "done", "summary": "done", "missing": []})
+                return fake_reply(request, {"status": "done", "summary": "done", "missing": []})
             case _, "proposal":
-                return said(request, {"decision": "accept", **REVIEW})
+                return fake_reply(request, {"decision": "accept", **REVIEW})
             case _:
-                return said(request, {"decision": "approve", "plan_issues": [], **REVIEW})
+                return fake_reply(request, {"decision": "approve", "plan_issues": [], **REVIEW})
 
     def go(self):
         """Somebody drives it until it waits."""
@@ -72,12 +72,12 @@ class Task:
 
     @property
     def where(self):
-        snapshot = load(self.world, self.run).snapshot
+        snapshot = load_active_run(self.world, self.run).snapshot
         return snapshot.state, snapshot.context.step
 
     @property
     def context(self):
-        return load(self.world, self.run).snapshot.context
+        return load_active_run(self.world, self.run).snapshot.context
 
     @property
     def entries(self):
@@ -93,11 +93,11 @@ class Task:
 
     def say(self, choice, **more):
         gate = self.gate()
-        Bridge(self.world).answer(gate, choice, "ann", digest=gate.digest, **more)
+        RunService(self.world).answer(gate, choice, "ann", digest=gate.digest, **more)
         self.go()
 
     def waive(self, to, reason="no time"):
-        posted = Bridge(self.world).override(self.run, to, "ann", reason)
+        posted = RunService(self.world).override(self.run, to, "ann", reason)
         self.go()
         return self.world.journal.verdict(posted)
 
@@ -133,7 +133,7 @@ def test_what_was_waived_is_in_the_decision(tmp_path):
 
     def blocks(request):
         if request.role == "reviewer" and request.mode == "proposal":
-            return said(request, {"decision": "blocked", **REVIEW, "blocking_issues": ["not ours"]})
+            return fake_reply(request, {"decision": "blocked", **REVIEW, "blocking_issues": ["not ours"]})
         return None
 
     task = Task(tmp_path, answer=blocks, pace="step")
@@ -160,7 +160,7 @@ def test_a_branch_that_moves_while_it_is_tested(tmp_path):
         runs.append(command.name)
         if len(runs) == 2:  # the base tree was checked, and now the change is
             task_now[0].move("other people's\n")
-        return result(command)
+        return fake_command_result(command)
 
     task_now = [None]
 
@@ -244,7 +244,7 @@ def test_a_full_disk_costs_no_work(tmp_path, name):
     )
     for _ in range(2):
         assert task.where[1] == "unwritten"
-        live = load(task.world, task.run)
+        live = load_active_run(task.world, task.run)
         assert "No space left" in live.payloads.get(task.gate().shown["detail"])
         task.say("retry")
     assert task.where == ("accept", "decide")
@@ -275,7 +275,7 @@ def test_a_reviewer_who_breaks_down_is_asked_again_alone(tmp_path):
 def test_a_refused_word_drives_nothing(tmp_path):
     """A run that nobody drives: an override that is refused is on tape, no agent is asked, and it goes on when it is driven."""
     task = Task(tmp_path, pace="step", begins=False)
-    bridge = Bridge(task.world)
+    bridge = RunService(task.world)
     verdict, _ = asyncio.run(
         bridge.settle(task.run, bridge.override(task.run, "plan_review", "ann", "in a hurry"))
     )
@@ -287,7 +287,7 @@ def test_a_refused_word_drives_nothing(tmp_path):
 
 
 def standstill(task):
-    return picture(task.world, task.run).status.cause
+    return read_run_view(task.world, task.run).status.cause
 
 
 def test_an_agent_that_broke_down_is_named(tmp_path):
@@ -302,10 +302,10 @@ def test_an_agent_that_broke_down_is_named(tmp_path):
     task = Task(tmp_path, answer=answer, plan_reviewers=["reviewer", "second"])
     assert task.where == ("plan_review", "broken")
     assert standstill(task) == "An agent broke down: reviewer (fake): provider_auth_error"
-    Bridge(task.world).send(task.run, "words_given", {"text": "", "person": "ann"}, "ann", "")
+    RunService(task.world).send(task.run, "words_given", {"text": "", "person": "ann"}, "ann", "")
     task.go()  # kept: it still stands still
     assert standstill(task) == "An agent broke down: reviewer (fake): provider_auth_error"
-    Bridge(task.world).send(task.run, "redo_planning", {"text": "", "person": "ann"}, "ann", "")
+    RunService(task.world).send(task.run, "redo_planning", {"text": "", "person": "ann"}, "ann", "")
     task.go()
     told = "An agent broke down: planner (fake): provider_auth_error: overloaded; steersman: all is well"
     assert standstill(task) == told
@@ -324,11 +324,15 @@ def test_a_reply_that_never_fits_and_checks_that_never_pass_are_told(tmp_path):
 
     def judge(command, _):
         tries.append(command)
-        lost = result(command, exit_code=127, output="running\nthere is no such program\n")
-        return result(command) if len(tries) == 1 else lost  # the base tree is green
+        lost = fake_command_result(command, exit_code=127, output="running\nthere is no such program\n")
+        return fake_command_result(command) if len(tries) == 1 else lost  # the base tree is green
 
     task = Task(tmp_path / "b", judge=judge)
     assert task.where == ("test", "stuck")
     told = "The tests did not pass (too often to go back by itself): unit: failed (exit 127): there is no such program"
     assert standstill(task) == told
-    assert picture(task.world, task.run).status.besides == ("next --override", "redo codegen", "redo test")
+    assert read_run_view(task.world, task.run).status.besides == (
+        "next --override",
+        "redo codegen",
+        "redo test",
+    )

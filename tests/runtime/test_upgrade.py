@@ -8,13 +8,13 @@ from letters import NEW, OLD, Found, Weighed
 
 from steersman.adapters.sqlite import SqliteJournal
 from steersman.errors import ContractError, UserError
-from steersman.kernel.replay import carried, chain
-from steersman.runtime.audit import replay
-from steersman.runtime.bridge import Bridge
+from steersman.kernel.replay import typed_event_data, verify_chain
+from steersman.runtime.audit import replay_run
+from steersman.runtime.bridge import RunService
 from steersman.runtime.drive import Driver
 from steersman.runtime.live import read_snapshot
-from steersman.runtime.start import Order
-from steersman.testing import FakeChance, fake_config, fake_world
+from steersman.runtime.start import StartRequest
+from steersman.testing import FakeChance, fake_config, fake_ports
 
 GRAMS = 30  # little for the new guard, much for the old one
 
@@ -37,17 +37,17 @@ def store(tmp_path):
 
 def helm(tmp_path, store, m, weigh=_weigh, seed="0"):
     """A bridge over the store, with the machine that is installed now."""
-    world = fake_world(
+    world = fake_ports(
         tmp_path, {"letters": m}, journal=store, performers={"scales": weigh}, chance=FakeChance(seed)
     )
-    return Bridge(world)
+    return RunService(world)
 
 
 def begin(bridge):
     """A new run, parked at its first gate."""
 
     async def go():
-        driver, lock, live = await bridge.start(Order("letters", "a letter", "ann", fake_config()))
+        driver, lock, live = await bridge.start(StartRequest("letters", "a letter", "ann", fake_config()))
         return await driver.drive(live.run, held=lock, live=live)
 
     return asyncio.run(go()).run
@@ -70,7 +70,7 @@ def on_the_shelf(tmp_path, store):
 
 
 def kinds(store, run):
-    return [entry.kind for entry, _ in chain(store.rows(run), run)]
+    return [entry.kind for entry, _ in verify_chain(store.rows(run), run)]
 
 
 def test_a_run_goes_on_when_what_it_can_still_reach_is_unchanged(tmp_path, store):
@@ -125,7 +125,7 @@ def test_a_run_is_migrated_and_goes_on(tmp_path, store):
     bridge = helm(tmp_path, store, NEW)
     head = asyncio.run(bridge.migrate(run, "ann", "only the scales are new"))
     assert (head.definition, head.state) == (NEW.digest, "desk")
-    entry = next(e for e, _ in chain(store.rows(run), run) if e.kind == "migrated")
+    entry = next(e for e, _ in verify_chain(store.rows(run), run) if e.kind == "migrated")
     assert (entry.actor, entry.why, entry.context["postage"]) == ("person:ann", "only the scales are new", 0)
     posted = bridge.send(run, "put_off", {}, "ann")
     assert asyncio.run(bridge.settle(run, posted))[0]["result"] == "taken"
@@ -148,12 +148,12 @@ def test_replay_says_which_entries_it_could_decide_again(tmp_path, store):
     asyncio.run(bridge.migrate(run, "ann", "only the scales are new"))
     say(bridge, run)
     say(bridge, run)
-    by_new, by_old = replay(store, NEW, run), replay(store, OLD, run)
+    by_new, by_old = replay_run(store, NEW, run), replay_run(store, OLD, run)
     assert (by_new.same, by_new.different, by_new.other_version) == (3, 0, 1)
     assert [(d.seq, d.verdict, d.detail) for d in by_new.decisions] == [(1, "other version", OLD.digest)]
     assert (by_old.same, by_old.different, by_old.other_version) == (1, 0, 3)
     whole = on_the_shelf(tmp_path, store)
-    assert replay(store, OLD, whole).same == 3
+    assert replay_run(store, OLD, whole).same == 3
 
 
 @pytest.mark.parametrize("reason", ["", "   ", "\u200b\u2060"])
@@ -197,9 +197,9 @@ def test_an_old_event_is_read_in_its_new_form(tmp_path, store):
     run = begin(bridge)
     posted = bridge.send(run, "noted", {"at": "harbour"}, "ann")
     assert asyncio.run(bridge.settle(run, posted))[0]["result"] == "taken"
-    (entry,) = [e for e, _ in chain(store.rows(run), run) if e.event == "noted"]
+    (entry,) = [e for e, _ in verify_chain(store.rows(run), run) if e.event == "noted"]
     assert (entry.event_version, entry.data) == (1, {"at": "harbour"})
-    assert carried(NEW, entry) == Found(place="harbour", by="unknown")
+    assert typed_event_data(NEW, entry) == Found(place="harbour", by="unknown")
 
 
 def test_a_definition_that_the_store_does_not_have_is_not_guessed(tmp_path, store):

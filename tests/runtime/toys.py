@@ -31,12 +31,12 @@ from steersman.kernel.definition import (
     table,
     timer,
 )
-from steersman.kernel.replay import Bad, chain
+from steersman.kernel.replay import BadEntry, verify_chain
 from steersman.machines.roundtable import MACHINE as ROUNDTABLE
-from steersman.runtime.bridge import Bridge
+from steersman.runtime.bridge import RunService
 from steersman.runtime.drive import Driver
-from steersman.runtime.start import Order, start
-from steersman.testing import fake_config, fake_world
+from steersman.runtime.start import StartRequest, start_run
+from steersman.testing import fake_config, fake_ports
 
 P, X = Origin.PERSON, Origin.EFFECT
 
@@ -307,12 +307,14 @@ async def well(_call):
 
 def world_of(tmp_path, errand=well, **instead):
     """A world of fakes with the toys in it."""
-    return fake_world(tmp_path, MACHINES, performers={"errand": errand}, **instead)
+    return fake_ports(tmp_path, MACHINES, performers={"errand": errand}, **instead)
 
 
 async def begun(world, machine="errand", config=None, **options):
     """A run that was started and let go: its id."""
-    live, lock = await start(world, Order(machine, "Fetch it", "ann", config or fake_config(), options))
+    live, lock = await start_run(
+        world, StartRequest(machine, "Fetch it", "ann", config or fake_config(), options)
+    )
     lock.release()
     return live.run
 
@@ -326,7 +328,9 @@ def played(world, machine="errand", config=None, **options):
     """A run from its start until it is parked or ended: its head."""
 
     async def play():
-        live, lock = await start(world, Order(machine, "Fetch it", "ann", config or fake_config(), options))
+        live, lock = await start_run(
+            world, StartRequest(machine, "Fetch it", "ann", config or fake_config(), options)
+        )
         return await Driver(world).drive(live.run, held=lock, live=live)
 
     return asyncio.run(play())
@@ -334,8 +338,8 @@ def played(world, machine="errand", config=None, **options):
 
 def tape(world, run):
     """A run's entries, the chain checked."""
-    links = list(chain(world.journal.rows(run), run))
-    assert not any(isinstance(link, Bad) for link in links), links[-1]
+    links = list(verify_chain(world.journal.rows(run), run))
+    assert not any(isinstance(link, BadEntry) for link in links), links[-1]
     return [entry for entry, _ in links]
 
 
@@ -357,7 +361,7 @@ async def until(condition):
 
 def settled(world, run, posted):
     """The verdict on something posted, after driving."""
-    return asyncio.run(Bridge(world).settle(run, posted))[0]
+    return asyncio.run(RunService(world).settle(run, posted))[0]
 
 
 def budget(world, run):

@@ -7,17 +7,17 @@ from pathlib import Path
 
 from bench import Bench
 
-from steersman.contracts.task.documents import DOCUMENTS
-from steersman.contracts.task.words import PATCH, STATE
+from steersman.contracts.task.documents import TASK_DOCUMENTS
+from steersman.contracts.task.words import PATCH_FILE, STATE_FILE
 from steersman.runtime import projections
-from steersman.runtime.looking import FOLDERS
-from steersman.runtime.performers.repair import ASIDE
-from steersman.runtime.world import World
+from steersman.runtime.looking import DOCUMENT_DIRECTORIES
+from steersman.runtime.performers.repair import ASIDE_DIRECTORY
+from steersman.runtime.world import Ports
 
 
 def changed(name: str, data: bytes) -> bytes:
     """The same file, whole and readable, with something else in it."""
-    if name not in DOCUMENTS:
+    if name not in TASK_DOCUMENTS:
         return data + b"# by hand\n"
     body = json.loads(data)
     for key, value in body.items():
@@ -37,7 +37,10 @@ PLANTED = ("link", "folder", "unreadable")
 HANDS = ("deleted", *BYTES, *PLANTED)
 FORGED = b'{"decision": "accepted", "decided_by": "ann"}'
 BESIDE = ("state.json", "transcript.jsonl")  # made from the tape
-NOWHERE = (*(n for n in (*DOCUMENTS, PATCH) if n != STATE), *(f"{folder}/extra.json" for folder in FOLDERS))
+NOWHERE = (
+    *(n for n in (*TASK_DOCUMENTS, PATCH_FILE) if n != STATE_FILE),
+    *(f"{folder}/extra.json" for folder in DOCUMENT_DIRECTORIES),
+)
 
 
 def spoil(folder: Path, name: str, hand: str) -> None:
@@ -74,7 +77,7 @@ def everything(folder: Path) -> dict[str, bytes]:
     return {
         str(p.relative_to(folder)): p.read_bytes()
         for p in sorted(folder.rglob("*"))
-        if p.is_file() and not p.is_symlink() and p.relative_to(folder).parts[0] != ASIDE
+        if p.is_file() and not p.is_symlink() and p.relative_to(folder).parts[0] != ASIDE_DIRECTORY
     }
 
 
@@ -107,7 +110,7 @@ def tried(bench: Bench, phase: str, name: str, hand: str) -> list[str]:
 def planted(bench: Bench, phase: str, name: str) -> list[str]:
     """A file under a document's name, or beside one, that nobody has laid down: named, not trusted, moved aside."""
     folder = Path(bench.artifacts.folder(bench.run))
-    before, kept = everything(folder), len(list((folder / ASIDE).rglob(Path(name).name)))
+    before, kept = everything(folder), len(list((folder / ASIDE_DIRECTORY).rglob(Path(name).name)))
     spoil(folder, name, "planted")
     told = bench.said(bench.inspect(phase).told_ref)
     wrong = {
@@ -115,25 +118,25 @@ def planted(bench: Bench, phase: str, name: str) -> list[str]:
         "it is not named": not told.startswith(f"{name} is not on record"),
         "it cannot be moved": bool(bench.restore().error_ref),
         "it is still there": everything(folder) != before,
-        "nobody keeps it": len(list((folder / ASIDE).rglob(Path(name).name))) != kept + 1,
+        "nobody keeps it": len(list((folder / ASIDE_DIRECTORY).rglob(Path(name).name))) != kept + 1,
         "it is still damaged": bench.inspect(phase).damaged != 0,
     }
     return [f"{phase}: {name} planted: {what}" for what, holds in wrong.items() if holds]
 
 
-def retold(world: World, run: str, name: str, hand: str) -> list[str]:
+def retold(world: Ports, run: str, name: str, hand: str) -> list[str]:
     """A hand in a file that is made from the tape: told in one sentence, made again as it was; what does not hold."""
     folder = Path(world.artifacts.folder(run))
     before = everything(folder)
     spoil(folder, name, hand)
-    said = projections.write(world, run)
+    said = projections.write_projections(world, run)
     told = said[0] if len(said) == 1 else ""
     wrong = {"it is not told once, by its name": not told.startswith(f"{name} ")}
     if hand == "folder":
         wrong["nobody says what to do"] = not told.endswith("is a folder; put that right and try again")
         wrong["what was theirs is gone"] = not (folder / name / "theirs").exists()
         heal(folder, name)
-        projections.write(world, run)
+        projections.write_projections(world, run)
     else:
         wrong["nobody says what became of it"] = not told.endswith("it was made again from the tape")
     wrong["it is not what it was"] = everything(folder) != before

@@ -10,7 +10,7 @@ import pytest
 from crossing import Crossing, faults, forked, sailed, sea, verdict
 
 from steersman.adapters.sqlite import SqliteJournal
-from steersman.runtime.passage import Passage
+from steersman.runtime.passage import RunLoop
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +90,7 @@ def test_the_proof_notices_what_is_not_marked(shore, monkeypatch):
     async def silent(_self, _begun):
         return None
 
-    monkeypatch.setattr(Passage, "_begin_again", silent)
+    monkeypatch.setattr(RunLoop, "_begin_again", silent)
     folder, total, reference = shore
     wrong = [
         crash.once(folder, "fake", [nth, 1], reference)[2] for nth in range(total // 2, total // 2 + 60, 12)

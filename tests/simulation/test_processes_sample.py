@@ -6,14 +6,14 @@ import caged
 import processes as proof
 import pytest
 
-from steersman.adapters.sandbox import probe
+from steersman.adapters.sandbox import probe_sandbox
 
 QUICK = ("PRC-006", "PRC-019", "PRC-023", "PRC-024", "PRC-028", "PRC-030")
 
 
 def test_hostile_runs(tmp_path):
     """Behind every fence there is here: no survivor, no zombie, no descriptor, hardly a byte, always a name."""
-    sandbox = probe("auto")
+    sandbox = probe_sandbox("auto")
     around = proof.fences(sandbox)
     told = asyncio.run(proof.held(proof.cases(6, around), tmp_path, sandbox))
     assert told["faults"] == []
@@ -32,7 +32,7 @@ def test_a_flood():
 
 def test_vectors_in_a_box():
     """Each has its outcome; the store, the token and the tree are untouched by it."""
-    sandbox = probe("auto")
+    sandbox = probe_sandbox("auto")
     if not sandbox.isolated:
         pytest.skip(f"NOT SHOWN, no box on this machine: {sandbox.why}")
     with caged.scene("sample", sandbox) as (place, reached):

@@ -6,7 +6,15 @@ import urllib.request
 
 import pytest
 
-from steersman.testing.models import KEY, Fail, ModelServer, Say, Shell, Structured, Write
+from steersman.testing.models import (
+    MODEL_SERVER_KEY,
+    HttpFailure,
+    ModelServer,
+    RunShell,
+    SayText,
+    StructuredReply,
+    WriteFile,
+)
 
 USER = {"role": "user", "content": "Fix it, nonce abc-1"}
 SCHEMA = {"type": "object"}
@@ -62,7 +70,7 @@ def always(answer):
     return lambda turn: answer if turn.model else None
 
 
-def _post(url, path, body, key=KEY):
+def _post(url, path, body, key=MODEL_SERVER_KEY):
     headers = {"authorization": f"Bearer {key}", "x-goog-api-key": key, "content-type": "application/json"}
     request = urllib.request.Request(url + path, json.dumps(body).encode(), headers)  # noqa: S310  loopback
     with urllib.request.urlopen(request, timeout=30) as response:  # noqa: S310  the same
@@ -73,10 +81,10 @@ def _post(url, path, body, key=KEY):
 def test_a_turn_is_read_the_same_over_every_wire(wire):
     """Prompt, nonce, tools, results, schema and key are the same turn whatever protocol carries them."""
     path, body = WIRES[wire](("one", "two"), results=2)
-    with ModelServer(always(Say("hello"))) as server:
+    with ModelServer(always(SayText("hello"))) as server:
         _post(server.url, path, body)
         (turn,) = server.turns
-    assert (turn.wire, turn.model, turn.key, turn.nonce) == (wire, "m", KEY, "abc-1")
+    assert (turn.wire, turn.model, turn.key, turn.nonce) == (wire, "m", MODEL_SERVER_KEY, "abc-1")
     assert {"one", "two"} <= set(turn.tools)
     assert (turn.results, turn.schema) == (2, SCHEMA)
     assert "a result" in turn.last
@@ -86,7 +94,7 @@ def test_a_turn_is_read_the_same_over_every_wire(wire):
 def test_a_text_and_its_usage_are_told(wire):
     """A text arrives whole, with the tokens that the script says."""
     path, body = WIRES[wire]()
-    with ModelServer(always(Say("hello there"))) as server:
+    with ModelServer(always(SayText("hello there"))) as server:
         said = _post(server.url, path, body)
     assert "hello there" in said
     assert "1234" in said
@@ -97,7 +105,7 @@ def test_a_file_is_written_with_the_tool_on_offer(wire):
     """An intent to write becomes a call of the tool that this CLI has for it."""
     tool, call = WRITERS[wire]
     path, body = WIRES[wire]((tool,))
-    with ModelServer(always(Write("a.txt", "x"))) as server:
+    with ModelServer(always(WriteFile("a.txt", "x"))) as server:
         assert call in _post(server.url, path, body)
 
 
@@ -105,7 +113,7 @@ def test_a_file_is_written_with_the_tool_on_offer(wire):
 def test_an_error_is_worded_as_the_provider_does(wire):
     """An HTTP error carries an error object; a wrong key is a 401 before any script is asked."""
     path, body = WIRES[wire]()
-    with ModelServer(always(Fail(429))) as server:
+    with ModelServer(always(HttpFailure(429))) as server:
         with pytest.raises(urllib.error.HTTPError) as limited:
             _post(server.url, path, body)
         with pytest.raises(urllib.error.HTTPError) as refused:
@@ -119,7 +127,7 @@ def test_tools_inside_a_program_are_called_through_it():
     """A model of codex that has one tool, a program in JavaScript, runs its command from there."""
     path, body = _responses()
     body["input"][0]["tools"][0]["tools"] = [{"type": "custom", "name": "exec"}]
-    with ModelServer(always(Shell("ls -l"))) as server:
+    with ModelServer(always(RunShell("ls -l"))) as server:
         said = _post(server.url, path, body)
     assert '"type": "custom_tool_call", "name": "exec"' in said
     assert r"tools.exec_command({\"cmd\": \"ls -l\"})" in said
@@ -131,5 +139,5 @@ def test_what_was_not_asked_for_as_a_stream_comes_whole(wire):
     path, body = WIRES[wire]()
     body = {**body, "stream": False}
     path = path.replace("streamGenerateContent?alt=sse", "generateContent")
-    with ModelServer(always(Structured({"a": 1}))) as server:
+    with ModelServer(always(StructuredReply({"a": 1}))) as server:
         assert r"{\"a\": 1}" in json.dumps(json.loads(_post(server.url, path, body)))

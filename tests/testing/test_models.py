@@ -7,22 +7,22 @@ import socket
 import pytest
 
 from steersman.testing.models import (
-    KEY,
-    Drop,
-    Fail,
+    MODEL_SERVER_KEY,
+    DropConnection,
     HangMidway,
+    HttpFailure,
     ModelServer,
-    Say,
-    Shell,
-    Structured,
-    Tokens,
-    Turn,
-    Use,
-    Write,
-    nobody,
+    ModelTokens,
+    ModelTurn,
+    RunShell,
+    SayText,
+    StructuredReply,
+    UseTool,
+    WriteFile,
+    unused_address,
 )
-from steersman.testing.models.cases import FILE, SCRIPTS
-from steersman.testing.models.script import concrete
+from steersman.testing.models.cases import CASE_FILE, CASE_SCRIPTS
+from steersman.testing.models.script import make_concrete_answer
 
 TOOLS = [{"name": "Write", "input_schema": {}}, {"name": "Bash", "input_schema": {}}]
 ASKED = {
@@ -38,7 +38,7 @@ def post(server, body, headers=None, path="/v1/messages?beta=true"):
     """Status, headers and body of one request."""
     way = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
     try:
-        way.request("POST", path, json.dumps(body), headers or {"x-api-key": KEY})
+        way.request("POST", path, json.dumps(body), headers or {"x-api-key": MODEL_SERVER_KEY})
         answer = way.getresponse()
         return answer.status, dict(answer.getheaders()), answer.read()
     finally:
@@ -57,11 +57,11 @@ def test_a_turn_is_what_was_asked():
         {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "Bash", "input": {}}]},
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": "it is done"}]},
     ]
-    with ModelServer(lambda turn: Say(f"{turn.results} {turn.last}")) as server:
+    with ModelServer(lambda turn: SayText(f"{turn.results} {turn.last}")) as server:
         status, _, body = post(server, {**ASKED, "messages": said})
     turn = server.turns[0]
     assert status == 200
-    assert (turn.wire, turn.model, turn.key, turn.nonce) == ("anthropic", "m-1", KEY, "abc-1")
+    assert (turn.wire, turn.model, turn.key, turn.nonce) == ("anthropic", "m-1", MODEL_SERVER_KEY, "abc-1")
     assert (turn.tools, turn.results, turn.last, turn.system) == (
         ("Write", "Bash"),
         1,
@@ -73,7 +73,7 @@ def test_a_turn_is_what_was_asked():
 
 def test_a_text_is_streamed_with_its_usage():
     """An answer is a stream from message_start to message_stop and tells the tokens of the script."""
-    with ModelServer(lambda _: Say("hi", Tokens(7, 9))) as server:
+    with ModelServer(lambda _: SayText("hi", ModelTokens(7, 9))) as server:
         _, headers, body = post(server, ASKED)
     kinds = [event["type"] for event in events(body)]
     assert headers["content-type"] == "text/event-stream"
@@ -84,12 +84,12 @@ def test_a_text_is_streamed_with_its_usage():
 
 def test_a_tool_call_carries_its_arguments():
     """A file to be written is a call of the tool on offer, with the names that this CLI has for the arguments."""
-    with ModelServer(SCRIPTS["edit"]) as server:
+    with ModelServer(CASE_SCRIPTS["edit"]) as server:
         _, _, body = post(server, ASKED)
     block = next(e["content_block"] for e in events(body) if e["type"] == "content_block_start")
     part = next(e["delta"]["partial_json"] for e in events(body) if e["type"] == "content_block_delta")
     assert block["name"] == "Write"
-    assert json.loads(part)["file_path"] == FILE
+    assert json.loads(part)["file_path"] == CASE_FILE
     assert events(body)[-2]["delta"]["stop_reason"] == "tool_use"
 
 
@@ -107,29 +107,29 @@ def test_another_key_is_refused_before_any_script(headers):
 
 def test_a_bearer_token_is_a_key():
     """A login's token counts like a key."""
-    with ModelServer(SCRIPTS["text"]) as server:
-        assert post(server, ASKED, {"authorization": f"Bearer {KEY}"})[0] == 200
+    with ModelServer(CASE_SCRIPTS["text"]) as server:
+        assert post(server, ASKED, {"authorization": f"Bearer {MODEL_SERVER_KEY}"})[0] == 200
 
 
 def test_a_failure_has_its_status_headers_and_body():
     """A scripted failure is the provider's own form of it, unless the script says otherwise."""
-    with ModelServer(lambda _: Fail(429, {"retry-after": "60"})) as server:
+    with ModelServer(lambda _: HttpFailure(429, {"retry-after": "60"})) as server:
         status, headers, body = post(server, ASKED)
     assert (status, headers["retry-after"]) == (429, "60")
     assert json.loads(body)["error"]["type"] == "rate_limit_error"
-    with ModelServer(lambda _: Fail(502, body=b"<html>")) as server:
+    with ModelServer(lambda _: HttpFailure(502, body=b"<html>")) as server:
         assert post(server, ASKED)[2] == b"<html>"
 
 
 def test_a_dropped_stream_ends_before_its_end():
     """A drop cuts the connection; what came before it is a beginning without an end."""
     with (
-        ModelServer(lambda _: Drop()) as server,
+        ModelServer(lambda _: DropConnection()) as server,
         pytest.raises((ConnectionError, http.client.IncompleteRead)),
     ):
         post(server, ASKED)
     with (
-        ModelServer(lambda _: Drop(midway=False)) as server,
+        ModelServer(lambda _: DropConnection(midway=False)) as server,
         pytest.raises((ConnectionError, http.client.HTTPException)),
     ):
         post(server, ASKED)
@@ -140,7 +140,7 @@ def test_a_hanging_answer_ends_with_the_server():
     with ModelServer(lambda _: HangMidway("so far")) as server:
         way = socket.create_connection(("127.0.0.1", server.port), timeout=30)
         body = json.dumps(ASKED).encode()
-        head = f"POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-api-key: {KEY}\r\ncontent-length: {len(body)}\r\n\r\n"
+        head = f"POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-api-key: {MODEL_SERVER_KEY}\r\ncontent-length: {len(body)}\r\n\r\n"
         way.sendall(head.encode() + body)
         seen = b""
         while b"so far" not in seen:
@@ -151,16 +151,16 @@ def test_a_hanging_answer_ends_with_the_server():
 
 def test_what_no_wire_knows_is_kept_and_not_found():
     """A request for something else gets 404 and is kept: nobody calls out unseen."""
-    with ModelServer(SCRIPTS["text"]) as server:
+    with ModelServer(CASE_SCRIPTS["text"]) as server:
         assert post(server, {}, path="/v1/telemetry")[0] == 404
     assert [(seen.path, seen.turn) for seen in server.requests] == [("/v1/telemetry", None)]
 
 
 def test_it_listens_on_loopback_alone():
     """The server is bound to 127.0.0.1, and an address of nobody is refused."""
-    with ModelServer(SCRIPTS["text"]) as server:
+    with ModelServer(CASE_SCRIPTS["text"]) as server:
         assert server.url.startswith("http://127.0.0.1:")
-    port = int(nobody().rpartition(":")[2])
+    port = int(unused_address().rpartition(":")[2])
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port), timeout=1)
 
@@ -169,18 +169,20 @@ def test_intents_become_calls_of_what_is_on_offer():
     """The same script serves every CLI: a file is written with its tool, or with its shell where it has no other."""
 
     def said(answer, *tools):
-        return concrete(answer, Turn("w", "m", "k", "p", tools))
+        return make_concrete_answer(answer, ModelTurn("w", "m", "k", "p", tools))
 
-    assert said(Write("a", "b"), "write", "bash") == Use("write", {"filePath": "a", "content": "b"})
-    assert said(Write("a", "b c"), "exec_command") == Use("exec_command", {"cmd": "printf %s 'b c' > a"})
-    assert said(Shell("ls"), "shell").args == {"command": ["bash", "-lc", "ls"]}
-    assert said(Shell("ls")).tool == "Bash"
-    assert said(Structured({"a": 1}), "StructuredOutput") == Use("StructuredOutput", {"a": 1})
-    assert said(Structured({"a": 1})) == Say('{"a": 1}')
-    assert said(Say("x")) == Say("x")
+    assert said(WriteFile("a", "b"), "write", "bash") == UseTool("write", {"filePath": "a", "content": "b"})
+    assert said(WriteFile("a", "b c"), "exec_command") == UseTool(
+        "exec_command", {"cmd": "printf %s 'b c' > a"}
+    )
+    assert said(RunShell("ls"), "shell").args == {"command": ["bash", "-lc", "ls"]}
+    assert said(RunShell("ls")).tool == "Bash"
+    assert said(StructuredReply({"a": 1}), "StructuredOutput") == UseTool("StructuredOutput", {"a": 1})
+    assert said(StructuredReply({"a": 1})) == SayText('{"a": 1}')
+    assert said(SayText("x")) == SayText("x")
 
 
 def test_a_script_that_fails_is_told_where_it_was_started():
     """A mistake in a script is not taken for a failure of the CLI: leaving the server raises it."""
-    with pytest.raises(ZeroDivisionError), ModelServer(lambda turn: Say(str(turn.results / 0))) as server:
+    with pytest.raises(ZeroDivisionError), ModelServer(lambda turn: SayText(str(turn.results / 0))) as server:
         assert post(server, ASKED)[0] == 500

@@ -5,12 +5,12 @@ import re
 from steersman.kernel.build import machine
 from steersman.kernel.definition import Events, Origin, State, event, final, otherwise, row, state, table
 from steersman.machines.roundtable import MACHINE
-from steersman.machines.roundtable.context import Context
+from steersman.machines.roundtable.context import RoundtableContext
 from steersman.views.machine_json import machine_json
-from steersman.views.markdown import cell, markdown
-from steersman.views.mermaid import mermaid
+from steersman.views.markdown import escape_markdown_cell, machine_markdown
+from steersman.views.mermaid import machine_diagram
 
-DRAWN = mermaid(MACHINE)
+DRAWN = machine_diagram(MACHINE)
 EDGE = re.compile(r"^    (\S+) --> (\S+) : (.+)$", re.MULTILINE)
 
 
@@ -35,7 +35,7 @@ SMALL = machine(
         row(S.here, E.ended, otherwise, S.over, None, "end", "toy"),
         row(S.here, E.dropped, otherwise, S.over, None, "end", "toy"),
     ),
-    context=Context,
+    context=RoundtableContext,
 )
 
 
@@ -70,7 +70,7 @@ def test_notes():
 
 def test_small():
     """A final state leads out of the diagram; events that share no word are named side by side."""
-    drawn = mermaid(SMALL)
+    drawn = machine_diagram(SMALL)
     assert "    over --> [*]\n" in drawn
     assert "    here --> over : ended, dropped\n" in drawn
     assert "any_state" not in drawn
@@ -78,7 +78,7 @@ def test_small():
 
 def test_tables():
     """The tables have a line for every state, every published row and every pair of a naming, and a list of laws."""
-    text = markdown(MACHINE)
+    text = machine_markdown(MACHINE)
     assert re.findall(r"^## (.+)$", text, re.MULTILINE) == ["States", "Rows", "Namings", "Laws"]
     pairs = sum(len(n.pairs) for n in (*MACHINE.namings.values(), *MACHINE.computed.values()))
     lines = [line for line in text.splitlines() if line.startswith("| ")]
@@ -88,6 +88,6 @@ def test_tables():
 
 def test_cells():
     """A cell cannot break its row."""
-    assert cell("a|b\\c\nd") == r"a\|b\\c d"
-    assert r"Ended \| for good." in markdown(SMALL)
-    assert markdown(SMALL).endswith("None.\n")
+    assert escape_markdown_cell("a|b\\c\nd") == r"a\|b\\c d"
+    assert r"Ended \| for good." in machine_markdown(SMALL)
+    assert machine_markdown(SMALL).endswith("None.\n")

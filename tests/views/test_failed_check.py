@@ -2,7 +2,7 @@
 
 import pytest
 
-from steersman.contracts.commands import CommandResult, Report
+from steersman.contracts.commands import CommandResult, RunnerReport
 from steersman.views.base_stop import base_stop_reason, base_stop_remedies, remedy_lines
 from steersman.views.failed_check import failed_check_lines, pick_error_lines
 
@@ -20,7 +20,7 @@ def result(**more):
 
 def test_everything_that_says_why():
     """Name, command, folder, exit code, seconds, the failing test, and standard output and standard error apart."""
-    report = Report(form="pytest", failed=("t/test_x.py::test_a",))
+    report = RunnerReport(form="pytest", failed=("t/test_x.py::test_a",))
     told = failed_check_lines(
         result(micros=1_260_000, cwd="packages/a", report=report, output="out\n\n", errors="e1\ne2\n")
     )
@@ -93,7 +93,9 @@ def test_what_is_no_test_is_not_called_one():
     """A package or module that failed as a whole stands apart from the tests."""
     told = failed_check_lines(
         result(
-            report=Report(form="go", failed=("x [build failed]", "y::TestA"), broken=("x [build failed]",))
+            report=RunnerReport(
+                form="go", failed=("x [build failed]", "y::TestA"), broken=("x [build failed]",)
+            )
         )
     )
     assert told[2:4] == ["  1 test failed: y::TestA", "  1 failed as a whole: x [build failed]"]
@@ -102,11 +104,11 @@ def test_what_is_no_test_is_not_called_one():
 def test_failing_tests_are_grouped():
     """By the module or class that holds them; many are counted."""
     names = (*(f"m.A.test_{n}" for n in range(7)), "t.py::B::one", *(f"g{n}::x" for n in range(9)), "alone")
-    told = failed_check_lines(result(report=Report(form="pytest", failed=names)))
+    told = failed_check_lines(result(report=RunnerReport(form="pytest", failed=names)))
     assert told[2] == "  18 tests failed:"
     assert told[3] == "    alone"
     assert told[-2:] == ["    and 12 more", "  it printed nothing"]
-    few = failed_check_lines(result(report=Report(form="pytest", failed=names[:8])))
+    few = failed_check_lines(result(report=RunnerReport(form="pytest", failed=names[:8])))
     assert few[3] == "    m.A: test_0, test_1, test_2, test_3, test_4, and 2 more"
 
 

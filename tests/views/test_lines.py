@@ -6,20 +6,27 @@ from crew import RUN, answer, approve, building, built, checking, checks, propos
 from msgspec.structs import replace
 
 from steersman.contracts.facts import DeliveryFacts
-from steersman.kernel.snapshot import Item
-from steersman.kernel.tape import GENESIS, Entry, Retry
+from steersman.kernel.snapshot import JobItem
+from steersman.kernel.tape import GENESIS_HASH, Entry, EntryRetry
 from steersman.machines.roundtable import MACHINE
 from steersman.ports.anchors import Anchor
 from steersman.ports.journal import BudgetRow, Gate, Head
 from steersman.ports.sandbox import NOT_ISOLATED
-from steersman.views.gates import asked, commands, evidence_reason, question
-from steersman.views.listing import listing, plain_head
-from steersman.views.pull_request import body, fenced
-from steersman.views.report import report
-from steersman.views.screen import check, finding, rounds, screen, step, work
-from steersman.views.status import Check, Finding, Override, Work, status_of
-from steersman.views.timeline import timeline
-from steersman.views.why import redelivery, undelivered, unreverted, why
+from steersman.views.gates import evidence_reason, gate_commands, gate_question, render_gate_lines
+from steersman.views.listing import run_head_data, run_table_lines
+from steersman.views.pull_request import fenced_block, pull_request_body
+from steersman.views.report import render_run_report
+from steersman.views.screen import (
+    check_status_line,
+    entry_line,
+    review_finding_line,
+    round_progress_words,
+    running_work_line,
+    status_screen_lines,
+)
+from steersman.views.status import CheckStatus, GuardOverride, ReviewFinding, RunningWork, build_run_details
+from steersman.views.timeline import build_timeline
+from steersman.views.why import find_wait_reasons, has_failed_delivery, has_failed_revert, redelivery_command
 
 HOSTILE = "a\n\x1b[2J\u202eb\tc"
 
@@ -30,15 +37,15 @@ def gate(**more) -> Gate:
 
 def shown(tape, **more):
     entries = [e for e, _ in tape.entries]
-    return status_of(MACHINE, tape.snapshot, "Fix it", entries, text=lambda _: "", **more)
+    return build_run_details(MACHINE, tape.snapshot, "Fix it", entries, text=lambda _: "", **more)
 
 
-BEGUN_TWICE = Item("i", "setup", "effect", "k", {}, 1, starts=2)
-MEASURED = Item("i", "measure", "effect", "k", {}, 1, parts={"0:unit": {}})
+BEGUN_TWICE = JobItem("i", "setup", "effect", "k", {}, 1, starts=2)
+MEASURED = JobItem("i", "measure", "effect", "k", {}, 1, parts={"0:unit": {}})
 
 
 def entry(kind: str, **more) -> Entry:
-    return Entry(**{"run": RUN, "seq": 2, "at": 1, "kind": kind, "prev": GENESIS, **more})
+    return Entry(**{"run": RUN, "seq": 2, "at": 1, "kind": kind, "prev": GENESIS_HASH, **more})
 
 
 # ── gates ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -58,19 +65,19 @@ def entry(kind: str, **more) -> Entry:
 )
 def test_what_a_gate_asks(given, words):
     """One sentence; a gate of a machine's own names its choices."""
-    assert question(gate(**given)) == words
+    assert gate_question(gate(**given)) == words
 
 
 def test_the_commands_that_answer():
     """One for each choice, ready to be typed; a raise names the figure that is used up."""
-    assert commands(gate(), "me") == [
+    assert gate_commands(gate(), "me") == [
         f"me approve {RUN}",
         f'me rework {RUN} "what to change"',
         f"me reject {RUN}",
     ]
     budget = gate(job="budget", choices=("raise", "stop"), shown={"figure": "micro_usd"})
-    assert commands(budget, "me") == [f"me answer {RUN} raise --usd N", f"me answer {RUN} stop"]
-    assert commands(replace(budget, shown={}), "me")[0] == f"me answer {RUN} raise --tokens N"
+    assert gate_commands(budget, "me") == [f"me answer {RUN} raise --usd N", f"me answer {RUN} stop"]
+    assert gate_commands(replace(budget, shown={}), "me")[0] == f"me answer {RUN} raise --tokens N"
 
 
 def test_a_gate_in_full():
@@ -81,16 +88,16 @@ def test_a_gate_in_full():
         due=0,
         default="reject",
     )
-    lines = asked(one, texts.__getitem__, "me", not_isolated="no box")
+    lines = render_gate_lines(one, texts.__getitem__, "me", not_isolated="no box")
     assert lines[0] == f"Shall this proposal be implemented?   (gate {RUN}:9:1)"
     assert lines[2].startswith("── proposal ───")
     assert lines[3:5] == ["│ a", "│ \\x1b[2J\\u202eb\tc"]
     assert len(lines[7]) == 4_000 + 2
     assert "without an answer by 1970-01-01 00:00:00 UTC: reject" in lines
     assert f"{NOT_ISOLATED}: no box; agents of this run could reach what keeps the answer" in lines
-    assert lines[-4:] == ["answer with:", *(f"  {command}" for command in commands(one, "me"))]
-    assert len(asked(one, texts.__getitem__, "me", most=None)[7]) == 9_000 + 2
-    assert "it waits on" in asked(gate(due=0), texts.__getitem__, "me")[2]
+    assert lines[-4:] == ["answer with:", *(f"  {command}" for command in gate_commands(one, "me"))]
+    assert len(render_gate_lines(one, texts.__getitem__, "me", most=None)[7]) == 9_000 + 2
+    assert "it waits on" in render_gate_lines(gate(due=0), texts.__getitem__, "me")[2]
 
 
 # ── listings ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -101,7 +108,7 @@ HEAD = Head(RUN, RUN, "", "roundtable", "d", HOSTILE + "x" * 90, "build", "worki
 def test_a_listing():
     """One line a run, aligned; a run that cannot be read says so; a title stays on its line and within bounds."""
     other = replace(HEAD, run="260101-b", title="t", outcome="approved", status="done", state="finalize")
-    lines = listing([HEAD, other], {RUN: "cut"}, 90_000)
+    lines = run_table_lines([HEAD, other], {RUN: "cut"}, 90_000)
     assert lines[0].split() == ["RUN", "STATUS", "STATE", "OUTCOME", "AGE", "TASK"]
     assert lines[1].startswith(f"{RUN}  broken  build     –         1 min 30 s  a\\n\\x1b[2J\\u202eb\\tcxxx")
     assert lines[2] == "260101-b       done    finalize  approved  1 min 30 s  t"
@@ -110,10 +117,10 @@ def test_a_listing():
 
 def test_a_head_for_programs():
     """The same as values, with why a run was put aside."""
-    told = plain_head(HEAD, {RUN: "cut"})
+    told = run_head_data(HEAD, {RUN: "cut"})
     assert (told["status"], told["why"], told["title"]) == ("broken", "cut", HEAD.title)
-    assert plain_head(HEAD, {})["status"] == "working"
-    assert plain_head(replace(HEAD, due=5), {})["due"] == 5
+    assert run_head_data(HEAD, {})["status"] == "working"
+    assert run_head_data(replace(HEAD, due=5), {})["due"] == 5
 
 
 # ── a screen ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -128,14 +135,14 @@ def test_the_top_of_a_screen():
         confirmed_by=HOSTILE,
         refused=2,
         not_isolated="no box",
-        overrides=(Override(3, "ann", "a", "b", HOSTILE),),
+        overrides=(GuardOverride(3, "ann", "a", "b", HOSTILE),),
         delivered="refs/heads/x",
         commit="c" * 40,
         detail=HOSTILE,
         round=0,
         rounds=None,
     )
-    told = screen(seen, seen.at)
+    told = status_screen_lines(seen, seen.at)
     for line in (
         "proposal confirmed by a\\n\\x1b[2J\\u202eb\\tc",
         "2 events were refused: see the tape",
@@ -145,14 +152,16 @@ def test_the_top_of_a_screen():
         "  tokens: 1",
     ):
         assert line in told
-    assert rounds(replace(plain, round=2, rounds=None, last_round_outcome="")) == "round 2"
+    assert round_progress_words(replace(plain, round=2, rounds=None, last_round_outcome="")) == "round 2"
 
 
 def test_work_under_way():
     """Who, which attempt, how long it waits, whether it is held."""
-    assert work(Work("i", "setup", "", 1, 1, "", None, False), 0) == "setup"
-    assert work(Work("i", "setup", "", 1, 2, "", None, False), 0) == "setup · begun 2 times"
-    told = work(Work("i", "implement", "coder", 2, 1, "provider_timeout", 5_000, True), 0)
+    assert running_work_line(RunningWork("i", "setup", "", 1, 1, "", None, False), 0) == "setup"
+    assert (
+        running_work_line(RunningWork("i", "setup", "", 1, 2, "", None, False), 0) == "setup · begun 2 times"
+    )
+    told = running_work_line(RunningWork("i", "implement", "coder", 2, 1, "provider_timeout", 5_000, True), 0)
     assert (
         told == "coder · implement · attempt 2 (provider_timeout) · in 5 s · held until the budget is raised"
     )
@@ -160,8 +169,11 @@ def test_work_under_way():
 
 def test_findings_and_checks():
     """Open or fixed; with exit code, words and reason, all on one line."""
-    assert finding(Finding("f1", "fixed", 1, HOSTILE, 2)) == "[f1] fixed in round 2: a \\x1b[2J\\u202eb c"
-    assert check(Check("unit", "failed", ("a b", "c\nd"), 1, 0, HOSTILE)) == (
+    assert (
+        review_finding_line(ReviewFinding("f1", "fixed", 1, HOSTILE, 2))
+        == "[f1] fixed in round 2: a \\x1b[2J\\u202eb c"
+    )
+    assert check_status_line(CheckStatus("unit", "failed", ("a b", "c\nd"), 1, 0, HOSTILE)) == (
         "unit: failed · 0 tests · exit 1 · a b c\\nd · a\\n\\x1b[2J\\u202eb\\tc"
     )
 
@@ -181,8 +193,8 @@ def test_findings_and_checks():
         (entry("transition", source="a", to="a", stay=True, event="baseline_recorded", data={"tests": 3, "stale": 1}), "a  baseline_recorded: 3 tests; 1 names in known_failures did not fail"),
         (entry("transition", source="a", to="a", stay=True, event="baseline_recorded", data={}), "a  baseline_recorded: no test was counted before any change: the change has to bring the first ones"),
         (entry("part_finished", data=None), None),
-        (entry("effect_started", retry=Retry(1, "provider_timeout")), "again: provider_timeout (attempt 2)"),
-        (entry("effect_started", retry=Retry(1, "interrupted"), held=(BEGUN_TWICE,)), "setup was interrupted and is begun again (start 2): it may have run twice"),
+        (entry("effect_started", retry=EntryRetry(1, "provider_timeout")), "again: provider_timeout (attempt 2)"),
+        (entry("effect_started", retry=EntryRetry(1, "interrupted"), held=(BEGUN_TWICE,)), "setup was interrupted and is begun again (start 2): it may have run twice"),
         (entry("effect_started"), None),
         (entry("refused", event="a\nb", why="no\nno"), "refused: a\\nb: no\\nno"),
         (entry("gate_answered", actor="person:ann"), "answered by ann"),
@@ -192,7 +204,7 @@ def test_findings_and_checks():
 )  # fmt: skip
 def test_steps(e, told):
     """Every kind of entry that says something to a person is one line; the others are none."""
-    assert step(e) == told
+    assert entry_line(e) == told
 
 
 # ── status, report, why ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -200,18 +212,18 @@ def test_steps(e, told):
 
 def test_what_only_the_tape_knows():
     """What may have run twice, what a person waived, and that nothing isolates the agents."""
-    twice = Item("i", "implement", "effect", "k", {}, 1, starts=2)
+    twice = JobItem("i", "implement", "effect", "k", {}, 1, starts=2)
     told = [
         entry("created", to="a", why=f"{NOT_ISOLATED}: no box"),
         entry("claimed", held=(twice,)),
         entry("override", actor="person:ann", source="a", to="b", why="because"),
     ]
     tape = building()
-    seen = status_of(MACHINE, tape.snapshot, "t", told, text=lambda _: "")
+    seen = build_run_details(MACHINE, tape.snapshot, "t", told, text=lambda _: "")
     assert [(t.id, t.starts) for t in seen.twice] == [("i", 2)]
     assert [(o.person, o.reason) for o in seen.overrides] == [("ann", "because")]
     assert seen.not_isolated == "no box"
-    words = report(MACHINE, tape.snapshot, seen, told, lambda _: "")
+    words = render_run_report(MACHINE, tape.snapshot, seen, told, lambda _: "")
     assert "was begun 2 times: it may have run twice" in words
     assert "ann waived a → b: because" in words
 
@@ -222,7 +234,7 @@ def test_a_budget_without_rows_is_what_the_tape_says():
     tape.snapshot.budget = {"turns": 2, "unknown": 1}
     seen = shown(tape)
     assert [(f.name, f.spent, f.limit) for f in seen.budget] == [("turns", 2, None), ("unknown", 1, None)]
-    words = report(MACHINE, tape.snapshot, seen, [e for e, _ in tape.entries], lambda _: "")
+    words = render_run_report(MACHINE, tape.snapshot, seen, [e for e, _ in tape.entries], lambda _: "")
     assert "| turns | 2 | – |" in words
     assert "1 calls did not tell what they cost: the figures are a lower bound." in words
 
@@ -231,7 +243,7 @@ def test_an_empty_budget_has_no_table():
     """Nothing spent, nothing said."""
     tape = building()
     tape.snapshot.budget = {}
-    assert "## Budget" not in report(MACHINE, tape.snapshot, shown(tape), [], lambda _: "")
+    assert "## Budget" not in render_run_report(MACHINE, tape.snapshot, shown(tape), [], lambda _: "")
 
 
 def failed_delivery():
@@ -242,7 +254,7 @@ def failed_delivery():
 
 
 def reasons(tape, **more):
-    return why(MACHINE, tape.snapshot, **{"gates": [], "pending": 0, "owner": None, "now": tape.snapshot.at, "me": "me", **more})  # fmt: skip
+    return find_wait_reasons(MACHINE, tape.snapshot, **{"gates": [], "pending": 0, "owner": None, "now": tape.snapshot.at, "command_prefix": "me", **more})  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -251,10 +263,10 @@ def reasons(tape, **more):
 def test_a_failed_delivery_comes_first(detail, told):
     """It is urgent, with what to type, and is not offered a second time as an event."""
     tape = failed_delivery()
-    assert undelivered(tape.snapshot)
-    assert not unreverted(tape.snapshot)
+    assert has_failed_delivery(tape.snapshot)
+    assert not has_failed_revert(tape.snapshot)
     found = next(r for r in reasons(tape, text=lambda _: detail) if r.kind == "delivery")
-    assert (found.what, found.urgent, found.commands) == (told, True, (redelivery(RUN, "me"),))
+    assert (found.what, found.urgent, found.commands) == (told, True, (redelivery_command(RUN, "me"),))
     assert not [r for r in reasons(tape) if r.kind == "event" and "delivery_requested" in r.what]
 
 
@@ -272,10 +284,10 @@ def test_work_that_is_held_or_goes_on():
     """Held until the budget is raised; driven by somebody; begun again."""
     tape = building()
     item = tape.item("implement")
-    held = Item(item.id, item.job, item.kind, item.key, item.input, item.visit, held=True)
+    held = JobItem(item.id, item.job, item.kind, item.key, item.input, item.visit, held=True)
     tape.snapshot.items = {item.id: held}
     assert reasons(tape)[0].what == "coder · implement is held until the budget is raised"
-    again = Item(item.id, "setup", item.kind, item.key, {}, item.visit, attempt=2, retry="x", starts=3)
+    again = JobItem(item.id, "setup", item.kind, item.key, {}, item.visit, attempt=2, retry="x", starts=3)
     tape.snapshot.items = {item.id: again}
     (first, *_) = reasons(tape, owner="command (process 7)")
     assert (
@@ -300,7 +312,7 @@ def test_a_row_that_is_gone_has_no_label():
         entry("created", to="intake", event="task_received"),
         entry("transition", source="intake", to="review", event="draft_proposal"),
     ]
-    assert [m.label for m in timeline(strange, MACHINE)][1] == ""
+    assert [m.label for m in build_timeline(strange, MACHINE)][1] == ""
 
 
 # ── pull requests ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -313,17 +325,17 @@ def test_the_words_of_a_pull_request():
     tape.finish("review", approve())
     seen = replace(
         shown(tape),
-        checks=(Check("unit", "passed", ("x",), 0, 3), Check("lint", "failed")),
+        checks=(CheckStatus("unit", "passed", ("x",), 0, 3), CheckStatus("lint", "failed")),
         outcome="approved",
     )
     anchor = Anchor(RUN, 7, "h", 1, "key", "signature")
-    words = body(seen, "# report\n```\n@everybody ````", anchor)
+    words = pull_request_body(seen, "# report\n```\n@everybody ````", anchor)
     assert "| evidence | 1 of 2 checks passed, 3 tests, run by steersman itself |" in words
     assert "\n`````text\n# report\n```\n@everybody ````\n`````\n" in words
     assert f"steersman audit verify {RUN}" in words
-    assert "There is no anchor of the tape." in body(seen, "x" * 60_000, None)
-    assert len(body(seen, "x" * 60_000, None)) < 52_000
-    assert fenced("plain") == ["```text", "plain", "```"]
+    assert "There is no anchor of the tape." in pull_request_body(seen, "x" * 60_000, None)
+    assert len(pull_request_body(seen, "x" * 60_000, None)) < 52_000
+    assert fenced_block("plain") == ["```text", "plain", "```"]
 
 
 def test_answers_are_known_by_their_choice():
@@ -331,7 +343,7 @@ def test_answers_are_known_by_their_choice():
     tape = proposed()
     tape.send("task_followup_received", answer("rework", text=""))
     entries = [e for e, _ in tape.entries]
-    assert "task\\_followup\\_received: rework" in report(
+    assert "task\\_followup\\_received: rework" in render_run_report(
         MACHINE, tape.snapshot, shown(tape), entries, lambda _: ""
     )
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from cases import for_each_case
 
 from steersman.kernel.definition import STAY
-from steersman.kernel.machine import sources
+from steersman.kernel.machine import row_source_states
 from steersman.machines.roundtable import MACHINE
 from steersman.views.machine_json import machine_json
 
@@ -67,7 +67,9 @@ def test_order():
     """Rows are published in the order in which they are read; a row of several states is one line each."""
     wanted = []
     for row in MACHINE.rows:
-        froms = sources(row, STATES) if isinstance(row.source, tuple) or row.source is None else None
+        froms = (
+            row_source_states(row, STATES) if isinstance(row.source, tuple) or row.source is None else None
+        )
         names = froms or (("*",) if not hasattr(row.source, "name") else (row.source.name,))
         wanted += [(name, row.on.name) for name in names]
     assert [(r["from"], r["on"]) for r in SHOWN["rows"]] == wanted
@@ -76,7 +78,9 @@ def test_order():
 def test_stay():
     """A row that stays says so and names the state it stays in."""
     stays = {(r["from"], r["on"]) for r in SHOWN["rows"] if r.get("stay")}
-    assert stays == {(s, row.on.name) for row in MACHINE.rows if row.to is STAY for s in sources(row, STATES)}
+    assert stays == {
+        (s, row.on.name) for row in MACHINE.rows if row.to is STAY for s in row_source_states(row, STATES)
+    }
     assert all(r["to"] == r["from"] for r in SHOWN["rows"] if r.get("stay"))
 
 

@@ -2,7 +2,7 @@
 
 from cases import for_each_case
 
-from steersman.views.moments import amount, money, span, stamp
+from steersman.views.moments import format_duration, format_figure, format_micro_usd, format_timestamp
 
 
 @for_each_case(
@@ -21,7 +21,7 @@ from steersman.views.moments import amount, money, span, stamp
 )
 def test_spans_use_the_unit_people_would(ms, words):
     """One unit, two where one would be coarse."""
-    assert span(ms) == words
+    assert format_duration(ms) == words
 
 
 @for_each_case(
@@ -29,14 +29,18 @@ def test_spans_use_the_unit_people_would(ms, words):
 )
 def test_money_is_never_rounded_away(micro, words):
     """Every micro-dollar is seen."""
-    assert money(micro) == words
+    assert format_micro_usd(micro) == words
 
 
 def test_amounts_carry_their_unit():
     """Time as time, money as money, counts in groups of three."""
-    assert (amount("ms", 90_000), amount("micro_usd", 250_000), amount("tokens", 3_000_000)) == (
+    assert (
+        format_figure("ms", 90_000),
+        format_figure("micro_usd", 250_000),
+        format_figure("tokens", 3_000_000),
+    ) == (
         "1 min 30 s",
         "$0.25",
         "3 000 000",
     )
-    assert stamp(0) == "1970-01-01 00:00:00"
+    assert format_timestamp(0) == "1970-01-01 00:00:00"

@@ -2,13 +2,13 @@
 
 from cases import for_each_case
 from msgspec.structs import replace
-from specimens import asked_of, decision, inputs
+from specimens import decision, inputs, questions_for_inputs
 
 from steersman.contracts.planning.questions import QuestionPack
-from steersman.kernel.canonical import canonical
-from steersman.machines.coordinator.uncertainties import choose
+from steersman.kernel.canonical import canonical_bytes
+from steersman.machines.coordinator.uncertainties import choose_round_questions
 from steersman.ports.journal import Gate
-from steersman.views.gates import EXCERPT, SHOWN, asked
+from steersman.views.gates import MAX_GATE_EXCERPT, MAX_GATE_TEXT, render_gate_lines
 
 RUN = "261116-abcdef"
 ASKED = Gate(id=f"{RUN}:9:1", run=RUN, job="answers", digest="d", choices=("answer", "defaults", "stop"),
@@ -18,8 +18,14 @@ ASKED = Gate(id=f"{RUN}:9:1", run=RUN, job="answers", digest="d", choices=("answ
 def pack(many: int) -> QuestionPack:
     """A pack with one question of ours, many times over."""
     i = inputs(ruled=(decision("edit_files", "require_review", "warn"),))
-    chosen = choose(
-        asked_of(i), i.effective, i.bundle.policy, consumed=0, round_=1, plan_id=i.plan_id, intent=i.intent
+    chosen = choose_round_questions(
+        questions_for_inputs(i),
+        i.effective,
+        i.bundle.policy,
+        consumed=0,
+        round_=1,
+        plan_id=i.plan_id,
+        intent=i.intent,
     )
     (first, *_) = chosen.pack.questions
     made = tuple(
@@ -30,11 +36,13 @@ def pack(many: int) -> QuestionPack:
 
 
 @for_each_case("many", [1, 5, 10, 50])
-@for_each_case("most", [SHOWN, None])
+@for_each_case("most", [MAX_GATE_TEXT, None])
 def test_nobody_has_to_answer_what_is_not_shown(many, most):
     """§6: every question of a run that waits is shown to its end, with every choice and what holds without an answer."""
     asking = pack(many)
-    text = "\n".join(asked(ASKED, lambda _: canonical(asking).decode(), "steersman", most=most))
+    text = "\n".join(
+        render_gate_lines(ASKED, lambda _: canonical_bytes(asking).decode(), "steersman", most=most)
+    )
     for q in asking.questions:
         assert q.question_id in text
         assert f"{q.question_text.strip()}\n" in text
@@ -48,13 +56,19 @@ def test_a_list_of_all_runs_says_how_many_more_there_are():
     """§6: beside other runs there is room for the first questions, none by halves; the rest is counted, with the command
     that shows it."""
     asking = pack(10)
-    lines = asked(ASKED, lambda _: canonical(asking).decode(), "steersman", most=EXCERPT)
+    lines = render_gate_lines(
+        ASKED, lambda _: canonical_bytes(asking).decode(), "steersman", most=MAX_GATE_EXCERPT
+    )
     assert f"│ … 9 more: steersman gates {RUN}" in lines
     assert sum("without an answer: " in line for line in lines) == 1
-    alone = asked(ASKED, lambda _: canonical(pack(1)).decode(), "steersman", most=EXCERPT)
+    alone = render_gate_lines(
+        ASKED, lambda _: canonical_bytes(pack(1)).decode(), "steersman", most=MAX_GATE_EXCERPT
+    )
     assert not [line for line in alone if "…" in line]
 
 
 def test_what_cannot_be_read_as_questions_is_shown_as_it_is():
     """A text that was pruned says so."""
-    assert "│ (this text was pruned)" in asked(ASKED, lambda _: "(this text was pruned)", "steersman")
+    assert "│ (this text was pruned)" in render_gate_lines(
+        ASKED, lambda _: "(this text was pruned)", "steersman"
+    )

@@ -19,13 +19,13 @@ from specimens import (
 )
 
 from steersman.contracts.planning.intent import LockScope
-from steersman.contracts.planning.questions import PolicyConstraintsUsed, QuestionPack
-from steersman.machines.coordinator.graph import asked_of, draft
-from steersman.views.planning.differences import Side, differences
-from steersman.views.planning.layout import HEIGHT, WIDTH, layout
-from steersman.views.planning.markdown import plan_markdown, review_markdown
-from steersman.views.planning.mermaid import mermaid
-from steersman.views.planning.svg import svg
+from steersman.contracts.planning.questions import QuestionConstraints, QuestionPack
+from steersman.machines.coordinator.graph import draft_plan_graph, questions_for_inputs
+from steersman.views.planning.differences import ComparedPlan, compare_plans
+from steersman.views.planning.layout import NODE_HEIGHT, NODE_WIDTH, layout_graph
+from steersman.views.planning.markdown import render_plan_markdown, render_review_markdown
+from steersman.views.planning.mermaid import render_graph_mermaid
+from steersman.views.planning.svg import render_graph_svg
 
 EVIL = 'x"] --> y\n# head\n|a|b| <script>alert(1)</script> [l](http://e) end\u202e\x1b[2J %%{init: {}}%% &amp; ]]>'
 TAME = inputs(ruled=(decision("edit_files", "require_review", "error", review=("security",)),))
@@ -54,12 +54,12 @@ def drawn(i):
     settled = question_answers(i, excluded_command="leave_out")
     done = outputs(i, settled)
     return {
-        "draft.mmd": mermaid(draft(i)),
-        "final.mmd": mermaid(done.graph),
-        "draft.svg": svg(draft(i)),
-        "final.svg": svg(done.graph),
-        "review.md": review_markdown(done.review),
-        "plan.md": plan_markdown(done.graph, done.review, asked_of(i), settled),
+        "draft.mmd": render_graph_mermaid(draft_plan_graph(i)),
+        "final.mmd": render_graph_mermaid(done.graph),
+        "draft.svg": render_graph_svg(draft_plan_graph(i)),
+        "final.svg": render_graph_svg(done.graph),
+        "review.md": render_review_markdown(done.review),
+        "plan.md": render_plan_markdown(done.graph, done.review, questions_for_inputs(i), settled),
     }
 
 
@@ -102,7 +102,7 @@ def test_a_plan_names_what_it_may_touch(targets, root, told):
 
 def test_a_draft_in_mermaid():
     """Lanes are subgraphs, kinds have their shapes, edges their arrows."""
-    text = mermaid(draft(TAME))
+    text = render_graph_mermaid(draft_plan_graph(TAME))
     assert text.startswith(
         'flowchart TD\n    subgraph lane0["agent_coder (coder)"]\n        n0(["bug fix  analysis"])\n'
     )
@@ -122,10 +122,10 @@ def test_what_is_left_out_is_drawn_faintly():
 
 def test_every_kind_of_edge_can_be_drawn():
     """Sequential, parallel, conditional and fallback edges have their own lines."""
-    graph = draft(TAME)
+    graph = draft_plan_graph(TAME)
     kinds = ("sequential", "parallel", "conditional", "fallback")
     edges = tuple(replace(graph.edges[0], edge_type=kind, condition="c") for kind in kinds)
-    text = mermaid(replace(graph, edges=edges))
+    text = render_graph_mermaid(replace(graph, edges=edges))
     assert [text.count(arrow) for arrow in (" --> ", " ==> ", ' -.->|"c"| ', " -. fallback .-> ")] == [
         1,
         1,
@@ -154,7 +154,7 @@ def test_svg_is_one_document_without_anything_that_acts(i, name):
 def test_no_text_adds_a_node_or_a_directive_to_a_diagram(name):
     """A hostile label stays one label: as many lines as the graph has parts."""
     text = drawn(HOSTILE)[name]
-    graph = draft(HOSTILE) if name.startswith("draft") else outputs(HOSTILE).graph
+    graph = draft_plan_graph(HOSTILE) if name.startswith("draft") else outputs(HOSTILE).graph
     styles = 2
     assert (
         len(text.splitlines()) == 1 + 2 * len(graph.swimlanes) + len(graph.nodes) + len(graph.edges) + styles
@@ -184,23 +184,23 @@ def test_no_text_adds_a_heading_a_link_or_a_tag_to_a_page(name):
 
 def test_boxes_do_not_overlap():
     """Two boxes never share a place; every box is inside the drawing."""
-    where = layout(draft(HOSTILE))
+    where = layout_graph(draft_plan_graph(HOSTILE))
     spots = list(where.spots.values())
     for n, a in enumerate(spots):
-        assert a.x + WIDTH <= where.width
-        assert a.y + HEIGHT <= where.height
+        assert a.x + NODE_WIDTH <= where.width
+        assert a.y + NODE_HEIGHT <= where.height
         for b in spots[n + 1 :]:
-            assert abs(a.x - b.x) >= WIDTH or abs(a.y - b.y) >= HEIGHT
+            assert abs(a.x - b.x) >= NODE_WIDTH or abs(a.y - b.y) >= NODE_HEIGHT
 
 
 def test_a_node_without_a_lane_is_drawn_beside_the_lanes():
     """A broken graph can be looked at too: without lanes, and with a circle."""
-    graph = replace(draft(TAME), swimlanes=())
-    assert "no lane" in svg(graph)
-    assert mermaid(graph).count("subgraph") == 0
+    graph = replace(draft_plan_graph(TAME), swimlanes=())
+    assert "no lane" in render_graph_svg(graph)
+    assert render_graph_mermaid(graph).count("subgraph") == 0
     first = graph.edges[0]
     circle = replace(first, edge_id="e_0000000000000000", from_node=first.to_node, to_node=first.from_node)
-    assert svg(replace(graph, edges=(*graph.edges, circle))).endswith("</svg>\n")
+    assert render_graph_svg(replace(graph, edges=(*graph.edges, circle))).endswith("</svg>\n")
 
 
 def test_a_plan_says_what_was_asked_and_what_holds():
@@ -209,21 +209,21 @@ def test_a_plan_says_what_was_asked_and_what_holds():
     assert "| Rules want edit\\_files reviewed" in found
     assert "Nothing was uncertain." in drawn(inputs())["plan.md"]
     done = outputs(TAME)
-    assert done.settled.answers[0].question_id.replace("_", "\\_") in plan_markdown(
+    assert done.settled.answers[0].question_id.replace("_", "\\_") in render_plan_markdown(
         done.graph, done.review, (), done.settled
     )
-    assert "None." in review_markdown(replace(done.review, actions=()))
+    assert "None." in render_review_markdown(replace(done.review, actions=()))
 
 
 def side(i, **words):
     """One plan, as `plan diff` looks at it."""
     made = outputs(i, question_answers(i, **words))
-    return Side(made.review, (), made.settled, made.graph)
+    return ComparedPlan(made.review, (), made.settled, made.graph)
 
 
 def test_plans_that_may_be_carried_out_alike_have_no_differences():
     """Of the same plan nothing is told."""
-    assert differences(side(inputs()), side(inputs())) == ()
+    assert compare_plans(side(inputs()), side(inputs())) == ()
 
 
 def test_differences_of_two_plans_are_told_one_by_one():
@@ -237,7 +237,7 @@ def test_differences_of_two_plans_are_told_one_by_one():
     ), ruled=(decision("edit_files", "require_review", "warn"),), known=registry(
         command("read_code", "analysis", argv=("cat", "FILE")),
     ))  # fmt: skip
-    told = differences(side(one), side(other, requires_review="leave_out"))
+    told = compare_plans(side(one), side(other, requires_review="leave_out"))
     assert {line.partition(":")[0] for line in told} == {
         "edit_files", "read_code, as it is typed", "left out, newly", "files, no longer", "modules, newly", "lock",
         "reviews, no longer", "budget max_files", "expected of max_files", "expected of max_commits",
@@ -273,7 +273,7 @@ def flow(*more):
 def test_when_a_phase_comes_is_a_difference(now, told):
     """Its condition, what comes before it, and where it leads when it does not succeed."""
     one, other = (side(flow(*MENDED, phase("review", "reviewer", **more))) for more in (LAST, now))
-    assert told in differences(one, other)
+    assert told in compare_plans(one, other)
 
 
 def test_phases_and_ways_on_are_a_difference():
@@ -284,7 +284,7 @@ def test_phases_and_ways_on_are_a_difference():
         "phases, newly: bug_fix/review",
         "phase bug_fix/analysis, if it does not succeed: nothing → validation",
         "phase bug_fix/analysis, only if: nothing → it is late",
-    } <= set(differences(side(short), side(other)))
+    } <= set(compare_plans(side(short), side(other)))
 
 
 def test_a_plan_says_on_what_a_phase_hangs():
@@ -306,17 +306,19 @@ def test_a_plan_says_on_what_a_phase_hangs():
 def test_the_order_of_commands_is_a_difference():
     """The same commands in another phase or order are not the same plan."""
     moved = registry(command("run_tests", "validation", "implementation", fact="test_command", minutes=10))
-    assert "the order or the phases of the commands" in differences(side(inputs()), side(inputs(known=moved)))
+    assert "the order or the phases of the commands" in compare_plans(
+        side(inputs()), side(inputs(known=moved))
+    )
 
 
 def test_an_answer_is_named_by_its_question():
     """Cause and what it is about, where the plan has the question; and nothing where only one plan had it."""
     i = inputs(ruled=(decision("edit_files", "require_review", "warn"),))
-    (question,) = asked_of(i)
+    (question,) = questions_for_inputs(i)
     pack = QuestionPack(
         pack_id="questions_0123456789abcdef", plan_id=i.plan_id, intent_id=i.intent.id, round=1,
         questions=(question,), defaulted=(), created_at=i.intent.created_at,
-        policy_constraints=PolicyConstraintsUsed(
+        policy_constraints=QuestionConstraints(
             execution_mode="interactive", question_budget=1, question_policy="conceptual_only",
             budget_consumed=1, budget_remaining=0),
     )  # fmt: skip
@@ -324,7 +326,7 @@ def test_an_answer_is_named_by_its_question():
     said = replace(one.settled.answers[0], provided_by="human", text="so be it")
     other = one._replace(settled=replace(one.settled, answers=(said,)))
     none = one._replace(settled=replace(one.settled, answers=()))
-    (told,) = differences(one, other)
+    (told,) = compare_plans(one, other)
     assert told.startswith(f"answer to requires_review (edit_files, {question.question_id}): ")
     assert told.endswith("→ keep_with_review: so be it")
-    assert differences(none, other)[0].endswith("nothing → keep_with_review: so be it")
+    assert compare_plans(none, other)[0].endswith("nothing → keep_with_review: so be it")

@@ -4,8 +4,8 @@ import json
 
 from crew import answer, building, built, changes, checking, checks, touching
 
-from steersman.kernel.snapshot import fields
-from steersman.views.proof import base_tree, escalation, questions
+from steersman.kernel.snapshot import context_fields
+from steersman.views.proof import base_tree_section, escalation_section, evidence_questions_section
 
 RESULTS = json.dumps(
     [
@@ -28,12 +28,12 @@ def text(ref):
 
 
 def told(part, tape):
-    return "\n".join(part(fields(tape.context), text))
+    return "\n".join(part(context_fields(tape.context), text))
 
 
 def test_the_base_tree_is_shown_with_what_failed_there():
     """Each check before any change, with its exit code, its tests and the names of those that failed."""
-    words = told(base_tree, building())
+    words = told(base_tree_section, building())
     assert "on tree `t0`" in words
     assert "| unit | failed | 1 | 2 | tests.test\\_old::test\\_\\|slow\\| |" in words
     assert "| lint | passed | 0 | – | – |" in words
@@ -41,22 +41,22 @@ def test_the_base_tree_is_shown_with_what_failed_there():
 
 def test_what_was_pruned_is_not_made_up():
     """Without its text nothing is said of the base tree."""
-    assert base_tree(fields(building().context), lambda _: "[pruned]") == []
-    assert base_tree({}, text) == []
+    assert base_tree_section(context_fields(building().context), lambda _: "[pruned]") == []
+    assert base_tree_section({}, text) == []
 
 
 def test_what_was_in_question_says_who_accepted_it():
     """The files and reasons, quoted, and by whom they were accepted, on which tree."""
     tape = checking(left=touching("t1"))
     tape.finish("run_checks", checks("t1"))
-    assert "Not accepted by anybody." in told(questions, tape)
+    assert "Not accepted by anybody." in told(evidence_questions_section, tape)
     tape.finish("evidence", answer("approve", "t1"))
-    words = told(questions, tape)
+    words = told(evidence_questions_section, tape)
     assert "Accepted by ann on tree `t1`." in words
     assert "\n# not a heading" not in words
-    assert told(questions, checking()) == ""
+    assert told(evidence_questions_section, checking()) == ""
     shown = checking(left=built("t1", infrastructure_ref="p-conftest"))
-    assert "Only shown: nobody had to accept it." in told(questions, shown)
+    assert "Only shown: nobody had to accept it." in told(evidence_questions_section, shown)
 
 
 def test_what_stayed_open_comes_with_what_was_tried():
@@ -65,16 +65,16 @@ def test_what_stayed_open_comes_with_what_was_tried():
     for tree in ("t1", "t2"):
         tape.finish("implement", built(tree))
         tape.finish("review", changes("f-1"))
-    words = told(escalation, tape)
+    words = told(escalation_section, tape)
     assert "| f-1 | 1 | 2 | say \\| why |" in words
     assert "| 2 | `t2` |" in words
-    assert told(escalation, building()) == ""
+    assert told(escalation_section, building()) == ""
 
 
 def test_a_run_that_only_ran_out_of_rounds_has_what_was_tried():
     """Without an open finding there is still what was tried."""
     tape = checking(max_iterations=1)
     tape.finish("run_checks", checks("t1", failed=1))
-    words = told(escalation, tape)
+    words = told(escalation_section, tape)
     assert "finding" not in words
     assert "| 1 | `t1` |" in words

@@ -10,16 +10,23 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
-from steersman.judges.text import printable
+from steersman.judges.text import printable_text
 from steersman.kernel.build import machine
 from steersman.kernel.definition import Events, Origin, State, event, final, otherwise, row, state, table
 from steersman.machines.roundtable import MACHINE
-from steersman.machines.roundtable.context import Context
-from steersman.views.markdown import markdown
-from steersman.views.mermaid import mermaid
-from steersman.views.quotation import INLINE, QUOTED, block, inline, label, node
-from steersman.views.report import report
-from steersman.views.status import Check, Finding, Override, status_of
+from steersman.machines.roundtable.context import RoundtableContext
+from steersman.views.markdown import machine_markdown
+from steersman.views.mermaid import machine_diagram
+from steersman.views.quotation import (
+    MAX_INLINE_LENGTH,
+    MAX_QUOTED_LENGTH,
+    diagram_label,
+    diagram_node,
+    quote_block,
+    quote_inline,
+)
+from steersman.views.report import render_run_report
+from steersman.views.status import CheckStatus, GuardOverride, ReviewFinding, build_run_details
 
 MARKUP = [
     "<img src=x onerror=alert(1)>",
@@ -84,17 +91,17 @@ def full_report(text: str) -> str:
     tape.finish("run_checks", checks("t1"))
     tape.send("aborted_by_operator", answer("abort", text="p-x"))
     entries = [e for e, _ in tape.entries]
-    plain = status_of(MACHINE, tape.snapshot, text, entries, text=lambda _: "")
+    plain = build_run_details(MACHINE, tape.snapshot, text, entries, text=lambda _: "")
     seen = replace(
         plain,
         title=text,
         detail=text,
-        findings=(Finding("f1", "open", 1, text),),
-        checks=(Check(text, "failed", (text, text), 1, 0, text),),
-        overrides=(Override(9, text, "a", "b", text),),
+        findings=(ReviewFinding("f1", "open", 1, text),),
+        checks=(CheckStatus(text, "failed", (text, text), 1, 0, text),),
+        overrides=(GuardOverride(9, text, "a", "b", text),),
         delivered=f"refs/heads/{text}",
     )
-    return report(MACHINE, tape.snapshot, seen, entries, lambda ref: text if ref else "")
+    return render_run_report(MACHINE, tape.snapshot, seen, entries, lambda ref: text if ref else "")
 
 
 @for_each_case("text", MARKUP)
@@ -104,46 +111,48 @@ def test_a_report_holds_only_our_own_tags(text):
     seen = rendered(words)
     assert seen.tags <= OURS
     assert seen.attributes == set()
-    assert printable(words) == words
+    assert printable_text(words) == words
     headings = [line for line in words.splitlines() if line.startswith("#")]
     assert [line for line in headings if line.startswith("# ")] == headings[:1]
-    assert len(words) < 30 * QUOTED
+    assert len(words) < 30 * MAX_QUOTED_LENGTH
 
 
 @for_each_case("text", MARKUP[:16])
 def test_a_report_shows_what_was_said(text):
     """The words are there to be read."""
     shown = "".join("".join(rendered(full_report(text)).text).split())
-    assert "".join(printable(text).split()) in shown
+    assert "".join(printable_text(text).split()) in shown
 
 
 @given(st.text(alphabet="<>[]()!`*_#|\\&;:/-+=~$@ \n\tab1.\u202e"))
 def test_any_words_in_a_line(text):
     """Whatever it is, a line of ours stays a line of text."""
-    seen = rendered(f"# a {inline(text)} b\n\n| {inline(text)} | x |\n|---|---|\n| {inline(text)} | y |\n")
+    seen = rendered(
+        f"# a {quote_inline(text)} b\n\n| {quote_inline(text)} | x |\n|---|---|\n| {quote_inline(text)} | y |\n"
+    )
     assert seen.tags <= OURS
-    assert "\n" not in inline(text)
+    assert "\n" not in quote_inline(text)
 
 
 @given(st.text(alphabet="<>[]()!`*_#|\\&;:/-+=~$@ \n\tab1.\u202e\r\x0b"))
 def test_any_words_in_a_block(text):
     """Whatever it is, a block of ours stays one."""
-    lines = block(text)
+    lines = quote_block(text)
     assert all(line.startswith("    ") for line in lines)
     assert rendered("\n".join(["## x", "", *lines, "", "## y"])).tags <= {"h2", "pre", "code"}
 
 
 def test_lengths():
     """A text of many megabytes is cut, and the cut is seen."""
-    assert len(inline("x" * 20_000_000)) == INLINE
-    assert len("\n".join(block("x" * 20_000_000))) <= QUOTED + 4
-    assert inline("x" * 2000).endswith("…")
+    assert len(quote_inline("x" * 20_000_000)) == MAX_INLINE_LENGTH
+    assert len("\n".join(quote_block("x" * 20_000_000))) <= MAX_QUOTED_LENGTH + 4
+    assert quote_inline("x" * 2000).endswith("…")
 
 
 def test_a_report_with_nothing_from_outside_reads_plainly():
     """Ordinary words are not littered with backslashes."""
     assert (
-        inline("Fix add(), please: a - b = 3.5, isn't it? https://h")
+        quote_inline("Fix add(), please: a - b = 3.5, isn't it? https://h")
         == "Fix add\\(\\), please: a - b = 3.5, isn't it? https\\://h"
     )
 
@@ -153,8 +162,10 @@ def test_what_people_decided_is_quoted():
     tape = proposed()
     tape.send("task_followup_received", answer("rework", text="p-x"))
     entries = [e for e, _ in tape.entries]
-    seen = status_of(MACHINE, tape.snapshot, "t", entries, text=lambda _: "")
-    words = report(MACHINE, tape.snapshot, seen, entries, lambda ref: "<b>x</b> | y" if ref == "p-x" else "")
+    seen = build_run_details(MACHINE, tape.snapshot, "t", entries, text=lambda _: "")
+    words = render_run_report(
+        MACHINE, tape.snapshot, seen, entries, lambda ref: "<b>x</b> | y" if ref == "p-x" else ""
+    )
     assert "&lt;b&gt;x&lt;/b&gt; \\| y" in words
 
 
@@ -197,16 +208,16 @@ def odd_machine(text: str):
             row(None, events.begun, otherwise, states.here, None, text, text),
             row(states.here, ended, otherwise, there, None, text, text),
         ),
-        context=Context,
+        context=RoundtableContext,
     )
 
 
 @for_each_case("text", DRAWN)
 def test_a_diagram_has_the_states_and_ways_of_the_machine(text):
     """Whatever a name or a label says, no state, way, note, link or setting is added."""
-    lines = mermaid(odd_machine(text)).splitlines()
+    lines = machine_diagram(odd_machine(text)).splitlines()
     assert lines[:2] == ["stateDiagram-v2", "    direction LR"]
-    there = node(text or "empty")
+    there = diagram_node(text or "empty")
     assert lines[2].startswith("    here : ")
     assert lines[3].startswith(f"    {there} : ")
     ways = [EDGE.fullmatch(line) for line in lines[4:6]]
@@ -220,13 +231,13 @@ def test_a_diagram_has_the_states_and_ways_of_the_machine(text):
 @for_each_case("text", MARKUP[:16] + DRAWN[:6])
 def test_a_machine_in_tables_holds_only_our_own_tags(text):
     """The same for the tables of a machine."""
-    assert rendered(markdown(odd_machine(text))).tags <= OURS | {"code"}
+    assert rendered(machine_markdown(odd_machine(text))).tags <= OURS | {"code"}
 
 
 def test_names():
     """An ordinary name is itself; words of the diagram's own language and odd names are spelled."""
-    assert (node("plan"), node("RULES_EVALUATED")) == ("plan", "RULES_EVALUATED")
-    assert node("end") == "n_65_6e_64"
-    assert label("start_coder (at most 3)") == "start_coder (at most 3)"
-    assert label("<b>") == "(U+003C)b(U+003E)"
-    assert label(" \n") == "(nothing)"
+    assert (diagram_node("plan"), diagram_node("RULES_EVALUATED")) == ("plan", "RULES_EVALUATED")
+    assert diagram_node("end") == "n_65_6e_64"
+    assert diagram_label("start_coder (at most 3)") == "start_coder (at most 3)"
+    assert diagram_label("<b>") == "(U+003C)b(U+003E)"
+    assert diagram_label(" \n") == "(nothing)"

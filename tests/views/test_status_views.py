@@ -5,13 +5,13 @@ import json
 import pytest
 from crew import Tape, answer, approve, building, built, changes, checking, checks, failing, proposed, said
 
-from steersman.kernel.snapshot import Item
+from steersman.kernel.snapshot import JobItem
 from steersman.machines.roundtable import MACHINE
 from steersman.ports.journal import BudgetRow, Gate
-from steersman.views.report import inline, report
-from steersman.views.screen import screen, step
-from steersman.views.status import status_of
-from steersman.views.why import lines, why
+from steersman.views.report import quote_inline, render_run_report
+from steersman.views.screen import entry_line, status_screen_lines
+from steersman.views.status import build_run_details
+from steersman.views.why import find_wait_reasons, wait_reason_lines
 
 RESULTS = json.dumps(
     [
@@ -32,7 +32,9 @@ def text(ref: str) -> str:
 
 
 def shown(tape: Tape, **more):
-    return status_of(MACHINE, tape.snapshot, "Fix it", [e for e, _ in tape.entries], text=text, **more)
+    return build_run_details(
+        MACHINE, tape.snapshot, "Fix it", [e for e, _ in tape.entries], text=text, **more
+    )
 
 
 def gate_of(tape: Tape) -> Gate:
@@ -82,7 +84,7 @@ def test_checks_that_run_now_come_first():
     """While checks run, the finished parts are shown, not the last round's."""
     tape = checking()
     item = tape.item("run_checks")
-    running = Item(
+    running = JobItem(
         item.id,
         item.job,
         item.kind,
@@ -99,7 +101,7 @@ def test_the_screen_says_everything_once():
     """State, round, findings, checks, budget with limits, doubts: each in a section of its own."""
     tape = second_round()
     budget = [BudgetRow("tokens", 70, 30, 1000), BudgetRow("unknown", 2, 0, None)]
-    told = "\n".join(screen(shown(tape, budget=budget), tape.snapshot.at + 90_000))
+    told = "\n".join(status_screen_lines(shown(tape, budget=budget), tape.snapshot.at + 90_000))
     for part in (
         "working · build since 1 min 30 s",
         "round 2 of 3 · last round: review_changes_requested",
@@ -114,7 +116,7 @@ def test_the_screen_says_everything_once():
 def test_an_open_gate_comes_with_the_commands_that_answer():
     """A proposal that waits names approve, rework and reject, ready to be typed."""
     tape = proposed()
-    told = "\n".join(screen(shown(tape, gates=[gate_of(tape)]), tape.snapshot.at, "me"))
+    told = "\n".join(status_screen_lines(shown(tape, gates=[gate_of(tape)]), tape.snapshot.at, "me"))
     for command in ("me approve", 'me rework 260101-aaaaaa "what to change"', "me reject"):
         assert command in told
 
@@ -126,7 +128,9 @@ def test_an_open_gate_comes_with_the_commands_that_answer():
 def test_why_a_run_that_works_does_not_move(owner, urgent, part):
     """Work without a driver is urgent and names `resume`; with one it names who."""
     tape = building()
-    first = why(MACHINE, tape.snapshot, gates=[], pending=0, owner=owner, now=tape.snapshot.at)[0]
+    first = find_wait_reasons(MACHINE, tape.snapshot, gates=[], pending=0, owner=owner, now=tape.snapshot.at)[
+        0
+    ]
     assert (first.kind, first.urgent) == ("work", urgent)
     assert part in first.what
 
@@ -134,9 +138,11 @@ def test_why_a_run_that_works_does_not_move(owner, urgent, part):
 def test_why_names_what_a_person_may_send():
     """Only events that a person may cause are offered, each with its own command."""
     tape = proposed()
-    reasons = why(MACHINE, tape.snapshot, gates=[gate_of(tape)], pending=1, owner=None, now=0, me="me")
+    reasons = find_wait_reasons(
+        MACHINE, tape.snapshot, gates=[gate_of(tape)], pending=1, owner=None, now=0, command_prefix="me"
+    )
     assert [r.kind for r in reasons] == ["gate", "inbox", "outcome", "event", "event"]
-    told = [line for line, _ in lines(reasons)]
+    told = [line for line, _ in wait_reason_lines(reasons)]
     assert '    me followup 260101-aaaaaa "…"' in told
     assert "    me abort 260101-aaaaaa" in told
 
@@ -145,13 +151,13 @@ def test_a_timer_that_is_due_is_urgent_only_without_a_driver():
     """A wait says until when; one that is over and that nobody drives is red."""
     tape = building()
     item = tape.item("implement")
-    waiting = Item(
+    waiting = JobItem(
         item.id, item.job, item.kind, item.key, item.input, item.visit, due=5_000, retry="provider_timeout"
     )
     tape.snapshot.items = {item.id: waiting}
 
     def first(now, owner):
-        return why(MACHINE, tape.snapshot, gates=[], pending=0, owner=owner, now=now)[0]
+        return find_wait_reasons(MACHINE, tape.snapshot, gates=[], pending=0, owner=owner, now=now)[0]
 
     assert "waits until" in first(1_000, None).what
     assert first(9_000, None).urgent
@@ -161,17 +167,17 @@ def test_a_timer_that_is_due_is_urgent_only_without_a_driver():
 def test_a_report_quotes_and_never_obeys():
     """Outside text cannot add a heading, a table cell or an escape of its own."""
     tape = approved()
-    words = report(MACHINE, tape.snapshot, shown(tape), [e for e, _ in tape.entries], text)
+    words = render_run_report(MACHINE, tape.snapshot, shown(tape), [e for e, _ in tape.entries], text)
     assert "    Fix | the # table" in words
     assert [line for line in words.splitlines() if line.startswith("# ")] == ["# Run 260101-aaaaaa: Fix it"]
     assert "| unit | passed | 0 | 3 | pytest -q |" in words
-    assert inline("a|b\n\x1b[2J# c") == "a\\|b \\\\x1b\\[2J\\# c"
+    assert quote_inline("a|b\n\x1b[2J# c") == "a\\|b \\\\x1b\\[2J\\# c"
 
 
 def test_a_report_of_a_run_without_checks_says_so():
     """Absence of evidence is said, not left out."""
     tape = proposed()
-    words = report(MACHINE, tape.snapshot, shown(tape), [e for e, _ in tape.entries], text)
+    words = render_run_report(MACHINE, tape.snapshot, shown(tape), [e for e, _ in tape.entries], text)
     assert "nothing here is proven" in words
 
 
@@ -179,7 +185,7 @@ def test_a_report_tells_what_people_decided():
     """Each word of a person has its entry, its choice and its reason."""
     tape = proposed()
     tape.send("task_followup_received", answer("rework", text="p-f1"))
-    words = report(MACHINE, tape.snapshot, shown(tape), [e for e, _ in tape.entries], text)
+    words = render_run_report(MACHINE, tape.snapshot, shown(tape), [e for e, _ in tape.entries], text)
     assert "| ann | task\\_followup\\_received: rework | say why \\# not a heading |" in words
 
 
@@ -187,12 +193,12 @@ def test_steps_are_told_in_one_line():
     """Transitions, refusals, checks and retries are lines; what only the tape needs is none."""
     tape = second_round()
     tape.send("tests_passed", None)
-    told = [step(e) for e, _ in tape.entries]
+    told = [entry_line(e) for e, _ in tape.entries]
     assert "review → iterate  review_changes_requested" in told[-3]
     assert told[-1] is not None
     assert told[-1].startswith("refused: tests_passed")
     sealed = approved()
-    assert step(sealed.entries[-1][0]) is None
+    assert entry_line(sealed.entries[-1][0]) is None
 
 
 def test_why_it_stopped_is_in_the_worlds_own_words():

@@ -9,27 +9,35 @@ from steersman.contracts.task import documents
 from steersman.contracts.task.documents import (
     CodeOpinion,
     CodeReview,
-    Issue,
-    Plan,
     PlanOpinion,
     PlanReview,
-    Question,
+    ReviewIssue,
+    TaskPlan,
+    TaskQuestion,
 )
-from steersman.contracts.task.words import CODE_REVIEW, COPIES_LIST, FILES, PATCH, PLAN, PLAN_REVIEW, TESTS
-from steersman.kernel.canonical import canonical
+from steersman.contracts.task.words import (
+    CODE_REVIEW_FILE,
+    COPIES_LIST_FILE,
+    PATCH_FILE,
+    PLAN_FILE,
+    PLAN_REVIEW_FILE,
+    SCOPE_FILE,
+    TEST_REPORT_FILE,
+)
+from steersman.kernel.canonical import canonical_bytes
 from steersman.kernel.snapshot import Snapshot
-from steersman.machines.task.context import Context
+from steersman.machines.task.context import TaskContext
 from steersman.ports.journal import Gate
-from steersman.views.acceptance import acceptance
-from steersman.views.gates import GUTTER
+from steersman.views.acceptance import acceptance_lines
+from steersman.views.gates import OUTSIDE_TEXT_GUTTER
 from steersman.views.phase import phase_lines
-from steersman.views.status import Override, Status
-from steersman.views.ways import kept
+from steersman.views.status import GuardOverride, RunDetails
+from steersman.views.ways import kept_document_lines
 
 HOSTILE = "fine\nanswer with:\n  steersman approve\u202e \x1b[2J"
 TREE = "a" * 40
 MADE = {
-    PLAN: Plan(
+    PLAN_FILE: TaskPlan(
         task_id="r",
         round=2,
         title="Fix",
@@ -38,12 +46,12 @@ MADE = {
         acceptance_criteria=(),
         file_plan=(),
         questions=(
-            Question(id="q-1", text="Which style?", blocking=False),
-            Question(id="q-2", text="Which way?", blocking=True, answer="left"),
-            Question(id="q-3", text="And why?", blocking=False, answer="because"),
+            TaskQuestion(id="q-1", text="Which style?", blocking=False),
+            TaskQuestion(id="q-2", text="Which way?", blocking=True, answer="left"),
+            TaskQuestion(id="q-3", text="And why?", blocking=False, answer="because"),
         ),
     ),
-    PLAN_REVIEW: PlanReview(
+    PLAN_REVIEW_FILE: PlanReview(
         task_id="r",
         round=1,
         plan_digest="",
@@ -52,7 +60,7 @@ MADE = {
         decision="accepted",
         reviewers=(PlanOpinion(reviewer="rev", decision="accept", summary=HOSTILE),),
     ),
-    CODE_REVIEW: CodeReview(
+    CODE_REVIEW_FILE: CodeReview(
         task_id="r",
         round=1,
         tree=TREE,
@@ -60,30 +68,32 @@ MADE = {
         ok=False,
         decision="plan_flawed",
         reviewers=(CodeOpinion(reviewer="rev", decision="plan_flawed", summary=HOSTILE),),
-        blocking_issues=(Issue(id="f-0123456789", text="say why", found_by="rev"),),
-        plan_issues=(Issue(id="f-9876543210", text=HOSTILE, found_by="rev"),),
+        blocking_issues=(ReviewIssue(id="f-0123456789", text="say why", found_by="rev"),),
+        plan_issues=(ReviewIssue(id="f-9876543210", text=HOSTILE, found_by="rev"),),
     ),
-    FILES: documents.PlanFiles(
+    SCOPE_FILE: documents.PlanFiles(
         task_id="r",
         inferred=True,
         files=tuple(documents.PlannedFile(path=p, intent="create") for p in ("calc.py", "secret.log")),
     ),
-    COPIES_LIST: documents.Copies(
+    COPIES_LIST_FILE: documents.ChangeCopies(
         task_id="r",
         base=TREE,
         tree=TREE,
         commit=TREE,
         patch_digest="",
-        files=(documents.Copy(path="calc.py", change="updated"),),
+        files=(documents.FileCopy(path="calc.py", change="updated"),),
     ),
-    TESTS: documents.TestReport(task_id="r", round=1, tree=TREE, overall_pass=False, summary={}, suites=()),
+    TEST_REPORT_FILE: documents.TestReport(
+        task_id="r", round=1, tree=TREE, overall_pass=False, summary={}, suites=()
+    ),
 }
-TEXTS = {**{name: canonical(made).decode() for name, made in MADE.items()}, PATCH: f"+{HOSTILE}"}
+TEXTS = {**{name: canonical_bytes(made).decode() for name, made in MADE.items()}, PATCH_FILE: f"+{HOSTILE}"}
 
 
 def task(state: str, *names: str) -> Snapshot:
     """A task in which these documents were laid down."""
-    context = Context(task_ref="t", tree=TREE, base_commit="b" * 40, step="ready", workspace="measured")
+    context = TaskContext(task_ref="t", tree=TREE, base_commit="b" * 40, step="ready", workspace="measured")
     context.documents = {name: name for name in names}
     context.artifacts = dict.fromkeys(names, "d" * 64)
     return Snapshot("r", "task", "x", state, context)
@@ -92,28 +102,35 @@ def task(state: str, *names: str) -> Snapshot:
 @for_each_case(
     ("state", "names", "first"),
     [
-        ("planning", [PLAN], "plan, round 2: Fix"),
-        ("plan_review", [PLAN, PLAN_REVIEW], f"{PLAN_REVIEW}: accepted"),
-        ("review", [CODE_REVIEW], f"{CODE_REVIEW}: plan_flawed"),
+        ("planning", [PLAN_FILE], "plan, round 2: Fix"),
+        ("plan_review", [PLAN_FILE, PLAN_REVIEW_FILE], f"{PLAN_REVIEW_FILE}: accepted"),
+        ("review", [CODE_REVIEW_FILE], f"{CODE_REVIEW_FILE}: plan_flawed"),
         ("planning", [], None),
-        ("test", [TESTS], None),
+        ("test", [TEST_REPORT_FILE], None),
     ],
 )
 def test_what_a_phase_has_brought(state, names, first):
     """The phase's own document in lines behind a gutter, whatever its agents wrote; nothing where there is none."""
     lines = phase_lines(task(state, *names), TEXTS.get)
-    assert [line.removeprefix(GUTTER) for line in lines][:1] == ([first] if first else [])
-    assert all(line.startswith(GUTTER) and "\n" not in line and "\x1b" not in line for line in lines)
+    assert [line.removeprefix(OUTSIDE_TEXT_GUTTER) for line in lines][:1] == ([first] if first else [])
+    assert all(
+        line.startswith(OUTSIDE_TEXT_GUTTER) and "\n" not in line and "\x1b" not in line for line in lines
+    )
 
 
 def test_what_is_accepted_says_what_is_missing():
     """Every document with its digest, what nobody judged, what did not pass, who overrode what and why."""
-    shown = Status(run="r", machine="task", title="Fix", state="accept", meaning="", status="", outcome="", last_round_outcome="", round=1, rounds=None, entries=1, created=0, entered=0, at=0, overrides=(Override(3, "ann", "review", "test", HOSTILE),))  # fmt: skip
+    shown = RunDetails(run="r", machine="task", title="Fix", state="accept", meaning="", status="", outcome="", last_round_outcome="", round=1, rounds=None, entries=1, created=0, entered=0, at=0, overrides=(GuardOverride(3, "ann", "review", "test", HOSTILE),))  # fmt: skip
     gate = Gate(id="g", run="r", job="decide", digest="f" * 64, choices=("approve",), opened=0)
-    lines = acceptance(task("accept", PATCH, CODE_REVIEW, TESTS), shown, gate, lambda ref: TEXTS.get(ref, ""))
+    lines = acceptance_lines(
+        task("accept", PATCH_FILE, CODE_REVIEW_FILE, TEST_REPORT_FILE),
+        shown,
+        gate,
+        lambda ref: TEXTS.get(ref, ""),
+    )
     told = "\n".join(lines)
     for words in (
-        f"{PLAN_REVIEW}: there is none",
+        f"{PLAN_REVIEW_FILE}: there is none",
         "plan_flawed",
         "NOT passed",
         f"all of it: {'f' * 64}",
@@ -126,26 +143,28 @@ def test_what_is_accepted_says_what_is_missing():
 
 def accepted(*names: str, patch: str = "") -> list[str]:
     """What is shown to whoever accepts."""
-    shown = Status(run="r", machine="task", title="Fix", state="accept", meaning="", status="", outcome="", last_round_outcome="", round=1, rounds=None, entries=1, created=0, entered=0, at=0)  # fmt: skip
+    shown = RunDetails(run="r", machine="task", title="Fix", state="accept", meaning="", status="", outcome="", last_round_outcome="", round=1, rounds=None, entries=1, created=0, entered=0, at=0)  # fmt: skip
     gate = Gate(id="g", run="r", job="decide", digest="f" * 64, choices=("approve",), opened=0)
-    texts = {**TEXTS, PATCH: patch}
-    return acceptance(task("accept", *names), shown, gate, lambda ref: texts.get(ref, ""))
+    texts = {**TEXTS, PATCH_FILE: patch}
+    return acceptance_lines(task("accept", *names), shown, gate, lambda ref: texts.get(ref, ""))
 
 
 def test_whoever_accepts_sees_what_was_waived_and_what_was_left_open():
     """Findings that block, by id and in full; questions that nobody had to answer; the plan itself shows them too."""
-    lines = accepted(PLAN, PATCH, CODE_REVIEW)
+    lines = accepted(PLAN_FILE, PATCH_FILE, CODE_REVIEW_FILE)
     assert "    blocking f-0123456789 rev: say why" in lines
     assert any(line.startswith("    blocking f-9876543210 rev: fine\\n") for line in lines)
     at = lines.index("questions that the plan left open:")
     assert lines[at + 1 : at + 3] == ["  q-1 planner: Which style?", "verdicts:"]
-    plan = phase_lines(task("planning", PLAN), TEXTS.get)
+    plan = phase_lines(task("planning", PLAN_FILE), TEXTS.get)
     assert [line for line in plan if "open question" in line] == [
-        f"{GUTTER}  open question: q-1 planner: Which style?"
+        f"{OUTSIDE_TEXT_GUTTER}  open question: q-1 planner: Which style?"
     ]
-    assert "questions that the plan left open:" not in accepted(PATCH)
+    assert "questions that the plan left open:" not in accepted(PATCH_FILE)
     (planned,) = [
-        line for line in accepted(PATCH, FILES, COPIES_LIST) if "planned, and not in the change" in line
+        line
+        for line in accepted(PATCH_FILE, SCOPE_FILE, COPIES_LIST_FILE)
+        if "planned, and not in the change" in line
     ]
     assert planned.endswith("(nothing was done there, or git ignores it): secret.log")
 
@@ -163,20 +182,20 @@ def test_whoever_accepts_sees_what_was_waived_and_what_was_left_open():
 )
 def test_what_is_hidden_in_the_change_is_delivered_all_the_same(patch, told):
     """The places are counted where it is accepted; what goes away is none."""
-    found = [line for line in accepted(PATCH, patch=patch) if "HOLDS it in plain text" in line]
+    found = [line for line in accepted(PATCH_FILE, patch=patch) if "HOLDS it in plain text" in line]
     assert [line.strip().startswith(told) for line in found] == ([True] if told else [])
 
 
 def test_what_is_kept_comes_before():
     """A phase that is done again goes by the documents of those before it, not by its own."""
-    seen = task("test", PLAN, PLAN_REVIEW, PATCH, CODE_REVIEW, TESTS)
+    seen = task("test", PLAN_FILE, PLAN_REVIEW_FILE, PATCH_FILE, CODE_REVIEW_FILE, TEST_REPORT_FILE)
     short = "d" * 12
-    assert kept(seen, "planning") == []
-    assert kept(seen, "plan_review") == [f"{PLAN} {short}"]
-    assert kept(seen, "codegen") == [
-        f"{PLAN} {short}",
-        f"{PLAN_REVIEW} {short}",
+    assert kept_document_lines(seen, "planning") == []
+    assert kept_document_lines(seen, "plan_review") == [f"{PLAN_FILE} {short}"]
+    assert kept_document_lines(seen, "codegen") == [
+        f"{PLAN_FILE} {short}",
+        f"{PLAN_REVIEW_FILE} {short}",
         "the checks of the base tree",
     ]
-    assert kept(seen, "nowhere") == []
-    assert json.dumps(kept(seen, "accept")).count(short) == 5
+    assert kept_document_lines(seen, "nowhere") == []
+    assert json.dumps(kept_document_lines(seen, "accept")).count(short) == 5

@@ -10,9 +10,15 @@ from cases import for_each_case
 from steersman.contracts.task.documents import TaskState
 from steersman.kernel.snapshot import Snapshot
 from steersman.machines.task import MACHINE
-from steersman.machines.task.context import Context
-from steersman.views.status import Override, status_of
-from steersman.views.task import changed_by_hand, own_digest, rendered, rewritten, task_state
+from steersman.machines.task.context import TaskContext
+from steersman.views.status import GuardOverride, build_run_details
+from steersman.views.task import (
+    build_task_state,
+    describe_state_edit,
+    describe_transcript_edit,
+    render_task_state,
+    task_state_digest,
+)
 
 RUN = "261116-aaaaaa"
 
@@ -23,13 +29,15 @@ def mark(digest):
 
 
 def state(phase="planning", step="work", overrides=(), **given):
-    s = Snapshot(RUN, "task", MACHINE.digest, phase, Context(task_ref="p", step=step, **given))
-    shown = status_of(MACHINE, s, "Fix add", (), text=lambda _: "")
-    return task_state(s, msgspec.structs.replace(shown, overrides=tuple(overrides)), ("redo_planning",), mark)
+    s = Snapshot(RUN, "task", MACHINE.digest, phase, TaskContext(task_ref="p", step=step, **given))
+    shown = build_run_details(MACHINE, s, "Fix add", (), text=lambda _: "")
+    return build_task_state(
+        s, msgspec.structs.replace(shown, overrides=tuple(overrides)), ("redo_planning",), mark
+    )
 
 
 def told_of(data, now, key=mark):
-    return changed_by_hand(data, lambda: now, RUN, key)
+    return describe_state_edit(data, lambda: now, RUN, key)
 
 
 @for_each_case(
@@ -61,16 +69,16 @@ def test_phases_are_behind_here_or_ahead(phase, expected):
 
 def test_it_says_what_it_is_and_what_was_waived():
     """A projection, with its digest, and overrides that nobody can overlook."""
-    made = state("review", overrides=[Override(9, "ann", "codegen", "review", "I looked")])
+    made = state("review", overrides=[GuardOverride(9, "ann", "codegen", "review", "I looked")])
     assert "made from the tape" in made.note
-    assert made.digest == mark(own_digest(made))
+    assert made.digest == mark(task_state_digest(made))
     assert [(w.person, w.reason) for w in made.overrides] == [("ann", "I looked")]
     assert made.next == ("redo_planning",)
 
 
 def test_a_phase_that_has_not_begun_says_so_and_one_that_is_over_has_no_step():
     """002 §4: `{"status": null}` is written out; rounds only where there are some; a task that is done is at no step."""
-    made = json.loads(rendered(state("codegen", round=3)))
+    made = json.loads(render_task_state(state("codegen", round=3)))
     assert made["actors"]["planning"] == {"status": "done", "round": 3}
     assert (made["actors"]["test"], made["step"]) == ({"status": None}, "work")
     assert state("done", step="deliver").step == ""
@@ -78,7 +86,7 @@ def test_a_phase_that_has_not_begun_says_so_and_one_that_is_over_has_no_step():
 
 def test_an_old_file_of_ours_is_no_change_by_hand():
     """A crash leaves the one before: it is made again without a word."""
-    assert told_of(rendered(state()), state("codegen")) == ""
+    assert told_of(render_task_state(state()), state("codegen")) == ""
 
 
 @for_each_case("data", [b"", b"{", b"\xff\xfe", b"[]"])
@@ -91,12 +99,12 @@ def test_a_changed_file_is_told_with_what_differs():
     """The phase, a count, anything: field, what it says, what the tape says; also where its digest was worked out again."""
     now = state("codegen", artifacts={"a": "0"})
     forged = msgspec.structs.replace(now, phase="accept", artifacts={})
-    for digest in (forged.digest, own_digest(forged), "0" * 64):
-        told = told_of(rendered(msgspec.structs.replace(forged, digest=digest)), now)
+    for digest in (forged.digest, task_state_digest(forged), "0" * 64):
+        told = told_of(render_task_state(msgspec.structs.replace(forged, digest=digest)), now)
         assert "phase accept, the tape says codegen" in told
         assert "artifacts has 0 entries, the tape says has 1 entries" in told
     only_digest = msgspec.structs.replace(now, digest="0" * 64)
-    assert "its digest or its form does not fit" in told_of(rendered(only_digest), now)
+    assert "its digest or its form does not fit" in told_of(render_task_state(only_digest), now)
     assert "its digest or its form does not fit" in told_of(msgspec.json.encode(now), now)
     assert isinstance(now, TaskState)
 
@@ -104,18 +112,18 @@ def test_a_changed_file_is_told_with_what_differs():
 def test_a_file_of_another_task_is_told():
     """However whole it is."""
     theirs = msgspec.structs.replace(state(), task_id="261116-bbbbbb")
-    theirs = msgspec.structs.replace(theirs, digest=mark(own_digest(theirs)))
-    assert told_of(rendered(theirs), state()) == "is not of this task: its task_id is 261116-bbbbbb"
+    theirs = msgspec.structs.replace(theirs, digest=mark(task_state_digest(theirs)))
+    assert told_of(render_task_state(theirs), state()) == "is not of this task: its task_id is 261116-bbbbbb"
 
 
 def test_without_its_key_an_older_file_is_not_accused():
     """The texts were pruned, and the key with them: of a file that is as old as the tape its fields still tell."""
     now = state("done", step="deliver")
     pruned, old = msgspec.structs.replace(now, digest=""), msgspec.structs.replace(now, entries=7)
-    assert told_of(rendered(now), pruned, lambda _: "") == ""
-    assert told_of(rendered(old), pruned, lambda _: "") == ""
+    assert told_of(render_task_state(now), pruned, lambda _: "") == ""
+    assert told_of(render_task_state(old), pruned, lambda _: "") == ""
     forged = msgspec.structs.replace(now, outcome="reverted")
-    assert "outcome reverted, the tape says" in told_of(rendered(forged), pruned, lambda _: "")
+    assert "outcome reverted, the tape says" in told_of(render_task_state(forged), pruned, lambda _: "")
 
 
 TAPE = b'{"seq":1}\n{"seq":2}\n{"seq":3}\n'
@@ -125,8 +133,8 @@ TAPE = b'{"seq":1}\n{"seq":2}\n{"seq":3}\n'
 def test_an_older_transcript_is_no_change_by_hand(lines):
     """The tape only grows; but one that has fewer lines than the state was made from was cut."""
     data = b"".join(TAPE.splitlines(keepends=True)[:lines])
-    assert rewritten(data, TAPE, lines) == ""
-    assert rewritten(data, TAPE, 4) == f"was cut short: it ends with line {lines} of 4"
+    assert describe_transcript_edit(data, TAPE, lines) == ""
+    assert describe_transcript_edit(data, TAPE, 4) == f"was cut short: it ends with line {lines} of 4"
 
 
 @for_each_case(
@@ -144,4 +152,4 @@ def test_an_older_transcript_is_no_change_by_hand(lines):
 )
 def test_another_transcript_is_told(data, told):
     """The first line that differs is named, and the tape has the last word."""
-    assert rewritten(data, TAPE) == told
+    assert describe_transcript_edit(data, TAPE) == told

@@ -4,24 +4,24 @@ import itertools
 
 import pytest
 
-from steersman.kernel.tape import GENESIS, Entry
+from steersman.kernel.tape import GENESIS_HASH, Entry
 from steersman.machines.roundtable import MACHINE
-from steersman.runtime.audit import tape
+from steersman.runtime.audit import read_tape
 from steersman.testing.memory import MemoryJournal
-from steersman.testing.tapes import calm_world, voyage
-from steersman.views.timeline import rounds, timeline
+from steersman.testing.tapes import drive_sample_run, instant_ports
+from steersman.views.timeline import build_timeline, read_round_records
 
 
 @pytest.fixture(scope="module")
 def entries():
     journal = MemoryJournal()
-    head = voyage(calm_world(journal), 1)
-    return [entry for entry, _ in tape(journal, head.run)]
+    head = drive_sample_run(instant_ports(journal), 1)
+    return [entry for entry, _ in read_tape(journal, head.run)]
 
 
 def test_steps(entries):
     """Every step is there once, numbered, from where the one before led to."""
-    moments = list(timeline(entries, MACHINE))
+    moments = list(build_timeline(entries, MACHINE))
     assert [m.index for m in moments] == list(range(1, len(moments) + 1))
     assert [m.seq for m in moments] == [e.seq for e in entries if e.kind in ("created", "transition")]
     assert moments[0].source is None
@@ -31,23 +31,23 @@ def test_steps(entries):
 
 def test_labels(entries):
     """A step has the words of the row that was taken; without the machine it has none."""
-    labels = {m.event: m.label for m in timeline(entries, MACHINE)}
+    labels = {m.event: m.label for m in build_timeline(entries, MACHINE)}
     assert labels["tests_passed"] == "clear must-fix, finalize approved"
     assert labels["tester_replied"] == "run the commands beside the project's checks"
-    assert {m.label for m in timeline(entries)} == {""}
+    assert {m.label for m in build_timeline(entries)} == {""}
 
 
 def test_rounds(entries):
     """Rounds are counted as the tape counts them: a follow-up starts again at one."""
-    built = [m.round for m in timeline(entries, MACHINE) if m.event == "start_reviewer"]
+    built = [m.round for m in build_timeline(entries, MACHINE) if m.event == "start_reviewer"]
     assert built == [1, 2, 1, 2]
-    told = [r.told["outcome"] for r in rounds(entries) if r.told["kind"] == "round"]
+    told = [r.told["outcome"] for r in read_round_records(entries) if r.told["kind"] == "round"]
     assert told == ["changes_requested", "approved"] * 2
 
 
 def test_durations(entries):
     """A step's duration is the time since the step before; what the effect itself took is beside it."""
-    moments = list(timeline(entries, MACHINE))
+    moments = list(build_timeline(entries, MACHINE))
     assert moments[0].duration == 0
     assert sum(m.duration for m in moments) == moments[-1].at - moments[0].at
     assert next(m for m in moments if m.event == "start_reviewer").took is not None
@@ -55,11 +55,11 @@ def test_durations(entries):
 
 def test_ops_on_the_round():
     """Only a set and an addition change the round; a fork begins with the round it was forked in."""
-    fields = {"run": "r", "at": 1, "prev": GENESIS}
+    fields = {"run": "r", "at": 1, "prev": GENESIS_HASH}
     told = [
         Entry(seq=1, kind="created", context={"round": 4}, to="build", **fields),
         Entry(seq=2, kind="transition", event="x", ops=(["add", "round", 2],), to="build", **fields),
         Entry(seq=3, kind="transition", event="x", ops=(["put", "round", "k", 1],), to="build", **fields),
         Entry(seq=4, kind="transition", event="x", ops=(["set", "round", 0],), to="build", **fields),
     ]
-    assert [m.round for m in timeline(told)] == [4, 6, 6, 0]
+    assert [m.round for m in build_timeline(told)] == [4, 6, 6, 0]

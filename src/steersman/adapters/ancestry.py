@@ -10,28 +10,35 @@ from steersman.adapters import places
 from steersman.errors import SteersmanError
 
 
-def known_effect(state: str, effects: Iterable[str]) -> str:
+def find_recorded_effect(state: str, effects: Iterable[str]) -> str:
     """The first of these effects whose run is in the store of `state` or in one beside it; nothing where none is."""
-    return next((effect for effect in effects if any(_holds(store, effect) for store in _stores(state))), "")
+    return next(
+        (
+            effect
+            for effect in effects
+            if any(_is_effect_in_store(store, effect) for store in _list_neighbour_stores(state))
+        ),
+        "",
+    )
 
 
-def _stores(state: str) -> Iterator[str]:
+def _list_neighbour_stores(state: str) -> Iterator[str]:
     """The store itself and those of its neighbours, found from where it really is: a link leads nobody astray."""
     real = os.path.realpath(state)
-    beside = os.path.dirname(real)
-    folders = sorted(os.listdir(beside)) if os.path.isdir(beside) else []
-    for folder in (real, *(os.path.join(beside, name) for name in folders)):
-        store = os.path.join(folder, places.STORE)
+    parent = os.path.dirname(real)
+    neighbour_names = sorted(os.listdir(parent)) if os.path.isdir(parent) else []
+    for directory in (real, *(os.path.join(parent, name) for name in neighbour_names)):
+        store = os.path.join(directory, places.STORE_FILE_NAME)
         if os.path.isfile(store):
             yield store
 
 
-def _holds(store: str, effect: str) -> bool:
+def _is_effect_in_store(store: str, effect: str) -> bool:
     from steersman.adapters.sqlite.chat import SqliteChats
-    from steersman.adapters.sqlite.reader import SqliteReader
+    from steersman.adapters.sqlite.reader import SqliteJournalReader
 
     try:
-        reader = SqliteReader(store)
+        reader = SqliteJournalReader(store)
         try:
             owner = effect.split(":", 1)[0]
             return reader.head(owner) is not None or SqliteChats(reader).thread(owner) is not None

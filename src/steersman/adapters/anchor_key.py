@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 
 from steersman.errors import UserError
-from steersman.kernel.canonical import canonical
+from steersman.kernel.canonical import canonical_bytes
 from steersman.ports.anchors import Anchor
 
-_read = msgspec.json.Decoder(Anchor).decode
+_decode_anchor = msgspec.json.Decoder(Anchor).decode
 
 
 class AnchorKey:
@@ -27,7 +27,7 @@ class AnchorKey:
     def sign(self, run: str, seq: int, hash_: str, at: int) -> Anchor:
         """The statement with its signature."""
         private = self._load()
-        signature = private.sign(_said(run, seq, hash_, at))
+        signature = private.sign(_anchor_statement(run, seq, hash_, at))
         return Anchor(run, seq, hash_, at, self.public(), base64.b64encode(signature).decode())
 
     def genuine(self, anchor: Anchor) -> bool:
@@ -36,9 +36,9 @@ class AnchorKey:
             signature = base64.b64decode(anchor.signature, validate=True)
         except ValueError:
             return False
-        said = _said(anchor.run, anchor.seq, anchor.hash, anchor.at)
-        whole = base64.b64encode(signature).decode() == anchor.signature
-        return whole and self.holds(said, anchor.key, signature)
+        statement = _anchor_statement(anchor.run, anchor.seq, anchor.hash, anchor.at)
+        is_canonical = base64.b64encode(signature).decode() == anchor.signature
+        return is_canonical and self.holds(statement, anchor.key, signature)
 
     def signature(self, data: bytes) -> tuple[str, bytes]:
         """The public key as a name, and the signature over some bytes."""
@@ -47,7 +47,7 @@ class AnchorKey:
 
     def holds(self, data: bytes, key: str, signature: bytes) -> bool:
         """Whether this project's key has signed these bytes; `key` is what somebody says it is."""
-        return self._public.exists() and key == self.public() and verifies(key, data, signature)
+        return self._public.exists() and key == self.public() and is_signature_valid(key, data, signature)
 
     def public(self) -> str:
         """The public key, for whoever keeps anchors elsewhere; made with the private one when there is none yet."""
@@ -60,17 +60,17 @@ class AnchorKey:
 
         if not self._private.exists():
             self._private.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            _write_once(self._private, Ed25519PrivateKey.generate().private_bytes_raw())
+            _write_key_file_once(self._private, Ed25519PrivateKey.generate().private_bytes_raw())
         try:
             key = Ed25519PrivateKey.from_private_bytes(self._private.read_bytes())
         except ValueError:
             raise UserError(f"{self._private} is no signing key any more: restore it from a backup") from None
         if not self._public.exists():
-            _write_once(self._public, base64.b64encode(key.public_key().public_bytes_raw()) + b"\n")
+            _write_key_file_once(self._public, base64.b64encode(key.public_key().public_bytes_raw()) + b"\n")
         return key
 
 
-def verifies(key: str, data: bytes, signature: bytes) -> bool:
+def is_signature_valid(key: str, data: bytes, signature: bytes) -> bool:
     """Whether a public key has signed these bytes; what is no key has signed nothing."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -82,41 +82,41 @@ def verifies(key: str, data: bytes, signature: bytes) -> bool:
     return True
 
 
-def read_public(file: str) -> str:
+def read_public_key_file(path: str) -> str:
     """The public key in a file such as another project's anchor.pub."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
     try:
-        with open(file, encoding="ascii") as opened:
-            key = opened.read(1000).strip()
+        with open(path, encoding="ascii") as key_file:
+            key = key_file.read(1000).strip()
         Ed25519PublicKey.from_public_bytes(base64.b64decode(key, validate=True))
     except (OSError, ValueError) as error:
         raise UserError(
-            f"{file} holds no public key ({error}): it should be one line, as in anchor.pub"
+            f"{path} holds no public key ({error}): it should be one line, as in anchor.pub"
         ) from None
     return key
 
 
-def read_anchor(line: bytes | str) -> Anchor | None:
+def parse_anchor_line(line: bytes | str) -> Anchor | None:
     """The anchor in a line, or None when it holds none."""
     try:
-        return _read(line)
+        return _decode_anchor(line)
     except (msgspec.MsgspecError, UnicodeError):
         return None
 
 
-def _said(run: str, seq: int, hash_: str, at: int) -> bytes:
-    return canonical({"run": run, "seq": seq, "hash": hash_, "at": at})
+def _anchor_statement(run: str, seq: int, hash_: str, at: int) -> bytes:
+    return canonical_bytes({"run": run, "seq": seq, "hash": hash_, "at": at})
 
 
-def _write_once(path: Path, data: bytes) -> None:
+def _write_key_file_once(path: Path, data: bytes) -> None:
     """Whole or not at all, and never over one that is there: of two processes, one makes it."""
     part = path.with_suffix(f"{path.suffix}.{os.getpid()}.part")
     fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(fd, "wb") as out:
-        out.write(data)
-        out.flush()
-        os.fsync(out.fileno())
+    with os.fdopen(fd, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
     try:
         os.link(part, path)
     except FileExistsError:

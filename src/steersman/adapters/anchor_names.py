@@ -6,22 +6,22 @@ from contextlib import suppress
 import msgspec
 
 
-class _Named(msgspec.Struct):
+class _AnchorRun(msgspec.Struct):
     run: str
 
 
-_read = msgspec.json.Decoder(_Named).decode
+_decode_anchor_run = msgspec.json.Decoder(_AnchorRun).decode
 
 
-def named_runs(state: str) -> set[str]:
+def read_anchored_run_names(state: str) -> set[str]:
     """Every run that a readable line names, genuine or not who has signed it is for a closer look."""
     try:
         with open(os.path.join(state, "anchors.jsonl"), "rb") as file:
             lines = file.read().splitlines()
     except OSError:  # who verifies says why
         return set()
-    named = set()
+    runs = set()
     for line in lines:
         with suppress(msgspec.MsgspecError, UnicodeError):
-            named.add(_read(line).run)
-    return named
+            runs.add(_decode_anchor_run(line).run)
+    return runs

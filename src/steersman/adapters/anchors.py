@@ -9,16 +9,16 @@ import subprocess
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from steersman.adapters.anchor_key import AnchorKey, read_anchor
-from steersman.adapters.git_cli import checked_name
-from steersman.adapters.git_repository import Git
+from steersman.adapters.anchor_key import AnchorKey, parse_anchor_line
+from steersman.adapters.git_cli import require_ref_part
+from steersman.adapters.git_repository import GitRepository
 from steersman.errors import UserError, WorkspaceError
-from steersman.kernel.canonical import canonical
-from steersman.ports.anchors import Anchor, Kept
+from steersman.kernel.canonical import canonical_bytes
+from steersman.ports.anchors import Anchor, RunAnchors
 
-SECONDS = 60
-REFS = "refs/steersman/anchors/"
-Line = tuple[int, bytes, Anchor]  # number, as it is in the file, as it is read
+ANCHOR_COMMAND_SECONDS = 60
+ANCHOR_REFS = "refs/steersman/anchors/"
+AnchorLine = tuple[int, bytes, Anchor]  # number, as it is in the file, as it is read
 
 
 class FileAnchors:
@@ -27,15 +27,15 @@ class FileAnchors:
     def __init__(self, state: Path, path: Path | None = None) -> None:
         self.key = AnchorKey(state)
         self.path = path or state / "anchors.jsonl"
-        self._read: tuple[bytes, dict[str, list[Line]], int] = (b"", {}, 0)
+        self._read: tuple[bytes, dict[str, list[AnchorLine]], int] = (b"", {}, 0)
 
     def keep(self, run: str, seq: int, hash_: str, at: int) -> Anchor:
         """Appends a signed statement, durable when this returns."""
         anchor = self.key.sign(run, seq, hash_, at)
         fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         try:
-            torn = b"" if _ends_well(fd) else b"\n"
-            os.write(fd, torn + canonical(anchor) + b"\n")
+            separator = b"" if _ends_with_newline(fd) else b"\n"
+            os.write(fd, separator + canonical_bytes(anchor) + b"\n")
             os.fsync(fd)
         finally:
             os.close(fd)
@@ -45,20 +45,20 @@ class FileAnchors:
         """The same, for whoever needs no answer."""
         self.keep(run, seq, hash_, at)
 
-    def kept(self, run: str) -> Kept:
-        lines, blanks = self._lines()
-        return _judged(self.key, lines.get(run, ()), blanks, str(self.path))
+    def kept(self, run: str) -> RunAnchors:
+        lines, unreadable = self._lines()
+        return _check_anchor_lines(self.key, lines.get(run, ()), unreadable, str(self.path))
 
     def runs(self) -> Iterable[str]:
         return tuple(self._lines()[0])
 
-    def _lines(self) -> tuple[dict[str, list[Line]], int]:
+    def _lines(self) -> tuple[dict[str, list[AnchorLine]], int]:
         try:
             data = self.path.read_bytes()
         except FileNotFoundError:
             return {}, 0
         if data != self._read[0]:  # whoever verifies every run reads the same file as often
-            self._read = (data, *_by_run(data))
+            self._read = (data, *_group_anchors_by_run(data))
         return self._read[1:]
 
     def newest(self, run: str) -> Anchor | None:
@@ -71,37 +71,37 @@ class GitAnchors:
 
     def __init__(self, state: Path, repository: Path) -> None:
         self.key = AnchorKey(state)
-        self._git = Git(repository, state / "hulls")
+        self._git = GitRepository(repository, state / "hulls")
 
     def keep(self, run: str, seq: int, hash_: str, at: int) -> Anchor:
         anchor = self.key.sign(run, seq, hash_, at)
-        blob = self._git.line("hash-object", "-w", "--stdin", feed=canonical(anchor) + b"\n")
-        self._git.read("update-ref", _ref(run), blob)
+        blob = self._git.line("hash-object", "-w", "--stdin", feed=canonical_bytes(anchor) + b"\n")
+        self._git.read("update-ref", _anchor_ref(run), blob)
         return anchor
 
-    def kept(self, run: str) -> Kept:
+    def kept(self, run: str) -> RunAnchors:
         try:
-            answer = self._git.call("cat-file", "blob", _ref(run))
+            answer = self._git.call("cat-file", "blob", _anchor_ref(run))
         except WorkspaceError:  # without git nothing is kept there
-            return Kept()
-        lines, blanks = _by_run(answer.out) if answer.code == 0 else ({}, 0)
-        return _judged(self.key, lines.get(run, ()), blanks, _ref(run))
+            return RunAnchors()
+        lines, unreadable = _group_anchors_by_run(answer.out) if answer.code == 0 else ({}, 0)
+        return _check_anchor_lines(self.key, lines.get(run, ()), unreadable, _anchor_ref(run))
 
     def runs(self) -> Iterable[str]:
         try:
-            answer = self._git.call("for-each-ref", "--format=%(refname)", REFS)
+            answer = self._git.call("for-each-ref", "--format=%(refname)", ANCHOR_REFS)
         except WorkspaceError:
             return ()
-        return tuple(line.removeprefix(REFS) for line in answer.out.decode().splitlines())
+        return tuple(line.removeprefix(ANCHOR_REFS) for line in answer.out.decode().splitlines())
 
 
 class CommandAnchors:
     """Hands each anchor to a command of the project's, as one line of JSON on its standard input."""
 
-    def __init__(self, state: Path, argv: Callable[[], Sequence[str] | None], folder: Path) -> None:
+    def __init__(self, state: Path, argv: Callable[[], Sequence[str] | None], directory: Path) -> None:
         """`argv` is asked for when an anchor is made: a broken configuration is nobody else's trouble."""
         self.key = AnchorKey(state)
-        self._argv, self._folder = argv, folder
+        self._argv, self._folder = argv, directory
 
     def keep(self, run: str, seq: int, hash_: str, at: int) -> Anchor:
         argv = self._argv()
@@ -110,56 +110,63 @@ class CommandAnchors:
                 'no command takes anchors here: add [audit] with anchor = ["program", …] to steersman.toml'
             )
         anchor = self.key.sign(run, seq, hash_, at)
-        problem = self._hand(argv, canonical(anchor) + b"\n")
+        problem = self._hand(argv, canonical_bytes(anchor) + b"\n")
         if problem:
             raise UserError(f"[audit] anchor: {argv[0]} did not take the anchor: {problem}")
         return anchor
 
     def _hand(self, argv: Sequence[str], line: bytes) -> str:
         try:
-            done = subprocess.run(
-                argv, input=line, cwd=self._folder, capture_output=True, timeout=SECONDS, check=False
+            process = subprocess.run(
+                argv,
+                input=line,
+                cwd=self._folder,
+                capture_output=True,
+                timeout=ANCHOR_COMMAND_SECONDS,
+                check=False,
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             return str(error)
-        said = done.stderr.decode("utf-8", "backslashreplace").strip()[:500]
-        return "" if done.returncode == 0 else f"exit code {done.returncode}: {said}"
+        error_output = process.stderr.decode("utf-8", "backslashreplace").strip()[:500]
+        return "" if process.returncode == 0 else f"exit code {process.returncode}: {error_output}"
 
-    def kept(self, run: str) -> Kept:  # noqa: ARG002  what was handed over is elsewhere
-        return Kept()
+    def kept(self, run: str) -> RunAnchors:  # noqa: ARG002  what was handed over is elsewhere
+        return RunAnchors()
 
     def runs(self) -> Iterable[str]:
         return ()
 
 
-def _by_run(data: bytes) -> tuple[dict[str, list[Line]], int]:
-    found: dict[str, list[Line]] = {}
-    blanks = 0
-    for n, line in enumerate(data.splitlines(), 1):
-        anchor = read_anchor(line)
+def _group_anchors_by_run(data: bytes) -> tuple[dict[str, list[AnchorLine]], int]:
+    anchors_by_run: dict[str, list[AnchorLine]] = {}
+    unreadable = 0
+    for number, line in enumerate(data.splitlines(), 1):
+        anchor = parse_anchor_line(line)
         if anchor is None:
-            blanks += 1
+            unreadable += 1
         else:
-            found.setdefault(anchor.run, []).append((n, line, anchor))
-    return found, blanks
+            anchors_by_run.setdefault(anchor.run, []).append((number, line, anchor))
+    return anchors_by_run, unreadable
 
 
-def _judged(key: AnchorKey, lines: Iterable[Line], blanks: int, where: str) -> Kept:
+def _check_anchor_lines(
+    key: AnchorKey, lines: Iterable[AnchorLine], unreadable: int, location: str
+) -> RunAnchors:
     genuine, doubts = [], []
-    for n, line, anchor in lines:
-        if key.genuine(anchor) and canonical(anchor) == line:
+    for number, line, anchor in lines:
+        if key.genuine(anchor) and canonical_bytes(anchor) == line:
             genuine.append(anchor)
         else:
             doubts.append(
-                f"line {n} of {where} is an anchor of this run that the project's key has not signed"
+                f"line {number} of {location} is an anchor of this run that the project's key has not signed"
             )
-    return Kept(tuple(genuine), tuple(doubts), blanks)
+    return RunAnchors(tuple(genuine), tuple(doubts), unreadable)
 
 
-def _ref(run: str) -> str:
-    return f"{REFS}{checked_name('run', run)}"
+def _anchor_ref(run: str) -> str:
+    return f"{ANCHOR_REFS}{require_ref_part('run', run)}"
 
 
-def _ends_well(fd: int) -> bool:
+def _ends_with_newline(fd: int) -> bool:
     size = os.fstat(fd).st_size
     return size == 0 or os.pread(fd, 1, size - 1) == b"\n"

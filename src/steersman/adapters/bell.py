@@ -6,22 +6,22 @@ import socket
 from pathlib import Path
 
 
-class SocketBell:
+class WakeupSockets:
     """Implements ports.ownership.Bell; `listen` is for drivers."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, directory: Path) -> None:
+        self._folder = directory
 
     def ring(self) -> None:
         try:
             listeners = list(self._folder.iterdir())
         except OSError:
             return
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as out:
-            out.setblocking(False)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
+            sock.setblocking(False)
             for path in listeners:
                 try:
-                    out.sendto(b"!", str(path))
+                    sock.sendto(b"!", str(path))
                 except ConnectionRefusedError:
                     path.unlink(missing_ok=True)  # its process is gone
                 except OSError:

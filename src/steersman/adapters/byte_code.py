@@ -7,15 +7,15 @@ import os
 from importlib.util import MAGIC_NUMBER, cache_from_source
 
 
-def soonest(script: str) -> str:
+def prefer_cached_bytecode(script: str) -> str:
     """What to give an interpreter: the byte code that an import of the script has left, or the script."""
     try:
         cached = cache_from_source(script)
         with open(cached, "rb") as file:
-            head = file.read(16)
-        at = os.stat(script)
+            header = file.read(16)
+        source_status = os.stat(script)
     except (OSError, NotImplementedError):
         return script
-    marks = (0, int(at.st_mtime) & 0xFFFFFFFF, at.st_size & 0xFFFFFFFF)
-    current = MAGIC_NUMBER + b"".join(mark.to_bytes(4, "little") for mark in marks)
-    return cached if head == current else script
+    header_fields = (0, int(source_status.st_mtime) & 0xFFFFFFFF, source_status.st_size & 0xFFFFFFFF)
+    expected_header = MAGIC_NUMBER + b"".join(field.to_bytes(4, "little") for field in header_fields)
+    return cached if header == expected_header else script

@@ -15,20 +15,29 @@ from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
 from steersman.adapters import keeper
-from steersman.adapters.byte_code import soonest
-from steersman.adapters.cgroups import Group, fenced
-from steersman.adapters.process_table import CALL, EFFECT, KEEPER, Process, tree
-from steersman.adapters.sinks import Pulse, Sink
+from steersman.adapters.byte_code import prefer_cached_bytecode
+from steersman.adapters.cgroups import ProgramCgroup, create_program_cgroup
+from steersman.adapters.process_table import (
+    CALL_VARIABLE,
+    EFFECT_VARIABLE,
+    SUBREAPER_VARIABLE,
+    ProcessInfo,
+    find_process_tree,
+)
+from steersman.adapters.sinks import OutputActivity, OutputSink
 
-Place = str | os.PathLike[str]
-_SOON, _LATE = 0.2, 3.0  # seconds for a keeper with nothing to do, and for one that has to kill
+WorkingDirectory = str | os.PathLike[str]
+_QUICK_EXIT_SECONDS, _KILL_EXIT_SECONDS = (
+    0.2,
+    3.0,
+)  # seconds for a keeper with nothing to do, and for one that has to kill
 
 
-class Child:
+class SupervisedProgram:
     """A program under way: `process` is its keeper, or itself where there is none."""
 
     def __init__(
-        self, process: asyncio.subprocess.Process, call: str, group: Group, status: Sink | None
+        self, process: asyncio.subprocess.Process, call: str, group: ProgramCgroup, status: OutputSink | None
     ) -> None:
         self._process, self._call, self._group, self._status = process, call, group, status
 
@@ -45,20 +54,20 @@ class Child:
 
     def left(self) -> set[int]:
         """Who is alive of it. A keeper that lives has them all below it; one that was killed may have lost some."""
-        inside = set(filter(keeper.lives, self._group.members()))
+        group_members = set(filter(keeper.is_process_alive, self._group.members()))
         code = self._process.returncode
         if self._status is not None and code is None:
-            return inside | keeper.descendants(self._process.pid)
+            return group_members | keeper.find_descendants(self._process.pid)
         if self._status is not None and code is not None and code >= 0:
-            return inside  # it ended by itself: there was nobody below it any more
-        return inside | tree(self._is_ours)
+            return group_members  # it ended by itself: there was nobody below it any more
+        return group_members | find_process_tree(self._is_ours)
 
-    def _is_ours(self, process: Process) -> bool:
+    def _is_ours(self, process: ProcessInfo) -> bool:
         return process.call == self._call or process.session == self._program()
 
     def _program(self) -> int:
-        said = self._status.value() if self._status is not None else b""
-        return int(said[1:]) if said[:1] == b"p" and said[1:].isdigit() else self._process.pid
+        message = self._status.value() if self._status is not None else b""
+        return int(message[1:]) if message[:1] == b"p" and message[1:].isdigit() else self._process.pid
 
     def first_process(self) -> int:
         """None that a box could be seen through."""
@@ -70,104 +79,111 @@ class Child:
 
     async def gone(self) -> int:
         """Reaps it and says how the program ended. A keeper that stays has somebody below it whom we do not see."""
-        for patience, number in ((_SOON, signal.SIGTERM), (keeper.GRACE + _LATE, signal.SIGKILL)):
+        for seconds, signal_number in (
+            (_QUICK_EXIT_SECONDS, signal.SIGTERM),
+            (keeper.STOP_GRACE_SECONDS + _KILL_EXIT_SECONDS, signal.SIGKILL),
+        ):
             try:
-                async with asyncio.timeout(patience):
+                async with asyncio.timeout(seconds):
                     return await self._process.wait()
             except TimeoutError:
-                keeper.send({self._process.pid}, number)
-                keeper.send({self._process.pid}, signal.SIGCONT)  # it may have been stopped from below
+                keeper.send_signal_to_all({self._process.pid}, signal_number)
+                keeper.send_signal_to_all(
+                    {self._process.pid}, signal.SIGCONT
+                )  # it may have been stopped from below
         return await self._process.wait()
 
     def ask(self) -> None:
         """Tells a keeper to start nothing any more, where it has not; one that was stopped from below goes on."""
         if self._status is not None and self._process.returncode is None:
             if not self._status.value():
-                keeper.send({self._process.pid}, signal.SIGTERM)
-            keeper.send({self._process.pid}, signal.SIGCONT)
+                keeper.send_signal_to_all({self._process.pid}, signal.SIGTERM)
+            keeper.send_signal_to_all({self._process.pid}, signal.SIGCONT)
 
-    async def closed(self, patience: float) -> None:
+    async def closed(self, seconds: float) -> None:
         """Closes what was open and takes the fence away."""
         if self._status is not None:
-            await self._status.closed(patience)
+            await self._status.closed(seconds)
         await self._group.removed()
 
     def why_not(self) -> OSError | None:
         """What kept the program from being started."""
-        said = self._status.value() if self._status is not None else b"p"
-        if said[:1] == b"p":
+        message = self._status.value() if self._status is not None else b"p"
+        if message[:1] == b"p":
             return None
-        number = int(said[1:]) if said[1:].isdigit() else errno.ECHILD
-        return OSError(number, os.strerror(number) if said else "what should keep it has ended too early")
+        number = int(message[1:]) if message[1:].isdigit() else errno.ECHILD
+        return OSError(number, os.strerror(number) if message else "what should keep it has ended too early")
 
 
-async def start(
+async def start_supervised(
     argv: Sequence[str],
-    cwd: Place,
+    cwd: WorkingDirectory,
     env: Mapping[str, str],
     marks: tuple[str, str],
     streams: tuple[IO[bytes] | int, int, int],
-) -> Child:
+) -> SupervisedProgram:
     """Starts a program with exactly this environment and the marks; raises what keeps it from being started."""
     effect, call = marks
-    if not kept():
-        marked = {**env, EFFECT: effect, CALL: call}
-        process = await spawn(argv, cwd, marked, streams)
-        return Child(process, call, Group(), None)
-    group = fenced(effect, call)
+    if not can_use_subreaper():
+        marked = {**env, EFFECT_VARIABLE: effect, CALL_VARIABLE: call}
+        process = await spawn_process(argv, cwd, marked, streams)
+        return SupervisedProgram(process, call, ProgramCgroup(), None)
+    group = create_program_cgroup(effect, call)
     try:
-        return await _start_kept(argv, cwd, env, marks, streams, group)
+        return await _start_under_subreaper(argv, cwd, env, marks, streams, group)
     except BaseException:
         group.remove()
         raise
 
 
-def kept() -> bool:
+def can_use_subreaper() -> bool:
     """Whether programs get a keeper here: on Linux, with an interpreter to run it."""
     return sys.platform == "linux" and all(map(os.path.isfile, (sys.executable or "", keeper.__file__)))
 
 
-async def _start_kept(
+async def _start_under_subreaper(
     argv: Sequence[str],
-    cwd: Place,
+    cwd: WorkingDirectory,
     env: Mapping[str, str],
     marks: tuple[str, str],
     streams: tuple[IO[bytes] | int, int, int],
-    group: Group,
-) -> Child:
-    own = {EFFECT: marks[0], CALL: marks[1]}
-    spec = _spec(argv, {**env, **own}, group)
-    status = Sink(256, Pulse())
+    group: ProgramCgroup,
+) -> SupervisedProgram:
+    marks_env = {EFFECT_VARIABLE: marks[0], CALL_VARIABLE: marks[1]}
+    spec_fd = _write_subreaper_spec(argv, {**env, **marks_env}, group)
+    status = OutputSink(256, OutputActivity())
     try:
-        told = await status.open()
+        status_fd = await status.open()
         try:
             command = (
                 sys.executable,
                 "-I",
                 "-S",
-                soonest(keeper.__file__),
+                prefer_cached_bytecode(keeper.__file__),
                 str(os.getpid()),
-                str(spec),
-                str(told),
+                str(spec_fd),
+                str(status_fd),
             )
             # Its own environment holds the marks alone: whoever reads it from below finds no secret.
-            process = await spawn(command, cwd, {**own, KEEPER: "1"}, streams, (spec, told))
+            process = await spawn_process(
+                command, cwd, {**marks_env, SUBREAPER_VARIABLE: "1"}, streams, (spec_fd, status_fd)
+            )
         finally:
-            os.close(told)
+            os.close(status_fd)
     except BaseException:
         status.close()
         raise
     finally:
-        os.close(spec)
-    return Child(process, marks[1], group, status)
+        os.close(spec_fd)
+    return SupervisedProgram(process, marks[1], group, status)
 
 
-async def spawn(
+async def spawn_process(
     argv: Sequence[str],
-    cwd: Place,
+    cwd: WorkingDirectory,
     env: Mapping[str, str],
     streams: tuple[IO[bytes] | int, int, int],
-    handed: tuple[int, ...] = (),
+    inherited_fds: tuple[int, ...] = (),
 ) -> asyncio.subprocess.Process:
     """Starts exactly this, in a session of its own, with the descriptors it is handed."""
     stdin, stdout, stderr = streams
@@ -179,26 +195,26 @@ async def spawn(
         stdout=stdout,
         stderr=stderr,
         start_new_session=True,
-        pass_fds=handed,
+        pass_fds=inherited_fds,
     )
 
 
-def _spec(argv: Sequence[str], env: Mapping[str, str], group: Group) -> int:
+def _write_subreaper_spec(argv: Sequence[str], env: Mapping[str, str], group: ProgramCgroup) -> int:
     """An unnamed file with what the keeper is to start."""
-    words = [os.fsencode(word) for word in argv]
+    arguments = [os.fsencode(word) for word in argv]
     pairs = [os.fsencode(name) + b"=" + os.fsencode(value) for name, value in env.items()]
-    if not words:
+    if not arguments:
         raise ValueError("there is no program to start")
-    if any(b"\0" in part for part in (*words, *pairs)):
+    if any(b"\0" in part for part in (*arguments, *pairs)):
         raise ValueError("embedded null byte")
     if any(not name or "=" in name for name in env):
         raise ValueError("illegal environment variable name")
-    spec = os.memfd_create("steersman")
+    spec_fd = os.memfd_create("steersman")
     with contextlib.ExitStack() as undo:
-        undo.callback(os.close, spec)
-        packed = memoryview(keeper.pack(words, list(map(os.fsencode, group.folders)), pairs))
+        undo.callback(os.close, spec_fd)
+        packed = memoryview(keeper.pack_program_spec(arguments, list(map(os.fsencode, group.folders)), pairs))
         while packed:
-            packed = packed[os.write(spec, packed) :]
-        os.lseek(spec, 0, os.SEEK_SET)
+            packed = packed[os.write(spec_fd, packed) :]
+        os.lseek(spec_fd, 0, os.SEEK_SET)
         undo.pop_all()
-    return spec
+    return spec_fd

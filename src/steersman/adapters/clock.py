@@ -4,7 +4,7 @@ import os
 import time
 from datetime import UTC, datetime
 
-ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # no i, l, o, u: ids are read aloud
+RUN_ID_CHARACTERS = "0123456789abcdefghjkmnpqrstvwxyz"  # no i, l, o, u: ids are read aloud
 
 
 class SystemClock:
@@ -22,7 +22,7 @@ class SystemChance:
 
     def run_id(self) -> str:
         day = datetime.now(UTC).strftime("%y%m%d")
-        return f"{day}-" + "".join(ALPHABET[b % 32] for b in os.urandom(6))
+        return f"{day}-" + "".join(RUN_ID_CHARACTERS[b % 32] for b in os.urandom(6))
 
     def nonce(self) -> str:
         return os.urandom(12).hex()

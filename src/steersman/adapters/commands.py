@@ -8,38 +8,38 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from steersman.adapters.command_grammars import load_grammars
-from steersman.adapters.file_states import list_created, read_states
-from steersman.adapters.processes import Executed
-from steersman.adapters.removal import delete
-from steersman.adapters.reports import asked
+from steersman.adapters.command_grammars import load_command_grammars
+from steersman.adapters.file_states import list_created_entries, read_file_states
+from steersman.adapters.processes import ProgramResult
+from steersman.adapters.removal import delete_path
+from steersman.adapters.reports import request_report
 from steersman.adapters.sandbox import OpenSandbox
 from steersman.adapters.setup_layers import (
-    Attached,
-    attach_layer,
-    find_layer,
-    keep_layer,
-    layer_key,
-    locked_layer,
-    note_setup,
-    read_attached,
-    restore_files,
+    AttachedSetup,
+    attach_setup_layer,
+    find_setup_layer,
+    lock_setup_layer,
+    read_attached_setup,
+    record_attached_setup,
+    restore_changed_files,
+    setup_layer_key,
+    store_setup_layer,
 )
-from steersman.adapters.summary_patterns import count_summary
-from steersman.adapters.tree_commands import NOT_FOUND, TreeCommands
-from steersman.adapters.tree_paths import out_of_bounds
-from steersman.adapters.tree_places import TreePlace, find_tree_place, shown_path
-from steersman.contracts.commands import Argv, Command, CommandResult, Report
+from steersman.adapters.summary_patterns import count_summary_tests
+from steersman.adapters.tree_commands import NOT_FOUND_EXIT_CODE, TreeCommands
+from steersman.adapters.tree_paths import find_reach_problem
+from steersman.adapters.tree_places import TreePlace, find_tree_place, visible_tree_path
+from steersman.contracts.commands import Argv, Command, CommandResult, RunnerReport
 from steersman.contracts.grammars import Commands
 from steersman.contracts.workspace import Checkout
-from steersman.judges.commands import PLAIN, Blocked, CommandRules
-from steersman.judges.reports import Unreadable, proven
-from steersman.judges.summaries import printed_passes, printed_tests
-from steersman.judges.summary_patterns import BY_PATTERN, EXIT_CODE_ONLY, judge_summary
-from steersman.judges.text import printable
+from steersman.judges.commands import DEFAULT_COMMANDS, BlockedCommand, CommandRules
+from steersman.judges.reports import UnreadableReport, judge_command_report
+from steersman.judges.summaries import count_printed_passes, count_printed_tests
+from steersman.judges.summary_patterns import COUNTED_BY_PATTERN, EXIT_CODE_ONLY, judge_summary_count
+from steersman.judges.text import printable_text
 from steersman.ports.sandbox import Sandbox
 
-Verdict = Literal["passed", "failed", "timeout", "no_tests"]
+CommandVerdict = Literal["passed", "failed", "timeout", "no_tests"]
 
 
 class LocalCommands:
@@ -56,11 +56,11 @@ class LocalCommands:
         sandbox: Sandbox | None = None,
         *,
         network: bool = False,
-        grammars: Commands = PLAIN,
+        grammars: Commands = DEFAULT_COMMANDS,
         env: Mapping[str, str] | None = None,
         writable: tuple[str, ...] = (),
     ) -> None:
-        self._rules = CommandRules(allow, grammars, load_grammars())
+        self._rules = CommandRules(allow, grammars, load_command_grammars())
         self._sandbox = sandbox or OpenSandbox("none was asked for")
         self._env = dict(env or {})
         self._trees = TreeCommands(self._sandbox, network=network, env=self._env, writable=writable)
@@ -74,10 +74,10 @@ class LocalCommands:
         if command.source == "project":
             return None
         verdict = self._rules.approve(list(command.argv))
-        if isinstance(verdict, Blocked):
+        if isinstance(verdict, BlockedCommand):
             return verdict.reason
-        found = None if workdir is None else out_of_bounds(workdir, verdict.reach, running=True)
-        return f"not on the allow-list: {found}" if found else None
+        reach_problem = None if workdir is None else find_reach_problem(workdir, verdict.reach, running=True)
+        return f"not on the allow-list: {reach_problem}" if reach_problem else None
 
     async def run(
         self, command: Command, workdir: str, effect: str, seconds: int, *, setup: bool = False
@@ -88,47 +88,58 @@ class LocalCommands:
             return CommandResult(
                 name=name, argv=argv, source=source, verdict="blocked", reason=reason, cwd=command.cwd
             )
-        counts = self._counts(command) and not command.exit_code_is_enough and not setup
-        with asked(argv if counts else ()) as report:
-            done = await self._trees.execute(command, workdir, effect, seconds, report, setup=setup)
-            shown = shown_path(workdir, isolated=self._sandbox.isolated)
-            errors = _decode(done.errors)
-            found, output = report.heard(_decode(done.output), workdir, mounted=shown, errors=errors)
-        printed = f"{output}\n{errors}"
-        if (
-            counts
-            and command.summary
-            and found is None
-            and done.exit_code is not None
-            and not (done.changed or done.excess)
-        ):
-            counted = await asyncio.to_thread(count_summary, command.summary, printed)
-            verdict, tests, reason = judge_summary(done.exit_code, counted)
-            passed = counted.passed
-            reason = _died(done.exit_code) or reason or BY_PATTERN
-        else:
-            verdict, tests, reason = _verdict(
-                argv if counts else (), done, found, printed_tests(printed) if counts else None
+        counts_tests = self._counts(command) and not command.exit_code_is_enough and not setup
+        with request_report(argv if counts_tests else ()) as report_request:
+            execution = await self._trees.execute(
+                command, workdir, effect, seconds, report_request, setup=setup
             )
-            passed = found.ran - found.failures if isinstance(found, Report) else printed_passes(printed)
+            mounted_at = visible_tree_path(workdir, isolated=self._sandbox.isolated)
+            errors = _decode_output(execution.errors)
+            test_report, output = report_request.heard(
+                _decode_output(execution.output), workdir, mounted=mounted_at, errors=errors
+            )
+        all_output = f"{output}\n{errors}"
+        if (
+            counts_tests
+            and command.summary
+            and test_report is None
+            and execution.exit_code is not None
+            and not (execution.changed or execution.excess)
+        ):
+            summary_count = await asyncio.to_thread(count_summary_tests, command.summary, all_output)
+            verdict, tests, reason = judge_summary_count(execution.exit_code, summary_count)
+            passed = summary_count.passed
+            reason = _describe_abnormal_exit(execution.exit_code) or reason or COUNTED_BY_PATTERN
+        else:
+            verdict, tests, reason = _judge_execution(
+                argv if counts_tests else (),
+                execution,
+                test_report,
+                count_printed_tests(all_output) if counts_tests else None,
+            )
+            passed = (
+                test_report.ran - test_report.failures
+                if isinstance(test_report, RunnerReport)
+                else count_printed_passes(all_output)
+            )
         if command.exit_code_is_enough and not setup:
             reason = reason or EXIT_CODE_ONLY
-        if done.exit_code == NOT_FOUND and self._sandbox.isolated:
+        if execution.exit_code == NOT_FOUND_EXIT_CODE and self._sandbox.isolated:
             reason += ", or it lies where the box shows nothing: name that place under [sandbox] reads"
         return CommandResult(
             name=name,
             argv=argv,
             source=source,
             verdict=verdict,
-            exit_code=done.exit_code,
+            exit_code=execution.exit_code,
             tests=tests,
             passed=None if tests is None else passed,
-            report=found if isinstance(found, Report) else None,
-            asked=report.env,
+            report=test_report if isinstance(test_report, RunnerReport) else None,
+            asked=report_request.env,
             reason=reason,
             output=output,
             errors=errors,
-            micros=done.micros,
+            micros=execution.micros,
             cwd=command.cwd,
             exit_code_only=command.exit_code_is_enough,
         )
@@ -138,7 +149,7 @@ class LocalCommands:
         if command.source == "project":
             return command.tests
         verdict = self._rules.approve(list(command.argv))
-        return not isinstance(verdict, Blocked) and verdict.proves == "tests"
+        return not isinstance(verdict, BlockedCommand) and verdict.proves == "tests"
 
     async def set_up(
         self, steps: Sequence[Command], tree: Checkout, effect: str, seconds: int
@@ -150,32 +161,32 @@ class LocalCommands:
         if not self._sandbox.isolated:
             return await self._set_up_in_place(steps, place, tree, effect, seconds)
         mounted = frozenset(
-            read_attached(place).created
+            read_attached_setup(place).created
         )  # places for a layer, if this tree was set up before
-        before = read_states(place.path, mounted)
-        key = layer_key([(step.cwd, *step.argv) for step in steps], self._env, place.path, before)
-        async with locked_layer(place, key):
-            layer = find_layer(place, key, tree.tree)
+        before = read_file_states(place.path, mounted)
+        key = setup_layer_key([(step.cwd, *step.argv) for step in steps], self._env, place.path, before)
+        async with lock_setup_layer(place, key):
+            layer = find_setup_layer(place, key, tree.tree)
             results: tuple[CommandResult, ...] = ()
             if layer is None:
                 for name in mounted:
-                    delete(place.path / name)
-                note_setup(place, Attached(changed=tree.changed))
+                    delete_path(place.path / name)
+                record_attached_setup(place, AttachedSetup(changed=tree.changed))
                 results = await self._run_steps(steps, tree.path, effect, seconds)
                 if results and results[-1].exit_code != 0:
                     return results
-                after = restore_files(place, before)
-                layer = keep_layer(place, key, tree.tree, before, after, shared=not tree.changed)
-        attach_layer(place, layer, changed=tree.changed)
+                after = restore_changed_files(place, before)
+                layer = store_setup_layer(place, key, tree.tree, before, after, shared=not tree.changed)
+        attach_setup_layer(place, layer, changed=tree.changed)
         return results
 
     async def _set_up_in_place(
         self, steps: Sequence[Command], place: TreePlace, tree: Checkout, effect: str, seconds: int
     ) -> tuple[CommandResult, ...]:
-        before = read_states(place.path, frozenset(read_attached(place).created))
+        before = read_file_states(place.path, frozenset(read_attached_setup(place).created))
         results = await self._run_steps(steps, tree.path, effect, seconds)
-        created = list_created(before, restore_files(place, before))
-        note_setup(place, Attached(created=tuple(sorted(created)), changed=tree.changed))
+        created = list_created_entries(before, restore_changed_files(place, before))
+        record_attached_setup(place, AttachedSetup(created=tuple(sorted(created)), changed=tree.changed))
         return results
 
     async def _run_steps(
@@ -189,34 +200,41 @@ class LocalCommands:
         return tuple(results)
 
 
-def _decode(printed: bytes) -> str:
+def _decode_output(printed: bytes) -> str:
     return printed.decode("utf-8", "backslashreplace")
 
 
-def _verdict(
-    argv: Argv, done: Executed, report: Report | Unreadable | None, printed: int | None
-) -> tuple[Verdict, int | None, str]:
-    if done.timed_out:
-        return "timeout", printed, "stopped with all it had started: its time was over"
-    if done.exit_code is None:
-        return "failed", None, done.reason
-    if done.excess:
-        return "failed", printed, f"stopped with all it had started: {done.excess}"
-    if done.changed:
-        return "failed", printed, f"it changed files of the tree while it ran: {_listed(done.changed)}"
-    verdict, tests, reason = proven(argv, done.exit_code, report, printed)
-    return verdict, tests, _died(done.exit_code) or reason
+def _judge_execution(
+    argv: Argv,
+    execution: ProgramResult,
+    report: RunnerReport | UnreadableReport | None,
+    printed_count: int | None,
+) -> tuple[CommandVerdict, int | None, str]:
+    if execution.timed_out:
+        return "timeout", printed_count, "stopped with all it had started: its time was over"
+    if execution.exit_code is None:
+        return "failed", None, execution.reason
+    if execution.excess:
+        return "failed", printed_count, f"stopped with all it had started: {execution.excess}"
+    if execution.changed:
+        return (
+            "failed",
+            printed_count,
+            f"it changed files of the tree while it ran: {_format_changed_names(execution.changed)}",
+        )
+    verdict, tests, reason = judge_command_report(argv, execution.exit_code, report, printed_count)
+    return verdict, tests, _describe_abnormal_exit(execution.exit_code) or reason
 
 
-def _listed(names: tuple[str, ...]) -> str:
-    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    return printable(", ".join(names[:5])) + more
+def _format_changed_names(names: tuple[str, ...]) -> str:
+    suffix = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return printable_text(", ".join(names[:5])) + suffix
 
 
-def _died(code: int) -> str:
+def _describe_abnormal_exit(code: int) -> str:
     """How a program died, where its exit tells; in a box a signal shows as an exit code above 128."""
     if code < 0:
         return f"killed by signal {-code}"
-    if code == NOT_FOUND:
-        return f"exit code {NOT_FOUND}: a program was not found"
+    if code == NOT_FOUND_EXIT_CODE:
+        return f"exit code {NOT_FOUND_EXIT_CODE}: a program was not found"
     return f"exit code {code}, as after signal {code - 128}" if 128 < code < 160 else ""

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from steersman.adapters.config_commands import command_problems, env_problems
+from steersman.adapters.config_commands import find_command_problems, find_env_problems
 from steersman.contracts.config import (
     MAX_HOURS,
     MAX_USD,
@@ -22,27 +22,27 @@ from steersman.contracts.config import (
     Config,
     Role,
     config_schema,
-    expand_commands,
+    expand_argv_commands,
 )
 from steersman.errors import UserError
-from steersman.judges.problems import Problem, problems_of
-from steersman.judges.text import clip, one_line, visible
+from steersman.judges.problems import SchemaProblem, find_json_schema_problems
+from steersman.judges.text import clip_text, has_visible_text, printable_line
 from steersman.kernel.canonical import digest_of
 
-FILE_NAME = "steersman.toml"
-MAX_BYTES = 256 * 1024
-MAX_LINE = 8192
+SETTINGS_FILE_NAME = "steersman.toml"
+MAX_CONFIG_BYTES = 256 * 1024
+MAX_CONFIG_LINE = 8192
 
-_AT_LINE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
+_TOML_ERROR_LINE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 # field in the file → field of the contract, how many of its units one is, and the most there may be
-_AMOUNTS = {"usd": ("micro_usd", 1_000_000, MAX_USD), "hours": ("seconds", 3_600, MAX_HOURS)}
-Keys = tuple[str | int, ...]
+_AMOUNT_UNITS = {"usd": ("micro_usd", 1_000_000, MAX_USD), "hours": ("seconds", 3_600, MAX_HOURS)}
+ConfigPath = tuple[str | int, ...]
 # Where agents are named, each in a table of its own that takes the agent's own options beside these fields.
-_AGENTS: dict[Keys, tuple[str, ...]] = {
+_AGENT_TABLES: dict[ConfigPath, tuple[str, ...]] = {
     ("roles",): Role.__struct_fields__,
     ("chat", "agents"): ChatAgent.__struct_fields__,
 }
-_PLACES: tuple[Keys, ...] = (("budget",), ("chat", "budget"))  # tables with amounts
+_AMOUNT_TABLES: tuple[ConfigPath, ...] = (("budget",), ("chat", "budget"))  # tables with amounts
 
 
 class LoadedConfig(NamedTuple):
@@ -70,12 +70,16 @@ def find_config(start: Path) -> Path | None:
     """The nearest `steersman.toml` at or above `start`, never above the top of its repository; never through a link."""
     start = start.resolve()
     above = [start, *start.parents]
-    top = next((n for n, folder in enumerate(above) if (folder / ".git").exists()), 0)
-    there = (path for f in above[: top + 1] if (path := f / FILE_NAME).is_symlink() or path.is_file())
-    found = next(there, None)
-    if found is not None and found.is_symlink():
-        raise UserError(f"cannot use {found}: it is a symlink. Replace it with a file or remove it.")
-    return found
+    top = next((n for n, directory_above in enumerate(above) if (directory_above / ".git").exists()), 0)
+    candidates = (
+        path
+        for directory in above[: top + 1]
+        if (path := directory / SETTINGS_FILE_NAME).is_symlink() or path.is_file()
+    )
+    config_file = next(candidates, None)
+    if config_file is not None and config_file.is_symlink():
+        raise UserError(f"cannot use {config_file}: it is a symlink. Replace it with a file or remove it.")
+    return config_file
 
 
 def read_config(path: Path, roles: Collection[str] = ()) -> Config:
@@ -87,11 +91,11 @@ def read_settings_file(path: Path) -> str:
     """The text of a settings file; a UserError where it cannot be read, is too long or is not UTF-8."""
     try:
         with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+            data = file.read(MAX_CONFIG_BYTES + 1)
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from None
-    if len(data) > MAX_BYTES:
-        raise UserError(f"{path} is longer than {MAX_BYTES} bytes; shorten it")
+    if len(data) > MAX_CONFIG_BYTES:
+        raise UserError(f"{path} is longer than {MAX_CONFIG_BYTES} bytes; shorten it")
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
@@ -102,65 +106,71 @@ def read_settings_file(path: Path) -> str:
 
 def parse_config(text: str, name: str, roles: Collection[str] = ()) -> Config:
     """The configuration in a text; `name` is the file's name for messages."""
-    written = parse_toml(text, name)
-    odd = list(_odd(written, ()))
-    seen = {p.path for p in odd}
-    value = _plain(written, ())
-    found = [*odd, *amount_problems(value)]
-    if found or not _fits(value):
-        found += [p for p in problems_of(_without_amounts(value), config_schema()) if p.path not in seen]
-    found += _near_misses(value) if found else _joined(value)
-    found += _unplayed(value, roles)
-    if found:
-        from steersman.adapters.config_advice import refused  # only for a file that is wrong
+    tables = parse_exact_toml(text, name)
+    unsupported = list(_find_unsupported_values(tables, ()))
+    unsupported_paths = {problem.path for problem in unsupported}
+    value = _to_json_value(tables, ())
+    problems = [*unsupported, *find_amount_problems(value)]
+    if problems or not _is_valid_config(value):
+        problems += [
+            problem
+            for problem in find_json_schema_problems(_mask_amounts(value), config_schema())
+            if problem.path not in unsupported_paths
+        ]
+    problems += _find_near_misses(value) if problems else _find_cross_field_problems(value)
+    problems += _find_unknown_roles(value, roles)
+    if problems:
+        from steersman.adapters.config_advice import build_config_error  # only for a file that is wrong
 
-        raise refused(name, text, found)
-    return msgspec.convert(_contract_form(value), Config)
+        raise build_config_error(name, text, problems)
+    return msgspec.convert(_to_contract_form(value), Config)
 
 
 def _refuse_long_lines(text: str, name: str) -> None:
     """The reader of TOML takes the square of a dotted key's length: a line of 100 KB would cost a minute."""
     for number, line in enumerate(text.splitlines(), 1):
-        if len(line) > MAX_LINE:
-            raise UserError(f"{name}, line {number}: longer than {MAX_LINE} characters; break it up")
+        if len(line) > MAX_CONFIG_LINE:
+            raise UserError(f"{name}, line {number}: longer than {MAX_CONFIG_LINE} characters; break it up")
 
 
-def _fits(value: dict[str, Any]) -> bool:
+def _is_valid_config(value: dict[str, Any]) -> bool:
     """The quick answer for a file without problems: listing them costs more than all the rest."""
-    internal = {"micro_usd", "seconds"} & {name for place in _PLACES for name in _table(value, place)}
+    internal = {"micro_usd", "seconds"} & {
+        name for table_path in _AMOUNT_TABLES for name in _config_table_at(value, table_path)
+    }
     if "version" not in value or internal or not isinstance(value.get("budget", {}), dict):
         return False
     try:
-        msgspec.convert(_contract_form(value), Config)
+        msgspec.convert(_to_contract_form(value), Config)
     except (msgspec.ValidationError, AttributeError, TypeError):
         return False
     return True
 
 
-def parse_toml(text: str, name: str) -> dict[str, Any]:
+def parse_exact_toml(text: str, name: str) -> dict[str, Any]:
     """The tables of a TOML text, fractions exact; a UserError names file and line."""
     _refuse_long_lines(text, name)
     try:
-        value = tomllib.loads(text, parse_float=_exact)
-        _plain(value, ())  # as deep as any of ours goes
+        value = tomllib.loads(text, parse_float=_parse_exact_decimal)
+        _to_json_value(value, ())  # as deep as any of ours goes
     except RecursionError:
         raise UserError(f"{name}, line 1: nested too deeply; flatten it") from None
     except ValueError as error:  # also an integer with thousands of digits
-        where = _AT_LINE.search(str(error))
-        line = (where and where[1]) or str(max(1, text.rstrip("\n").count("\n") + 1))
-        said = _AT_LINE.sub("", str(error))
-        raise UserError(f"{name}, line {line}: {said}; the file has to be TOML 1.0") from None
+        match = _TOML_ERROR_LINE.search(str(error))
+        line = (match and match[1]) or str(max(1, text.rstrip("\n").count("\n") + 1))
+        message = _TOML_ERROR_LINE.sub("", str(error))
+        raise UserError(f"{name}, line {line}: {message}; the file has to be TOML 1.0") from None
     return value
 
 
-def _exact(digits: str) -> Decimal:
+def _parse_exact_decimal(digits: str) -> Decimal:
     try:
         return Decimal(digits)
     except InvalidOperation:  # an exponent of twenty digits
         return Decimal("nan")
 
 
-def _is_odd(value: Any, path: Keys) -> bool:
+def _is_unsupported_value(value: Any, path: ConfigPath) -> bool:
     """A value JSON has no exact form for, where neither an amount nor a provider's option is written."""
     match value:
         case Decimal() | dt.date() | dt.time():
@@ -171,30 +181,30 @@ def _is_odd(value: Any, path: Keys) -> bool:
             return False
 
 
-def _is_amount_place(path: Keys) -> bool:
-    return path[:-1] in _PLACES and path[-1] in _AMOUNTS
+def _is_amount_place(path: ConfigPath) -> bool:
+    return path[:-1] in _AMOUNT_TABLES and path[-1] in _AMOUNT_UNITS
 
 
-def _is_option_place(path: Keys) -> bool:
+def _is_option_place(path: ConfigPath) -> bool:
     """In an agent's table, under a name of the provider's own or inside `options`."""
-    place = next((p for p in _AGENTS if path[: len(p)] == p), None)
-    inside = path[len(place) + 1 :] if place is not None else ()
-    return bool(inside) and (
-        inside[0] not in _AGENTS[place or ()] or (inside[0] == "options" and len(inside) > 1)
+    agent_table = next((table for table in _AGENT_TABLES if path[: len(table)] == table), None)
+    rest = path[len(agent_table) + 1 :] if agent_table is not None else ()
+    return bool(rest) and (
+        rest[0] not in _AGENT_TABLES[agent_table or ()] or (rest[0] == "options" and len(rest) > 1)
     )
 
 
-def _odd(value: Any, path: Keys) -> Iterator[Problem]:
-    if _is_odd(value, path):
-        yield Problem(
+def _find_unsupported_values(value: Any, path: ConfigPath) -> Iterator[SchemaProblem]:
+    if _is_unsupported_value(value, path):
+        yield SchemaProblem(
             path,
-            f"{clip(str(value), 40)} does not belong here: no field takes a fraction, a date or such a number",
+            f"{clip_text(str(value), 40)} does not belong here: no field takes a fraction, a date or such a number",
         )
-    for key, item in _items(value):
-        yield from _odd(item, (*path, key))
+    for key, item in _iterate_children(value):
+        yield from _find_unsupported_values(item, (*path, key))
 
 
-def _items(value: Any) -> Iterable[tuple[str | int, Any]]:
+def _iterate_children(value: Any) -> Iterable[tuple[str | int, Any]]:
     match value:
         case dict():
             return value.items()
@@ -204,14 +214,14 @@ def _items(value: Any) -> Iterable[tuple[str | int, Any]]:
             return ()
 
 
-def _plain(value: Any, path: Keys) -> Any:
+def _to_json_value(value: Any, path: ConfigPath) -> Any:
     """Only what JSON has: in a provider's options fractions and dates become text; odd values become nothing."""
     match value:
         case dict():
-            return {key: _plain(item, (*path, key)) for key, item in value.items()}
+            return {key: _to_json_value(item, (*path, key)) for key, item in value.items()}
         case list():
-            return [_plain(item, (*path, n)) for n, item in enumerate(value)]
-        case _ if _is_odd(value, path):
+            return [_to_json_value(item, (*path, n)) for n, item in enumerate(value)]
+        case _ if _is_unsupported_value(value, path):
             return None
         case Decimal() | dt.date() | dt.time() if not _is_amount_place(path):
             return str(value)
@@ -221,174 +231,202 @@ def _plain(value: Any, path: Keys) -> Any:
             return value
 
 
-def _table(value: Any, place: Keys) -> dict[str, Any]:
+def _config_table_at(value: Any, table_path: ConfigPath) -> dict[str, Any]:
     """The table at a place; an empty one where there is none."""
-    for key in place:
+    for key in table_path:
         value = value.get(key) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}
 
 
-def _with(value: dict[str, Any], place: Keys, table: dict[str, Any]) -> dict[str, Any]:
+def _replace_table_at(value: dict[str, Any], table_path: ConfigPath, table: dict[str, Any]) -> dict[str, Any]:
     """The same with another table at a place that is there."""
-    key = str(place[0])
-    inner = table if len(place) == 1 else _with(value[key], place[1:], table)
+    key = str(table_path[0])
+    inner = table if len(table_path) == 1 else _replace_table_at(value[key], table_path[1:], table)
     return {**value, key: inner}
 
 
-def amount_problems(value: dict[str, Any]) -> list[Problem]:
+def find_amount_problems(value: dict[str, Any]) -> list[SchemaProblem]:
     """What is wrong with the amounts of money and time in a file."""
-    given = [
-        (p, name, _table(value, p)[name]) for p in _PLACES for name in _AMOUNTS if name in _table(value, p)
+    amounts = [
+        (amount_path, name, _config_table_at(value, amount_path)[name])
+        for amount_path in _AMOUNT_TABLES
+        for name in _AMOUNT_UNITS
+        if name in _config_table_at(value, amount_path)
     ]
     return [
-        Problem((*place, name), f"{_shown(amount)} is not a number above 0 and up to {_AMOUNTS[name][2]}")
-        for place, name, amount in given
-        if not _is_amount(amount, _AMOUNTS[name][2])
+        SchemaProblem(
+            (*table_path, name),
+            f"{_format_amount(amount)} is not a number above 0 and up to {_AMOUNT_UNITS[name][2]}",
+        )
+        for table_path, name, amount in amounts
+        if not _is_valid_amount(amount, _AMOUNT_UNITS[name][2])
     ]
 
 
-def _shown(amount: Any) -> str:
-    return clip(str(amount) if isinstance(amount, int | Decimal) else repr(amount), 40)
+def _format_amount(amount: Any) -> str:
+    return clip_text(str(amount) if isinstance(amount, int | Decimal) else repr(amount), 40)
 
 
-def _is_amount(amount: Any, most: int) -> bool:
+def _is_valid_amount(amount: Any, maximum: int) -> bool:
     if isinstance(amount, bool) or not isinstance(amount, int | Decimal):
         return False
     exact = Decimal(amount)
-    return exact.is_finite() and 0 < exact <= most
+    return exact.is_finite() and 0 < exact <= maximum
 
 
-def _without_amounts(value: dict[str, Any]) -> dict[str, Any]:
+def _mask_amounts(value: dict[str, Any]) -> dict[str, Any]:
     """They were judged exactly, by us; for the schema any number will do."""
-    for place in _PLACES:
-        table = _table(value, place)
+    for table_path in _AMOUNT_TABLES:
+        table = _config_table_at(value, table_path)
         if table:
-            value = _with(value, place, {k: 1 if k in _AMOUNTS else v for k, v in table.items()})
+            value = _replace_table_at(
+                value, table_path, {k: 1 if k in _AMOUNT_UNITS else v for k, v in table.items()}
+            )
     return value
 
 
-def _contract_form(value: dict[str, Any]) -> dict[str, Any]:
-    value = expand_commands(value)
-    for place in _PLACES:
-        if _table(value, place):
-            value = _with(value, place, convert_amounts(_table(value, place)))
-    for place, fields in _AGENTS.items():
-        if tables := _table(value, place):
-            value = _with(value, place, {name: _agent(table, fields) for name, table in tables.items()})
+def _to_contract_form(value: dict[str, Any]) -> dict[str, Any]:
+    value = expand_argv_commands(value)
+    for table_path in _AMOUNT_TABLES:
+        if _config_table_at(value, table_path):
+            value = _replace_table_at(value, table_path, convert_amounts(_config_table_at(value, table_path)))
+    for table_path, fields in _AGENT_TABLES.items():
+        if tables := _config_table_at(value, table_path):
+            value = _replace_table_at(
+                value,
+                table_path,
+                {name: _collect_agent_options(table, fields) for name, table in tables.items()},
+            )
     return value
 
 
 def convert_amounts(table: dict[str, Any]) -> dict[str, Any]:
     """A table with its dollars and hours in the units of the contract, rounded up."""
-    written = {_AMOUNTS[k][0]: _rounded_up(v, _AMOUNTS[k][1]) for k, v in table.items() if k in _AMOUNTS}
-    return {**{k: v for k, v in table.items() if k not in _AMOUNTS}, **written}
+    converted = {
+        _AMOUNT_UNITS[k][0]: _round_up_amount(v, _AMOUNT_UNITS[k][1])
+        for k, v in table.items()
+        if k in _AMOUNT_UNITS
+    }
+    return {**{k: v for k, v in table.items() if k not in _AMOUNT_UNITS}, **converted}
 
 
-def _rounded_up(amount: int | Decimal, units: int) -> int:
+def _round_up_amount(amount: int | Decimal, units: int) -> int:
     with localcontext() as context:
         context.prec, context.rounding = 40, ROUND_CEILING
         return int((Decimal(amount) * units).to_integral_value())
 
 
-def _agent(table: dict[str, Any], fields: tuple[str, ...]) -> dict[str, Any]:
+def _collect_agent_options(table: dict[str, Any], fields: tuple[str, ...]) -> dict[str, Any]:
     known = {k: v for k, v in table.items() if k in fields}
-    free = {k: v for k, v in table.items() if k not in fields}
-    return {**known, "options": {**known.get("options", {}), **free}}
+    extra = {k: v for k, v in table.items() if k not in fields}
+    return {**known, "options": {**known.get("options", {}), **extra}}
 
 
-def _joined(value: dict[str, Any]) -> list[Problem]:
+def _find_cross_field_problems(value: dict[str, Any]) -> list[SchemaProblem]:
     """What no schema says."""
-    found = _near_misses(value)
-    for place, fields in _AGENTS.items():
-        for name, role in _table(value, place).items():
-            found += (Problem((*place, name, field), wrong) for field, wrong in _script(role))
-            found += (Problem((*place, name, field), wrong) for field, wrong in _surplus(role, fields))
-    found += _names(_table(value, ("chat", "agents")), _table(value, ("chat",)).get("host"))
-    found += command_problems(value)
-    found += env_problems(value.get("env", {}))
-    found += [
-        Problem(("no_tests", n), f"{clip(name, 40)!r} is no check: name one of [checks]")
-        for n, name in enumerate(value.get("no_tests", ()))
+    problems = _find_near_misses(value)
+    for table_path, fields in _AGENT_TABLES.items():
+        for name, role in _config_table_at(value, table_path).items():
+            problems += (
+                SchemaProblem((*table_path, name, field), message)
+                for field, message in _find_script_problems(role)
+            )
+            problems += (
+                SchemaProblem((*table_path, name, field), message)
+                for field, message in _find_surplus_options(role, fields)
+            )
+    problems += _find_chat_name_problems(
+        _config_table_at(value, ("chat", "agents")), _config_table_at(value, ("chat",)).get("host")
+    )
+    problems += find_command_problems(value)
+    problems += find_env_problems(value.get("env", {}))
+    problems += [
+        SchemaProblem(("no_tests", index), f"{clip_text(name, 40)!r} is no check: name one of [checks]")
+        for index, name in enumerate(value.get("no_tests", ()))
         if name not in value.get("checks", {})
     ]
-    for n, path in enumerate(value.get("worktree", {}).get("include", ())):
+    for index, path in enumerate(value.get("worktree", {}).get("include", ())):
         if path.startswith(("/", "~")) or ".." in path.split("/"):
-            found.append(Problem(("worktree", "include", n), "leaves the repository"))
-    return found
+            problems.append(SchemaProblem(("worktree", "include", index), "leaves the repository"))
+    return problems
 
 
-def _script(role: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _find_script_problems(role: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """The scripted agent has a script; no other agent has one."""
     agent = role["agent"]
     if agent == "scripted":
         if "script" not in role:
             yield "script", "is missing: the scripted agent needs one"
     elif "script" in role:
-        if _near(agent, ["scripted"], 0.7):
-            yield "agent", f"{clip(agent, 40)!r} is no agent; did you mean `scripted`?"
+        if _find_closest_name(agent, ["scripted"], 0.7):
+            yield "agent", f"{clip_text(agent, 40)!r} is no agent; did you mean `scripted`?"
         else:
             yield "script", 'needs agent = "scripted"'
 
 
-def _surplus(role: dict[str, Any], fields: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+def _find_surplus_options(role: dict[str, Any], fields: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """Agents refuse options that they do not have when they are made; the scripted one has none."""
     if role["agent"] == "scripted":
         yield from ((key, "is nothing the scripted agent takes") for key in role if key not in fields)
 
 
-def _unplayed(value: dict[str, Any], roles: Collection[str]) -> Iterator[Problem]:
+def _find_unknown_roles(value: dict[str, Any], roles: Collection[str]) -> Iterator[SchemaProblem]:
     """A role that no machine has and no task names is nobody's."""
-    task = _table(value, ("task",))
-    lists = [task.get(name) for name in ("planners", "plan_reviewers", "code_reviewers")]
+    task_table = _config_table_at(value, ("task",))
+    lists = [task_table.get(name) for name in ("planners", "plan_reviewers", "code_reviewers")]
     roles = (
         {*roles, *(r for names in lists if isinstance(names, list) for r in names if isinstance(r, str))}
         if roles
         else roles
     )
-    for name in _table(value, ("roles",)) if roles else ():
+    for name in _config_table_at(value, ("roles",)) if roles else ():
         if name not in roles:
-            near = _near(name, roles, 0.6)
-            hint = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(sorted(roles))}"
-            yield Problem(("roles", name), f"is a role that no machine has; {hint}")
+            closest = _find_closest_name(name, roles, 0.6)
+            hint = f"did you mean `{closest[0]}`?" if closest else f"there are {', '.join(sorted(roles))}"
+            yield SchemaProblem(("roles", name), f"is a role that no machine has; {hint}")
 
 
-def _names(talkers: dict[str, Any], host: str | None) -> Iterator[Problem]:
+def _find_chat_name_problems(chat_agents: dict[str, Any], host: str | None) -> Iterator[SchemaProblem]:
     """Whoever is called answers alone: no two have the same name, whatever its capitals."""
-    from steersman.judges.mentions import folded  # few projects have any
+    from steersman.judges.mentions import fold_mention_name  # few projects have any
 
-    taken: dict[str, str] = {}
-    called: list[tuple[str, str, Keys]] = [(name, name, ()) for name in talkers]
-    called += [
+    owners: dict[str, str] = {}
+    spellings: list[tuple[str, str, ConfigPath]] = [(name, name, ()) for name in chat_agents]
+    spellings += [
         (name, word, ("aliases", n))
-        for name, t in talkers.items()
+        for name, t in chat_agents.items()
         for n, word in enumerate(t.get("aliases", ()))
     ]
-    for name, word, where in called:
-        if not visible(word) or one_line(word) != word:
-            yield Problem(("chat", "agents", name, *where), f"{word!r} has a character that cannot be seen")
-        other = taken.setdefault(folded(word), name)
-        if other != name or (where and folded(word) == folded(name)):
-            yield Problem(("chat", "agents", name, *where), f"{word!r} is a name of {other!r} already")
-    if host is not None and host not in talkers:
-        yield Problem(("chat", "host"), f"nobody is called {host!r}: name one of [chat.agents]")
+    for name, word, subpath in spellings:
+        if not has_visible_text(word) or printable_line(word) != word:
+            yield SchemaProblem(
+                ("chat", "agents", name, *subpath), f"{word!r} has a character that cannot be seen"
+            )
+        other = owners.setdefault(fold_mention_name(word), name)
+        if other != name or (subpath and fold_mention_name(word) == fold_mention_name(name)):
+            yield SchemaProblem(
+                ("chat", "agents", name, *subpath), f"{word!r} is a name of {other!r} already"
+            )
+    if host is not None and host not in chat_agents:
+        yield SchemaProblem(("chat", "host"), f"nobody is called {host!r}: name one of [chat.agents]")
 
 
-def _near_misses(value: dict[str, Any]) -> list[Problem]:
+def _find_near_misses(value: dict[str, Any]) -> list[SchemaProblem]:
     """An agent's table takes any option, but one that is nearly a field of ours is a slip."""
     return [
-        Problem(
-            (*place, name, key),
-            f"is not a known field; did you mean `{near[0]}`? (its options = {{ … }} takes any name)",
+        SchemaProblem(
+            (*table_path, name, key),
+            f"is not a known field; did you mean `{closest[0]}`? (its options = {{ … }} takes any name)",
         )
-        for place, fields in _AGENTS.items()
-        for name, table in _table(value, place).items()
+        for table_path, fields in _AGENT_TABLES.items()
+        for name, table in _config_table_at(value, table_path).items()
         for key in (table if isinstance(table, dict) else ())
-        if key not in fields and (near := _near(key, fields, 0.8))
+        if key not in fields and (closest := _find_closest_name(key, fields, 0.8))
     ]
 
 
-def _near(word: str, names: Iterable[str], alike: float) -> list[str]:
+def _find_closest_name(word: str, names: Iterable[str], cutoff: float) -> list[str]:
     """The name that was meant, where one is near."""
     import difflib  # slow to import, and only for what is misspelt
 
-    return difflib.get_close_matches(word, list(names), 1, alike)
+    return difflib.get_close_matches(word, list(names), 1, cutoff)

@@ -7,11 +7,11 @@ import difflib
 
 from steersman.contracts.config import config_schema
 from steersman.errors import UserError
-from steersman.judges.problems import Problem
-from steersman.judges.toml_lines import line_of, toml_lines
+from steersman.judges.problems import SchemaProblem
+from steersman.judges.toml_lines import find_nearest_toml_line, find_toml_lines
 
 # What to write instead, by the beginning of the path; `*` is any name.
-_EXAMPLES: dict[tuple[str, ...], str] = {
+_FIELD_EXAMPLES: dict[tuple[str, ...], str] = {
     ("version",): "version = 1",
     ("base",): 'base = "main"',
     ("deliver",): 'deliver = "branch"',
@@ -65,42 +65,50 @@ _EXAMPLES: dict[tuple[str, ...], str] = {
 }
 
 
-_TABLES = {
+_TABLE_STRUCTS = {
     ("commands", "grammars"): "CommandGrammar",
     ("chat", "agents"): "ChatAgent",
     ("chat", "budget"): "ChatBudget",
 }
 
 
-def refused(name: str, text: str, found: list[Problem]) -> UserError:
+def build_config_error(name: str, text: str, problems: list[SchemaProblem]) -> UserError:
     """All problems in the order of their lines, each with its advice."""
-    lines = toml_lines(text)
-    told = [(line_of(lines, p.path) or 1, f"{p}{_advice(p)}") for p in found]
-    body = [f"{name}, line {line}: {what}" for line, what in sorted(told, key=lambda t: t[0])]
+    lines = find_toml_lines(text)
+    messages = [
+        (find_nearest_toml_line(lines, problem.path) or 1, f"{problem}{_field_advice(problem)}")
+        for problem in problems
+    ]
+    body = [
+        f"{name}, line {line}: {message}"
+        for line, message in sorted(messages, key=lambda numbered: numbered[0])
+    ]
     return UserError("\n".join(["the configuration cannot be used; mend it and try again:", *body]))
 
 
-def _advice(problem: Problem) -> str:
+def _field_advice(problem: SchemaProblem) -> str:
     if problem.what == "is not a known field":
-        return f"; {_did_you_mean(problem.path)}"
+        return f"; {_suggest_field(problem.path)}"
     names = tuple(str(p) for p in problem.path)
     any_name = (*names[:1], "*", *names[2:])
-    fitting = [e for k, e in _EXAMPLES.items() if k in (names[: len(k)], any_name[: len(k)])]
-    return f"; for example: {fitting[0]}" if fitting and "did you mean" not in problem.what else ""
+    examples = [e for k, e in _FIELD_EXAMPLES.items() if k in (names[: len(k)], any_name[: len(k)])]
+    return f"; for example: {examples[0]}" if examples and "did you mean" not in problem.what else ""
 
 
-def _did_you_mean(path: tuple[str | int, ...]) -> str:
-    known = _known_at(tuple(str(p) for p in path[:-1]))
-    near = difflib.get_close_matches(str(path[-1]), known, 1, 0.6)
-    return f"did you mean `{near[0]}`?" if near else f"known here are {', '.join(known)}"
+def _suggest_field(path: tuple[str | int, ...]) -> str:
+    known = _list_known_fields(tuple(str(p) for p in path[:-1]))
+    closest = difflib.get_close_matches(str(path[-1]), known, 1, 0.6)
+    return f"did you mean `{closest[0]}`?" if closest else f"known here are {', '.join(known)}"
 
 
-def _known_at(table: tuple[str, ...]) -> list[str]:
-    parts = config_schema()["$defs"]
+def _list_known_fields(table: tuple[str, ...]) -> list[str]:
+    definitions = config_schema()["$defs"]
     if len(table) > 1 and table[0] == "checks":
-        part = parts["Check"]
+        definition = definitions["Check"]
     elif table[:2] == ("worktree", "setup"):
-        part = parts["SetupStep"]
+        definition = definitions["SetupStep"]
     else:
-        part = parts.get(_TABLES.get(table[:2]) or (table[0].capitalize() if table else "Config"), {})
-    return sorted(part.get("properties", {}))
+        definition = definitions.get(
+            _TABLE_STRUCTS.get(table[:2]) or (table[0].capitalize() if table else "Config"), {}
+        )
+    return sorted(definition.get("properties", {}))

@@ -14,20 +14,20 @@ from collections.abc import Mapping, Sequence
 from typing import IO
 
 from steersman.adapters import keeper
-from steersman.adapters.cgroups import Group, fenced
-from steersman.adapters.child import Place, spawn
-from steersman.adapters.process_table import CALL, EFFECT
-from steersman.adapters.sinks import Pulse, Sink
-from steersman.ports.sandbox import Doors
+from steersman.adapters.cgroups import ProgramCgroup, create_program_cgroup
+from steersman.adapters.child import WorkingDirectory, spawn_process
+from steersman.adapters.process_table import CALL_VARIABLE, EFFECT_VARIABLE
+from steersman.adapters.sinks import OutputActivity, OutputSink
+from steersman.ports.sandbox import SandboxDescriptors
 
 
-class First(Sink):
+class SandboxStarter(OutputSink):
     """Hears from a box which process is the first one inside, puts it behind the fence and lets it begin."""
 
-    def __init__(self, group: Group, begin: int) -> None:
-        super().__init__(4096, Pulse())
+    def __init__(self, group: ProgramCgroup, begin_fd: int) -> None:
+        super().__init__(4096, OutputActivity())
         self.pid = 0
-        self._group, self._begin, self._held = group, begin, -1
+        self._group, self._begin, self._held = group, begin_fd, -1
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
@@ -43,9 +43,9 @@ class First(Sink):
         """A descriptor of a process can be read once it is gone, and everyone inside with it."""
         if self._held < 0:
             return False
-        gone = select.poll()
-        gone.register(self._held, select.POLLIN)
-        return not gone.poll(0)
+        poller = select.poll()
+        poller.register(self._held, select.POLLIN)
+        return not poller.poll(0)
 
     def let_go(self) -> None:
         """Closes what is open."""
@@ -60,11 +60,13 @@ class First(Sink):
             self._begin = -1
 
 
-class Contained:
+class SandboxedProgram:
     """A box under way."""
 
-    def __init__(self, process: asyncio.subprocess.Process, first: First, group: Group) -> None:
-        self._process, self._first, self._group = process, first, group
+    def __init__(
+        self, process: asyncio.subprocess.Process, starter: SandboxStarter, group: ProgramCgroup
+    ) -> None:
+        self._process, self._first, self._group = process, starter, group
 
     async def ended(self) -> None:
         """Waits for the program; the box ends with it."""
@@ -73,8 +75,8 @@ class Contained:
     def left(self) -> set[int]:
         """Who is alive of it."""
         if self._process.returncode is None:
-            return {self._process.pid, *keeper.descendants(self._process.pid)}
-        return {self._first.pid, *keeper.descendants(self._first.pid)} if self._first.lives() else set()
+            return {self._process.pid, *keeper.find_descendants(self._process.pid)}
+        return {self._first.pid, *keeper.find_descendants(self._first.pid)} if self._first.lives() else set()
 
     def first_process(self) -> int:
         """The first one inside; 0 before it is known and after its end."""
@@ -91,9 +93,9 @@ class Contained:
     def ask(self) -> None:
         """There is nobody to be told before it begins."""
 
-    async def closed(self, patience: float) -> None:
+    async def closed(self, seconds: float) -> None:
         """Closes what was open and takes the fence away."""
-        await self._first.closed(patience)
+        await self._first.closed(seconds)
         self._first.let_go()
         await self._group.removed()
 
@@ -102,30 +104,32 @@ class Contained:
         return None
 
 
-async def start_contained(
+async def start_sandboxed(
     argv: Sequence[str],
-    doors: Doors,
-    cwd: Place,
+    doors: SandboxDescriptors,
+    cwd: WorkingDirectory,
     env: Mapping[str, str],
     marks: tuple[str, str],
     streams: tuple[IO[bytes] | int, int, int],
-) -> Contained:
+) -> SandboxedProgram:
     """Starts a box, and the program in it once it is behind its fence."""
-    group = fenced(*marks)
-    waits, begin = os.pipe()
-    first = First(group, begin)
-    tells = -1
+    group = create_program_cgroup(*marks)
+    wait_fd, begin_fd = os.pipe()
+    starter = SandboxStarter(group, begin_fd)
+    info_fd = -1
     try:
-        tells = await first.open()
-        words = (argv[0], doors.tells, str(tells), doors.waits, str(waits), *argv[1:])
-        marked = {**env, EFFECT: marks[0], CALL: marks[1]}
-        return Contained(await spawn(words, cwd, marked, streams, (tells, waits)), first, group)
+        info_fd = await starter.open()
+        command = (argv[0], doors.tells, str(info_fd), doors.waits, str(wait_fd), *argv[1:])
+        marked = {**env, EFFECT_VARIABLE: marks[0], CALL_VARIABLE: marks[1]}
+        return SandboxedProgram(
+            await spawn_process(command, cwd, marked, streams, (info_fd, wait_fd)), starter, group
+        )
     except BaseException:
-        first.close()
-        first.let_go()
+        starter.close()
+        starter.let_go()
         group.remove()
         raise
     finally:
-        for end in (waits, tells):
-            if end >= 0:
-                os.close(end)
+        for fd in (wait_fd, info_fd):
+            if fd >= 0:
+                os.close(fd)

@@ -8,12 +8,12 @@ import math
 import time
 from typing import Any, Literal, NamedTuple
 
-from steersman.adapters.sinks import Pulse
+from steersman.adapters.sinks import OutputActivity
 
-Expired = Literal["", "start", "idle", "total"]
+ExpiredClock = Literal["", "start", "idle", "total"]
 
 
-class Clocks(NamedTuple):
+class ProgramClocks(NamedTuple):
     """Seconds; output is anything on standard output or standard error."""
 
     start: float  # until the first byte of output
@@ -21,35 +21,43 @@ class Clocks(NamedTuple):
     total: float
 
 
-def clocks_of(given: Clocks | float) -> Clocks:
+def to_program_clocks(clocks_or_total: ProgramClocks | float) -> ProgramClocks:
     """A number is a total only."""
-    return given if isinstance(given, Clocks) else Clocks(math.inf, math.inf, given)
+    return (
+        clocks_or_total
+        if isinstance(clocks_or_total, ProgramClocks)
+        else ProgramClocks(math.inf, math.inf, clocks_or_total)
+    )
 
 
-async def watch(ended: "asyncio.Future[Any]", clocks: Clocks, pulse: Pulse) -> Expired:
+async def wait_for_deadline(
+    ended: "asyncio.Future[Any]", clocks: ProgramClocks, activity: OutputActivity
+) -> ExpiredClock:
     """Waits until the program has ended, somebody has heard enough, or a clock is over; says which clock."""
     began = time.monotonic()
-    enough = asyncio.ensure_future(pulse.enough.wait())
-    first = asyncio.ensure_future(pulse.first.wait())
+    enough = asyncio.ensure_future(activity.enough.wait())
+    first_output = asyncio.ensure_future(activity.first.wait())
     try:
         while not ended.done() and not enough.done():
             # The first output ends the start clock and begins the idle one; later output only puts that one off.
-            due, which = _due(began, clocks, pulse)
-            wake = {ended, enough} if first.done() else {ended, enough, first}
-            left = max(due - time.monotonic(), 0)
-            await asyncio.wait(wake, timeout=left, return_when=asyncio.FIRST_COMPLETED)
-            if not ended.done() and time.monotonic() >= due == _due(began, clocks, pulse)[0]:
-                return which
+            due, clock = _next_deadline(began, clocks, activity)
+            waits = {ended, enough} if first_output.done() else {ended, enough, first_output}
+            remaining = max(due - time.monotonic(), 0)
+            await asyncio.wait(waits, timeout=remaining, return_when=asyncio.FIRST_COMPLETED)
+            if not ended.done() and time.monotonic() >= due == _next_deadline(began, clocks, activity)[0]:
+                return clock
         return ""
     finally:
         enough.cancel()
-        first.cancel()
+        first_output.cancel()
 
 
-def _due(began: float, clocks: Clocks, pulse: Pulse) -> tuple[float, Expired]:
+def _next_deadline(
+    began: float, clocks: ProgramClocks, activity: OutputActivity
+) -> tuple[float, ExpiredClock]:
     """The moment at which the next clock is over; of two at once the total is named."""
     total = began + clocks.total
-    due = began + clocks.start if pulse.last is None else pulse.last + clocks.idle
+    due = began + clocks.start if activity.last is None else activity.last + clocks.idle
     if total <= due:
         return total, "total"
-    return due, "start" if pulse.last is None else "idle"
+    return due, "start" if activity.last is None else "idle"

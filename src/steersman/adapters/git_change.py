@@ -11,17 +11,17 @@ import threading
 from collections.abc import Iterator
 from typing import IO
 
-from steersman.adapters.git_cli import ENVIRONMENT, started, stop
-from steersman.adapters.git_repository import Git
-from steersman.adapters.git_survey import shown
-from steersman.contracts.workspace import Change, Touched
-from steersman.errors import UnrecordableError, WorkspaceError
+from steersman.adapters.git_cli import GIT_ENVIRONMENT, kill_git_process, start_git
+from steersman.adapters.git_repository import GitRepository
+from steersman.adapters.git_survey import decode_git_path
+from steersman.contracts.workspace import Change, TouchedPath
+from steersman.errors import UnrecordableTreeError, WorkspaceError
 
-PATCH_BYTES = 1 << 20
-FILE_BYTES = 64 << 10
-_LINE_BYTES = 8 << 10
+MAX_PATCH_BYTES = 1 << 20
+MAX_FILE_PATCH_BYTES = 64 << 10
+_PATCH_LINE_BYTES = 8 << 10
 PATCH_SECONDS = 120
-_DIFF = (
+_DIFF_TREE_ARGS = (
     "diff-tree",
     "-r",
     "--no-renames",
@@ -30,78 +30,88 @@ _DIFF = (
     "--no-color",
     "--submodule=short",
 )
-_GITLINK = "160000"
-_KINDS = {"100": "file", "120": "link"}
-_EMPTY = (  # the blob without a byte, by both of git's digests
+_GITLINK_MODE = "160000"
+_MODE_KINDS = {"100": "file", "120": "link"}
+_EMPTY_BLOBS = (  # the blob without a byte, by both of git's digests
     "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
     "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
 )
 
 
-def change_of(git: Git, base: str, commit: str) -> Change:
+def read_commit_change(git: GitRepository, base: str, commit: str) -> Change:
     """What `commit` changes in `base`."""
-    raw = git.read(*_DIFF, "--raw", "-z", base, commit).split(b"\0")
-    touched = [_touched(fields, name) for fields, name in zip(raw[::2], raw[1::2], strict=False)]
-    touched.sort(key=lambda t: t.path)
-    patch, whole = patch_of(git, base, commit)
-    added, removed = _counts(git, base, commit)
+    raw = git.read(*_DIFF_TREE_ARGS, "--raw", "-z", base, commit).split(b"\0")
+    touched_paths = [
+        _parse_touched_path(fields, name) for fields, name in zip(raw[::2], raw[1::2], strict=False)
+    ]
+    touched_paths.sort(key=lambda t: t.path)
+    patch, is_complete = read_bounded_patch(git, base, commit)
+    added, removed = _count_changed_lines(git, base, commit)
     return Change(
         commit=commit,
         tree=git.tree_of(commit),
-        files=tuple(t.path for t in touched),
+        files=tuple(t.path for t in touched_paths),
         patch=patch,
         added=added,
         removed=removed,
-        touched=tuple(touched),
-        whole=whole,
+        touched=tuple(touched_paths),
+        whole=is_complete,
     )
 
 
-def _touched(fields: bytes, name: bytes) -> Touched:
+def _parse_touched_path(fields: bytes, name: bytes) -> TouchedPath:
     old_mode, new_mode, old, new, _ = fields.removeprefix(b":").decode().split(" ")
-    path = shown(name)
-    if new_mode == _GITLINK != old_mode:  # its files would be tested but not recorded
-        raise UnrecordableError(f"a repository inside the tree cannot be recorded: {path}; remove its .git")
+    path = decode_git_path(name)
+    if new_mode == _GITLINK_MODE != old_mode:  # its files would be tested but not recorded
+        raise UnrecordableTreeError(
+            f"a repository inside the tree cannot be recorded: {path}; remove its .git"
+        )
     mode = new_mode if new.strip("0") else old_mode
-    return Touched(path, _digest(old), _digest(new), _KINDS.get(mode[:3], "other"), empty=new in _EMPTY)
+    return TouchedPath(
+        path,
+        _blob_or_empty(old),
+        _blob_or_empty(new),
+        _MODE_KINDS.get(mode[:3], "other"),
+        empty=new in _EMPTY_BLOBS,
+    )
 
 
-def _digest(blob: str) -> str:
+def _blob_or_empty(blob: str) -> str:
     return blob if blob.strip("0") else ""
 
 
-def _counts(git: Git, base: str, commit: str) -> tuple[int, int]:
+def _count_changed_lines(git: GitRepository, base: str, commit: str) -> tuple[int, int]:
     """Lines added and removed; git writes a dash for binary files, which count as none."""
-    records = git.read(*_DIFF, "--numstat", "-z", base, commit).split(b"\0")[:-1]
+    records = git.read(*_DIFF_TREE_ARGS, "--numstat", "-z", base, commit).split(b"\0")[:-1]
     pairs = [record.split(b"\t", 2)[:2] for record in records]
     added, removed = (sum(int(pair[side]) for pair in pairs if pair[side] != b"-") for side in (0, 1))
     return added, removed
 
 
-def patch_of(git: Git, base: str, commit: str) -> tuple[str, bool]:
+def read_bounded_patch(git: GitRepository, base: str, commit: str) -> tuple[str, bool]:
     """The patch as text, and whether it is all of it."""
-    pieces = _pieces(git, (*_DIFF, "--patch", "--full-index", base, commit))
-    left_out = sum(isinstance(piece, str) for piece in pieces)
+    pieces = _read_patch_pieces(git, (*_DIFF_TREE_ARGS, "--patch", "--full-index", base, commit))
+    omission_count = sum(isinstance(piece, str) for piece in pieces)
     text = b"".join(piece.encode() if isinstance(piece, str) else piece for piece in pieces)
-    if not left_out:
+    if not omission_count:
         return text.decode("utf-8", "replace"), True
-    told = f"# This patch is cut in {left_out} places. The whole: git diff {base} {commit}\n"
-    return told + text.decode("utf-8", "replace"), False
+    header = f"# This patch is cut in {omission_count} places. The whole: git diff {base} {commit}\n"
+    return header + text.decode("utf-8", "replace"), False
 
 
-def _pieces(git: Git, args: tuple[str, ...]) -> list[bytes | str]:
-    env = {**ENVIRONMENT, "GIT_DIR": str(git.hull.path)}
-    with started(args, git.hull.path, env, subprocess.DEVNULL, subprocess.DEVNULL) as process:
+def _read_patch_pieces(git: GitRepository, args: tuple[str, ...]) -> list[bytes | str]:
+    env = {**GIT_ENVIRONMENT, "GIT_DIR": str(git.hull.path)}
+    with start_git(args, git.hull.path, env, subprocess.DEVNULL, subprocess.DEVNULL) as process:
         assert process.stdout is not None  # noqa: S101  it was asked for
-        alarm = threading.Timer(PATCH_SECONDS, stop, (process,))
-        alarm.start()
-        ended = False
+        timer = threading.Timer(PATCH_SECONDS, kill_git_process, (process,))
+        timer.start()
+        at_end = False
         try:
-            pieces = list(_bounded(process.stdout))
-            ended = not process.stdout.read(1)
+            pieces = list(_bound_patch_lines(process.stdout))
+            at_end = not process.stdout.read(1)
         finally:
-            alarm.cancel()
-            code = process.wait() if ended else stop(process)
+            timer.cancel()
+            code = process.wait() if at_end else kill_git_process(process)
     if code == -signal.SIGKILL:  # too long for a look
         return [*pieces, "\n# The rest is left out: it took too long.\n"]
     if code:
@@ -109,28 +119,28 @@ def _pieces(git: Git, args: tuple[str, ...]) -> list[bytes | str]:
     return pieces
 
 
-def _bounded(stream: "IO[bytes]") -> Iterator[bytes | str]:
+def _bound_patch_lines(stream: "IO[bytes]") -> Iterator[bytes | str]:
     """The patch piece by piece, bounded; a piece of text is a note of ours about what was left out."""
     total = size = skipped = 0
-    begins = True  # at the start of a line: a long one comes in pieces
-    while line := stream.readline(_LINE_BYTES):
-        if begins and line.startswith(b"diff --git "):  # within a file every line begins with a sign
+    at_line_start = True  # at the start of a line: a long one comes in pieces
+    while line := stream.readline(_PATCH_LINE_BYTES):
+        if at_line_start and line.startswith(b"diff --git "):  # within a file every line begins with a sign
             if skipped:
-                yield _note(skipped)
+                yield _omitted_bytes_note(skipped)
             size = skipped = 0
-            if total > PATCH_BYTES:
+            if total > MAX_PATCH_BYTES:
                 yield "# The rest is left out: the patch is too long.\n"
                 return  # whoever reads on finds more, and stops git
-        begins = line.endswith(b"\n")
+        at_line_start = line.endswith(b"\n")
         size += len(line)
-        if size <= FILE_BYTES:
+        if size <= MAX_FILE_PATCH_BYTES:
             total += len(line)
             yield line
         else:
             skipped += len(line)
     if skipped:
-        yield _note(skipped)
+        yield _omitted_bytes_note(skipped)
 
 
-def _note(skipped: int) -> str:
+def _omitted_bytes_note(skipped: int) -> str:
     return f"\n# {skipped:,} more bytes of this file's patch are left out.\n"

@@ -17,16 +17,16 @@ from typing import NamedTuple
 
 from steersman.errors import WorkspaceError
 
-NAME = "steersman"
-EMAIL = "steersman@localhost"
-SECONDS = 600
-Setting = tuple[str, str]
+COMMITTER_NAME = "steersman"
+COMMITTER_EMAIL = "steersman@localhost"
+GIT_TIMEOUT_SECONDS = 600
+GitSetting = tuple[str, str]
 # Files that every git we start keeps open. A lock on one of them lasts until the last git that was started under it ends,
 # even when we are killed.
-kept_open: ContextVar[tuple[int, ...]] = ContextVar("kept_open", default=())
+inherited_git_fds: ContextVar[tuple[int, ...]] = ContextVar("kept_open", default=())
 
 # A hull's own configuration is all that git reads; these are what ours says beside the form of the repository.
-SETTINGS: tuple[Setting, ...] = (
+ISOLATED_GIT_SETTINGS: tuple[GitSetting, ...] = (
     *(("core.hooksPath", "/dev/null"), ("core.fsmonitor", "false"), ("core.pager", "cat")),
     *(("core.editor", "false"), ("core.attributesFile", "/dev/null"), ("core.excludesFile", "/dev/null")),
     *(("core.sparseCheckout", "false"), ("core.splitIndex", "false"), ("core.untrackedCache", "false")),
@@ -41,7 +41,7 @@ SETTINGS: tuple[Setting, ...] = (
     *(("commit.gpgSign", "false"), ("tag.gpgSign", "false"), ("push.gpgSign", "false")),
     *(("log.showSignature", "false"), ("i18n.commitEncoding", "utf-8"), ("credential.helper", "")),
 )
-ENVIRONMENT = {
+GIT_ENVIRONMENT = {
     "LC_ALL": "C",
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_GLOBAL": "/dev/null",
@@ -53,14 +53,14 @@ ENVIRONMENT = {
     "GIT_OPTIONAL_LOCKS": "0",  # looking at the person's checkout writes nothing there
     "GIT_NO_REPLACE_OBJECTS": "1",  # a hash means its content
     "GIT_LITERAL_PATHSPECS": "1",
-    "GIT_AUTHOR_NAME": NAME,
-    "GIT_AUTHOR_EMAIL": EMAIL,
-    "GIT_COMMITTER_NAME": NAME,
-    "GIT_COMMITTER_EMAIL": EMAIL,
+    "GIT_AUTHOR_NAME": COMMITTER_NAME,
+    "GIT_AUTHOR_EMAIL": COMMITTER_EMAIL,
+    "GIT_COMMITTER_NAME": COMMITTER_NAME,
+    "GIT_COMMITTER_EMAIL": COMMITTER_EMAIL,
 }
 
 
-class Answer(NamedTuple):
+class GitResult(NamedTuple):
     """What git said."""
 
     code: int
@@ -68,44 +68,48 @@ class Answer(NamedTuple):
     err: str
 
 
-def run(
-    args: tuple[str, ...], cwd: Path, env: Mapping[str, str], feed: bytes = b"", seconds: float = SECONDS
-) -> Answer:
+def run_git(
+    args: tuple[str, ...],
+    cwd: Path,
+    env: Mapping[str, str],
+    feed: bytes = b"",
+    seconds: float = GIT_TIMEOUT_SECONDS,
+) -> GitResult:
     """Runs one git command to its end; one that says no is an answer, a git that cannot run is an error."""
-    with started(args, cwd, {**ENVIRONMENT, **env}, subprocess.PIPE, subprocess.PIPE) as process:
+    with start_git(args, cwd, {**GIT_ENVIRONMENT, **env}, subprocess.PIPE, subprocess.PIPE) as process:
         try:
             out, err = process.communicate(feed, timeout=seconds)
         except subprocess.TimeoutExpired:
-            stop(process)
+            kill_git_process(process)
             raise WorkspaceError(
                 f"git {args[0]} did not end within {seconds} s; try it by hand in {cwd}"
             ) from None
         except BaseException:
-            stop(process)
+            kill_git_process(process)
             raise
-    return Answer(process.returncode, out, err.decode("utf-8", "backslashreplace"))
+    return GitResult(process.returncode, out, err.decode("utf-8", "backslashreplace"))
 
 
-def started(
+def start_git(
     args: tuple[str, ...], cwd: Path, env: Mapping[str, str], stdin: int, stderr: int
 ) -> "subprocess.Popen[bytes]":
     """A git command under way, in a process group of its own, with its output in a pipe."""
     try:
         return subprocess.Popen(
-            [program("git"), "--no-pager", *args],
+            [require_program_on_path("git"), "--no-pager", *args],
             cwd=cwd,
-            env={"PATH": safe_path(), **env},
+            env={"PATH": safe_search_path(), **env},
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=stderr,
-            pass_fds=kept_open.get(),
+            pass_fds=inherited_git_fds.get(),
             process_group=0,  # a Ctrl-C at the terminal is ours to take: git ends what it has begun
         )
     except (OSError, ValueError) as error:  # a name with a NUL is a ValueError
-        raise WorkspaceError(_cannot_run(cwd, error)) from error
+        raise WorkspaceError(_git_start_failure_message(cwd, error)) from error
 
 
-def stop(process: "subprocess.Popen[bytes]") -> int:
+def kill_git_process(process: "subprocess.Popen[bytes]") -> int:
     """Ends a git command with everything it has started; what it was killed with is no failure of its own."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
@@ -113,37 +117,39 @@ def stop(process: "subprocess.Popen[bytes]") -> int:
     return 0
 
 
-def safe_path() -> str:
+def safe_search_path() -> str:
     """PATH without its relative places: a repository must not be able to stand in for a program."""
     return os.pathsep.join(
-        p for p in os.environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(p)
+        directory
+        for directory in os.environ.get("PATH", os.defpath).split(os.pathsep)
+        if os.path.isabs(directory)
     )
 
 
-def find(name: str) -> str | None:
+def find_program_on_path(name: str) -> str | None:
     """Where a program is on that PATH, or None."""
-    for folder in safe_path().split(os.pathsep):
-        path = os.path.join(folder, name)
+    for directory in safe_search_path().split(os.pathsep):
+        path = os.path.join(directory, name)
         if os.path.isfile(path) and os.access(path, os.X_OK):
             return path
     return None
 
 
-def program(name: str) -> str:
+def require_program_on_path(name: str) -> str:
     """The same for a program that has to be there."""
-    found = find(name)
-    if found is None:
-        what = "git 2.38 or newer" if name == "git" else "it"
-        raise WorkspaceError(f"{name} was not found on PATH; install {what} and try again")
-    return found
+    path = find_program_on_path(name)
+    if path is None:
+        missing_item = "git 2.38 or newer" if name == "git" else "it"
+        raise WorkspaceError(f"{name} was not found on PATH; install {missing_item} and try again")
+    return path
 
 
-def quiet() -> dict[str, str]:
+def quiet_git_environment() -> dict[str, str]:
     """The variables under which a git that others start runs as little as can be said from outside."""
-    return {**ENVIRONMENT, **dict(as_environment(SETTINGS))}
+    return {**GIT_ENVIRONMENT, **dict(encode_git_settings(ISOLATED_GIT_SETTINGS))}
 
 
-def as_environment(settings: tuple[Setting, ...]) -> Iterator[Setting]:
+def encode_git_settings(settings: tuple[GitSetting, ...]) -> Iterator[GitSetting]:
     """The same as `-c name=value` for each, but a name may hold any character."""
     yield "GIT_CONFIG_COUNT", str(len(settings))
     for number, (name, value) in enumerate(settings):
@@ -151,15 +157,15 @@ def as_environment(settings: tuple[Setting, ...]) -> Iterator[Setting]:
         yield f"GIT_CONFIG_VALUE_{number}", value
 
 
-def _cannot_run(cwd: Path, error: Exception) -> str:
+def _git_start_failure_message(cwd: Path, error: Exception) -> str:
     if not cwd.is_dir():
         return f"{cwd} is not a directory; go to your repository and try again"
     return f"git could not be started in {cwd}: {error}; put that right and try again"
 
 
-def checked_name(kind: str, name: str) -> str:
+def require_ref_part(kind: str, name: str) -> str:
     """A run or label that is safe as a part of a path and of a reference."""
-    fine = re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name) and ".." not in name
-    if not fine or name.endswith((".", ".lock")):
+    is_wellformed = re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name) and ".." not in name
+    if not is_wellformed or name.endswith((".", ".lock")):
         raise WorkspaceError(f"{name!r} cannot be a {kind}: use letters, digits, '_', '-' and single dots")
     return name

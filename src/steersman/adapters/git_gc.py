@@ -10,38 +10,38 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from steersman.adapters.git_hull import plain
-from steersman.adapters.git_repository import Git
+from steersman.adapters.git_hull import read_small_file
+from steersman.adapters.git_repository import GitRepository
 from steersman.errors import WorkspaceError
 
-_SECONDS = 120.0
-_TRIES = 5
+_GC_WAIT_SECONDS = 120.0
+_STORE_ATTEMPTS = 5
 
 
-def store_commit(git: Git, ref: str, parent: str, build: Callable[[], str]) -> str:
+def store_commit_despite_gc(git: GitRepository, ref: str, parent: str, build: Callable[[], str]) -> str:
     """Points `ref` to the commit that `build` stores, and returns it whole."""
-    for attempt in range(_TRIES):
+    for attempt in range(_STORE_ATTEMPTS):
         _wait_for_gc(git)
         try:
-            made = build()
+            commit = build()
         except WorkspaceError:
-            if attempt == _TRIES - 1 or not _gc_runs(git):
+            if attempt == _STORE_ATTEMPTS - 1 or not _is_gc_running(git):
                 raise
             continue
-        git.read("update-ref", ref, made)
-        if not _gc_runs(git) and is_whole(git, made, parent):
-            return made
+        git.read("update-ref", ref, commit)
+        if not _is_gc_running(git) and is_commit_complete(git, commit, parent):
+            return commit
     raise WorkspaceError(f"git does not keep {ref}; is a `git gc` at work? Try again when it has ended")
 
 
-def is_whole(git: Git, commit: str, parent: str) -> bool:
+def is_commit_complete(git: GitRepository, commit: str, parent: str) -> bool:
     """Whether every object is there that a commit brings beyond its parent."""
     return git.call("rev-list", "--objects", "--quiet", commit, "--not", parent).code == 0
 
 
-def _gc_runs(git: Git) -> bool:
+def _is_gc_running(git: GitRepository) -> bool:
     """Whether a `git gc` of this machine is at work."""
-    match = re.match(rb"(\d+) ", plain(git.found.common / "gc.pid"))
+    match = re.match(rb"(\d+) ", read_small_file(git.found.common / "gc.pid"))
     if match is None:
         return False
     with suppress(PermissionError):  # somebody else's is alive too
@@ -52,7 +52,7 @@ def _gc_runs(git: Git) -> bool:
     return True
 
 
-def _wait_for_gc(git: Git) -> None:
-    end = time.monotonic() + _SECONDS
-    while _gc_runs(git) and time.monotonic() < end:
+def _wait_for_gc(git: GitRepository) -> None:
+    deadline = time.monotonic() + _GC_WAIT_SECONDS
+    while _is_gc_running(git) and time.monotonic() < deadline:
         time.sleep(0.05)

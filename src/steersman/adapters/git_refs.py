@@ -2,51 +2,62 @@
 
 from msgspec.structs import replace
 
-from steersman.adapters.git_repository import Git
+from steersman.adapters.git_repository import GitRepository
 from steersman.contracts.workspace import RecordedRef
 
-_PINNED, _BRANCHES = "refs/steersman/", "refs/heads/steersman/"
-_ANCHORS = f"{_PINNED}anchors/"
-_ENTRY = "trailers:key=Steersman-Entry,valueonly"
-_OURS = "%(contents:trailers:key=Steersman-Run,key=Steersman-Entry)"  # git 2.39 merges two such fields
+_PINNED_PREFIX, _RUN_BRANCH_PREFIX = "refs/steersman/", "refs/heads/steersman/"
+_ANCHOR_REF_PREFIX = f"{_PINNED_PREFIX}anchors/"
+_ENTRY_TRAILER_FORMAT = "trailers:key=Steersman-Entry,valueonly"
+_RUN_TRAILERS_FORMAT = (
+    "%(contents:trailers:key=Steersman-Run,key=Steersman-Entry)"  # git 2.39 merges two such fields
+)
 
 
-def recorded_refs(git: Git, run: str = "") -> dict[str, RecordedRef]:
+def list_recorded_refs(git: GitRepository, run: str = "") -> dict[str, RecordedRef]:
     """The refs of a run, or of all runs, with what each names and the entry that it came from."""
-    patterns = (f"{_PINNED}{run}".rstrip("/"), f"{_BRANCHES}{run}".rstrip("/"))
-    told = git.read("for-each-ref", f"--format=%(refname)%00%(objectname)%00%(tree)%00{_OURS}%00", *patterns)
-    parts = [part.strip() for part in told.decode("utf-8", "backslashreplace").split("\0")]
+    patterns = (f"{_PINNED_PREFIX}{run}".rstrip("/"), f"{_RUN_BRANCH_PREFIX}{run}".rstrip("/"))
+    output = git.read(
+        "for-each-ref",
+        f"--format=%(refname)%00%(objectname)%00%(tree)%00{_RUN_TRAILERS_FORMAT}%00",
+        *patterns,
+    )
+    parts = [part.strip() for part in output.decode("utf-8", "backslashreplace").split("\0")]
     refs = {
-        name: _ref(
-            name, commit, tree, dict(line.split(": ", 1) for line in ours.splitlines() if ": " in line)
+        name: _parse_recorded_ref(
+            name,
+            commit,
+            tree,
+            dict(line.split(": ", 1) for line in trailer_text.splitlines() if ": " in line),
         )
-        for name, commit, tree, ours in zip(*(parts[n::4] for n in range(4)), strict=False)
-        if not name.startswith(_ANCHORS)
+        for name, commit, tree, trailer_text in zip(*(parts[n::4] for n in range(4)), strict=False)
+        if not name.startswith(_ANCHOR_REF_PREFIX)
     }
-    pinned = {ref.commit for name, ref in refs.items() if name.startswith(_PINNED)}
+    pinned = {ref.commit for name, ref in refs.items() if name.startswith(_PINNED_PREFIX)}
     return {
-        name: _delivered(git, name, ref) if name.startswith(_BRANCHES) and ref.commit not in pinned else ref
+        name: _add_delivered_entry(git, name, ref)
+        if name.startswith(_RUN_BRANCH_PREFIX) and ref.commit not in pinned
+        else ref
         for name, ref in refs.items()
     }
 
 
-def _ref(name: str, commit: str, tree: str, trailers: dict[str, str]) -> RecordedRef:
-    entry = trailers.get("Steersman-Entry", _end(name))
-    return RecordedRef(commit, tree, trailers.get("Steersman-Run", ""), _number(entry))
+def _parse_recorded_ref(name: str, commit: str, tree: str, trailers: dict[str, str]) -> RecordedRef:
+    entry = trailers.get("Steersman-Entry", _entry_number_suffix(name))
+    return RecordedRef(commit, tree, trailers.get("Steersman-Run", ""), _parse_entry_number(entry))
 
 
-def _delivered(git: Git, name: str, ref: RecordedRef) -> RecordedRef:
+def _add_delivered_entry(git: GitRepository, name: str, ref: RecordedRef) -> RecordedRef:
     """A branch that is not where its run left it, with the entry of the newest commit that the run has delivered."""
-    trailer = f"^Steersman-Run: {name.removeprefix(_BRANCHES)}$"
-    entry = git.line("log", "-1", f"--format=%({_ENTRY})", f"--grep={trailer}", name, "--")
-    return replace(ref, entry=_number(entry.strip()))
+    trailer = f"^Steersman-Run: {name.removeprefix(_RUN_BRANCH_PREFIX)}$"
+    entry = git.line("log", "-1", f"--format=%({_ENTRY_TRAILER_FORMAT})", f"--grep={trailer}", name, "--")
+    return replace(ref, entry=_parse_entry_number(entry.strip()))
 
 
-def _end(name: str) -> str:
+def _entry_number_suffix(name: str) -> str:
     """The number at the end of a pinned tree's name; what other names end with is none."""
-    label = name.rpartition("/")[2] if name.startswith(_PINNED) else ""
+    label = name.rpartition("/")[2] if name.startswith(_PINNED_PREFIX) else ""
     return "" if label.startswith(("start-", "delivery-")) else label.rpartition("-")[2]
 
 
-def _number(told: str) -> int:
-    return int(told) if told.isdecimal() and len(told) < 10 else 0
+def _parse_entry_number(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) < 10 else 0

@@ -9,45 +9,54 @@ from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 
-from steersman.adapters.git_cli import Answer, Setting, run
-from steersman.adapters.git_hull import Found, Hull, hull, located
+from steersman.adapters.git_cli import GitResult, GitSetting, run_git
+from steersman.adapters.git_hull import (
+    IsolatedGitDir,
+    RepositoryLocation,
+    locate_repository,
+    make_isolated_dir,
+)
 from steersman.errors import WorkspaceError
 
-_MOST_KNOWN = 1_000
-_MOST_BYTES = 64 << 10  # of an answer that is remembered
-_known: dict[tuple[Path, str], str] = {}  # what a whole hash means never changes
-_told: dict[tuple[Path, tuple[str, ...]], bytes] = {}  # nor does what git says of an object with one
-_WHOLE = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_MAX_CACHED_ANSWERS = 1_000
+_MAX_CACHED_ANSWER_BYTES = 64 << 10  # of an answer that is remembered
+_resolved_names: dict[tuple[Path, str], str] = {}  # what a whole hash means never changes
+_object_answers: dict[
+    tuple[Path, tuple[str, ...]], bytes
+] = {}  # nor does what git says of an object with one
+_FULL_HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
-class Git:
+class GitRepository:
     """git for the repository around a place; `folder` takes the directories of ours."""
 
-    def __init__(self, place: Path, folder: Path) -> None:
-        if not folder.is_absolute():  # it would be made wherever the caller happens to stand
-            raise ValueError(f"the folder for git directories has to be an absolute path, not {folder}")
-        self.place = place
-        self.folder = folder
-        self._hull: Hull | None = None
+    def __init__(self, directory: Path, isolated_root: Path) -> None:
+        if not isolated_root.is_absolute():  # it would be made wherever the caller happens to stand
+            raise ValueError(
+                f"the folder for git directories has to be an absolute path, not {isolated_root}"
+            )
+        self.place = directory
+        self.folder = isolated_root
+        self._hull: IsolatedGitDir | None = None
 
     @cached_property
-    def found(self) -> Found:
+    def found(self) -> RepositoryLocation:
         """Where the repository is; WorkspaceError where there is none that can be worked in."""
-        return located(self.place)
+        return locate_repository(self.place)
 
     @property
-    def hull(self) -> Hull:
+    def hull(self) -> IsolatedGitDir:
         """The directory through which git is called; made again where somebody has removed it."""
         if self._hull is None or not self._hull.path.is_dir():
-            self._hull = hull(self.found, self.folder)
+            self._hull = make_isolated_dir(self.found, self.folder)
         return self._hull
 
     def call(
         self, *args: str, cwd: Path | None = None, env: Mapping[str, str] | None = None, feed: bytes = b""
-    ) -> Answer:
+    ) -> GitResult:
         """Runs one git command; a command that says no is an answer, a git that cannot run is an error."""
         path = self.hull.path
-        return run(args, cwd or path, {"GIT_DIR": str(path), **(env or {})}, feed)
+        return run_git(args, cwd or path, {"GIT_DIR": str(path), **(env or {})}, feed)
 
     def read(
         self, *args: str, cwd: Path | None = None, env: Mapping[str, str] | None = None, feed: bytes = b""
@@ -61,13 +70,13 @@ class Git:
     def read_object(self, object_: str, *args: str) -> bytes:
         """What git prints for a command about one object, which is its last word; asked once for a whole hash."""
         key = (self.found.common, (*args, object_))
-        if key in _told:
-            return _told[key]
+        if key in _object_answers:
+            return _object_answers[key]
         answer = self.read(*args, object_)
-        if _WHOLE.fullmatch(object_) and len(answer) <= _MOST_BYTES:
-            if len(_told) >= _MOST_KNOWN:
-                _told.clear()
-            _told[key] = answer
+        if _FULL_HASH.fullmatch(object_) and len(answer) <= _MAX_CACHED_ANSWER_BYTES:
+            if len(_object_answers) >= _MAX_CACHED_ANSWERS:
+                _object_answers.clear()
+            _object_answers[key] = answer
         return answer
 
     def line(self, *args: str, env: Mapping[str, str] | None = None, feed: bytes = b"") -> str:
@@ -76,17 +85,17 @@ class Git:
 
     def resolve(self, name: str) -> str | None:
         """The object a name means, or None."""
-        known = (self.found.common, name)
-        if known in _known:
-            return _known[known]
+        key = (self.found.common, name)
+        if key in _resolved_names:
+            return _resolved_names[key]
         answer = self.call("rev-parse", "--verify", "--quiet", "--end-of-options", name)
         if answer.code != 0:
             return None
         resolved = answer.out.decode().strip()
-        if re.fullmatch(rf"({_WHOLE.pattern})\^\{{(commit|tree)\}}", name):
-            if len(_known) >= _MOST_KNOWN:
-                _known.clear()
-            _known[known] = resolved
+        if re.fullmatch(rf"({_FULL_HASH.pattern})\^\{{(commit|tree)\}}", name):
+            if len(_resolved_names) >= _MAX_CACHED_ANSWERS:
+                _resolved_names.clear()
+            _resolved_names[key] = resolved
         return resolved
 
     def commit_of(self, name: str) -> str:
@@ -129,25 +138,25 @@ class Git:
         message: str,
         *,
         at: int = 0,
-        committer: Setting | None = None,
+        committer: GitSetting | None = None,
     ) -> str:
         """Stores a commit whose hash depends on nothing but these; without a time (milliseconds) its date is the first
         parent's."""
         seconds = str(at // 1000) if at else self.committer(parents[0])[1] if parents else "0"
         date = f"@{seconds} +0000"
-        links = [word for parent in parents for word in ("-p", parent)]
+        parent_args = [word for parent in parents for word in ("-p", parent)]
         text = message.rstrip("\n").encode("utf-8", "replace") + b"\n"
         env = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
         if committer is not None:
             env |= {"GIT_COMMITTER_NAME": committer[0], "GIT_COMMITTER_EMAIL": committer[1]}
-        return self.line("commit-tree", tree, *links, "-F", "-", env=env, feed=text)
+        return self.line("commit-tree", tree, *parent_args, "-F", "-", env=env, feed=text)
 
-    def _refusal(self, command: str, answer: Answer) -> str:
+    def _refusal(self, command: str, answer: GitResult) -> str:
         """A command that said no, in words; what a partial clone lacks is told with the way to get it."""
-        said = answer.err.strip()[:500] or f"exit code {answer.code}"
+        message = answer.err.strip()[:500] or f"exit code {answer.code}"
         if self.found.partial:
             return (
-                f"git {command} refused: {said}; this is a partial clone, and what it lacks is not fetched while a run "
+                f"git {command} refused: {message}; this is a partial clone, and what it lacks is not fetched while a run "
                 "works: get it with `git fetch --refetch --no-filter` and try again"
             )
-        return f"git {command} refused: {said}; put that right and try again"
+        return f"git {command} refused: {message}; put that right and try again"

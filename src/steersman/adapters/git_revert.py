@@ -5,130 +5,172 @@
 
 from collections.abc import Sequence
 
-from steersman.adapters.git_delivery import Courier
-from steersman.adapters.git_repository import Git
+from steersman.adapters.git_delivery import BranchDeliverer
+from steersman.adapters.git_repository import GitRepository
 from steersman.contracts.workspace import Delivery
-from steersman.errors import ConflictError, NotThereError, UndoneError, WorkspaceError
+from steersman.errors import AlreadyRevertedError, ChangeConflictError, ChangeNotOnBranchError, WorkspaceError
 
-TRAILER = "Steersman-Reverts"
-NAMED = 5  # branches that are named
+REVERT_TRAILER = "Steersman-Reverts"
+MAX_NAMED_BRANCHES = 5  # branches that are named
 
 
-def revert(
-    git: Git, courier: Courier, run: str, commits: Sequence[str], target: str, message: str, at: int
+def revert_deliveries(
+    git: GitRepository,
+    deliverer: BranchDeliverer,
+    run: str,
+    commits: Sequence[str],
+    target: str,
+    message: str,
+    at: int,
 ) -> Delivery:
     """Undoes these deliveries of a run, the newest first, on the branch `target`; once done, asking again gives the same
     answer."""
-    made, tip = [git.commit_of(commit) for commit in commits], courier.tip(target)
-    there = {one: _earlier(git, tip, one) for one in made if git.contains(tip, one)}
-    tree = _undone(git, courier, made, tip)
-    if not there and tree in (None, git.tree_of(tip)):
-        raise NotThereError(_elsewhere(git, run, made[0], target))
-    by = next(filter(None, there.values()), "")
-    left = [one for one, done in there.items() if done is None]
-    if tree is None and left:
-        tree = _one_by_one(git, courier, run, left, target, tip)
-    if tree is None or (tree == git.tree_of(tip) and by):
-        return Delivery("revert", f"refs/heads/{target}", by, git.tree_of(by))
+    delivered_commits, tip = [git.commit_of(commit) for commit in commits], deliverer.tip(target)
+    earlier_reverts = {
+        delivered_commit: _find_earlier_revert(git, tip, delivered_commit)
+        for delivered_commit in delivered_commits
+        if git.contains(tip, delivered_commit)
+    }
+    tree = _revert_together(git, deliverer, delivered_commits, tip)
+    if not earlier_reverts and tree in (None, git.tree_of(tip)):
+        raise ChangeNotOnBranchError(_not_delivered_message(git, run, delivered_commits[0], target))
+    revert_commit = next(filter(None, earlier_reverts.values()), "")
+    remaining = [
+        delivered_commit for delivered_commit, reverted_by in earlier_reverts.items() if reverted_by is None
+    ]
+    if tree is None and remaining:
+        tree = _revert_one_by_one(git, deliverer, run, remaining, target, tip)
+    if tree is None or (tree == git.tree_of(tip) and revert_commit):
+        return Delivery("revert", f"refs/heads/{target}", revert_commit, git.tree_of(revert_commit))
     if tree == git.tree_of(tip):
-        raise _undone_already(git, run, made, target, tip)
-    new = courier.store(run, tree, tip, _signed(message, made), at)
-    courier.forward(run, target, tip, new)
-    return Delivery("revert", f"refs/heads/{target}", new, git.tree_of(new))
+        raise _already_reverted_error(git, run, delivered_commits, target, tip)
+    new_commit = deliverer.store(run, tree, tip, _add_revert_trailers(message, delivered_commits), at)
+    deliverer.forward(run, target, tip, new_commit)
+    return Delivery("revert", f"refs/heads/{target}", new_commit, git.tree_of(new_commit))
 
 
-def held(git: Git, courier: Courier, tip: str, commits: Sequence[str]) -> bool:
+def has_delivered_changes(
+    git: GitRepository, deliverer: BranchDeliverer, tip: str, commits: Sequence[str]
+) -> bool:
     """Whether a branch that is at `tip` has what these deliveries have brought together."""
-    made, at = [git.commit_of(commit) for commit in commits], git.commit_of(tip)
-    now, before = git.tree_of(at), standing_on(git, courier, made)
-    if before is not None and courier.merged_trees(before, at, made[0])[0] == now:
+    delivered_commits, tip_commit = [git.commit_of(commit) for commit in commits], git.commit_of(tip)
+    tip_tree, base_tree = git.tree_of(tip_commit), tree_before_deliveries(git, deliverer, delivered_commits)
+    if (
+        base_tree is not None
+        and deliverer.merged_trees(base_tree, tip_commit, delivered_commits[0])[0] == tip_tree
+    ):
         return True
-    if before is not None and courier.merged_trees(made[0], at, before)[0] == now:
+    if (
+        base_tree is not None
+        and deliverer.merged_trees(delivered_commits[0], tip_commit, base_tree)[0] == tip_tree
+    ):
         return False  # nothing of it is left
-    return all(git.contains(at, one) and _earlier(git, at, one) is None for one in made)
+    return all(
+        git.contains(tip_commit, delivered_commit)
+        and _find_earlier_revert(git, tip_commit, delivered_commit) is None
+        for delivered_commit in delivered_commits
+    )
 
 
-def standing_on(git: Git, courier: Courier, made: Sequence[str]) -> str | None:
+def tree_before_deliveries(
+    git: GitRepository, deliverer: BranchDeliverer, delivered_commits: Sequence[str]
+) -> str | None:
     """The tree of the newest of these deliveries without any of them; None where that cannot be told."""
-    tree: str | None = git.tree_of(made[0])
-    for one in made:
-        before = git.resolve(f"{one}^1")
-        if tree is None or before is None:
+    tree: str | None = git.tree_of(delivered_commits[0])
+    for commit in delivered_commits:
+        parent = git.resolve(f"{commit}^1")
+        if tree is None or parent is None:
             return None
-        tree = courier.merged_trees(one, tree, before)[0]
+        tree = deliverer.merged_trees(commit, tree, parent)[0]
     return tree
 
 
-def _elsewhere(git: Git, run: str, made: str, target: str) -> str:
+def _not_delivered_message(git: GitRepository, run: str, commit: str, target: str) -> str:
     """Where a change is that a branch does not have."""
-    found = git.line("for-each-ref", "--format=%(refname:short)", f"--contains={made}", "refs/heads").split()
-    kept = f"the branch {found[0]} has" if len(found) == 1 else f"{', '.join(found[:NAMED])} have"
-    drop = f"; drop it with `git branch -D steersman/{run}`" if f"steersman/{run}" in found else ""
-    where = f"{kept} it{drop}" if found else "no branch here has it"
+    branches = git.line(
+        "for-each-ref", "--format=%(refname:short)", f"--contains={commit}", "refs/heads"
+    ).split()
+    holder_text = (
+        f"the branch {branches[0]} has"
+        if len(branches) == 1
+        else f"{', '.join(branches[:MAX_NAMED_BRANCHES])} have"
+    )
+    drop_hint = f"; drop it with `git branch -D steersman/{run}`" if f"steersman/{run}" in branches else ""
+    location_text = f"{holder_text} it{drop_hint}" if branches else "no branch here has it"
     return (
-        f"run {run} is not in {target}: there is nothing to take back from {target}, and {where}. If it came there as "
+        f"run {run} is not in {target}: there is nothing to take back from {target}, and {location_text}. If it came there as "
         f"other commits (squashed, rebased), find those with `git log --grep 'Steersman-Run: {run}' {target}` and use "
         "`git revert`"
     )
 
 
-def _earlier(git: Git, tip: str, commit: str) -> str | None:
+def _find_earlier_revert(git: GitRepository, tip: str, commit: str) -> str | None:
     """The commit that has undone it already, ours or one of git's own, unless that was undone in its turn."""
-    for wanted in (f"^{TRAILER}: {commit}$", f"^This reverts commit {commit}[.,]"):
-        flags = ("--extended-regexp", "--max-count=1", f"--grep={wanted}")
-        found = git.line("rev-list", *flags, tip, f"^{commit}")
-        if found and _earlier(git, tip, found) is None:
-            return found
+    for pattern in (f"^{REVERT_TRAILER}: {commit}$", f"^This reverts commit {commit}[.,]"):
+        flags = ("--extended-regexp", "--max-count=1", f"--grep={pattern}")
+        revert_commit = git.line("rev-list", *flags, tip, f"^{commit}")
+        if revert_commit and _find_earlier_revert(git, tip, revert_commit) is None:
+            return revert_commit
     return None
 
 
-def _undone(git: Git, courier: Courier, made: Sequence[str], tip: str) -> str | None:
+def _revert_together(
+    git: GitRepository, deliverer: BranchDeliverer, delivered_commits: Sequence[str], tip: str
+) -> str | None:
     """The tree of `tip` without what these deliveries brought, in whatever commits it came; None where that conflicts."""
-    before = standing_on(git, courier, made)
-    return None if before is None else courier.merged_trees(made[0], tip, before)[0]
+    base_tree = tree_before_deliveries(git, deliverer, delivered_commits)
+    return None if base_tree is None else deliverer.merged_trees(delivered_commits[0], tip, base_tree)[0]
 
 
-def _one_by_one(git: Git, courier: Courier, run: str, left: Sequence[str], target: str, tip: str) -> str:
+def _revert_one_by_one(
+    git: GitRepository, deliverer: BranchDeliverer, run: str, commits: Sequence[str], target: str, tip: str
+) -> str:
     """The tree of `tip` without these commits of it; what is in the way is told."""
     tree = git.tree_of(tip)
-    for one in left:
-        tree = _without(git, courier, run, one, target, tree)
+    for commit in commits:
+        tree = _revert_commit_in_tree(git, deliverer, run, commit, target, tree)
     return tree
 
 
-def _undone_already(git: Git, run: str, made: Sequence[str], target: str, tip: str) -> UndoneError:
-    by = _last_touched(git, f"{made[-1]}^1", made[0], tip)
-    return UndoneError(
-        f"run {run} is undone in {target} already, by {by[:12]}: taking it back changes nothing there; "
+def _already_reverted_error(
+    git: GitRepository, run: str, delivered_commits: Sequence[str], target: str, tip: str
+) -> AlreadyRevertedError:
+    revert_commit = _find_last_touching_commit(git, f"{delivered_commits[-1]}^1", delivered_commits[0], tip)
+    return AlreadyRevertedError(
+        f"run {run} is undone in {target} already, by {revert_commit[:12]}: taking it back changes nothing there; "
         f"see `git log {target}`",
-        by,
+        revert_commit,
     )
 
 
-def _without(git: Git, courier: Courier, run: str, made: str, target: str, of: str) -> str:
+def _revert_commit_in_tree(
+    git: GitRepository, deliverer: BranchDeliverer, run: str, commit: str, target: str, current_tree: str
+) -> str:
     """A tree without what one commit brought."""
-    before = git.resolve(f"{made}^1")
-    if before is None:
+    parent = git.resolve(f"{commit}^1")
+    if parent is None:
         raise WorkspaceError(f"run {run} began the history of {target}: there is nothing to go back to")
-    tree, names, said = courier.merged_trees(made, of, before)
+    tree, names, git_error = deliverer.merged_trees(commit, current_tree, parent)
     if tree is None and names:
-        raise ConflictError(
+        raise ChangeConflictError(
             f"run {run} cannot be taken back from {target}: later commits have changed the same lines of "
             f"{', '.join(names)}; nothing was changed. Undo it by hand with "
-            f"`git revert {'-m 1 ' if git.resolve(f'{made}^2') else ''}{made[:12]}`, then ask again"
+            f"`git revert {'-m 1 ' if git.resolve(f'{commit}^2') else ''}{commit[:12]}`, then ask again"
         )
     if tree is None:
-        raise WorkspaceError(f"run {run} cannot be taken back from {target}: {said}; nothing was changed")
+        raise WorkspaceError(
+            f"run {run} cannot be taken back from {target}: {git_error}; nothing was changed"
+        )
     return tree
 
 
-def _last_touched(git: Git, before: str, made: str, tip: str) -> str:
+def _find_last_touching_commit(git: GitRepository, base: str, commit: str, tip: str) -> str:
     """The commit that left the files of a change as they are now."""
-    names = git.read("diff-tree", "-r", "-z", "--name-only", "--no-renames", before, made).split(b"\0")[:-1]
+    names = git.read("diff-tree", "-r", "-z", "--name-only", "--no-renames", base, commit).split(b"\0")[:-1]
     feed = b"--\n" + b"".join(name + b"\n" for name in names)
-    return git.read("rev-list", "--max-count=1", tip, f"^{made}", "--stdin", feed=feed).decode().strip()
+    return git.read("rev-list", "--max-count=1", tip, f"^{commit}", "--stdin", feed=feed).decode().strip()
 
 
-def _signed(message: str, left: Sequence[str]) -> str:
+def _add_revert_trailers(message: str, commits: Sequence[str]) -> str:
     """Trailers stand together at the end."""
-    return f"{message.rstrip()}\n" + "".join(f"{TRAILER}: {made}\n" for made in left)
+    return f"{message.rstrip()}\n" + "".join(f"{REVERT_TRAILER}: {commit}\n" for commit in commits)

@@ -11,51 +11,53 @@ import stat
 from pathlib import Path
 from typing import NamedTuple
 
-from steersman.adapters.git_repository import Git
-from steersman.adapters.git_survey import Survey, shown, survey
-from steersman.errors import UnrecordableError, WorkspaceError
+from steersman.adapters.git_repository import GitRepository
+from steersman.adapters.git_survey import TreeSurvey, decode_git_path, survey_working_tree
+from steersman.errors import UnrecordableTreeError, WorkspaceError
 
-MOST_NEW = 100_000  # files that one change may add or touch
-MOST_BYTES = 1 << 30  # and what they may weigh together
-_LISTED = 5
+MAX_CHANGED_FILES = 100_000  # files that one change may add or touch
+MAX_CHANGED_BYTES = 1 << 30  # and what they may weigh together
+_MAX_LISTED_NAMES = 5
 
 
-class Scan(NamedTuple):
+class TreeScan(NamedTuple):
     """What a tree holds."""
 
     tree: str
     special: tuple[bytes, ...]  # pipes, sockets and devices that were left out
 
 
-class Scanner:
+class WorkingTreeScanner:
     """Reads one tree into an index of its own; `index` is written, and holds stat data for the next time."""
 
-    def __init__(self, git: Git, path: Path, index: Path, included: tuple[str, ...] = ()) -> None:
+    def __init__(self, git: GitRepository, path: Path, index: Path, included: tuple[str, ...] = ()) -> None:
         self._git, self._path, self._index = git, path, index
         self._included = {os.fsencode(name) for name in included}
         self._env = {"GIT_WORK_TREE": str(path), "GIT_INDEX_FILE": str(index)}
 
-    def scan(self, commit: str, known: Path) -> Scan:
+    def scan(self, commit: str, kept_index: Path) -> TreeScan:
         """Everything in the tree, as what became of `commit`; `known` is the index that was kept for it, if it is."""
-        seen = survey(self._path)
-        if known.exists():
+        survey_result = survey_working_tree(self._path)
+        if kept_index.exists():
             shutil.copy2(
-                known, self._index
+                kept_index, self._index
             )  # with its date: git looks twice at files as young as their index
         else:
             self._call("read-tree", commit)
-        self._refuse_repositories(seen)
+        self._refuse_repositories(survey_result)
         (gone, changed), others = self._changed(), self._others()
         if not gone and not changed and not others:
-            return Scan(self._git.tree_of(commit), self._not_ignored(seen.special))
+            return TreeScan(self._git.tree_of(commit), self._not_ignored(survey_result.special))
         self._weigh(changed + others)
         self._update(b"".join(b"0 %s\t%s\0" % (b"0" * len(commit), name) for name in gone), "--index-info")
-        kept = changed + others
-        self._update(b"".join(name + b"\0" for name in kept), "--add", "--remove", "--replace", "--stdin")
+        recorded_names = changed + others
+        self._update(
+            b"".join(name + b"\0" for name in recorded_names), "--add", "--remove", "--replace", "--stdin"
+        )
         self._refuse_rest()
         self._update(self._only_converted(commit), "--index-info")
-        left_out = self._not_ignored(seen.special)
-        return Scan(self._call("write-tree").decode().strip(), left_out)
+        left_out = self._not_ignored(survey_result.special)
+        return TreeScan(self._call("write-tree").decode().strip(), left_out)
 
     # -- what is there -------------------------------------------------------------------------------------------------
 
@@ -68,8 +70,8 @@ class Scanner:
         return gone, changed
 
     def _others(self) -> list[bytes]:
-        listed = self._call("ls-files", "--others", "--exclude-standard", "-z").split(b"\0")[:-1]
-        return [name for name in listed if not self._is_included(name)]
+        names = self._call("ls-files", "--others", "--exclude-standard", "-z").split(b"\0")[:-1]
+        return [name for name in names if not self._is_included(name)]
 
     def _is_included(self, name: bytes) -> bool:
         """Whether it is, or lies below, something that was copied in or set up: no part of the tree."""
@@ -104,48 +106,50 @@ class Scanner:
 
     # -- what cannot be recorded ---------------------------------------------------------------------------------------
 
-    def _refuse_repositories(self, seen: Survey) -> None:
+    def _refuse_repositories(self, survey_result: TreeSurvey) -> None:
         """Files of a repository inside would be tested but not recorded; a submodule's never are part of the tree."""
-        if not seen.repositories:
+        if not survey_result.repositories:
             return
-        links = self._submodules()
-        own = tuple(
+        submodules = self._submodules()
+        nested_repositories = tuple(
             n
-            for n in seen.repositories
-            if n not in links and not any(n.startswith(s + b"/") for s in links) and not self._is_included(n)
+            for n in survey_result.repositories
+            if n not in submodules
+            and not any(n.startswith(s + b"/") for s in submodules)
+            and not self._is_included(n)
         )
-        for name in self._not_ignored(own):
-            raise UnrecordableError(
-                f"a repository inside the tree cannot be recorded: {shown(name)}; remove its .git"
+        for name in self._not_ignored(nested_repositories):
+            raise UnrecordableTreeError(
+                f"a repository inside the tree cannot be recorded: {decode_git_path(name)}; remove its .git"
             )
 
     def _submodules(self) -> set[bytes]:
-        listed = self._call("ls-files", "--stage", "-z").split(b"\0")[:-1]
-        return {entry.partition(b"\t")[2] for entry in listed if entry.startswith(b"160000 ")}
+        entries = self._call("ls-files", "--stage", "-z").split(b"\0")[:-1]
+        return {entry.partition(b"\t")[2] for entry in entries if entry.startswith(b"160000 ")}
 
     def _weigh(self, names: list[bytes]) -> None:
-        if len(names) > MOST_NEW:
-            raise UnrecordableError(f"{len(names):,} files are new or changed, and {MOST_NEW:,} are the most that is "
-                                 f"recorded: such as {_some(names)}; remove them or add them to .gitignore")  # fmt: skip
+        if len(names) > MAX_CHANGED_FILES:
+            raise UnrecordableTreeError(f"{len(names):,} files are new or changed, and {MAX_CHANGED_FILES:,} are the most that is "
+                                 f"recorded: such as {_list_some_names(names)}; remove them or add them to .gitignore")  # fmt: skip
         sizes = {name: self._size(name) for name in names}
-        if sum(sizes.values()) > MOST_BYTES:
+        if sum(sizes.values()) > MAX_CHANGED_BYTES:
             largest = sorted(names, key=lambda name: -sizes[name])
-            raise UnrecordableError(f"new and changed files weigh {sum(sizes.values()):,} bytes, and {MOST_BYTES:,} are the most "
-                                 f"that is recorded: such as {_some(largest)}; remove them or add them to .gitignore")  # fmt: skip
+            raise UnrecordableTreeError(f"new and changed files weigh {sum(sizes.values()):,} bytes, and {MAX_CHANGED_BYTES:,} are the most "
+                                 f"that is recorded: such as {_list_some_names(largest)}; remove them or add them to .gitignore")  # fmt: skip
 
     def _size(self, name: bytes) -> int:
         try:
-            found = os.lstat(self._at(name))
+            file_stat = os.lstat(self._at(name))
         except OSError:
             return 0
-        return found.st_size if stat.S_ISREG(found.st_mode) else 0
+        return file_stat.st_size if stat.S_ISREG(file_stat.st_mode) else 0
 
     def _refuse_rest(self) -> None:
         """Whatever git has passed over without a word, such as a name that it never keeps."""
         rest = [*self._others(), *self._changed()[1]]
         if rest:
-            raise UnrecordableError(
-                f"git does not record {_some(rest)}; rename or remove what has such a name"
+            raise UnrecordableTreeError(
+                f"git does not record {_list_some_names(rest)}; rename or remove what has such a name"
             )
 
     # -- the index -----------------------------------------------------------------------------------------------------
@@ -156,7 +160,7 @@ class Scanner:
         entries = []
         for fields, name in zip(raw[::2], raw[1::2], strict=False):
             mode, new_mode, blob, _, _ = fields.removeprefix(b":").split(b" ")
-            if mode == new_mode and mode.startswith(b"100") and _blob(self._at(name), len(blob)) == blob:
+            if mode == new_mode and mode.startswith(b"100") and _hash_blob(self._at(name), len(blob)) == blob:
                 entries.append(b"%s %s\t%s\0" % (mode, blob, name))
         return b"".join(entries)
 
@@ -171,16 +175,16 @@ class Scanner:
         return os.path.join(os.fsencode(self._path), name)
 
 
-def _some(names: list[bytes]) -> str:
-    told = ", ".join(shown(name) for name in names[:_LISTED])
-    return f"{told} and {len(names) - _LISTED:,} more" if len(names) > _LISTED else told
+def _list_some_names(names: list[bytes]) -> str:
+    text = ", ".join(decode_git_path(name) for name in names[:_MAX_LISTED_NAMES])
+    return f"{text} and {len(names) - _MAX_LISTED_NAMES:,} more" if len(names) > _MAX_LISTED_NAMES else text
 
 
-def _blob(path: bytes, digits: int) -> bytes:
+def _hash_blob(path: bytes, digits: int) -> bytes:
     """The hash of a file's own bytes, as git stores them without any conversion."""
-    kind = hashlib.new("sha1" if digits == 40 else "sha256", usedforsecurity=False)
+    digest = hashlib.new("sha1" if digits == 40 else "sha256", usedforsecurity=False)
     with open(path, "rb") as file:
-        kind.update(b"blob %d\0" % os.fstat(file.fileno()).st_size)
+        digest.update(b"blob %d\0" % os.fstat(file.fileno()).st_size)
         while piece := file.read(1 << 20):
-            kind.update(piece)
-    return kind.hexdigest().encode()
+            digest.update(piece)
+    return digest.hexdigest().encode()

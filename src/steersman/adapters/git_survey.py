@@ -11,72 +11,74 @@ from pathlib import Path
 
 import msgspec
 
-from steersman.errors import UnrecordableError
+from steersman.errors import UnrecordableTreeError
 
-MOST_ENTRIES = 2_000_000
-_READ_BY_GIT = frozenset({b".gitignore", b".gitattributes", b".gitmodules", b".mailmap"})
+MAX_TREE_ENTRIES = 2_000_000
+_GIT_CONTROL_FILES = frozenset({b".gitignore", b".gitattributes", b".gitmodules", b".mailmap"})
 
 
-class Survey(msgspec.Struct, frozen=True):
+class TreeSurvey(msgspec.Struct, frozen=True):
     """What needs a second look; paths are relative to the tree, as bytes."""
 
     special: tuple[bytes, ...]  # pipes, sockets, devices
     repositories: tuple[bytes, ...]  # directories below the top that have a `.git`
 
 
-def survey(tree: Path) -> Survey:
+def survey_working_tree(tree: Path) -> TreeSurvey:
     """Goes through the whole tree; UnrecordableError for one that cannot be gone through."""
     top = os.fsencode(tree)
     special: list[bytes] = []
     repositories: list[bytes] = []
-    waiting, seen = [b""], 0
-    while waiting:
-        here = waiting.pop()
-        entries = _entries(top, here)
-        seen += len(entries)
-        if seen > MOST_ENTRIES:
-            raise UnrecordableError(
-                f"the tree has more than {MOST_ENTRIES:,} entries; remove what does not belong there"
+    pending, entry_count = [b""], 0
+    while pending:
+        directory = pending.pop()
+        entries = _list_tree_directory(top, directory)
+        entry_count += len(entries)
+        if entry_count > MAX_TREE_ENTRIES:
+            raise UnrecordableTreeError(
+                f"the tree has more than {MAX_TREE_ENTRIES:,} entries; remove what does not belong there"
             )
         for entry in entries:
-            name = here + entry.name
+            name = directory + entry.name
             if entry.name == b".git":
-                if here:
-                    repositories.append(here.rstrip(b"/"))
+                if directory:
+                    repositories.append(directory.rstrip(b"/"))
             elif entry.is_dir(follow_symlinks=False):
-                waiting.append(name + b"/")
+                pending.append(name + b"/")
             elif not (entry.is_file(follow_symlinks=False) or entry.is_symlink()):
                 special.append(name)
-                if entry.name in _READ_BY_GIT:
-                    raise UnrecordableError(
-                        f"{shown(name)} is no file: git would wait for it for ever; remove it"
+                if entry.name in _GIT_CONTROL_FILES:
+                    raise UnrecordableTreeError(
+                        f"{decode_git_path(name)} is no file: git would wait for it for ever; remove it"
                     )
-    return Survey(tuple(special), tuple(repositories))
+    return TreeSurvey(tuple(special), tuple(repositories))
 
 
-def _entries(top: bytes, here: bytes) -> list["os.DirEntry[bytes]"]:
-    path = top + b"/" + here
+def _list_tree_directory(top: bytes, directory: bytes) -> list["os.DirEntry[bytes]"]:
+    path = top + b"/" + directory
     try:
         with os.scandir(path) as entries:
             return list(entries)
     except PermissionError:
-        return _opened(path, here)
+        return _unlock_and_list_directory(path, directory)
     except OSError as error:  # a path can be made longer than anyone can name
-        raise UnrecordableError(f"{shown(here)} cannot be read: {error.strerror}; remove it") from error
+        raise UnrecordableTreeError(
+            f"{decode_git_path(directory)} cannot be read: {error.strerror}; remove it"
+        ) from error
 
 
-def _opened(path: bytes, here: bytes) -> list["os.DirEntry[bytes]"]:
+def _unlock_and_list_directory(path: bytes, directory: bytes) -> list["os.DirEntry[bytes]"]:
     """A directory that its owner locked is unlocked: its rights are no part of what is recorded."""
     try:
         os.chmod(path, stat.S_IMODE(os.lstat(path).st_mode) | stat.S_IRWXU)
         with os.scandir(path) as entries:
             return list(entries)
     except OSError as error:
-        raise UnrecordableError(
-            f"{shown(here)} cannot be read: {error.strerror}; make it readable or remove it"
+        raise UnrecordableTreeError(
+            f"{decode_git_path(directory)} cannot be read: {error.strerror}; make it readable or remove it"
         ) from error
 
 
-def shown(name: bytes) -> str:
+def decode_git_path(name: bytes) -> str:
     """A path as text: bytes that are no text stay readable and distinct."""
     return name.decode("utf-8", "backslashreplace")

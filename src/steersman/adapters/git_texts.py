@@ -6,18 +6,18 @@ Content is written by strangers: sizes are asked for before anything is read, an
 
 from collections.abc import Iterator, Sequence
 
-from steersman.adapters.git_repository import Git
-from steersman.adapters.git_survey import shown
-from steersman.contracts.workspace import Text
+from steersman.adapters.git_repository import GitRepository
+from steersman.adapters.git_survey import decode_git_path
+from steersman.contracts.workspace import FileText
 
-_KEPT = 2  # listings: those of a base and of a change
-_PLAIN = b"100"
+_MAX_CACHED_LISTINGS = 2  # listings: those of a base and of a change
+_PLAIN_FILE_MODE = b"100"
 
 
-class Texts:
+class CommitTexts:
     """The files of one repository's commits."""
 
-    def __init__(self, git: Git) -> None:
+    def __init__(self, git: GitRepository) -> None:
         self._git = git
         self._listed: dict[str, dict[str, str]] = {}
 
@@ -25,55 +25,61 @@ class Texts:
         """The plain files of a commit, sorted."""
         return tuple(sorted(self._listing(commit)))
 
-    def read(self, commit: str, names: Sequence[str], each: int, total: int) -> tuple[Text, ...]:
+    def read(self, commit: str, names: Sequence[str], each: int, total: int) -> tuple[FileText, ...]:
         """Those of these names that are plain files; one above a bound comes without its content."""
         blobs = self._listing(commit)
-        wanted = {name: blobs[name] for name in names if name in blobs}
-        sizes = self._sizes(list(dict.fromkeys(wanted.values())))
-        left, taken = total, set()
+        requested = {name: blobs[name] for name in names if name in blobs}
+        sizes = self._sizes(list(dict.fromkeys(requested.values())))
+        remaining, selected = total, set()
         for blob, size in sizes.items():
-            if size <= min(each, left):
-                taken.add(blob)
-                left -= size
-        found = read_blobs(self._git, [blob for blob in sizes if blob in taken])
-        contents = {blob: content.decode("utf-8", "replace") for blob, content in found.items()}
-        return tuple(Text(name, contents.get(blob, ""), blob in taken) for name, blob in wanted.items())
+            if size <= min(each, remaining):
+                selected.add(blob)
+                remaining -= size
+        blob_contents = read_blobs(self._git, [blob for blob in sizes if blob in selected])
+        contents = {blob: content.decode("utf-8", "replace") for blob, content in blob_contents.items()}
+        return tuple(
+            FileText(name, contents.get(blob, ""), blob in selected) for name, blob in requested.items()
+        )
 
     def _listing(self, commit: str) -> dict[str, str]:
         tree = self._git.tree_of(commit)
         if tree not in self._listed:
-            if len(self._listed) >= _KEPT:
+            if len(self._listed) >= _MAX_CACHED_LISTINGS:
                 self._listed.clear()
             lines = self._git.read_object(tree, "ls-tree", "-r", "-z", "--full-tree").split(b"\0")[:-1]
-            self._listed[tree] = dict(_plain(lines))
+            self._listed[tree] = dict(_parse_plain_files(lines))
         return self._listed[tree]
 
     def _sizes(self, blobs: list[str]) -> dict[str, int]:
-        form = "--batch-check=%(objectname) %(objectsize)"
-        told = self._git.read("cat-file", form, feed=_lines(blobs)).decode().split("\n")[:-1] if blobs else []
-        return {blob: int(size) for blob, _, size in (line.partition(" ") for line in told)}
+        format_flag = "--batch-check=%(objectname) %(objectsize)"
+        lines = (
+            self._git.read("cat-file", format_flag, feed=_blob_request_lines(blobs)).decode().split("\n")[:-1]
+            if blobs
+            else []
+        )
+        return {blob: int(size) for blob, _, size in (line.partition(" ") for line in lines)}
 
 
-def read_blobs(git: Git, blobs: Sequence[str]) -> dict[str, bytes]:
+def read_blobs(git: GitRepository, blobs: Sequence[str]) -> dict[str, bytes]:
     """What is in these objects, in one call of git."""
-    told = git.read("cat-file", "--batch", feed=_lines(blobs)) if blobs else b""
-    found: dict[str, bytes] = {}
-    at = 0
+    output = git.read("cat-file", "--batch", feed=_blob_request_lines(blobs)) if blobs else b""
+    contents: dict[str, bytes] = {}
+    offset = 0
     for blob in blobs:
-        header_end = told.index(b"\n", at)
-        begin = header_end + 1
-        size = int(told[at:header_end].rsplit(b" ", 1)[1])
-        found[blob] = told[begin : begin + size]
-        at = begin + size + 1
-    return found
+        header_end = output.index(b"\n", offset)
+        start = header_end + 1
+        size = int(output[offset:header_end].rsplit(b" ", 1)[1])
+        contents[blob] = output[start : start + size]
+        offset = start + size + 1
+    return contents
 
 
-def _plain(lines: Sequence[bytes]) -> Iterator[tuple[str, str]]:
+def _parse_plain_files(lines: Sequence[bytes]) -> Iterator[tuple[str, str]]:
     for line in lines:
-        told, _, name = line.partition(b"\t")
-        if told.startswith(_PLAIN):
-            yield shown(name), told.split(b" ")[2].decode()
+        header, _, name = line.partition(b"\t")
+        if header.startswith(_PLAIN_FILE_MODE):
+            yield decode_git_path(name), header.split(b" ")[2].decode()
 
 
-def _lines(blobs: Sequence[str]) -> bytes:
+def _blob_request_lines(blobs: Sequence[str]) -> bytes:
     return "".join(f"{blob}\n" for blob in blobs).encode()

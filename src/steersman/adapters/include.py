@@ -12,45 +12,47 @@ from pathlib import Path, PurePosixPath
 
 from steersman.errors import UserError
 
-LISTED = ".worktreeinclude"
-_LONGEST = 64 << 10
+INCLUDE_FILE_NAME = ".worktreeinclude"
+_MAX_INCLUDE_BYTES = 64 << 10
 
 
-def checked_patterns(patterns: tuple[str, ...], where: str = "[worktree] include") -> tuple[str, ...]:
+def check_include_patterns(patterns: tuple[str, ...], source: str = "[worktree] include") -> tuple[str, ...]:
     """The patterns, if each is a relative glob that stays inside the repository."""
     for pattern in patterns:
         parts = PurePosixPath(pattern).parts
         if not parts or pattern.startswith("/") or ".." in parts or "\0" in pattern:
-            raise UserError(f"{where}: {pattern!r} has to be a relative path or glob inside the repository")
+            raise UserError(f"{source}: {pattern!r} has to be a relative path or glob inside the repository")
     return patterns
 
 
-def listed_patterns(top: Path) -> tuple[str, ...]:
+def read_include_patterns(top: Path) -> tuple[str, ...]:
     """The patterns of a checkout's own list: one a line, `#` begins a comment, a leading slash means the top."""
     try:
-        fd = os.open(top / LISTED, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        fd = os.open(top / INCLUDE_FILE_NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return ()
     with open(fd, "rb") as file:
-        words = file.read(_LONGEST) if os.path.isfile(fd) else b""
-    lines = [line.strip() for line in words.decode("utf-8", "replace").splitlines()]
-    wanted = tuple(line.removeprefix("/") for line in lines if line and not line.startswith("#"))
-    if refused := next((line for line in wanted if line.startswith("!")), None):
+        data = file.read(_MAX_INCLUDE_BYTES) if os.path.isfile(fd) else b""
+    lines = [line.strip() for line in data.decode("utf-8", "replace").splitlines()]
+    patterns = tuple(line.removeprefix("/") for line in lines if line and not line.startswith("#"))
+    if negated := next((line for line in patterns if line.startswith("!")), None):
         raise UserError(
-            f"{LISTED}: {refused!r} takes something out again, which is not done here: take the line out"
+            f"{INCLUDE_FILE_NAME}: {negated!r} takes something out again, which is not done here: take the line out"
         )
-    return checked_patterns(wanted, LISTED)
+    return check_include_patterns(patterns, INCLUDE_FILE_NAME)
 
 
-def copy_included(top: Path, tree: Path, patterns: tuple[str, ...]) -> tuple[str, ...]:
+def copy_included_files(top: Path, tree: Path, patterns: tuple[str, ...]) -> tuple[str, ...]:
     """Copies what matches and is not there yet; returns the copied paths, sorted."""
     top, tree = top.resolve(), tree.resolve()
-    found = {path for pattern in patterns for match in top.glob(pattern) for path in _files(match)}
-    names = sorted(path.relative_to(top).as_posix() for path in found)
-    return tuple(name for name in names if _copied(top, tree, name))
+    paths = {
+        path for pattern in patterns for match in top.glob(pattern) for path in _expand_include_match(match)
+    }
+    names = sorted(path.relative_to(top).as_posix() for path in paths)
+    return tuple(name for name in names if _copy_included_file(top, tree, name))
 
 
-def _files(match: Path) -> Iterator[Path]:
+def _expand_include_match(match: Path) -> Iterator[Path]:
     """The match itself, or everything below it when it is a directory."""
     if not match.is_dir() or match.is_symlink():
         yield match
@@ -59,12 +61,14 @@ def _files(match: Path) -> Iterator[Path]:
         yield from (Path(directory, name) for name in names)
 
 
-def _copied(top: Path, tree: Path, name: str) -> bool:
-    source, goal = (top / name).resolve(), tree / name
-    inside = source.is_relative_to(top) and source.is_file() and ".git" not in source.relative_to(top).parts
+def _copy_included_file(top: Path, tree: Path, name: str) -> bool:
+    source, target = (top / name).resolve(), tree / name
+    is_inside = (
+        source.is_relative_to(top) and source.is_file() and ".git" not in source.relative_to(top).parts
+    )
     # A directory of the tree may be a link that leads out of it.
-    if not inside or os.path.lexists(goal) or not goal.parent.resolve().is_relative_to(tree):
+    if not is_inside or os.path.lexists(target) or not target.parent.resolve().is_relative_to(tree):
         return False
-    goal.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy2(source, goal)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy2(source, target)
     return True

@@ -13,25 +13,25 @@ import os
 import sys
 import time
 
-GRACE = 1.0
-_STEP = 0.02
-_BURST = 64
-_SUBREAPER, _DEATH_SIGNAL = 36, 1  # PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG
+STOP_GRACE_SECONDS = 1.0
+_SUBREAPER_POLL_SECONDS = 0.02
+_SUBREAPER_KILL_ROUNDS = 64
+_PR_SET_CHILD_SUBREAPER, _PR_SET_PDEATHSIG = 36, 1  # PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG
 
 
-def descendants(pid: int) -> set[int]:
+def find_descendants(pid: int) -> set[int]:
     """Every living process below this one."""
-    found: set[int] = set()
-    ahead = _children(pid)
-    while ahead:
-        child = ahead.pop()
-        if child not in found:
-            found.add(child)
-            ahead += _children(child)
-    return {child for child in found if lives(child)}
+    pids: set[int] = set()
+    pending = _read_child_pids(pid)
+    while pending:
+        child = pending.pop()
+        if child not in pids:
+            pids.add(child)
+            pending += _read_child_pids(child)
+    return {child for child in pids if is_process_alive(child)}
 
 
-def _children(pid: int) -> list[int]:
+def _read_child_pids(pid: int) -> list[int]:
     children: list[int] = []
     try:
         for thread in os.listdir(f"/proc/{pid}/task"):
@@ -42,7 +42,7 @@ def _children(pid: int) -> list[int]:
     return children
 
 
-def lives(pid: int) -> bool:
+def is_process_alive(pid: int) -> bool:
     """A zombie is dead, only not reaped yet; one whose first thread alone has ended is not dead."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
@@ -52,16 +52,16 @@ def lives(pid: int) -> bool:
         return False
 
 
-def send(pids: set[int], number: int) -> None:
+def send_signal_to_all(pids: set[int], signal_number: int) -> None:
     """A signal to each that is still there."""
     for pid in pids:
         try:
-            os.kill(pid, number)
+            os.kill(pid, signal_number)
         except (ProcessLookupError, PermissionError):
             pass
 
 
-def write(path: bytes, content: bytes) -> None:
+def write_existing_file(path: bytes, content: bytes) -> None:
     """What the system takes or refuses; where there is no such file none is made."""
     try:
         file = os.open(path, os.O_WRONLY)
@@ -73,12 +73,12 @@ def write(path: bytes, content: bytes) -> None:
         pass
 
 
-def pack(argv: list[bytes], groups: list[bytes], env: list[bytes]) -> bytes:
+def pack_program_spec(argv: list[bytes], groups: list[bytes], env: list[bytes]) -> bytes:
     """What a keeper is told, as bytes; none of it can hold a NUL."""
     return b"\0".join([b"%d" % len(argv), *argv, b"%d" % len(groups), *groups, *env])
 
 
-def _unpack(packed: bytes) -> tuple[list[bytes], list[bytes], dict[bytes, bytes]]:
+def _unpack_program_spec(packed: bytes) -> tuple[list[bytes], list[bytes], dict[bytes, bytes]]:
     fields = iter(packed.split(b"\0"))
     argv = [next(fields) for _ in range(int(next(fields)))]
     groups = [next(fields) for _ in range(int(next(fields)))]
@@ -86,7 +86,7 @@ def _unpack(packed: bytes) -> tuple[list[bytes], list[bytes], dict[bytes, bytes]
     return argv, groups, {name: value for name, _, value in pairs}
 
 
-class Keeper:
+class Subreaper:
     """Keeps one program."""
 
     def __init__(self, owner: int, argv: list[bytes], groups: list[bytes], env: dict[bytes, bytes]) -> None:
@@ -94,54 +94,54 @@ class Keeper:
         self._killing_since: float | None = None  # or when its owner died
         self._killed: set[int] = set()
 
-    def keep(self, status: int) -> None:
+    def keep(self, status_fd: int) -> None:
         """Starts the program, says so or why not, and ends when nothing is left below."""
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-        _control(_SUBREAPER, 1)
-        _control(_DEATH_SIGNAL, signal.SIGTERM)
+        _call_prctl(_PR_SET_CHILD_SUBREAPER, 1)
+        _call_prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
         if os.getppid() != self._owner:
             os._exit(1)  # it died before it could be watched
-        program, error = self._start()
-        os.write(status, b"e%d" % error if error else b"p%d" % program)
-        _let_go_of_the_streams()
-        self._end(self._wait(program, status))
+        program, error_number = self._start()
+        os.write(status_fd, b"e%d" % error_number if error_number else b"p%d" % program)
+        _detach_streams()
+        self._end(self._wait(program, status_fd))
 
     def _start(self) -> tuple[int, int]:
-        told, tell = os.pipe()  # closed by exec: nothing to read means that it has worked
+        read_end, write_end = os.pipe()  # closed by exec: nothing to read means that it has worked
         pid = os.fork()
         if pid == 0:
             try:
                 self._become()
             except OSError as error:
-                os.write(tell, b"%d" % (error.errno or 1))
+                os.write(write_end, b"%d" % (error.errno or 1))
             finally:
                 os._exit(127)
-        os.close(tell)
-        why = os.read(told, 16)
-        os.close(told)
-        return pid, int(why or b"0")
+        os.close(write_end)
+        error_number = os.read(read_end, 16)
+        os.close(read_end)
+        return pid, int(error_number or b"0")
 
     def _become(self) -> None:
         os.setsid()
         for group in self._groups:
-            write(group + b"/cgroup.procs", b"0")
-        _control(_DEATH_SIGNAL, signal.SIGKILL)
-        for number in (signal.SIGPIPE, signal.SIGXFSZ):  # the interpreter ignores them
-            signal.signal(number, signal.SIG_DFL)
+            write_existing_file(group + b"/cgroup.procs", b"0")
+        _call_prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        for signal_number in (signal.SIGPIPE, signal.SIGXFSZ):  # the interpreter ignores them
+            signal.signal(signal_number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         os.execvpe(self._argv[0], self._argv, self._env)  # noqa: S606  no shell on purpose
 
-    def _wait(self, program: int, status: int) -> int:
+    def _wait(self, program: int, status_fd: int) -> int:
         """Reaps whoever ends below; returns how the program ended once nobody is left."""
-        how = 0
+        wait_status = 0
         while True:
             try:
                 pid, code = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
-                return how
+                return wait_status
             if pid == program:
-                how = code
-                os.close(status)  # tells the owner; others may be left
+                wait_status = code
+                os.close(status_fd)  # tells the owner; others may be left
             elif pid == 0:
                 self._pause()
 
@@ -150,29 +150,29 @@ class Keeper:
         if self._killing_since is None:
             if signal.sigwait({signal.SIGCHLD, signal.SIGTERM}) == signal.SIGTERM:
                 self._killing_since = time.monotonic()
-                send(descendants(os.getpid()), signal.SIGTERM)
+                send_signal_to_all(find_descendants(os.getpid()), signal.SIGTERM)
             return
-        if time.monotonic() - self._killing_since > GRACE:
+        if time.monotonic() - self._killing_since > STOP_GRACE_SECONDS:
             self._kill()
-        signal.sigtimedwait({signal.SIGCHLD}, _STEP)
+        signal.sigtimedwait({signal.SIGCHLD}, _SUBREAPER_POLL_SECONDS)
 
     def _kill(self) -> None:
         for group in self._groups:
-            write(group + b"/cgroup.kill", b"1")
-        for _ in range(_BURST):  # who forks and ends at once is met by looking again at once
-            new = descendants(os.getpid()) - self._killed
-            if not new:
+            write_existing_file(group + b"/cgroup.kill", b"1")
+        for _ in range(_SUBREAPER_KILL_ROUNDS):  # who forks and ends at once is met by looking again at once
+            new_pids = find_descendants(os.getpid()) - self._killed
+            if not new_pids:
                 break
-            send(new, signal.SIGKILL)
-            self._killed |= new
+            send_signal_to_all(new_pids, signal.SIGKILL)
+            self._killed |= new_pids
         self._killed.clear()  # a number may come back
 
-    def _end(self, how: int) -> None:
+    def _end(self, wait_status: int) -> None:
         if self._killing_since is not None:
             self._take_away()
-        if os.WIFSIGNALED(how):
-            _die_of(os.WTERMSIG(how))
-        os._exit(os.WEXITSTATUS(how))
+        if os.WIFSIGNALED(wait_status):
+            _die_by_signal(os.WTERMSIG(wait_status))
+        os._exit(os.WEXITSTATUS(wait_status))
 
     def _take_away(self) -> None:
         for _ in range(20):  # the dead leave a group a moment after they have left everything else
@@ -183,32 +183,32 @@ class Keeper:
                     pass
             if not any(map(os.path.isdir, self._groups)):
                 return
-            time.sleep(_STEP)
+            time.sleep(_SUBREAPER_POLL_SECONDS)
 
 
-def _die_of(number: int) -> None:
+def _die_by_signal(signal_number: int) -> None:
     import resource
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
-        signal.signal(number, signal.SIG_DFL)
+        signal.signal(signal_number, signal.SIG_DFL)
     except OSError:
         pass  # SIGKILL has no other way to act
-    os.kill(os.getpid(), number)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
-    os._exit(128 + number)
+    os.kill(os.getpid(), signal_number)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal_number})
+    os._exit(128 + signal_number)
 
 
-def _let_go_of_the_streams() -> None:
+def _detach_streams() -> None:
     """Who reads the program's output waits for its end, not for ours; the same for its folder."""
-    nothing = os.open(os.devnull, os.O_RDWR)
+    null_fd = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
-        os.dup2(nothing, stream)
-    os.close(nothing)
+        os.dup2(null_fd, stream)
+    os.close(null_fd)
     os.chdir("/")
 
 
-def _control(option: int, value: int) -> None:
+def _call_prctl(option: int, value: int) -> None:
     import _ctypes  # what `ctypes` dresses up
 
     prctl = _ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl")
@@ -218,11 +218,11 @@ def _control(option: int, value: int) -> None:
 
 def main() -> None:
     """Reads what to start and keeps it."""
-    owner, spec, status = map(int, sys.argv[1:4])
-    os.set_inheritable(status, False)
-    with open(spec, "rb") as file:
+    owner, spec_fd, status_fd = map(int, sys.argv[1:4])
+    os.set_inheritable(status_fd, False)
+    with open(spec_fd, "rb") as file:
         packed = file.read()
-    Keeper(owner, *_unpack(packed)).keep(status)
+    Subreaper(owner, *_unpack_program_spec(packed)).keep(status_fd)
 
 
 if __name__ == "__main__":

@@ -16,60 +16,70 @@ import steersman
 from steersman import machines
 from steersman.errors import DefinitionError
 from steersman.kernel.build import Machine
-from steersman.kernel.fingerprint import fingerprint
+from steersman.kernel.fingerprint import machine_fingerprint
 
-ROOMS = ("machines", "judges", "contracts")
-SOURCE = Path(steersman.__file__).resolve().parent
-PATH = SOURCE.parents[1] / "machines.lock"
-FORMAT = 2  # 1 hashed what things are called, too
-Lock = dict[str, Any]
+LOCKED_PACKAGES = ("machines", "judges", "contracts")
+SOURCE_DIRECTORY = Path(steersman.__file__).resolve().parent
+LOCK_PATH = SOURCE_DIRECTORY.parents[1] / "machines.lock"
+LOCK_FORMAT = 2  # 1 hashed what things are called, too
+MachineLock = dict[str, Any]
 
 
-def installed() -> dict[str, Machine]:
+def load_installed_machines() -> dict[str, Machine]:
     """The machines of this steersman, by name."""
-    names = sorted(m.name for m in pkgutil.iter_modules(machines.__path__) if m.ispkg)
-    found = [importlib.import_module(f"{machines.__name__}.{name}").MACHINE for name in names]
-    return {m.name: m for m in found}
+    names = sorted(
+        each_module.name for each_module in pkgutil.iter_modules(machines.__path__) if each_module.ispkg
+    )
+    loaded = [importlib.import_module(f"{machines.__name__}.{name}").MACHINE for name in names]
+    return {each_module.name: each_module for each_module in loaded}
 
 
-def texts() -> dict[str, str]:
+def read_source_texts() -> dict[str, str]:
     """The source text of every module in the rooms that decide, by module name."""
-    files = (f for room in ROOMS for f in sorted((SOURCE / room).rglob("*.py")))
-    return {_module(f): f.read_text(encoding="utf-8") for f in files}
+    files = (
+        file for package in LOCKED_PACKAGES for file in sorted((SOURCE_DIRECTORY / package).rglob("*.py"))
+    )
+    return {_module_name(file): file.read_text(encoding="utf-8") for file in files}
 
 
-def _module(file: Path) -> str:
-    parts = file.relative_to(SOURCE.parent).with_suffix("").parts
+def _module_name(file: Path) -> str:
+    parts = file.relative_to(SOURCE_DIRECTORY.parent).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def made(which: Mapping[str, Machine] | None = None, sources: Mapping[str, str] | None = None) -> Lock:
+def build_machine_lock(
+    machines_by_name: Mapping[str, Machine] | None = None, sources: Mapping[str, str] | None = None
+) -> MachineLock:
     """The lock as it would be now."""
-    sources = texts() if sources is None else sources
-    which = installed() if which is None else which
+    sources = read_source_texts() if sources is None else sources
+    machines_by_name = load_installed_machines() if machines_by_name is None else machines_by_name
     return {
-        "format": FORMAT,
-        "machines": {name: fingerprint(m, sources) for name, m in sorted(which.items())},
+        "format": LOCK_FORMAT,
+        "machines": {
+            name: machine_fingerprint(machine, sources) for name, machine in sorted(machines_by_name.items())
+        },
     }
 
 
-def write(
-    path: str | os.PathLike[str] = PATH,
+def write_machine_lock(
+    path: str | os.PathLike[str] = LOCK_PATH,
     which: Mapping[str, Machine] | None = None,
     sources: Mapping[str, str] | None = None,
 ) -> None:
     """Writes the lock; a DefinitionError when something changed without its version."""
-    target, now = Path(path), made(which, sources)
-    unsaid = list(_unsaid(_read(target), now)) if target.exists() else []
-    if unsaid:
-        raise DefinitionError("; ".join(unsaid))
+    target, new_lock = Path(path), build_machine_lock(which, sources)
+    problems = (
+        list(_find_unversioned_changes(_read_machine_lock(target), new_lock)) if target.exists() else []
+    )
+    if problems:
+        raise DefinitionError("; ".join(problems))
     part = target.with_name(f"{target.name}.part")
-    part.write_text(json.dumps(now, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    part.write_text(json.dumps(new_lock, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     part.replace(target)
 
 
-def check(
-    path: str | os.PathLike[str] = PATH,
+def check_machine_lock(
+    path: str | os.PathLike[str] = LOCK_PATH,
     which: Mapping[str, Machine] | None = None,
     sources: Mapping[str, str] | None = None,
 ) -> list[str]:
@@ -78,16 +88,16 @@ def check(
     if not target.exists():
         return [f"{target} is not there: write it with `steersman machine lock`"]
     try:
-        old, now = _read(target), made(which, sources)
+        recorded, new_lock = _read_machine_lock(target), build_machine_lock(which, sources)
     except DefinitionError as error:
         return [str(error)]
-    return [*_unsaid(old, now), *_behind(old, now)]
+    return [*_find_unversioned_changes(recorded, new_lock), *_find_outdated_parts(recorded, new_lock)]
 
 
-def _read(path: Path) -> Lock:
+def _read_machine_lock(path: Path) -> MachineLock:
     try:
-        lock: Lock = json.loads(path.read_text(encoding="utf-8"))
-        if lock["format"] == FORMAT and isinstance(lock["machines"], dict):
+        lock: MachineLock = json.loads(path.read_text(encoding="utf-8"))
+        if lock["format"] == LOCK_FORMAT and isinstance(lock["machines"], dict):
             return lock
     except (ValueError, KeyError, TypeError):
         pass
@@ -96,50 +106,52 @@ def _read(path: Path) -> Lock:
     )
 
 
-def _unsaid(old: Lock, now: Lock) -> Iterator[str]:
+def _find_unversioned_changes(old: MachineLock, now: MachineLock) -> Iterator[str]:
     """What changed without a version, or took one back."""
-    for machine, name, before, after in _both(old, now):
+    for machine, name, before, after in _iterate_common_parts(old, now):
         if after["version"] < before["version"]:
             yield f"{machine}: {name} is version {after['version']}, was {before['version']}: a version never goes down"
         elif after["version"] == before["version"]:
             yield from (
-                f"{machine}: {name} {why}, but its version is still {after['version']}: raise it"
-                for why in _changes(before, after)
+                f"{machine}: {name} {change}, but its version is still {after['version']}: raise it"
+                for change in _describe_part_changes(before, after)
             )
 
 
-def _changes(before: dict[str, Any], after: dict[str, Any]) -> Iterator[str]:
+def _describe_part_changes(before: dict[str, Any], after: dict[str, Any]) -> Iterator[str]:
     if before["hash"] != after["hash"]:
         yield "changed"
-    was, fields = before.get("fields", {}), after.get("fields", {})
-    for field in sorted(was.keys() | fields.keys()):
-        if field not in fields:
+    old_fields, new_fields = before.get("fields", {}), after.get("fields", {})
+    for field in sorted(old_fields.keys() | new_fields.keys()):
+        if field not in new_fields:
             yield f"carries {field} no more"
-        elif field in was and was[field] != fields[field]:
+        elif field in old_fields and old_fields[field] != new_fields[field]:
             yield f"carries another {field}"
-        elif field not in was and fields[field].endswith(" = "):
+        elif field not in old_fields and new_fields[field].endswith(" = "):
             yield f"must carry {field} now"
 
 
-def _behind(old: Lock, now: Lock) -> Iterator[str]:
+def _find_outdated_parts(old: MachineLock, now: MachineLock) -> Iterator[str]:
     """Where the lock only has to be written anew."""
     advice = "write the lock anew with `steersman machine lock`"
     for name in sorted(old["machines"].keys() ^ now["machines"].keys()):
         yield f"{name}: {'not in the lock' if name in now['machines'] else 'in the lock, but there is no such machine'}: {advice}"
-    for machine, name, before, after in _both(old, now):
+    for machine, name, before, after in _iterate_common_parts(old, now):
         if after["version"] > before["version"]:
             yield f"{machine}: {name} is version {after['version']} now, the lock has {before['version']}: {advice}"
     for machine in sorted(old["machines"].keys() & now["machines"].keys()):
-        was, is_ = old["machines"][machine], now["machines"][machine]
-        for name in sorted(was["parts"].keys() ^ is_["parts"].keys()):
-            yield f"{machine}: {name} is {'new' if name in is_['parts'] else 'gone'}: {advice}"
+        old_machine, new_machine = old["machines"][machine], now["machines"][machine]
+        for name in sorted(old_machine["parts"].keys() ^ new_machine["parts"].keys()):
+            yield f"{machine}: {name} is {'new' if name in new_machine['parts'] else 'gone'}: {advice}"
         for key in ("definition", "kernel"):
-            if was[key] != is_[key]:
-                yield f"{machine}: its {key} is {is_[key]} now, the lock has {was[key]}: {advice}"
+            if old_machine[key] != new_machine[key]:
+                yield f"{machine}: its {key} is {new_machine[key]} now, the lock has {old_machine[key]}: {advice}"
 
 
-def _both(old: Lock, now: Lock) -> Iterator[tuple[str, str, dict[str, Any], dict[str, Any]]]:
+def _iterate_common_parts(
+    old: MachineLock, now: MachineLock
+) -> Iterator[tuple[str, str, dict[str, Any], dict[str, Any]]]:
     for machine in sorted(old["machines"].keys() & now["machines"].keys()):
-        was, is_ = old["machines"][machine]["parts"], now["machines"][machine]["parts"]
-        for name in sorted(was.keys() & is_.keys()):
-            yield machine, name, was[name], is_[name]
+        old_parts, new_parts = old["machines"][machine]["parts"], now["machines"][machine]["parts"]
+        for name in sorted(old_parts.keys() & new_parts.keys()):
+            yield machine, name, old_parts[name], new_parts[name]

@@ -8,12 +8,14 @@ from pathlib import Path
 
 from steersman.errors import StoreFull
 
-GLANCE = 0.002  # seconds: whoever asks for the owner shares the lock for an instant
-LOOKED_AT = 10.0  # seconds; on a busy machine an instant may be long
-ENDING = 0.02  # seconds for what a killed owner was just starting, which has its lock until it is executed
+RUN_LOCK_POLL_SECONDS = 0.002  # seconds: whoever asks for the owner shares the lock for an instant
+SHARED_LOCK_SECONDS = 10.0  # seconds; on a busy machine an instant may be long
+DYING_OWNER_SECONDS = (
+    0.02  # seconds for what a killed owner was just starting, which has its lock until it is executed
+)
 
 
-class FileLock:
+class HeldFileLock:
     """A lock that is ours."""
 
     def __init__(self, fd: int) -> None:
@@ -32,10 +34,10 @@ class FileLock:
 class FileLocks:
     """Implements ports.ownership.Locks in a directory; `kind` is shown to whoever finds a run taken."""
 
-    def __init__(self, folder: Path, kind: str = "driver") -> None:
-        self._folder, self._kind = folder, kind
+    def __init__(self, directory: Path, kind: str = "driver") -> None:
+        self._folder, self._kind = directory, kind
 
-    def acquire(self, run: str, *, take_over: bool = False) -> FileLock | None:
+    def acquire(self, run: str, *, take_over: bool = False) -> HeldFileLock | None:
         """The lock, or None. Taking over replaces the file: the old owner keeps a lock that no one looks at any more."""
         path = self._folder / f"{run}.lock"
         try:
@@ -47,13 +49,13 @@ class FileLocks:
             raise StoreFull(
                 f"{path} cannot be written ({error.strerror}): free some room there, or make its disk writable"
             ) from error
-        if not _locked(fd) or not _still(fd, path):
+        if not _take_run_lock(fd) or not _is_current_lock_file(fd, path):
             os.close(fd)
             return None
         os.ftruncate(fd, 0)
         with suppress(OSError):  # a full disk: the lock holds without a name in it
             os.pwrite(fd, f"{self._kind} {os.getpid()}".encode(), 0)
-        return FileLock(fd)
+        return HeldFileLock(fd)
 
     def owner(self, run: str) -> str | None:
         """Who holds the lock now."""
@@ -64,22 +66,24 @@ class FileLocks:
         try:
             fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except OSError:
-            told = os.pread(fd, 100, 0).decode("utf-8", "replace").split()
-            return f"{told[0]} (process {told[1]})" if len(told) == 2 else "another process"
+            owner_words = os.pread(fd, 100, 0).decode("utf-8", "replace").split()
+            return (
+                f"{owner_words[0]} (process {owner_words[1]})" if len(owner_words) == 2 else "another process"
+            )
         finally:
             os.close(fd)
         return None
 
 
-def _locked(fd: int) -> bool:
+def _take_run_lock(fd: int) -> bool:
     """Takes the lock unless another owns it; one that is only shared is being looked at, and is waited for."""
     began = time.monotonic()
     while not _try_flock(fd, fcntl.LOCK_EX):
-        shared = _try_flock(fd, fcntl.LOCK_SH)
-        if time.monotonic() - began > (LOOKED_AT if shared else ENDING):
+        is_shared = _try_flock(fd, fcntl.LOCK_SH)
+        if time.monotonic() - began > (SHARED_LOCK_SECONDS if is_shared else DYING_OWNER_SECONDS):
             return False
         fcntl.flock(fd, fcntl.LOCK_UN)
-        time.sleep(GLANCE)
+        time.sleep(RUN_LOCK_POLL_SECONDS)
     return True
 
 
@@ -91,7 +95,7 @@ def _try_flock(fd: int, kind: int) -> bool:
     return True
 
 
-def _still(fd: int, path: Path) -> bool:
+def _is_current_lock_file(fd: int, path: Path) -> bool:
     """Is this the file that others look at? It may have been replaced while we took it."""
     try:
         return os.path.samestat(os.fstat(fd), os.stat(path))

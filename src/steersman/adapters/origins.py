@@ -10,63 +10,78 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from steersman.contracts.commands import Report
+from steersman.contracts.commands import RunnerReport
 
-_ROOTS = ("", "src", "lib", "python")  # folders that imports begin from, as a rule
-_DEEPEST = 4  # folders below the tree that are searched for a package of a larger repository
-_LEFT_OUT = frozenset({"node_modules", "site-packages", "dist-packages", "build", "dist"})
+_IMPORT_ROOTS = ("", "src", "lib", "python")  # folders that imports begin from, as a rule
+_MAX_SEARCH_DEPTH = 4  # folders below the tree that are searched for a package of a larger repository
+_INSTALL_DIRECTORIES = frozenset({"node_modules", "site-packages", "dist-packages", "build", "dist"})
 
 
-def with_origins(report: Report, workdir: str) -> Report:
+def add_module_origins(report: RunnerReport, workdir: str) -> RunnerReport:
     """The report with the project's modules that came from outside the tree; other places are left out of it."""
-    outside = {n: p for n, p in report.modules.items() if os.path.isabs(p) and _is_of_project(n, p, workdir)}
-    inside = {n: "" if os.path.isabs(p) or _is_installed(p) else p for n, p in report.modules.items()}
-    told = tuple(f"{name} was loaded from {path}" for name, path in sorted(outside.items()))
-    return replace(report, modules=inside, outside=told)
+    outside = {
+        module: origin
+        for module, origin in report.modules.items()
+        if os.path.isabs(origin) and _is_project_module(module, origin, workdir)
+    }
+    inside = {
+        module: "" if os.path.isabs(origin) or _is_installed_path(origin) else origin
+        for module, origin in report.modules.items()
+    }
+    messages = tuple(f"{name} was loaded from {path}" for name, path in sorted(outside.items()))
+    return replace(report, modules=inside, outside=messages)
 
 
-def linked_packages(workdir: str) -> tuple[str, ...]:
+def find_linked_packages(workdir: str) -> tuple[str, ...]:
     """Packages in the tree's `node_modules` that are links to a place outside the tree."""
     installed = os.path.join(workdir, "node_modules")
-    here = (os.path.realpath(workdir), os.path.realpath(installed))
+    own_paths = (os.path.realpath(workdir), os.path.realpath(installed))
     return tuple(
         f"{os.path.relpath(link, installed)} was loaded from {real}"
-        for link in sorted(_links(installed))
-        if not (real := os.path.realpath(link)).startswith(tuple(f"{place}{os.sep}" for place in here))
+        for link in sorted(_find_package_links(installed))
+        if not (real := os.path.realpath(link)).startswith(
+            tuple(f"{own_path}{os.sep}" for own_path in own_paths)
+        )
     )
 
 
-def _links(folder: str) -> Iterator[str]:
+def _find_package_links(directory: str) -> Iterator[str]:
     try:
-        with os.scandir(folder) as entries:
+        with os.scandir(directory) as entries:
             for entry in entries:
                 if entry.is_symlink():
                     yield entry.path
                 elif entry.name.startswith("@"):
-                    yield from _links(entry.path)
+                    yield from _find_package_links(entry.path)
     except OSError:
         return
 
 
-def _is_installed(path: str) -> bool:
-    return not _LEFT_OUT.isdisjoint(path.split("/"))
+def _is_installed_path(path: str) -> bool:
+    return not _INSTALL_DIRECTORIES.isdisjoint(path.split("/"))
 
 
-def _is_of_project(name: str, path: str, workdir: str) -> bool:
+def _is_project_module(name: str, path: str, workdir: str) -> bool:
     """Whether the tree has a module of this name; a plain dependency is looked for where imports begin alone."""
     module = name.replace(".", "/")
-    if any(_is_module(os.path.join(workdir, root, module)) for root in _ROOTS):
+    if any(_is_python_module(os.path.join(workdir, root, module)) for root in _IMPORT_ROOTS):
         return True
-    return not _is_installed(path) and any(_is_module(f"{folder}/{module}") for folder in _folders(workdir))
+    return not _is_installed_path(path) and any(
+        _is_python_module(f"{directory}/{module}") for directory in _walk_search_directories(workdir)
+    )
 
 
-def _is_module(place: str) -> bool:
-    return os.path.isfile(f"{place}.py") or os.path.isfile(f"{place}/__init__.py")
+def _is_python_module(path: str) -> bool:
+    return os.path.isfile(f"{path}.py") or os.path.isfile(f"{path}/__init__.py")
 
 
-def _folders(workdir: str) -> Iterator[str]:
+def _walk_search_directories(workdir: str) -> Iterator[str]:
     """The folders of the tree down to a bound, without what is installed or hidden."""
-    for folder, below, _ in os.walk(workdir):
-        yield folder
-        deep = os.path.relpath(folder, workdir).count(os.sep) + 1 >= _DEEPEST
-        below[:] = () if deep else [n for n in below if not n.startswith(".") and n not in _LEFT_OUT]
+    for directory, subdirectories, _ in os.walk(workdir):
+        yield directory
+        is_deepest = os.path.relpath(directory, workdir).count(os.sep) + 1 >= _MAX_SEARCH_DEPTH
+        subdirectories[:] = (
+            ()
+            if is_deepest
+            else [n for n in subdirectories if not n.startswith(".") and n not in _INSTALL_DIRECTORIES]
+        )

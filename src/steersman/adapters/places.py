@@ -16,41 +16,43 @@ except ImportError:
         from hashlib import sha256
 
 
-STORE = "store.db"
+STORE_FILE_NAME = "store.db"
 
 
-def top_of(start: str | os.PathLike[str]) -> str:
+def find_repository_top(start: str | os.PathLike[str]) -> str:
     """The top of the repository around `start`, or `start` itself where there is none."""
-    here = folder = os.path.realpath(start)
-    while not os.path.exists(os.path.join(folder, ".git")):
-        above = os.path.dirname(folder)
-        if above == folder:
-            return here
-        folder = above
-    return folder
+    start_directory = directory = os.path.realpath(start)
+    while not os.path.exists(os.path.join(directory, ".git")):
+        parent = os.path.dirname(directory)
+        if parent == directory:
+            return start_directory
+        directory = parent
+    return directory
 
 
-def states(environ: Mapping[str, str] = os.environ) -> str:
+def state_root_directory(environ: Mapping[str, str] = os.environ) -> str:
     """The directory of all projects' states: no sandbox shows it."""
-    given = environ.get("XDG_STATE_HOME", "")
-    home = given if os.path.isabs(given) else os.path.join(os.path.expanduser("~"), ".local", "state")
+    configured = environ.get("XDG_STATE_HOME", "")
+    home = (
+        configured if os.path.isabs(configured) else os.path.join(os.path.expanduser("~"), ".local", "state")
+    )
     return os.path.join(home, "steersman")
 
 
-def settings_path() -> str:
+def user_settings_path() -> str:
     """The person's own settings, which hold for every repository."""
-    given = os.environ.get("XDG_CONFIG_HOME", "")
-    home = given if os.path.isabs(given) else os.path.join(os.path.expanduser("~"), ".config")
+    configured = os.environ.get("XDG_CONFIG_HOME", "")
+    home = configured if os.path.isabs(configured) else os.path.join(os.path.expanduser("~"), ".config")
     return os.path.join(home, "steersman", "config.toml")
 
 
-def state_of(project: str | os.PathLike[str], environ: Mapping[str, str] = os.environ) -> str:
+def state_directory_path(project: str | os.PathLike[str], environ: Mapping[str, str] = os.environ) -> str:
     """The project's own directory for what it must not lose."""
-    mark = sha256(os.fsencode(project)).hexdigest()[:10]
+    path_digest = sha256(os.fsencode(project)).hexdigest()[:10]
     name = os.path.basename(os.fspath(project))[:40] or "root"  # with the mark it has to fit a file name
-    return os.path.join(states(environ), f"{name}-{mark}")
+    return os.path.join(state_root_directory(environ), f"{name}-{path_digest}")
 
 
-def store_of(project: str | os.PathLike[str]) -> str:
+def project_store_path(project: str | os.PathLike[str]) -> str:
     """The project's store."""
-    return os.path.join(state_of(project), STORE)
+    return os.path.join(state_directory_path(project), STORE_FILE_NAME)

@@ -10,127 +10,129 @@ from typing import Any, NamedTuple
 import yaml
 
 from steersman.errors import UserError
-from steersman.judges.strict_json import MAX_DEPTH
-from steersman.judges.text import printable
+from steersman.judges.strict_json import MAX_JSON_DEPTH
+from steersman.judges.text import printable_text
 
-MAX_BYTES = 1024 * 1024
-_FATHOM = 1000  # levels that are still counted
+MAX_YAML_BYTES = 1024 * 1024
+_MAX_COUNTED_LEVELS = 1000  # levels that are still counted
 
-Path = tuple[str | int, ...]
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+YamlPath = tuple[str | int, ...]
+_YAML_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class PlainYaml(NamedTuple):
     """A document, where its parts stand (lines from 1), and which texts were written without quotes."""
 
     value: Any
-    lines: dict[Path, int]
-    bare: frozenset[Path] = frozenset()
+    lines: dict[YamlPath, int]
+    bare: frozenset[YamlPath] = frozenset()
 
-    def line_of(self, path: Path) -> int:
+    def line_of(self, path: YamlPath) -> int:
         """The line of the nearest known place at or above a path."""
         while path and path not in self.lines:
             path = path[:-1]
         return self.lines.get(path, 1)
 
 
-class _Broken(Exception):  # noqa: N818  a reason with a line, turned into a UserError at once
-    def __init__(self, line: int, what: str) -> None:
-        super().__init__(what)
+class _YamlProblem(Exception):  # noqa: N818  a reason with a line, turned into a UserError at once
+    def __init__(self, line: int, message: str) -> None:
+        super().__init__(message)
         self.line = line
 
 
-class TooDeepError(UserError):
+class YamlTooDeepError(UserError):
     """Nested deeper than anything of ours; `levels` says how deep, `line` where it begins to be."""
 
     def __init__(self, name: str, line: int, levels: int) -> None:
-        from steersman.judges.planning.depth import too_deep
+        from steersman.judges.planning.depth import nesting_depth_message
 
-        super().__init__(f"{name}, line {line}: {too_deep(levels)}")
+        super().__init__(f"{name}, line {line}: {nesting_depth_message(levels)}")
         self.line, self.levels = line, levels
 
 
-class _Deep(_Broken):
+class _YamlDepthProblem(_YamlProblem):
     """It cannot be held any more; how deep it goes is for whoever counts the rest."""
 
 
-class _Open:
+class _OpenCollection:
     """A list or mapping whose end has not come yet."""
 
-    def __init__(self, value: Any, path: Path) -> None:
+    def __init__(self, value: Any, path: YamlPath) -> None:
         self.value, self.path = value, path
         self.key: str | None = None
 
 
-def read_yaml(data: bytes, name: str) -> PlainYaml:
+def read_plain_yaml(data: bytes, name: str) -> PlainYaml:
     """The one document in `data`; a UserError names file, line and reason."""
-    events = _events(data)
+    events = _parse_yaml_events(data)
     try:
-        return _Builder().build(events)
-    except _Deep as deep:
-        raise TooDeepError(name, deep.line, _levels(events)) from None
-    except _Broken as broken:
+        return _YamlBuilder().build(events)
+    except _YamlDepthProblem as deep:
+        raise YamlTooDeepError(name, deep.line, _count_yaml_levels(events)) from None
+    except _YamlProblem as broken:
         raise UserError(f"{name}, line {broken.line}: {broken}") from None
 
 
-def _events(data: bytes) -> Iterator[Any]:
-    if len(data) > MAX_BYTES:
-        raise _Broken(1, f"longer than {MAX_BYTES} bytes")
+def _parse_yaml_events(data: bytes) -> Iterator[Any]:
+    if len(data) > MAX_YAML_BYTES:
+        raise _YamlProblem(1, f"longer than {MAX_YAML_BYTES} bytes")
     try:
-        yield from yaml.parse(data.decode(), Loader=_LOADER)
+        yield from yaml.parse(data.decode(), Loader=_YAML_LOADER)
     except UnicodeDecodeError as error:
-        raise _Broken(data.count(b"\n", 0, error.start) + 1, "not UTF-8") from None
+        raise _YamlProblem(data.count(b"\n", 0, error.start) + 1, "not UTF-8") from None
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise _Broken(line, printable(str(error.problem or error.context))) from None
+        raise _YamlProblem(line, printable_text(str(error.problem or error.context))) from None
     except yaml.reader.ReaderError as error:  # characters that YAML does not allow
-        raise _Broken(data.count(b"\n", 0, error.position) + 1, printable(str(error.reason))) from None
+        raise _YamlProblem(
+            data.count(b"\n", 0, error.position) + 1, printable_text(str(error.reason))
+        ) from None
 
 
-def _levels(rest: Iterator[Any]) -> int:
+def _count_yaml_levels(events: Iterator[Any]) -> int:
     """How deep a document goes that has just gone too deep; beyond what can be read, and a thousand, nobody counts."""
-    deepest = depth = MAX_DEPTH + 1
-    with contextlib.suppress(_Broken):
-        for event in rest:
+    deepest = depth = MAX_JSON_DEPTH + 1
+    with contextlib.suppress(_YamlProblem):
+        for event in events:
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             deepest = max(deepest, depth)
-            if deepest == _FATHOM:
+            if deepest == _MAX_COUNTED_LEVELS:
                 break
     return deepest
 
 
-class _Builder:
+class _YamlBuilder:
     """Turns events into values without recursion."""
 
     def __init__(self) -> None:
-        self._stack: list[_Open] = []
+        self._stack: list[_OpenCollection] = []
         self._root: list[Any] = []
-        self._lines: dict[Path, int] = {}
-        self._bare: set[Path] = set()
+        self._lines: dict[YamlPath, int] = {}
+        self._bare: set[YamlPath] = set()
 
     def build(self, events: Iterator[Any]) -> PlainYaml:
         for event in events:
             line = event.start_mark.line + 1
             match event:
                 case yaml.AliasEvent():
-                    raise _Broken(line, "aliases (*name) are not allowed; write the value out")
+                    raise _YamlProblem(line, "aliases (*name) are not allowed; write the value out")
                 case yaml.NodeEvent():
                     self._node(event, line)
                 case yaml.CollectionEndEvent():
                     self._stack.pop()
                 case yaml.DocumentStartEvent() if self._root:
-                    raise _Broken(line, "more than one document")
+                    raise _YamlProblem(line, "more than one document")
                 case _:
                     pass
         if not self._root:
-            raise _Broken(1, "is empty")
+            raise _YamlProblem(1, "is empty")
         return PlainYaml(self._root[0], self._lines, frozenset(self._bare))
 
     def _node(self, event: Any, line: int) -> None:
         if event.anchor is not None:
-            raise _Broken(line, "anchors (&name) are not allowed; write the value out")
+            raise _YamlProblem(line, "anchors (&name) are not allowed; write the value out")
         if event.tag is not None:
-            raise _Broken(line, f"tags ({printable(event.tag)}) are not allowed")
+            raise _YamlProblem(line, f"tags ({printable_text(event.tag)}) are not allowed")
         match event:
             case yaml.ScalarEvent():
                 self._scalar(event.value, line, bare=event.implicit[0])
@@ -147,16 +149,16 @@ class _Builder:
                 self._bare.add(path)
             return
         if text in parent.value:
-            raise _Broken(line, f"{printable(text)!r} is given twice")
+            raise _YamlProblem(line, f"{printable_text(text)!r} is given twice")
         parent.key = text
         self._lines[*parent.path, text] = line
 
     def _begin(self, value: Any, line: int) -> None:
-        if len(self._stack) >= MAX_DEPTH:
-            raise _Deep(line, "")
-        self._stack.append(_Open(value, self._place(value, line)))
+        if len(self._stack) >= MAX_JSON_DEPTH:
+            raise _YamlDepthProblem(line, "")
+        self._stack.append(_OpenCollection(value, self._place(value, line)))
 
-    def _place(self, value: Any, line: int) -> Path:
+    def _place(self, value: Any, line: int) -> YamlPath:
         """Puts a value where it belongs and returns its path."""
         if not self._stack:
             self._root.append(value)
@@ -166,7 +168,7 @@ class _Builder:
             path = (*parent.path, len(parent.value))
             parent.value.append(value)
         elif parent.key is None:
-            raise _Broken(line, "a key has to be a word")
+            raise _YamlProblem(line, "a key has to be a word")
         else:
             path = (*parent.path, parent.key)
             parent.value[parent.key] = value

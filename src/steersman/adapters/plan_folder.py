@@ -11,11 +11,11 @@ from pathlib import Path
 
 from steersman.errors import WorkspaceError
 
-MOST_FILES = 200
-MOST_BYTES = 64 * 1024 * 1024
+MAX_PLAN_DIRECTORY_FILES = 200
+MAX_PLAN_FILE_BYTES = 64 * 1024 * 1024
 
 
-class FolderPlans:
+class DirectoryPlans:
     """Implements ports.plans.Plans; `runs` is where the artifacts of runs are, `reserved` where nobody else writes."""
 
     def __init__(self, runs: Path, reserved: Sequence[Path] = ()) -> None:
@@ -27,20 +27,20 @@ class FolderPlans:
     def problem(self, place: str) -> str | None:
         """Whether a person can have a plan there: not where git or steersman keep what is theirs."""
         real = Path(os.path.realpath(place))
-        kept = any(real.is_relative_to(os.path.realpath(one)) for one in self._reserved)
-        if kept or any(map(_is_gits, (real, *real.parents))):
+        is_reserved = any(real.is_relative_to(os.path.realpath(reserved)) for reserved in self._reserved)
+        if is_reserved or any(map(_is_git_directory, (real, *real.parents))):
             return f"{place} is kept for git's or steersman's own: choose another place with --out"
         return self._occupied(place)
 
     def _occupied(self, place: str) -> str | None:
         """Empty or absent is well; what holds a plan or anything else is left alone."""
         try:
-            here = os.lstat(place)
+            status = os.lstat(place)
         except FileNotFoundError:
-            return _parent(place)
+            return _plan_parent_problem(place)
         except OSError as error:
             return f"{place} cannot be looked at ({error.strerror}): choose another place with --out"
-        if not stat.S_ISDIR(here.st_mode):
+        if not stat.S_ISDIR(status.st_mode):
             return f"{place} is no folder: choose another place with --out"
         return f"{place} is not empty: choose another place with --out" if os.listdir(place) else None
 
@@ -58,34 +58,37 @@ class FolderPlans:
 
     def _write(self, place: Path, files: Mapping[str, bytes]) -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
-        part = place.with_name(f".{place.name}.{os.urandom(6).hex()}.part")
-        part.mkdir()
+        temporary = place.with_name(f".{place.name}.{os.urandom(6).hex()}.part")
+        temporary.mkdir()
         try:
             for name, data in files.items():
-                _synced(part / name, data)
-            _sync(part)
-            os.rename(part, place)
-            _sync(place.parent)
+                _write_plan_file(temporary / name, data)
+            _sync_plan_directory(temporary)
+            os.rename(temporary, place)
+            _sync_plan_directory(place.parent)
         except BaseException:
             import shutil  # slow to import, and a plan that is whole leaves nothing to remove
 
-            shutil.rmtree(part, ignore_errors=True)
+            shutil.rmtree(temporary, ignore_errors=True)
             raise
 
     def read(self, place: str) -> dict[str, bytes]:
-        with _opened(place) as folder:
-            return {name: _plain(folder, name) for name in _names(place, folder)}
+        with _open_plan_directory(place) as directory:
+            return {name: _read_plan_file(directory, name) for name in _list_plan_files(place, directory)}
 
     def odd(self, place: str) -> dict[str, str]:
-        with _opened(place) as folder:
-            kinds = {name: _kind(folder, name) for name in _names(place, folder)}
+        with _open_plan_directory(place) as directory:
+            kinds = {
+                name: _unreadable_plan_file_problem(directory, name)
+                for name in _list_plan_files(place, directory)
+            }
         return {name: kind for name, kind in kinds.items() if kind}
 
 
 @contextmanager
-def _opened(place: str) -> Iterator[int]:
+def _open_plan_directory(place: str) -> Iterator[int]:
     try:
-        folder = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        directory_fd = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError as error:
         if os.path.islink(place):
             raise WorkspaceError(
@@ -93,24 +96,24 @@ def _opened(place: str) -> Iterator[int]:
             ) from error
         raise WorkspaceError(f"there is no plan in {place}: {error.strerror}") from error
     try:
-        yield folder
+        yield directory_fd
     finally:
-        os.close(folder)
+        os.close(directory_fd)
 
 
-def _names(place: str, folder: int) -> list[str]:
-    names = sorted(os.listdir(folder))
-    if len(names) > MOST_FILES:
+def _list_plan_files(place: str, directory_fd: int) -> list[str]:
+    names = sorted(os.listdir(directory_fd))
+    if len(names) > MAX_PLAN_DIRECTORY_FILES:
         raise WorkspaceError(f"{place} holds {len(names)} files: that is no frozen plan")
     return names
 
 
-def _kind(folder: int, name: str) -> str:
+def _unreadable_plan_file_problem(directory: int, name: str) -> str:
     """What something is, where it is no file that can be read."""
     try:
-        seen = os.lstat(name, dir_fd=folder)
-        if stat.S_ISREG(seen.st_mode):
-            os.close(os.open(name, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=folder))
+        status = os.lstat(name, dir_fd=directory)
+        if stat.S_ISREG(status.st_mode):
+            os.close(os.open(name, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=directory))
     except OSError as error:
         return f"cannot be read: {error.strerror}"
     kinds = {
@@ -119,52 +122,52 @@ def _kind(folder: int, name: str) -> str:
         stat.S_IFIFO: "a pipe",
         stat.S_IFSOCK: "a socket",
     }
-    if stat.S_ISREG(seen.st_mode):
-        return "" if seen.st_size <= MOST_BYTES else f"longer than {MOST_BYTES} bytes"
-    return f"{kinds.get(stat.S_IFMT(seen.st_mode), 'a device')}, not a file"
+    if stat.S_ISREG(status.st_mode):
+        return "" if status.st_size <= MAX_PLAN_FILE_BYTES else f"longer than {MAX_PLAN_FILE_BYTES} bytes"
+    return f"{kinds.get(stat.S_IFMT(status.st_mode), 'a device')}, not a file"
 
 
-def _is_gits(folder: Path) -> bool:
+def _is_git_directory(directory: Path) -> bool:
     """Whether git keeps a repository there: by its name, or wherever it lies by what git itself knows it by."""
-    head, *inside = (os.path.join(folder, name) for name in ("HEAD", "objects", "refs"))
-    return folder.name.casefold() == ".git" or (os.path.isfile(head) and all(map(os.path.isdir, inside)))
+    head, *inside = (os.path.join(directory, name) for name in ("HEAD", "objects", "refs"))
+    return directory.name.casefold() == ".git" or (os.path.isfile(head) and all(map(os.path.isdir, inside)))
 
 
-def _parent(place: str) -> str | None:
+def _plan_parent_problem(place: str) -> str | None:
     """The nearest folder above that is there has to take a new one."""
-    above = Path(place).absolute().parent
-    while not above.exists() and above != above.parent:
-        above = above.parent
-    if above.is_dir() and os.access(above, os.W_OK | os.X_OK):
+    parent = Path(place).absolute().parent
+    while not parent.exists() and parent != parent.parent:
+        parent = parent.parent
+    if parent.is_dir() and os.access(parent, os.W_OK | os.X_OK):
         return None
-    return f"{above} takes no new folder: choose another place with --out"
+    return f"{parent} takes no new folder: choose another place with --out"
 
 
-def _plain(folder: int, name: str) -> bytes:
+def _read_plan_file(directory: int, name: str) -> bytes:
     try:
-        fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+        fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=directory)
     except OSError:
         return b""
     try:
-        seen = os.fstat(fd)
-        if not stat.S_ISREG(seen.st_mode) or seen.st_size > MOST_BYTES:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_PLAN_FILE_BYTES:
             return b""
         with open(fd, "rb", closefd=False) as file:
-            return file.read(MOST_BYTES)
+            return file.read(MAX_PLAN_FILE_BYTES)
     finally:
         os.close(fd)
 
 
-def _synced(path: Path, data: bytes) -> None:
+def _write_plan_file(path: Path, data: bytes) -> None:
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
-    with os.fdopen(fd, "wb") as out:
-        out.write(data)
-        out.flush()
-        os.fsync(out.fileno())
+    with os.fdopen(fd, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
 
 
-def _sync(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+def _sync_plan_directory(directory: Path) -> None:
+    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(fd)
     finally:

@@ -13,24 +13,24 @@ import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import IO, Literal, NamedTuple, TypeVar
 
-from steersman.adapters.child import Child, start
-from steersman.adapters.contained import Contained, start_contained
-from steersman.adapters.deadlines import Clocks, Expired, clocks_of, watch
-from steersman.adapters.keeper import GRACE
-from steersman.adapters.sinks import Lines, Listener, Pulse, Sink
-from steersman.adapters.sweep import alive, stop_tree, stopping
-from steersman.ports.sandbox import Doors, Space
+from steersman.adapters.child import SupervisedProgram, start_supervised
+from steersman.adapters.contained import SandboxedProgram, start_sandboxed
+from steersman.adapters.deadlines import ExpiredClock, ProgramClocks, to_program_clocks, wait_for_deadline
+from steersman.adapters.keeper import STOP_GRACE_SECONDS
+from steersman.adapters.sinks import LineListener, LineSplitter, OutputActivity, OutputSink
+from steersman.adapters.sweep import alive, stop_in_rounds, stop_tree
+from steersman.ports.sandbox import SandboxDescriptors, WrittenSpace
 
-__all__ = ["Clocks", "Executed", "Expired", "alive", "execute", "stop_tree"]
+__all__ = ["ExpiredClock", "ProgramClocks", "ProgramResult", "alive", "run_program", "stop_tree"]
 
 OUTPUT_CAP = 256 * 1024
 LINE_CAP = 1024 * 1024
 
-Cause = Literal["", "not_found", "permission", "other"]
+StartFailure = Literal["", "not_found", "permission", "other"]
 T = TypeVar("T")
 
 
-class Executed(NamedTuple):
+class ProgramResult(NamedTuple):
     """What happened: `exit_code` is None when it could not start (`reason` says why), negative for a signal.
 
     A program that was stopped may still have ended with 0 and a success on its lips: `expired` and `stopped` come first.
@@ -42,29 +42,29 @@ class Executed(NamedTuple):
     micros: int
     reason: str = ""
     errors: bytes = b""  # standard error, when it was asked for apart
-    expired: Expired = ""  # the clock that was over
+    expired: ExpiredClock = ""  # the clock that was over
     stopped: bool = False  # `lines` had heard enough
-    cause: Cause = ""  # why it could not start, as a word
+    cause: StartFailure = ""  # why it could not start, as a word
     excess: str = ""  # why it was ended, where it used too much
     changed: tuple[str, ...] = ()  # files of the tree that it was not to change, as `LocalCommands` finds
 
 
-async def execute(
+async def run_program(
     argv: Sequence[str],
     cwd: str | os.PathLike[str],
     env: Mapping[str, str],
-    clocks: Clocks | float,
+    clocks: ProgramClocks | float,
     effect: str,
     stdin_bytes: bytes | IO[bytes] | None = None,
     *,
     cap: int = OUTPUT_CAP,
     errors_apart: bool = False,
-    lines: Listener | None = None,
-    error_lines: Listener | None = None,
+    lines: LineListener | None = None,
+    error_lines: LineListener | None = None,
     line_cap: int = LINE_CAP,
-    doors: Doors | None = None,
-    space: Space | None = None,
-) -> Executed:
+    doors: SandboxDescriptors | None = None,
+    space: WrittenSpace | None = None,
+) -> ProgramResult:
     """Runs one program to its end, a clock's or our cancellation; nothing it started is alive afterwards.
 
     `lines` gets each line of standard output without its newline, cut and marked beyond `line_cap`. When it returns
@@ -74,107 +74,113 @@ async def execute(
     With `doors` it is a box that lets nobody out and ends with us: it needs no keeper. What `space` finds ends it.
     """
     began = time.monotonic_ns()
-    pulse = Pulse()
+    activity = OutputActivity()
     # With both streams in one pipe the first listener hears both.
-    heard = [
-        Lines(listener, line_cap, pulse) if listener is not None else None
+    line_readers = [
+        LineSplitter(listener, line_cap, activity) if listener is not None else None
         for listener in (lines, error_lines)
     ]
-    sinks = [Sink(cap, pulse, told) for told in heard][: 2 if errors_apart else 1]
+    sinks = [OutputSink(cap, activity, reader) for reader in line_readers][: 2 if errors_apart else 1]
     try:
-        child, interrupted = await _uninterrupted(_start(argv, cwd, env, effect, stdin_bytes, sinks, doors))
+        child, interrupted = await _finish_uninterrupted(
+            _start_with_pipes(argv, cwd, env, effect, stdin_bytes, sinks, doors)
+        )
     except (OSError, TypeError, ValueError) as error:
-        return _not_started(argv, cwd, error, began)
-    measured = asyncio.ensure_future(_measure(space, child, pulse)) if space is not None else None
+        return _start_failure_result(argv, cwd, error, began)
+    space_watch = asyncio.ensure_future(_watch_space(space, child, activity)) if space is not None else None
     try:
-        expired, exit_code, left = await _to_its_end(
-            child, interrupted, clocks_of(clocks), sinks, pulse, heard
+        expired, exit_code, survivors = await _wait_and_stop(
+            child, interrupted, to_program_clocks(clocks), sinks, activity, line_readers
         )
     finally:
-        if measured is not None:
-            measured.cancel()
-    if (why := child.why_not()) is not None and not expired:
-        return _not_started(argv, cwd, why, began)
-    if pulse.broken is not None:
-        raise pulse.broken
-    return Executed(
+        if space_watch is not None:
+            space_watch.cancel()
+    if (start_error := child.why_not()) is not None and not expired:
+        return _start_failure_result(argv, cwd, start_error, began)
+    if activity.broken is not None:
+        raise activity.broken
+    return ProgramResult(
         exit_code,
         sinks[0].value(),
         bool(expired),
-        _since(began),
-        reason=f"{left} of its processes could not be stopped" if left else "",
+        _elapsed_micros(began),
+        reason=f"{survivors} of its processes could not be stopped" if survivors else "",
         errors=sinks[1].value() if errors_apart else b"",
         expired=expired,
-        stopped=pulse.enough.is_set() and not expired,
-        excess=pulse.excess or (space.find_excess() if space is not None else ""),
+        stopped=activity.enough.is_set() and not expired,
+        excess=activity.excess or (space.find_excess() if space is not None else ""),
     )
 
 
-async def _measure(space: Space, child: Child | Contained, pulse: Pulse) -> None:
+async def _watch_space(
+    space: WrittenSpace, child: SupervisedProgram | SandboxedProgram, activity: OutputActivity
+) -> None:
     """Looks every second whether the program has used too much, and ends it then."""
-    while not pulse.excess:
+    while not activity.excess:
         await asyncio.sleep(1)
-        pulse.excess = await asyncio.to_thread(space.find_excess, child.first_process())
-    pulse.enough.set()
+        activity.excess = await asyncio.to_thread(space.find_excess, child.first_process())
+    activity.enough.set()
 
 
-async def _to_its_end(
-    child: Child | Contained,
+async def _wait_and_stop(
+    child: SupervisedProgram | SandboxedProgram,
     interrupted: asyncio.CancelledError | None,
-    clocks: Clocks,
-    sinks: list[Sink],
-    pulse: Pulse,
-    heard: Sequence[Lines | None],
-) -> tuple[Expired, int, int]:
+    clocks: ProgramClocks,
+    sinks: list[OutputSink],
+    activity: OutputActivity,
+    line_readers: Sequence[LineSplitter | None],
+) -> tuple[ExpiredClock, int, int]:
     """Waits, then leaves nothing behind, also when this task is cancelled meanwhile; a success is void then."""
     ended = asyncio.ensure_future(child.ended())
-    expired: Expired = ""
+    expired: ExpiredClock = ""
     by_itself = False
     try:
         if interrupted is None:
-            expired = await watch(ended, clocks, pulse)
-            by_itself = not expired and not pulse.enough.is_set()
+            expired = await wait_for_deadline(ended, clocks, activity)
+            by_itself = not expired and not activity.enough.is_set()
     except asyncio.CancelledError as error:
         interrupted = error
     ended.cancel()
     if not by_itself:
         child.ask()
-        for told in filter(None, heard):
-            told.hush()
-    (exit_code, left), again = await _surely(lambda: _leave_nothing(child, sinks))
-    if (cancelled := interrupted or again) is not None:
+        for reader in filter(None, line_readers):
+            reader.hush()
+    (exit_code, survivors), later_cancel = await _finish_despite_cancel(lambda: _stop_and_reap(child, sinks))
+    if (cancelled := interrupted or later_cancel) is not None:
         raise cancelled
-    for told in filter(None, heard):
-        told.end()
-    return expired, exit_code, left
+    for reader in filter(None, line_readers):
+        reader.end()
+    return expired, exit_code, survivors
 
 
-async def _leave_nothing(child: Child | Contained, sinks: list[Sink]) -> tuple[int, int]:
+async def _stop_and_reap(
+    child: SupervisedProgram | SandboxedProgram, sinks: list[OutputSink]
+) -> tuple[int, int]:
     """Stops and reaps all of it: how it ended, and how many could not be stopped."""
-    left: set[int] = set()
-    for pause in stopping(child.left, child.kill_group, GRACE, set()):
+    survivors: set[int] = set()
+    for pause in stop_in_rounds(child.left, child.kill_group, STOP_GRACE_SECONDS, set()):
         await asyncio.sleep(pause)
     exit_code = await child.gone()
     if exit_code < 0:  # its keeper may have been killed: what was below it is elsewhere
         orphans: set[int] = set()
-        for pause in stopping(child.left, child.kill_group, GRACE, orphans):
+        for pause in stop_in_rounds(child.left, child.kill_group, STOP_GRACE_SECONDS, orphans):
             await asyncio.sleep(pause)
-        _reap(orphans)
-        left = child.left() if orphans else set()
+        _reap_orphans(orphans)
+        survivors = child.left() if orphans else set()
     for sink in sinks:
-        await sink.closed(GRACE)
-    await child.closed(GRACE)
-    return exit_code, len(left)
+        await sink.closed(STOP_GRACE_SECONDS)
+    await child.closed(STOP_GRACE_SECONDS)
+    return exit_code, len(survivors)
 
 
-def _reap(orphans: set[int]) -> None:
+def _reap_orphans(orphans: set[int]) -> None:
     """Reaps those that have become our own children: that is who a system without an `init` gives them to."""
     for pid in orphans:
         with contextlib.suppress(ChildProcessError):
             os.waitpid(pid, os.WNOHANG)
 
 
-async def _uninterrupted(work: Coroutine[None, None, T]) -> tuple[T, asyncio.CancelledError | None]:
+async def _finish_uninterrupted(work: Coroutine[None, None, T]) -> tuple[T, asyncio.CancelledError | None]:
     """Finishes `work` whatever happens to this task; a cancellation in the meantime comes back beside its result."""
     task = asyncio.ensure_future(work)
     interrupted: asyncio.CancelledError | None = None
@@ -188,35 +194,37 @@ async def _uninterrupted(work: Coroutine[None, None, T]) -> tuple[T, asyncio.Can
     return task.result(), interrupted
 
 
-async def _surely(make: Callable[[], Coroutine[None, None, T]]) -> tuple[T, asyncio.CancelledError | None]:
+async def _finish_despite_cancel(
+    make: Callable[[], Coroutine[None, None, T]],
+) -> tuple[T, asyncio.CancelledError | None]:
     """The same for work that can be begun anew: a loop that comes to its end cancels every task there is, once."""
     try:
-        return await _uninterrupted(make())
+        return await _finish_uninterrupted(make())
     except asyncio.CancelledError as error:
-        result, _ = await _uninterrupted(make())
+        result, _ = await _finish_uninterrupted(make())
         return result, error
 
 
-async def _start(
+async def _start_with_pipes(
     argv: Sequence[str],
     cwd: str | os.PathLike[str],
     env: Mapping[str, str],
     effect: str,
     stdin_bytes: bytes | IO[bytes] | None,
-    sinks: list[Sink],
-    doors: Doors | None,
-) -> Child | Contained:
+    sinks: list[OutputSink],
+    doors: SandboxDescriptors | None,
+) -> SupervisedProgram | SandboxedProgram:
     marks = (effect, os.urandom(8).hex())
     # Pipes of our own: asyncio's would tie the end of the program to the end of everyone who inherited them.
     ends: list[int] = []
     try:
         for sink in sinks:
             ends.append(await sink.open())  # noqa: PERF401  what is open so far is closed below
-        with _stdin(stdin_bytes) as stdin:
+        with _open_stdin(stdin_bytes) as stdin:
             streams = (stdin, ends[0], ends[-1])
             if doors is not None:
-                return await start_contained(argv, doors, cwd, env, marks, streams)
-            return await start(argv, cwd, env, marks, streams)
+                return await start_sandboxed(argv, doors, cwd, env, marks, streams)
+            return await start_supervised(argv, cwd, env, marks, streams)
     except BaseException:
         for sink in sinks:
             sink.close()
@@ -227,7 +235,7 @@ async def _start(
 
 
 @contextlib.contextmanager
-def _stdin(content: bytes | IO[bytes] | None) -> Iterator[IO[bytes] | int]:
+def _open_stdin(content: bytes | IO[bytes] | None) -> Iterator[IO[bytes] | int]:
     """Bytes as an unnamed file: a program that does not read its input cannot make us wait."""
     if not isinstance(content, bytes):
         yield asyncio.subprocess.DEVNULL if content is None else content
@@ -240,12 +248,18 @@ def _stdin(content: bytes | IO[bytes] | None) -> Iterator[IO[bytes] | int]:
         yield file
 
 
-def _not_started(argv: Sequence[str], cwd: str | os.PathLike[str], error: Exception, began: int) -> Executed:
-    reason, cause = _cannot_start(argv, cwd, error)
-    return Executed(None, b"", timed_out=False, micros=_since(began), reason=reason, cause=cause)
+def _start_failure_result(
+    argv: Sequence[str], cwd: str | os.PathLike[str], error: Exception, began: int
+) -> ProgramResult:
+    reason, cause = _describe_start_failure(argv, cwd, error)
+    return ProgramResult(
+        None, b"", timed_out=False, micros=_elapsed_micros(began), reason=reason, cause=cause
+    )
 
 
-def _cannot_start(argv: Sequence[str], cwd: str | os.PathLike[str], error: Exception) -> tuple[str, Cause]:
+def _describe_start_failure(
+    argv: Sequence[str], cwd: str | os.PathLike[str], error: Exception
+) -> tuple[str, StartFailure]:
     program = argv[0] if argv else "nothing"
     match error:
         case _ if not os.path.isdir(cwd):
@@ -258,5 +272,5 @@ def _cannot_start(argv: Sequence[str], cwd: str | os.PathLike[str], error: Excep
             return f"cannot start {program}: {error}", "other"
 
 
-def _since(began: int) -> int:
+def _elapsed_micros(began: int) -> int:
     return (time.monotonic_ns() - began) // 1000

@@ -12,11 +12,11 @@ from pathlib import Path
 from steersman.errors import WorkspaceError
 
 
-def delete(path: Path) -> None:
+def delete_path(path: Path) -> None:
     """Removes a file, a link or a directory with all it holds; one that is not there is fine."""
     try:
         if stat.S_ISDIR(os.lstat(path).st_mode):
-            _delete_directory(path)
+            _delete_directory_tree(path)
         else:
             os.unlink(path)
     except FileNotFoundError:
@@ -25,35 +25,35 @@ def delete(path: Path) -> None:
         raise WorkspaceError(f"{path} could not be removed: {error}; remove it by hand") from error
 
 
-def _delete_directory(top: Path) -> None:
+def _delete_directory_tree(top: Path) -> None:
     """Level by level: what lies deeper is moved up first, so that no path grows long and nothing recurses."""
     numbers = itertools.count()
-    while folders := _emptied(top):
-        for folder in folders:
-            for deeper in _emptied(folder):
-                _move_up(deeper, top, numbers)
-            os.rmdir(folder)
+    while directories := _delete_files_in(top):
+        for directory in directories:
+            for deeper in _delete_files_in(directory):
+                _move_directory_up(deeper, top, numbers)
+            os.rmdir(directory)
     os.rmdir(top)
 
 
-def _emptied(folder: Path) -> list[Path]:
+def _delete_files_in(directory: Path) -> list[Path]:
     """Removes everything from a directory but its directories, and gives those."""
-    os.chmod(folder, stat.S_IRWXU)
-    found = []
-    with os.scandir(folder) as entries:
+    os.chmod(directory, stat.S_IRWXU)
+    directories = []
+    with os.scandir(directory) as entries:
         for entry in list(entries):
             if entry.is_dir(follow_symlinks=False):
-                found.append(Path(entry.path))
+                directories.append(Path(entry.path))
             else:
                 os.unlink(entry.path)
-    return found
+    return directories
 
 
-def _move_up(folder: Path, top: Path, numbers: "itertools.count[int]") -> None:
-    os.chmod(folder, stat.S_IRWXU)  # one that may not be written cannot be moved
+def _move_directory_up(directory: Path, top: Path, numbers: "itertools.count[int]") -> None:
+    os.chmod(directory, stat.S_IRWXU)  # one that may not be written cannot be moved
     for number in numbers:
         try:
-            os.rename(folder, top / f".{number}")
+            os.rename(directory, top / f".{number}")
         except OSError as error:
             if error.errno not in {errno.ENOTEMPTY, errno.EEXIST}:
                 raise

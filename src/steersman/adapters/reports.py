@@ -15,45 +15,56 @@ from contextlib import contextmanager
 from msgspec.structs import replace
 
 from steersman.adapters import witness
-from steersman.adapters.origins import linked_packages, with_origins
+from steersman.adapters.origins import add_module_origins, find_linked_packages
 from steersman.adapters.processes import OUTPUT_CAP
-from steersman.adapters.scratch import scratch
-from steersman.adapters.wires import Pipe, Wire
-from steersman.contracts.commands import Report
-from steersman.judges.reports import MOST_BYTES, Unreadable, read_go, read_node
-from steersman.judges.runners import BETWEEN, PIPE, PRELOAD, REPORTER, WIRE, Form, environment, form_of
-from steersman.judges.summaries import printed_tests
-from steersman.judges.witness import read_told
+from steersman.adapters.scratch import scratch_directory
+from steersman.adapters.wires import ReporterPipe, ReporterSocket
+from steersman.contracts.commands import RunnerReport
+from steersman.judges.reports import MAX_REPORT_BYTES, UnreadableReport, read_go_report, read_node_report
+from steersman.judges.runners import (
+    GO_EXEC_SCRIPT,
+    NODE_PRELOAD_FILE,
+    NODE_REPORT_PIPE,
+    NODE_REPORTER_FILE,
+    REPORTER_SOCKET_NAME,
+    RunnerForm,
+    find_report_form,
+    reporter_environment,
+)
+from steersman.judges.summaries import count_printed_tests
+from steersman.judges.witness import read_reporter_events
 
-_FILES = {
+_REPORTER_FILES = {
     "pytest": ("steersman_wire.py", "steersman_integrity.py", "steersman_witness.py"),
     "unittest": ("steersman_wire.py", "steersman_integrity.py", "sitecustomize.py"),
     "indirect": ("steersman_wire.py", "steersman_integrity.py", "steersman_witness.py", "sitecustomize.py"),
-    "node": (REPORTER, PRELOAD),
-    "go": (BETWEEN,),
+    "node": (NODE_REPORTER_FILE, NODE_PRELOAD_FILE),
+    "go": (GO_EXEC_SCRIPT,),
 }
 
 
-class Asked:
+class ReportRequest:
     """One execution's report: what to put into the environment, and afterwards what it says."""
 
-    def __init__(self, argv: Sequence[str], form: Form | None, folder: str) -> None:
-        self._form, self.folder = form, folder
+    def __init__(self, argv: Sequence[str], form: RunnerForm | None, directory: str) -> None:
+        self._form, self.folder = form, directory
         self._word = secrets.token_hex(16)
-        self.env = environment(argv, form, folder) if form is not None else {}
-        self.cap = MOST_BYTES if form == "go" else OUTPUT_CAP  # go's report is what it prints
+        self.env = reporter_environment(argv, form, directory) if form is not None else {}
+        self.cap = MAX_REPORT_BYTES if form == "go" else OUTPUT_CAP  # go's report is what it prints
 
     @contextmanager
-    def listening(self) -> Iterator["Asked"]:
+    def listening(self) -> Iterator["ReportRequest"]:
         """Hears what is told as long as this is open."""
-        for name in _FILES[self._form] if self._form else ():
-            copied = shutil.copy(os.path.join(os.path.dirname(witness.__file__), name), self.folder)
-            os.chmod(copied, 0o500)  # an installer may have lost it
+        for name in _REPORTER_FILES[self._form] if self._form else ():
+            path = shutil.copy(os.path.join(os.path.dirname(witness.__file__), name), self.folder)
+            os.chmod(path, 0o500)  # an installer may have lost it
         match self._form:
             case "pytest" | "unittest" | "indirect":
-                self._source: Wire | Pipe = Wire(os.path.join(self.folder, WIRE), self._word, MOST_BYTES)
+                self._source: ReporterSocket | ReporterPipe = ReporterSocket(
+                    os.path.join(self.folder, REPORTER_SOCKET_NAME), self._word, MAX_REPORT_BYTES
+                )
             case "node":
-                self._source = Pipe(os.path.join(self.folder, PIPE), MOST_BYTES)
+                self._source = ReporterPipe(os.path.join(self.folder, NODE_REPORT_PIPE), MAX_REPORT_BYTES)
             case _:
                 yield self
                 return
@@ -62,48 +73,59 @@ class Asked:
 
     def heard(
         self, output: str, workdir: str = "", *, mounted: str = "", errors: str = ""
-    ) -> tuple[Report | Unreadable | None, str]:
+    ) -> tuple[RunnerReport | UnreadableReport | None, str]:
         """The report, or why there is none, and the output as people know it; None where none was asked for.
 
         A name in it that is a place in the working directory is told from there; `mounted` is where a box shows it.
         """
-        places = (workdir, os.path.realpath(workdir), mounted) if workdir else ()
-        trees = tuple(filter(None, places))
+        candidates = (workdir, os.path.realpath(workdir), mounted) if workdir else ()
+        trees = tuple(filter(None, candidates))
         match self._form:
             case None:
                 return None, output
             case "go":
-                return read_go(output, trees)
+                return read_go_report(output, trees)
             case "node":
-                found = read_node(self._source.heard(), trees)
-                if isinstance(found, Report) and workdir:
-                    found = replace(found, outside=linked_packages(workdir))
-                return found, output
+                node_report = read_node_report(self._source.heard(), trees)
+                if isinstance(node_report, RunnerReport) and workdir:
+                    node_report = replace(node_report, outside=find_linked_packages(workdir))
+                return node_report, output
             case "indirect":
                 return self._indirect(f"{output}\n{errors}", workdir, trees), output
             case form:
-                told = read_told(form, self._source.heard(), self._word, trees)
-                return with_origins(told, workdir) if isinstance(told, Report) else told, output
+                python_report = read_reporter_events(form, self._source.heard(), self._word, trees)
+                return add_module_origins(python_report, workdir) if isinstance(
+                    python_report, RunnerReport
+                ) else python_report, output
 
-    def _indirect(self, printed: str, workdir: str, trees: Sequence[str]) -> Report | Unreadable | None:
+    def _indirect(
+        self, printed: str, workdir: str, trees: Sequence[str]
+    ) -> RunnerReport | UnreadableReport | None:
         """The report of a Python runner behind another program, such as make; None where none came.
 
         It counts where it has as many tests as were printed: else more than one runner was started.
         """
-        if not (isinstance(self._source, Wire) and self._source.taken):
+        if not (isinstance(self._source, ReporterSocket) and self._source.taken):
             return None
-        told = read_told("pytest", self._source.heard(), self._word, trees)
-        if not isinstance(told, Report):
-            return told
-        return with_origins(told, workdir) if told.ran + told.expected == printed_tests(printed) else None
+        report = read_reporter_events("pytest", self._source.heard(), self._word, trees)
+        if not isinstance(report, RunnerReport):
+            return report
+        return (
+            add_module_origins(report, workdir)
+            if report.ran + report.expected == count_printed_tests(printed)
+            else None
+        )
 
 
 @contextmanager
-def asked(argv: Sequence[str]) -> Iterator[Asked]:
+def request_report(argv: Sequence[str]) -> Iterator[ReportRequest]:
     """A fresh place for the report of one execution of this argv."""
-    form = form_of(argv) or ("indirect" if argv else None)
+    form = find_report_form(argv) or ("indirect" if argv else None)
     if form is None:
-        yield Asked(argv, form, "")
+        yield ReportRequest(argv, form, "")
         return
-    with scratch() as folder, Asked(argv, form, os.path.realpath(folder)).listening() as told:
-        yield told
+    with (
+        scratch_directory() as directory,
+        ReportRequest(argv, form, os.path.realpath(directory)).listening() as request,
+    ):
+        yield request

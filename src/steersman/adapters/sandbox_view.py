@@ -13,139 +13,153 @@ from typing import NamedTuple, TypeVar
 from steersman.adapters import places
 
 _Function = TypeVar("_Function", bound=Callable[..., object])
-_forget: list[Callable[[], None]] = []
+_cache_clearers: list[Callable[[], None]] = []
 
-_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
-_WRITTEN_IN_PROC = ("acpi", "asound", "bus", "driver", "fs", "irq", "pressure", "scsi", "sys")
-
-
-_OF_A_RUN = (("worktrees",), ("homes",), ("programs",))  # of a project's state directory
+_SYSTEM_DIRECTORIES = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+_WRITABLE_PROC_NAMES = ("acpi", "asound", "bus", "driver", "fs", "irq", "pressure", "scsi", "sys")
 
 
-class Mount(NamedTuple):
+_RUN_STATE_PARTS = (("worktrees",), ("homes",), ("programs",))  # of a project's state directory
+
+
+class SandboxMount(NamedTuple):
     """One place of a box, as bubblewrap makes it."""
 
     dest: str
     words: tuple[str, ...]
 
 
-def cache_for_box(function: _Function) -> _Function:
+def cache_per_sandbox(function: _Function) -> _Function:
     """Asks a function once for each box: the files and links that it reads may change before the next one."""
-    remembering = cache(function)
-    _forget.append(remembering.cache_clear)
-    return remembering  # type: ignore[return-value]  # the wrapper takes and gives what the function does
+    cached = cache(function)
+    _cache_clearers.append(cached.cache_clear)
+    return cached  # type: ignore[return-value]  # the wrapper takes and gives what the function does
 
 
-def look_anew() -> None:
+def clear_path_caches() -> None:
     """For the next box: where links lead may have changed since the last one."""
-    for clear in _forget:
+    for clear in _cache_clearers:
         clear()
 
 
-def home() -> str:
+def find_home_directory() -> str:
     """The user's home, which a box shows empty; nothing where there is none of one's own."""
-    return _find_home(os.path.expanduser("~"))
+    return _resolve_home_directory(os.path.expanduser("~"))
 
 
-@cache_for_box
-def _find_home(name: str) -> str:
-    found = real_path(name)
-    return found if found != "/" and not below(found, _SYSTEM) and os.path.isdir(found) else ""
+@cache_per_sandbox
+def _resolve_home_directory(name: str) -> str:
+    home_path = resolve_real_path(name)
+    return (
+        home_path
+        if home_path != "/" and not is_path_below(home_path, _SYSTEM_DIRECTORIES) and os.path.isdir(home_path)
+        else ""
+    )
 
 
-def hidden() -> tuple[str, ...]:
+def list_hidden_directories() -> tuple[str, ...]:
     """Places that no box shows as they are, whatever covers them; the home by its name and by where it really is."""
-    named_so = os.path.abspath(os.path.expanduser("~")) if home() else ""
-    return tuple(dict.fromkeys(filter(None, (home(), named_so, states()))))
+    named_home = os.path.abspath(os.path.expanduser("~")) if find_home_directory() else ""
+    return tuple(dict.fromkeys(filter(None, (find_home_directory(), named_home, real_state_root()))))
 
 
-def states() -> str:
+def real_state_root() -> str:
     """Where steersman keeps everything, as it really is."""
-    return real_path(places.states())
+    return resolve_real_path(places.state_root_directory())
 
 
-@cache_for_box
-def real_path(path: str) -> str:
+@cache_per_sandbox
+def resolve_real_path(path: str) -> str:
     """Where a path leads, looked up once for each box."""
     return os.path.realpath(path)
 
 
-def system() -> Iterator[Mount]:
+def system_mounts() -> Iterator[SandboxMount]:
     """The system's own programs."""
-    for path in _SYSTEM:
+    for path in _SYSTEM_DIRECTORIES:
         if os.path.islink(path):
-            yield Mount(path, ("--symlink", os.readlink(path), path))
-        if os.path.exists(path) and (not os.path.islink(path) or not shown_already(path)):
-            yield readable(os.path.realpath(path))
+            yield SandboxMount(path, ("--symlink", os.readlink(path), path))
+        if os.path.exists(path) and (not os.path.islink(path) or not is_system_path(path)):
+            yield read_only_mount(os.path.realpath(path))
 
 
-def readable(path: str) -> Mount:
+def read_only_mount(path: str) -> SandboxMount:
     """A place that can be read and not written."""
-    return Mount(path, ("--ro-bind", path, path))
+    return SandboxMount(path, ("--ro-bind", path, path))
 
 
-def writable(path: str) -> Mount:
+def writable_mount(path: str) -> SandboxMount:
     """A place that can be written."""
-    return Mount(path, ("--bind", path, path))
+    return SandboxMount(path, ("--bind", path, path))
 
 
-def proc() -> Iterator[Mount]:
+def proc_mounts() -> Iterator[SandboxMount]:
     """Of /proc what could change the machine is read-only: to root its files are writable even without any right."""
-    yield Mount("/proc", ("--proc", "/proc"))
-    for name in sorted(filter(_writes_in_proc, os.listdir("/proc"))):
-        yield readable(f"/proc/{name}")
+    yield SandboxMount("/proc", ("--proc", "/proc"))
+    for name in sorted(filter(_is_writable_proc_entry, os.listdir("/proc"))):
+        yield read_only_mount(f"/proc/{name}")
 
 
-def _writes_in_proc(name: str) -> bool:
+def _is_writable_proc_entry(name: str) -> bool:
     path = f"/proc/{name}"
     if name.isdigit() or os.path.islink(path):
         return False
     if os.path.isdir(path):
-        return name in _WRITTEN_IN_PROC
+        return name in _WRITABLE_PROC_NAMES
     return bool(os.stat(path).st_mode & 0o222)
 
 
-def too_wide(path: str) -> bool:
+def is_too_wide_mount(path: str) -> bool:
     """Would showing this show the home, or what of steersman's lies in it?"""
-    return path == "/" or any(below(place, (path,)) for place in hidden())
+    return path == "/" or any(
+        is_path_below(hidden_place, (path,)) for hidden_place in list_hidden_directories()
+    )
 
 
-def named(path: str) -> str:
+def check_sandbox_path(path: str) -> str:
     """A path that a box may name; raises ValueError where it would show what no box shows."""
     real = os.path.realpath(path)
     if not os.path.isabs(path) or not os.path.exists(real):
         raise ValueError(f"{path!r} cannot be in a box: it has to be an absolute path that is there")
-    if too_wide(real):
+    if is_too_wide_mount(real):
         raise ValueError(f"{path!r} cannot be in a box: it holds the user's home or steersman's own state")
-    if below(real, (states(),)) and Path(real).relative_to(states()).parts[1:2] not in _OF_A_RUN:
+    if (
+        is_path_below(real, (real_state_root(),))
+        and Path(real).relative_to(real_state_root()).parts[1:2] not in _RUN_STATE_PARTS
+    ):
         raise ValueError(
             f"{path!r} cannot be in a box: of steersman's state only working trees, homes and programs can"
         )
     return path
 
 
-def shown_already(path: str) -> bool:
+def is_system_path(path: str) -> bool:
     """Is it one of the system's own programs, or among them?"""
-    return below(real_path(path), _SYSTEM)
+    return is_path_below(resolve_real_path(path), _SYSTEM_DIRECTORIES)
 
 
-def below(path: str, tops: Iterable[str]) -> bool:
+def is_path_below(path: str, tops: Iterable[str]) -> bool:
     """Is `path` one of `tops`, or inside one?"""
     return f"{path}/".startswith(tuple([f"{top.rstrip('/')}/" for top in tops]))
 
 
-def laid_out(mounts: Iterable[Mount]) -> tuple[str, ...]:
+def build_mount_arguments(mounts: Iterable[SandboxMount]) -> tuple[str, ...]:
     """bubblewrap's words for all of them, the outer ones first; of two for one place the later one counts."""
-    last = {mount.dest: mount for mount in mounts}
-    ordered = sorted(last.values(), key=lambda mount: Path(mount.dest).parts)
-    return tuple(word for mount in ordered if not _within(mount, last) for word in mount.words)
+    by_destination = {mount.dest: mount for mount in mounts}
+    ordered = sorted(by_destination.values(), key=lambda mount: Path(mount.dest).parts)
+    return tuple(
+        argument
+        for mount in ordered
+        if not _is_covered_mount(mount, by_destination)
+        for argument in mount.words
+    )
 
 
-def _within(mount: Mount, all_of_them: Mapping[str, Mount]) -> bool:
+def _is_covered_mount(mount: SandboxMount, by_destination: Mapping[str, SandboxMount]) -> bool:
     """Is it shown already as a part of what is shown around it? A mount brings with it what is mounted inside."""
-    if mount != readable(mount.dest) or real_path(mount.dest) != mount.dest:
+    if mount != read_only_mount(mount.dest) or resolve_real_path(mount.dest) != mount.dest:
         return False
-    above = os.path.dirname(mount.dest)
-    while above not in all_of_them and above != "/":
-        above = os.path.dirname(above)
-    return all_of_them.get(above) == readable(above)
+    parent = os.path.dirname(mount.dest)
+    while parent not in by_destination and parent != "/":
+        parent = os.path.dirname(parent)
+    return by_destination.get(parent) == read_only_mount(parent)

@@ -12,58 +12,58 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from steersman.adapters.removal import delete
+from steersman.adapters.removal import delete_path
 from steersman.errors import WorkspaceError
 
-NAME = "steersman-box-"
-OLD = 60.0  # seconds: a younger one may not have its lock yet
-_LONGEST = 70  # characters of the place: a socket's path inside has to stay short
+SCRATCH_PREFIX = "steersman-box-"
+STALE_SCRATCH_SECONDS = 60.0  # seconds: a younger one may not have its lock yet
+_MAX_PARENT_LENGTH = 70  # characters of the place: a socket's path inside has to stay short
 
 
 @contextmanager
-def scratch() -> Iterator[str]:
+def scratch_directory() -> Iterator[str]:
     """A folder that nobody else may enter; whatever is done to it, nothing of it stays."""
-    place = tempfile.gettempdir() if len(tempfile.gettempdir()) < _LONGEST else "/tmp"  # noqa: S108  a folder of ours in it
-    _sweep(place)
-    folder = tempfile.mkdtemp(prefix=NAME, dir=place)
-    held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    parent = tempfile.gettempdir() if len(tempfile.gettempdir()) < _MAX_PARENT_LENGTH else "/tmp"  # noqa: S108  a folder of ours in it
+    _remove_stale_scratch(parent)
+    directory = tempfile.mkdtemp(prefix=SCRATCH_PREFIX, dir=parent)
+    lock_fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        yield folder
+        fcntl.flock(lock_fd, fcntl.LOCK_EX)
+        yield directory
     finally:
-        os.close(held)
-        _removed(folder)
+        os.close(lock_fd)
+        _remove_scratch(directory)
 
 
-def _sweep(place: str) -> None:
-    with suppress(OSError), os.scandir(place) as entries:
+def _remove_stale_scratch(parent: str) -> None:
+    with suppress(OSError), os.scandir(parent) as entries:
         for entry in entries:
-            if entry.name.startswith(NAME) and _left(entry):
-                _removed(entry.path)
+            if entry.name.startswith(SCRATCH_PREFIX) and _is_stale_scratch(entry):
+                _remove_scratch(entry.path)
 
 
-def _left(entry: os.DirEntry[str]) -> bool:
+def _is_stale_scratch(entry: os.DirEntry[str]) -> bool:
     """Whether somebody who is gone has left this one here."""
     try:
-        found = entry.stat(follow_symlinks=False)
+        status = entry.stat(follow_symlinks=False)
         if (
-            not stat.S_ISDIR(found.st_mode)
-            or found.st_uid != os.getuid()
-            or time.time() - found.st_mtime < OLD
+            not stat.S_ISDIR(status.st_mode)
+            or status.st_uid != os.getuid()
+            or time.time() - status.st_mtime < STALE_SCRATCH_SECONDS
         ):
             return False
-        held = os.open(entry.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        lock_fd = os.open(entry.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
         return False
     try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         return False
     finally:
-        os.close(held)
+        os.close(lock_fd)
     return True
 
 
-def _removed(folder: str) -> None:
+def _remove_scratch(directory: str) -> None:
     with suppress(WorkspaceError):  # what stays is a copy that nobody reads
-        delete(Path(folder))
+        delete_path(Path(directory))

@@ -11,20 +11,20 @@ from pathlib import Path
 import msgspec
 
 import steersman
-from steersman.adapters.kept_programs import project_name
-from steersman.adapters.processes import Executed, execute
+from steersman.adapters.kept_programs import project_program_path
+from steersman.adapters.processes import ProgramResult, run_program
 from steersman.adapters.script_file import load_script
-from steersman.adapters.script_step import PROVIDER, choose, perform
+from steersman.adapters.script_step import SCRIPTED_PROVIDER, choose_script_step, perform_script_job
 from steersman.contracts.agent import AgentReply, AgentRequest, ProviderClass
-from steersman.contracts.script import Job, Step
-from steersman.judges.text import clip, decode
+from steersman.contracts.script import ScriptJob, ScriptStep
+from steersman.judges.text import clip_text, decode_outside_bytes
 
 __all__ = ["ScriptedAgent", "load_script"]
 
 # -P: the working tree must not be able to stand in for a module of ours.
-CHILD = (os.path.abspath(sys.executable), "-P", "-m", "steersman.adapters.scripted_child")
-_KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR")
-_OUTPUT_CAP = 4 * 1024 * 1024
+SCRIPTED_CHILD_COMMAND = (os.path.abspath(sys.executable), "-P", "-m", "steersman.adapters.scripted_child")
+_CHILD_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR")
+_CHILD_OUTPUT_CAP = 4 * 1024 * 1024
 
 
 class ScriptedAgent:
@@ -47,10 +47,10 @@ class ScriptedAgent:
 
     async def call(self, request: AgentRequest) -> AgentReply:
         """What the script says to this request; whatever goes wrong is a reply with an `error`."""
-        step = choose(self._script, request)
+        step = choose_script_step(self._script, request)
         if step is None:
-            return _failed("provider_invalid_request", self._nothing_for(request))
-        job = Job(
+            return _scripted_failure("provider_invalid_request", self._nothing_for(request))
+        job = ScriptJob(
             step=step,
             workdir=request.workdir,
             writes=request.writes,
@@ -59,61 +59,73 @@ class ScriptedAgent:
             model=str(request.options.get("model") or ""),
             session=request.session,
         )
-        return await (_in_a_child(job, request) if step.process else _here(job, request.seconds))
+        return await (
+            _perform_in_child(job, request) if step.process else _perform_in_process(job, request.seconds)
+        )
 
     def _nothing_for(self, request: AgentRequest) -> str:
-        looked_for = (
+        request_text = (
             f"role {request.role}, mode {request.mode}, round {request.round}, attempt {request.attempt}"
         )
-        there = [_named(step) for step in self._script.roles.get(request.role, ())]
-        name = project_name(str(self._path))
-        return f"{name} has no step for {looked_for}; for this role it has: {'; '.join(there) or 'nothing'}"
+        steps = [_describe_step_conditions(step) for step in self._script.roles.get(request.role, ())]
+        name = project_program_path(str(self._path))
+        return f"{name} has no step for {request_text}; for this role it has: {'; '.join(steps) or 'nothing'}"
 
 
-def _named(step: Step) -> str:
-    given = [f"{k} {v}" for k in ("mode", "round", "attempt") if (v := getattr(step, k)) is not None]
-    return ", ".join(given) or "any"
+def _describe_step_conditions(step: ScriptStep) -> str:
+    conditions = [
+        f"{field} {field_value}"
+        for field in ("mode", "round", "attempt")
+        if (field_value := getattr(step, field)) is not None
+    ]
+    return ", ".join(conditions) or "any"
 
 
-async def _here(job: Job, seconds: int) -> AgentReply:
+async def _perform_in_process(job: ScriptJob, seconds: int) -> AgentReply:
     try:
         async with asyncio.timeout(seconds):
             await asyncio.sleep(float(job.step.sleep))
     except TimeoutError:
-        return _failed("provider_timeout", f"no answer within {seconds} seconds")
-    return perform(job)
+        return _scripted_failure("provider_timeout", f"no answer within {seconds} seconds")
+    return perform_script_job(job)
 
 
-async def _in_a_child(job: Job, request: AgentRequest) -> AgentReply:
-    done = await execute(
-        CHILD,
+async def _perform_in_child(job: ScriptJob, request: AgentRequest) -> AgentReply:
+    result = await run_program(
+        SCRIPTED_CHILD_COMMAND,
         request.workdir if request.writes else "/",  # who only reads starts outside the changed tree
-        _environment(),
+        _child_environment(),
         request.seconds,
         request.effect,
         msgspec.json.encode(job),
-        cap=_OUTPUT_CAP,
+        cap=_CHILD_OUTPUT_CAP,
         errors_apart=True,
     )
-    return _heard(done, request.seconds)
+    return _parse_child_reply(result, request.seconds)
 
 
-def _environment() -> dict[str, str]:
-    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
-    return {**kept, "PYTHONPATH": str(Path(steersman.__file__).parents[1]), "PYTHONDONTWRITEBYTECODE": "1"}
+def _child_environment() -> dict[str, str]:
+    inherited = {name: os.environ[name] for name in _CHILD_VARIABLES if name in os.environ}
+    return {
+        **inherited,
+        "PYTHONPATH": str(Path(steersman.__file__).parents[1]),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
 
 
-def _heard(done: Executed, seconds: int) -> AgentReply:
-    if done.timed_out:
-        return _failed("provider_timeout", f"no answer within {seconds} seconds")
-    if done.exit_code != 0:
-        said = done.reason or decode(done.errors)
-        return _failed("provider_crashed", f"exit code {done.exit_code}: {clip(said, 2000)}")
+def _parse_child_reply(result: ProgramResult, seconds: int) -> AgentReply:
+    if result.timed_out:
+        return _scripted_failure("provider_timeout", f"no answer within {seconds} seconds")
+    if result.exit_code != 0:
+        message = result.reason or decode_outside_bytes(result.errors)
+        return _scripted_failure(
+            "provider_crashed", f"exit code {result.exit_code}: {clip_text(message, 2000)}"
+        )
     try:
-        return msgspec.json.decode(done.output, type=AgentReply)
+        return msgspec.json.decode(result.output, type=AgentReply)
     except msgspec.DecodeError as error:
-        return _failed("provider_protocol_error", f"the child's answer cannot be read: {error}")
+        return _scripted_failure("provider_protocol_error", f"the child's answer cannot be read: {error}")
 
 
-def _failed(error: ProviderClass, detail: str) -> AgentReply:
-    return AgentReply(error=error, detail=detail, provider=PROVIDER)
+def _scripted_failure(error: ProviderClass, detail: str) -> AgentReply:
+    return AgentReply(error=error, detail=detail, provider=SCRIPTED_PROVIDER)

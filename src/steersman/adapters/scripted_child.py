@@ -8,15 +8,15 @@ import time
 
 import msgspec
 
-from steersman.adapters.script_step import perform
-from steersman.contracts.script import Job
+from steersman.adapters.script_step import perform_script_job
+from steersman.contracts.script import ScriptJob
 
 
 def main() -> None:
     """Reads the job, waits as long as it says, carries it out and answers."""
-    job = msgspec.json.decode(sys.stdin.buffer.read(), type=Job)
+    job = msgspec.json.decode(sys.stdin.buffer.read(), type=ScriptJob)
     time.sleep(float(job.step.sleep))
-    sys.stdout.buffer.write(msgspec.json.encode(perform(job)))
+    sys.stdout.buffer.write(msgspec.json.encode(perform_script_job(job)))
 
 
 if __name__ == "__main__":

@@ -7,49 +7,55 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from steersman.ports.documents import Written
+from steersman.ports.documents import ParsedDocument
 
-_CHECKSUM = re.compile(r"""(\s*["']?checksum["']?\s*:)\s*[^\s#]*(\s+#.*|\s*)""")
-_ITEM = re.compile(r"(\s*-\s+)\S.*")
-_INDENT = re.compile(r"\s*")
+_CHECKSUM_LINE = re.compile(r"""(\s*["']?checksum["']?\s*:)\s*[^\s#]*(\s+#.*|\s*)""")
+_LIST_ITEM_LINE = re.compile(r"(\s*-\s+)\S.*")
+_LEADING_SPACE = re.compile(r"\s*")
 
-Edit = tuple[int, int, list[str]]  # from which line, how many of them, what instead
+LineEdit = tuple[int, int, list[str]]  # from which line, how many of them, what instead
 
 
-def resealed(was: Written, value: Any) -> str:
+def reseal_intent_text(original: ParsedDocument, value: Any) -> str:
     """The YAML text with the references and the checksum of `value`, as far as both stand on lines of their own."""
-    lines = was.text.split("\n")
-    edits = (*_checksum(lines, was, value), *_refs(lines, was, value))
-    for first, count, instead in sorted(edits, reverse=True):  # from below, so that lines keep their numbers
-        lines[first : first + count] = instead
+    lines = original.text.split("\n")
+    edits = (*_checksum_edits(lines, original, value), *_evidence_ref_edits(lines, original, value))
+    for start, count, replacement in sorted(
+        edits, reverse=True
+    ):  # from below, so that lines keep their numbers
+        lines[start : start + count] = replacement
     return "\n".join(lines)
 
 
-def _checksum(lines: list[str], was: Written, value: Any) -> Iterator[Edit]:
-    now = value["audit"]["checksum"]
-    at = was.lines.get(("audit", "checksum"))
-    if at is not None:
-        found = _CHECKSUM.fullmatch(lines[at - 1])
-        if found:
-            yield at - 1, 1, [f"{found[1]} {now}{found[2]}"]
+def _checksum_edits(lines: list[str], original: ParsedDocument, value: Any) -> Iterator[LineEdit]:
+    checksum = value["audit"]["checksum"]
+    line_number = original.lines.get(("audit", "checksum"))
+    if line_number is not None:
+        match = _CHECKSUM_LINE.fullmatch(lines[line_number - 1])
+        if match:
+            yield line_number - 1, 1, [f"{match[1]} {checksum}{match[2]}"]
         return
-    members = [n for path, n in was.lines.items() if len(path) == 2 and path[0] == "audit"]
+    members = [number for path, number in original.lines.items() if len(path) == 2 and path[0] == "audit"]
     if members:
-        first = min(members) - 1
-        indent = _INDENT.match(lines[first])
-        yield first, 0, [f"{indent[0] if indent else ''}checksum: {now}{_end(lines[first])}"]
+        first_member = min(members) - 1
+        indent = _LEADING_SPACE.match(lines[first_member])
+        yield (
+            first_member,
+            0,
+            [f"{indent[0] if indent else ''}checksum: {checksum}{_line_ending(lines[first_member])}"],
+        )
 
 
-def _refs(lines: list[str], was: Written, value: Any) -> Iterator[Edit]:
-    old, new = was.value["evidence_refs"], value["evidence_refs"]
-    at = [was.lines[("evidence_refs", n)] - 1 for n in range(len(old))]
-    yield from ((line, 1, []) for line, ref in zip(at, old, strict=True) if ref not in new)
-    item = _ITEM.fullmatch(lines[at[-1]]) if at else None
+def _evidence_ref_edits(lines: list[str], original: ParsedDocument, value: Any) -> Iterator[LineEdit]:
+    old, new = original.value["evidence_refs"], value["evidence_refs"]
+    ref_lines = [original.lines[("evidence_refs", n)] - 1 for n in range(len(old))]
+    yield from ((line, 1, []) for line, ref in zip(ref_lines, old, strict=True) if ref not in new)
+    item = _LIST_ITEM_LINE.fullmatch(lines[ref_lines[-1]]) if ref_lines else None
     if item:
-        end = _end(lines[at[-1]])
-        yield at[-1] + 1, 0, [f"{item[1]}{ref}{end}" for ref in new if ref not in old]
+        end = _line_ending(lines[ref_lines[-1]])
+        yield ref_lines[-1] + 1, 0, [f"{item[1]}{ref}{end}" for ref in new if ref not in old]
 
 
-def _end(line: str) -> str:
+def _line_ending(line: str) -> str:
     """What a line of this file ends with before its newline."""
     return "\r" if line.endswith("\r") else ""

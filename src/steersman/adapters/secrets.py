@@ -15,11 +15,11 @@ from typing import Any
 
 import msgspec
 
-from steersman.judges.secret_shapes import shaped
+from steersman.judges.secret_shapes import find_shaped_secrets
 
-LONGEST = 8192  # characters of a value
-LARGEST = 1024 * 1024  # bytes of a file
-LOGINS = (
+MAX_SECRET_LENGTH = 8192  # characters of a value
+MAX_SECRET_FILE_BYTES = 1024 * 1024  # bytes of a file
+LOGIN_FILE_NAMES = (
     ".netrc", ".git-credentials", ".config/git/credentials", ".npmrc", ".pypirc", ".aws/credentials",
     ".config/gh/hosts.yml", ".config/glab-cli/config.yml", ".docker/config.json", ".kube/config",
     ".config/gcloud/application_default_credentials.json", ".claude/.credentials.json", ".claude.json",
@@ -27,16 +27,20 @@ LOGINS = (
     ".cargo/credentials.toml", ".cargo/credentials", ".gem/credentials", ".terraform.d/credentials.tfrc.json",
 )  # fmt: skip
 # Where a program looks for its login instead: (variable, file below it)
-ELSEWHERE = (("CLAUDE_CONFIG_DIR", ".credentials.json"), ("CODEX_HOME", "auth.json"), ("NETRC", ""),
+LOGIN_FILE_VARIABLES = (("CLAUDE_CONFIG_DIR", ".credentials.json"), ("CODEX_HOME", "auth.json"), ("NETRC", ""),
              ("AWS_SHARED_CREDENTIALS_FILE", ""), ("DOCKER_CONFIG", "config.json"), ("NPM_CONFIG_USERCONFIG", ""))  # fmt: skip
-PROJECT = (".env", ".env.local", ".env.test", ".envrc")
+PROJECT_ENV_FILES = (".env", ".env.local", ".env.test", ".envrc")
 
-_NAME = re.compile(r"[^A-Za-z0-9]+")
-_SECRET = re.compile("TOKENS?|SECRETS?|PASSWORD|PASSWD|PASSPHRASE|PWD|CREDENTIALS?|APIKEY|PAT|COOKIE")
-_KEYS = re.compile("API|ACCESS|SECRET|PRIVATE|SIGNING|ENCRYPTION|ACCOUNT|SHARED|MASTER|DEPLOY")
-_OPAQUE = re.compile(r"[A-Za-z0-9+/=_.~-]{20,512}")
-_PLACE = re.compile(r"[~.]{0,2}/.*|[A-Za-z]:\\.*", re.DOTALL)
-_LINE = re.compile(r"^[ \t]*(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_]*)[ \t]*=[ \t]*(.*)$", re.MULTILINE)
+_NAME_SEPARATOR = re.compile(r"[^A-Za-z0-9]+")
+_SECRET_NAME_PART = re.compile(
+    "TOKENS?|SECRETS?|PASSWORD|PASSWD|PASSPHRASE|PWD|CREDENTIALS?|APIKEY|PAT|COOKIE"
+)
+_KEY_NAME_PART = re.compile("API|ACCESS|SECRET|PRIVATE|SIGNING|ENCRYPTION|ACCOUNT|SHARED|MASTER|DEPLOY")
+_OPAQUE_VALUE = re.compile(r"[A-Za-z0-9+/=_.~-]{20,512}")
+_PATH_VALUE = re.compile(r"[~.]{0,2}/.*|[A-Za-z]:\\.*", re.DOTALL)
+_ASSIGNMENT_LINE = re.compile(
+    r"^[ \t]*(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_]*)[ \t]*=[ \t]*(.*)$", re.MULTILINE
+)
 
 
 class KnownSecrets:
@@ -49,98 +53,101 @@ class KnownSecrets:
 
     def __call__(self, named: tuple[str, ...] = ()) -> tuple[str, ...]:
         """The values, longest first; `named` are variables that a project calls secret."""
-        stamps = (named, tuple((path, _stamp(path, flag)) for path, flag in self._paths()))
+        stamps = (named, tuple((path, _file_stamp(path, flag)) for path, flag in self._paths()))
         if stamps != self._seen:
-            found = {*self._from_environment(named), *self._from_files()}
-            self._values = tuple(sorted(found, key=lambda value: (-len(value), value)))
+            values = {*self._from_environment(named), *self._from_files()}
+            self._values = tuple(sorted(values, key=lambda value: (-len(value), value)))
             self._seen = stamps
         return self._values
 
     def _paths(self) -> list[tuple[str, int]]:
         """Each file with the flag to open it with: a person's own login may be a link, a file of a clone may not."""
-        logins = [(path, 0) for path in login_files(self._environ)]
-        return [*logins, *((os.path.join(self._project, name), os.O_NOFOLLOW) for name in PROJECT)]
+        logins = [(path, 0) for path in list_login_files(self._environ)]
+        return [*logins, *((os.path.join(self._project, name), os.O_NOFOLLOW) for name in PROJECT_ENV_FILES)]
 
     def _from_environment(self, named: tuple[str, ...]) -> Iterator[str]:
         for name, value in self._environ.items():
-            if (name in named and value) or is_secret(name, value):
+            if (name in named and value) or is_secret_variable(name, value):
                 yield value
 
     def _from_files(self) -> Iterator[str]:
         for path, flag in self._paths():
             try:  # does not wait for somebody to write into a pipe
                 with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | flag), "rb") as file:
-                    plain = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
-                    text = file.read(LARGEST).decode("utf-8", "replace") if plain else ""
+                    is_regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+                    text = file.read(MAX_SECRET_FILE_BYTES).decode("utf-8", "replace") if is_regular else ""
             except OSError:
                 continue
-            yield from values_in(text)
+            yield from find_secret_values(text)
 
 
-def login_files(environ: Mapping[str, str]) -> list[str]:
+def list_login_files(environ: Mapping[str, str]) -> list[str]:
     """Where logins are kept, below the home and where variables say so."""
     home = environ.get("HOME", "")
-    logins = [os.path.join(home, name) for name in LOGINS] if home else []
-    return [*logins, *(os.path.join(place, name) for var, name in ELSEWHERE if (place := environ.get(var)))]
+    logins = [os.path.join(home, name) for name in LOGIN_FILE_NAMES] if home else []
+    return [
+        *logins,
+        *(os.path.join(place, name) for var, name in LOGIN_FILE_VARIABLES if (place := environ.get(var))),
+    ]
 
 
-def is_secret(name: str, value: str) -> bool:
+def is_secret_variable(name: str, value: str) -> bool:
     """Whether a variable holds a secret, by its name or by its value; a path or a plain word is none."""
-    parts = _NAME.split(name.upper())
-    called = any(_SECRET.fullmatch(part) for part in parts)
-    key = parts[-1] == "KEY" and len(parts) > 1 and _KEYS.fullmatch(parts[-2]) is not None
-    return _worth(value) if called or key else _opaque(value)
+    parts = _NAME_SEPARATOR.split(name.upper())
+    has_secret_name = any(_SECRET_NAME_PART.fullmatch(part) for part in parts)
+    is_key_name = parts[-1] == "KEY" and len(parts) > 1 and _KEY_NAME_PART.fullmatch(parts[-2]) is not None
+    return _is_worth_hiding(value) if has_secret_name or is_key_name else _is_opaque_value(value)
 
 
-def values_in(text: str) -> Iterator[str]:
+def find_secret_values(text: str) -> Iterator[str]:
     """The secrets in a file that is there to hold some."""
-    for span in shaped(text):
+    for span in find_shaped_secrets(text):
         value = text[span.start : span.end]
-        yield from (part for part in (value, value.rpartition(":")[2]) if _worth(part))
-    for name, value in _LINE.findall(text):
-        plain = value.strip().strip("\"'")
-        if is_secret(name, plain):
-            yield plain
+        yield from (part for part in (value, value.rpartition(":")[2]) if _is_worth_hiding(part))
+    for name, value in _ASSIGNMENT_LINE.findall(text):
+        unquoted = value.strip().strip("\"'")
+        if is_secret_variable(name, unquoted):
+            yield unquoted
     try:
-        yield from _opaque_in(msgspec.json.decode(text))
+        yield from _find_opaque_values(msgspec.json.decode(text))
     except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
         return
 
 
-def _opaque_in(value: Any) -> Iterator[str]:
+def _find_opaque_values(value: Any) -> Iterator[str]:
     match value:
-        case str() if _opaque(value):
+        case str() if _is_opaque_value(value):
             yield value
         case dict():
             for item in value.values():
-                yield from _opaque_in(item)
+                yield from _find_opaque_values(item)
         case list():
             for item in value:
-                yield from _opaque_in(item)
+                yield from _find_opaque_values(item)
 
 
-def _worth(value: str) -> bool:
+def _is_worth_hiding(value: str) -> bool:
     """Long enough, and not a word that stands in ordinary texts as well."""
-    if not 8 <= len(value) <= LONGEST or _PLACE.fullmatch(value) or "\n" in value:
+    if not 8 <= len(value) <= MAX_SECRET_LENGTH or _PATH_VALUE.fullmatch(value) or "\n" in value:
         return False
-    plain = value.isalpha() and (value.islower() or value.isupper() or value.istitle())
-    return not (plain and len(value) < 16) and not (value.isdigit() and len(value) < 12)
+    is_plain_word = value.isalpha() and (value.islower() or value.isupper() or value.istitle())
+    return not (is_plain_word and len(value) < 16) and not (value.isdigit() and len(value) < 12)
 
 
-def _opaque(value: str) -> bool:
+def _is_opaque_value(value: str) -> bool:
     """As no one would name a thing: small and capital letters and digits, each sign as likely as the other."""
-    if not _OPAQUE.fullmatch(value) or _PLACE.fullmatch(value):
+    if not _OPAQUE_VALUE.fullmatch(value) or _PATH_VALUE.fullmatch(value):
         return False
     kinds = (str.islower, str.isupper, str.isdigit)
     if not all(any(kind(char) for char in value) for kind in kinds):
         return False
     counts = Counter(value).values()
-    return -sum(n / len(value) * math.log2(n / len(value)) for n in counts) >= 3.5
+    return -sum(count / len(value) * math.log2(count / len(value)) for count in counts) >= 3.5
 
 
-def _stamp(path: str, flag: int) -> tuple[int, int] | None:
+def _file_stamp(path: str, flag: int) -> tuple[int, int] | None:
     try:
-        found = os.stat(path, follow_symlinks=not flag)
+        status = os.stat(path, follow_symlinks=not flag)
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size
+    return status.st_mtime_ns, status.st_size

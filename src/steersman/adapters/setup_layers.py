@@ -20,21 +20,21 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from steersman.adapters.file_states import (
-    States,
+    FileStates,
     list_changed_files,
-    list_created,
+    list_created_entries,
     list_plain_files,
-    read_digests,
-    read_states,
+    read_file_digests,
+    read_file_states,
 )
-from steersman.adapters.git_cli import run
-from steersman.adapters.removal import delete
+from steersman.adapters.git_cli import run_git
+from steersman.adapters.removal import delete_path
 from steersman.adapters.tree_places import TreePlace
 from steersman.errors import WorkspaceError
 
 # Files that say what is installed, wherever they are in the tree.
 # fmt: off
-INPUTS = (
+INSTALL_INPUT_PATTERNS = (
     "uv.lock", "poetry.lock", "pdm.lock", "pylock*.toml", "Pipfile", "Pipfile.lock", "*requirements*.txt", "tox.ini",
     "requirements*.in", "constraints*.txt", "pyproject.toml", "setup.py", "setup.cfg", "environment.yml",
     ".python-version", ".tool-versions", "package.json", "package-lock.json", "npm-shrinkwrap.json", "lerna.json",
@@ -44,28 +44,32 @@ INPUTS = (
     "maven-wrapper.properties", "Gemfile", "Gemfile.lock", "composer.json", "composer.lock", "mix.lock",
 )
 # What package managers create; anything else that setup leaves in a tree was made from its sources.
-DEPENDENCIES = (
+DEPENDENCY_PATTERNS = (
     ".venv", "venv", "env", ".tox", ".nox", "*.egg-info", "*.dist-info", "__pycache__", "node_modules", ".yarn",
     ".pnp.cjs", ".pnp.loader.mjs", "package-lock.json", "yarn.lock", "pnpm-lock.yaml", "uv.lock", "poetry.lock",
     "Cargo.lock", "go.sum", "go.work.sum", "vendor", ".gradle", ".mvn", ".bundle", ".cache", ".npm",
 )
 # fmt: on
-BUILD_OUTPUT = ("target", ".gradle", "build/.gradle")  # kept from setup and checks on the base, and copied
-WRITABLE_INSIDE = {"node_modules": (".cache", ".vite", ".vite-temp", ".vitest", ".tmp")}
-KEPT_LAYERS = 6
-KEPT_SECONDS = 14 * 86_400
-OLD_TIME = 1_000_000_000  # seconds: earlier than any build
+BUILD_OUTPUT_NAMES = (
+    "target",
+    ".gradle",
+    "build/.gradle",
+)  # kept from setup and checks on the base, and copied
+WRITABLE_SUBDIRECTORIES = {"node_modules": (".cache", ".vite", ".vite-temp", ".vitest", ".tmp")}
+MIN_KEPT_LAYERS = 6
+LAYER_RETENTION_SECONDS = 14 * 86_400
+UNCHANGED_FILE_TIME = 1_000_000_000  # seconds: earlier than any build
 T = TypeVar("T")
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True):
+class LayerRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What is in a layer."""
 
     created: tuple[str, ...] = ()  # relative names in the tree, the outermost ones
     from_sources: bool = False
 
 
-class Attached(msgspec.Struct, frozen=True, kw_only=True):
+class AttachedSetup(msgspec.Struct, frozen=True, kw_only=True):
     """What was set up for one tree; kept beside it. Without a sandbox there is no layer, and it is in the tree itself."""
 
     layer: str = ""
@@ -73,7 +77,7 @@ class Attached(msgspec.Struct, frozen=True, kw_only=True):
     changed: bool = True  # an agent wrote what is in the tree
 
 
-class Layer(NamedTuple):
+class SetupLayer(NamedTuple):
     """One layer on disk."""
 
     path: Path
@@ -86,38 +90,40 @@ class Layer(NamedTuple):
     def build(self) -> Path:
         return self.path / "build"
 
-    def read(self) -> Record | None:
+    def read(self) -> LayerRecord | None:
         """What is in it; None where it is not there or was not finished."""
-        return _load(self.path / "record.json", Record)
+        return _load_layer_json(self.path / "record.json", LayerRecord)
 
     def built_names(self) -> list[str]:
         """The build output that is kept here."""
-        return [name for name in BUILD_OUTPUT if (self.build / name).is_dir()]
+        return [name for name in BUILD_OUTPUT_NAMES if (self.build / name).is_dir()]
 
 
-def read_writable(place: TreePlace) -> tuple[str, ...]:
+def read_writable_directories(place: TreePlace) -> tuple[str, ...]:
     """Directories of the tree in which checks on the base have created or removed entries."""
-    return _load(place.setups / "writable.json", tuple[str, ...]) or ("",)
+    return _load_layer_json(place.setups / "writable.json", tuple[str, ...]) or ("",)
 
 
-def add_writable(place: TreePlace, folders: Iterable[str]) -> None:
+def add_writable_directories(place: TreePlace, directories: Iterable[str]) -> None:
     """Adds directories to those."""
-    known = set(read_writable(place))
-    if not known.issuperset(folders):
-        _save(place.setups / "writable.json", tuple(sorted(known.union(folders))))
+    known = set(read_writable_directories(place))
+    if not known.issuperset(directories):
+        _save_layer_json(place.setups / "writable.json", tuple(sorted(known.union(directories))))
 
 
-def layer_key(steps: Sequence[tuple[str, ...]], env: Mapping[str, str], top: Path, states: States) -> str:
+def setup_layer_key(
+    steps: Sequence[tuple[str, ...]], env: Mapping[str, str], top: Path, states: FileStates
+) -> str:
     """The digest of the setup steps, the variables of `[env]` and all files that say what is installed."""
-    names = sorted(name for name in list_plain_files(states) if _is_input(name, steps))
-    inputs = [*map(list, steps), sorted(env.items()), sorted(read_digests(str(top), names).items())]
+    names = sorted(name for name in list_plain_files(states) if _is_install_input(name, steps))
+    inputs = [*map(list, steps), sorted(env.items()), sorted(read_file_digests(str(top), names).items())]
     return hashlib.sha256(msgspec.json.encode(inputs)).hexdigest()[:24]
 
 
-def find_layer(place: TreePlace, key: str, tree: str) -> Layer | None:
+def find_setup_layer(place: TreePlace, key: str, tree_digest: str) -> SetupLayer | None:
     """The finished layer for this key; one that was built from sources fits only the tree with this digest."""
-    for name in (key, _of_tree(key, tree)):
-        layer = Layer(place.setups / name)
+    for name in (key, _tree_layer_name(key, tree_digest)):
+        layer = SetupLayer(place.setups / name)
         record = layer.read()
         if record is not None and (name != key or not record.from_sources):
             os.utime(layer.path)
@@ -125,51 +131,55 @@ def find_layer(place: TreePlace, key: str, tree: str) -> Layer | None:
     return None
 
 
-def keep_layer(
-    place: TreePlace, key: str, tree: str, before: States, after: States, *, shared: bool
-) -> Layer:
+def store_setup_layer(
+    place: TreePlace, key: str, tree_digest: str, before: FileStates, after: FileStates, *, shared: bool
+) -> SetupLayer:
     """Moves what setup has created out of the tree into a layer, shared or for this tree alone."""
-    created = tuple(sorted(name for name in list_created(before, after) if name not in BUILD_OUTPUT))
-    record = Record(created=created, from_sources=any(map(_is_from_sources, created)))
-    name = _of_tree(key, tree) if record.from_sources else key
-    layer = Layer(place.setups / name if shared else place.beside("setup"))
-    delete(layer.path)
-    for folder in (layer.tree, layer.build):
-        folder.mkdir(parents=True, mode=0o700)
+    created = tuple(
+        sorted(name for name in list_created_entries(before, after) if name not in BUILD_OUTPUT_NAMES)
+    )
+    record = LayerRecord(created=created, from_sources=any(map(_is_from_sources, created)))
+    name = _tree_layer_name(key, tree_digest) if record.from_sources else key
+    layer = SetupLayer(place.setups / name if shared else place.beside("setup"))
+    delete_path(layer.path)
+    for directory in (layer.tree, layer.build):
+        directory.mkdir(parents=True, mode=0o700)
     for entry in created:
-        _move(place.path / entry, layer.tree / entry)
-        _make_writable_inside(layer.tree / entry)
+        _move_tree_entry(place.path / entry, layer.tree / entry)
+        _make_writable_subdirectories(layer.tree / entry)
     _move_build_output(place, layer)
-    _save(layer.path / "record.json", record)
-    _remove_old(place.setups, layer)
+    _save_layer_json(layer.path / "record.json", record)
+    _remove_old_layers(place.setups, layer)
     return layer
 
 
-def attach_layer(place: TreePlace, layer: Layer, *, changed: bool) -> None:
+def attach_setup_layer(place: TreePlace, layer: SetupLayer, *, changed: bool) -> None:
     """Remembers the layer beside the tree, and makes the places in the tree at which it is mounted."""
-    record = layer.read() or Record()
+    record = layer.read() or LayerRecord()
     built = [name for name in layer.built_names() if name not in record.created]
     for name in record.created:
         _make_mount_point(place.path / name, layer.tree / name)
     for name in built:
         _make_mount_point(place.path / name, layer.build / name)
-    note_setup(place, Attached(layer=str(layer.path), created=(*record.created, *built), changed=changed))
+    record_attached_setup(
+        place, AttachedSetup(layer=str(layer.path), created=(*record.created, *built), changed=changed)
+    )
 
 
-def note_setup(place: TreePlace, attached: Attached) -> None:
+def record_attached_setup(place: TreePlace, attached: AttachedSetup) -> None:
     """Remembers beside the tree what was set up for it."""
-    _save(place.beside("setup.json"), attached)
+    _save_layer_json(place.beside("setup.json"), attached)
 
 
-def list_tracked(place: TreePlace) -> frozenset[str]:
+def list_tracked_files(place: TreePlace) -> frozenset[str]:
     """The files of the commit that a tree was made from."""
-    answer = run(("ls-files", "-z"), place.path, _git_places(place))
+    answer = run_git(("ls-files", "-z"), place.path, _tree_git_environment(place))
     if answer.code != 0:
         raise WorkspaceError(f"git cannot list the files of {place.path}: {answer.err.strip()[:300]}")
     return frozenset(os.fsdecode(name) for name in answer.out.split(b"\0")[:-1])
 
 
-def _git_places(place: TreePlace) -> dict[str, str]:
+def _tree_git_environment(place: TreePlace) -> dict[str, str]:
     return {
         "GIT_DIR": str(place.beside("git")),
         "GIT_WORK_TREE": str(place.path),
@@ -177,59 +187,61 @@ def _git_places(place: TreePlace) -> dict[str, str]:
     }
 
 
-def restore_files(place: TreePlace, before: States) -> States:
+def restore_changed_files(place: TreePlace, before: FileStates) -> FileStates:
     """Undoes what setup has changed in files of the tree, such as a lock file written anew; returns what is there then."""
-    after = read_states(place.path)
+    after = read_file_states(place.path)
     if names := list_changed_files(before, after):
         feed = b"".join(os.fsencode(name) + b"\0" for name in names)
-        answer = run(("checkout-index", "--force", "-z", "--stdin"), place.path, _git_places(place), feed)
+        answer = run_git(
+            ("checkout-index", "--force", "-z", "--stdin"), place.path, _tree_git_environment(place), feed
+        )
         if answer.code != 0:
             raise WorkspaceError(
                 f"setup changed {names[0]}, which cannot be restored: {answer.err.strip()[:300]}"
             )
-        after = read_states(place.path)
+        after = read_file_states(place.path)
     return after
 
 
-def read_attached(place: TreePlace) -> Attached:
+def read_attached_setup(place: TreePlace) -> AttachedSetup:
     """What was set up for a tree; nothing where it was not."""
-    return _load(place.beside("setup.json"), Attached) or Attached()
+    return _load_layer_json(place.beside("setup.json"), AttachedSetup) or AttachedSetup()
 
 
-def publish_build(place: TreePlace, layer: Layer, created: Iterable[str]) -> None:
+def publish_build_output(place: TreePlace, layer: SetupLayer, created: Iterable[str]) -> None:
     """Moves the build output that a check on the base has left in the tree into the layer, and deletes the rest."""
     _move_build_output(place, layer)
-    delete_entries(place, created)
-    attach_layer(place, layer, changed=False)
+    delete_tree_entries(place, created)
+    attach_setup_layer(place, layer, changed=False)
 
 
-def delete_entries(place: TreePlace, names: Iterable[str]) -> None:
+def delete_tree_entries(place: TreePlace, names: Iterable[str]) -> None:
     """Deletes entries of a tree that a check has created: a check of a change finds none of them either."""
     for name in names:
-        delete(place.path / name)
+        delete_path(place.path / name)
 
 
-def drop_layer(layer: Layer) -> None:
+def invalidate_setup_layer(layer: SetupLayer) -> None:
     """Forgets a layer that does not work any more: the next tree is set up from scratch."""
-    delete(layer.path / "record.json")
+    delete_path(layer.path / "record.json")
 
 
-def _move_build_output(place: TreePlace, layer: Layer) -> None:
-    for name in BUILD_OUTPUT:
-        source, goal = place.path / name, layer.build / name
-        if source.is_dir() and not source.is_symlink() and not goal.exists() and any(source.iterdir()):
-            _move(source, goal)
+def _move_build_output(place: TreePlace, layer: SetupLayer) -> None:
+    for name in BUILD_OUTPUT_NAMES:
+        source, target = place.path / name, layer.build / name
+        if source.is_dir() and not source.is_symlink() and not target.exists() and any(source.iterdir()):
+            _move_tree_entry(source, target)
 
 
-def note_sources(layer: Layer, digests: Mapping[str, str] | None) -> None:
+def record_build_sources(layer: SetupLayer, digests: Mapping[str, str] | None) -> None:
     """Remembers the files that the build output was built from; None where that is not known."""
     if digests is None:
-        delete(layer.path / "sources.json")
+        delete_path(layer.path / "sources.json")
     else:
-        _save(layer.path / "sources.json", dict(digests))
+        _save_layer_json(layer.path / "sources.json", dict(digests))
 
 
-def date_files(top: Path, layer: Layer, names: Iterable[str]) -> None:
+def date_files_for_build(top: Path, layer: SetupLayer, names: Iterable[str]) -> None:
     """Gives files that are as they were when the build output was built an old date, and all others a new one.
 
     Build tools compare dates. Without this every fresh tree is built from scratch, and with dates of another time a
@@ -237,30 +249,30 @@ def date_files(top: Path, layer: Layer, names: Iterable[str]) -> None:
     """
     if not layer.built_names():
         return
-    built_from = _load(layer.path / "sources.json", dict[str, str]) or {}
-    for name, digest in read_digests(str(top), names).items():
-        as_built = built_from.get(name) == digest
-        if as_built or os.stat(top / name).st_mtime == OLD_TIME:
-            os.utime(top / name, (OLD_TIME, OLD_TIME) if as_built else None)
+    built_from = _load_layer_json(layer.path / "sources.json", dict[str, str]) or {}
+    for name, digest in read_file_digests(str(top), names).items():
+        is_unchanged = built_from.get(name) == digest
+        if is_unchanged or os.stat(top / name).st_mtime == UNCHANGED_FILE_TIME:
+            os.utime(top / name, (UNCHANGED_FILE_TIME, UNCHANGED_FILE_TIME) if is_unchanged else None)
 
 
 @contextlib.asynccontextmanager
-async def locked_layer(place: TreePlace, key: str) -> AsyncIterator[None]:
+async def lock_setup_layer(place: TreePlace, key: str) -> AsyncIterator[None]:
     """Only one process builds a layer at a time; the others wait for it."""
     place.setups.mkdir(parents=True, exist_ok=True, mode=0o700)
-    async with _locked(place.setups / f".{key}.lock", fcntl.LOCK_EX):
+    async with _hold_file_lock(place.setups / f".{key}.lock", fcntl.LOCK_EX):
         yield
 
 
 @contextlib.asynccontextmanager
-async def locked_build(layer: Layer, *, writes: bool) -> AsyncIterator[None]:
+async def lock_build_output(layer: SetupLayer, *, writes: bool) -> AsyncIterator[None]:
     """A check on the base has the build output for itself; nobody copies it while it is written."""
-    async with _locked(layer.path / ".build.lock", fcntl.LOCK_EX if writes else fcntl.LOCK_SH):
+    async with _hold_file_lock(layer.path / ".build.lock", fcntl.LOCK_EX if writes else fcntl.LOCK_SH):
         yield
 
 
 @contextlib.asynccontextmanager
-async def _locked(path: Path, kind: int) -> AsyncIterator[None]:
+async def _hold_file_lock(path: Path, kind: int) -> AsyncIterator[None]:
     with open(path, "wb") as file:  # noqa: ASYNC230  a small local file
         while True:
             try:
@@ -271,23 +283,23 @@ async def _locked(path: Path, kind: int) -> AsyncIterator[None]:
         yield
 
 
-def _is_input(name: str, steps: Sequence[tuple[str, ...]]) -> bool:
-    base = name.rpartition("/")[2]
-    named = any(word.removeprefix("./") in (name, base) for step in steps for word in step)
-    return named or any(fnmatch(base, pattern) for pattern in INPUTS)
+def _is_install_input(name: str, steps: Sequence[tuple[str, ...]]) -> bool:
+    file_name = name.rpartition("/")[2]
+    is_named = any(word.removeprefix("./") in (name, file_name) for step in steps for word in step)
+    return is_named or any(fnmatch(file_name, pattern) for pattern in INSTALL_INPUT_PATTERNS)
 
 
 def _is_from_sources(name: str) -> bool:
-    base = name.rpartition("/")[2]
-    return not any(fnmatch(base, pattern) for pattern in DEPENDENCIES)
+    file_name = name.rpartition("/")[2]
+    return not any(fnmatch(file_name, pattern) for pattern in DEPENDENCY_PATTERNS)
 
 
-def _of_tree(key: str, tree: str) -> str:
-    return f"{key}-{tree[:16]}"
+def _tree_layer_name(key: str, tree_digest: str) -> str:
+    return f"{key}-{tree_digest[:16]}"
 
 
-def _make_writable_inside(entry: Path) -> None:
-    for name in WRITABLE_INSIDE.get(entry.name, ()):
+def _make_writable_subdirectories(entry: Path) -> None:
+    for name in WRITABLE_SUBDIRECTORIES.get(entry.name, ()):
         if entry.is_dir() and not entry.is_symlink():
             (entry / name).mkdir(exist_ok=True)
 
@@ -304,28 +316,32 @@ def _make_mount_point(path: Path, source: Path) -> None:
         path.touch()
 
 
-def _move(source: Path, goal: Path) -> None:
-    goal.parent.mkdir(parents=True, exist_ok=True)
-    source.rename(goal)
+def _move_tree_entry(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    source.rename(target)
 
 
-def _remove_old(setups: Path, newest: Layer) -> None:
+def _remove_old_layers(setups: Path, newest: SetupLayer) -> None:
     """Keeps the layers that were used last, and all that were used within two weeks of now."""
-    layers = [p for p in setups.iterdir() if p.is_dir() and p != newest.path] if setups.is_dir() else []
+    layers = (
+        [layer_path for layer_path in setups.iterdir() if layer_path.is_dir() and layer_path != newest.path]
+        if setups.is_dir()
+        else []
+    )
     layers.sort(key=lambda path: path.stat().st_mtime, reverse=True)
-    for path in layers[KEPT_LAYERS:]:
-        if time.time() - path.stat().st_mtime > KEPT_SECONDS:
-            delete(path)
+    for path in layers[MIN_KEPT_LAYERS:]:
+        if time.time() - path.stat().st_mtime > LAYER_RETENTION_SECONDS:
+            delete_path(path)
 
 
-def _load(path: Path, kind: type[T]) -> T | None:
+def _load_layer_json(path: Path, kind: type[T]) -> T | None:
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except (OSError, msgspec.DecodeError):
         return None
 
 
-def _save(path: Path, value: object) -> None:
-    young = path.with_name(f".{path.name}.{os.getpid()}.new")
-    young.write_bytes(msgspec.json.encode(value))
-    young.replace(path)
+def _save_layer_json(path: Path, value: object) -> None:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
+    temporary.write_bytes(msgspec.json.encode(value))
+    temporary.replace(path)

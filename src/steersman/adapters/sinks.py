@@ -11,15 +11,15 @@ import os
 import time
 from collections.abc import Callable
 
-Listener = Callable[[bytes], object]
+LineListener = Callable[[bytes], object]
 
-_GAP = b"\n[... %d bytes left out ...]\n"
-_FAR = 8192  # bytes of a line, or of a word, that are left out so that it is not torn
-_BETWEEN = (b" ", b'"', b"'", b"`", b",", b";", b"\t")
-_CUT = b" [... %d bytes of this line left out ...]"
+_GAP_NOTICE = b"\n[... %d bytes left out ...]\n"
+_MAX_TORN_BYTES = 8192  # bytes of a line, or of a word, that are left out so that it is not torn
+_WORD_SEPARATORS = (b" ", b'"', b"'", b"`", b",", b";", b"\t")
+_CUT_LINE_NOTICE = b" [... %d bytes of this line left out ...]"
 
 
-class Pulse:
+class OutputActivity:
     """When output last came, on any stream of one program, and whether somebody has heard enough."""
 
     def __init__(self) -> None:
@@ -34,11 +34,11 @@ class Pulse:
         self.first.set()
 
 
-class Lines:
+class LineSplitter:
     """Cuts a stream into lines for a listener; of a line beyond the cap the head is kept, and it is marked."""
 
-    def __init__(self, listener: Listener, cap: int, pulse: Pulse) -> None:
-        self._listener, self._cap, self._pulse = listener, cap, pulse
+    def __init__(self, listener: LineListener, cap: int, activity: OutputActivity) -> None:
+        self._listener, self._cap, self._pulse = listener, cap, activity
         self._line, self._lost = bytearray(), 0
         self._hushed = False
 
@@ -69,8 +69,8 @@ class Lines:
     def _tell(self) -> None:
         line = bytes(self._line)
         if self._lost:
-            whole = keep_before(line)
-            line = whole + _CUT % (self._lost + len(line) - len(whole))
+            trimmed = trim_before_cut(line)
+            line = trimmed + _CUT_LINE_NOTICE % (self._lost + len(line) - len(trimmed))
         self._line, self._lost = bytearray(), 0
         try:
             enough = self._listener(line)
@@ -81,13 +81,13 @@ class Lines:
             self._pulse.enough.set()
 
 
-class Sink(asyncio.Protocol):
+class OutputSink(asyncio.Protocol):
     """Reads a pipe to its end and keeps the head and the tail of what came."""
 
-    def __init__(self, cap: int, pulse: Pulse, lines: Lines | None = None) -> None:
+    def __init__(self, cap: int, activity: OutputActivity, lines: LineSplitter | None = None) -> None:
         self._half = max(cap // 2 - 32, 0)  # room for the sentence in the middle
         self._head, self._tail, self._lost = bytearray(), bytearray(), 0
-        self._pulse, self._lines = pulse, lines
+        self._pulse, self._lines = activity, lines
         self._ended = asyncio.Event()
         self._transport: asyncio.ReadTransport | None = None
 
@@ -116,10 +116,10 @@ class Sink(asyncio.Protocol):
         """Waits for the end of the pipe."""
         await self._ended.wait()
 
-    async def closed(self, patience: float) -> None:
+    async def closed(self, seconds: float) -> None:
         """Waits for the end of the pipe, but not for a stranger who still holds it."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(seconds):
                 await self._ended.wait()
         self.close()
 
@@ -131,19 +131,30 @@ class Sink(asyncio.Protocol):
         head, tail = bytes(self._head), bytes(self._tail)
         if not self._lost:
             return head + tail
-        kept, rest = keep_before(head), keep_after(tail)
-        return kept + _GAP % (self._lost + len(head) + len(tail) - len(kept) - len(rest)) + rest
+        head_part, tail_part = trim_before_cut(head), trim_after_cut(tail)
+        return (
+            head_part
+            + _GAP_NOTICE % (self._lost + len(head) + len(tail) - len(head_part) - len(tail_part))
+            + tail_part
+        )
 
 
-def keep_before(head: bytes) -> bytes:
+def trim_before_cut(head: bytes) -> bytes:
     """What comes before a cut, without the line, or where that is long without the word, that the cut has torn."""
-    far = max(0, len(head) - _FAR)
-    ends = head.rfind(b"\n", far), max(head.rfind(sign, far) for sign in _BETWEEN)
+    search_start = max(0, len(head) - _MAX_TORN_BYTES)
+    ends = (
+        head.rfind(b"\n", search_start),
+        max(head.rfind(separator, search_start) for separator in _WORD_SEPARATORS),
+    )
     return next((head[: end + 1] for end in ends if end >= 0), head)
 
 
-def keep_after(tail: bytes) -> bytes:
+def trim_after_cut(tail: bytes) -> bytes:
     """The same for what comes after a cut."""
-    words = [at for sign in _BETWEEN if (at := tail.find(sign, 0, _FAR)) >= 0]
-    starts = tail.find(b"\n", 0, _FAR), min(words, default=-1)
+    positions = [
+        position
+        for separator in _WORD_SEPARATORS
+        if (position := tail.find(separator, 0, _MAX_TORN_BYTES)) >= 0
+    ]
+    starts = tail.find(b"\n", 0, _MAX_TORN_BYTES), min(positions, default=-1)
     return next((tail[start + 1 :] for start in starts if start >= 0), tail)

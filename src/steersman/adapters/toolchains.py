@@ -15,17 +15,17 @@ from typing import NamedTuple
 
 import steersman
 from steersman.adapters.sandbox_view import (
-    Mount,
-    below,
-    cache_for_box,
-    home,
-    readable,
-    real_path,
-    shown_already,
-    states,
-    too_wide,
+    SandboxMount,
+    cache_per_sandbox,
+    find_home_directory,
+    is_path_below,
+    is_system_path,
+    is_too_wide_mount,
+    read_only_mount,
+    real_state_root,
+    resolve_real_path,
 )
-from steersman.adapters.secrets import login_files
+from steersman.adapters.secrets import list_login_files
 
 
 class Toolchain(NamedTuple):
@@ -36,15 +36,15 @@ class Toolchain(NamedTuple):
     shows: tuple[str, ...]  # below the root
 
 
-class Installation(NamedTuple):
+class ToolInstallation(NamedTuple):
     """A prefix anywhere, known by one of the files in it."""
 
     marks: tuple[str, ...]  # below the prefix; `*` stands for any name
     shows: tuple[str, ...]  # below the prefix
 
 
-_PREFIX = ("bin", "lib", "lib64", "libexec", "include", "share")
-_SHIMS = ("bin", "shims", "versions", "plugins", "libexec", "lib", "version")
+_PREFIX_DIRECTORIES = ("bin", "lib", "lib64", "libexec", "include", "share")
+_SHIM_DIRECTORIES = ("bin", "shims", "versions", "plugins", "libexec", "lib", "version")
 TOOLCHAIN_TABLE: Mapping[str, Toolchain] = {
     "asdf": Toolchain("ASDF_DATA_DIR", ".asdf", ("bin", "shims", "installs", "plugins", "lib", "asdf.sh")),
     "bun": Toolchain("BUN_INSTALL", ".bun", ("bin", "install/global")),
@@ -57,44 +57,50 @@ TOOLCHAIN_TABLE: Mapping[str, Toolchain] = {
     "fnm": Toolchain("FNM_DIR", ".local/share/fnm", ("node-versions", "aliases")),
     "ghcup": Toolchain("", ".ghcup", ("bin", "ghc", "hls", "share")),
     "go": Toolchain("GOPATH", "go", ("bin", "pkg/mod")),
-    "goenv": Toolchain("GOENV_ROOT", ".goenv", _SHIMS),
-    "homebrew": Toolchain("HOMEBREW_PREFIX", "../linuxbrew/.linuxbrew", (*_PREFIX, "Cellar", "opt")),
-    "jenv": Toolchain("JENV_ROOT", ".jenv", _SHIMS),
+    "goenv": Toolchain("GOENV_ROOT", ".goenv", _SHIM_DIRECTORIES),
+    "homebrew": Toolchain(
+        "HOMEBREW_PREFIX", "../linuxbrew/.linuxbrew", (*_PREFIX_DIRECTORIES, "Cellar", "opt")
+    ),
+    "jenv": Toolchain("JENV_ROOT", ".jenv", _SHIM_DIRECTORIES),
     "krew": Toolchain("KREW_ROOT", ".krew", ("bin", "store")),
     "local": Toolchain(
         "", ".local", ("bin", "lib", "pipx", "share/pipx", "share/uv/python", "share/uv/tools")
     ),
     "mise": Toolchain("MISE_DATA_DIR", ".local/share/mise", ("shims", "installs", "plugins")),
-    "nodenv": Toolchain("NODENV_ROOT", ".nodenv", _SHIMS),
+    "nodenv": Toolchain("NODENV_ROOT", ".nodenv", _SHIM_DIRECTORIES),
     "nvm": Toolchain("NVM_DIR", ".nvm", ("versions", "alias", "nvm.sh", "nvm-exec")),
-    "pyenv": Toolchain("PYENV_ROOT", ".pyenv", (*_SHIMS, "pyenv.d", "completions")),
-    "rbenv": Toolchain("RBENV_ROOT", ".rbenv", (*_SHIMS, "rbenv.d")),
+    "pyenv": Toolchain("PYENV_ROOT", ".pyenv", (*_SHIM_DIRECTORIES, "pyenv.d", "completions")),
+    "rbenv": Toolchain("RBENV_ROOT", ".rbenv", (*_SHIM_DIRECTORIES, "rbenv.d")),
     "rustup": Toolchain("RUSTUP_HOME", ".rustup", ("toolchains", "settings.toml", "update-hashes")),
     "sdkman": Toolchain("SDKMAN_DIR", ".sdkman", ("bin", "candidates", "libexec", "src")),
     "uv": Toolchain("UV_PYTHON_INSTALL_DIR", ".local/share/uv/python", ("cpython-*", "pypy-*", "graalpy-*")),
     "volta": Toolchain("VOLTA_HOME", ".volta", ("bin", "tools", "layout.v3", "layout.v4")),
 }
-TOGETHER = {"cargo": "rustup"}  # the programs of the first are those of the second
-INSTALLATIONS: Mapping[str, Installation] = {
-    "composer": Installation(("autoload.php",), ("*",)),
-    "gcloud": Installation(("platform/bundledpythonunix", "platform/gsutil"), ("bin", "lib", "platform")),
-    "gems": Installation(("specifications",), ("bin", "gems", "specifications", "extensions", "build_info")),
-    "go": Installation(
+COMPANION_TOOLCHAINS = {"cargo": "rustup"}  # the programs of the first are those of the second
+INSTALLATION_TABLE: Mapping[str, ToolInstallation] = {
+    "composer": ToolInstallation(("autoload.php",), ("*",)),
+    "gcloud": ToolInstallation(("platform/bundledpythonunix", "platform/gsutil"), ("bin", "lib", "platform")),
+    "gems": ToolInstallation(
+        ("specifications",), ("bin", "gems", "specifications", "extensions", "build_info")
+    ),
+    "go": ToolInstallation(
         ("src/runtime",), ("bin", "src", "pkg", "lib", "misc", "api", "test", "VERSION", "go.env")
     ),
-    "gradle": Installation(("lib/gradle-*.jar",), ("bin", "lib", "init.d")),
-    "java": Installation(("release",), (*_PREFIX, "conf", "jmods", "jre", "legal", "release")),
-    "maven": Installation(("boot/plexus-*.jar",), ("bin", "boot", "lib", "conf/logging")),
-    "node": Installation(("lib/node_modules",), _PREFIX),
-    "python": Installation(
-        ("pyvenv.cfg", "lib/python*/os.py"),
-        (*_PREFIX, "pyvenv.cfg", "condabin", "conda-meta", "ssl", "etc/fonts"),
+    "gradle": ToolInstallation(("lib/gradle-*.jar",), ("bin", "lib", "init.d")),
+    "java": ToolInstallation(
+        ("release",), (*_PREFIX_DIRECTORIES, "conf", "jmods", "jre", "legal", "release")
     ),
-    "ruby": Installation(("lib/ruby",), _PREFIX),
-    "rust": Installation(("lib/rustlib",), _PREFIX),
+    "maven": ToolInstallation(("boot/plexus-*.jar",), ("bin", "boot", "lib", "conf/logging")),
+    "node": ToolInstallation(("lib/node_modules",), _PREFIX_DIRECTORIES),
+    "python": ToolInstallation(
+        ("pyvenv.cfg", "lib/python*/os.py"),
+        (*_PREFIX_DIRECTORIES, "pyvenv.cfg", "condabin", "conda-meta", "ssl", "etc/fonts"),
+    ),
+    "ruby": ToolInstallation(("lib/ruby",), _PREFIX_DIRECTORIES),
+    "rust": ToolInstallation(("lib/rustlib",), _PREFIX_DIRECTORIES),
 }
 # Folders that are there to keep secrets, beside the login files that `adapters.secrets` knows.
-_KEEPS_SECRETS = (
+_SECRET_LOCATIONS = (
     *(".ssh", ".gnupg", ".aws", ".azure", ".config/gcloud", ".config/gh", ".config/op", ".password-store"),
     *(
         ".m2/settings.xml",
@@ -103,48 +109,50 @@ _KEEPS_SECRETS = (
         ".local/share/uv/credentials",
     ),
 )
-_MOST_FOLDERS = 400  # that links of PATH lead to
+_MAX_LINKED_DIRECTORIES = 400  # that links of PATH lead to
 
 
-def toolchain_mounts(argv: Sequence[str], env: Mapping[str, str]) -> Iterator[Mount]:
+def toolchain_mounts(argv: Sequence[str], env: Mapping[str, str]) -> Iterator[SandboxMount]:
     """What to show for the folders of PATH, the program, the toolchain variables and steersman's own interpreter."""
     search = env.get("PATH", os.defpath)
     places = chain(
         _own_needs(),
         _variable_needs(env),
-        folder_needs(search.split(os.pathsep)),
+        directory_needs(search.split(os.pathsep)),
         program_needs(argv[0], search) if argv else (),
     )
-    secrets = _secret_places()
-    around = frozenset(str(parent) for place in secrets for parent in (Path(place), *Path(place).parents))
+    secrets = _list_secret_places()
+    secret_parents = frozenset(
+        str(parent) for place in secrets for parent in (Path(place), *Path(place).parents)
+    )
     shown = [
         path
         for path in dict.fromkeys(places)
-        if os.path.exists(path) and not _is_secret(path, secrets, around)
+        if os.path.exists(path) and not _is_secret_path(path, secrets, secret_parents)
     ]
-    real = {path for path in shown if path == real_path(path)}
+    real = {path for path in shown if path == resolve_real_path(path)}
     # A link inside a place that is shown is there already, and leads to another one.
     for path in shown:
-        if not shown_already(path) and (path in real or not below(path, real)):
-            yield readable(path)
+        if not is_system_path(path) and (path in real or not is_path_below(path, real)):
+            yield read_only_mount(path)
 
 
-def folder_needs(folders: Iterable[str]) -> Iterator[str]:
+def directory_needs(directories: Iterable[str]) -> Iterator[str]:
     """Each folder by its name and by its real path, its toolchain, and the programs that links in it lead to."""
-    ahead, known = [path for path in folders if os.path.isabs(path)], set[str]()
-    while ahead and len(known) < _MOST_FOLDERS:
-        folder = ahead.pop(0)
-        if folder in known or not os.path.isdir(folder):
+    pending, visited = [path for path in directories if os.path.isabs(path)], set[str]()
+    while pending and len(visited) < _MAX_LINKED_DIRECTORIES:
+        directory = pending.pop(0)
+        if directory in visited or not os.path.isdir(directory):
             continue
-        known.add(folder)
-        yield from (folder, *_prefix_needs(folder))
-        real = real_path(folder)
-        if real != folder:
-            ahead.append(real)
-        elif not shown_already(real) or below(real, ("/usr/local",)):
-            for program in _linked_programs(real):
+        visited.add(directory)
+        yield from (directory, *_prefix_needs(directory))
+        real = resolve_real_path(directory)
+        if real != directory:
+            pending.append(real)
+        elif not is_system_path(real) or is_path_below(real, ("/usr/local",)):
+            for program in _find_linked_programs(real):
                 yield from _target_needs(program)
-                ahead += [os.path.dirname(program)] if _prefix_needs(os.path.dirname(program)) else []
+                pending += [os.path.dirname(program)] if _prefix_needs(os.path.dirname(program)) else []
 
 
 def program_needs(program: str, search: str) -> Iterator[str]:
@@ -154,17 +162,17 @@ def program_needs(program: str, search: str) -> Iterator[str]:
     path = program if os.path.isabs(program) else shutil.which(program, path=search) or ""
     if not path or not os.path.exists(path):
         return
-    real = real_path(path)
+    real = resolve_real_path(path)
     yield from (path, *_target_needs(real))
-    yield from folder_needs([os.path.dirname(real)] if _prefix_needs(os.path.dirname(real)) else [])
+    yield from directory_needs([os.path.dirname(real)] if _prefix_needs(os.path.dirname(real)) else [])
 
 
-def _linked_programs(folder: str) -> Iterator[str]:
+def _find_linked_programs(directory: str) -> Iterator[str]:
     """The real paths of the programs outside of a folder to which links in it lead."""
-    with os.scandir(folder) as entries:
+    with os.scandir(directory) as entries:
         links = [entry.path for entry in entries if entry.is_symlink()]
-    for real in dict.fromkeys(map(real_path, links)):
-        if os.path.dirname(real) != folder and os.path.isfile(real) and os.access(real, os.X_OK):
+    for real in dict.fromkeys(map(resolve_real_path, links)):
+        if os.path.dirname(real) != directory and os.path.isfile(real) and os.access(real, os.X_OK):
             yield real
 
 
@@ -176,55 +184,64 @@ def _target_needs(real: str) -> tuple[str, ...]:
     return _prefix_needs(os.path.dirname(real)) or (real,)
 
 
-@cache_for_box
-def _prefix_needs(folder: str) -> tuple[str, ...]:
+@cache_per_sandbox
+def _prefix_needs(directory: str) -> tuple[str, ...]:
     """What the tables show for a folder of programs; nothing where they do not know it."""
-    if folder.startswith("/nix/store/"):
+    if directory.startswith("/nix/store/"):
         return ("/nix/store",)
-    parts = Path(folder).parts
+    parts = Path(directory).parts
     if parts[:2] == ("/", "opt") and len(parts) > 3:
         return (str(Path(*parts[:3])),)
-    return _toolchain_needs(folder) or _installation_needs(os.path.dirname(folder))
+    return _toolchain_needs(directory) or _installation_needs(os.path.dirname(directory))
 
 
-def _toolchain_needs(folder: str) -> tuple[str, ...]:
+def _toolchain_needs(directory: str) -> tuple[str, ...]:
     """Of the toolchains around a folder the innermost: `~/.local/share/mise` is in `~/.local`."""
-    roots = _roots(home(), tuple(os.environ.get(each.variable, "") for each in TOOLCHAIN_TABLE.values()))
-    around = [(root, name) for name, root in roots.items() if below(folder, (root,))]
-    if not around:
+    roots = _find_toolchain_roots(
+        find_home_directory(),
+        tuple(os.environ.get(candidate.variable, "") for candidate in TOOLCHAIN_TABLE.values()),
+    )
+    enclosing = [(root, name) for name, root in roots.items() if is_path_below(directory, (root,))]
+    if not enclosing:
         return ()
-    _, name = max(around, key=lambda each: len(each[0]))
-    names = [each for each in (name, TOGETHER.get(name)) if each in roots]
-    return tuple(path for each in names for path in _below_root(roots[each], TOOLCHAIN_TABLE[each].shows))
+    _, name = max(enclosing, key=lambda candidate: len(candidate[0]))
+    names = [candidate for candidate in (name, COMPANION_TOOLCHAINS.get(name)) if candidate in roots]
+    return tuple(
+        path
+        for candidate in names
+        for path in _expand_below_root(roots[candidate], TOOLCHAIN_TABLE[candidate].shows)
+    )
 
 
 @lru_cache(maxsize=4)
-def _roots(top: str, named: tuple[str, ...]) -> dict[str, str]:
+def _find_toolchain_roots(home_path: str, variable_values: tuple[str, ...]) -> dict[str, str]:
     """Where each toolchain is, by what its variable names or below the home; a root that holds the home is none."""
     roots = {}
-    for (name, toolchain), value in zip(TOOLCHAIN_TABLE.items(), named, strict=True):
-        root = os.path.realpath(value if os.path.isabs(value) else os.path.join(top or "/", toolchain.root))
-        if (top or os.path.isabs(value)) and not _holds_home(root):
+    for (name, toolchain), value in zip(TOOLCHAIN_TABLE.items(), variable_values, strict=True):
+        root = os.path.realpath(
+            value if os.path.isabs(value) else os.path.join(home_path or "/", toolchain.root)
+        )
+        if (home_path or os.path.isabs(value)) and not _is_above_home(root):
             roots[name] = root
     return roots
 
 
 def _installation_needs(prefix: str) -> tuple[str, ...]:
     """What the installation at a prefix consists of; nothing where it is none, or the home itself."""
-    if _holds_home(real_path(prefix)):
+    if _is_above_home(resolve_real_path(prefix)):
         return ()
-    kinds = [kind for kind in INSTALLATIONS.values() if _is_marked(prefix, kind.marks)]
-    return tuple(path for kind in kinds for path in _below_root(prefix, kind.shows))
+    kinds = [kind for kind in INSTALLATION_TABLE.values() if _has_installation_mark(prefix, kind.marks)]
+    return tuple(path for kind in kinds for path in _expand_below_root(prefix, kind.shows))
 
 
-def _is_marked(prefix: str, marks: tuple[str, ...]) -> bool:
+def _has_installation_mark(prefix: str, marks: tuple[str, ...]) -> bool:
     return any(
         any(iglob(mark, root_dir=prefix)) if "*" in mark else os.path.lexists(os.path.join(prefix, mark))
         for mark in marks
     )
 
 
-def _below_root(root: str, shows: Iterable[str]) -> Iterator[str]:
+def _expand_below_root(root: str, shows: Iterable[str]) -> Iterator[str]:
     """The places of a root that are there; `*` stands for any name."""
     return (
         os.path.normpath(os.path.join(root, name)) for show in shows for name in iglob(show, root_dir=root)
@@ -235,7 +252,7 @@ def _own_needs() -> Iterator[str]:
     """The interpreter that runs steersman, and steersman: a box starts with them."""
     for prefix in dict.fromkeys((sys.prefix, sys.base_prefix, sys.exec_prefix)):
         yield from _installation_needs(prefix)
-    yield from folder_needs([os.path.dirname(os.path.abspath(sys.executable))])
+    yield from directory_needs([os.path.dirname(os.path.abspath(sys.executable))])
     yield from (os.path.dirname(os.__file__), os.path.dirname(steersman.__file__))
 
 
@@ -245,29 +262,37 @@ def _variable_needs(env: Mapping[str, str]) -> Iterator[str]:
         toolchain.variable: toolchain.shows for toolchain in TOOLCHAIN_TABLE.values() if toolchain.variable
     }
     for name, value in env.items():
-        for root in dict.fromkeys((value, real_path(value))) if os.path.isabs(value) else ():
-            if name in shows and not _holds_home(root):
-                yield from _below_root(root, shows[name])
+        for root in dict.fromkeys((value, resolve_real_path(value))) if os.path.isabs(value) else ():
+            if name in shows and not _is_above_home(root):
+                yield from _expand_below_root(root, shows[name])
             elif name.endswith(("_HOME", "ROOT")):
                 yield from (*_prefix_needs(os.path.join(root, "bin")), *_installation_needs(root))
             elif name == "PKG_CONFIG_PATH":
-                yield from filter(_is_pkgconfig, root.split(os.pathsep))
+                yield from filter(_is_pkgconfig_directory, root.split(os.pathsep))
 
 
-def _holds_home(path: str) -> bool:
-    return path == "/" or (bool(home()) and below(home(), (path,)))
+def _is_above_home(path: str) -> bool:
+    return path == "/" or (bool(find_home_directory()) and is_path_below(find_home_directory(), (path,)))
 
 
-def _is_pkgconfig(path: str) -> bool:
+def _is_pkgconfig_directory(path: str) -> bool:
     return os.path.basename(path) == "pkgconfig"
 
 
-def _secret_places() -> tuple[str, ...]:
-    kept = (os.path.join(home(), name) for name in _KEEPS_SECRETS) if home() else ()
-    return tuple(map(real_path, (*kept, *login_files(os.environ))))
+def _list_secret_places() -> tuple[str, ...]:
+    locations = (
+        (os.path.join(find_home_directory(), name) for name in _SECRET_LOCATIONS)
+        if find_home_directory()
+        else ()
+    )
+    return tuple(map(resolve_real_path, (*locations, *list_login_files(os.environ))))
 
 
-def _is_secret(path: str, secrets: tuple[str, ...], around: frozenset[str]) -> bool:
+def _is_secret_path(path: str, secrets: tuple[str, ...], secret_parents: frozenset[str]) -> bool:
     """Whether a place holds a login, lies where logins are kept, or is too wide for a box."""
-    real = real_path(path)
-    return too_wide(real) or real in around or below(real, (states(), *secrets))
+    real = resolve_real_path(path)
+    return (
+        is_too_wide_mount(real)
+        or real in secret_parents
+        or is_path_below(real, (real_state_root(), *secrets))
+    )

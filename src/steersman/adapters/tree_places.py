@@ -9,9 +9,9 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-WORKTREES, SETUPS, CACHE = "worktrees", "setups", "cache"
-TOP = "/steersman"
-HOME = "/steersman-home"  # of every command in the sandbox
+WORKTREES_DIRECTORY, SETUPS_DIRECTORY, CACHE_DIRECTORY = "worktrees", "setups", "cache"
+SANDBOX_TREE_ROOT = "/steersman"
+SANDBOX_HOME = "/steersman-home"  # of every command in the sandbox
 
 
 class TreePlace(NamedTuple):
@@ -24,17 +24,17 @@ class TreePlace(NamedTuple):
     def shown_at(self) -> str:
         """The path that programs in the sandbox see."""
         name = self.state.name.rpartition("-")[0] or self.state.name
-        return f"{TOP}/{re.sub(r'[^A-Za-z0-9._-]', '_', name)}"
+        return f"{SANDBOX_TREE_ROOT}/{re.sub(r'[^A-Za-z0-9._-]', '_', name)}"
 
     @property
     def setups(self) -> Path:
         """The setup layers of the project."""
-        return self.state / SETUPS
+        return self.state / SETUPS_DIRECTORY
 
     @property
     def home(self) -> Path:
         """The home of setup steps and checks on the base: it holds the project's caches."""
-        return self.state / CACHE / "home"
+        return self.state / CACHE_DIRECTORY / "home"
 
     def beside(self, ending: str) -> Path:
         """A file or directory next to the tree, removed with it and out of reach of what works inside."""
@@ -45,12 +45,12 @@ def find_tree_place(workdir: str | os.PathLike[str]) -> TreePlace | None:
     """The place of a run's tree; None for any other directory."""
     path = Path(os.path.realpath(workdir))
     parts = path.parts
-    if len(parts) < 5 or parts[-3] != WORKTREES or not parts[-1].isdecimal():
+    if len(parts) < 5 or parts[-3] != WORKTREES_DIRECTORY or not parts[-1].isdecimal():
         return None
     return TreePlace(path, path.parents[2])
 
 
-def shown_path(workdir: str, *, isolated: bool) -> str:
+def visible_tree_path(workdir: str, *, isolated: bool) -> str:
     """Where a program finds its working directory: at the fixed path in a sandbox, else where it is."""
     place = find_tree_place(workdir) if isolated else None
     return place.shown_at if place is not None else workdir

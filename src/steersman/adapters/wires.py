@@ -11,15 +11,15 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-CHUNK = 64 * 1024
+REPORTER_CHUNK_BYTES = 64 * 1024
 
 
-class Wire:
+class ReporterSocket:
     """The listening end; `word` is told to the one who connects, and to nobody else."""
 
-    def __init__(self, path: str, word: str, most: int) -> None:
-        self._path, self._word = path, word.encode("ascii")
-        self._told = _Told(most)
+    def __init__(self, path: str, token: str, limit: int) -> None:
+        self._path, self._word = path, token.encode("ascii")
+        self._told = _ReceivedBytes(limit)
         self._line: socket.socket | None = None
         self._door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
 
@@ -34,10 +34,10 @@ class Wire:
             loop.add_reader(self._door, self._come)
             yield
         finally:
-            for end in (self._door, self._line):
-                if end is not None:
-                    _deaf(end)
-                    end.close()
+            for sock in (self._door, self._line):
+                if sock is not None:
+                    _remove_socket_reader(sock)
+                    sock.close()
 
     @property
     def taken(self) -> bool:
@@ -58,7 +58,7 @@ class Wire:
             self._line, _ = self._door.accept()
         except OSError:
             return
-        _deaf(self._door)
+        _remove_socket_reader(self._door)
         self._door.close()
         with suppress(OSError):
             os.unlink(self._path)
@@ -69,15 +69,15 @@ class Wire:
 
     def _hear(self) -> None:
         if self._line is not None and not self._told.take(self._line.fileno()):
-            _deaf(self._line)
+            _remove_socket_reader(self._line)
 
 
-class Pipe:
+class ReporterPipe:
     """A named pipe; both ends are held here, so that whoever writes finds a reader and leaves no end."""
 
-    def __init__(self, path: str, most: int) -> None:
+    def __init__(self, path: str, limit: int) -> None:
         self._path, self._fd = path, -1
-        self._told = _Told(most)
+        self._told = _ReceivedBytes(limit)
 
     @contextmanager
     def open(self) -> Iterator[None]:
@@ -104,17 +104,17 @@ class Pipe:
                 os.unlink(self._path)
 
 
-class _Told:
+class _ReceivedBytes:
     """Bytes up to the limit and one; what is beyond is taken and dropped."""
 
-    def __init__(self, most: int) -> None:
-        self._most, self.data = most, bytearray()
+    def __init__(self, limit: int) -> None:
+        self._most, self.data = limit, bytearray()
 
     def take(self, fd: int) -> bool:
         """All that is there now; False when nothing will follow."""
         while True:
             try:
-                piece = os.read(fd, CHUNK)
+                piece = os.read(fd, REPORTER_CHUNK_BYTES)
             except BlockingIOError:
                 return True
             except OSError:
@@ -124,6 +124,6 @@ class _Told:
             self.data += piece[: self._most + 1 - len(self.data)]
 
 
-def _deaf(end: socket.socket) -> None:
-    if end.fileno() >= 0:
-        asyncio.get_running_loop().remove_reader(end)
+def _remove_socket_reader(sock: socket.socket) -> None:
+    if sock.fileno() >= 0:
+        asyncio.get_running_loop().remove_reader(sock)

@@ -17,7 +17,7 @@ ProviderClass = Literal[
 ]
 PROVIDER_CLASSES: tuple[ProviderClass, ...] = ProviderClass.__args__  # type: ignore[attr-defined]  # of every Literal
 # Those that can pass by themselves; the others end in their outcome at once.
-PASSING: frozenset[str] = frozenset(
+TRANSIENT_PROVIDER_ERRORS: frozenset[str] = frozenset(
     {"provider_network_error", "provider_timeout", "provider_rate_limited", "provider_crashed"}
 )
 
@@ -47,7 +47,7 @@ class AgentRequest(msgspec.Struct, frozen=True, kw_only=True):
     options: dict[str, Any] = msgspec.field(default_factory=dict)  # the role's table in steersman.toml
 
 
-class Usage(msgspec.Struct, frozen=True):
+class ProviderUsage(msgspec.Struct, frozen=True):
     """What the provider said it used; None is unknown, which is never zero."""
 
     tokens: int | None = None
@@ -61,7 +61,7 @@ class AgentReply(msgspec.Struct, frozen=True, kw_only=True):
     error: ProviderClass | None = None
     detail: str = ""  # outside text, for people; redacted before it is stored
     reset_at: int | None = None  # ms since the epoch, for a rate limit
-    usage: Usage = Usage()
+    usage: ProviderUsage = ProviderUsage()
     session: str | None = None
     provider: str = ""
     model: str = ""

@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 
-class Thread(msgspec.Struct, frozen=True):
+class ChatThread(msgspec.Struct, frozen=True):
     """One conversation."""
 
     id: str
@@ -18,7 +18,7 @@ class Thread(msgspec.Struct, frozen=True):
     agent: str = ""  # who was asked last
 
 
-class Message(msgspec.Struct, frozen=True, kw_only=True):
+class ChatMessage(msgspec.Struct, frozen=True, kw_only=True):
     """What a person asked, or what one agent answered; the texts are redacted."""
 
     thread: str
@@ -40,7 +40,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     left_out: int = 0  # earlier messages that it was not given
 
 
-class Ask(msgspec.Struct, frozen=True):
+class ChatCall(msgspec.Struct, frozen=True):
     """One call of one agent for one question; it counts from the moment it begins."""
 
     thread: str
@@ -49,7 +49,7 @@ class Ask(msgspec.Struct, frozen=True):
     at: int
 
 
-class Limits(msgspec.Struct, frozen=True):
+class ChatLimits(msgspec.Struct, frozen=True):
     """What a thread may use; None is no limit."""
 
     turns: int | None = None
@@ -57,7 +57,7 @@ class Limits(msgspec.Struct, frozen=True):
     micro_usd: int | None = None
 
 
-class Spent(msgspec.Struct, frozen=True):
+class ChatUsage(msgspec.Struct, frozen=True):
     """What a thread has used as far as it was told."""
 
     turns: int = 0
@@ -65,7 +65,7 @@ class Spent(msgspec.Struct, frozen=True):
     micro_usd: int = 0
     unknown: int = 0  # calls that did not tell all of it
 
-    def over(self, limits: Limits) -> str:
+    def over(self, limits: ChatLimits) -> str:
         """The first figure that is used up; nothing while there is room."""
         for name in ("turns", "tokens", "micro_usd"):
             limit = getattr(limits, name)
@@ -74,7 +74,7 @@ class Spent(msgspec.Struct, frozen=True):
         return ""
 
 
-class Owed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PendingAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An answer that is not there."""
 
     question: int
@@ -83,11 +83,11 @@ class Owed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     error: str  # the class of the last attempt that failed
 
 
-class Conversation(Thread, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ChatConversation(ChatThread, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A thread with what was said in it, as a program is told."""
 
-    messages: tuple[Message, ...]
-    spent: Spent
-    limits: Limits
-    open: tuple[Owed, ...]
+    messages: tuple[ChatMessage, ...]
+    spent: ChatUsage
+    limits: ChatLimits
+    open: tuple[PendingAnswer, ...]
     exit_code: int = 0

@@ -19,7 +19,7 @@ class Command(msgspec.Struct, frozen=True):
     exit_code_is_enough: bool = False  # the project's choice: exit code 0 is evidence without a counted test
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class RunnerReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a runner's own report says, test by test; names are outside text."""
 
     form: Literal["junit", "go", "pytest", "unittest"]
@@ -45,7 +45,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     replaced: tuple[str, ...] = ()  # functions of the runner that were replaced while tests ran
 
 
-class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
+class VariantFinding(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a variant of the tree says about a change, in one sentence; names of tests are outside text."""
 
     weight: Literal[
@@ -65,7 +65,7 @@ class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
     exit_code: int | None = None
     tests: int | None = None  # how many the runner says it ran; None where it does not say
     passed: int | None = None  # how many of them passed; None where nobody tells them apart
-    report: Report | None = None  # the runner's own report, where it has one and it could be read
+    report: RunnerReport | None = None  # the runner's own report, where it has one and it could be read
     asked: dict[str, str] = {}  # what was put into its environment to get the report
     reason: str = ""  # why blocked, or how it died
     output: str = (
@@ -79,7 +79,7 @@ class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
         ""  # it ran on a variant, which is not what would be delivered
     )
     tree: str = ""  # of a variant: the tree it ran on
-    findings: tuple[Finding, ...] = ()  # what a variant says, judged when it ran
+    findings: tuple[VariantFinding, ...] = ()  # what a variant says, judged when it ran
 
 
 def full_output(result: CommandResult) -> str:

@@ -13,32 +13,34 @@ from msgspec import Meta
 from steersman.contracts.agent import Permissions
 from steersman.contracts.commands import Command
 from steersman.contracts.grammars import Commands
-from steersman.contracts.schemas import without_null
+from steersman.contracts.schemas import drop_null_types
 
 MAX_USD = 1_000_000
 MAX_HOURS = 8_760
 
-Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
-Text = Annotated[str, Meta(min_length=1, max_length=4000)]
-Word = Annotated[str, Meta(max_length=4000, pattern=r"^[^\x00]*$")]
-Words = Annotated[tuple[Word, ...], Meta(min_length=1, max_length=64)]
+ConfigName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
+ConfigText = Annotated[str, Meta(min_length=1, max_length=4000)]
+ArgvWord = Annotated[str, Meta(max_length=4000, pattern=r"^[^\x00]*$")]
+ArgvWords = Annotated[tuple[ArgvWord, ...], Meta(min_length=1, max_length=64)]
 # A name in any script, without what ends a word.
-Mention = Annotated[str, Meta(pattern=r"^[^\s@`'\"<>()\[\]{},;:!?/\\|#*~^$%&=+]{1,32}$")]
-Seconds = Annotated[int, Meta(ge=1, le=86_400)]
-Folder = Annotated[str, Meta(max_length=1000, pattern=r"^[^\x00\\]*$")]  # inside the tree; see `config_paths`
+MentionName = Annotated[str, Meta(pattern=r"^[^\s@`'\"<>()\[\]{},;:!?/\\|#*~^$%&=+]{1,32}$")]
+TimeoutSeconds = Annotated[int, Meta(ge=1, le=86_400)]
+TreeDirectory = Annotated[
+    str, Meta(max_length=1000, pattern=r"^[^\x00\\]*$")
+]  # inside the tree; see `config_paths`
 SummaryPattern = Annotated[str, Meta(max_length=500)]
 EnvName = Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")]
 EnvValue = Annotated[str, Meta(max_length=8000, pattern=r"^[^\x00]*$")]
 ENV_REFERENCE = "env:"  # before the name of a variable of steersman's own environment
-Amount = Annotated[int, Meta(ge=1, le=2**53 - 1)]
+BudgetAmount = Annotated[int, Meta(ge=1, le=2**53 - 1)]
 ReadPath = Annotated[str, Meta(pattern=r"^(/|~/)[^\x00]+$", max_length=4000)]
 
 
 class Check(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """A command that judges a tree; in the file an argv list alone is its `run`."""
 
-    run: Words
-    cwd: Folder = ""  # relative to the top of the tree; "" is the top
+    run: ArgvWords
+    cwd: TreeDirectory = ""  # relative to the top of the tree; "" is the top
     summary: SummaryPattern = ""  # counts tests in the output where the runner is unknown
     exit_code_is_enough: bool = False  # a person's choice: exit code 0 is evidence without a counted test
 
@@ -46,28 +48,28 @@ class Check(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
 class SetupStep(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """A command that makes a fresh tree ready; in the file an argv list alone is its `run`."""
 
-    run: Words
-    cwd: Folder = ""
+    run: ArgvWords
+    cwd: TreeDirectory = ""
 
 
 class Worktree(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a fresh working tree needs before anyone works in it."""
 
-    include: tuple[Text, ...] = ()  # files git does not know, copied from the user's checkout
+    include: tuple[ConfigText, ...] = ()  # files git does not know, copied from the user's checkout
     setup: tuple[SetupStep, ...] = ()
-    writable: tuple[Folder, ...] = ()  # more places in the tree that checks may write
+    writable: tuple[TreeDirectory, ...] = ()  # more places in the tree that checks may write
 
 
 class Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Who plays a role; `options` are the provider's own settings, passed on untouched."""
 
-    agent: Name
-    model: Text | None = None
-    script: Text | None = None  # relative to steersman.toml
+    agent: ConfigName
+    model: ConfigText | None = None
+    script: ConfigText | None = None  # relative to steersman.toml
     retries: Annotated[int, Meta(ge=0, le=10)] = 2
-    seconds: Seconds = 600  # for one call, in total
-    start_seconds: Seconds = 120  # until its first output
-    idle_seconds: Seconds = 600  # between two outputs: a tool that runs is silent
+    seconds: TimeoutSeconds = 600  # for one call, in total
+    start_seconds: TimeoutSeconds = 120  # until its first output
+    idle_seconds: TimeoutSeconds = 600  # between two outputs: a tool that runs is silent
     permissions: Permissions | None = None  # None: what the role's work needs; never more than that
     options: dict[str, Any] = msgspec.field(default_factory=dict)
 
@@ -75,10 +77,10 @@ class Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 class Budget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a run and all its children may use; None is no limit."""
 
-    micro_usd: Amount | None = None
-    tokens: Amount | None = None
-    turns: Amount | None = None
-    seconds: Amount | None = None
+    micro_usd: BudgetAmount | None = None
+    tokens: BudgetAmount | None = None
+    turns: BudgetAmount | None = None
+    seconds: BudgetAmount | None = None
 
 
 class Unattended(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -110,10 +112,10 @@ class TaskRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """Who plans, builds and reviews a task, and how often it may go back by itself."""
 
     planners: tuple[
-        Name, ...
+        ConfigName, ...
     ] = ()  # the first drafts, the others comment; (): [roles.planner], else the coder
-    plan_reviewers: Annotated[tuple[Name, ...], Meta(min_length=1)] = ("reviewer",)
-    code_reviewers: Annotated[tuple[Name, ...], Meta(min_length=1)] = ("reviewer",)
+    plan_reviewers: Annotated[tuple[ConfigName, ...], Meta(min_length=1)] = ("reviewer",)
+    code_reviewers: Annotated[tuple[ConfigName, ...], Meta(min_length=1)] = ("reviewer",)
     codegen: Literal["coder", "roundtable"] = "coder"
     max_rounds: Annotated[int, Meta(ge=1, le=20)] = 3  # of planners who do not agree
     max_regressions: Annotated[int, Meta(ge=1, le=20)] = 3
@@ -122,7 +124,7 @@ class TaskRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 class Audit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Who else holds what the tapes were."""
 
-    anchor: Words | None = None  # a command: each anchor is one line of JSON on its standard input
+    anchor: ArgvWords | None = None  # a command: each anchor is one line of JSON on its standard input
 
 
 class Sandbox(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -148,30 +150,30 @@ class Redact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 class ChatAgent(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Somebody to talk to, called by name; it reads and never writes."""
 
-    agent: Name
-    model: Text | None = None
-    script: Text | None = None  # relative to steersman.toml
-    prompt: Text | None = None  # who it is and how it speaks
-    aliases: tuple[Mention, ...] = ()
-    seconds: Seconds = 600
-    start_seconds: Seconds = 120
-    idle_seconds: Seconds = 600
+    agent: ConfigName
+    model: ConfigText | None = None
+    script: ConfigText | None = None  # relative to steersman.toml
+    prompt: ConfigText | None = None  # who it is and how it speaks
+    aliases: tuple[MentionName, ...] = ()
+    seconds: TimeoutSeconds = 600
+    start_seconds: TimeoutSeconds = 120
+    idle_seconds: TimeoutSeconds = 600
     options: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
 class ChatBudget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What one thread may use; None is no limit."""
 
-    micro_usd: Amount | None = None
-    tokens: Amount | None = None
-    turns: Amount | None = None
+    micro_usd: BudgetAmount | None = None
+    tokens: BudgetAmount | None = None
+    turns: BudgetAmount | None = None
 
 
 class Chat(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Free conversation beside the machines."""
 
-    agents: dict[Mention, ChatAgent] = msgspec.field(default_factory=dict)
-    host: Mention | None = None  # who answers when nobody is named; None: the only one there is
+    agents: dict[MentionName, ChatAgent] = msgspec.field(default_factory=dict)
+    host: MentionName | None = None  # who answers when nobody is named; None: the only one there is
     history: Annotated[int, Meta(ge=0, le=1000)] = 20  # earlier messages that an agent is given
     history_bytes: Annotated[int, Meta(ge=0, le=1_048_576)] = 65_536
     budget: ChatBudget = ChatBudget()
@@ -184,14 +186,18 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     project: Annotated[str, Meta(pattern=r"\S", max_length=120)] | None = (
         None  # an intent for another one is refused
     )
-    base: Text | None = None  # the branch to start from; None is the one checked out
+    base: ConfigText | None = None  # the branch to start from; None is the one checked out
     deliver: Literal["branch", "merge", "draft-pr"] = "branch"
-    known_failures: tuple[Text, ...] = ()  # tests or checks that fail before any change, acknowledged by name
-    no_tests: tuple[Name, ...] = ()  # checks that run none, such as linters: their exit code alone counts
+    known_failures: tuple[
+        ConfigText, ...
+    ] = ()  # tests or checks that fail before any change, acknowledged by name
+    no_tests: tuple[
+        ConfigName, ...
+    ] = ()  # checks that run none, such as linters: their exit code alone counts
     worktree: Worktree = Worktree()
-    checks: dict[Name, Check] = msgspec.field(default_factory=dict)
+    checks: dict[ConfigName, Check] = msgspec.field(default_factory=dict)
     env: dict[EnvName, EnvValue] = msgspec.field(default_factory=dict)  # for setup and checks
-    roles: dict[Name, Role] = msgspec.field(default_factory=dict)
+    roles: dict[ConfigName, Role] = msgspec.field(default_factory=dict)
     budget: Budget = Budget()
     unattended: Unattended = Unattended()
     notify: Notify = Notify()
@@ -226,42 +232,47 @@ class FrozenConfig(Config, frozen=True, kw_only=True, forbid_unknown_fields=True
 AnyConfig = TypeVar("AnyConfig", bound=Config)
 
 
-def freeze_config(config: Config, **more: Any) -> FrozenConfig:
+def freeze_config(config: Config, **run_fields: Any) -> FrozenConfig:
     """The configuration for one run; `more` are the fields that only a run has."""
-    given = {name: getattr(config, name) for name in config.__struct_fields__}
-    return FrozenConfig(**{**given, **more})
+    project_fields = {name: getattr(config, name) for name in config.__struct_fields__}
+    return FrozenConfig(**{**project_fields, **run_fields})
 
 
 def decode_frozen_config(data: bytes | str) -> FrozenConfig:
     """Decodes the configuration of a run, also one frozen when checks and setup steps were argv lists only."""
-    return msgspec.convert(expand_commands(msgspec.json.decode(data)), FrozenConfig)
+    return msgspec.convert(expand_argv_commands(msgspec.json.decode(data)), FrozenConfig)
 
 
-def program_words(role: Role) -> tuple[str, ...]:
+def find_program_words(role: Role) -> tuple[str, ...]:
     """The words of a role's table that may name a program's file; a program without a slash is one of PATH."""
     command = role.options.get("command")
-    first, *more = command if isinstance(command, list | tuple) and command else [""]
-    named = [word for word in (role.options.get("program"), first) if isinstance(word, str) and "/" in word]
-    return (*named, *(word for word in more if isinstance(word, str)))
+    program, *arguments = command if isinstance(command, list | tuple) and command else [""]
+    program_paths = [
+        word for word in (role.options.get("program"), program) if isinstance(word, str) and "/" in word
+    ]
+    return (*program_paths, *(word for word in arguments if isinstance(word, str)))
 
 
-def expand_commands(value: Any) -> Any:
+def expand_argv_commands(value: Any) -> Any:
     """Writes every argv list under `checks` and `worktree.setup` as the table that it stands for."""
     if not isinstance(value, dict):
         return value
     checks, worktree = value.get("checks"), value.get("worktree")
     if isinstance(checks, dict):
-        value = {**value, "checks": {name: _command_table(check) for name, check in checks.items()}}
+        value = {**value, "checks": {name: _expand_argv_list(check) for name, check in checks.items()}}
     if isinstance(worktree, dict) and isinstance(worktree.get("setup"), list):
-        value = {**value, "worktree": {**worktree, "setup": [_command_table(s) for s in worktree["setup"]]}}
+        value = {
+            **value,
+            "worktree": {**worktree, "setup": [_expand_argv_list(s) for s in worktree["setup"]]},
+        }
     return value
 
 
-def _command_table(written: Any) -> Any:
-    return {"run": written} if isinstance(written, list) else written
+def _expand_argv_list(value: Any) -> Any:
+    return {"run": value} if isinstance(value, list) else value
 
 
-def check_commands(config: Config) -> list[Command]:
+def list_check_commands(config: Config) -> list[Command]:
     """The project's checks as commands, in the order of the file."""
     return [
         Command(
@@ -276,7 +287,7 @@ def check_commands(config: Config) -> list[Command]:
     ]
 
 
-def setup_commands(config: Config) -> list[Command]:
+def list_setup_commands(config: Config) -> list[Command]:
     """The project's setup steps as commands, in order; `setup 1` is the first."""
     return [
         Command(f"setup {n}", step.run, tests=False, cwd=step.cwd)
@@ -284,35 +295,37 @@ def setup_commands(config: Config) -> list[Command]:
     ]
 
 
-TALKER = "chat.agents."  # before the name of somebody to talk to, where one who plays a role is meant
+CHAT_AGENT_PREFIX = (
+    "chat.agents."  # before the name of somebody to talk to, where one who plays a role is meant
+)
 
 
-def table_of(role: str) -> str:
+def role_table_name(role: str) -> str:
     """The table that says who plays a role, or who is talked to by this name, as the file has it."""
-    name = role.removeprefix(TALKER)
+    name = role.removeprefix(CHAT_AGENT_PREFIX)
     key = name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else f'"{name}"'
-    return f"[{TALKER if role.startswith(TALKER) else 'roles.'}{key}]"
+    return f"[{CHAT_AGENT_PREFIX if role.startswith(CHAT_AGENT_PREFIX) else 'roles.'}{key}]"
 
 
 @cache
 def config_schema() -> dict[str, Any]:
     """The JSON Schema of the file as people write it: dollars and hours, and free options in the table of an agent."""
-    schema: dict[str, Any] = without_null(msgspec.json.schema(Config))
+    schema: dict[str, Any] = drop_null_types(msgspec.json.schema(Config))
     parts = schema["$defs"]
     parts["Config"]["required"] = ["version"]
     parts["Role"]["additionalProperties"] = parts["ChatAgent"]["additionalProperties"] = True
-    written = parts["Budget"]["properties"]
-    del written["micro_usd"], written["seconds"]
-    written["usd"] = {"type": "number", "exclusiveMinimum": 0, "maximum": MAX_USD}
-    written["hours"] = {"type": "number", "exclusiveMinimum": 0, "maximum": MAX_HOURS}
-    talked = parts["ChatBudget"]["properties"]
-    del talked["micro_usd"]
-    talked["usd"] = written["usd"]
-    _allow_plain_commands(parts)
+    budget_fields = parts["Budget"]["properties"]
+    del budget_fields["micro_usd"], budget_fields["seconds"]
+    budget_fields["usd"] = {"type": "number", "exclusiveMinimum": 0, "maximum": MAX_USD}
+    budget_fields["hours"] = {"type": "number", "exclusiveMinimum": 0, "maximum": MAX_HOURS}
+    chat_budget_fields = parts["ChatBudget"]["properties"]
+    del chat_budget_fields["micro_usd"]
+    chat_budget_fields["usd"] = budget_fields["usd"]
+    _allow_plain_argv(parts)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "steersman.toml", **schema}
 
 
-def _allow_plain_commands(parts: dict[str, Any]) -> None:
+def _allow_plain_argv(parts: dict[str, Any]) -> None:
     """Lets the file write a check or a setup step as its argv alone."""
     argv = parts["Check"]["properties"]["run"]
     for owner, field, inner in (

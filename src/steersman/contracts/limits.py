@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from steersman.contracts.config import Budget, EnvName, Name, ReadPath, Text
+from steersman.contracts.config import Budget, ConfigName, ConfigText, EnvName, ReadPath
 
 
 class SandboxLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -13,7 +13,7 @@ class SandboxLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     mode: Literal["required", "auto", "off"] | None = None
     reads: tuple[ReadPath, ...] | None = None  # places outside the repository, and all below them
     network: bool | None = None  # of checks
-    hosts: tuple[Text, ...] | None = None  # "host:port" that agents may reach beside their model's own
+    hosts: tuple[ConfigText, ...] | None = None  # "host:port" that agents may reach beside their model's own
 
 
 class EnvLimits(
@@ -24,10 +24,10 @@ class EnvLimits(
     names: tuple[EnvName, ...] | None = None
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SettingsLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One such file."""
 
-    agents: tuple[Name, ...] | None = None  # who may play a role or be talked to; None: anyone
+    agents: tuple[ConfigName, ...] | None = None  # who may play a role or be talked to; None: anyone
     sandbox: SandboxLimits = SandboxLimits()
     env: EnvLimits = EnvLimits()
     budget: Budget = Budget()  # the most that a run may use
@@ -37,9 +37,9 @@ class LimitFile(msgspec.Struct, frozen=True):
     """A file of limits and who wrote it: the person's own can be widened by the person."""
 
     path: str
-    limits: Limits
+    limits: SettingsLimits
     own: bool = False
 
 
 # What holds for what the person's own file does not say, and where there is none.
-OWN_DEFAULTS = SandboxLimits(mode="auto", reads=(), network=False, hosts=())
+OWN_SANDBOX_DEFAULTS = SandboxLimits(mode="auto", reads=(), network=False, hosts=())

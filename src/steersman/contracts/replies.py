@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from steersman.contracts.planning.words import Area, Line, Review
+from steersman.contracts.planning.words import ProjectArea, ReviewCategory, ShortText
 from steersman.contracts.task.replies import (
     CodeReviewerReply,
     PlanCommentReply,
@@ -18,13 +18,13 @@ from steersman.contracts.task.replies import (
     TaskPlannerReply,
 )
 
-NOT_BLANK = r"\S"  # a line of spaces is not a finding; that it can be seen is judged too
-Text = Annotated[str, Meta(min_length=1, max_length=4000, pattern=NOT_BLANK)]
-Texts = Annotated[tuple[Text, ...], Meta(max_length=50)]
-Word = Annotated[str, Meta(max_length=4000)]
-Words = Annotated[tuple[Word, ...], Meta(min_length=1, max_length=64)]
-Ids = Annotated[tuple[Annotated[str, Meta(pattern="^f-[0-9a-f]{10}$")], ...], Meta(max_length=200)]
-NO_COMMAND = "no command: absence of evidence is failure"
+NOT_BLANK_PATTERN = r"\S"  # a line of spaces is not a finding; that it can be seen is judged too
+ReplyText = Annotated[str, Meta(min_length=1, max_length=4000, pattern=NOT_BLANK_PATTERN)]
+ReplyTexts = Annotated[tuple[ReplyText, ...], Meta(max_length=50)]
+ReplyWord = Annotated[str, Meta(max_length=4000)]
+ReplyArgv = Annotated[tuple[ReplyWord, ...], Meta(min_length=1, max_length=64)]
+FindingIds = Annotated[tuple[Annotated[str, Meta(pattern="^f-[0-9a-f]{10}$")], ...], Meta(max_length=200)]
+NO_COMMAND_PROBLEM = "no command: absence of evidence is failure"
 
 
 class ReviewerReply(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -32,39 +32,39 @@ class ReviewerReply(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     nonce: str
     decision: Literal["approve", "changes_requested"]
-    summary: Text
-    must_fix: Texts
-    nice_to_have: Texts
-    tests: Texts
-    security: Texts
-    fixed: Ids = ()  # open findings that are fixed now; one that is neither here nor in must_fix stays open
+    summary: ReplyText
+    must_fix: ReplyTexts
+    nice_to_have: ReplyTexts
+    tests: ReplyTexts
+    security: ReplyTexts
+    fixed: FindingIds = ()  # open findings that are fixed now; one that is neither here nor in must_fix stays open
 
 
 class TesterReply(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The commands a tester proposes beside the project's own checks."""
 
     nonce: str
-    test_plan: Text
-    commands: Annotated[tuple[Words, ...], Meta(min_length=1, max_length=20)]
-    expected_results: Texts
+    test_plan: ReplyText
+    commands: Annotated[tuple[ReplyArgv, ...], Meta(min_length=1, max_length=20)]
+    expected_results: ReplyTexts
 
 
 class PlannerReply(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What an agent proposes for the draft of an intent: words, scope and caution; never a command more."""
 
     nonce: str
-    title: Annotated[str, Meta(min_length=5, max_length=160, pattern=NOT_BLANK)]
+    title: Annotated[str, Meta(min_length=5, max_length=160, pattern=NOT_BLANK_PATTERN)]
     description: Annotated[str, Meta(max_length=4000)]
-    success_criteria: Annotated[tuple[Line, ...], Meta(min_length=1, max_length=20)]
-    non_goals: Annotated[tuple[Line, ...], Meta(max_length=20)]
-    files: Annotated[tuple[Line, ...], Meta(max_length=200)]
-    areas: Annotated[tuple[Area, ...], Meta(max_length=8)]
-    risk_drivers: Annotated[tuple[Line, ...], Meta(max_length=20)]
-    requires_review: Annotated[tuple[Review, ...], Meta(max_length=6)]
-    leave_out: Annotated[tuple[Line, ...], Meta(max_length=80)]  # ids of planned commands
+    success_criteria: Annotated[tuple[ShortText, ...], Meta(min_length=1, max_length=20)]
+    non_goals: Annotated[tuple[ShortText, ...], Meta(max_length=20)]
+    files: Annotated[tuple[ShortText, ...], Meta(max_length=200)]
+    areas: Annotated[tuple[ProjectArea, ...], Meta(max_length=8)]
+    risk_drivers: Annotated[tuple[ShortText, ...], Meta(max_length=20)]
+    requires_review: Annotated[tuple[ReviewCategory, ...], Meta(max_length=6)]
+    leave_out: Annotated[tuple[ShortText, ...], Meta(max_length=80)]  # ids of planned commands
 
 
-REPLIES: dict[str, type[msgspec.Struct]] = {
+REPLY_CONTRACTS: dict[str, type[msgspec.Struct]] = {
     "reviewer": ReviewerReply,
     "tester": TesterReply,
     "planner": PlannerReply,
@@ -82,25 +82,27 @@ def reply_schema(contract: str) -> dict[str, Any]:
 
     It asks for every field; one that has a default may be left out all the same.
     """
-    _, components = msgspec.json.schema_components((REPLIES[contract],))
-    shape = _whole(components[REPLIES[contract].__name__], components)
-    asked = {name: {k: v for k, v in f.items() if k != "default"} for name, f in shape["properties"].items()}
+    _, components = msgspec.json.schema_components((REPLY_CONTRACTS[contract],))
+    shape = _inline_schema_refs(components[REPLY_CONTRACTS[contract].__name__], components)
+    properties = {
+        name: {k: v for k, v in f.items() if k != "default"} for name, f in shape["properties"].items()
+    }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **shape,
-        "properties": asked,
-        "required": list(asked),
+        "properties": properties,
+        "required": list(properties),
     }
 
 
-def _whole(schema: Any, components: dict[str, Any]) -> Any:
+def _inline_schema_refs(schema: Any, components: dict[str, Any]) -> Any:
     """The schema with what it refers to in the place of the reference."""
     match schema:
         case {"$ref": str(ref)}:
-            return _whole(components[ref.rpartition("/")[2]], components)
+            return _inline_schema_refs(components[ref.rpartition("/")[2]], components)
         case dict():
-            return {name: _whole(part, components) for name, part in schema.items()}
+            return {name: _inline_schema_refs(part, components) for name, part in schema.items()}
         case list():
-            return [_whole(part, components) for part in schema]
+            return [_inline_schema_refs(part, components) for part in schema]
         case _:
             return schema

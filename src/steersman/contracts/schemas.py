@@ -5,17 +5,17 @@
 
 from typing import Any
 
-NULL = {"type": "null"}
+NULL_SCHEMA = {"type": "null"}
 
 
-def without_null(schema: Any) -> Any:
+def drop_null_types(schema: Any) -> Any:
     """The schema with every `X or null` written as `X`, and without defaults: it then complains about X."""
     match schema:
-        case {"anyOf": [only, other], **rest} if other == NULL:
-            return {**without_null(rest), **without_null(only)}
+        case {"anyOf": [only, second], **rest} if second == NULL_SCHEMA:
+            return {**drop_null_types(rest), **drop_null_types(only)}
         case dict():
-            return {key: without_null(item) for key, item in schema.items() if key != "default"}
+            return {key: drop_null_types(item) for key, item in schema.items() if key != "default"}
         case list():
-            return [without_null(item) for item in schema]
+            return [drop_null_types(item) for item in schema]
         case _:
             return schema

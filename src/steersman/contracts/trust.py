@@ -3,7 +3,7 @@
 import msgspec
 
 
-class Trusted(msgspec.Struct, frozen=True):
+class TrustedSettings(msgspec.Struct, frozen=True):
     """The lines of one settings file that need trust, as they were when a person read them."""
 
     lines: tuple[tuple[str, str], ...]

@@ -3,7 +3,7 @@
 import msgspec
 
 
-class Base(msgspec.Struct, frozen=True):
+class RunBase(msgspec.Struct, frozen=True):
     """Where a run starts: a commit of the user's repository."""
 
     commit: str
@@ -22,7 +22,7 @@ class Checkout(msgspec.Struct, frozen=True):
     changed: bool = False  # a recorded change, not a commit of the person's: an agent wrote it
 
 
-class Touched(msgspec.Struct, frozen=True):
+class TouchedPath(msgspec.Struct, frozen=True):
     """One path that differs from the base, by the digests of its content; nothing where it is absent."""
 
     path: str  # outside text
@@ -32,7 +32,7 @@ class Touched(msgspec.Struct, frozen=True):
     empty: bool = False  # there is nothing in it any more
 
 
-class Text(msgspec.Struct, frozen=True):
+class FileText(msgspec.Struct, frozen=True):
     """What is in one plain file of a commit."""
 
     path: str  # outside text
@@ -49,11 +49,11 @@ class Change(msgspec.Struct, frozen=True):
     patch: str  # outside text: `git diff` from the base, bounded
     added: int
     removed: int
-    touched: tuple[Touched, ...] = ()  # the same paths as `files`, in the same order
+    touched: tuple[TouchedPath, ...] = ()  # the same paths as `files`, in the same order
     whole: bool = True  # whether the patch is all of it; the tree always is
 
 
-class Rebased(msgspec.Struct, frozen=True):
+class RebasedChange(msgspec.Struct, frozen=True):
     """Where the branch is that a change goes to, and the change on top of it where that has moved."""
 
     moved: bool

@@ -14,28 +14,28 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from steersman.errors import SteersmanError, StoreFull, UserError
-from steersman.judges.text import printable, printable_json, well_formed
+from steersman.judges.text import escape_surrogates, printable_json, printable_text
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from steersman.faces.helm import Helm
+    from steersman.faces.helm import Services
     from steersman.ports.journal import Journal
-    from steersman.runtime.bridge import Bridge
+    from steersman.runtime.bridge import RunService
 
-DONE, ENDED, USAGE, WAITING, REFUSED, STORE = range(6)
-EXITS = (
+EXIT_DONE, EXIT_ENDED, EXIT_USAGE, EXIT_WAITING, EXIT_REFUSED, EXIT_STORE = range(6)
+EXIT_CODES_HELP = (
     "0 done · 1 ended without approval · 2 wrong usage · 3 waiting for someone · 4 refused · 5 store trouble"
 )
 
 
-class _InsideError(UserError):
+class _AgentNeedsStoreError(UserError):
     """A program in a box looks for a store: none is in its reach."""
 
     exit_code = 4
 
 
-class UnheardError(SteersmanError):
+class OutputWriteError(SteersmanError):
     """Standard output cannot be written: whatever a command has to say, nobody hears it."""
 
     exit_code = 5
@@ -47,27 +47,29 @@ class UnheardError(SteersmanError):
 
 
 @contextmanager
-def speaking() -> Iterator[None]:
+def convert_output_errors() -> Iterator[None]:
     """Tells trouble of standard output from any other."""
     try:
         yield
     except BrokenPipeError:
         raise  # whoever read has enough
     except OSError as error:
-        raise UnheardError(error) from None
+        raise OutputWriteError(error) from None
 
 
-class Deck:
+class CommandContext:
     """One command's place to stand."""
 
-    def __init__(self, helm: "Helm", project: str | None, *, as_json: bool, mute: bool = False) -> None:
-        self.helm, self.given, self.as_json, self.mute = helm, project, as_json, mute
+    def __init__(
+        self, services: "Services", project_option: str | None, *, as_json: bool, mute: bool = False
+    ) -> None:
+        self.helm, self.given, self.as_json, self.mute = services, project_option, as_json, mute
         self.quiet = False  # leaves out the look at due timers
         self.prompting = False  # a prompt follows that says what can be typed
         self.signal = 0  # by which a run was let go of
         self._journal: Journal | None = None
-        self._bridge: Bridge | None = None
-        self._sight: Bridge | None = None
+        self._bridge: RunService | None = None
+        self._sight: RunService | None = None
         self._aside: dict[str, str] = {}  # the runs that were put aside when the store was opened
         self._told: Any = None
 
@@ -75,17 +77,19 @@ class Deck:
     def start(self) -> str:
         """The given directory, or this one: where the search for steersman.toml begins."""
         try:
-            start = self.given if self.given is not None else os.getcwd()
+            directory = self.given if self.given is not None else os.getcwd()
         except FileNotFoundError:
             raise UserError("this directory is gone: go to your repository and try again") from None
-        if not os.path.isdir(start):
-            raise UserError(f"{start!r} is not a directory: give --project a directory of your repository")
-        return start
+        if not os.path.isdir(directory):
+            raise UserError(
+                f"{directory!r} is not a directory: give --project a directory of your repository"
+            )
+        return directory
 
     @cached_property
     def top(self) -> str:
         """The repository around it."""
-        return self.helm.top_of(self.start)
+        return self.helm.find_repository_root(self.start)
 
     def load_config(self, *, ask: bool = True) -> Any:
         """The steersman.toml that holds here, to act upon: trusted by a person, who is asked now where `ask` says so."""
@@ -101,7 +105,7 @@ class Deck:
         With `only_look` also where it is beyond the machine's limits."""
         from pathlib import Path
 
-        return self.helm.load_config(Path(self.start), only_look=only_look)
+        return self.helm.load_limited_config(Path(self.start), only_look=only_look)
 
     @cached_property
     def project(self) -> "Path":
@@ -122,9 +126,9 @@ class Deck:
     @cached_property
     def person(self) -> str:
         """Who speaks: $STEERSMAN_PERSON, else git's user.name, else the login name."""
-        from steersman.faces.person import who
+        from steersman.faces.person import find_person_name
 
-        return who(self.project)
+        return find_person_name(self.project)
 
     @property
     def journal(self) -> "Journal":
@@ -135,7 +139,7 @@ class Deck:
         return self._journal
 
     @property
-    def bridge(self) -> "Bridge":
+    def bridge(self) -> "RunService":
         """The bridge of a project in which something has been run."""
         if self._bridge is None:
             self._need_store()
@@ -144,20 +148,20 @@ class Deck:
         return self._bridge
 
     @property
-    def sight(self) -> "Bridge":
+    def sight(self) -> "RunService":
         """The same for who only looks: it waits for no writer, and a disk that cannot be written is no obstacle."""
         if self._bridge is None and self._sight is None and self.journal.quarantined():
             with suppress(StoreFull):  # a look lifts what is whole again, where it can
                 return self.bridge
         if self._bridge is None and self._sight is None:
-            from steersman.runtime.bridge import Bridge
+            from steersman.runtime.bridge import RunService
 
-            self._sight = Bridge(self.helm.open_world(self.project, journal=self.journal))
-        sight = self._bridge or self._sight
-        assert sight is not None  # noqa: S101  just opened
-        return sight
+            self._sight = RunService(self.helm.open_ports(self.project, journal=self.journal))
+        read_only_runs = self._bridge or self._sight
+        assert read_only_runs is not None  # noqa: S101  just opened
+        return read_only_runs
 
-    def new_bridge(self) -> "Bridge":
+    def new_bridge(self) -> "RunService":
         """The bridge, with a store made where there is none."""
         if self._bridge is None:
             self._open(create=True)
@@ -165,7 +169,7 @@ class Deck:
         return self._bridge
 
     def _open(self, *, create: bool) -> None:
-        self._bridge = self.helm.open_bridge(self.project, create=create)
+        self._bridge = self.helm.open_run_service(self.project, create=create)
         if (
             self._journal is not None and self._sight is None
         ):  # texts that were looked up still read through it
@@ -177,11 +181,13 @@ class Deck:
     def _need_store(self) -> None:
         if self.has_store():
             return
-        told = f'nothing has been run in {self.top} yet: start with `{self.me} run "…"`'
-        effects = self.helm.working_for()
+        message = f'nothing has been run in {self.top} yet: start with `{self.me} run "…"`'
+        effects = self.helm.list_calling_effects()
         if effects:
-            raise _InsideError(f"{told}. This works for {effects[0]}: an agent never speaks for a person")
-        raise UserError(told)
+            raise _AgentNeedsStoreError(
+                f"{message}. This works for {effects[0]}: an agent never speaks for a person"
+            )
+        raise UserError(message)
 
     def has_store(self) -> bool:
         """Whether anything has been run here."""
@@ -192,12 +198,12 @@ class Deck:
     def say(self, text: str = "", **style: Any) -> None:
         """A line for people; silent with --json."""
         if not self.as_json and not self.mute:
-            with speaking():
-                click.secho(printable(text), file=sys.stdout, **style)
+            with convert_output_errors():
+                click.secho(printable_text(text), file=sys.stdout, **style)
 
     def warn(self, text: str, **style: Any) -> None:
         """A line beside the answer: on standard error."""
-        click.secho(aside(text), file=sys.stderr, **style)
+        click.secho(indent_stderr_text(text), file=sys.stderr, **style)
 
     def tell(self, value: Any) -> None:
         """The answer for programs, said when the command is over; silent without --json."""
@@ -206,20 +212,20 @@ class Deck:
     def stream(self, value: Any) -> None:
         """One line of an answer that is many; silent without --json."""
         if self.as_json:
-            line = json_line(value)
-            with speaking():
+            line = encode_json_line(value)
+            with convert_output_errors():
                 sys.stdout.write(line + "\n")
                 sys.stdout.flush()
 
     def answer(self, code: int) -> None:
         """Says what was told, once: an object has the exit code in it."""
-        told, self._told = self._told, None
-        if self.as_json and told is not None:
-            self.stream(_with_code(told, code))
+        result, self._told = self._told, None
+        if self.as_json and result is not None:
+            self.stream(_add_exit_code(result, code))
 
     def agreed(self, question: str, otherwise: str | None) -> bool:
         """A person's yes, asked beside the answer; where nobody can answer, `otherwise` says what to type, or it is a no."""
-        click.echo(f"{aside(question)} [y/N]: ", nl=False, file=sys.stderr)
+        click.echo(f"{indent_stderr_text(question)} [y/N]: ", nl=False, file=sys.stderr)
         line = sys.stdin.readline() if sys.stdin is not None else ""
         if not line:
             click.echo(file=sys.stderr)
@@ -245,73 +251,75 @@ class Deck:
 
     def _lifted(self) -> None:
         """Says once which runs this command has found whole again."""
-        still = self.journal.quarantined()
-        for run, why in self._aside.items():
-            if run not in still:
-                self.warn(f"run {run} was put aside ({why}); its tape is whole, so it is no longer")
+        quarantined = self.journal.quarantined()
+        for run, reason in self._aside.items():
+            if run not in quarantined:
+                self.warn(f"run {run} was put aside ({reason}); its tape is whole, so it is no longer")
 
     def _due(self) -> None:
-        due = self.journal.due(time.time_ns() // 1_000_000) if self.has_store() else []
-        if not due:
+        overdue_heads = self.journal.due(time.time_ns() // 1_000_000) if self.has_store() else []
+        if not overdue_heads:
             return
-        from steersman.views.moments import span
+        from steersman.views.moments import format_duration
 
         now = time.time_ns() // 1_000_000
-        for head in due:
-            if head.due is not None and not self.helm.owner(self.top, head.run):
-                late = span(now - head.due)
+        for head in overdue_heads:
+            if head.due is not None and not self.helm.find_run_owner(self.top, head.run):
+                lateness = format_duration(now - head.due)
                 self.warn(
-                    f"run {head.run} is {late} overdue and nobody drives it: {self.me} resume {head.run}",
+                    f"run {head.run} is {lateness} overdue and nobody drives it: {self.me} resume {head.run}",
                     fg="red",
                 )
 
 
-def _with_code(told: Any, code: int) -> Any:
-    if isinstance(told, list):
-        return told
+def _add_exit_code(result: Any, code: int) -> Any:
+    if isinstance(result, list):
+        return result
     import msgspec
 
-    plain = msgspec.to_builtins(told)
-    return {**plain, "exit_code": plain.get("exit_code", code)}
+    fields = msgspec.to_builtins(result)
+    return {**fields, "exit_code": fields.get("exit_code", code)}
 
 
-def json_line(value: Any) -> str:
+def encode_json_line(value: Any) -> str:
     """A value as one line of JSON: the same value to a program, harmless to a terminal."""
     import msgspec
 
     try:
         document = msgspec.json.encode(value).decode()
     except UnicodeEncodeError:  # a name that is not UTF-8, such as a word of the command line
-        document = msgspec.json.encode(_well_formed(msgspec.to_builtins(value))).decode()
+        document = msgspec.json.encode(_repair_json_text(msgspec.to_builtins(value))).decode()
     return printable_json(document)
 
 
-def _well_formed(value: Any) -> Any:
+def _repair_json_text(value: Any) -> Any:
     match value:
         case str():
-            return well_formed(value)
+            return escape_surrogates(value)
         case dict():
-            return {well_formed(key): _well_formed(item) for key, item in value.items()}
+            return {escape_surrogates(key): _repair_json_text(item) for key, item in value.items()}
         case list() | tuple():
-            return [_well_formed(item) for item in value]
+            return [_repair_json_text(item) for item in value]
         case _:
             return value
 
 
-def aside(text: str) -> str:
+def indent_stderr_text(text: str) -> str:
     """Words for standard error: only the first line begins at its margin, so that no text poses as another message."""
-    return printable(text).replace("\n", "\n  ")
+    return printable_text(text).replace("\n", "\n  ")
 
 
-class Verb(click.Command):
+class DocumentedCommand(click.Command):
     """A command whose help ends with examples and exit codes."""
 
-    def __init__(self, *args: Any, examples: tuple[str, ...] = (), exits: str = EXITS, **more: Any) -> None:
+    def __init__(
+        self, *args: Any, examples: tuple[str, ...] = (), exits: str = EXIT_CODES_HELP, **more: Any
+    ) -> None:
         super().__init__(*args, **more)
         self.examples, self.exits = examples, exits
 
     def make_context(self, *args: Any, **more: Any) -> click.Context:
-        with speaking():  # --help is answered here
+        with convert_output_errors():  # --help is answered here
             return super().make_context(*args, **more)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  click's
@@ -322,37 +330,41 @@ class Verb(click.Command):
             formatter.write(f"  {self.exits}\n")
 
 
-Action = Callable[..., int | None]
+CommandFunction = Callable[..., int | None]
 
 
-def verb(name: str, *examples: str, exits: str = EXITS, **more: Any) -> Callable[[Action], Verb]:
+def define_command(
+    name: str, *examples: str, exits: str = EXIT_CODES_HELP, **more: Any
+) -> Callable[[CommandFunction], DocumentedCommand]:
     """Declares a command: its function gets a Deck and its own parameters, and returns an exit code or nothing."""
 
-    def declare(action: Action) -> Verb:
+    def declare(action: CommandFunction) -> DocumentedCommand:
         @click.pass_context
         @wraps(action)
-        def run(ctx: click.Context, project: str | None, as_json: bool, **given: Any) -> int:
-            helm, outer = ctx.obj
-            deck = Deck(helm, project if project is not None else outer, as_json=as_json)
+        def run(ctx: click.Context, project: str | None, as_json: bool, **options: Any) -> int:
+            services, group_project = ctx.obj
+            context = CommandContext(
+                services, project if project is not None else group_project, as_json=as_json
+            )
             try:
-                code = action(deck, **given) or DONE
+                code = action(context, **options) or EXIT_DONE
             finally:
-                deck.close()
-            deck.answer(code)
+                context.close()
+            context.answer(code)
             return code
 
-        make = click.command(name, cls=Verb, examples=examples, exits=exits, **more)
-        return make(_project(_json(run)))
+        decorate = click.command(name, cls=DocumentedCommand, examples=examples, exits=exits, **more)
+        return decorate(_project_option(_json_option(run)))
 
     return declare
 
 
-_json = click.option("--json", "as_json", is_flag=True, help="Answer in JSON, for programs.")
-_project = click.option(
+_json_option = click.option("--json", "as_json", is_flag=True, help="Answer in JSON, for programs.")
+_project_option = click.option(
     "--project", metavar="DIR", default=None, help="The repository (default: the one around this directory)."
 )
 
 
-def is_terminal() -> bool:
+def is_output_terminal() -> bool:
     """Whether a person watches standard output."""
     return sys.stdout.isatty() and os.environ.get("TERM", "") != "dumb"

@@ -9,96 +9,118 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from steersman.contracts.task.words import PHASES
+from steersman.contracts.task.words import TASK_PHASES
 from steersman.errors import SteersmanError, UserError
-from steersman.faces.deck import DONE, ENDED, REFUSED, WAITING, Deck
-from steersman.faces.papers import touched
-from steersman.faces.replies import complete, one_by_one
-from steersman.faces.speech import insider
-from steersman.faces.voyage import drive_on, spoken
-from steersman.judges.text import one_line, visible
-from steersman.kernel.snapshot import Snapshot, fields
+from steersman.faces.deck import EXIT_DONE, EXIT_ENDED, EXIT_REFUSED, EXIT_WAITING, CommandContext
+from steersman.faces.papers import describe_touched_files
+from steersman.faces.replies import ask_task_questions, require_complete_answers
+from steersman.faces.speech import refuse_agent_caller
+from steersman.faces.voyage import resume_and_drive, wait_for_verdict
+from steersman.judges.text import has_visible_text, printable_line
+from steersman.kernel.snapshot import Snapshot, context_fields
 from steersman.ports.journal import Gate, Head
-from steersman.views.ways import AFTER, CALLED, DECIDES, TASK, Standing, Way, command, kept, waits_for, ways
+from steersman.views.ways import (
+    DECISION_BY_PHASE,
+    NEXT_PHASE,
+    TASK_MACHINE,
+    WORD_BY_PHASE,
+    Action,
+    RunStatus,
+    action_command,
+    describe_run_wait,
+    find_legal_actions,
+    kept_document_lines,
+)
 
-REOPEN = "redo_accept"
-AGAIN = PHASES[:-2]  # what can be done again: a revert is asked for anew, with its own word
-NOTHING = "nothing: it has ended for good"
-Named = Callable[[str, str], str]  # a word and a run -> what is typed for it here
+REOPEN_EVENT = "redo_accept"
+REDOABLE_PHASES = TASK_PHASES[:-2]  # what can be done again: a revert is asked for anew, with its own word
+NOTHING_LEGAL_TEXT = "nothing: it has ended for good"
+ActionWording = Callable[[str, str], str]  # a word and a run -> what is typed for it here
 
 
-class NotNowError(UserError):
+class ActionNotLegalError(UserError):
     """It cannot be done now."""
 
-    exit_code = REFUSED
+    exit_code = EXIT_REFUSED
 
 
-def with_reason(reason: str) -> None:
+def require_begin_reason(reason: str) -> None:
     """Refuses to have a task begin without those that come first, where nobody says why."""
-    if not visible(reason):
-        raise NotNowError("a task that begins without the others needs a reason: say why it may")
+    if not has_visible_text(reason):
+        raise ActionNotLegalError("a task that begins without the others needs a reason: say why it may")
 
 
-def plain(deck: Deck) -> Named:
+def command_line_wording(context: CommandContext) -> ActionWording:
     """How the command line says what the prompt says in one word."""
-    return lambda word, run: command(word, run, deck.me)
+    return lambda word, run: action_command(word, run, context.me)
 
 
-def standing(deck: Deck, run: str) -> Standing:
+def load_run_status(context: CommandContext, run: str) -> RunStatus:
     """Where a run is now."""
-    from steersman.kernel.record import outcome, status
-    from steersman.runtime.projections import reading, stands_still
+    from steersman.kernel.record import run_outcome, run_status_word
+    from steersman.runtime.projections import payload_reader, task_blocked_reason
     from steersman.views.gates import gate_reason
 
-    world = deck.sight.world
-    live = deck.sight.live(run)
-    m, s, gates = live.machine, live.snapshot, world.journal.gates(run)
-    owner = world.locks.owner(run)
-    moves = status(m, s) == "working" or bool(world.journal.pending(run))
-    why = [stands_still(world, live), *(gate_reason(g, reading(live)) for g in gates if not g.answer)]
-    alone = (Way("resume", "drive it on"),) if moves and owner is None else ()
-    return Standing(
+    ports = context.sight.world
+    active_run = context.sight.live(run)
+    definition, snapshot, gates = active_run.machine, active_run.snapshot, ports.journal.gates(run)
+    owner = ports.locks.owner(run)
+    can_move = run_status_word(definition, snapshot) == "working" or bool(ports.journal.pending(run))
+    cause_texts = [
+        task_blocked_reason(ports, active_run),
+        *(gate_reason(gate, payload_reader(active_run)) for gate in gates if not gate.answer),
+    ]
+    resume_actions = (Action("resume", "drive it on"),) if can_move and owner is None else ()
+    return RunStatus(
         run=run,
-        machine=s.machine,
-        title=live.title,
-        phase=s.state,
-        step="" if s.state in m.settled or s.ended else str(fields(s.context).get("step", "")),
-        status=status(m, s),
-        outcome=outcome(m, s),
-        waits=" ".join(filter(None, (waits_for(s, gates, owner, world.clock.now()), *why))),
-        next=(*alone, *ways(m, s, gates)),
-        after=tuple(fields(s.context).get("after", ())),
+        machine=snapshot.machine,
+        title=active_run.title,
+        phase=snapshot.state,
+        step=""
+        if snapshot.state in definition.settled or snapshot.ended
+        else str(context_fields(snapshot.context).get("step", "")),
+        status=run_status_word(definition, snapshot),
+        outcome=run_outcome(definition, snapshot),
+        waits=" ".join(
+            filter(None, (describe_run_wait(snapshot, gates, owner, ports.clock.now()), *cause_texts))
+        ),
+        next=(*resume_actions, *find_legal_actions(definition, snapshot, gates)),
+        after=tuple(context_fields(snapshot.context).get("after", ())),
     )
 
 
-class Deeds:
+class RunActions:
     """A person's hand on one task."""
 
-    def __init__(self, deck: Deck, run: str, named: Named | None = None) -> None:
-        self.deck, self.run, self.named = deck, run, named or plain(deck)
-        machine = deck.bridge.head(run).machine
-        if machine != TASK:
-            raise UserError(f"run {run} is no task but a {machine}: see `{deck.me} why {run}`")
+    def __init__(self, context: CommandContext, run: str, wording: ActionWording | None = None) -> None:
+        self.deck, self.run, self.named = context, run, wording or command_line_wording(context)
+        machine = context.bridge.head(run).machine
+        if machine != TASK_MACHINE:
+            raise UserError(f"run {run} is no task but a {machine}: see `{context.me} why {run}`")
 
     # ── what is there ───────────────────────────────────────────────────────────────────────────────────────────────
 
     @property
     def snapshot(self) -> Snapshot:
-        found: Snapshot = self.deck.bridge.live(self.run).snapshot
-        return found
+        snapshot: Snapshot = self.deck.bridge.live(self.run).snapshot
+        return snapshot
 
     def gate(self, *jobs: str) -> Gate | None:
         """The open gate, where it is one of these."""
-        waiting = [g for g in self.deck.bridge.world.journal.gates(self.run) if not g.answer]
-        return next((g for g in waiting if not jobs or g.job in jobs), None)
+        open_gates = [
+            open_gate for open_gate in self.deck.bridge.world.journal.gates(self.run) if not open_gate.answer
+        ]
+        return next((open_gate for open_gate in open_gates if not jobs or open_gate.job in jobs), None)
 
-    def not_now(self, what: str) -> NotNowError:
+    def not_now(self, problem_text: str) -> ActionNotLegalError:
         """Why it cannot be done, and what can."""
-        now = standing(self.deck, self.run)
-        waits = f" and waits: {now.waits}" if now.waits else ""
-        fits = "; ".join(self.named(way.word, self.run) for way in now.next) or NOTHING
-        return NotNowError(
-            f"{what}: the task is in {now.phase} ({', '.join(filter(None, (now.step, now.status)))}){waits}\nlegal now: {fits}"
+        status = load_run_status(self.deck, self.run)
+        waits_text = f" and waits: {status.waits}" if status.waits else ""
+        legal_text = (
+            "; ".join(self.named(action.word, self.run) for action in status.next) or NOTHING_LEGAL_TEXT
+        )
+        return ActionNotLegalError(
+            f"{problem_text}: the task is in {status.phase} ({', '.join(filter(None, (status.step, status.status)))}){waits_text}\nlegal now: {legal_text}"
         )
 
     # ── going on ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -108,8 +130,8 @@ class Deeds:
         gate = self.gate("next", "others")
         if gate is not None:
             return self._answered(gate, "approve" if gate.job == "next" else "retry")
-        moves = self.deck.bridge.head(self.run).status == "working"
-        if self.gate() is None and (moves or self.deck.bridge.world.journal.pending(self.run)):
+        is_working = self.deck.bridge.head(self.run).status == "working"
+        if self.gate() is None and (is_working or self.deck.bridge.world.journal.pending(self.run)):
             return self.resume()
         raise self.not_now("there is no next")
 
@@ -118,27 +140,29 @@ class Deeds:
         owner = self.deck.bridge.world.locks.owner(self.run)
         if owner:
             raise self.not_now(f"{owner} drives it")
-        return drive_on(self.deck, self.run)
+        return resume_and_drive(self.deck, self.run)
 
     def begin(self, reason: str) -> int:
         """Has it begin though a task that comes first is missing, with why."""
         gate = self.gate("others")
         if gate is None:
             raise self.not_now("it waits for no other task")
-        with_reason(reason)
+        require_begin_reason(reason)
         return self._answered(gate, "begin", reason=reason)
 
-    def override(self, reason: str, to: str = "") -> int:
+    def override(self, reason: str, target_phase: str = "") -> int:
         """Waives the guard before the next phase, or has it refused, with why."""
-        if not visible(reason):
-            raise NotNowError('an override needs a reason: --override "why it may go on all the same"')
-        refused = insider(self.deck, self.run, "override")
-        if refused is not None:
-            return refused
-        target = to or AFTER[self.snapshot.state]
-        posted = self.deck.bridge.override(self.run, target, self.deck.person, reason)
+        if not has_visible_text(reason):
+            raise ActionNotLegalError(
+                'an override needs a reason: --override "why it may go on all the same"'
+            )
+        refusal_code = refuse_agent_caller(self.deck, self.run, "override")
+        if refusal_code is not None:
+            return refusal_code
+        target = target_phase or NEXT_PHASE[self.snapshot.state]
+        message_id = self.deck.bridge.override(self.run, target, self.deck.person, reason)
         self.deck.say(f"{self.deck.person}: override into {target}: {reason}")
-        return spoken(self.deck, self.run, posted, legal=self._legal)
+        return wait_for_verdict(self.deck, self.run, message_id, legal=self._legal)
 
     def redo(self, phase: str, words: str = "") -> int:
         """A phase again: the open decision where that is what it asks, else the machine's own event."""
@@ -146,35 +170,38 @@ class Deeds:
             raise UserError(
                 f"nothing is taken back by doing it again: {self.named('revert', self.run)} does, with a reason"
             )
-        if phase not in AGAIN:
-            raise UserError(f"there is no phase {phase!r} to do again: one of {', '.join(AGAIN)}")
+        if phase not in REDOABLE_PHASES:
+            raise UserError(f"there is no phase {phase!r} to do again: one of {', '.join(REDOABLE_PHASES)}")
         if not self._may_redo(phase):
             raise self.not_now(f"{phase} cannot be done again now")
         self._tell_kept(phase)
         gate = self.gate("decide")
         if gate is not None and phase in ("planning", "codegen", "review"):
-            return self._answered(gate, DECIDES[phase], text=self._text(words))
+            return self._answered(gate, DECISION_BY_PHASE[phase], text=self._text(words))
         gate = self.gate("evidence")
         if gate is not None and phase == "codegen":
             return self._answered(gate, "rework", text=self._text(words))
         return self._send(f"redo_{phase}", words)
 
     def _may_redo(self, phase: str) -> bool:
-        return any(way.word in (f"redo {phase}", CALLED[phase]) for way in standing(self.deck, self.run).next)
+        return any(
+            action.word in (f"redo {phase}", WORD_BY_PHASE[phase])
+            for action in load_run_status(self.deck, self.run).next
+        )
 
     def note(self, words: str) -> None:
         """Words for whoever works next, where the run goes on at once: what it asks is not told in between."""
-        mute, self.deck.mute = self.deck.mute, True
+        was_silent, self.deck.mute = self.deck.mute, True
         try:
             self.say(words)
         finally:
-            self.deck.mute = mute
+            self.deck.mute = was_silent
 
     def say(self, words: str) -> int:
         """Words for whoever works next."""
-        if not visible(words):
+        if not has_visible_text(words):
             raise UserError("say what? give words")
-        if not any(way.word == "say" for way in standing(self.deck, self.run).next):
+        if not any(action.word == "say" for action in load_run_status(self.deck, self.run).next):
             raise self.not_now("nobody works on it who could be told")
         return self._send("words_given", words)
 
@@ -189,22 +216,26 @@ class Deeds:
 
     def restore(self, reason: str = "") -> int:
         """Recorded documents put back and what is made from the tape made again; where that is asked, as the answer."""
-        from steersman.faces.mending import put_right, wrong
+        from steersman.faces.mending import list_wrong_files, restore_run_files
 
         gate = self.gate()
         if gate is not None and "restore" in gate.choices:
             return self.choose("restore", reason=reason)
-        refused = insider(self.deck, self.run, "restore")
-        if refused is not None:
-            return refused
+        refusal_code = refuse_agent_caller(self.deck, self.run, "restore")
+        if refusal_code is not None:
+            return refusal_code
         owner = self.deck.bridge.world.locks.owner(self.run)
         if owner:
             raise self.not_now(f"{owner} drives it, and looks at its files")
-        if not wrong(self.deck, self.run):
-            pruned = self.deck.bridge.live(self.run).payloads.gone
-            why = "its texts were pruned, its documents among them" if pruned else "its files are as recorded"
-            raise self.not_now(f"there is nothing to restore, {why}")
-        return ENDED if put_right(self.deck, self.run) else DONE
+        if not list_wrong_files(self.deck, self.run):
+            is_pruned = self.deck.bridge.live(self.run).payloads.gone
+            nothing_reason = (
+                "its texts were pruned, its documents among them"
+                if is_pruned
+                else "its files are as recorded"
+            )
+            raise self.not_now(f"there is nothing to restore, {nothing_reason}")
+        return EXIT_ENDED if restore_run_files(self.deck, self.run) else EXIT_DONE
 
     # ── questions ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -213,22 +244,22 @@ class Deeds:
         gate = self.gate("questions")
         if gate is None:
             raise self.not_now("nothing is asked")
-        asked = self.asked()
-        if not visible(text):
-            text = one_by_one(asked)
-        complete(text, asked)
+        questions = self.asked()
+        if not has_visible_text(text):
+            text = ask_task_questions(questions)
+        require_complete_answers(text, questions)
         return self._answered(gate, "answer", text=self._text(text))
 
     def asked(self) -> tuple[Any, ...]:
         """The questions that are open."""
         import msgspec
 
-        from steersman.contracts.task.documents import Plan
-        from steersman.contracts.task.words import PLAN
-        from steersman.judges.task.plan import open_questions
+        from steersman.contracts.task.documents import TaskPlan
+        from steersman.contracts.task.words import PLAN_FILE
+        from steersman.judges.task.plan import find_open_plan_questions
 
-        found = self.document(PLAN)
-        return open_questions(msgspec.json.decode(found, type=Plan)) if found else ()
+        plan_text = self.document(PLAN_FILE)
+        return find_open_plan_questions(msgspec.json.decode(plan_text, type=TaskPlan)) if plan_text else ()
 
     # ── the decision ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -243,28 +274,30 @@ class Deeds:
             self.deck.say(line)
         if sure is not None and not sure():
             self.deck.say("nothing was decided")
-            return WAITING
+            return EXIT_WAITING
         return self._answered(gate, "approve", reason=reason, digest=digest)
 
     def accepted(self, gate: Gate) -> list[str]:
         """What the decision is about."""
-        from steersman.runtime.projections import picture
-        from steersman.views.acceptance import acceptance
+        from steersman.runtime.projections import read_run_view
+        from steersman.views.acceptance import acceptance_lines
 
-        seen = picture(self.deck.bridge.world, self.run)
-        return acceptance(seen.snapshot, seen.status, gate, seen.text)
+        run_view = read_run_view(self.deck.bridge.world, self.run)
+        return acceptance_lines(run_view.snapshot, run_view.status, gate, run_view.text)
 
     def revert(self, reason: str = "") -> int:
         """Takes a delivered change back: the decision is reopened where it was made already."""
         gate = self.gate("decide")
         if gate is None:
-            s = self.snapshot
-            c = fields(s.context)
-            if s.state == "done" and c["reverted_commit"]:
-                raise self.not_now(f"it was taken back already, by commit {c['reverted_commit'][:12]}")
-            if c["delivered"] == "yes" and s.state != "done":
-                raise self.not_now(self._still_there(c))
-            if s.state != "done" or c["delivered"] != "yes":
+            snapshot = self.snapshot
+            run_fields = context_fields(snapshot.context)
+            if snapshot.state == "done" and run_fields["reverted_commit"]:
+                raise self.not_now(
+                    f"it was taken back already, by commit {run_fields['reverted_commit'][:12]}"
+                )
+            if run_fields["delivered"] == "yes" and snapshot.state != "done":
+                raise self.not_now(self._still_there(run_fields))
+            if snapshot.state != "done" or run_fields["delivered"] != "yes":
                 raise self.not_now("there is nothing to take back")
             code = self._reopened(reason)
             if code is not None:
@@ -274,67 +307,71 @@ class Deeds:
             raise self.not_now("the decision is not open")
         return self._answered(gate, "revert", reason=reason)
 
-    def _still_there(self, c: dict[str, Any]) -> str:
+    def _still_there(self, run_fields: dict[str, Any]) -> str:
         """Why a change that was handed over cannot be taken back while its task is at work again."""
-        made = " ".join(commit[:12] for commit in reversed(c["deliveries"]))
+        commits_text = " ".join(commit[:12] for commit in reversed(run_fields["deliveries"]))
         return (
             f"what it handed over is still there, but the task was reopened and can take it back only from accept or done; "
-            f"`git revert {made}` takes it back by hand"
+            f"`git revert {commits_text}` takes it back by hand"
         )
 
     def _reopened(self, reason: str) -> int | None:
         """The first half of a late revert; an exit code where it went no further."""
-        self.deck.say(f"{self.deck.person}: {REOPEN}")
-        mute, self.deck.mute = self.deck.mute, True
+        self.deck.say(f"{self.deck.person}: {REOPEN_EVENT}")
+        was_silent, self.deck.mute = self.deck.mute, True
         try:
-            code = self._send(REOPEN, "", reason)
+            code = self._send(REOPEN_EVENT, "", reason)
         finally:
-            self.deck.mute = mute
-        return None if code == WAITING else code
+            self.deck.mute = was_silent
+        return None if code == EXIT_WAITING else code
 
     # ── documents ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     def document(self, name: str) -> str:
         """A document as it was recorded; nothing where there is none."""
-        from steersman.runtime.projections import reading
+        from steersman.runtime.projections import payload_reader
 
-        live = self.deck.bridge.live(self.run)
-        return reading(live)(fields(live.snapshot.context)["documents"].get(name, ""))
+        active_run = self.deck.bridge.live(self.run)
+        return payload_reader(active_run)(
+            context_fields(active_run.snapshot.context)["documents"].get(name, "")
+        )
 
     # ── speaking ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _answered(self, gate: Gate, choice: str, *, digest: str | None = None, **more: str) -> int:
-        refused = insider(self.deck, self.run, choice)
-        if refused is not None:
-            return refused
-        told = {name: value for name, value in more.items() if value}
-        posted = self.deck.bridge.answer(gate, choice, self.deck.person, digest=digest, **told)
+    def _answered(self, gate: Gate, choice: str, *, digest: str | None = None, **optional_fields: str) -> int:
+        refusal_code = refuse_agent_caller(self.deck, self.run, choice)
+        if refusal_code is not None:
+            return refusal_code
+        answer_fields = {name: value for name, value in optional_fields.items() if value}
+        message_id = self.deck.bridge.answer(gate, choice, self.deck.person, digest=digest, **answer_fields)
         self.deck.say(f"{self.deck.person}: {choice} · gate {gate.id}")
-        return spoken(self.deck, self.run, posted, wanted_end=choice in ("revert", "stop"), legal=self._legal)
+        return wait_for_verdict(
+            self.deck, self.run, message_id, wanted_end=choice in ("revert", "stop"), legal=self._legal
+        )
 
     def _send(self, event: str, words: str = "", reason: str = "") -> int:
-        refused = insider(self.deck, self.run, event)
-        if refused is not None:
-            return refused
+        refusal_code = refuse_agent_caller(self.deck, self.run, event)
+        if refusal_code is not None:
+            return refusal_code
         data = {"text": self._text(words), "person": self.deck.person}
-        posted = self.deck.bridge.send(self.run, event, data, self.deck.person, reason)
-        return spoken(self.deck, self.run, posted, legal=self._legal)
+        message_id = self.deck.bridge.send(self.run, event, data, self.deck.person, reason)
+        return wait_for_verdict(self.deck, self.run, message_id, legal=self._legal)
 
     def _legal(self) -> list[str]:
         """What is legal now, as it is typed here."""
-        return [self.named(way.word, self.run) for way in standing(self.deck, self.run).next]
+        return [self.named(action.word, self.run) for action in load_run_status(self.deck, self.run).next]
 
     def _text(self, words: str) -> str:
-        return self.deck.bridge.text(self.run, words.strip()) if visible(words) else ""
+        return self.deck.bridge.text(self.run, words.strip()) if has_visible_text(words) else ""
 
     def _tell_kept(self, phase: str) -> None:
-        reused = kept(self.snapshot, phase)
-        if reused:
-            self.deck.say(f"{phase} again; reused: {', '.join(reused)}", dim=True)
+        reused_documents = kept_document_lines(self.snapshot, phase)
+        if reused_documents:
+            self.deck.say(f"{phase} again; reused: {', '.join(reused_documents)}", dim=True)
 
 
-def begin(
-    deck: Deck,
+def start_task(
+    context: CommandContext,
     words: str,
     *,
     step: bool,
@@ -344,43 +381,56 @@ def begin(
     issue: str = "",
 ) -> tuple[str, int]:
     """A new task, driven until it waits; its run and the exit code."""
-    from steersman.faces.commands.run import told_dirty
-    from steersman.faces.issue_text import TASK as RESOLVE
-    from steersman.faces.issue_text import read_issue
-    from steersman.faces.tasks import after_of, bounds_of, options_of, roles_of
-    from steersman.faces.voyage import launched
-    from steersman.runtime.start import Order
+    from steersman.faces.commands.run import warn_uncommitted_changes
+    from steersman.faces.issue_text import ISSUE_TASK_TEXT as RESOLVE
+    from steersman.faces.issue_text import read_issue_text
+    from steersman.faces.tasks import (
+        build_task_options,
+        list_task_roles,
+        load_task_bounds,
+        resolve_after_runs,
+    )
+    from steersman.faces.voyage import start_and_drive
+    from steersman.runtime.start import StartRequest
 
-    issue_text = read_issue(issue)
-    words = words if visible(words) or not issue_text else RESOLVE
-    if not visible(words):
+    issue_text = read_issue_text(issue)
+    words = words if has_visible_text(words) or not issue_text else RESOLVE
+    if not has_visible_text(words):
         raise UserError('a task needs words: steersman tasks new "what to do"')
-    if deck.helm.inside(deck.top):
-        raise NotNowError("this comes from inside a run: an agent never speaks for a person")
-    config = deck.load_config().config
-    options = options_of(config, pace="step" if step else "through", after=after_of(deck, after, config))
-    texts = bounds_of(deck, plan, key, config)
-    told_dirty(deck, config)
-    deck.new_bridge()
-    order = Order(TASK, words, deck.person, config, options, texts, roles_of(options), issue_text)
-    return launched(deck, order)
+    if context.helm.find_calling_effect(context.top):
+        raise ActionNotLegalError("this comes from inside a run: an agent never speaks for a person")
+    config = context.load_config().config
+    options = build_task_options(
+        config, pace="step" if step else "through", after=resolve_after_runs(context, after, config)
+    )
+    texts = load_task_bounds(context, plan, key, config)
+    warn_uncommitted_changes(context, config)
+    context.new_bridge()
+    order = StartRequest(
+        TASK_MACHINE, words, context.person, config, options, texts, list_task_roles(options), issue_text
+    )
+    return start_and_drive(context, order)
 
 
-def listed(deck: Deck, *, everything: bool, most: int = 20) -> list[Standing]:
+def list_task_status(context: CommandContext, *, everything: bool, most: int = 20) -> list[RunStatus]:
     """The tasks of the project, the last one that moved first; one that cannot be read is said to be so."""
-    heads = [h for h in deck.sight.world.journal.heads(limit=100_000) if h.machine == TASK]
-    return [_stands(deck, h) for h in heads[: None if everything else most]]
+    heads = [
+        head for head in context.sight.world.journal.heads(limit=100_000) if head.machine == TASK_MACHINE
+    ]
+    return [_read_task_status(context, head) for head in heads[: None if everything else most]]
 
 
-def _stands(deck: Deck, head: Head) -> Standing:
-    from steersman.runtime.projections import overrides
+def _read_task_status(context: CommandContext, head: Head) -> RunStatus:
+    from steersman.runtime.projections import read_overrides
 
     try:
-        found = standing(deck, head.run)
-        waived = len(overrides(deck.sight.world, head.run))
-        return replace(found, overrides=waived, files=tuple(touched(deck, head.run)))
+        status = load_run_status(context, head.run)
+        override_count = len(read_overrides(context.sight.world, head.run))
+        return replace(
+            status, overrides=override_count, files=tuple(describe_touched_files(context, head.run))
+        )
     except SteersmanError as error:
-        return Standing(
+        return RunStatus(
             run=head.run,
             machine=head.machine,
             title=head.title,
@@ -388,6 +438,6 @@ def _stands(deck: Deck, head: Head) -> Standing:
             step="",
             status="broken",
             outcome="",
-            waits=one_line(str(error)),
+            waits=printable_line(str(error)),
             next=(),
         )

@@ -11,13 +11,13 @@ import sys
 from typing import Protocol
 
 from steersman.errors import SteersmanError
-from steersman.faces.deck import DONE, REFUSED, WAITING, Deck
-from steersman.faces.sitting import Sitting
+from steersman.faces.deck import EXIT_DONE, EXIT_REFUSED, EXIT_WAITING, CommandContext
+from steersman.faces.sitting import ReplSession
 
-FINE = (DONE, WAITING)  # it was done; or it was, and waits for the next word
+ACCEPTED_EXIT_CODES = (EXIT_DONE, EXIT_WAITING)  # it was done; or it was, and waits for the next word
 
 
-class Reader(Protocol):
+class EntryReader(Protocol):
     """Where a person's entries come from."""
 
     def __call__(self, message: str) -> str | None:
@@ -25,89 +25,89 @@ class Reader(Protocol):
         ...
 
 
-def sit(deck: Deck, run: str, *, strict: bool = False) -> int:
+def run_repl(context: CommandContext, run: str, *, strict: bool = False) -> int:
     """Reads entries until there are no more; what goes wrong is said, and the next one is read, unless it is strict."""
-    effect = deck.helm.inside(deck.top)
+    effect = context.helm.find_calling_effect(context.top)
     if effect:
-        told = f"refused: this comes from inside, from effect {effect}: an agent never speaks for a person"
-        deck.warn(told, fg="red")
-        return REFUSED
-    sitting = Sitting(deck, deck.bridge.find(run) if run else "")
+        message = f"refused: this comes from inside, from effect {effect}: an agent never speaks for a person"
+        context.warn(message, fg="red")
+        return EXIT_REFUSED
+    session = ReplSession(context, context.bridge.find(run) if run else "")
     if sys.stdin is None:
-        return DONE
-    if deck.as_json or not sys.stdin.isatty() or not sys.stdout.isatty():
-        return _piped(sitting, strict=strict)
-    return _typed(sitting)
+        return EXIT_DONE
+    if context.as_json or not sys.stdin.isatty() or not sys.stdout.isatty():
+        return _run_piped_repl(session, strict=strict)
+    return _run_terminal_repl(session)
 
 
-def _typed(sitting: Sitting) -> int:
+def _run_terminal_repl(session: ReplSession) -> int:
     """From a terminal, with editing, completion and a history."""
-    from steersman.faces.prompt import prompt_for
+    from steersman.faces.prompt import build_prompt_reader
 
-    deck = sitting.deck
-    deck.say("free text goes to the planner; /help says what can be typed, Ctrl-D ends it", dim=True)
-    read = prompt_for(deck, sitting.completions)
-    while deck.signal in (0, signal.SIGINT):
+    context = session.deck
+    context.say("free text goes to the planner; /help says what can be typed, Ctrl-D ends it", dim=True)
+    read_entry = build_prompt_reader(context, session.completions)
+    while context.signal in (0, signal.SIGINT):
         try:
-            text = read(sitting.banner())
+            text = read_entry(session.banner())
         except KeyboardInterrupt:
-            deck.say("(Ctrl-D ends the sitting)")
+            context.say("(Ctrl-D ends the sitting)")
             continue
         try:
-            if text is None or _entered(sitting, text) is None:
-                return DONE
+            if text is None or _handle_repl_entry(session, text) is None:
+                return EXIT_DONE
         except KeyboardInterrupt:
-            deck.say("\nnothing more was done")
-            sitting.settle()
-    return 128 + deck.signal
+            context.say("\nnothing more was done")
+            session.settle()
+    return 128 + context.signal
 
 
-def _piped(sitting: Sitting, *, strict: bool) -> int:
+def _run_piped_repl(session: ReplSession, *, strict: bool) -> int:
     """From anything else: plain lines."""
-    deck, result = sitting.deck, DONE
+    context, result = session.deck, EXIT_DONE
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="backslashreplace")
-    read = _lines(deck)
-    while (text := read(sitting.banner())) is not None:
-        code = _entered(sitting, text)
+    read_entry = _build_pipe_reader(context)
+    while (text := read_entry(session.banner())) is not None:
+        code = _handle_repl_entry(session, text)
         if code is None:
             break
-        if result in FINE:
+        if result in ACCEPTED_EXIT_CODES:
             result = code
-        if deck.signal:
-            return 128 + deck.signal
-        if strict and result not in FINE:
+        if context.signal:
+            return 128 + context.signal
+        if strict and result not in ACCEPTED_EXIT_CODES:
             break
-    return DONE if result in FINE else result
+    return EXIT_DONE if result in ACCEPTED_EXIT_CODES else result
 
 
-def _entered(sitting: Sitting, text: str) -> int | None:
+def _handle_repl_entry(session: ReplSession, text: str) -> int | None:
     """One entry; what goes wrong is said. None is the end."""
-    deck = sitting.deck
+    context = session.deck
     try:
-        code = sitting.entry(text.strip()) if text.strip() else DONE
+        code = session.entry(text.strip()) if text.strip() else EXIT_DONE
     except SteersmanError as error:
-        return _failed(deck, error)
+        return _print_entry_failure(context, error)
     if code is not None:
-        deck.answer(code)
+        context.answer(code)
     return code
 
 
-def _failed(deck: Deck, error: SteersmanError) -> int:
-    from steersman.judges.redaction import redact
+def _print_entry_failure(context: CommandContext, error: SteersmanError) -> int:
+    from steersman.judges.redaction import redact_text
 
-    told = redact(str(error), deck.helm.known_secrets(deck.top), os.urandom(16))
-    deck.warn(told, fg="red")
-    deck.stream({"error": told, "exit_code": error.exit_code})
+    message = redact_text(str(error), context.helm.list_known_secrets(context.top), os.urandom(16))
+    context.warn(message, fg="red")
+    context.stream({"error": message, "exit_code": error.exit_code})
     return error.exit_code
 
 
-def _lines(deck: Deck) -> Reader:
-    def read(message: str) -> str | None:
-        deck.say(f"[{message}]", dim=True)
+def _build_pipe_reader(context: CommandContext) -> EntryReader:
+    def read_line(message: str) -> str | None:
+        context.say(f"[{message}]", dim=True)
         text = sys.stdin.readline()
         while text.endswith("\\\n"):
             text = f"{text[:-2]}\n{sys.stdin.readline()}"
         return text or None
 
-    return read
+    return read_line

@@ -8,55 +8,63 @@ import os
 import re
 import sys
 
-_KEYS = re.compile(r"\x1b(?:\[[0-9;?<=>]*[ -/]*[@-~]|O.|.)?")  # arrows, Alt and other keys that are no text
-_MOST = 1 << 16  # bytes of it that are kept
+_ESCAPE_SEQUENCE = re.compile(
+    r"\x1b(?:\[[0-9;?<=>]*[ -/]*[@-~]|O.|.)?"
+)  # arrows, Alt and other keys that are no text
+_MAX_TYPEAHEAD_BYTES = 1 << 16  # bytes of it that are kept
 
 
-def forget_typed() -> None:
+def discard_typeahead() -> None:
     """Drops what was typed in a terminal and not read yet."""
     import termios
 
-    if _terminal():
+    if _is_input_terminal():
         termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
 
 
-def unread() -> str:
+def read_typeahead() -> str:
     """Takes what was typed in a terminal and not read yet, also of a line that has no end yet."""
     import select
     import termios
     import tty
 
-    if not _terminal():
+    if not _is_input_terminal():
         return ""
-    fd, found = sys.stdin.fileno(), b""
-    before = termios.tcgetattr(fd)
+    fd, typed_bytes = sys.stdin.fileno(), b""
+    terminal_settings = termios.tcgetattr(fd)
     tty.setcbreak(fd, termios.TCSANOW)  # a terminal that waits for whole lines shows no half ones
     try:
-        while len(found) < _MOST and select.select([fd], [], [], 0)[0] and (piece := os.read(fd, 4096)):
-            found += piece
+        while (
+            len(typed_bytes) < _MAX_TYPEAHEAD_BYTES
+            and select.select([fd], [], [], 0)[0]
+            and (chunk := os.read(fd, 4096))
+        ):
+            typed_bytes += chunk
     finally:
-        termios.tcsetattr(fd, termios.TCSANOW, before)
-    return found.decode("utf-8", "ignore")
+        termios.tcsetattr(fd, termios.TCSANOW, terminal_settings)
+    return typed_bytes.decode("utf-8", "ignore")
 
 
-def typed_lines(keys: str) -> tuple[list[str], str]:
+def split_typeahead(keys: str) -> tuple[list[str], str]:
     """What these keys would have written: the lines that were sent, and the beginning of the next."""
-    *sent, rest = (_line(part) for part in re.split(r"\r\n|\r|\n", _KEYS.sub("", keys)))
-    return [line for line in sent if line.strip()], rest
+    *sent_lines, unfinished_line = (
+        _edit_typeahead_line(part) for part in re.split(r"\r\n|\r|\n", _ESCAPE_SEQUENCE.sub("", keys))
+    )
+    return [line for line in sent_lines if line.strip()], unfinished_line
 
 
-def _line(keys: str) -> str:
+def _edit_typeahead_line(keys: str) -> str:
     """One line, as it stood when a person had mended it."""
-    kept: list[str] = []
+    characters: list[str] = []
     for key in keys:
         if key in "\x7f\b":
-            del kept[-1:]
+            del characters[-1:]
         elif key == "\x15":
-            kept.clear()
+            characters.clear()
         elif key.isprintable():
-            kept.append(key)
-    return "".join(kept)
+            characters.append(key)
+    return "".join(characters)
 
 
-def _terminal() -> bool:
+def _is_input_terminal() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()

@@ -3,33 +3,35 @@
 import sys
 
 from steersman.errors import UserError
-from steersman.judges.text import decode, visible
+from steersman.judges.text import decode_outside_bytes, has_visible_text
 
-MOST_BYTES = 128 * 1024
-TASK = "Resolve the issue whose text comes with this task as data."
-HELP = "Text of others that goes along as data, never as the task: a file, or - for standard input."
+MAX_ISSUE_BYTES = 128 * 1024
+ISSUE_TASK_TEXT = "Resolve the issue whose text comes with this task as data."
+ISSUE_OPTION_HELP = (
+    "Text of others that goes along as data, never as the task: a file, or - for standard input."
+)
 
 
-def read_issue(file: str) -> str:
+def read_issue_text(file: str) -> str:
     """The text of an issue; UserError where there is none, or more than `MOST_BYTES`."""
     if not file:
         return ""
     try:
-        data = _read_bytes(file)
+        data = _read_issue_bytes(file)
     except OSError as error:
         raise UserError(
             f"cannot read --issue {file}: {error.strerror}; name a file with the text, or -"
         ) from None
-    if len(data) > MOST_BYTES:
-        raise UserError(f"--issue {file} is longer than {MOST_BYTES} bytes: shorten the text")
-    text = decode(data)
-    if not visible(text):
+    if len(data) > MAX_ISSUE_BYTES:
+        raise UserError(f"--issue {file} is longer than {MAX_ISSUE_BYTES} bytes: shorten the text")
+    text = decode_outside_bytes(data)
+    if not has_visible_text(text):
         raise UserError(f"--issue {file} holds no text: name a file with the text, or - for standard input")
     return text
 
 
-def _read_bytes(file: str) -> bytes:
+def _read_issue_bytes(file: str) -> bytes:
     if file == "-":
-        return sys.stdin.buffer.read(MOST_BYTES + 1) if sys.stdin is not None else b""
-    with open(file, "rb") as opened:
-        return opened.read(MOST_BYTES + 1)
+        return sys.stdin.buffer.read(MAX_ISSUE_BYTES + 1) if sys.stdin is not None else b""
+    with open(file, "rb") as stream:
+        return stream.read(MAX_ISSUE_BYTES + 1)

@@ -8,27 +8,29 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, NamedTuple, TextIO
 
-from steersman.faces.deck import json_line
-from steersman.judges.strict_json import read
-from steersman.judges.text import clip, printable
+from steersman.faces.deck import encode_json_line
+from steersman.judges.strict_json import read_strict_json
+from steersman.judges.text import clip_text, printable_text
 
-LONGEST = 4 * 1024 * 1024  # bytes of a line: four times the longest verdict, because JSON in JSON is longer
-_PIECE = 1024 * 1024
-_EDGE = 4096
-_REASON = 2000
-_ID = rb'"id"\s*:\s*("(?:[^"\\]|\\.){0,200}"|-?[0-9]{1,15})'
-_FIRST = re.compile(rb"\s*\{\s*" + _ID + rb"\s*[,}]")
-_LAST = re.compile(rb".*(?<!\\)" + _ID + rb"\s*\}\s*\Z", re.DOTALL)
+MAX_JSONL_LINE_BYTES = (
+    4 * 1024 * 1024
+)  # bytes of a line: four times the longest verdict, because JSON in JSON is longer
+_JSONL_CHUNK_BYTES = 1024 * 1024
+_JSONL_EDGE_BYTES = 4096
+_MAX_JSONL_REASON = 2000
+_JSONL_ID_PATTERN = rb'"id"\s*:\s*("(?:[^"\\]|\\.){0,200}"|-?[0-9]{1,15})'
+_LEADING_JSONL_ID = re.compile(rb"\s*\{\s*" + _JSONL_ID_PATTERN + rb"\s*[,}]")
+_TRAILING_JSONL_ID = re.compile(rb".*(?<!\\)" + _JSONL_ID_PATTERN + rb"\s*\}\s*\Z", re.DOTALL)
 
 
-class Answer(NamedTuple):
+class InputVerdict(NamedTuple):
     """Whether an input is accepted, and why or why not."""
 
     accepted: bool
     reason: str
 
 
-class Line(NamedTuple):
+class JsonlLine(NamedTuple):
     """One line; of one that is too long only its two ends."""
 
     whole: bytes | None
@@ -36,57 +38,59 @@ class Line(NamedTuple):
     tail: bytes
 
 
-def answer_all(lines: BinaryIO, out: TextIO, judge: Callable[[Any], Answer]) -> None:
+def answer_jsonl_stream(lines: BinaryIO, out: TextIO, judge: Callable[[Any], InputVerdict]) -> None:
     """Answers each line of a stream as it comes."""
-    for number, line in enumerate(_lines(lines), 1):
-        name, answer = _answer(line, number, judge)
+    for number, line in enumerate(_read_jsonl_lines(lines), 1):
+        line_id, answer = _judge_jsonl_line(line, number, judge)
         result = "accept" if answer.accepted else "refuse"
-        reason = clip(printable(answer.reason), _REASON)
-        out.write(json_line({"id": name, "result": result, "reason": reason}) + "\n")
+        reason = clip_text(printable_text(answer.reason), _MAX_JSONL_REASON)
+        out.write(encode_json_line({"id": line_id, "result": result, "reason": reason}) + "\n")
         out.flush()
 
 
-def _lines(stream: BinaryIO) -> Iterator[Line]:
-    while piece := stream.readline(LONGEST + 1):
-        if piece.endswith(b"\n") or len(piece) <= LONGEST:
-            yield Line(piece, piece[:_EDGE], piece[-_EDGE:])
+def _read_jsonl_lines(stream: BinaryIO) -> Iterator[JsonlLine]:
+    while raw_line := stream.readline(MAX_JSONL_LINE_BYTES + 1):
+        if raw_line.endswith(b"\n") or len(raw_line) <= MAX_JSONL_LINE_BYTES:
+            yield JsonlLine(raw_line, raw_line[:_JSONL_EDGE_BYTES], raw_line[-_JSONL_EDGE_BYTES:])
             continue
-        head, tail = piece[:_EDGE], piece[-_EDGE:]
-        del piece
-        while more := stream.readline(_PIECE):
-            tail = (tail + more)[-_EDGE:]
-            if more.endswith(b"\n"):
+        head, tail = raw_line[:_JSONL_EDGE_BYTES], raw_line[-_JSONL_EDGE_BYTES:]
+        del raw_line
+        while chunk := stream.readline(_JSONL_CHUNK_BYTES):
+            tail = (tail + chunk)[-_JSONL_EDGE_BYTES:]
+            if chunk.endswith(b"\n"):
                 break
-        yield Line(None, head, tail)
+        yield JsonlLine(None, head, tail)
 
 
-def _answer(line: Line, number: int, judge: Callable[[Any], Answer]) -> tuple[Any, Answer]:
+def _judge_jsonl_line(
+    line: JsonlLine, number: int, judge: Callable[[Any], InputVerdict]
+) -> tuple[Any, InputVerdict]:
     if line.whole is None:
-        return _named(line), _broken(number, f"longer than {LONGEST} bytes")
+        return _find_jsonl_id(line), _broken_line_verdict(number, f"longer than {MAX_JSONL_LINE_BYTES} bytes")
     try:
         text = line.whole.decode()
     except UnicodeDecodeError as error:
-        return _named(line), _broken(number, f"not UTF-8 at byte {error.start + 1}")
-    reading = read(text, LONGEST)
+        return _find_jsonl_id(line), _broken_line_verdict(number, f"not UTF-8 at byte {error.start + 1}")
+    reading = read_strict_json(text, MAX_JSONL_LINE_BYTES)
     if reading.value is None:
-        return _named(line), _broken(number, "; ".join(reading.problems))
-    given = reading.value.get("id")
-    name = given if isinstance(given, str | int) else None
+        return _find_jsonl_id(line), _broken_line_verdict(number, "; ".join(reading.problems))
+    id_value = reading.value.get("id")
+    line_id = id_value if isinstance(id_value, str | int) else None
     if reading.problems:
-        return name, _broken(number, "; ".join(reading.problems))
+        return line_id, _broken_line_verdict(number, "; ".join(reading.problems))
     if "input" not in reading.value:
-        return name, _broken(number, 'has no "input"')
-    return name, judge(reading.value["input"])
+        return line_id, _broken_line_verdict(number, 'has no "input"')
+    return line_id, judge(reading.value["input"])
 
 
-def _broken(number: int, problem: str) -> Answer:
-    return Answer(accepted=False, reason=f"line {number}: {problem.replace('reply: ', '')}")
+def _broken_line_verdict(number: int, problem: str) -> InputVerdict:
+    return InputVerdict(accepted=False, reason=f"line {number}: {problem.replace('reply: ', '')}")
 
 
-def _named(line: Line) -> Any:
+def _find_jsonl_id(line: JsonlLine) -> Any:
     """The id of a line that cannot be read, where it stands at one of the ends; it names an answer, nothing more."""
-    found = _FIRST.match(line.head) or _LAST.match(line.tail)
+    id_match = _LEADING_JSONL_ID.match(line.head) or _TRAILING_JSONL_ID.match(line.tail)
     try:
-        return json.loads(found[1]) if found else None
+        return json.loads(id_match[1]) if id_match else None
     except ValueError:
         return None

@@ -6,11 +6,11 @@
 import shlex
 from collections.abc import Iterable
 
-from steersman.contracts.task.words import PHASES
+from steersman.contracts.task.words import TASK_PHASES
 from steersman.errors import UserError
-from steersman.views.ways import TASK, Way
+from steersman.views.ways import TASK_MACHINE, Action
 
-HELP = {
+REPL_WORD_HELP = {
     "plan": "[words]: begin a task; in planning, plan again with these words",
     "review": "plan | code: go on to that review, or have it done again",
     "codegen": "[words]: go on to codegen, or have it done again",
@@ -45,62 +45,73 @@ HELP = {
     "help": "[command]: this",
     "quit": "end the sitting (so does Ctrl-D)",
 }
-LOOKS = ("status", "show", "diff", "why", "tasks", "switch", "new", "help", "quit")
-ALWAYS = ("raise", "stop", "resume", "abort", *LOOKS)
-OF = {
-    TASK: ("plan", "review", "codegen", "test", "accept", "revert", "next", "redo", "begin", "restore", "adopt", "retry", "answer", "accept-evidence", "approve", "rework"),
+READ_ONLY_WORDS = ("status", "show", "diff", "why", "tasks", "switch", "new", "help", "quit")
+COMMON_WORDS = ("raise", "stop", "resume", "abort", *READ_ONLY_WORDS)
+MACHINE_WORDS = {
+    TASK_MACHINE: ("plan", "review", "codegen", "test", "accept", "revert", "next", "redo", "begin", "restore", "adopt", "retry", "answer", "accept-evidence", "approve", "rework"),
     "coordinator": ("answer", "defaults"),
 }  # fmt: skip
-OF_OTHERS = ("accept-evidence", "approve", "rework", "reject", "followup", "revert", "deliver")
-SAID = "free text goes to the planner, or answers what the plan asks; end a line with \\ to go on in the next"
+OTHER_MACHINE_WORDS = ("accept-evidence", "approve", "rework", "reject", "followup", "revert", "deliver")
+FREE_TEXT_HELP = (
+    "free text goes to the planner, or answers what the plan asks; end a line with \\ to go on in the next"
+)
 
 
-def words_of(machine: str, ways: Iterable[Way] = ()) -> tuple[str, ...]:
+def list_repl_words(machine: str, actions: Iterable[Action] = ()) -> tuple[str, ...]:
     """What can be typed for a run of a machine; one that nobody here knows has the words of what is legal now."""
-    known = (*OF.get(machine, OF_OTHERS), *ALWAYS)
-    own = (way.word for way in ways if machine not in OF and way.word not in known)
-    return (*own, *known)
+    known_words = (*MACHINE_WORDS.get(machine, OTHER_MACHINE_WORDS), *COMMON_WORDS)
+    machine_words = (
+        action.word for action in actions if machine not in MACHINE_WORDS and action.word not in known_words
+    )
+    return (*machine_words, *known_words)
 
 
-def parted(text: str) -> tuple[str, str]:
+def split_repl_entry(text: str) -> tuple[str, str]:
     """The word of an entry that begins with a slash, and the rest of it, which may have many lines."""
     word = text[1:].split(maxsplit=1)[0] if text[1:].strip() and not text[1].isspace() else ""
     return word, text[1 + len(word) :].strip()
 
 
-def overriding(words: str) -> tuple[str, str]:
+def parse_override_words(words: str) -> tuple[str, str]:
     """The reason and the phase of `/next --override "reason" --to phase`; nothing else goes with it."""
     try:
-        given = shlex.split(words)
+        arguments = shlex.split(words)
     except ValueError:  # a quotation mark without its other half, as in "it's fine"
-        given = [word.strip("\"'") for word in words.split()]
+        arguments = [word.strip("\"'") for word in words.split()]
     usage = UserError('/next takes nothing, or --override "reason", and with that --to phase')
-    to = ""
-    if "--to" in given:
-        at = given.index("--to")
-        to, given = " ".join(given[at + 1 : at + 2]), [*given[:at], *given[at + 2 :]]
-        if to not in PHASES:
-            raise UserError(f"--to which phase? One of {', '.join(PHASES)}")
-    if given[:1] != ["--override"] or any(word.startswith("--") for word in given[1:]):
+    target_phase = ""
+    if "--to" in arguments:
+        option_index = arguments.index("--to")
+        target_phase, arguments = (
+            " ".join(arguments[option_index + 1 : option_index + 2]),
+            [*arguments[:option_index], *arguments[option_index + 2 :]],
+        )
+        if target_phase not in TASK_PHASES:
+            raise UserError(f"--to which phase? One of {', '.join(TASK_PHASES)}")
+    if arguments[:1] != ["--override"] or any(word.startswith("--") for word in arguments[1:]):
         raise usage
-    return " ".join(given[1:]).strip(), to
+    return " ".join(arguments[1:]).strip(), target_phase
 
 
-def unknown(word: str, known: Iterable[str]) -> UserError:
+def unknown_word_error(word: str, known_words: Iterable[str]) -> UserError:
     """There is no such word; the nearest one is named."""
     import difflib
 
-    near = difflib.get_close_matches(word.lower(), tuple(known), 1, 0.6)
-    hint = f"did you mean /{near[0]}?" if near else "/help says what there is"
+    close_matches = difflib.get_close_matches(word.lower(), tuple(known_words), 1, 0.6)
+    hint = f"did you mean /{close_matches[0]}?" if close_matches else "/help says what there is"
     return UserError(f"there is no /{word}: {hint}")
 
 
-def slash(word: str) -> str:
+def repl_action_text(word: str) -> str:
     """What is typed for a way."""
     return "words" if word == "say" else f"/{word}"
 
 
-def short(way: Way) -> str:
+def repl_banner_text(action: Action) -> str:
     """A way in the prompt; of `next`, where it leads."""
-    to = way.what.rpartition(": to ")[2]
-    return f"/next→{to}" if way.word == "next" and to != way.what else slash(way.word)
+    target_phase = action.what.rpartition(": to ")[2]
+    return (
+        f"/next→{target_phase}"
+        if action.word == "next" and target_phase != action.what
+        else repl_action_text(action.word)
+    )

@@ -3,33 +3,41 @@
 import os
 from typing import TYPE_CHECKING, Any
 
-from steersman.faces.deck import Deck
+from steersman.faces.deck import CommandContext
 
 if TYPE_CHECKING:
-    from steersman.contracts.planning.decisions import Problem
-    from steersman.judges.planning.places import Lines
+    from steersman.contracts.planning.decisions import DocumentProblem
+    from steersman.judges.planning.places import FieldLines
 
 
-def linked(deck: Deck, value: Any, lines: "Lines | None" = None) -> "list[Problem]":
+def find_symlinked_targets(
+    context: CommandContext, value: Any, lines: "FieldLines | None" = None
+) -> "list[DocumentProblem]":
     """Remarks on files in scope that are links, or that lie behind one."""
-    from steersman.judges.planning.paths import plain, why_outside
-    from steersman.judges.planning.places import NO_LINES, problem
-    from steersman.judges.planning.raw import texts
+    from steersman.judges.planning.paths import outside_plan_reason, strip_directory_mark
+    from steersman.judges.planning.places import NO_FIELD_LINES, document_problem
+    from steersman.judges.planning.raw import iter_texts_at
 
-    found = []
-    for path, name in texts(value, "scope", "targets", "files"):
-        link = "" if why_outside(name) else _link(str(deck.top), plain(name))
+    remarks = []
+    for path, name in iter_texts_at(value, "scope", "targets", "files"):
+        link = (
+            ""
+            if outside_plan_reason(name)
+            else _find_first_symlink(str(context.top), strip_directory_mark(name))
+        )
         if link:
-            told = f"{name} leads through {link}, which is a link: no scan follows it, and what is changed may lie elsewhere"
-            found.append(problem(path, told, "name the files themselves", lines or NO_LINES))
-    return found
+            remark_text = f"{name} leads through {link}, which is a link: no scan follows it, and what is changed may lie elsewhere"
+            remarks.append(
+                document_problem(path, remark_text, "name the files themselves", lines or NO_FIELD_LINES)
+            )
+    return remarks
 
 
-def _link(top: str, name: str) -> str:
+def _find_first_symlink(root: str, name: str) -> str:
     """The first part of a name that is a link; empty where none is."""
-    here = ""
+    prefix = ""
     for part in name.split("/"):
-        here = f"{here}/{part}" if here else part
-        if os.path.islink(os.path.join(top, here)):
-            return here
+        prefix = f"{prefix}/{part}" if prefix else part
+        if os.path.islink(os.path.join(root, prefix)):
+            return prefix
     return ""

@@ -3,39 +3,50 @@
 **Invariant:** nobody else drives the run meanwhile, and the run is where it was.
 """
 
-from steersman.faces.deck import Deck
-from steersman.judges.text import one_line
+from steersman.faces.deck import CommandContext
+from steersman.judges.text import printable_line
 
 
-def wrong(deck: Deck, run: str) -> list[str]:
+def list_wrong_files(context: CommandContext, run: str) -> list[str]:
     """Names of files that are not what they should be; one that will be laid down again by itself is none."""
-    from steersman.runtime.mending import damaged
-    from steersman.runtime.projections import by_hand
+    from steersman.runtime.mending import find_document_damage
+    from steersman.runtime.projections import find_manual_edits
 
-    world, live = deck.bridge.world, deck.bridge.live(run)
-    return [*(d.name for d in damaged(world, live)), *by_hand(world, live)]
+    ports, active_run = context.bridge.world, context.bridge.live(run)
+    return [
+        *(damage.name for damage in find_document_damage(ports, active_run)),
+        *find_manual_edits(ports, active_run),
+    ]
 
 
-def put_right(deck: Deck, run: str) -> list[str]:
+def restore_run_files(context: CommandContext, run: str) -> list[str]:
     """Puts the files of a run right and says what became of each; the names of those that still are not."""
-    from steersman.runtime.drive import Busy
-    from steersman.runtime.mending import damaged, mended
-    from steersman.runtime.projections import write
+    from steersman.runtime.drive import RunBusy
+    from steersman.runtime.mending import find_document_damage, restore_task_documents
+    from steersman.runtime.projections import write_projections
 
-    world, live = deck.bridge.world, deck.bridge.live(run)
-    before = damaged(world, live)
-    held = world.locks.acquire(run)
-    if held is None:
-        raise Busy(f"run {run} is driven by {world.locks.owner(run) or 'another process'}: try again later")
+    ports, active_run = context.bridge.world, context.bridge.live(run)
+    damages = find_document_damage(ports, active_run)
+    lock = ports.locks.acquire(run)
+    if lock is None:
+        raise RunBusy(
+            f"run {run} is driven by {ports.locks.owner(run) or 'another process'}: try again later"
+        )
     try:
-        told, left = mended(world, live) if before else ([], [])
+        messages, leftover_messages = restore_task_documents(ports, active_run) if damages else ([], [])
     finally:
-        held.release()
-    told += write(world, run, older=True)
-    still = wrong(deck, run)
-    back = [d for d in before if d.name not in still and d.recorded]
-    told = [*(f"{one_line(d.name)} {d.problem}: it was put back" for d in back), *told, *left]
-    for line in told:
-        deck.say(line)
-    deck.tell({"run": run, "put_back": [d.name for d in back], "left": still, "told": told})
-    return still
+        lock.release()
+    messages += write_projections(ports, run, older=True)
+    still_wrong = list_wrong_files(context, run)
+    restored = [damage for damage in damages if damage.name not in still_wrong and damage.recorded]
+    messages = [
+        *(f"{printable_line(damage.name)} {damage.problem}: it was put back" for damage in restored),
+        *messages,
+        *leftover_messages,
+    ]
+    for line in messages:
+        context.say(line)
+    context.tell(
+        {"run": run, "put_back": [damage.name for damage in restored], "left": still_wrong, "told": messages}
+    )
+    return still_wrong

@@ -8,67 +8,73 @@ from typing import Any
 import msgspec
 
 from steersman.errors import SteersmanError, UserError
-from steersman.faces.deck import DONE, Deck
+from steersman.faces.deck import EXIT_DONE, CommandContext
 from steersman.kernel.machine import Machine
 from steersman.ports.sandbox import NOT_ISOLATED
-from steersman.views.forecast import Forecast, forecast
-from steersman.views.moments import LABELS, amount
+from steersman.views.forecast import RunForecast, forecast_run
+from steersman.views.moments import FIGURE_LABELS, format_figure
 
-ROOM = 512 * 1024 * 1024  # bytes that have to be free for a run that nobody watches
+MIN_UNATTENDED_BYTES = 512 * 1024 * 1024  # bytes that have to be free for a run that nobody watches
 
 
-def show_outlook(deck: Deck, machine: str, config: Any, options: dict[str, Any]) -> int:
+def print_dry_run(context: CommandContext, machine: str, config: Any, options: dict[str, Any]) -> int:
     """`run --dry`: gates that can be reached, the most agent calls, checks, budget; nothing is created."""
-    m = machine_named(deck, machine)
-    seen = _forecast(m, config, options)
-    attempts = 1 + max((r.retries for r in config.roles.values()), default=0)
-    told = {
+    definition = require_machine(context, machine)
+    run_forecast = _forecast_run(definition, config, options)
+    attempts = 1 + max((role_config.retries for role_config in config.roles.values()), default=0)
+    fields = {
         "machine": machine,
         "options": options,
-        "gates": [*seen.gates, *(["budget"] if _limits(config) else [])],
-        "agent_calls": seen.calls,
-        "agent_attempts": seen.calls * attempts,
-        "stretches": msgspec.to_builtins(seen.stretches),
-        "roles": {name: r.agent for name, r in config.roles.items()},
+        "gates": [*run_forecast.gates, *(["budget"] if _read_budget_limits(config) else [])],
+        "agent_calls": run_forecast.calls,
+        "agent_attempts": run_forecast.calls * attempts,
+        "stretches": msgspec.to_builtins(run_forecast.stretches),
+        "roles": {name: role_config.agent for name, role_config in config.roles.items()},
         "checks": {name: list(check.run) for name, check in config.checks.items()},
-        "check_options": {name: _options_of(config, name) for name in config.checks},
-        "budget": _limits(config),
-        "problems": problems(deck, m, config),
-        "exit_code": DONE,
+        "check_options": {name: _check_option_fields(config, name) for name in config.checks},
+        "budget": _read_budget_limits(config),
+        "problems": find_run_problems(context, definition, config),
+        "exit_code": EXIT_DONE,
     }
-    deck.tell(told)
-    for line in _lines(told, seen):
-        deck.say(line)
-    return DONE
+    context.tell(fields)
+    for line in _dry_run_lines(fields, run_forecast):
+        context.say(line)
+    return EXIT_DONE
 
 
-def _lines(told: dict[str, Any], seen: Forecast) -> list[str]:
+def _dry_run_lines(fields: dict[str, Any], run_forecast: RunForecast) -> list[str]:
     checks = []
-    for name, argv in told["checks"].items():
+    for name, argv in fields["checks"].items():
         checks.append(f"    {name}: {' '.join(argv)}")
-        checks += [f"      {words}" for words in _option_lines(told["check_options"][name])]
+        checks += [
+            f"      {option_line}" for option_line in _check_option_lines(fields["check_options"][name])
+        ]
     limits = [
-        f"    {LABELS.get(name, name)}: {amount(name, value)}" for name, value in told["budget"].items()
+        f"    {FIGURE_LABELS.get(name, name)}: {format_figure(name, value)}"
+        for name, value in fields["budget"].items()
     ]
     return [
         "nothing is created. This run could come to:",
-        _wrapped(f"  gates where it waits for a person: {', '.join(told['gates']) or 'none'}"),
-        f"  agent calls at most: {told['agent_calls']}, with every retry {told['agent_attempts']}",
-        *(_wrapped(f"    after {s.after}: {s.calls}") for s in seen.stretches),
-        f"  roles: {', '.join(f'{k} = {v}' for k, v in told['roles'].items()) or 'nobody yet'}",
+        _wrap_dry_run_line(f"  gates where it waits for a person: {', '.join(fields['gates']) or 'none'}"),
+        f"  agent calls at most: {fields['agent_calls']}, with every retry {fields['agent_attempts']}",
+        *(
+            _wrap_dry_run_line(f"    after {stretch.after}: {stretch.calls}")
+            for stretch in run_forecast.stretches
+        ),
+        f"  roles: {', '.join(f'{role} = {agent}' for role, agent in fields['roles'].items()) or 'nobody yet'}",
         "  checks that are always run:" if checks else "  checks: none; without evidence nothing is approved",
         *checks,
         "  budget:" if limits else "  budget: no limit",
         *limits,
-        *(f"  would not start: {p}" for p in told["problems"]),
+        *(f"  would not start: {problem_text}" for problem_text in fields["problems"]),
     ]
 
 
-def _wrapped(line: str) -> str:
+def _wrap_dry_run_line(line: str) -> str:
     return textwrap.fill(line, 80, subsequent_indent="      ", break_long_words=False, break_on_hyphens=False)
 
 
-def _options_of(config: Any, name: str) -> dict[str, Any]:
+def _check_option_fields(config: Any, name: str) -> dict[str, Any]:
     """What decides about a check beside its command."""
     check = config.checks[name]
     return {
@@ -78,7 +84,7 @@ def _options_of(config: Any, name: str) -> dict[str, Any]:
     }
 
 
-def _option_lines(options: dict[str, Any]) -> list[str]:
+def _check_option_lines(options: dict[str, Any]) -> list[str]:
     lines = [f"in the folder {options['cwd']}"] if options["cwd"] else []
     if options["exit_code_is_enough"]:
         lines.append("its exit code is enough: no test is counted (exit_code_is_enough)")
@@ -87,35 +93,40 @@ def _option_lines(options: dict[str, Any]) -> list[str]:
     return lines
 
 
-def ready_alone(deck: Deck, machine: str, config: Any, options: dict[str, Any]) -> None:
+def require_unattended_ready(
+    context: CommandContext, machine: str, config: Any, options: dict[str, Any]
+) -> None:
     """`run --unattended`: refuses what would stop it halfway; says which gates will wait."""
-    m = machine_named(deck, machine)
-    found = problems(deck, m, config)
+    definition = require_machine(context, machine)
+    problem_texts = find_run_problems(context, definition, config)
     if not config.checks:
-        found.append("[checks] is empty: without evidence nothing is approved; run `steersman init`")
-    if found:
-        raise _UnreadyError("; ".join(found))
-    gates = [*_forecast(m, config, options).gates, *(["budget"] if _limits(config) else [])]
-    box = deck.helm.sandbox(config)
-    if not box.isolated:
-        deck.warn(f"{NOT_ISOLATED}: {box.why}; {box.fix}", fg="yellow")
-    deck.say(f"agents, disk and git are fine; gates that will wait for you: {', '.join(gates) or 'none'}")
+        problem_texts.append("[checks] is empty: without evidence nothing is approved; run `steersman init`")
+    if problem_texts:
+        raise _NotReadyUnattendedError("; ".join(problem_texts))
+    gates = [
+        *_forecast_run(definition, config, options).gates,
+        *(["budget"] if _read_budget_limits(config) else []),
+    ]
+    sandbox = context.helm.open_project_sandbox(config)
+    if not sandbox.isolated:
+        context.warn(f"{NOT_ISOLATED}: {sandbox.why}; {sandbox.fix}", fg="yellow")
+    context.say(f"agents, disk and git are fine; gates that will wait for you: {', '.join(gates) or 'none'}")
 
 
-class _UnreadyError(UserError):
+class _NotReadyUnattendedError(UserError):
     """The run was not started."""
 
     exit_code = 4
 
 
-def problems(deck: Deck, m: Machine, config: Any) -> list[str]:
+def find_run_problems(context: CommandContext, definition: Machine, config: Any) -> list[str]:
     """What would stop a run from starting, going on or being delivered; each with the fix."""
-    return [*crew_problems(deck, m, config), *delivery_problems(deck, config)]
+    return [*find_crew_problems(context, definition, config), *find_delivery_problems(context, config)]
 
 
-def delivery_problems(deck: Deck, config: Any) -> list[str]:
+def find_delivery_problems(context: CommandContext, config: Any) -> list[str]:
     """What is missing for handing a change over: found out before it is made; a broken repository is told elsewhere."""
-    workspace = deck.helm.open_world(deck.project, journal=None).workspace(config)
+    workspace = context.helm.open_ports(context.project, journal=None).workspace(config)
     if workspace.problem():
         return []
     try:
@@ -125,58 +136,62 @@ def delivery_problems(deck: Deck, config: Any) -> list[str]:
     return [missing] if missing else []
 
 
-def crew_problems(deck: Deck, m: Machine, config: Any) -> list[str]:
+def find_crew_problems(context: CommandContext, definition: Machine, config: Any) -> list[str]:
     """What would stop a run from starting or going on: git, a sandbox that is required, agents, disk; each with the fix."""
-    world = deck.helm.open_world(deck.project, journal=None)
-    found = []
-    problem = world.workspace(config).problem()
+    ports = context.helm.open_ports(context.project, journal=None)
+    problem_texts = []
+    problem = ports.workspace(config).problem()
     if problem:
-        found.append(problem)
+        problem_texts.append(problem)
     try:
-        deck.helm.sandbox(config)
+        context.helm.open_project_sandbox(config)
     except SteersmanError as error:
-        found.append(str(error))
-    from steersman.runtime.project_files import freeze_now
+        problem_texts.append(str(error))
+    from steersman.runtime.project_files import freeze_current_files
 
     frozen = None
     try:
-        frozen = freeze_now(world, config)
+        frozen = freeze_current_files(ports, config)
     except SteersmanError as error:
-        found.append(str(error))
-    for role in m.roles if frozen else ():
+        problem_texts.append(str(error))
+    for role in definition.roles if frozen else ():
         try:
-            world.agent(role, frozen)
-            if told := deck.helm.obstacle(config.roles[role]):
-                found.append(f"[roles.{role}] {told}")
+            ports.agent(role, frozen)
+            if obstacle_text := context.helm.find_role_obstacle(config.roles[role]):
+                problem_texts.append(f"[roles.{role}] {obstacle_text}")
         except SteersmanError as error:
-            found.append(str(error))
-    free = shutil.disk_usage(_existing(str(deck.helm.state_dir(deck.project)))).free
-    if free < ROOM:
-        found.append(f"only {free // 2**20} MB are free where the store is: make room")
-    return found
+            problem_texts.append(str(error))
+    free_bytes = shutil.disk_usage(
+        _nearest_existing_directory(str(context.helm.project_state_directory(context.project)))
+    ).free
+    if free_bytes < MIN_UNATTENDED_BYTES:
+        problem_texts.append(f"only {free_bytes // 2**20} MB are free where the store is: make room")
+    return problem_texts
 
 
-def _existing(path: str) -> str:
+def _nearest_existing_directory(path: str) -> str:
     while not os.path.exists(path):
         path = os.path.dirname(path)
     return path
 
 
-def machine_named(deck: Deck, name: str) -> Machine:
+def require_machine(context: CommandContext, name: str) -> Machine:
     """The machine of this name; a UserError that lists those there are."""
-    found = deck.helm.machines().get(name)
-    if found is None:
-        known = ", ".join(sorted(deck.helm.machines()))
-        raise UserError(f"there is no machine {name!r}: there are {known}; see `{deck.me} machine list`")
-    return found
+    definition = context.helm.installed_machines().get(name)
+    if definition is None:
+        known_names = ", ".join(sorted(context.helm.installed_machines()))
+        raise UserError(
+            f"there is no machine {name!r}: there are {known_names}; see `{context.me} machine list`"
+        )
+    return definition
 
 
-def _forecast(m: Machine, config: Any, options: dict[str, Any]) -> Forecast:
+def _forecast_run(definition: Machine, config: Any, options: dict[str, Any]) -> RunForecast:
     settings = {"deliver": config.deliver, "max_iterations": config.rules.max_iterations, **options}
-    return forecast(m, settings)
+    return forecast_run(definition, settings)
 
 
-def _limits(config: Any) -> dict[str, int]:
-    from steersman.runtime.budget import limits
+def _read_budget_limits(config: Any) -> dict[str, int]:
+    from steersman.runtime.budget import budget_limits
 
-    return limits(config)
+    return budget_limits(config)

@@ -13,29 +13,35 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from steersman.faces.deck import Deck
-from steersman.judges.text import clip, printable
-from steersman.kernel.tape import Entry, Sealed
-from steersman.runtime.live import Live
-from steersman.runtime.projections import reading
-from steersman.views.gates import EVIDENCE, commands, question
-from steersman.views.moments import span
-from steersman.views.screen import check, figure, rounds, step, work
-from steersman.views.status import Status, status_of
+from steersman.faces.deck import CommandContext
+from steersman.judges.text import clip_text, printable_text
+from steersman.kernel.tape import Entry, SealedEntry
+from steersman.runtime.live import ActiveRun
+from steersman.runtime.projections import payload_reader
+from steersman.views.gates import EVIDENCE_GATE, gate_commands, gate_question
+from steersman.views.moments import format_duration
+from steersman.views.screen import (
+    budget_figure_line,
+    check_status_line,
+    entry_line,
+    round_progress_words,
+    running_work_line,
+)
+from steersman.views.status import RunDetails, build_run_details
 
-LAST = 6  # steps that stay in sight
+VISIBLE_STEPS = 6  # steps that stay in sight
 
 
-class Pane:
+class LivePane:
     """Redrawn four times a second; everything from outside is plain text, never markup."""
 
     pane = True
 
-    def __init__(self, deck: Deck, *, keys: str) -> None:
-        self._deck, self._keys = deck, keys
-        self.keys = not deck.prompting
+    def __init__(self, context: CommandContext, *, keys: str) -> None:
+        self._deck, self._keys = context, keys
+        self.keys = not context.prompting
         self._entries: list[Entry] = []
-        self._status: Status | None = None
+        self._status: RunDetails | None = None
         self._note = ""
         self._rich = RichLive(
             console=Console(), get_renderable=self._draw, refresh_per_second=4, transient=True
@@ -50,29 +56,29 @@ class Pane:
 
     def follow(self, run: str) -> None:
         """Takes in what is on tape already."""
-        from steersman.kernel.tape import read
+        from steersman.kernel.tape import read_entry
 
-        self._entries = [read(body) for _, body, _ in self._deck.journal.rows(run)]
+        self._entries = [read_entry(body) for _, body, _ in self._deck.journal.rows(run)]
 
-    def watch(self, live: Live, entries: Sequence[Sealed]) -> None:
-        known = self._entries[-1].seq if self._entries else 0
-        new = [s.entry for s in entries if s.entry.seq > known]
-        self._entries += new
+    def watch(self, active_run: ActiveRun, entries: Sequence[SealedEntry]) -> None:
+        last_seq = self._entries[-1].seq if self._entries else 0
+        new_entries = [sealed.entry for sealed in entries if sealed.entry.seq > last_seq]
+        self._entries += new_entries
         if self._deck.prompting:
-            self._leave(new)
+            self._leave(new_entries)
         journal = self._deck.journal
-        shown = status_of(
-            live.machine,
-            live.snapshot,
-            live.title,
+        status = build_run_details(
+            active_run.machine,
+            active_run.snapshot,
+            active_run.title,
             self._entries,
-            gates=journal.gates(live.run),
-            budget=journal.budget(live.run),
-            text=reading(live),
+            gates=journal.gates(active_run.run),
+            budget=journal.budget(active_run.run),
+            text=payload_reader(active_run),
         )
-        self.show(shown, self._entries)
+        self.show(status, self._entries)
 
-    def show(self, status: Status, entries: Sequence[Entry]) -> None:
+    def show(self, status: RunDetails, entries: Sequence[Entry]) -> None:
         """Draws this from now on."""
         self._status, self._entries = status, list(entries)
 
@@ -82,45 +88,64 @@ class Pane:
     def _leave(self, entries: Sequence[Entry]) -> None:
         """Lines above the pane, which stay when it is gone."""
         for entry in entries:
-            told = step(entry)
-            if told:
-                clock = time.strftime("%H:%M:%S", time.localtime(entry.at // 1000))
-                self._rich.console.print(_text(f"{clock}  {told}", style="dim"))
+            step_text = entry_line(entry)
+            if step_text:
+                time_text = time.strftime("%H:%M:%S", time.localtime(entry.at // 1000))
+                self._rich.console.print(_printable_rich_text(f"{time_text}  {step_text}", style="dim"))
 
     def _draw(self) -> RenderableType:
-        s = self._status
-        if s is None:
+        status = self._status
+        if status is None:
             return Text("…")
         table = Table.grid(padding=(0, 2))
-        for name, value in _rows(s, time.time_ns() // 1_000_000):
-            table.add_row(Text(name, style="dim"), _text(value))
-        for entry in () if self._deck.prompting else self._entries[-LAST * 2 :][-LAST:]:
-            told = step(entry)
-            if told:
-                table.add_row(Text(f"{entry.seq}", style="dim"), _text(told))
+        for name, value in _pane_rows(status, time.time_ns() // 1_000_000):
+            table.add_row(Text(name, style="dim"), _printable_rich_text(value))
+        for entry in () if self._deck.prompting else self._entries[-VISIBLE_STEPS * 2 :][-VISIBLE_STEPS:]:
+            step_text = entry_line(entry)
+            if step_text:
+                table.add_row(Text(f"{entry.seq}", style="dim"), _printable_rich_text(step_text))
         table.add_row(Text("keys", style="dim"), Text(self._keys))
         if self._note:
-            table.add_row(Text("note", style="dim"), _text(self._note, style="yellow"))
-        return Panel(table, title=_text(f"{s.run} · {clip(s.title, 60)}"), title_align="left")
+            table.add_row(Text("note", style="dim"), _printable_rich_text(self._note, style="yellow"))
+        return Panel(
+            table,
+            title=_printable_rich_text(f"{status.run} · {clip_text(status.title, 60)}"),
+            title_align="left",
+        )
 
 
-def _rows(s: Status, now: int) -> list[tuple[str, str]]:
-    still = [f for f in s.findings if f.state == "open"]
+def _pane_rows(status: RunDetails, now: int) -> list[tuple[str, str]]:
+    open_findings = [finding_status for finding_status in status.findings if finding_status.state == "open"]
     rows = [
-        ("state", f"{s.state} for {span(now - s.entered)} · {s.status} · {rounds(s)}"),
-        ("working", " · ".join(work(w, now) for w in s.working) or "nobody"),
-        ("budget", " · ".join(figure(f) for f in s.budget) or "nothing spent yet"),
-        ("findings", f"{len(still)} open, {len(s.findings) - len(still)} fixed"),
+        (
+            "state",
+            f"{status.state} for {format_duration(now - status.entered)} · {status.status} · {round_progress_words(status)}",
+        ),
+        (
+            "working",
+            " · ".join(running_work_line(work_item, now) for work_item in status.working) or "nobody",
+        ),
+        (
+            "budget",
+            " · ".join(budget_figure_line(finding_status) for finding_status in status.budget)
+            or "nothing spent yet",
+        ),
+        ("findings", f"{len(open_findings)} open, {len(status.findings) - len(open_findings)} fixed"),
     ]
-    if s.checks:
-        rows.append(("last check", check(s.checks[-1])))
-    for g in (g for g in s.gates if not g.answer):
-        rows.append(("waits for you", f"{question(g)} {s.cause if g.job == EVIDENCE else ''}".rstrip()))
-        rows.append(("", " · ".join(commands(g, "steersman"))))
-    if s.not_isolated:
-        rows.append(("approval", f"not isolated: {s.not_isolated}"))
+    if status.checks:
+        rows.append(("last check", check_status_line(status.checks[-1])))
+    for gate in (gate for gate in status.gates if not gate.answer):
+        rows.append(
+            (
+                "waits for you",
+                f"{gate_question(gate)} {status.cause if gate.job == EVIDENCE_GATE else ''}".rstrip(),
+            )
+        )
+        rows.append(("", " · ".join(gate_commands(gate, "steersman"))))
+    if status.not_isolated:
+        rows.append(("approval", f"not isolated: {status.not_isolated}"))
     return rows
 
 
-def _text(value: str, **style: Any) -> Text:
-    return Text(printable(value), **style)
+def _printable_rich_text(value: str, **style: Any) -> Text:
+    return Text(printable_text(value), **style)

@@ -8,14 +8,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from steersman.errors import SteersmanError, UserError
-from steersman.faces.deck import DONE, Deck
-from steersman.judges.text import visible
+from steersman.faces.deck import EXIT_DONE, CommandContext
+from steersman.judges.text import has_visible_text
 
 if TYPE_CHECKING:
-    from steersman.runtime.chat import Talks
+    from steersman.runtime.chat import ChatService
 
-PROMPT = "you> "
-HELP = """@name …               ask an agent; without a name the last one answers
+CHAT_PROMPT = "you> "
+CHAT_HELP = """@name …               ask an agent; without a name the last one answers
 /run TASK             start a run, as `steersman run` does
 /followup RUN TEXT    ask a run for more, as `steersman followup` does
 /again                ask once more who has not answered
@@ -26,14 +26,14 @@ HELP = """@name …               ask an agent; without a name the last one answ
 /quit                 end it (so does Ctrl-D)"""
 
 
-class Parley:
+class ChatSession:
     """One sitting."""
 
-    def __init__(self, deck: Deck, talks: "Talks", thread: str | None) -> None:
-        self._deck, self._talks = deck, talks
-        self._thread = talks.find(thread).id if thread else ""
+    def __init__(self, context: CommandContext, chat_service: "ChatService", thread: str | None) -> None:
+        self._deck, self._talks = context, chat_service
+        self._thread = chat_service.find(thread).id if thread else ""
         self._commands: dict[str, Callable[[str], object]] = {
-            "help": lambda _: [deck.say(line) for line in HELP.splitlines()],
+            "help": lambda _: [context.say(line) for line in CHAT_HELP.splitlines()],
             "run": self._run,
             "followup": self._followup,
             "again": lambda _: self._again(),
@@ -58,53 +58,72 @@ class Parley:
         return True
 
     def _ask(self, text: str) -> None:
-        from steersman.faces.commands.chat import exchange
+        from steersman.faces.commands.chat import send_chat_question
 
         if not self._thread:
             self._thread = self._talks.new().id
             self._deck.say(f"thread {self._thread}", dim=True)
-        exchange(self._deck, self._talks, self._thread, text)
+        send_chat_question(self._deck, self._talks, self._thread, text)
 
     def _run(self, task: str) -> None:
-        from steersman.faces.outlook import machine_named
-        from steersman.faces.voyage import launch
-        from steersman.runtime.start import Order
+        from steersman.faces.outlook import require_machine
+        from steersman.faces.voyage import drive_new_run
+        from steersman.runtime.start import StartRequest
 
-        if not visible(task):
+        if not has_visible_text(task):
             raise UserError("a run needs a task: /run what to do")
-        machine_named(self._deck, "roundtable")
-        launch(self._deck, Order("roundtable", task, self._deck.person, self._deck.load_config().config))
+        require_machine(self._deck, "roundtable")
+        drive_new_run(
+            self._deck, StartRequest("roundtable", task, self._deck.person, self._deck.load_config().config)
+        )
 
     def _followup(self, words: str) -> None:
-        from steersman.faces.commands.speak import follow
+        from steersman.faces.commands.speak import send_followup
 
         run, _, text = words.partition(" ")
-        if not visible(text):
+        if not has_visible_text(text):
             raise UserError("a follow-up needs a run and words: /followup RUN what else")
-        follow(self._deck, self._deck.bridge.find(run), text.strip())
+        send_followup(self._deck, self._deck.bridge.find(run), text.strip())
 
     def _again(self) -> None:
-        from steersman.faces.commands.chat import asked
+        from steersman.faces.commands.chat import ask_chat_agents
 
-        still = [o for o in self._talks.open(self._here()) if o.by is None]
-        if not still:
+        open_questions = [
+            open_question for open_question in self._talks.open(self._here()) if open_question.by is None
+        ]
+        if not open_questions:
             raise UserError("nobody owes an answer here now")
-        last = still[-1].question
-        asked(self._deck, self._talks, [(last, [o.agent for o in still if o.question.seq == last.seq])])
+        last_question = open_questions[-1].question
+        ask_chat_agents(
+            self._deck,
+            self._talks,
+            [
+                (
+                    last_question,
+                    [
+                        open_question.agent
+                        for open_question in open_questions
+                        if open_question.question.seq == last_question.seq
+                    ],
+                )
+            ],
+        )
 
     def _show(self) -> None:
-        from steersman.views.chat import message, total
+        from steersman.views.chat import chat_message_lines, thread_cost_words
 
-        for said in self._talks.chats.messages(self._here()):
-            for line in message(said):
+        for chat_message in self._talks.chats.messages(self._here()):
+            for line in chat_message_lines(chat_message):
                 self._deck.say(line)
-        self._deck.say(total(self._talks.chats.spent(self._here()), self._talks.limits()))
+        self._deck.say(thread_cost_words(self._talks.chats.spent(self._here()), self._talks.limits()))
 
     def _threads(self) -> None:
-        from steersman.views.chat import threads
+        from steersman.views.chat import thread_table_lines
 
-        found = [(t, self._talks.chats.count(t.id)) for t in self._talks.chats.threads(20)]
-        for line in threads(found, self._deck.bridge.world.clock.now()):
+        thread_counts = [
+            (thread, self._talks.chats.count(thread.id)) for thread in self._talks.chats.threads(20)
+        ]
+        for line in thread_table_lines(thread_counts, self._deck.bridge.world.clock.now()):
             self._deck.say(line)
 
     def _go_on(self, name: str) -> None:
@@ -121,38 +140,38 @@ class Parley:
         return self._thread
 
 
-def parley(deck: Deck, talks: "Talks", thread: str | None) -> int:
+def run_chat_session(context: CommandContext, chat_service: "ChatService", thread: str | None) -> int:
     """Reads lines until there are no more; what goes wrong is said, and the next line is read."""
-    sitting = Parley(deck, talks, thread)
-    read = _reader(deck)
+    session = ChatSession(context, chat_service, thread)
+    read_line = _build_chat_reader(context)
     while True:
         try:
-            text = read()
-            if text is None or not sitting.line(text.strip()):
-                return DONE
-            deck.answer(DONE)
+            text = read_line()
+            if text is None or not session.line(text.strip()):
+                return EXIT_DONE
+            context.answer(EXIT_DONE)
         except KeyboardInterrupt:
-            deck.say("\n(Ctrl-D ends the conversation)")
+            context.say("\n(Ctrl-D ends the conversation)")
         except SteersmanError as error:
-            deck.warn(str(error), fg="red")
+            context.warn(str(error), fg="red")
 
 
-def _reader(deck: Deck) -> Callable[[], str | None]:
+def _build_chat_reader(context: CommandContext) -> Callable[[], str | None]:
     """From a terminal with editing and this sitting's own history, which no file keeps; else plain lines."""
     if sys.stdin is None:
         return lambda: None
-    if deck.as_json or not sys.stdin.isatty() or not sys.stdout.isatty():
+    if context.as_json or not sys.stdin.isatty() or not sys.stdout.isatty():
         return lambda: sys.stdin.readline() or None
     import readline
 
     readline.set_auto_history(True)
-    deck.say("talk with @name; /help says what else can be typed, Ctrl-D ends it", dim=True)
+    context.say("talk with @name; /help says what else can be typed, Ctrl-D ends it", dim=True)
 
     def ask() -> str | None:
         try:
-            return input(PROMPT)
+            return input(CHAT_PROMPT)
         except EOFError:
-            deck.say()
+            context.say()
             return None
 
     return ask

@@ -4,30 +4,30 @@ import os
 import subprocess
 from pathlib import Path
 
-from steersman.judges.text import clip, printable, visible
+from steersman.judges.text import clip_text, has_visible_text, printable_text
 
-LONGEST = 80
+MAX_PERSON_LENGTH = 80
 
 
-def who(project: Path) -> str:
+def find_person_name(project: Path) -> str:
     """$STEERSMAN_PERSON, else git's user.name, else the login name."""
-    given = os.environ.get("STEERSMAN_PERSON", "")
-    name = given if visible(given) else _git_name(project) or _login()
-    return clip(printable(" ".join(name.split())), LONGEST)
+    env_name = os.environ.get("STEERSMAN_PERSON", "")
+    name = env_name if has_visible_text(env_name) else _read_git_user_name(project) or _read_login_name()
+    return clip_text(printable_text(" ".join(name.split())), MAX_PERSON_LENGTH)
 
 
-def _git_name(project: Path) -> str:
+def _read_git_user_name(project: Path) -> str:
     argv = ["git", "config", "--get", "user.name"]
     env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
-        done = subprocess.run(argv, cwd=project, env=env, capture_output=True, check=False, timeout=10)
+        completed = subprocess.run(argv, cwd=project, env=env, capture_output=True, check=False, timeout=10)
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    name = done.stdout.decode("utf-8", "replace")
-    return name if visible(name) else ""
+    name = completed.stdout.decode("utf-8", "replace")
+    return name if has_visible_text(name) else ""
 
 
-def _login() -> str:
+def _read_login_name() -> str:
     import getpass
 
     try:

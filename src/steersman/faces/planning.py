@@ -8,95 +8,114 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from steersman.errors import UserError
-from steersman.faces.deck import DONE, ENDED, WAITING, Deck
+from steersman.faces.deck import EXIT_DONE, EXIT_ENDED, EXIT_WAITING, CommandContext
 
 if TYPE_CHECKING:
-    from steersman.contracts.planning.decisions import Problem
-    from steersman.ports.documents import Written
-    from steersman.runtime.start import Order
-    from steersman.views.planning.differences import Side
+    from steersman.contracts.planning.decisions import DocumentProblem
+    from steersman.ports.documents import ParsedDocument
+    from steersman.runtime.start import StartRequest
+    from steersman.views.planning.differences import ComparedPlan
 
-INTENT = "send an intent, such as: steersman plan - < intent.yaml"
-SUFFIXES = (".json", ".yaml", ".yml")
+STDIN_INTENT_HINT = "send an intent, such as: steersman plan - < intent.yaml"
+INTENT_SUFFIXES = (".json", ".yaml", ".yml")
 
 
-def read_intent(deck: Deck, what: str) -> "Written | None":
+def read_intent_argument(context: CommandContext, intent_or_goal: str) -> "ParsedDocument | None":
     """The intent in a file, or on standard input where the file is -; None where the words are a goal."""
-    if what == "-":
-        return deck.helm.documents().parse(standard_input(INTENT), "standard input", "execution_intent")
-    if os.path.isfile(what):
-        return deck.helm.documents().read(what, "execution_intent")
-    looks_like_one = what.endswith(SUFFIXES) or (os.sep in what and " " not in what)
-    if looks_like_one:
-        raise UserError(f'there is no file {what}: `{deck.me} intent new "goal" --out {what}` makes one')
-    if not what.strip():
+    if intent_or_goal == "-":
+        return context.helm.open_documents().parse(
+            read_stdin_document(STDIN_INTENT_HINT), "standard input", "execution_intent"
+        )
+    if os.path.isfile(intent_or_goal):
+        return context.helm.open_documents().read(intent_or_goal, "execution_intent")
+    looks_like_path = intent_or_goal.endswith(INTENT_SUFFIXES) or (
+        os.sep in intent_or_goal and " " not in intent_or_goal
+    )
+    if looks_like_path:
+        raise UserError(
+            f'there is no file {intent_or_goal}: `{context.me} intent new "goal" --out {intent_or_goal}` makes one'
+        )
+    if not intent_or_goal.strip():
         raise UserError('what shall be planned? give a file with an intent, or a goal: steersman plan "…"')
     return None
 
 
-def standard_input(fix: str) -> bytes:
+def read_stdin_document(fix: str) -> bytes:
     """A document from standard input; raises where nothing comes, with what would help."""
     import sys
 
-    from steersman.ports.documents import MAX_BYTES
+    from steersman.ports.documents import MAX_DOCUMENT_BYTES
 
-    data = sys.stdin.buffer.read(MAX_BYTES + 1)
+    data = sys.stdin.buffer.read(MAX_DOCUMENT_BYTES + 1)
     if not data.strip():
         raise UserError(f"standard input is empty: {fix}")
     return data
 
 
-def drafted(deck: Deck, goal: str) -> "Written":
+def draft_goal_intent(context: CommandContext, goal: str) -> "ParsedDocument":
     """An intent for a goal in words, from the scanned project; it is shown what was chosen and why."""
-    from steersman.faces.intents import draft_for
+    from steersman.faces.intents import draft_intent_document
 
-    return draft_for(deck, goal)
+    return draft_intent_document(context, goal)
 
 
-def policy_of(deck: Deck, given: str, intent: Any) -> "Written":
+def read_policy(context: CommandContext, policy_option: str, intent: Any) -> "ParsedDocument":
     """A policy by the name of a preset, from a file, or the preset of the mode that the intent asks for."""
-    from steersman.contracts.planning.policy import PRESETS
+    from steersman.contracts.planning.policy import POLICY_PRESETS
 
     interaction = intent.get("interaction") if isinstance(intent, Mapping) else None
-    wanted = interaction.get("mode") if isinstance(interaction, Mapping) else None
-    name = given or (wanted if wanted in PRESETS else "interactive")
-    documents = deck.helm.documents()
-    if name in PRESETS:
-        return documents.parse(msgspec.json.encode(PRESETS[name]), f"policy {name}", "execution_policy")
+    intent_mode = interaction.get("mode") if isinstance(interaction, Mapping) else None
+    name = policy_option or (intent_mode if intent_mode in POLICY_PRESETS else "interactive")
+    documents = context.helm.open_documents()
+    if name in POLICY_PRESETS:
+        return documents.parse(
+            msgspec.json.encode(POLICY_PRESETS[name]), f"policy {name}", "execution_policy"
+        )
     if not os.path.isfile(name):
-        raise UserError(f"there is no policy {name!r}: give {', '.join(PRESETS)}, or a file")
+        raise UserError(f"there is no policy {name!r}: give {', '.join(POLICY_PRESETS)}, or a file")
     return documents.read(name, "execution_policy")
 
 
-def order_for(deck: Deck, written: "Written", policy: "Written", out: str) -> "Order":
+def build_plan_order(
+    context: CommandContext, intent_document: "ParsedDocument", policy: "ParsedDocument", out: str
+) -> "StartRequest":
     """What begins a planning run: the documents word for word, the mode, and where the plan goes."""
-    from steersman.judges.planning.red_lines import stricter_mode
-    from steersman.runtime.start import Order
+    from steersman.judges.planning.red_lines import find_stricter_mode
+    from steersman.runtime.start import StartRequest
 
-    place = os.path.abspath(os.path.join(deck.start, out)) if out else ""
-    problem = deck.helm.plans(deck.project).problem(place) if place else None
+    out_directory = os.path.abspath(os.path.join(context.start, out)) if out else ""
+    problem = (
+        context.helm.open_frozen_plans(context.project).problem(out_directory) if out_directory else None
+    )
     if problem:
         raise UserError(problem)
     rules = policy.value if isinstance(policy.value, Mapping) else {}
     seconds = rules.get("timeout_seconds", 604_800)
     options = {
-        "mode": stricter_mode(written.value, policy.value) or "interactive",
+        "mode": find_stricter_mode(intent_document.value, policy.value) or "interactive",
         "fallback": "stop" if rules.get("auto_fallback") is False else "defaults",
         "wait_ms": seconds * 1000 if type(seconds) is int and 0 < seconds < 10**8 else 604_800_000,
     }
     texts = {
-        "intent": _plain(written.value),
-        "policy": _plain(policy.value),
-        **({"out": place} if place else {}),
+        "intent": _encode_plan_text(intent_document.value),
+        "policy": _encode_plan_text(policy.value),
+        **({"out": out_directory} if out_directory else {}),
     }
-    return Order("coordinator", _title(written.value), deck.person, deck.load_config().config, options, texts)
+    return StartRequest(
+        "coordinator",
+        _read_intent_title(intent_document.value),
+        context.person,
+        context.load_config().config,
+        options,
+        texts,
+    )
 
 
-def _plain(value: Any) -> str:
+def _encode_plan_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 
-def _title(value: Any) -> str:
+def _read_intent_title(value: Any) -> str:
     title = value.get("title") if isinstance(value, Mapping) else None
     return title if isinstance(title, str) and title.strip() else "an intent without a title"
 
@@ -104,108 +123,135 @@ def _title(value: Any) -> str:
 # ── frozen plans ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def files_of(deck: Deck, place: str) -> dict[str, bytes]:
+def read_plan_files(context: CommandContext, directory: str) -> dict[str, bytes]:
     """The files of a frozen plan; raises where there is none."""
-    return deck.helm.plans(deck.project).read(place)
+    return context.helm.open_frozen_plans(context.project).read(directory)
 
 
-def verified(deck: Deck, place: str, key: str = "") -> "tuple[tuple[Problem, ...], str]":
+def verify_plan_directory(
+    context: CommandContext, directory: str, key: str = ""
+) -> "tuple[tuple[DocumentProblem, ...], str]":
     """Everything by which a folder is not the plan that was frozen, and what its signature says."""
-    from steersman.machines.coordinator.trust import Key, trusted
+    from steersman.machines.coordinator.trust import TrustedKey, check_plan_trust
 
-    known = Key(deck.helm.key_here(deck.project, key), deck.helm.verifies)
-    odd = deck.helm.plans(deck.project).odd(place)
-    found, said = trusted(files_of(deck, place), known)
-    problems = (*_odd(odd), *(p for p in found if p.field not in odd))
-    whose = "" if problems else ", by the given key" if key else ", by this project's key"
-    return problems, f"{said}{whose}"
+    maker_key = TrustedKey(
+        context.helm.read_maker_public_key(context.project, key), context.helm.has_valid_signature
+    )
+    odd_files = context.helm.open_frozen_plans(context.project).odd(directory)
+    trust_problems, signature_text = check_plan_trust(read_plan_files(context, directory), maker_key)
+    problems = (
+        *_odd_file_problems(odd_files),
+        *(trust_problem for trust_problem in trust_problems if trust_problem.field not in odd_files),
+    )
+    key_text = "" if problems else ", by the given key" if key else ", by this project's key"
+    return problems, f"{signature_text}{key_text}"
 
 
-def _odd(found: Mapping[str, str]) -> "Iterator[Problem]":
+def _odd_file_problems(odd_files: Mapping[str, str]) -> "Iterator[DocumentProblem]":
     """What lies in a plan's folder and is no file: the digest of nothing would say nothing."""
-    from steersman.contracts.planning.decisions import Problem
-    from steersman.judges.text import clip
+    from steersman.contracts.planning.decisions import DocumentProblem
+    from steersman.judges.text import clip_text
 
-    for name, what in found.items():
+    for name, odd_kind in odd_files.items():
         fix = "Put the file itself there, or plan again from the same inputs; what does not belong there is removed."
-        yield Problem(field=clip(name, 400), message=f"It is {what}.", fix=fix)
+        yield DocumentProblem(field=clip_text(name, 400), message=f"It is {odd_kind}.", fix=fix)
 
 
-def compared(deck: Deck, one: str, other: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+def compare_frozen_plans(
+    context: CommandContext, first_directory: str, second_directory: str
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """Two frozen plans: the inputs that differ, the files that differ, and what of the plan does, in words."""
-    from steersman.machines.coordinator.attest import ENVELOPE
-    from steersman.machines.coordinator.verify import differing
+    from steersman.machines.coordinator.attest import ENVELOPE_FILE
+    from steersman.machines.coordinator.verify import find_differing_inputs
 
-    a, b = files_of(deck, one), files_of(deck, other)
-    for place, files in ((one, a), (other, b)):
-        files.pop(ENVELOPE, None)
+    first_files, second_files = (
+        read_plan_files(context, first_directory),
+        read_plan_files(context, second_directory),
+    )
+    for directory, files in ((first_directory, first_files), (second_directory, second_files)):
+        files.pop(ENVELOPE_FILE, None)
         if "manifest.json" not in files:
-            raise UserError(f"{place} holds no frozen plan: there is no manifest.json")
-    files = tuple(_file_changes(a, b))
-    return differing(a, b), files, tuple(_plan_changes(a, b))
+            raise UserError(f"{directory} holds no frozen plan: there is no manifest.json")
+    files = tuple(_plan_file_changes(first_files, second_files))
+    return (
+        find_differing_inputs(first_files, second_files),
+        files,
+        tuple(_plan_content_changes(first_files, second_files)),
+    )
 
 
-def _file_changes(a: Mapping[str, bytes], b: Mapping[str, bytes]) -> Iterator[str]:
-    for name in sorted({*a, *b}):
-        if name not in b:
+def _plan_file_changes(first_files: Mapping[str, bytes], second_files: Mapping[str, bytes]) -> Iterator[str]:
+    for name in sorted({*first_files, *second_files}):
+        if name not in second_files:
             yield f"{name}: only in the first"
-        elif name not in a:
+        elif name not in first_files:
             yield f"{name}: only in the second"
-        elif a[name] != b[name]:
+        elif first_files[name] != second_files[name]:
             yield f"{name}: differs"
 
 
-def _plan_changes(a: Mapping[str, bytes], b: Mapping[str, bytes]) -> Iterator[str]:
-    from steersman.views.planning.differences import differences
+def _plan_content_changes(
+    first_files: Mapping[str, bytes], second_files: Mapping[str, bytes]
+) -> Iterator[str]:
+    from steersman.views.planning.differences import compare_plans
 
     try:
-        sides = [_side(files) for files in (a, b)]
+        sides = [_decode_plan_side(files) for files in (first_files, second_files)]
     except (KeyError, msgspec.MsgspecError):
         yield "the plans cannot be compared: see `plan verify`"
         return
-    yield from differences(*sides)
+    yield from compare_plans(*sides)
 
 
-def _side(files: Mapping[str, bytes]) -> "Side":
+def _decode_plan_side(files: Mapping[str, bytes]) -> "ComparedPlan":
     from steersman.contracts.planning.graph import ExecutionGraph
-    from steersman.contracts.planning.questions import QuestionPack, Settled
+    from steersman.contracts.planning.questions import QuestionPack, SettledQuestions
     from steersman.contracts.planning.review import ReviewPack
-    from steersman.views.planning.differences import Side
+    from steersman.views.planning.differences import ComparedPlan
 
-    return Side(
+    return ComparedPlan(
         msgspec.json.decode(files["review_pack.json"], type=ReviewPack),
         msgspec.json.decode(files["question_pack.json"], type=tuple[QuestionPack, ...]),
-        msgspec.json.decode(files["settled_questions.json"], type=Settled),
+        msgspec.json.decode(files["settled_questions.json"], type=SettledQuestions),
         msgspec.json.decode(files["execution_graph.json"], type=ExecutionGraph),
     )
 
 
-def explanation(deck: Deck, what: str) -> tuple[list[str], Any, int]:
+def explain_plan(context: CommandContext, run_or_directory: str) -> tuple[list[str], Any, int]:
     """A plan in a folder or of a run as lines, as a value, and as an exit code."""
-    if os.path.isdir(what):
-        files = files_of(deck, what)
+    if os.path.isdir(run_or_directory):
+        files = read_plan_files(context, run_or_directory)
         if "plan.md" not in files:
-            raise UserError(f"{what} holds no frozen plan: there is no plan.md")
-        return files["plan.md"].decode("utf-8", "replace").splitlines(), _review(files), DONE
-    from steersman.runtime.projections import picture
-    from steersman.views.planning.outcome import failure_of, outcome_lines, plan_lines, review_of
+            raise UserError(f"{run_or_directory} holds no frozen plan: there is no plan.md")
+        return files["plan.md"].decode("utf-8", "replace").splitlines(), _decode_plan_review(files), EXIT_DONE
+    from steersman.runtime.projections import read_run_view
+    from steersman.views.planning.outcome import (
+        read_failure_pack,
+        read_review_pack,
+        render_outcome_lines,
+        render_plan_lines,
+    )
 
-    run = deck.sight.find(what)
-    seen = picture(deck.sight.world, run)
-    if seen.live.machine.name != "coordinator":
-        raise UserError(f"run {run} is no plan: see `{deck.me} show {run}`")
-    ends = {"DONE": DONE, "BLOCKED": ENDED, "ABORTED": ENDED}
-    code = ENDED if seen.snapshot.ended else ends.get(seen.snapshot.state, WAITING)
-    found = failure_of(seen.snapshot, seen.text) or review_of(seen.snapshot, seen.text)
-    told = plan_lines(seen.snapshot, seen.text) or outcome_lines(seen.snapshot, seen.text, seen.entries)
+    run = context.sight.find(run_or_directory)
+    run_view = read_run_view(context.sight.world, run)
+    if run_view.live.machine.name != "coordinator":
+        raise UserError(f"run {run} is no plan: see `{context.me} show {run}`")
+    exit_codes = {"DONE": EXIT_DONE, "BLOCKED": EXIT_ENDED, "ABORTED": EXIT_ENDED}
+    code = EXIT_ENDED if run_view.snapshot.ended else exit_codes.get(run_view.snapshot.state, EXIT_WAITING)
+    plan_value = read_failure_pack(run_view.snapshot, run_view.text) or read_review_pack(
+        run_view.snapshot, run_view.text
+    )
+    explanation_lines = render_plan_lines(run_view.snapshot, run_view.text) or render_outcome_lines(
+        run_view.snapshot, run_view.text, run_view.entries
+    )
     return (
-        told or [f"run {run} is in {seen.snapshot.state}: see `{deck.me} why {run}`"],
-        msgspec.to_builtins(found),
+        explanation_lines or [f"run {run} is in {run_view.snapshot.state}: see `{context.me} why {run}`"],
+        msgspec.to_builtins(plan_value),
         code,
     )
 
 
-def _review(files: Mapping[str, bytes]) -> Any:
+def _decode_plan_review(files: Mapping[str, bytes]) -> Any:
     try:
         return msgspec.json.decode(files["review_pack.json"])
     except (KeyError, msgspec.MsgspecError):

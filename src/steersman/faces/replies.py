@@ -11,50 +11,60 @@ from typing import Any
 import click
 
 from steersman.errors import UserError
-from steersman.faces.deck import aside
-from steersman.faces.haste import forget_typed
-from steersman.judges.text import clip, one_line, visible
+from steersman.faces.deck import indent_stderr_text
+from steersman.faces.haste import discard_typeahead
+from steersman.judges.text import clip_text, has_visible_text, printable_line
 
 
-def one_by_one(asked: Sequence[Any]) -> str:
+def ask_task_questions(questions: Sequence[Any]) -> str:
     """Every question put to whoever sits here; the answers by question."""
-    return json.dumps({q.id: _ask(q.text) for q in asked}, ensure_ascii=False)
+    return json.dumps(
+        {question.id: _ask_task_question(question.text) for question in questions}, ensure_ascii=False
+    )
 
 
-def _ask(question: str) -> str:
+def _ask_task_question(question: str) -> str:
     if sys.stdin is None or not sys.stdin.isatty():
         raise UserError("nobody is here to be asked: give the answer as TEXT, or as JSON by question id")
-    forget_typed()  # what was typed before a question answers another one
+    discard_typeahead()  # what was typed before a question answers another one
     while True:
-        click.echo(f"{aside(question)}\n> ", nl=False, file=sys.stderr)
+        click.echo(f"{indent_stderr_text(question)}\n> ", nl=False, file=sys.stderr)
         line = sys.stdin.readline()
         if not line:
             raise UserError("nobody answers any more; nothing was answered, the questions stay open")
-        if visible(line):
+        if has_visible_text(line):
             return line.strip()
 
 
-def complete(text: str, asked: Sequence[Any]) -> None:
+def require_complete_answers(text: str, questions: Sequence[Any]) -> None:
     """Refuses answers by question that leave one open, or answer what nobody asks; any other text answers all of it."""
-    if _is_list(text):
+    if _is_json_list(text):
         raise UserError(
             "nothing was answered: a JSON list answers no question; give a JSON object by question id, or plain words"
         )
     if not text.lstrip().startswith("{"):
         return
-    given = _by_question(text)
-    names = {q.id for q in asked} | {q.text for q in asked}
-    strange = sorted(set(given) - names)
-    if strange or not all(isinstance(v, str) and visible(v) for v in given.values()):
-        told = ", ".join(q.id for q in asked)
-        raise UserError(f"answers are texts by question id, one of {told}" + (f"; not {', '.join(strange)}" if strange else ""))  # fmt: skip
-    left = [q for q in asked if q.id not in given and q.text not in given]
-    if left:
-        told = "; ".join(f"{q.id}: {clip(one_line(q.text), 200)}" for q in left)
-        raise UserError(f"nothing was answered: every question needs an answer, and these have none: {told}")
+    answers = _parse_answers_by_question(text)
+    names = {question.id for question in questions} | {question.text for question in questions}
+    unknown_ids = sorted(set(answers) - names)
+    if unknown_ids or not all(
+        isinstance(answer_value, str) and has_visible_text(answer_value) for answer_value in answers.values()
+    ):
+        question_list = ", ".join(question.id for question in questions)
+        raise UserError(f"answers are texts by question id, one of {question_list}" + (f"; not {', '.join(unknown_ids)}" if unknown_ids else ""))  # fmt: skip
+    unanswered = [
+        question for question in questions if question.id not in answers and question.text not in answers
+    ]
+    if unanswered:
+        question_list = "; ".join(
+            f"{question.id}: {clip_text(printable_line(question.text), 200)}" for question in unanswered
+        )
+        raise UserError(
+            f"nothing was answered: every question needs an answer, and these have none: {question_list}"
+        )
 
 
-def _is_list(text: str) -> bool:
+def _is_json_list(text: str) -> bool:
     """Whether it is JSON that is neither words nor answers by question; a number or `true` may be the word for one."""
     try:
         return isinstance(json.loads(text), list)
@@ -62,7 +72,7 @@ def _is_list(text: str) -> bool:
         return False
 
 
-def _by_question(text: str) -> dict[str, Any]:
+def _parse_answers_by_question(text: str) -> dict[str, Any]:
     try:
         value: dict[str, Any] = json.loads(text)
     except ValueError as error:

@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from steersman.faces.deck import Deck
-from steersman.faces.voyage import spoken
+from steersman.faces.deck import CommandContext
+from steersman.faces.voyage import wait_for_verdict
 
 
-def insider(deck: Deck, run: str, word: str) -> int | None:
+def refuse_agent_caller(context: CommandContext, run: str, word: str) -> int | None:
     """The exit code of a refusal when this process works for a run of this machine; None when a person speaks."""
-    effect = deck.helm.inside(deck.top)
+    effect = context.helm.find_calling_effect(context.top)
     if not effect:
         return None
-    body: dict[str, Any] = {"event": word, "inside": effect, "person": deck.person}
-    journal, clock = deck.bridge.world.journal, deck.bridge.world.clock
-    return spoken(deck, run, journal.post(run, "event", body, clock.now()))
+    message_body: dict[str, Any] = {"event": word, "inside": effect, "person": context.person}
+    journal, clock = context.bridge.world.journal, context.bridge.world.clock
+    return wait_for_verdict(context, run, journal.post(run, "event", message_body, clock.now()))

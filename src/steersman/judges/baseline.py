@@ -11,18 +11,18 @@ from typing import Literal
 
 import msgspec
 
-from steersman.contracts.commands import CommandResult, Report, full_output
-from steersman.judges.holders import silent
-from steersman.judges.summaries import count_failures, failures_told
+from steersman.contracts.commands import CommandResult, RunnerReport, full_output
+from steersman.judges.holders import find_silent_collections
+from steersman.judges.summaries import count_printed_failures, find_failure_lines
 
-Verdict = Literal["passed", "failed", "blocked", "timeout", "no_tests", "known", "flaky"]
+CheckVerdict = Literal["passed", "failed", "blocked", "timeout", "no_tests", "known", "flaky"]
 
 
-class Judged(msgspec.Struct, frozen=True, kw_only=True):
+class CheckJudgement(msgspec.Struct, frozen=True, kw_only=True):
     """One check on one tree, all its runs together."""
 
     name: str
-    verdict: Verdict
+    verdict: CheckVerdict
     tests: int = (
         0  # that passed, or ran where nobody tells them apart; 1 where the exit code is enough by choice
     )
@@ -38,7 +38,7 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     tampered: tuple[str, ...] = ()  # what is done to the runner that was not done on the base tree, in words
 
 
-def sound(result: CommandResult) -> Verdict:
+def sound_verdict(result: CommandResult) -> CheckVerdict:
     """The recorded verdict, unless the record itself contradicts a pass."""
     if result.verdict == "passed" and result.exit_code not in (None, 0):
         return "failed"
@@ -49,57 +49,65 @@ def sound(result: CommandResult) -> Verdict:
 
 def judge_check(
     runs: Sequence[CommandResult], base: Sequence[CommandResult] | None, known: frozenset[str] = frozenset()
-) -> Judged:
+) -> CheckJudgement:
     """One check from its runs on this tree and on the base tree (None: it was not run there)."""
-    verdict = _verdict(runs, base or (), known)
-    vanished, skipped, missing = _missing(runs, base or ())
-    fewer = most_tests(base or ()) - most_tests(runs)
-    return Judged(
+    verdict = _judge_runs_verdict(runs, base or (), known)
+    vanished, skipped, missing = _find_missing_tests(runs, base or ())
+    fewer = max_test_count(base or ()) - max_test_count(runs)
+    return CheckJudgement(
         name=runs[0].name,
         verdict=verdict,
-        tests=_tests(runs, verdict),
+        tests=_count_supporting_tests(runs, verdict),
         vanished=vanished,
         skipped=skipped,
-        missing=missing if has_names(base or ()) and has_names(runs) else max(0, fewer),
-        silent=silent(reports_of(runs), reports_of(base or ()))
-        if has_names(base or ()) and has_names(runs)
+        missing=missing if has_named_tests(base or ()) and has_named_tests(runs) else max(0, fewer),
+        silent=find_silent_collections(list_result_reports(runs), list_result_reports(base or ()))
+        if has_named_tests(base or ()) and has_named_tests(runs)
         else (),
-        doubt=_doubt(runs, base, verdict),
-        tampered=_tampered(reports_of(runs), reports_of(base or ())),
+        doubt=_find_check_doubt(runs, base, verdict),
+        tampered=_find_runner_tampering(list_result_reports(runs), list_result_reports(base or ())),
     )
 
 
-def _verdict(runs: Sequence[CommandResult], base: Sequence[CommandResult], known: frozenset[str]) -> Verdict:
-    found = [sound(r) for r in runs]
-    if "failed" not in found:
-        return found[0]
-    if _acknowledged(runs, base, known):
+def _judge_runs_verdict(
+    runs: Sequence[CommandResult], base: Sequence[CommandResult], known: frozenset[str]
+) -> CheckVerdict:
+    verdicts = [sound_verdict(result) for result in runs]
+    if "failed" not in verdicts:
+        return verdicts[0]
+    if _has_only_known_failures(runs, base, known):
         return "known"
-    return "flaky" if set(found) == {"passed", "failed"} else "failed"
+    return "flaky" if set(verdicts) == {"passed", "failed"} else "failed"
 
 
-def _acknowledged(
+def _has_only_known_failures(
     runs: Sequence[CommandResult], base: Sequence[CommandResult], known: frozenset[str]
 ) -> bool:
     """Every failure is one that a person has named and that the base tree had too, ended in the same way."""
-    failing, before = _failing(runs), _failing(base)
-    if not before or any(sound(r) not in ("failed", "passed") for r in runs):
+    failing, failing_before = _list_failing_results(runs), _list_failing_results(base)
+    if not failing_before or any(sound_verdict(result) not in ("failed", "passed") for result in runs):
         return False
-    if not {r.exit_code for r in failing} <= {r.exit_code for r in before}:
+    if not {result.exit_code for result in failing} <= {result.exit_code for result in failing_before}:
         return False
-    names, old = _failures(failing), _failures(before)
-    whole = runs[0].name in known
-    if names is None or old is None:
-        return whole and names is old and (_counts_nothing((*runs, *base)) or fails_no_worse(runs, base))
-    return names <= old and (whole or all(is_known(n, known) for n in names))
+    names, names_before = _find_named_failures(failing), _find_named_failures(failing_before)
+    whole_check_known = runs[0].name in known
+    if names is None or names_before is None:
+        return (
+            whole_check_known
+            and names is names_before
+            and (_has_no_counted_tests((*runs, *base)) or is_no_worse_than_base(runs, base))
+        )
+    return names <= names_before and (
+        whole_check_known or all(is_known_failure(name, known) for name in names)
+    )
 
 
-def _counts_nothing(results: Sequence[CommandResult]) -> bool:
+def _has_no_counted_tests(results: Sequence[CommandResult]) -> bool:
     """Whether no test was ever counted, as of a linter: then it speaks for nothing."""
-    return all(r.tests is None for r in results)
+    return all(result.tests is None for result in results)
 
 
-def fails_no_worse(runs: Sequence[CommandResult], base: Sequence[CommandResult]) -> bool:
+def is_no_worse_than_base(runs: Sequence[CommandResult], base: Sequence[CommandResult]) -> bool:
     """Whether as many tests pass as on the base tree, and no more of anything fails; never without a count."""
     now, before = _count_outcomes(runs), _count_outcomes(base)
     if now is None or before is None or before[0] == 0:
@@ -109,65 +117,84 @@ def fails_no_worse(runs: Sequence[CommandResult], base: Sequence[CommandResult])
 
 def _count_outcomes(results: Sequence[CommandResult]) -> tuple[int, int, int] | None:
     """The fewest tests that passed, the most that failed, and the most failures that were printed."""
-    counted = [(r.passed, (r.tests or 0) - r.passed) for r in results if r.passed is not None]
+    counted = [
+        (result.passed, (result.tests or 0) - result.passed)
+        for result in results
+        if result.passed is not None
+    ]
     if not counted or len(counted) < len(results):
         return None
-    printed = max(count_failures(full_output(r)) for r in results)
+    printed = max(count_printed_failures(full_output(result)) for result in results)
     return min(passed for passed, _ in counted), max(failed for _, failed in counted), printed
 
 
-def acknowledged_as_whole(runs: Sequence[CommandResult], judged: Judged) -> bool:
+def is_acknowledged_as_whole(runs: Sequence[CommandResult], judgement: CheckJudgement) -> bool:
     """Whether a check is known to fail by its own name alone, so that its tests speak by their number."""
-    return judged.verdict == "known" and judged.tests > 0 and _failures(_failing(runs)) is None
+    return (
+        judgement.verdict == "known"
+        and judgement.tests > 0
+        and _find_named_failures(_list_failing_results(runs)) is None
+    )
 
 
-def _failing(results: Sequence[CommandResult]) -> list[CommandResult]:
-    return [r for r in results if sound(r) == "failed"]
+def _list_failing_results(results: Sequence[CommandResult]) -> list[CommandResult]:
+    return [result for result in results if sound_verdict(result) == "failed"]
 
 
-def _failures(failing: Sequence[CommandResult]) -> set[str] | None:
+def _find_named_failures(failing: Sequence[CommandResult]) -> set[str] | None:
     """The names of what failed; None where a failure has no name."""
     names: set[str] = set()
-    for r in failing:
-        if r.report is None or r.report.cut or not r.report.failed:
+    for result in failing:
+        if result.report is None or result.report.cut or not result.report.failed:
             return None
-        names.update(r.report.failed)
+        names.update(result.report.failed)
     return names
 
 
-def is_known(name: str, known: Iterable[str]) -> bool:
+def is_known_failure(name: str, known: Iterable[str]) -> bool:
     """Whether a test is acknowledged, as its runner names it or as `path/test_x.py::test_y`."""
-    wanted = spelled(name)
-    return any(spelled(k) == wanted for k in known)
+    wanted = normalize_test_name(name)
+    return any(normalize_test_name(known_name) == wanted for known_name in known)
 
 
-def spelled(name: str) -> str:
+def normalize_test_name(name: str) -> str:
     """One spelling for the names of a test: dots for slashes in its module, no `.py`, dots for `::`."""
     module, _, rest = name.partition("::")
     return ".".join(filter(None, (module.removesuffix(".py").replace("/", "."), rest.replace("::", "."))))
 
 
-def stale(known: Iterable[str], base: Sequence[CommandResult]) -> tuple[str, ...]:
+def find_stale_known_failures(known: Iterable[str], base: Sequence[CommandResult]) -> tuple[str, ...]:
     """Acknowledged names that did not fail on the base tree: they can be taken out."""
-    failing = _failing(base)
-    names = {spelled(n) for r in failing for n in (r.name, *(r.report.failed if r.report else ()))}
-    return tuple(sorted(k for k in known if spelled(k) not in names))
+    failing = _list_failing_results(base)
+    names = {
+        normalize_test_name(failed_name)
+        for result in failing
+        for failed_name in (result.name, *(result.report.failed if result.report else ()))
+    }
+    return tuple(sorted(known_name for known_name in known if normalize_test_name(known_name) not in names))
 
 
-def _tests(runs: Sequence[CommandResult], verdict: Verdict) -> int:
+def _count_supporting_tests(runs: Sequence[CommandResult], verdict: CheckVerdict) -> int:
     """How many tests speak for a pass; what failed does not."""
     if verdict == "known":
-        return min(r.report.ran - r.report.failures if r.report else r.passed or 0 for r in runs)
-    counted = [r.tests or int(r.exit_code_only) for r in runs if verdict != "flaky" or sound(r) == "passed"]
+        return min(
+            result.report.ran - result.report.failures if result.report else result.passed or 0
+            for result in runs
+        )
+    counted = [
+        result.tests or int(result.exit_code_only)
+        for result in runs
+        if verdict != "flaky" or sound_verdict(result) == "passed"
+    ]
     return min(counted)
 
 
-def has_names(results: Sequence[CommandResult]) -> bool:
+def has_named_tests(results: Sequence[CommandResult]) -> bool:
     """Whether the runner told its tests by name, all of them."""
-    return any(r.report is not None and not r.report.cut for r in results)
+    return any(result.report is not None and not result.report.cut for result in results)
 
 
-def _missing(
+def _find_missing_tests(
     runs: Sequence[CommandResult], base: Sequence[CommandResult]
 ) -> tuple[tuple[str, ...], tuple[str, ...], int]:
     """Tests that are gone and tests that are skipped now, and how many count as missing.
@@ -175,43 +202,45 @@ def _missing(
     A new test that passes makes up for one that is gone: it may be the same under another name. A skipped one has
     kept its name, so that nothing makes up for it.
     """
-    if not has_names(runs) or not has_names(base):
+    if not has_named_tests(runs) or not has_named_tests(base):
         return (), (), 0
-    now = {name for r in reports_of(runs) for name in r.skipped}
-    lost = sorted((ran_tests(base) - ran_tests(runs)).elements())
-    skipped = tuple(name for name in lost if name in now)
-    gone = tuple(name for name in lost if name not in now)
+    skipped_now = {name for entry in list_result_reports(runs) for name in entry.skipped}
+    lost = sorted((count_ran_tests(base) - count_ran_tests(runs)).elements())
+    skipped = tuple(name for name in lost if name in skipped_now)
+    gone = tuple(name for name in lost if name not in skipped_now)
     passed: Counter[str] = Counter()
-    for r in reports_of(runs):
-        passed |= Counter(r.passed)
-    net = max(0, len(gone) - (passed - ran_tests(base)).total())
+    for entry in list_result_reports(runs):
+        passed |= Counter(entry.passed)
+    net = max(0, len(gone) - (passed - count_ran_tests(base)).total())
     return gone if net else (), skipped, net + len(skipped)
 
 
-def ran_tests(results: Sequence[CommandResult]) -> Counter[str]:
+def count_ran_tests(results: Sequence[CommandResult]) -> Counter[str]:
     """The tests that ran, by name, without what only holds tests."""
     ran: Counter[str] = Counter()
-    for r in reports_of(results):
-        ran |= Counter((*r.passed, *r.failed)) - Counter(r.broken)
+    for report in list_result_reports(results):
+        ran |= Counter((*report.passed, *report.failed)) - Counter(report.broken)
     return ran
 
 
-def reports_of(results: Sequence[CommandResult]) -> list[Report]:
+def list_result_reports(results: Sequence[CommandResult]) -> list[RunnerReport]:
     """The reports of those that have one."""
-    return [r.report for r in results if r.report is not None]
+    return [result.report for result in results if result.report is not None]
 
 
-def most_tests(results: Sequence[CommandResult]) -> int:
+def max_test_count(results: Sequence[CommandResult]) -> int:
     """The highest count of tests, without what only holds tests."""
-    return max(((r.tests or 0) - _counted_holders(r.report) for r in results), default=0)
+    return max(
+        ((result.tests or 0) - _count_broken_collections(result.report) for result in results), default=0
+    )
 
 
-def _counted_holders(report: Report | None) -> int:
+def _count_broken_collections(report: RunnerReport | None) -> int:
     """How many of those that were counted only hold tests; go's packages are not counted."""
     return len(report.broken) if report is not None and report.form != "go" else 0
 
 
-def _tampered(now: Sequence[Report], base: Sequence[Report]) -> tuple[str, ...]:
+def _find_runner_tampering(now: Sequence[RunnerReport], base: Sequence[RunnerReport]) -> tuple[str, ...]:
     """Functions of the runner that are replaced now, and modules that a file of the tree stands in for now.
 
     Without a report on the base there is nothing to compare with: honest plugins replace functions too.
@@ -221,29 +250,40 @@ def _tampered(now: Sequence[Report], base: Sequence[Report]) -> tuple[str, ...]:
     before = {name for report in base for name in report.replaced}
     replaced = {name for report in now for name in report.replaced} - before
     elsewhere = {name for report in base for name, path in report.modules.items() if not path}
-    hidden = {(n, p) for report in now for n, p in report.modules.items() if p and n in elsewhere}
+    hidden = {
+        (module, module_path)
+        for report in now
+        for module, module_path in report.modules.items()
+        if module_path and module in elsewhere
+    }
     return (
         *(f"the change replaces {name} while tests run" for name in sorted(replaced)),
         *(
-            f"the module {n} now comes from {p}, which hides the one that was there before"
-            for n, p in sorted(hidden)
+            f"the module {module} now comes from {module_path}, which hides the one that was there before"
+            for module, module_path in sorted(hidden)
         ),
     )
 
 
-def _doubt(runs: Sequence[CommandResult], base: Sequence[CommandResult] | None, verdict: Verdict) -> str:
+def _find_check_doubt(
+    runs: Sequence[CommandResult], base: Sequence[CommandResult] | None, verdict: CheckVerdict
+) -> str:
     if verdict == "flaky":
         return "it failed and passed on the same tree"
     if runs[0].source == "project" and base is None:
         return "it was not run on the base tree"
     before: Counter[str] = Counter()
-    for r in base or ():
-        before |= _other_words(r)
-    spoke = any(Counter(failures_told(full_output(r))) - before for r in runs if sound(r) == "passed")
-    return "its exit code is 0, its words speak of failures" if spoke else ""
+    for result in base or ():
+        before |= _count_other_failure_lines(result)
+    speaks_of_failures = any(
+        Counter(find_failure_lines(full_output(result))) - before
+        for result in runs
+        if sound_verdict(result) == "passed"
+    )
+    return "its exit code is 0, its words speak of failures" if speaks_of_failures else ""
 
 
-def _other_words(result: CommandResult) -> Counter[str]:
+def _count_other_failure_lines(result: CommandResult) -> Counter[str]:
     """Closing lines of failure that are not the check's own: of a check that failed the last one is."""
-    told = failures_told(full_output(result))
-    return Counter(told if sound(result) == "passed" else told[:-1])
+    lines = find_failure_lines(full_output(result))
+    return Counter(lines if sound_verdict(result) == "passed" else lines[:-1])

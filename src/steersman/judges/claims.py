@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from steersman.judges.text import clip, printable
+from steersman.judges.text import clip_text, printable_text
 
-Plain = Mapping[str, Any]
+ClaimMapping = Mapping[str, Any]
 
 
-def claim_problems(
+def find_claim_problems(
     claims: Sequence[Any], evidence: Sequence[Any], recorded: Mapping[int, str], artifacts: Mapping[str, str]
 ) -> tuple[str, ...]:
     """Everything that keeps these claims from holding; none where all hold.
@@ -24,41 +24,45 @@ def claim_problems(
     """
     if not claims:
         return ("claims: there are none, and nothing is proven by nothing",)
-    known, broken = _known(evidence, recorded, artifacts)
-    return (*broken, *_twice("claims", claims), *(p for c in claims for p in _claim(c, known)))
+    known, evidence_problems = _sort_evidence(evidence, recorded, artifacts)
+    return (
+        *evidence_problems,
+        *_find_repeated_ids("claims", claims),
+        *(problem for claim in claims for problem in _find_single_claim_problems(claim, known)),
+    )
 
 
-def _known(
+def _sort_evidence(
     evidence: Sequence[Any], recorded: Mapping[int, str], artifacts: Mapping[str, str]
 ) -> tuple[set[str], tuple[str, ...]]:
     """The ids of evidence that counts, and what is wrong with the rest."""
-    found: set[str] = set()
-    problems: list[str] = [*_twice("evidence", evidence)]
+    known_ids: set[str] = set()
+    problems: list[str] = [*_find_repeated_ids("evidence", evidence)]
     for piece in evidence:
-        why = _unproven(piece, recorded, artifacts)
-        if why:
-            problems.append(f"evidence {_id(piece)}: {why}")
+        problem = _find_evidence_problem(piece, recorded, artifacts)
+        if problem:
+            problems.append(f"evidence {_render_claim_id(piece)}: {problem}")
         else:
-            found.add(piece["id"])
-    return found, tuple(problems)
+            known_ids.add(piece["id"])
+    return known_ids, tuple(problems)
 
 
-def _unproven(piece: Any, recorded: Mapping[int, str], artifacts: Mapping[str, str]) -> str:
+def _find_evidence_problem(piece: Any, recorded: Mapping[int, str], artifacts: Mapping[str, str]) -> str:
     """Why a piece of evidence does not count; nothing where it does."""
-    if not isinstance(piece, Mapping) or not _named(piece):
+    if not isinstance(piece, Mapping) or not _has_claim_id(piece):
         return "it has no id"
     match piece.get("type"):
         case "journal" | "command":
-            return _entry(piece, recorded)
+            return _find_entry_evidence_problem(piece, recorded)
         case "file":
-            return _file(piece, artifacts)
+            return _find_file_evidence_problem(piece, artifacts)
         case "url":
             return "a page elsewhere cannot be verified"
         case kind:
-            return f"its type {_shown(kind)} is none that steersman records"
+            return f"its type {_quote_claim_value(kind)} is none that steersman records"
 
 
-def _entry(piece: Plain, recorded: Mapping[int, str]) -> str:
+def _find_entry_evidence_problem(piece: ClaimMapping, recorded: Mapping[int, str]) -> str:
     seq, digest = piece.get("seq"), piece.get("hash")
     if isinstance(seq, bool) or not isinstance(seq, int):
         return "it names no entry of this run: what an agent says about a command is no result of it"
@@ -67,40 +71,42 @@ def _entry(piece: Plain, recorded: Mapping[int, str]) -> str:
     return "" if digest == recorded[seq] else f"entry {seq} of this run has another hash"
 
 
-def _file(piece: Plain, artifacts: Mapping[str, str]) -> str:
+def _find_file_evidence_problem(piece: ClaimMapping, artifacts: Mapping[str, str]) -> str:
     path, digest = piece.get("path"), piece.get("digest")
     if not isinstance(path, str) or path not in artifacts:
-        return f"{_shown(path)} is no file that this run has recorded"
-    return "" if digest == artifacts[path] else f"{_shown(path)} is not as this run has recorded it"
+        return f"{_quote_claim_value(path)} is no file that this run has recorded"
+    return (
+        "" if digest == artifacts[path] else f"{_quote_claim_value(path)} is not as this run has recorded it"
+    )
 
 
-def _claim(claim: Any, known: set[str]) -> Iterator[str]:
-    if not isinstance(claim, Mapping) or not _named(claim):
+def _find_single_claim_problems(claim: Any, known: set[str]) -> Iterator[str]:
+    if not isinstance(claim, Mapping) or not _has_claim_id(claim):
         yield "claims: one has no id"
         return
     refs = claim.get("evidence_refs")
     if not isinstance(refs, Sequence) or isinstance(refs, str) or not refs:
-        yield f"claim {_id(claim)}: it names no evidence"
+        yield f"claim {_render_claim_id(claim)}: it names no evidence"
         return
     for ref in refs:
         if not isinstance(ref, str) or ref not in known:
-            yield f"claim {_id(claim)}: its evidence {_shown(ref)} does not count"
+            yield f"claim {_render_claim_id(claim)}: its evidence {_quote_claim_value(ref)} does not count"
 
 
-def _twice(what: str, given: Sequence[Any]) -> Iterator[str]:
-    ids = Counter(g["id"] for g in given if isinstance(g, Mapping) and _named(g))
+def _find_repeated_ids(what: str, items: Sequence[Any]) -> Iterator[str]:
+    ids = Counter(item["id"] for item in items if isinstance(item, Mapping) and _has_claim_id(item))
     for name, count in ids.items():
         if count > 1:
-            yield f"{what}: {_shown(name)} is there {count} times"
+            yield f"{what}: {_quote_claim_value(name)} is there {count} times"
 
 
-def _named(value: Plain) -> bool:
+def _has_claim_id(value: ClaimMapping) -> bool:
     return isinstance(value.get("id"), str) and bool(value["id"])
 
 
-def _id(value: Any) -> str:
-    return _shown(value.get("id") if isinstance(value, Mapping) else value)
+def _render_claim_id(value: Any) -> str:
+    return _quote_claim_value(value.get("id") if isinstance(value, Mapping) else value)
 
 
-def _shown(value: object) -> str:
-    return printable(clip(repr(value), 80))
+def _quote_claim_value(value: object) -> str:
+    return printable_text(clip_text(repr(value), 80))

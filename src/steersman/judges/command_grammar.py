@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from steersman.contracts.commands import Argv
-from steersman.contracts.grammars import CommandGrammar, Commands, Values
-from steersman.judges.command_line import shown
-from steersman.judges.text import clip
-from steersman.judges.value_kinds import WILDCARDS, Kind, find_kind
+from steersman.contracts.grammars import CommandGrammar, Commands, OptionValues
+from steersman.judges.command_line import render_command_words
+from steersman.judges.text import clip_text
+from steersman.judges.value_kinds import WILDCARD_PATTERN, WordKind, find_word_kind
 
-_PYTHON = re.compile(r"python3(?:\.[0-9]{1,2})?")
+_PYTHON_PROGRAM = re.compile(r"python3(?:\.[0-9]{1,2})?")
 
 
 class GrammarTable(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,7 +26,7 @@ class GrammarTable(msgspec.Struct, frozen=True, kw_only=True):
     programs: frozenset[str] = frozenset()  # that a check of the project names, such as .venv/bin/python
 
 
-class Reach(msgspec.Struct, frozen=True):
+class CommandReach(msgspec.Struct, frozen=True):
     """What an argv touches in the tree that it runs in, to be looked at on the disk."""
 
     paths: tuple[str, ...] = ()  # they have to stay in it
@@ -35,86 +35,107 @@ class Reach(msgspec.Struct, frozen=True):
     searched: tuple[str, ...] = ()  # below which it reads every file
 
 
-class Match(msgspec.Struct, frozen=True):
+class GrammarMatch(msgspec.Struct, frozen=True):
     """By which grammar an argv matches, what that proves, and what it touches."""
 
     name: str
     proves: str
-    reach: Reach
+    reach: CommandReach
 
 
-class Mismatch(msgspec.Struct, frozen=True):
+class GrammarMismatch(msgspec.Struct, frozen=True):
     """How many words were in their place, and what is wrong after them."""
 
     at: int
     reason: str
 
 
-def match_command(argv: Argv, names: Sequence[str], table: GrammarTable) -> Match | Mismatch:
+def match_command_grammars(
+    argv: Argv, names: Sequence[str], table: GrammarTable
+) -> GrammarMatch | GrammarMismatch:
     """The first of these grammars that the whole argv matches, or the mismatch that came furthest."""
-    furthest = Mismatch(0, "")
+    furthest = GrammarMismatch(0, "")
     for name in names:
         result = _match_grammar(argv, name, table)
-        if isinstance(result, Match):
+        if isinstance(result, GrammarMatch):
             return result
         if result.at > furthest.at:
             furthest = result
-    return furthest if furthest.at else _unknown_start(argv, names, table)
+    return furthest if furthest.at else _explain_unknown_start(argv, names, table)
 
 
-def _match_grammar(argv: Argv, name: str, table: GrammarTable) -> Match | Mismatch:
+def _match_grammar(argv: Argv, name: str, table: GrammarTable) -> GrammarMatch | GrammarMismatch:
     grammar = table.grammars[name]
-    starts = [s for s in (grammar.start, *grammar.also) if _shared_words(argv, s, table) == len(s)]
+    starts = [
+        start
+        for start in (grammar.start, *grammar.also)
+        if _count_shared_words(argv, start, table) == len(start)
+    ]
     if not starts:
-        return Mismatch(0, "")
+        return GrammarMismatch(0, "")
     length = max(map(len, starts))
     reader = _WordReader(grammar, table, argv[:length], argv[length:])
     reason = reader.read()
     if reason:
-        return Mismatch(length + reader.at, reason)
+        return GrammarMismatch(length + reader.at, reason)
     if not grammar.runs:
-        return Match(name, grammar.proves, reader.reach())
-    before = length + reader.at
-    inner = match_command(argv[before:], grammar.runs, table)
-    if isinstance(inner, Mismatch):
-        return Mismatch(before + inner.at, inner.reason)
-    return Match(name, inner.proves, inner.reach)
+        return GrammarMatch(name, grammar.proves, reader.reach())
+    inner_start = length + reader.at
+    inner = match_command_grammars(argv[inner_start:], grammar.runs, table)
+    if isinstance(inner, GrammarMismatch):
+        return GrammarMismatch(inner_start + inner.at, inner.reason)
+    return GrammarMatch(name, inner.proves, inner.reach)
 
 
-def _shared_words(argv: Argv, start: Argv, table: GrammarTable) -> int:
+def _count_shared_words(argv: Argv, start: Argv, table: GrammarTable) -> int:
     """How many first words are the same; `python3.12` and a project's own path to it are `python`."""
     count = 0
     for word, wanted in zip(argv, start, strict=False):
-        if word != wanted and (count or _program_name(word, table) != wanted):
+        if word != wanted and (count or _grammar_program_name(word, table) != wanted):
             break
         count += 1
     return count
 
 
-def _program_name(word: str, table: GrammarTable) -> str:
+def _grammar_program_name(word: str, table: GrammarTable) -> str:
     name = word.rpartition("/")[2] if word in table.programs else word
-    return "python" if _PYTHON.fullmatch(name) else name
+    return "python" if _PYTHON_PROGRAM.fullmatch(name) else name
 
 
-def _unknown_start(argv: Argv, names: Sequence[str], table: GrammarTable) -> Mismatch:
+def _explain_unknown_start(argv: Argv, names: Sequence[str], table: GrammarTable) -> GrammarMismatch:
     """A program of no grammar; or one with other first words than it may have, which are then named."""
-    starts = [s for name in names for s in (table.grammars[name].start, *table.grammars[name].also)]
-    known = max((_shared_words(argv, start, table) for start in starts), default=0)
-    if not known:
-        return Mismatch(0, f"`{shown(argv[:1])}` is not a program of the table")
-    words = dict.fromkeys(f"`{s[known]}`" for s in starts if _shared_words(argv, s, table) == known)
-    given = f", not `{shown(argv[known : known + 1])}`" if argv[known:] else ""
-    return Mismatch(known, f"after `{shown(argv[:known])}` has to come {' or '.join(words)}{given}")
+    starts = [
+        words_of_start
+        for name in names
+        for words_of_start in (table.grammars[name].start, *table.grammars[name].also)
+    ]
+    shared_count = max((_count_shared_words(argv, start, table) for start in starts), default=0)
+    if not shared_count:
+        return GrammarMismatch(0, f"`{render_command_words(argv[:1])}` is not a program of the table")
+    words = dict.fromkeys(
+        f"`{words_of_start[shared_count]}`"
+        for words_of_start in starts
+        if _count_shared_words(argv, words_of_start, table) == shared_count
+    )
+    actual = (
+        f", not `{render_command_words(argv[shared_count : shared_count + 1])}`"
+        if argv[shared_count:]
+        else ""
+    )
+    return GrammarMismatch(
+        shared_count,
+        f"after `{render_command_words(argv[:shared_count])}` has to come {' or '.join(words)}{actual}",
+    )
 
 
-class _Options:
+class _GrammarOptions:
     """Options by each of their spellings."""
 
-    def __init__(self, flags: Sequence[str], values: Values, table: GrammarTable) -> None:
+    def __init__(self, flags: Sequence[str], values: OptionValues, table: GrammarTable) -> None:
         self.names = (*flags, *values)
         self.flags = {spelling: names.split("/")[0] for names in flags for spelling in names.split("/")}
         self.values = {
-            spelling: find_kind(kind, table.commands)
+            spelling: find_word_kind(kind, table.commands)
             for names, kind in values.items()
             for spelling in names.split("/")
         }
@@ -131,11 +152,11 @@ class _WordReader:
         self._grammar, self._table, self._start, self._words = grammar, table, start, words
         base = table.grammars[grammar.like] if grammar.like else grammar
         flags = (*base.flags, *grammar.flags) if grammar.like else grammar.flags
-        self._options = _Options(flags, {**base.values, **grammar.values}, table)
+        self._options = _GrammarOptions(flags, {**base.values, **grammar.values}, table)
         self.at = 0  # the word that is looked at
         self._operands: list[str] = []
         self._flags: set[str] = set()
-        self._values: list[tuple[Kind, str]] = []
+        self._values: list[tuple[WordKind, str]] = []
 
     def read(self) -> str:
         """What is wrong, or nothing."""
@@ -144,7 +165,7 @@ class _WordReader:
         for number, word in words:
             self.at = number
             if word == "--" and tail is not None:
-                self._options, tail = _Options(tail, self._grammar.tail_values, self._table), None
+                self._options, tail = _GrammarOptions(tail, self._grammar.tail_values, self._table), None
                 continue
             if self._grammar.runs and not word.startswith("-"):
                 return ""
@@ -160,7 +181,7 @@ class _WordReader:
             self._flags.add(self._options.flags[word])
             return ""
         if word in values:
-            return self._read_value(word, values[word], next((w for _, w in words), ""))
+            return self._read_value(word, values[word], next((next_word for _, next_word in words), ""))
         if equals and f"{name}=" in values:
             return self._read_value(name, values[f"{name}="], value)
         if equals and len(name) > 2 and name in values:
@@ -171,49 +192,51 @@ class _WordReader:
         if self._grammar.joined and letters and all(letter in self._options.flags for letter in letters):
             self._flags.update(self._options.flags[letter] for letter in letters)
             return ""
-        accepted = clip(" ".join(self._options.names), 120) or "none"
-        return f"`{shown((word,))}` is not an option of `{shown(self._start)}` that may be used here; it has: {accepted}"
+        accepted = clip_text(" ".join(self._options.names), 120) or "none"
+        return f"`{render_command_words((word,))}` is not an option of `{render_command_words(self._start)}` that may be used here; it has: {accepted}"
 
-    def _read_value(self, name: str, kind: Kind, value: str) -> str:
+    def _read_value(self, name: str, kind: WordKind, value: str) -> str:
         self._values.append((kind, value))
         return (
-            "" if kind.matches(value) else f"`{shown((value,))}` is not a value for `{name}`: {kind.meaning}"
+            ""
+            if kind.matches(value)
+            else f"`{render_command_words((value,))}` is not a value for `{name}`: {kind.meaning}"
         )
 
     def _read_operand(self, word: str) -> str:
         grammar, place = self._grammar, len(self._operands)
-        before = self._words[self.at - 1] if self.at else ""
-        if self._options.takes_optional(before):
-            return f"`{shown((word,))}` would be taken for the value of `{before}`: write `{before}=VALUE`"
+        previous_word = self._words[self.at - 1] if self.at else ""
+        if self._options.takes_optional(previous_word):
+            return f"`{render_command_words((word,))}` would be taken for the value of `{previous_word}`: write `{previous_word}=VALUE`"
         value = grammar.first[place] if place < len(grammar.first) else grammar.operands
         self._operands.append(word)
         if value is None:
-            return f"`{shown((word,))}` has no place after `{shown(self._start)}`: it takes no more operands"
-        kind = find_kind(value, self._table.commands)
+            return f"`{render_command_words((word,))}` has no place after `{render_command_words(self._start)}`: it takes no more operands"
+        kind = find_word_kind(value, self._table.commands)
         self._values.append((kind, word))
         if not kind.matches(word):
-            return f"`{shown((word,))}` is not {kind.meaning}"
+            return f"`{render_command_words((word,))}` is not {kind.meaning}"
         return f"more than {grammar.most} operands" if place - len(grammar.first) >= grammar.most else ""
 
     def _missing(self) -> str:
-        grammar, given = self._grammar, len(self._operands)
-        wanted = (*grammar.first, *[grammar.operands] * grammar.least)[given : given + 1]
+        grammar, operand_count = self._grammar, len(self._operands)
+        wanted = (*grammar.first, *[grammar.operands] * grammar.least)[operand_count : operand_count + 1]
         if grammar.runs:
-            return f"after `{shown(self._start)}` has to come a command of: {', '.join(grammar.runs)}"
+            return f"after `{render_command_words(self._start)}` has to come a command of: {', '.join(grammar.runs)}"
         if wanted and wanted[0] is not None:
-            meaning = find_kind(wanted[0], self._table.commands).meaning
-            return f"after `{shown(self._start)}` has to come {meaning}"
+            meaning = find_word_kind(wanted[0], self._table.commands).meaning
+            return f"after `{render_command_words(self._start)}` has to come {meaning}"
         if grammar.needs and self._flags.isdisjoint(grammar.needs):
-            return f"`{shown(self._start)}` needs {' or '.join(grammar.needs)}"
+            return f"`{render_command_words(self._start)}` needs {' or '.join(grammar.needs)}"
         return ""
 
-    def reach(self) -> Reach:
+    def reach(self) -> CommandReach:
         """What the words that were read touch."""
         paths = [(kind, path) for kind, word in self._values if (path := kind.path_in(word)) is not None]
         roots = tuple(self._operands[len(self._grammar.first) :]) or (".",)
-        return Reach(
+        return CommandReach(
             tuple(path for _, path in paths),
             tuple(path for kind, path in paths if kind.importable),
-            tuple(word for kind, word in self._values if kind.path and WILDCARDS.search(word)),
+            tuple(word for kind, word in self._values if kind.path and WILDCARD_PATTERN.search(word)),
             roots if self._grammar.searches else (),
         )

@@ -7,10 +7,10 @@ The base's own tests cannot judge such code: it passes them and is wrong outside
 import ast
 import re
 
-UNDER_TEST = "the new code asks whether it is being tested"
-ALWAYS_EQUAL = "the new code has a value that is equal to everything"
+DETECTS_TESTS_REASON = "the new code asks whether it is being tested"
+ALWAYS_EQUAL_REASON = "the new code has a value that is equal to everything"
 
-_ASKS = re.compile(
+_TEST_DETECTION = re.compile(
     r"""
       \bPYTEST_(?:CURRENT_TEST|VERSION|XDIST_WORKER)\b | \bsys\.(?:modules|argv\[0\])[^\n]*(?:pytest|unittest)
     | ['"](?:_?pytest|unittest)['"]\s+(?:not\s+)?in\s+sys\.modules
@@ -26,9 +26,9 @@ _ASKS = re.compile(
 
 def find_test_detection(old: str, new: str) -> str | None:
     """Why a person should look at new product code, in one sentence; None where nothing of the kind was added."""
-    if len(_ASKS.findall(new)) > len(_ASKS.findall(old)):
-        return UNDER_TEST
-    return ALWAYS_EQUAL if _count_blind_comparisons(new) > _count_blind_comparisons(old) else None
+    if len(_TEST_DETECTION.findall(new)) > len(_TEST_DETECTION.findall(old)):
+        return DETECTS_TESTS_REASON
+    return ALWAYS_EQUAL_REASON if _count_blind_comparisons(new) > _count_blind_comparisons(old) else None
 
 
 def _count_blind_comparisons(text: str) -> int:
@@ -37,11 +37,11 @@ def _count_blind_comparisons(text: str) -> int:
         nodes = list(ast.walk(ast.parse(text))) if "__eq__" in text else []
     except (SyntaxError, ValueError, RecursionError):  # another language, or no program at all
         return 0
-    methods = [n for n in nodes if isinstance(n, ast.FunctionDef) and n.name == "__eq__"]
-    return sum(not _uses_its_second_argument(method) for method in methods)
+    methods = [node for node in nodes if isinstance(node, ast.FunctionDef) and node.name == "__eq__"]
+    return sum(not _uses_second_argument(method) for method in methods)
 
 
-def _uses_its_second_argument(method: ast.FunctionDef) -> bool:
+def _uses_second_argument(method: ast.FunctionDef) -> bool:
     names = [argument.arg for argument in (*method.args.posonlyargs, *method.args.args)][1:2]
-    used = {n.id for part in method.body for n in ast.walk(part) if isinstance(n, ast.Name)}
+    used = {node.id for part in method.body for node in ast.walk(part) if isinstance(node, ast.Name)}
     return not names or names[0] in used

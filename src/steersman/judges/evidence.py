@@ -10,25 +10,25 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
-from steersman.contracts.commands import CommandResult, Finding, full_output
-from steersman.judges.baseline import Judged, acknowledged_as_whole, judge_check, sound
-from steersman.judges.reports import NOT_TOLD
-from steersman.judges.text import clip, count_of, printable
+from steersman.contracts.commands import CommandResult, VariantFinding, full_output
+from steersman.judges.baseline import CheckJudgement, is_acknowledged_as_whole, judge_check, sound_verdict
+from steersman.judges.reports import NO_TEST_COUNT_REASON
+from steersman.judges.text import clip_text, count_with_noun, printable_text
 
-Runs = Sequence[CommandResult]
-RUNS_NONE = (
+RoundResults = Sequence[CommandResult]
+RUNS_NO_TESTS_REASON = (
     "its exit code is 0, but it runs no tests (`no_tests` in steersman.toml), and without a test nothing is approved:"
     " add a check that runs tests under [checks]"
 )
-AS_WHOLE = "is acknowledged as a whole"
-NAMED = 40  # tests that are told by name
+ACKNOWLEDGED_AS_WHOLE = "is acknowledged as a whole"
+MAX_NAMED_TESTS = 40  # tests that are told by name
 
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)")
+_OUTPUT_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)")
 # Addresses, times, durations, process numbers and temporary paths change while a failure stays the same.
-_SHIFTING = re.compile(r"0x[0-9a-f]+|/tmp/\S+|\d+", re.IGNORECASE)
+_VARYING_OUTPUT = re.compile(r"0x[0-9a-f]+|/tmp/\S+|\d+", re.IGNORECASE)
 
 
-class Weighed(msgspec.Struct, frozen=True, kw_only=True):
+class RoundEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """One round's results, counted beside those of the base tree."""
 
     passed: int
@@ -47,118 +47,165 @@ class Weighed(msgspec.Struct, frozen=True, kw_only=True):
     questions: tuple[str, ...]  # what a person should look at before this counts, in words
 
 
-def told(results: Runs, no_tests: Collection[str] = ()) -> list[CommandResult]:
+def explain_unproven_results(results: RoundResults, no_tests: Collection[str] = ()) -> list[CommandResult]:
     """The same results; where all passed and no test was counted, each check of the project says why that is no proof.
 
     `no_tests` are the checks that run none, by name: of them nothing else was to be expected.
     """
-    if any(r.tests or r.exit_code_only for r in results) or any(sound(r) != "passed" for r in results):
+    if any(result.tests or result.exit_code_only for result in results) or any(
+        sound_verdict(result) != "passed" for result in results
+    ):
         return list(results)
-    return [_unproven(r, no_tests) if r.source == "project" else r for r in results]
+    return [
+        _explain_unproven_result(result, no_tests) if result.source == "project" else result
+        for result in results
+    ]
 
 
-def _unproven(r: CommandResult, no_tests: Collection[str]) -> CommandResult:
-    if r.name in no_tests:
-        return msgspec.structs.replace(r, reason=RUNS_NONE)
-    return msgspec.structs.replace(r, verdict="no_tests", reason=NOT_TOLD)
+def _explain_unproven_result(result: CommandResult, no_tests: Collection[str]) -> CommandResult:
+    if result.name in no_tests:
+        return msgspec.structs.replace(result, reason=RUNS_NO_TESTS_REASON)
+    return msgspec.structs.replace(result, verdict="no_tests", reason=NO_TEST_COUNT_REASON)
 
 
-def note_acknowledged(results: Runs, base: Runs | None, known: frozenset[str]) -> list[CommandResult]:
+def note_acknowledged_checks(
+    results: RoundResults, base: RoundResults | None, known: frozenset[str]
+) -> list[CommandResult]:
     """The same results; a check that is acknowledged as a whole says what speaks for it and what nobody judges."""
-    before, notes = _grouped(base or ()), {}
-    for key, runs in _grouped(results).items():
-        judged = judge_check(runs, before.get(key), known)
-        if acknowledged_as_whole(runs, judged):
-            passed = f"{count_of(judged.tests, 'test')} passed"
-            notes[key] = f"check {judged.name} {AS_WHOLE}: {passed}, its failures are not judged by name"  # fmt: skip
-    return [_with_note(r, notes.get((r.name, *r.argv), "")) for r in results]
+    before, notes = _group_by_command(base or ()), {}
+    for key, runs in _group_by_command(results).items():
+        judgement = judge_check(runs, before.get(key), known)
+        if is_acknowledged_as_whole(runs, judgement):
+            passed = f"{count_with_noun(judgement.tests, 'test')} passed"
+            notes[key] = f"check {judgement.name} {ACKNOWLEDGED_AS_WHOLE}: {passed}, its failures are not judged by name"  # fmt: skip
+    return [_append_result_note(result, notes.get((result.name, *result.argv), "")) for result in results]
 
 
-def _with_note(r: CommandResult, note: str) -> CommandResult:
-    return msgspec.structs.replace(r, reason="; ".join(filter(None, (r.reason, note)))) if note else r
+def _append_result_note(result: CommandResult, note: str) -> CommandResult:
+    return (
+        msgspec.structs.replace(result, reason="; ".join(filter(None, (result.reason, note))))
+        if note
+        else result
+    )
 
 
-def weigh(results: Runs, base: Runs | None = None, known: frozenset[str] = frozenset()) -> Weighed:
+def weigh_check_results(
+    results: RoundResults, base: RoundResults | None = None, known: frozenset[str] = frozenset()
+) -> RoundEvidence:
     """Counts a round; `base` are the results on the base tree, None where there are none.
 
     Results of the same command are runs of it on the same tree.
     """
-    groups, before = _grouped([r for r in results if not r.variant]), _grouped(base or ())
-    findings = [(r, f) for r in results for f in r.findings]
-    judged = [judge_check(runs, before.get(key), known) for key, runs in groups.items()]
-    bad = [runs[0] for runs, j in zip(groups.values(), judged, strict=True) if j.verdict in _FAILED]
-    bad += [msgspec.structs.replace(r, reason=_said(f)) for r, f in findings if f.weight == "failure"]
-    open_ = [runs[0] for runs, j in zip(groups.values(), judged, strict=True) if j.verdict in _OPEN]
-    found = [j.verdict for j in judged]
-    tests = sum(j.tests for j in judged if j.verdict in ("passed", "known", "flaky"))
-    return Weighed(
-        passed=found.count("passed"),
-        failed=found.count("failed") + sum(f.weight == "failure" for _, f in findings),
-        blocked=found.count("blocked"),
-        timeout=found.count("timeout"),
-        no_tests=found.count("no_tests"),
-        known=found.count("known"),
-        flaky=found.count("flaky"),
+    groups, before = (
+        _group_by_command([result for result in results if not result.variant]),
+        _group_by_command(base or ()),
+    )
+    findings = [(result, finding) for result in results for finding in result.findings]
+    judgements = [judge_check(runs, before.get(key), known) for key, runs in groups.items()]
+    failing = [
+        runs[0]
+        for runs, judgement in zip(groups.values(), judgements, strict=True)
+        if judgement.verdict in _FAILED_VERDICTS
+    ]
+    failing += [
+        msgspec.structs.replace(result, reason=_render_variant_finding(finding))
+        for result, finding in findings
+        if finding.weight == "failure"
+    ]
+    unresolved = [
+        runs[0]
+        for runs, judgement in zip(groups.values(), judgements, strict=True)
+        if judgement.verdict in _OPEN_VERDICTS
+    ]
+    verdicts = [judgement.verdict for judgement in judgements]
+    tests = sum(
+        judgement.tests for judgement in judgements if judgement.verdict in ("passed", "known", "flaky")
+    )
+    return RoundEvidence(
+        passed=verdicts.count("passed"),
+        failed=verdicts.count("failed") + sum(finding.weight == "failure" for _, finding in findings),
+        blocked=verdicts.count("blocked"),
+        timeout=verdicts.count("timeout"),
+        no_tests=verdicts.count("no_tests"),
+        known=verdicts.count("known"),
+        flaky=verdicts.count("flaky"),
         tests=tests,
-        missing=sum(j.missing for j in judged),
-        doubts=sum(bool(j.doubt) + bool(j.silent) + bool(j.tampered) for j in judged)
-        + sum(f.weight == "question" for _, f in findings),
-        failed_commands=_once(check_key(r) for r in bad),
-        failure_keys=_once(failure_key(r, output_digest(full_output(r))) for r in bad),
-        first=next(iter((*bad, *open_, *(results if tests == 0 else ()))), None),
+        missing=sum(judgement.missing for judgement in judgements),
+        doubts=sum(
+            bool(judgement.doubt) + bool(judgement.silent) + bool(judgement.tampered)
+            for judgement in judgements
+        )
+        + sum(finding.weight == "question" for _, finding in findings),
+        failed_commands=_unique_keys(check_key(result) for result in failing),
+        failure_keys=_unique_keys(
+            failure_key(result, output_digest(full_output(result))) for result in failing
+        ),
+        first=next(iter((*failing, *unresolved, *(results if tests == 0 else ()))), None),
         questions=(
-            *(line for j in judged for line in _questions(j)),
-            *(line for r, f in findings for line in (f"{_check_name(r)}: {f.sentence}", *_listed(f.tests))),
+            *(line for judgement in judgements for line in _list_evidence_questions(judgement)),
+            *(
+                line
+                for result, finding in findings
+                for line in (
+                    f"{_base_check_name(result)}: {finding.sentence}",
+                    *_list_test_names(finding.tests),
+                )
+            ),
         ),
     )
 
 
-def _check_name(r: CommandResult) -> str:
-    return r.name.removesuffix(f" ({r.variant})")
+def _base_check_name(result: CommandResult) -> str:
+    return result.name.removesuffix(f" ({result.variant})")
 
 
-def _said(f: Finding) -> str:
-    return "\n".join((f.sentence, *_listed(f.tests)))
+def _render_variant_finding(finding: VariantFinding) -> str:
+    return "\n".join((finding.sentence, *_list_test_names(finding.tests)))
 
 
-_FAILED = ("failed", "timeout", "no_tests")
-_OPEN = ("blocked", "flaky")
+_FAILED_VERDICTS = ("failed", "timeout", "no_tests")
+_OPEN_VERDICTS = ("blocked", "flaky")
 
 
-def _grouped(results: Runs) -> Mapping[tuple[str, ...], list[CommandResult]]:
+def _group_by_command(results: RoundResults) -> Mapping[tuple[str, ...], list[CommandResult]]:
     groups: dict[tuple[str, ...], list[CommandResult]] = {}
-    for r in results:
-        groups.setdefault((r.name, *r.argv), []).append(r)
+    for result in results:
+        groups.setdefault((result.name, *result.argv), []).append(result)
     return groups
 
 
-def _questions(j: Judged) -> list[str]:
-    told = [f"{j.name}: {j.doubt}"] if j.doubt else []
-    if (gone := j.missing - len(j.skipped)) > 0:
-        told.append(f"{j.name}: {count_of(gone, 'test')} that ran before {_verb(gone)} gone")
-        told += _listed(j.vanished)
-    if j.skipped:
-        told.append(
-            f"{j.name}: {count_of(len(j.skipped), 'test')} that ran before {_verb(len(j.skipped))} skipped now"
+def _list_evidence_questions(judgement: CheckJudgement) -> list[str]:
+    questions = [f"{judgement.name}: {judgement.doubt}"] if judgement.doubt else []
+    if (missing_count := judgement.missing - len(judgement.skipped)) > 0:
+        questions.append(
+            f"{judgement.name}: {count_with_noun(missing_count, 'test')} that ran before {_agreeing_verb(missing_count)} gone"
         )
-        told += _listed(j.skipped)
-    told += [f"{j.name}: {printable(clip(line, 400))}" for line in j.tampered[:NAMED]]
-    if j.silent:
-        told.append(
-            f"{j.name}: {len(j.silent)} broke on the base tree and have no test that passes now,"
+        questions += _list_test_names(judgement.vanished)
+    if judgement.skipped:
+        questions.append(
+            f"{judgement.name}: {count_with_noun(len(judgement.skipped), 'test')} that ran before {_agreeing_verb(len(judgement.skipped))} skipped now"
+        )
+        questions += _list_test_names(judgement.skipped)
+    questions += [
+        f"{judgement.name}: {printable_text(clip_text(line, 400))}"
+        for line in judgement.tampered[:MAX_NAMED_TESTS]
+    ]
+    if judgement.silent:
+        questions.append(
+            f"{judgement.name}: {len(judgement.silent)} broke on the base tree and have no test that passes now,"
             " or are skipped now in what broke there"
         )
-        told += _listed(j.silent)
-    return told
+        questions += _list_test_names(judgement.silent)
+    return questions
 
 
-def _verb(count: int) -> str:
+def _agreeing_verb(count: int) -> str:
     return "is" if count == 1 else "are"
 
 
-def _listed(names: Sequence[str]) -> list[str]:
-    told = [f"    {printable(clip(name, 200))}" for name in names[:NAMED]]
-    return [*told, f"    and {len(names) - NAMED} more"] if len(names) > NAMED else told
+def _list_test_names(names: Sequence[str]) -> list[str]:
+    lines = [f"    {printable_text(clip_text(name, 200))}" for name in names[:MAX_NAMED_TESTS]]
+    return [*lines, f"    and {len(names) - MAX_NAMED_TESTS} more"] if len(names) > MAX_NAMED_TESTS else lines
 
 
 def check_key(result: CommandResult) -> str:
@@ -179,9 +226,9 @@ def failure_key(result: CommandResult, digest: str) -> str:
 
 def output_digest(output: str) -> str:
     """Sixteen hex digits, the same for outputs that differ only in what shifts from run to run."""
-    lines = _SHIFTING.sub("#", _ESCAPES.sub("", output)).split()
+    lines = _VARYING_OUTPUT.sub("#", _OUTPUT_ESCAPES.sub("", output)).split()
     return hashlib.sha256(" ".join(lines).encode("utf-8", "backslashreplace")).hexdigest()[:16]
 
 
-def _once(names: Iterable[str]) -> tuple[str, ...]:
+def _unique_keys(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))

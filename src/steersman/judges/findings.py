@@ -12,10 +12,10 @@ import msgspec
 
 from steersman.contracts.replies import ReviewerReply
 
-_TOLD = re.compile(r"\s*\[?(?P<id>f-[0-9a-f]{10})\]?[\s:.,–-]*")
+_LEADING_FINDING_ID = re.compile(r"\s*\[?(?P<id>f-[0-9a-f]{10})\]?[\s:.,–-]*")
 
 
-class Compared(msgspec.Struct, frozen=True):
+class FindingComparison(msgspec.Struct, frozen=True):
     """What a round changed: ids that are new, that stayed, and that are gone."""
 
     opened: tuple[str, ...]
@@ -25,48 +25,52 @@ class Compared(msgspec.Struct, frozen=True):
 
 def finding_id(text: str) -> str:
     """The id of a finding: `f-` and ten hex digits."""
-    words = _words(text)
+    words = _normalize_finding_words(text)
     return "f-" + hashlib.sha256(words.encode("utf-8", "backslashreplace")).hexdigest()[:10]
 
 
-def named_finding(text: str, open_before: Mapping[str, object]) -> tuple[str, str]:
+def identify_finding(text: str, open_before: Mapping[str, object]) -> tuple[str, str]:
     """The id of a finding and its words: a text that begins with the id of an open one speaks of that one."""
-    told = _TOLD.match(text)
-    if told is not None and told["id"] in open_before:
-        return told["id"], text[told.end() :].strip()
+    match = _LEADING_FINDING_ID.match(text)
+    if match is not None and match["id"] in open_before:
+        return match["id"], text[match.end() :].strip()
     return finding_id(text), text
 
 
-def unfounded(reply: ReviewerReply, open_before: Mapping[str, object]) -> tuple[str, ...]:
+def find_unfounded_fixes(reply: ReviewerReply, open_before: Mapping[str, object]) -> tuple[str, ...]:
     """What a reviewer says of findings that cannot be: fixed without having been open, or fixed and to be fixed."""
-    strange = [i for i in dict.fromkeys(reply.fixed) if i not in open_before]
-    named = {named_finding(text, open_before)[0] for text in reply.must_fix}
-    both = [i for i in dict.fromkeys(reply.fixed) if i in named and i in open_before]
-    known = ", ".join(open_before) or "none"
+    unknown_ids = [finding for finding in dict.fromkeys(reply.fixed) if finding not in open_before]
+    must_fix_ids = {identify_finding(text, open_before)[0] for text in reply.must_fix}
+    contradicted_ids = [
+        finding
+        for finding in dict.fromkeys(reply.fixed)
+        if finding in must_fix_ids and finding in open_before
+    ]
+    open_ids = ", ".join(open_before) or "none"
     return (
-        *(f"fixed: {i} is not an open finding; open are {known}" for i in strange),
-        *(f"fixed: {i} is in must_fix too; say one of both" for i in both),
+        *(f"fixed: {finding} is not an open finding; open are {open_ids}" for finding in unknown_ids),
+        *(f"fixed: {finding} is in must_fix too; say one of both" for finding in contradicted_ids),
     )
 
 
-def compare(open_before: Mapping[str, object], now: Sequence[str]) -> Compared:
+def compare_findings(open_before: Mapping[str, object], now: Sequence[str]) -> FindingComparison:
     """Sorts this round's ids against those open before it, each id once."""
     present = tuple(dict.fromkeys(now))
-    return Compared(
-        opened=tuple(i for i in present if i not in open_before),
-        still=tuple(i for i in present if i in open_before),
-        fixed=tuple(i for i in open_before if i not in present),
+    return FindingComparison(
+        opened=tuple(finding for finding in present if finding not in open_before),
+        still=tuple(finding for finding in present if finding in open_before),
+        fixed=tuple(finding for finding in open_before if finding not in present),
     )
 
 
-def _words(text: str) -> str:
+def _normalize_finding_words(text: str) -> str:
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-    kept = "".join(" " if _is_noise(c) else c for c in folded)
+    spaced = "".join(" " if _is_noise_character(char) else char for char in folded)
     # A finding of punctuation alone ("???") still has a name of its own.
-    return " ".join(kept.split()) or " ".join(folded.split())
+    return " ".join(spaced.split()) or " ".join(folded.split())
 
 
-def _is_noise(char: str) -> bool:
+def _is_noise_character(char: str) -> bool:
     """Spaces, controls, punctuation and accents standing alone (a backtick is one); not symbols such as `<`."""
     category = unicodedata.category(char)
     return category[0] in "PZC" or category == "Sk"

@@ -9,49 +9,68 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from steersman.contracts.commands import Report
-from steersman.judges.witness import holder
+from steersman.contracts.commands import RunnerReport
+from steersman.judges.witness import find_failed_collection
 
-_UNBUILT = re.compile(r" \[(?:build|setup) failed\]$")  # what go says behind the name of a package
+_UNBUILT_PACKAGE = re.compile(r" \[(?:build|setup) failed\]$")  # what go says behind the name of a package
 
 
-def silent(now: Sequence[Report], base: Sequence[Report]) -> tuple[str, ...]:
+def find_silent_collections(now: Sequence[RunnerReport], base: Sequence[RunnerReport]) -> tuple[str, ...]:
     """What broke on the base tree and has no test now that passes, and the tests in it that are skipped now."""
-    ran = _names(base, "passed") + _names(base, "failed") - _names(base, "broken")
-    still = _names(now, "failed")
-    broken = [name for name in _names(base, "broken") if name not in still and not _inside(name, ran)]
-    passed, skipped = _names(now, "passed"), _names(now, "skipped") - _names(base, "skipped")
-    if any(r.form == "junit" for r in now):
-        return _files(broken, _names(now, "empty"), passed - ran, skipped)
-    told = _empty(now)
-    found = [name for name in broken if not _inside(name, passed) and _UNBUILT.sub("", name) not in told]
-    return tuple(sorted({*found, *(test for name in broken for test in _inside(name, skipped))}))
+    ran = (
+        _count_report_names(base, "passed")
+        + _count_report_names(base, "failed")
+        - _count_report_names(base, "broken")
+    )
+    failing_now = _count_report_names(now, "failed")
+    broken = [
+        name
+        for name in _count_report_names(base, "broken")
+        if name not in failing_now and not _find_tests_inside(name, ran)
+    ]
+    passed, skipped = (
+        _count_report_names(now, "passed"),
+        _count_report_names(now, "skipped") - _count_report_names(base, "skipped"),
+    )
+    if any(report.form == "junit" for report in now):
+        return _find_unanswered_files(broken, _count_report_names(now, "empty"), passed - ran, skipped)
+    empty_packages = _count_empty_go_packages(now)
+    unanswered = [
+        name
+        for name in broken
+        if not _find_tests_inside(name, passed) and _UNBUILT_PACKAGE.sub("", name) not in empty_packages
+    ]
+    return tuple(
+        sorted({*unanswered, *(test for name in broken for test in _find_tests_inside(name, skipped))})
+    )
 
 
-def _files(
-    broken: list[str], empty: Counter[str], new: Counter[str], skipped: Counter[str]
+def _find_unanswered_files(
+    broken: list[str], empty: Counter[str], new_tests: Counter[str], skipped: Counter[str]
 ) -> tuple[str, ...]:
     """node does not say which file a test is in: each file that broke needs one of the tests that nobody knew."""
     if not broken:
         return ()
-    unanswered = broken if new.total() < len(broken) else [name for name in broken if name in empty]
+    unanswered = broken if new_tests.total() < len(broken) else [name for name in broken if name in empty]
     return tuple(sorted({*unanswered, *skipped}))
 
 
-def _empty(now: Sequence[Report]) -> Counter[str]:
+def _count_empty_go_packages(now: Sequence[RunnerReport]) -> Counter[str]:
     """go knows by the names of its files that a package has no tests."""
-    return _names([r for r in now if r.form == "go"], "empty")
+    return _count_report_names([report for report in now if report.form == "go"], "empty")
 
 
-def _inside(name: str, tests: Counter[str]) -> list[str]:
+def _find_tests_inside(name: str, tests: Counter[str]) -> list[str]:
     """The tests of what has this name, as its runner names both."""
-    if held := holder(name):
-        return [test for test in tests if f".{held}." in f".{test}."]
-    held = _UNBUILT.sub("", name).removesuffix("__init__.py").rstrip("/")
-    return [test for test in tests if not held or test.startswith((f"{held}::", f"{held}/"))]
+    if collection := find_failed_collection(name):
+        return [test for test in tests if f".{collection}." in f".{test}."]
+    collection = _UNBUILT_PACKAGE.sub("", name).removesuffix("__init__.py").rstrip("/")
+    return [
+        test for test in tests if not collection or test.startswith((f"{collection}::", f"{collection}/"))
+    ]
 
 
-def _names(reports: Sequence[Report], result: str) -> Counter[str]:
+def _count_report_names(reports: Sequence[RunnerReport], result: str) -> Counter[str]:
     names: Counter[str] = Counter()
     for report in reports:
         names |= Counter(getattr(report, result))

@@ -9,44 +9,44 @@ import re
 from collections import Counter
 from typing import NamedTuple
 
-from steersman.contracts.workspace import Text
+from steersman.contracts.workspace import FileText
 
-_BEGINS = re.compile(r"#\[(?:cfg\((?:all\()?test\b|(?:\w+::){0,4}test[\](])")
-_TEXTS = re.compile(
+_RUST_TEST_BEGIN = re.compile(r"#\[(?:cfg\((?:all\()?test\b|(?:\w+::){0,4}test[\](])")
+_RUST_TEXTS = re.compile(
     r"""//[^\n]*|/\*.*?(?:\*/|\Z)|\bb?r(?P<hashes>#*)".*?(?:"(?P=hashes)|\Z)|"(?:[^"\\]|\\.)*"?"""
     r"""|'(?:[^'\\\n]|\\[^\n][^'\n]{0,8})'""",
     re.DOTALL,
 )
-_FENCE = re.compile(
+_RUST_DOC_FENCE = re.compile(
     r"^[ \t]*//[/!][ \t]?```[^\n]*\n(?P<body>(?:[ \t]*//[/!][^\n]*\n)*?)[ \t]*//[/!][ \t]?```", re.MULTILINE
 )
-_EXAMPLE = re.compile(r"^[ \t]*(?:>>>|iex(?:\(\d+\))?>)[^\n]*(?:\n[ \t]*[^\s>][^\n]*)*", re.MULTILINE)
+_DOC_EXAMPLE = re.compile(r"^[ \t]*(?:>>>|iex(?:\(\d+\))?>)[^\n]*(?:\n[ \t]*[^\s>][^\n]*)*", re.MULTILINE)
 
 
-def changed_inside(path: str, old: Text, new: Text, *, examples: bool = False) -> bool:
+def has_inline_test_change(path: str, old: FileText, new: FileText, *, examples: bool = False) -> bool:
     """Whether tests that stand in this file are not what they were; `examples`: a runner tried those in its texts."""
     if path.casefold().endswith(".rs"):
-        read = _rust_tests
+        find_tests = _find_rust_tests
     elif examples or path.casefold().endswith((".ex", ".exs")):
-        read = _examples
+        find_tests = _find_doc_examples
     else:
         return False
-    return bool(read(old.content) - read(new.content))
+    return bool(find_tests(old.content) - find_tests(new.content))
 
 
-def _rust_tests(text: str) -> Counter[tuple[str, ...]]:
+def _find_rust_tests(text: str) -> Counter[tuple[str, ...]]:
     """Each test, each test module without its tests, and each example, without blank lines and comments."""
     parts: list[list[str]] = []
-    open_parts: list[_OpenPart] = []
+    open_parts: list[_OpenRustItem] = []
     attributes: list[str] = []  # they belong to what follows them
     depth = 0
-    for whole, code in zip(text.split("\n"), _without_texts(text).split("\n"), strict=True):
-        line, indent = whole.strip(), whole[: len(whole) - len(whole.lstrip())]
+    for raw_line, code in zip(text.split("\n"), _remove_rust_texts(text).split("\n"), strict=True):
+        line, indent = raw_line.strip(), raw_line[: len(raw_line) - len(raw_line.lstrip())]
         if not line or line.startswith("//"):
             continue
-        if _BEGINS.match(code.strip()):
+        if _RUST_TEST_BEGIN.match(code.strip()):
             parts.append([])
-            open_parts.append(_OpenPart(indent, depth, parts[-1]))
+            open_parts.append(_OpenRustItem(indent, depth, parts[-1]))
         elif code.strip().startswith("#[") and code.rstrip().endswith("]"):
             attributes.append(line)
             continue
@@ -56,10 +56,12 @@ def _rust_tests(text: str) -> Counter[tuple[str, ...]]:
         depth += code.count("{") - code.count("}")
         while open_parts and open_parts[-1].ends_with(code, indent, depth):
             open_parts.pop()
-    return Counter(map(_without_closing, parts)) + Counter((m["body"],) for m in _FENCE.finditer(text))
+    return Counter(map(_remove_closing_braces, parts)) + Counter(
+        (match["body"],) for match in _RUST_DOC_FENCE.finditer(text)
+    )
 
 
-class _OpenPart(NamedTuple):
+class _OpenRustItem(NamedTuple):
     """A test or a test module whose end has not come yet."""
 
     indent: str
@@ -72,12 +74,12 @@ class _OpenPart(NamedTuple):
         return depth < self.depth or (depth == self.depth and closes)
 
 
-def _without_texts(text: str) -> str:
+def _remove_rust_texts(text: str) -> str:
     """The code without comments, strings and characters; every line stays a line."""
-    return _TEXTS.sub(lambda found: "\n" * found[0].count("\n"), text)
+    return _RUST_TEXTS.sub(lambda match: "\n" * match[0].count("\n"), text)
 
 
-def _without_closing(part: list[str]) -> tuple[str, ...]:
+def _remove_closing_braces(part: list[str]) -> tuple[str, ...]:
     """A test behind the last one comes before the brace that closes their module."""
     end = len(part)
     while part[end - 1] == "}":
@@ -85,7 +87,7 @@ def _without_closing(part: list[str]) -> tuple[str, ...]:
     return tuple(part[:end])
 
 
-def _examples(text: str) -> Counter[tuple[str, ...]]:
+def _find_doc_examples(text: str) -> Counter[tuple[str, ...]]:
     """The examples of each text in quotes: those of one are tried together."""
-    parts = (_EXAMPLE.findall(part) for part in re.split(r'"""|\'\'\'', text))
+    parts = (_DOC_EXAMPLE.findall(part) for part in re.split(r'"""|\'\'\'', text))
     return Counter(tuple(" ".join(example.split()) for example in part) for part in parts if part)

@@ -9,45 +9,45 @@ from collections.abc import Iterator
 
 import msgspec
 
-Path = tuple[str | int, ...]
+JsonPath = tuple[str | int, ...]
 
-DEEPEST = 100
-_TOKEN = re.compile(r'"(?:[^"\\]++|(?:\\.)++)*+"|[{}\[\],:]|[^\s{}\[\],:"]++|"', re.DOTALL)
+MAX_JSON_LINES_DEPTH = 100
+_JSON_TOKEN = re.compile(r'"(?:[^"\\]++|(?:\\.)++)*+"|[{}\[\],:]|[^\s{}\[\],:"]++|"', re.DOTALL)
 
 
 class JsonLines(msgspec.Struct, frozen=True):
     """The line of every path, from 1, and each key that is given again, with its line."""
 
-    lines: dict[Path, int]
-    repeated: tuple[tuple[Path, int], ...]
+    lines: dict[JsonPath, int]
+    repeated: tuple[tuple[JsonPath, int], ...]
 
 
-class _Open:
+class _OpenContainer:
     """An object or list whose end has not come yet."""
 
-    def __init__(self, path: Path, *, is_list: bool) -> None:
+    def __init__(self, path: JsonPath, *, is_list: bool) -> None:
         self.path, self.is_list = path, is_list
         self.number, self.key = 0, ""
         self.wants_key = not is_list
 
     @property
-    def here(self) -> Path:
+    def here(self) -> JsonPath:
         return (*self.path, self.number if self.is_list else self.key)
 
 
-def json_lines(text: str) -> JsonLines:
+def find_json_lines(text: str) -> JsonLines:
     """The lines of a text that holds one JSON value."""
-    lines: dict[Path, int] = {}
-    repeated: list[tuple[Path, int]] = []
-    stack: list[_Open] = []
-    for number, word in _tokens(text):
+    lines: dict[JsonPath, int] = {}
+    repeated: list[tuple[JsonPath, int]] = []
+    stack: list[_OpenContainer] = []
+    for number, word in _read_json_tokens(text):
         top = stack[-1] if stack else None
         if word in "{[":
-            if len(stack) == DEEPEST:
+            if len(stack) == MAX_JSON_LINES_DEPTH:
                 break  # paths of endless depth would fill the memory; whoever reads the value refuses it anyway
             path = top.here if top else ()
             lines.setdefault(path, number)
-            stack.append(_Open(path, is_list=word == "["))
+            stack.append(_OpenContainer(path, is_list=word == "["))
         elif word in "}]":
             del stack[-1:]
         elif word == "," and top is not None:
@@ -55,7 +55,7 @@ def json_lines(text: str) -> JsonLines:
         elif word == ":" and top is not None:
             top.wants_key = False
         elif top is not None and top.wants_key:
-            top.key = _name(word)
+            top.key = _decode_json_key(word)
             if top.here in lines:
                 repeated.append((top.here, number))
             lines.setdefault(top.here, number)
@@ -64,9 +64,9 @@ def json_lines(text: str) -> JsonLines:
     return JsonLines(lines, tuple(repeated))
 
 
-def _tokens(text: str) -> Iterator[tuple[int, str]]:
+def _read_json_tokens(text: str) -> Iterator[tuple[int, str]]:
     number, at = 1, 0
-    for token in _TOKEN.finditer(text):
+    for token in _JSON_TOKEN.finditer(text):
         if token[0] == '"':
             return  # it has no end, and looking for one behind every quote would take the square of the time
         number += text.count("\n", at, token.start())
@@ -74,7 +74,7 @@ def _tokens(text: str) -> Iterator[tuple[int, str]]:
         yield number, token[0]
 
 
-def _name(word: str) -> str:
+def _decode_json_key(word: str) -> str:
     try:
         return str(json.loads(word))
     except ValueError:

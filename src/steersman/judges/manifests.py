@@ -11,65 +11,74 @@ import tomllib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-_VERSION = re.compile(
+_VERSION_LINE = re.compile(
     r"\s*[\"']?(?:version|__version__|VERSION)[\"']?\s*[:=]\s*[\"']?[\w.+-]*[\"']?,?\s*(?:#.*)?"
 )
-_NAMED_PACKAGES = (
+_PACKAGE_JSON_DEPENDENCY_WORDS = (
     "dependencies devDependencies peerDependencies optionalDependencies bundledDependencies bundleDependencies overrides "
     "resolutions packageManager workspaces pnpm"
 )
-_PACKAGES = tuple(_NAMED_PACKAGES.split())
-_INSTALLING = ("preinstall", "install", "postinstall", "prepare", "prepublish")
-_ASKED = frozenset({"test", "tests", "check"})
-_RUNNERS = ("jest", "mocha", "ava", "vitest", "nyc", "c8", "tap")  # with settings in package.json
-_SECTIONS = ("tool:pytest", "pytest", "aliases", "tox", "testenv", "env", "env_run_base")
-_TABLES = ("pytest", "tox", "nox", "poe", "taskipy", "pdm.scripts", "hatch.envs", "pixi.tasks")
-_UNREADABLE = (ValueError, RecursionError, configparser.Error, AttributeError, TypeError)
-_RULE = re.compile(r"^(?P<targets>[^\s:=#][^:=#\n]{0,2000}?)\s*::?(?!=)(?P<needs>[^=\n]*)$")
-_ASSIGNS = re.compile(r"\s*(?:export\s+)?[\w.-]+\s*(?:[:?+!]|::)?=")
-_CALLS_ITSELF = re.compile(r"\$[({]MAKE[)}]|\b(?:make|just)\b")
+_PACKAGE_JSON_DEPENDENCY_KEYS = tuple(_PACKAGE_JSON_DEPENDENCY_WORDS.split())
+_INSTALL_SCRIPTS = ("preinstall", "install", "postinstall", "prepare", "prepublish")
+_DEFAULT_TEST_TARGETS = frozenset({"test", "tests", "check"})
+_PACKAGE_JSON_RUNNERS = (
+    "jest",
+    "mocha",
+    "ava",
+    "vitest",
+    "nyc",
+    "c8",
+    "tap",
+)  # with settings in package.json
+_TEST_INI_SECTIONS = ("tool:pytest", "pytest", "aliases", "tox", "testenv", "env", "env_run_base")
+_TEST_TOML_TABLES = ("pytest", "tox", "nox", "poe", "taskipy", "pdm.scripts", "hatch.envs", "pixi.tasks")
+_MANIFEST_ERRORS = (ValueError, RecursionError, configparser.Error, AttributeError, TypeError)
+_MAKE_RULE = re.compile(r"^(?P<targets>[^\s:=#][^:=#\n]{0,2000}?)\s*::?(?!=)(?P<needs>[^=\n]*)$")
+_MAKE_ASSIGNMENT = re.compile(r"\s*(?:export\s+)?[\w.-]+\s*(?:[:?+!]|::)?=")
+_RECURSIVE_MAKE = re.compile(r"\$[({]MAKE[)}]|\b(?:make|just)\b")
 
 
-def only_version_changed(old: str, new: str) -> bool:
+def has_only_version_change(old: str, new: str) -> bool:
     """Whether two texts differ in lines with a version number alone."""
     before, after = old.splitlines(), new.splitlines()
     pairs = zip(before, after, strict=False)
     return len(before) == len(after) and all(
-        a == b or (_VERSION.fullmatch(a) and _VERSION.fullmatch(b)) for a, b in pairs
+        old_line == new_line or (_VERSION_LINE.fullmatch(old_line) and _VERSION_LINE.fullmatch(new_line))
+        for old_line, new_line in pairs
     )
 
 
-def is_manifest(path: str) -> bool:
+def is_known_manifest(path: str) -> bool:
     """Whether its parts can be told apart here."""
-    return _name(path) in _DEPENDENCIES
+    return _manifest_name(path) in _DEPENDENCY_READERS
 
 
-def test_settings_differ(path: str, old: str, new: str, words: frozenset[str]) -> bool:
+def has_test_setting_change(path: str, old: str, new: str, words: frozenset[str]) -> bool:
     """Whether the part that says which tests run, and how, is not the same; `words` are those of the checks."""
-    before, after = (_test_settings(path, text, words | _ASKED) for text in (old, new))
+    before, after = (_read_test_settings(path, text, words | _DEFAULT_TEST_TARGETS) for text in (old, new))
     return before != after
 
 
-def dependencies_differ(path: str, old: str, new: str) -> bool:
+def has_dependency_change(path: str, old: str, new: str) -> bool:
     """Whether the part that says which packages are installed is not the same."""
-    read = _DEPENDENCIES[_name(path)]
-    return bool(_part(read, old) != _part(read, new))
+    reader = _DEPENDENCY_READERS[_manifest_name(path)]
+    return bool(_read_manifest_part(reader, old) != _read_manifest_part(reader, new))
 
 
-def outside_paths(path: str, text: str) -> tuple[str, ...]:
+def find_dependency_paths_outside(path: str, text: str) -> tuple[str, ...]:
     """The places outside the tree from which go or cargo would take code, as the manifest names them."""
-    match _name(path):
+    match _manifest_name(path):
         case "go.mod" | "go.work":
-            named = re.findall(r"=>[ \t]*(\.{1,2}/[^\s]*|/[^\s]*)", _without_comments(text))
-            named += re.findall(r"^\s*(?:use\s+)?(\.\.[^\s)]*|/[^\s)]+)\s*$", _without_comments(text), re.MULTILINE) if _name(path) == "go.work" else []  # fmt: skip
+            dependency_paths = re.findall(r"=>[ \t]*(\.{1,2}/[^\s]*|/[^\s]*)", _remove_go_comments(text))
+            dependency_paths += re.findall(r"^\s*(?:use\s+)?(\.\.[^\s)]*|/[^\s)]+)\s*$", _remove_go_comments(text), re.MULTILINE) if _manifest_name(path) == "go.work" else []  # fmt: skip
         case "cargo.toml":
-            named = list(_cargo_paths(_part(tomllib.loads, text)))
+            dependency_paths = list(_find_cargo_dependency_paths(_read_manifest_part(tomllib.loads, text)))
         case _:
             return ()
-    return tuple(place for place in named if _leads_out(path, place))
+    return tuple(place for place in dependency_paths if _is_dependency_outside_tree(path, place))
 
 
-def _leads_out(path: str, place: str) -> bool:
+def _is_dependency_outside_tree(path: str, place: str) -> bool:
     depth = 0 if not place.startswith("/") else -1
     for part in (*path.split("/")[:-1], *place.split("/")):
         depth += {"..": -1, ".": 0, "": 0}.get(part, 1)
@@ -78,36 +87,40 @@ def _leads_out(path: str, place: str) -> bool:
     return False
 
 
-def _name(path: str) -> str:
+def _manifest_name(path: str) -> str:
     return path.rpartition("/")[2].casefold()
 
 
-def _part(read: Callable[[str], Any], text: str) -> Any:
+def _read_manifest_part(reader: Callable[[str], Any], text: str) -> Any:
     try:
-        return read(text) if text.strip() else read("{}" if read is _of_package else "")
-    except _UNREADABLE:
+        return (
+            reader(text)
+            if text.strip()
+            else reader("{}" if reader is _read_package_json_dependencies else "")
+        )
+    except _MANIFEST_ERRORS:
         return text
 
 
-def used_part(path: str, text: str, words: frozenset[str]) -> str:
+def used_manifest_part(path: str, text: str, words: frozenset[str]) -> str:
     """The recipes, scripts and options that are used when these words are asked for; all of it where in doubt."""
     try:
-        match _name(path):
+        match _manifest_name(path):
             case "makefile" | "gnumakefile" | "justfile" | ".justfile":
-                return _recipes(text, words)
+                return _read_make_recipes(text, words)
             case "package.json" | "composer.json" | "deno.json":
-                return _scripts(json.loads(text), words)
+                return _read_used_scripts(json.loads(text), words)
             case "pyproject.toml":
-                return _tables(tomllib.loads(text))
+                return _read_test_tables(tomllib.loads(text))
             case "setup.cfg" | "tox.ini":
-                return _sections(text)
+                return _read_test_sections(text)
             case _:
                 return text
-    except _UNREADABLE:
+    except _MANIFEST_ERRORS:
         return text
 
 
-def _recipes(text: str, asked: frozenset[str]) -> str:
+def _read_make_recipes(text: str, target_words: frozenset[str]) -> str:
     """The recipes of the targets that are asked for and of what these need, and lines such as an include."""
     rules: dict[str, list[str]] = {}
     others: list[str] = []
@@ -116,105 +129,111 @@ def _recipes(text: str, asked: frozenset[str]) -> str:
         if line[:1] in ("\t", " ") and current:
             for target in current:
                 rules[target].append(line.strip())
-        elif (rule := _RULE.match(line)) is not None:
+        elif (rule := _MAKE_RULE.match(line)) is not None:
             current = rule["targets"].split()
             for target in current:
                 rules.setdefault(target, []).append(rule["needs"])
         else:
             current = []
-            others += [] if line.startswith("#") or _ASSIGNS.match(line) else [line]
-    return "\n".join((*_used_recipes(rules, asked), *others))
+            others += [] if line.startswith("#") or _MAKE_ASSIGNMENT.match(line) else [line]
+    return "\n".join((*_collect_used_recipes(rules, target_words), *others))
 
 
-def _used_recipes(rules: Mapping[str, list[str]], asked: frozenset[str]) -> list[str]:
-    wanted = [target for target in rules if target in asked] or list(rules)
+def _collect_used_recipes(rules: Mapping[str, list[str]], target_words: frozenset[str]) -> list[str]:
+    wanted = [target for target in rules if target in target_words] or list(rules)
     used: dict[str, list[str]] = {}
     while wanted:
         target = wanted.pop()
         if target in rules and target not in used:
             needs, *used[target] = rules[target]
-            calls = [line for line in used[target] if _CALLS_ITSELF.search(line)]
+            calls = [line for line in used[target] if _RECURSIVE_MAKE.search(line)]
             wanted += " ".join((needs, *calls)).replace(";", " ").split()
             used[target] += [needs] if ";" in needs else []
     return [line for lines in used.values() for line in lines]
 
 
-def _scripts(told: Any, asked: frozenset[str]) -> str:
+def _read_used_scripts(manifest: Any, script_words: frozenset[str]) -> str:
     """The scripts that are asked for, with those before and after them and those that they ask for in turn."""
-    scripts = {**told.get("scripts", {}), **told.get("tasks", {})}
-    words, used = set(asked), dict[str, str]()
-    while wanted := [name for name in scripts if name not in used and _is_asked(name, words)]:
+    scripts = {**manifest.get("scripts", {}), **manifest.get("tasks", {})}
+    words, used = set(script_words), dict[str, str]()
+    while wanted := [name for name in scripts if name not in used and _is_used_script(name, words)]:
         for name in wanted:
             used[name] = json.dumps(scripts[name], ensure_ascii=False)
             words |= set(re.split(r"[\s\"'&|;]+", used[name]))
     return "\n".join(used.values() or map(json.dumps, scripts.values()))
 
 
-def _is_asked(name: str, words: set[str]) -> bool:
+def _is_used_script(name: str, words: set[str]) -> bool:
     plain = re.sub(r"^(?:pre|post)(?=\w)", "", name)
     return not words.isdisjoint({name, plain, f"@{name}", f"npm:{name}", "t" if plain == "test" else name})
 
 
-def _tables(told: Mapping[str, Any]) -> str:
-    found = []
-    for name in _TABLES:
-        part: Any = told.get("tool", {})
+def _read_test_tables(pyproject: Mapping[str, Any]) -> str:
+    tables = []
+    for name in _TEST_TOML_TABLES:
+        part: Any = pyproject.get("tool", {})
         for key in name.split("."):
             part = part.get(key, {})
-        found.append(json.dumps(part, default=str, ensure_ascii=False) if part else "")
-    return "\n".join(found)
+        tables.append(json.dumps(part, default=str, ensure_ascii=False) if part else "")
+    return "\n".join(tables)
 
 
-def _sections(text: str) -> str:
+def _read_test_sections(text: str) -> str:
     parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
     parser.read_string(text)
-    wanted = [s for s in parser.sections() if s.partition(":")[0] in _SECTIONS or s in _SECTIONS]
-    return "\n".join(f"{key} = {value or ''}" for s in wanted for key, value in parser.items(s))
+    wanted = [
+        section
+        for section in parser.sections()
+        if section.partition(":")[0] in _TEST_INI_SECTIONS or section in _TEST_INI_SECTIONS
+    ]
+    return "\n".join(f"{key} = {value or ''}" for section in wanted for key, value in parser.items(section))
 
 
-def _test_settings(path: str, text: str, words: frozenset[str]) -> tuple[Any, ...]:
+def _read_test_settings(path: str, text: str, words: frozenset[str]) -> tuple[Any, ...]:
     """Of a manifest of packages alone nothing; else what is used, and the settings of runners beside it."""
-    more: dict[str, Callable[[str], Any]] = {
-        "pyproject.toml": lambda t: _tools(tomllib.loads(t), words),
-        "package.json": lambda t: {name: part for name, part in json.loads(t).items() if name in _RUNNERS},
-        "makefile": _assignments,
-        "gnumakefile": _assignments,
-        "justfile": _assignments,
-        "cargo.toml": _targets,
+    extra_readers: dict[str, Callable[[str], Any]] = {
+        "pyproject.toml": lambda content: _read_tool_settings(tomllib.loads(content), words),
+        "package.json": lambda content: {
+            name: part for name, part in json.loads(content).items() if name in _PACKAGE_JSON_RUNNERS
+        },
+        "makefile": _read_make_assignments,
+        "gnumakefile": _read_make_assignments,
+        "justfile": _read_make_assignments,
+        "cargo.toml": _read_cargo_targets,
     }
-    name = _name(path)
+    name = _manifest_name(path)
     if not text.strip() or name in ("go.mod", "go.work"):
         return ()
-    used = "" if name == "cargo.toml" else used_part(path, text, words)
-    settings = (used.strip(), _part(more[name], text) if name in more else "")
+    used = "" if name == "cargo.toml" else used_manifest_part(path, text, words)
+    settings = (used.strip(), _read_manifest_part(extra_readers[name], text) if name in extra_readers else "")
     return settings if any(settings) else ()
 
 
-def _assignments(text: str) -> list[str]:
-    return [line for line in text.splitlines() if _ASSIGNS.match(line)]
+def _read_make_assignments(text: str) -> list[str]:
+    return [line for line in text.splitlines() if _MAKE_ASSIGNMENT.match(line)]
 
 
-def _tools(told: Mapping[str, Any], words: frozenset[str]) -> dict[str, Any]:
+def _read_tool_settings(pyproject: Mapping[str, Any], words: frozenset[str]) -> dict[str, Any]:
     """The settings of the tools that checks run, beside those of test runners."""
-    return {name: part for name, part in told.get("tool", {}).items() if name in words}
+    return {name: part for name, part in pyproject.get("tool", {}).items() if name in words}
 
 
-def _targets(text: str) -> dict[str, Any]:
-    told = tomllib.loads(text)
-    package, library = told.get("package", {}), told.get("lib", {})
-    targets = {key: told.get(key) for key in ("test", "bench", "bin", "example")}
+def _read_cargo_targets(text: str) -> dict[str, Any]:
+    manifest = tomllib.loads(text)
+    package, library = manifest.get("package", {}), manifest.get("lib", {})
+    targets = {key: manifest.get(key) for key in ("test", "bench", "bin", "example")}
     targets |= {key: library.get(key) for key in ("doctest", "harness", "path")}
     targets |= {"of lib": library.get("test"), "build": package.get("build")}
     return {key: value for key, value in targets.items() if value is not None}
 
 
-def _of_pyproject(text: str) -> Any:
-    told = tomllib.loads(text)
-    project, tool = told.get("project", {}), told.get("tool", {})
+def _read_pyproject_dependencies(text: str) -> Any:
+    pyproject = tomllib.loads(text)
+    project, tool = pyproject.get("project", {}), pyproject.get("tool", {})
     poetry, uv, hatch = (tool.get(name, {}) for name in ("poetry", "uv", "hatch"))
     return [
-        told.get("build-system"),
-        told.get("dependency-groups"),
+        pyproject.get("build-system"),
+        pyproject.get("dependency-groups"),
         *(project.get(key) for key in ("dependencies", "optional-dependencies", "requires-python")),
         *(poetry.get(key) for key in ("dependencies", "dev-dependencies", "group", "source")),
         *(
@@ -227,7 +246,7 @@ def _of_pyproject(text: str) -> Any:
     ]
 
 
-def _of_sections(text: str) -> Any:
+def _read_ini_dependencies(text: str) -> Any:
     parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
     parser.read_string(text)
     wanted = ("install_requires", "extras_require", "setup_requires", "tests_require", "deps", "requires")
@@ -239,57 +258,62 @@ def _of_sections(text: str) -> Any:
     ]
 
 
-def _of_package(text: str) -> Any:
-    told = json.loads(text)
-    scripts = told.get("scripts", {})
-    return [*(told.get(key) for key in _PACKAGES), *(scripts.get(name) for name in _INSTALLING)]
+def _read_package_json_dependencies(text: str) -> Any:
+    manifest = json.loads(text)
+    scripts = manifest.get("scripts", {})
+    return [
+        *(manifest.get(key) for key in _PACKAGE_JSON_DEPENDENCY_KEYS),
+        *(scripts.get(name) for name in _INSTALL_SCRIPTS),
+    ]
 
 
-def _of_composer(text: str) -> Any:
-    told = json.loads(text or "{}")
-    return [told.get(key) for key in ("require", "require-dev", "repositories", "config", "autoload-dev")]
+def _read_composer_dependencies(text: str) -> Any:
+    manifest = json.loads(text or "{}")
+    return [manifest.get(key) for key in ("require", "require-dev", "repositories", "config", "autoload-dev")]
 
 
-def _of_cargo(text: str) -> Any:
-    return list(_cargo_tables(tomllib.loads(text)))
+def _read_cargo_dependencies(text: str) -> Any:
+    return list(_find_cargo_dependency_tables(tomllib.loads(text)))
 
 
-def _cargo_tables(told: Any, name: str = "") -> Any:
-    if isinstance(told, dict):
-        for key, value in told.items():
+def _find_cargo_dependency_tables(table: Any, name: str = "") -> Any:
+    if isinstance(table, dict):
+        for key, value in table.items():
             if key.endswith("dependencies") or key in ("patch", "replace"):
                 yield f"{name}.{key}", value
             elif key in ("target", "workspace") or name.startswith(".target"):
-                yield from _cargo_tables(value, f"{name}.{key}")
+                yield from _find_cargo_dependency_tables(value, f"{name}.{key}")
 
 
-def _cargo_paths(told: Any) -> list[str]:
-    found = []
-    for _, table in _cargo_tables(told):
+def _find_cargo_dependency_paths(manifest: Any) -> list[str]:
+    paths = []
+    for _, table in _find_cargo_dependency_tables(manifest):
         for value in table.values() if isinstance(table, dict) else ():
             inner = [value, *(value.values() if isinstance(value, dict) else ())]
-            found += [v["path"] for v in inner if isinstance(v, dict) and isinstance(v.get("path"), str)]
-    return found
+            paths += [
+                spec["path"] for spec in inner if isinstance(spec, dict) and isinstance(spec.get("path"), str)
+            ]
+    return paths
 
 
-def _of_go(text: str) -> Any:
-    lines = (line.strip() for line in _without_comments(text).splitlines())
+def _read_go_dependencies(text: str) -> Any:
+    lines = (line.strip() for line in _remove_go_comments(text).splitlines())
     return [line for line in lines if line and not re.match(r"(?:module|go)\s", line)]
 
 
-def _without_comments(text: str) -> str:
+def _remove_go_comments(text: str) -> str:
     return re.sub(r"//[^\n]*", "", text)
 
 
-_DEPENDENCIES: dict[str, Callable[[str], Any]] = {
-    "pyproject.toml": _of_pyproject,
-    "setup.cfg": _of_sections,
-    "tox.ini": _of_sections,
-    "package.json": _of_package,
-    "composer.json": _of_composer,
-    "cargo.toml": _of_cargo,
-    "go.mod": _of_go,
-    "go.work": _of_go,
+_DEPENDENCY_READERS: dict[str, Callable[[str], Any]] = {
+    "pyproject.toml": _read_pyproject_dependencies,
+    "setup.cfg": _read_ini_dependencies,
+    "tox.ini": _read_ini_dependencies,
+    "package.json": _read_package_json_dependencies,
+    "composer.json": _read_composer_dependencies,
+    "cargo.toml": _read_cargo_dependencies,
+    "go.mod": _read_go_dependencies,
+    "go.work": _read_go_dependencies,
     "makefile": lambda _: "",
     "gnumakefile": lambda _: "",
     "justfile": lambda _: "",

@@ -5,13 +5,13 @@
 
 import re
 
-_PORTS = {"http": "80", "https": "443"}
-_PLAIN = re.compile(
+_DEFAULT_PORTS = {"http": "80", "https": "443"}
+_PLAIN_ADDRESS = re.compile(
     r"(https?)://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?(?:/[^\s?#@\\]*)?", re.ASCII
 )
 
 
-def find_host(address: str) -> str:
+def find_model_host(address: str) -> str:
     """The `host:port` of a plain http or https address; nothing for any other text."""
-    match = _PLAIN.fullmatch(address)
-    return f"{match[2].strip('[]').lower()}:{match[3] or _PORTS[match[1]]}" if match else ""
+    match = _PLAIN_ADDRESS.fullmatch(address)
+    return f"{match[2].strip('[]').lower()}:{match[3] or _DEFAULT_PORTS[match[1]]}" if match else ""

@@ -6,22 +6,22 @@
 import re
 from typing import Any, cast
 
-_ASKED = ("search", "match", "fullmatch", "findall", "finditer", "split", "sub", "subn")
+_PATTERN_METHODS = ("search", "match", "fullmatch", "findall", "finditer", "split", "sub", "subn")
 
 
-class _Later:
+class _LazyPattern:
     def __init__(self, pattern: str, flags: int) -> None:
         self.pattern, self.flags = pattern, flags
 
     def __getattr__(self, name: str) -> Any:
         """Only reached for what is not there yet."""
-        if name not in _ASKED:
+        if name not in _PATTERN_METHODS:
             raise AttributeError(name)
         compiled = re.compile(self.pattern, self.flags)
-        vars(self).update({each: getattr(compiled, each) for each in _ASKED})
+        vars(self).update({method: getattr(compiled, method) for method in _PATTERN_METHODS})
         return vars(self)[name]
 
 
-def later(pattern: str, flags: int = 0) -> re.Pattern[str]:
+def lazy_pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:
     """The pattern, compiled when it is first asked."""
-    return cast("re.Pattern[str]", _Later(pattern, flags))
+    return cast("re.Pattern[str]", _LazyPattern(pattern, flags))

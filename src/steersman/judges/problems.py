@@ -9,66 +9,75 @@ from typing import Any
 
 import msgspec
 
-from steersman.judges.text import clip, printable
+from steersman.judges.text import clip_text, printable_text
 
-_SHOWN = "<value>"  # stands in for the value in the library's own messages
-_SHOW_AT_MOST = 60
-_SAY_AT_MOST = 400
-_MOST = 300
+_VALUE_PLACEHOLDER = "<value>"  # stands in for the value in the library's own messages
+_MAX_SHOWN_CHARACTERS = 60
+_MAX_MESSAGE_CHARACTERS = 400
+_MAX_SCHEMA_ERRORS = 300
 
 
-class Problem(msgspec.Struct, frozen=True):
+class SchemaProblem(msgspec.Struct, frozen=True):
     """Where a value is wrong, and how."""
 
     path: tuple[str | int, ...]
     what: str
 
     def __str__(self) -> str:
-        return f"{field(self.path)}: {self.what}"
+        return f"{render_field_path(self.path)}: {self.what}"
 
 
-def field(path: Sequence[str | int]) -> str:
+def render_field_path(path: Sequence[str | int]) -> str:
     """A path as people write it: `roles.coder.setup[1][0]`."""
-    parts = [f"[{p}]" if isinstance(p, int) else f".{printable(clip(p, _SHOW_AT_MOST))}" for p in path]
+    parts = [
+        f"[{part}]" if isinstance(part, int) else f".{printable_text(clip_text(part, _MAX_SHOWN_CHARACTERS))}"
+        for part in path
+    ]
     return "".join(parts).removeprefix(".") or "reply"
 
 
-def problems_of(value: Any, schema: dict[str, Any]) -> tuple[Problem, ...]:
+def find_json_schema_problems(value: Any, schema: dict[str, Any]) -> tuple[SchemaProblem, ...]:
     """All problems of a value, in the order of the schema, up to more than anybody reads; empty when it fits."""
-    return tuple(p for error in errors_of(value, validator_of(schema)) for p in _spelled(error))
+    return tuple(
+        problem
+        for error in find_schema_errors(value, build_schema_validator(schema))
+        for problem in _spell_json_schema_error(error)
+    )
 
 
-def validator_of(schema: dict[str, Any]) -> Any:
+def build_schema_validator(schema: dict[str, Any]) -> Any:
     """What holds values against a schema; worth keeping where there are many."""
     import jsonschema_rs  # costs 28 ms, and most values fit
 
-    return jsonschema_rs.validator_for(schema, mask=_SHOWN, retriever=_nothing_from_elsewhere)
+    return jsonschema_rs.validator_for(schema, mask=_VALUE_PLACEHOLDER, retriever=_refuse_remote_schema)
 
 
-def errors_of(value: Any, validator: Any) -> Iterator[Any]:
+def find_schema_errors(value: Any, validator: Any) -> Iterator[Any]:
     """The problems as the library has them (`kind`, `instance_path`, `instance`), for who has words of its own."""
-    return islice(validator.iter_errors(value), _MOST)
+    return islice(validator.iter_errors(value), _MAX_SCHEMA_ERRORS)
 
 
-def _nothing_from_elsewhere(uri: str) -> Any:
-    raise ValueError(f"{clip(uri, _SHOW_AT_MOST)} is elsewhere: a schema holds all it refers to")
+def _refuse_remote_schema(uri: str) -> Any:
+    raise ValueError(f"{clip_text(uri, _MAX_SHOWN_CHARACTERS)} is elsewhere: a schema holds all it refers to")
 
 
-def _spelled(error: Any) -> Iterator[Problem]:
+def _spell_json_schema_error(error: Any) -> Iterator[SchemaProblem]:
     path = tuple(error.instance_path)
     match error.kind.name:
         case "required":
-            yield Problem((*path, error.kind.property), "is missing")
+            yield SchemaProblem((*path, error.kind.property), "is missing")
         case "additionalProperties":
-            yield from (Problem((*path, name), "is not a known field") for name in error.kind.unexpected)
+            yield from (
+                SchemaProblem((*path, name), "is not a known field") for name in error.kind.unexpected
+            )
         case _:
-            said = error.message.replace(_SHOWN, _shown(error.instance))
-            yield Problem(path, clip(printable(said), _SAY_AT_MOST))
+            message = error.message.replace(_VALUE_PLACEHOLDER, _render_schema_value(error.instance))
+            yield SchemaProblem(path, clip_text(printable_text(message), _MAX_MESSAGE_CHARACTERS))
 
 
-def _shown(value: Any) -> str:
+def _render_schema_value(value: Any) -> str:
     if isinstance(value, str | int | None):
-        said = msgspec.json.encode(value).decode()
-        if len(said) <= _SHOW_AT_MOST:
-            return said
+        encoded = msgspec.json.encode(value).decode()
+        if len(encoded) <= _MAX_SHOWN_CHARACTERS:
+            return encoded
     return "the value"

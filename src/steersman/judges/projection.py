@@ -7,35 +7,35 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable
 
-from steersman.judges.patterns import later
+from steersman.judges.patterns import lazy_pattern
 
 # Terminal sequences, also written out, and whatever else no one sees.
-INVISIBLE = later(
+INVISIBLE_TEXT = lazy_pattern(
     r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,8}[@-~]|\x1b[\]PX^_][^\x07\x1b\x9c]{0,512}(?:\x07|\x1b\\|\x9c)|\x1b[ -/]{0,4}[0-~]"
     r"|\\(?:x1b|u001b|033|e)\[[0-9;]{0,16}[A-Za-z]"
     r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]"
 )
-_HIDDEN = re.compile(
+_HIDDEN_CHARACTER = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]"
     r"|\\(?:x1b|u001b|033|e)\["
 )
 # The break of a line inside a word, with what continues a line in a shell, a diff or a string.
-BROKEN = later(r"(?:\\?\r?\n|\\r\\n|\\n)(?:[ \t]{0,16}[+>-](?=[ \t]*\S))?[ \t]{0,32}")
+BROKEN_LINE = lazy_pattern(r"(?:\\?\r?\n|\\r\\n|\\n)(?:[ \t]{0,16}[+>-](?=[ \t]*\S))?[ \t]{0,32}")
 # The same where only letters of a key stand on both sides.
-WRAPPED = later(r"(?<=[A-Za-z0-9_-])\r?\n[ \t]{0,8}(?=[A-Za-z0-9_-])")
+WRAPPED_KEY_BREAK = lazy_pattern(r"(?<=[A-Za-z0-9_-])\r?\n[ \t]{0,8}(?=[A-Za-z0-9_-])")
 
 
-def hides(text: str) -> bool:
+def has_invisible_text(text: str) -> bool:
     """Whether there is anything invisible in it."""
-    return _HIDDEN.search(text) is not None
+    return _HIDDEN_CHARACTER.search(text) is not None
 
 
-def blanked(text: str) -> str:
+def blank_invisible_text(text: str) -> str:
     """The text with a space for every letter of what is invisible: every place stays where it is."""
-    return INVISIBLE.sub(lambda match: " " * len(match[0]), text)
+    return INVISIBLE_TEXT.sub(lambda match: " " * len(match[0]), text)
 
 
-def seen_through(text: str, filler: re.Pattern[str]) -> tuple[str, Callable[[int, int], tuple[int, int]]]:
+def remove_filler(text: str, filler: re.Pattern[str]) -> tuple[str, Callable[[int, int], tuple[int, int]]]:
     """The text without what fits `filler`, and where what lies between two places of it is in the text."""
     pieces: list[str] = []
     starts: list[int] = []  # of each piece, in the projection
@@ -52,11 +52,11 @@ def seen_through(text: str, filler: re.Pattern[str]) -> tuple[str, Callable[[int
     starts.append(length)
     origins.append(at)
 
-    def place(index: int) -> int:
+    def restore_index(index: int) -> int:
         piece = bisect_right(starts, index) - 1
         return origins[piece] + index - starts[piece]
 
-    def back(start: int, end: int) -> tuple[int, int]:
-        return place(start), place(end - 1) + 1
+    def restore_span(start: int, end: int) -> tuple[int, int]:
+        return restore_index(start), restore_index(end - 1) + 1
 
-    return "".join(pieces), back
+    return "".join(pieces), restore_span

@@ -9,105 +9,133 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from steersman.contracts.replies import NO_COMMAND, NOT_BLANK, REPLIES, reply_schema
-from steersman.contracts.verdicts import PLAIN, PlainVerdict, plain_schema
-from steersman.judges.problems import problems_of
-from steersman.judges.strict_json import Reading, Refused, read
-from steersman.judges.text import visible
+from steersman.contracts.replies import NO_COMMAND_PROBLEM, NOT_BLANK_PATTERN, REPLY_CONTRACTS, reply_schema
+from steersman.contracts.verdicts import PLAIN_VERDICT, PlainVerdict, plain_verdict_schema
+from steersman.judges.problems import find_json_schema_problems
+from steersman.judges.strict_json import JsonReading, RefusedReply, read_strict_json
+from steersman.judges.text import has_visible_text
 
-__all__ = ["Parsed", "Refused", "parse_reply", "parse_verdict", "schema_problems"]
+__all__ = ["ParsedReply", "RefusedReply", "find_text_schema_problems", "parse_reply", "parse_verdict"]
 
-Plain = dict[str, Any]
-MOST = 100  # problems that are listed
+JsonObject = dict[str, Any]
+MAX_REPLY_PROBLEMS = 100  # problems that are listed
 
 
-class Parsed(msgspec.Struct, frozen=True):
+class ParsedReply(msgspec.Struct, frozen=True):
     """The answer fits: `value` is the struct of its contract."""
 
     value: msgspec.Struct
 
 
-def parse_reply(text: str, contract: str, nonce: str | None) -> Parsed | Refused:
+def parse_reply(text: str, contract: str, nonce: str | None) -> ParsedReply | RefusedReply:
     """The reply as its contract's struct, or everything that is wrong with it; without a nonce any or none will do."""
-    if contract not in REPLIES:
-        return Refused((f"contract: {contract!r} is unknown; known are {', '.join(sorted(REPLIES))}",))
-    reading = read(text)
+    if contract not in REPLY_CONTRACTS:
+        return RefusedReply(
+            (f"contract: {contract!r} is unknown; known are {', '.join(sorted(REPLY_CONTRACTS))}",)
+        )
+    reading = read_strict_json(text)
     if nonce is None and reading.value is not None:
         reading = msgspec.structs.replace(reading, value={"nonce": "", **reading.value})
-    return _held(reading, REPLIES[contract], reply_schema(contract), _JOINED.get(contract, _nothing), nonce)
+    return _check_reply_contract(
+        reading,
+        REPLY_CONTRACTS[contract],
+        reply_schema(contract),
+        _RULES_BY_CONTRACT.get(contract, _find_no_rule_problems),
+        nonce,
+    )
 
 
-def parse_verdict(text: str) -> Parsed | Refused:
+def parse_verdict(text: str) -> ParsedReply | RefusedReply:
     """A verdict in its plainest form: decision, summary and must_fix, and nothing beside them."""
-    return _held(read(text), PlainVerdict, plain_schema(), _JOINED[PLAIN], None)
+    return _check_reply_contract(
+        read_strict_json(text), PlainVerdict, plain_verdict_schema(), _RULES_BY_CONTRACT[PLAIN_VERDICT], None
+    )
 
 
-def schema_problems(text: str, schema: Plain) -> tuple[str, ...]:
+def find_text_schema_problems(text: str, schema: JsonObject) -> tuple[str, ...]:
     """Everything that is wrong with a text, read as strictly as a reply, under any JSON Schema; nothing when it fits."""
-    reading = read(text)
-    found = [] if reading.value is None else problems_of(reading.value, schema)
-    return _listed((*reading.problems, *map(str, found)))
+    reading = read_strict_json(text)
+    problems = [] if reading.value is None else find_json_schema_problems(reading.value, schema)
+    return _limit_listed_problems((*reading.problems, *map(str, problems)))
 
 
-def _held(
-    reading: Reading,
-    shape: type[msgspec.Struct],
-    schema: Plain,
-    rule: Callable[[Plain], tuple[str, ...]],
+def _check_reply_contract(
+    reading: JsonReading,
+    contract_type: type[msgspec.Struct],
+    schema: JsonObject,
+    rule: Callable[[JsonObject], tuple[str, ...]],
     nonce: str | None,
-) -> Parsed | Refused:
+) -> ParsedReply | RefusedReply:
     if reading.value is None:
-        return Refused(_listed(reading.problems))
-    broken = (*_nonce(reading.value, nonce), *_unseen(reading.value, schema), *rule(reading.value))
+        return RefusedReply(_limit_listed_problems(reading.problems))
+    rule_problems = (
+        *_find_nonce_problem(reading.value, nonce),
+        *_find_invisible_texts(reading.value, schema),
+        *rule(reading.value),
+    )
     try:
-        value = msgspec.convert(reading.value, type=shape)
+        value = msgspec.convert(reading.value, type=contract_type)
     except msgspec.ValidationError as error:
         # What an agent is asked for and what is refused without it differ by the fields that have a default.
-        needed = [f.encode_name for f in msgspec.structs.fields(shape) if f.required]
-        listed = tuple(map(str, problems_of(reading.value, {**schema, "required": needed})))
-        return Refused(_listed((*reading.problems, *(listed or (f"reply: {error}",)), *broken)))
-    wrong = (*reading.problems, *broken)
-    return Refused(_listed(wrong)) if wrong else Parsed(value)
+        needed = [
+            struct_field.encode_name
+            for struct_field in msgspec.structs.fields(contract_type)
+            if struct_field.required
+        ]
+        contract_problems = tuple(
+            map(str, find_json_schema_problems(reading.value, {**schema, "required": needed}))
+        )
+        return RefusedReply(
+            _limit_listed_problems(
+                (*reading.problems, *(contract_problems or (f"reply: {error}",)), *rule_problems)
+            )
+        )
+    problems = (*reading.problems, *rule_problems)
+    return RefusedReply(_limit_listed_problems(problems)) if problems else ParsedReply(value)
 
 
-def _listed(problems: tuple[str, ...]) -> tuple[str, ...]:
-    return (*problems[:MOST], "reply: and more problems") if len(problems) > MOST else problems
+def _limit_listed_problems(problems: tuple[str, ...]) -> tuple[str, ...]:
+    return (
+        (*problems[:MAX_REPLY_PROBLEMS], "reply: and more problems")
+        if len(problems) > MAX_REPLY_PROBLEMS
+        else problems
+    )
 
 
-def _nonce(value: Plain, nonce: str | None) -> tuple[str, ...]:
+def _find_nonce_problem(value: JsonObject, nonce: str | None) -> tuple[str, ...]:
     if nonce is not None and isinstance(value.get("nonce"), str) and value["nonce"] != nonce:
         return ("nonce: is not the one given with this request",)
     return ()
 
 
-def _unseen(value: Plain, schema: Plain) -> tuple[str, ...]:
+def _find_invisible_texts(value: JsonObject, schema: JsonObject) -> tuple[str, ...]:
     """Texts that look empty without being so: where the contract asks for words, somebody has to be able to read them."""
     return tuple(
         f"{where}: holds nothing that can be seen"
-        for where, text in _worded(value, schema, "")
-        if text.strip() and not visible(text)
+        for where, text in _find_worded_texts(value, schema, "")
+        if text.strip() and not has_visible_text(text)
     )
 
 
-def _worded(value: Any, schema: Plain, where: str) -> Iterator[tuple[str, str]]:
+def _find_worded_texts(value: Any, schema: JsonObject, where: str) -> Iterator[tuple[str, str]]:
     """Every text of which the contract asks that it says something, with its place."""
     match value:
-        case str() if schema.get("pattern") == NOT_BLANK:
+        case str() if schema.get("pattern") == NOT_BLANK_PATTERN:
             yield where, value
         case list():
-            for n, item in enumerate(value):
-                yield from _worded(item, schema.get("items", {}), f"{where}[{n}]")
+            for index, item in enumerate(value):
+                yield from _find_worded_texts(item, schema.get("items", {}), f"{where}[{index}]")
         case dict():
             for name, field in schema.get("properties", {}).items():
                 if name in value:
-                    yield from _worded(value[name], field, f"{where}.{name}".removeprefix("."))
+                    yield from _find_worded_texts(value[name], field, f"{where}.{name}".removeprefix("."))
 
 
-def _nothing(_: Plain) -> tuple[str, ...]:
+def _find_no_rule_problems(_: JsonObject) -> tuple[str, ...]:
     return ()
 
 
-class _Rule(NamedTuple):
+class _FieldRule(NamedTuple):
     """What one word says of a list beside it: that something is in it, or that nothing is."""
 
     field: str
@@ -116,55 +144,55 @@ class _Rule(NamedTuple):
     filled: bool
 
 
-def _rules(*rules: _Rule) -> Callable[[Plain], tuple[str, ...]]:
+def _build_rule_check(*rules: _FieldRule) -> Callable[[JsonObject], tuple[str, ...]]:
     """Which of these rules a reply breaks; a list that is none is told elsewhere."""
 
-    def broken(value: Plain) -> tuple[str, ...]:
+    def find_broken_rules(value: JsonObject) -> tuple[str, ...]:
         return tuple(
-            _told(rule)
+            _explain_broken_rule(rule)
             for rule in rules
             if value.get(rule.field) == rule.word
             and isinstance(value.get(rule.other), list)
             and bool(value[rule.other]) != rule.filled
         )
 
-    return broken
+    return find_broken_rules
 
 
-def _told(rule: _Rule) -> str:
+def _explain_broken_rule(rule: _FieldRule) -> str:
     word = "true" if rule.word is True else rule.word
     if rule.filled:
         return f"{rule.field}: {word} needs at least one {rule.other}"
     return f"{rule.field}: {word} contradicts a {rule.other} that is not empty"
 
 
-def _tester(value: Plain) -> tuple[str, ...]:
-    return (f"commands: {NO_COMMAND}",) if value.get("commands") == [] else ()
+def _find_tester_problems(value: JsonObject) -> tuple[str, ...]:
+    return (f"commands: {NO_COMMAND_PROBLEM}",) if value.get("commands") == [] else ()
 
 
-_reviewer = _rules(
-    _Rule("decision", "approve", "must_fix", filled=False),
-    _Rule("decision", "changes_requested", "must_fix", filled=True),
+_find_reviewer_problems = _build_rule_check(
+    _FieldRule("decision", "approve", "must_fix", filled=False),
+    _FieldRule("decision", "changes_requested", "must_fix", filled=True),
 )
 # The rules that join fields, which a JSON Schema cannot say in words an agent can act on.
-_JOINED: dict[str, Callable[[Plain], tuple[str, ...]]] = {
-    PLAIN: _reviewer,
-    "reviewer": _reviewer,
-    "tester": _tester,
-    "plan_comment": _rules(_Rule("ready", word=True, other="concerns", filled=False)),
-    "plan_reviewer": _rules(
-        _Rule("decision", "accept", "blocking_issues", filled=False),
-        _Rule("decision", "needs_changes", "blocking_issues", filled=True),
-        _Rule("decision", "blocked", "blocking_issues", filled=True),
+_RULES_BY_CONTRACT: dict[str, Callable[[JsonObject], tuple[str, ...]]] = {
+    PLAIN_VERDICT: _find_reviewer_problems,
+    "reviewer": _find_reviewer_problems,
+    "tester": _find_tester_problems,
+    "plan_comment": _build_rule_check(_FieldRule("ready", word=True, other="concerns", filled=False)),
+    "plan_reviewer": _build_rule_check(
+        _FieldRule("decision", "accept", "blocking_issues", filled=False),
+        _FieldRule("decision", "needs_changes", "blocking_issues", filled=True),
+        _FieldRule("decision", "blocked", "blocking_issues", filled=True),
     ),
-    "task_coder": _rules(
-        _Rule("status", "plan_unclear", "missing", filled=True),
-        _Rule("status", "scope_mismatch", "missing", filled=True),
+    "task_coder": _build_rule_check(
+        _FieldRule("status", "plan_unclear", "missing", filled=True),
+        _FieldRule("status", "scope_mismatch", "missing", filled=True),
     ),
-    "code_reviewer": _rules(
-        _Rule("decision", "approve", "blocking_issues", filled=False),
-        _Rule("decision", "approve", "plan_issues", filled=False),
-        _Rule("decision", "needs_changes", "blocking_issues", filled=True),
-        _Rule("decision", "plan_flawed", "plan_issues", filled=True),
+    "code_reviewer": _build_rule_check(
+        _FieldRule("decision", "approve", "blocking_issues", filled=False),
+        _FieldRule("decision", "approve", "plan_issues", filled=False),
+        _FieldRule("decision", "needs_changes", "blocking_issues", filled=True),
+        _FieldRule("decision", "plan_flawed", "plan_issues", filled=True),
     ),
 }

@@ -11,73 +11,79 @@ from typing import Any, Literal
 
 import msgspec
 
-from steersman.contracts.commands import Argv, Report
-from steersman.judges.runners import Outcome, outcome
-from steersman.judges.text import clip
+from steersman.contracts.commands import Argv, RunnerReport
+from steersman.judges.runners import CommandOutcome, judge_exit_code
+from steersman.judges.text import clip_text
 
-NOT_TOLD = (
+NO_TEST_COUNT_REASON = (
     "its exit code is 0, but it told no number of tests, and without a test nothing is approved: let it start a runner"
     " that tells how many it ran, or, if it runs none, name it in `no_tests` of steersman.toml and add a check that does"
 )
-Told = Literal["junit", "go", "pytest", "unittest"]
+ReportForm = Literal["junit", "go", "pytest", "unittest"]
 
-MOST_BYTES = 16 * 1024 * 1024
-MOST_CASES = 200_000
-KEPT = 20_000  # names of tests that are remembered; beyond them they are only counted
-LONGEST = 400  # characters of a name
-
-
-_FILE = re.compile(r"\S+\.[cm]?[jt]sx?")
+MAX_REPORT_BYTES = 16 * 1024 * 1024
+MAX_REPORT_CASES = 200_000
+MAX_KEPT_TEST_NAMES = 20_000  # names of tests that are remembered; beyond them they are only counted
+MAX_TEST_NAME_CHARACTERS = 400  # characters of a name
 
 
-class Unreadable(ValueError):  # noqa: N818  a value for the caller, never raised out of this module's functions
+_JAVASCRIPT_FILE = re.compile(r"\S+\.[cm]?[jt]sx?")
+
+
+class UnreadableReport(ValueError):  # noqa: N818  a value for the caller, never raised out of this module's functions
     """Why a report proves nothing."""
 
 
-def within(name: str, trees: Sequence[str]) -> str:
+def strip_tree_paths(name: str, trees: Sequence[str]) -> str:
     """A name with every place in the tree told from its root: a tree has another place each time it is checked out."""
     for tree in trees:
         name = name.replace(f"{tree}/", "").replace(tree, ".")
     return name
 
 
-def inside(path: str, trees: Sequence[str]) -> str:
+def find_path_in_tree(path: str, trees: Sequence[str]) -> str:
     """The path of a file from the root of the tree; nothing where it lies elsewhere."""
     return next((path[len(tree) + 1 :] for tree in trees if path.startswith(f"{tree}/")), "")
 
 
-def files_within(files: Mapping[str, Iterable[str]], trees: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def list_tests_by_tree_file(
+    files: Mapping[str, Iterable[str]], trees: Sequence[str]
+) -> dict[str, tuple[str, ...]]:
     """Files of the tree, each with the names of the tests that ran from it; names are bounded as in a report."""
-    told = {file: inside(file, trees) for file in sorted(files)}
+    tree_paths = {file: find_path_in_tree(file, trees) for file in sorted(files)}
     return {
-        told[file]: tuple(sorted({clip(within(n, trees), LONGEST) for n in files[file]})[:KEPT])
-        for file in told
-        if told[file]
+        tree_paths[file]: tuple(
+            sorted(
+                {clip_text(strip_tree_paths(name, trees), MAX_TEST_NAME_CHARACTERS) for name in files[file]}
+            )[:MAX_KEPT_TEST_NAMES]
+        )
+        for file in tree_paths
+        if tree_paths[file]
     }
 
 
-def read_node(data: bytes, trees: Sequence[str] = ()) -> Report | Unreadable:
+def read_node_report(data: bytes, trees: Sequence[str] = ()) -> RunnerReport | UnreadableReport:
     """What our reporter has told from inside node's runner, or why it is no report."""
-    if len(data) > MOST_BYTES:
-        return Unreadable(f"its report is longer than {MOST_BYTES} bytes")
-    told = _NodeTests()
+    if len(data) > MAX_REPORT_BYTES:
+        return UnreadableReport(f"its report is longer than {MAX_REPORT_BYTES} bytes")
+    reader = _NodeReportReader()
     *lines, rest = data.split(b"\n")
     for line in lines:
-        if told.ended or not told.take(_decoded(line)):
-            return Unreadable("something else than the runner wrote its report")
-    if rest or not told.ended:
-        return Unreadable("it ended before its tests had come to their end")
-    return told.report(trees)
+        if reader.ended or not reader.take(_decode_node_event(line)):
+            return UnreadableReport("something else than the runner wrote its report")
+    if rest or not reader.ended:
+        return UnreadableReport("it ended before its tests had come to their end")
+    return reader.report(trees)
 
 
-def _decoded(line: bytes) -> object:
+def _decode_node_event(line: bytes) -> object:
     try:
         return json.loads(line)
     except (ValueError, RecursionError):
         return None
 
 
-class _NodeTests:
+class _NodeReportReader:
     """The tests of one run of node, as they are told; a suite is no test."""
 
     def __init__(self) -> None:
@@ -92,15 +98,15 @@ class _NodeTests:
             case ["suite", list(), str(), str(), str()]:
                 return True
             case ["test", list(above), str(name), "passed" | "failed" | "skipped" as outcome, str(file)]:
-                whole = "::".join([*(str(one) for one in above), name])
-                held = not above and _FILE.fullmatch(name)
-                result = {"passed": "empty", "failed": "broken"}.get(outcome, outcome) if held else outcome
-                self._cases.append((whole, result))
+                full_name = "::".join([*(str(suite) for suite in above), name])
+                is_file = not above and _JAVASCRIPT_FILE.fullmatch(name)
+                result = {"passed": "empty", "failed": "broken"}.get(outcome, outcome) if is_file else outcome
+                self._cases.append((full_name, result))
                 if result != "empty":
-                    self._from.setdefault(file, {})[whole] = None
-                return len(self._cases) <= MOST_CASES
+                    self._from.setdefault(file, {})[full_name] = None
+                return len(self._cases) <= MAX_REPORT_CASES
             case ["replaced", str(name)]:
-                self._replaced[clip(name, LONGEST)] = None
+                self._replaced[clip_text(name, MAX_TEST_NAME_CHARACTERS)] = None
                 return True
             case ["ended"]:
                 self.ended = True
@@ -108,31 +114,33 @@ class _NodeTests:
             case _:
                 return False
 
-    def report(self, trees: Sequence[str]) -> Report:
+    def report(self, trees: Sequence[str]) -> RunnerReport:
         files = sum(result == "empty" for _, result in self._cases)  # node calls them tests that passed
-        cases = [(within(name, trees), result) for name, result in self._cases]
+        cases = [(strip_tree_paths(name, trees), result) for name, result in self._cases]
         return msgspec.structs.replace(
-            report_of("junit", cases, files),
-            files=files_within(self._from, trees),
-            replaced=tuple(sorted(self._replaced)[:KEPT]),
+            build_runner_report("junit", cases, files),
+            files=list_tests_by_tree_file(self._from, trees),
+            replaced=tuple(sorted(self._replaced)[:MAX_KEPT_TEST_NAMES]),
         )
 
 
-LEFT = "steersman: it left before its tests had ended"  # as what stands between go and its tests says it
+LEFT_EARLY_LINE = (
+    "steersman: it left before its tests had ended"  # as what stands between go and its tests says it
+)
 
 
-def read_go(output: str, trees: Sequence[str] = ()) -> tuple[Report | Unreadable, str]:
+def read_go_report(output: str, trees: Sequence[str] = ()) -> tuple[RunnerReport | UnreadableReport, str]:
     """The events of `go test -json`, and the output as people know it.
 
     The tool makes them of what a test binary prints, so they count only where the binary came to the end of its tests.
     """
-    events = _Events()
+    reader = _GoReportReader()
     for line in output.splitlines(keepends=True):
-        events.take(line)
-    return events.report(trees), events.shown_output()
+        reader.take(line)
+    return reader.report(trees), reader.shown_output()
 
 
-class _Events:
+class _GoReportReader:
     """What became of each package, and of each test in it, as it is told."""
 
     def __init__(self) -> None:
@@ -143,17 +151,17 @@ class _Events:
 
     def take(self, line: str) -> None:
         """One line of output."""
-        event = _event(line)
+        event = _decode_go_event(line)
         if event is None:
             self._printed.append((("", ""), line))
             return
         package, test, shown = event["Package"], event.get("Test"), str(event.get("Output", ""))
-        if shown.strip() == LEFT:
+        if shown.strip() == LEFT_EARLY_LINE:
             self._left.add(package)
         if shown.strip() in (f"FAIL\t{package} [{kind} failed]" for kind in ("build", "setup")):
             self._unbuilt[package] = shown.strip().removeprefix("FAIL\t")
         name = (package, test if isinstance(test, str) else "")
-        result = _ENDS.get(str(event.get("Action")))
+        result = _GO_RESULT_BY_ACTION.get(str(event.get("Action")))
         if result is not None and self._results.get(name) != "failed":
             self._results[name] = result
         self._printed.append((name, shown))
@@ -163,32 +171,38 @@ class _Events:
         return "".join(
             text
             for name, text in self._printed
-            if not (name[1] and (self._results.get(name) == "passed" or text.startswith(_PROGRESS)))
+            if not (name[1] and (self._results.get(name) == "passed" or text.startswith(_GO_PROGRESS_LINES)))
         )
 
-    def report(self, trees: Sequence[str]) -> Report | Unreadable:
+    def report(self, trees: Sequence[str]) -> RunnerReport | UnreadableReport:
         """What began and did not end has failed; a package is told of where it has no tests, or none says why it failed.
 
         A package is no test: it is not counted as one.
         """
         if not self._results:
-            return Unreadable("it told no event")
+            return UnreadableReport("it told no event")
         if any(test and package in self._left for package, test in self._results):
-            return Unreadable("it ended before its tests had come to their end")
+            return UnreadableReport("it ended before its tests had come to their end")
         ran = {package for package, test in self._results if test}
-        explained = {p for (p, test), result in self._results.items() if test and result in ("failed", "run")}
+        explained = {
+            failed_package
+            for (failed_package, test), result in self._results.items()
+            if test and result in ("failed", "run")
+        }
         cases = []
         for (package, test), result in self._results.items():
             if test:
-                cases.append((within(f"{package}::{test}", trees), _TEST.get(result, result)))
-            elif result in _PACKAGE and package not in self._left | explained:
+                cases.append(
+                    (strip_tree_paths(f"{package}::{test}", trees), _GO_TEST_RESULTS.get(result, result))
+                )
+            elif result in _GO_PACKAGE_RESULTS and package not in self._left | explained:
                 name = package if package in ran else self._unbuilt.get(package, package)
-                cases.append((name, _PACKAGE[result]))
-        report, broken = report_of("go", cases, 0), sum(result == "broken" for _, result in cases)
+                cases.append((name, _GO_PACKAGE_RESULTS[result]))
+        report, broken = build_runner_report("go", cases, 0), sum(result == "broken" for _, result in cases)
         return msgspec.structs.replace(report, ran=report.ran - broken, failures=report.failures - broken)
 
 
-def _event(line: str) -> dict[str, Any] | None:
+def _decode_go_event(line: str) -> dict[str, Any] | None:
     """An event of the tool, about a package or about its build; None for a line that is none, such as one of a linker."""
     if not line.startswith('{"'):
         return None
@@ -196,71 +210,93 @@ def _event(line: str) -> dict[str, Any] | None:
         event = json.loads(line)
     except ValueError:
         return None
-    if isinstance(event, dict) and event.get("Action") in _BUILD:
+    if isinstance(event, dict) and event.get("Action") in _GO_BUILD_ACTIONS:
         return {"Package": "", "Output": event.get("Output", "")}
     return event if isinstance(event, dict) and isinstance(event.get("Package"), str) else None
 
 
-_BUILD = ("build-output", "build-fail")
-_PROGRESS = ("=== RUN ", "=== PAUSE ", "=== CONT ", "=== NAME ")
-_ENDS = {"run": "run", "start": "run", "pass": "passed", "fail": "failed", "skip": "skipped"}
-_TEST = {"run": "failed"}
-_PACKAGE = {"run": "broken", "failed": "broken", "skipped": "empty"}
+_GO_BUILD_ACTIONS = ("build-output", "build-fail")
+_GO_PROGRESS_LINES = ("=== RUN ", "=== PAUSE ", "=== CONT ", "=== NAME ")
+_GO_RESULT_BY_ACTION = {"run": "run", "start": "run", "pass": "passed", "fail": "failed", "skip": "skipped"}
+_GO_TEST_RESULTS = {"run": "failed"}
+_GO_PACKAGE_RESULTS = {"run": "broken", "failed": "broken", "skipped": "empty"}
 
 
-def report_of(form: Told, cases: Sequence[tuple[str, str]], expected: int) -> Report:
+def build_runner_report(form: ReportForm, cases: Sequence[tuple[str, str]], expected: int) -> RunnerReport:
     """Names by result, each list sorted and bounded; what is broken has failed too."""
-    by: dict[str, list[str]] = {"passed": [], "failed": [], "skipped": [], "broken": [], "empty": []}
+    names_by_result: dict[str, list[str]] = {
+        "passed": [],
+        "failed": [],
+        "skipped": [],
+        "broken": [],
+        "empty": [],
+    }
     for name, result in cases:
-        by[result].append(clip(name, LONGEST))
-    by["failed"] += by["broken"]
-    counts = {result: len(names) for result, names in by.items()}
-    kept = {result: tuple(sorted(names)[:KEPT]) for result, names in by.items()}
-    return Report(
+        names_by_result[result].append(clip_text(name, MAX_TEST_NAME_CHARACTERS))
+    names_by_result["failed"] += names_by_result["broken"]
+    counts = {result: len(names) for result, names in names_by_result.items()}
+    kept_names = {
+        result: tuple(sorted(names)[:MAX_KEPT_TEST_NAMES]) for result, names in names_by_result.items()
+    }
+    return RunnerReport(
         form=form,
         ran=counts["passed"] + counts["failed"],
         failures=counts["failed"],
         expected=expected,
-        cut=any(counts[r] > len(kept[r]) for r in kept),
-        passed=kept["passed"],
-        failed=kept["failed"],
-        skipped=kept["skipped"],
-        broken=kept["broken"],
-        empty=kept["empty"],
+        cut=any(counts[each] > len(kept_names[each]) for each in kept_names),
+        passed=kept_names["passed"],
+        failed=kept_names["failed"],
+        skipped=kept_names["skipped"],
+        broken=kept_names["broken"],
+        empty=kept_names["empty"],
     )
 
 
-_SUMMED = ("junit", "unittest")  # these always print one; pytest can be told not to
-_COUNTED = ("junit", "pytest")  # these count as their report does
+_SUMMARY_PRINTING_FORMS = ("junit", "unittest")  # these always print one; pytest can be told not to
+_MATCHING_COUNT_FORMS = ("junit", "pytest")  # these count as their report does
 
 
-def proven(
-    argv: Argv, exit_code: int, report: Report | Unreadable | None, printed: int | None
-) -> tuple[Outcome, int | None, str]:
+def judge_command_report(
+    argv: Argv, exit_code: int, report: RunnerReport | UnreadableReport | None, printed: int | None
+) -> tuple[CommandOutcome, int | None, str]:
     """The verdict on a command that ended by itself, how many tests it ran, and why it is no pass."""
     match report:
         case None:
-            return _without_a_report(argv, exit_code, printed)
-        case Unreadable():
-            return "no_tests" if exit_code == 0 else outcome(argv, exit_code, printed), None, str(report)
+            return _judge_without_report(argv, exit_code, printed)
+        case UnreadableReport():
+            return (
+                "no_tests" if exit_code == 0 else judge_exit_code(argv, exit_code, printed),
+                None,
+                str(report),
+            )
         case _:
-            wrong = _contradiction(report, exit_code, printed)
-            return "failed" if wrong else outcome(argv, exit_code, report.ran), report.ran, wrong
+            contradiction = _find_report_contradiction(report, exit_code, printed)
+            return (
+                "failed" if contradiction else judge_exit_code(argv, exit_code, report.ran),
+                report.ran,
+                contradiction,
+            )
 
 
-def _without_a_report(argv: Argv, exit_code: int, printed: int | None) -> tuple[Outcome, int | None, str]:
-    verdict = outcome(argv, exit_code, printed)
-    return verdict, printed, NOT_TOLD if verdict == "no_tests" and printed is None else ""
+def _judge_without_report(
+    argv: Argv, exit_code: int, printed: int | None
+) -> tuple[CommandOutcome, int | None, str]:
+    verdict = judge_exit_code(argv, exit_code, printed)
+    return verdict, printed, NO_TEST_COUNT_REASON if verdict == "no_tests" and printed is None else ""
 
 
-def _contradiction(report: Report, exit_code: int, printed: int | None) -> str:
+def _find_report_contradiction(report: RunnerReport, exit_code: int, printed: int | None) -> str:
     if exit_code == 0 and report.outside:
-        return f"its tests did not test this tree: {'; '.join(clip(told, LONGEST) for told in report.outside[:5])}"
-    if exit_code == 0 and (bad := report.failures or len(report.broken)):
-        return f"its report has {bad} failures, its exit code is 0"
-    if exit_code == 0 and printed is None and report.form in _SUMMED:
+        return f"its tests did not test this tree: {'; '.join(clip_text(problem, MAX_TEST_NAME_CHARACTERS) for problem in report.outside[:5])}"
+    if exit_code == 0 and (failure_count := report.failures or len(report.broken)):
+        return f"its report has {failure_count} failures, its exit code is 0"
+    if exit_code == 0 and printed is None and report.form in _SUMMARY_PRINTING_FORMS:
         return "it left a report without coming to its summary"
     # Of what a class skips unittest counts one and says that none of it ran; go prints tests inside tests.
-    if exit_code == 0 and report.form in _COUNTED and printed not in (None, report.ran + report.expected):
+    if (
+        exit_code == 0
+        and report.form in _MATCHING_COUNT_FORMS
+        and printed not in (None, report.ran + report.expected)
+    ):
         return f"its report has {report.ran + report.expected} tests, its summary {printed}"
     return ""

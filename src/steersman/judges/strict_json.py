@@ -11,32 +11,32 @@ from typing import Any
 
 import msgspec
 
-MAX_BYTES = 1024 * 1024
-MAX_DEPTH = 32
-MAX_MEMBERS = 2_000
-LARGEST = 2**53 - 1
-TOO_DEEP = f"reply: nested deeper than {MAX_DEPTH} levels"
+MAX_REPLY_BYTES = 1024 * 1024
+MAX_JSON_DEPTH = 32
+MAX_JSON_MEMBERS = 2_000
+LARGEST_SAFE_INTEGER = 2**53 - 1
+TOO_DEEP_PROBLEM = f"reply: nested deeper than {MAX_JSON_DEPTH} levels"
 
-_BLANK = " \t\r\n"
-_FENCE = re.compile(r"```(?ia:json)?[ \t]*\r?\n(.*)\n[ \t]*```", re.DOTALL)
+_JSON_BLANKS = " \t\r\n"
+_JSON_FENCE = re.compile(r"```(?ia:json)?[ \t]*\r?\n(.*)\n[ \t]*```", re.DOTALL)
 # Strings are stepped over whole; a quote left over has no end, which the decoder will say.
-_MARKS = re.compile(r'"(?:[^"\\]++|(?:\\.)++)*+"|["{}\[\],]', re.DOTALL)
+_JSON_MARKS = re.compile(r'"(?:[^"\\]++|(?:\\.)++)*+"|["{}\[\],]', re.DOTALL)
 
 
-class Refused(msgspec.Struct, frozen=True):
+class RefusedReply(msgspec.Struct, frozen=True):
     """Not accepted; `problems` holds all that was found, each naming the place and what is wrong."""
 
     problems: tuple[str, ...]
 
 
-class Found(msgspec.Struct, frozen=True):
+class DecodedObject(msgspec.Struct, frozen=True):
     """The one object, as values and as the JSON text it was read from."""
 
     value: dict[str, Any]
     body: str
 
 
-class Reading(msgspec.Struct, frozen=True):
+class JsonReading(msgspec.Struct, frozen=True):
     """What could be read, and what is wrong with it; a value with problems is only good for finding more of them."""
 
     value: dict[str, Any] | None
@@ -44,45 +44,45 @@ class Reading(msgspec.Struct, frozen=True):
     problems: tuple[str, ...]
 
 
-def read_object(text: str, limit: int = MAX_BYTES) -> Found | Refused:
+def read_json_object(text: str, limit: int = MAX_REPLY_BYTES) -> DecodedObject | RefusedReply:
     """The one object that is the whole text, optionally in one code fence."""
-    reading = read(text, limit)
+    reading = read_strict_json(text, limit)
     if reading.value is None or reading.problems:
-        return Refused(reading.problems)
-    return Found(reading.value, reading.body)
+        return RefusedReply(reading.problems)
+    return DecodedObject(reading.value, reading.body)
 
 
-def read(text: str, limit: int = MAX_BYTES, members: int = MAX_MEMBERS) -> Reading:
+def read_strict_json(text: str, limit: int = MAX_REPLY_BYTES, members: int = MAX_JSON_MEMBERS) -> JsonReading:
     """The same, with the value also where something is wrong with it, so that all the rest can be said too."""
-    if (bad := _unfit(text, limit)) is not None:
-        return Reading(None, "", (bad,))
-    body = _unfenced(text.strip(_BLANK))
-    if (bad := _oversized(body, members)) is not None:
-        return Reading(None, body, (bad,))
-    return _decoded(body)
+    if (problem := _find_reply_text_problem(text, limit)) is not None:
+        return JsonReading(None, "", (problem,))
+    body = _remove_json_fence(text.strip(_JSON_BLANKS))
+    if (problem := _find_json_size_problem(body, members)) is not None:
+        return JsonReading(None, body, (problem,))
+    return _decode_json_body(body)
 
 
-def _unfit(text: str, limit: int) -> str | None:
+def _find_reply_text_problem(text: str, limit: int) -> str | None:
     if len(text) > limit:
         return f"reply: longer than {limit} bytes"
-    if not _is_unicode(text):
+    if not _is_valid_unicode(text):
         return "reply: holds text that is not Unicode (a lone surrogate)"
     if len(text.encode()) > limit:
         return f"reply: longer than {limit} bytes"
-    if not text.strip(_BLANK):
+    if not text.strip(_JSON_BLANKS):
         return "reply: is empty; answer with one JSON object"
     return None
 
 
-def _unfenced(text: str) -> str:
-    fenced = _FENCE.fullmatch(text)
-    return fenced[1].strip(_BLANK) if fenced else text
+def _remove_json_fence(text: str) -> str:
+    fenced = _JSON_FENCE.fullmatch(text)
+    return fenced[1].strip(_JSON_BLANKS) if fenced else text
 
 
-def _oversized(body: str, most: int) -> str | None:
+def _find_json_size_problem(body: str, limit: int) -> str | None:
     """Counts before the decoder runs, so that it is never asked to recurse deeply or to fill memory."""
     depth = members = strings = 0
-    for mark in _MARKS.finditer(body):
+    for mark in _JSON_MARKS.finditer(body):
         match mark[0]:
             case "{" | "[":
                 depth += 1
@@ -95,44 +95,48 @@ def _oversized(body: str, most: int) -> str | None:
                 break
             case _:
                 strings += 1
-        if depth > MAX_DEPTH:
-            return TOO_DEEP
-        if members > most or strings > 2 * most:
-            return f"reply: more than {most} members"
+        if depth > MAX_JSON_DEPTH:
+            return TOO_DEEP_PROBLEM
+        if members > limit or strings > 2 * limit:
+            return f"reply: more than {limit} members"
     return None
 
 
-def _decoded(body: str) -> Reading:
+def _decode_json_body(body: str) -> JsonReading:
     problems: list[str] = []
     decoder = json.JSONDecoder(
-        object_pairs_hook=partial(_object, problems),
-        parse_int=partial(_integer, problems),
-        parse_float=partial(_float, problems),
-        parse_constant=partial(_constant, problems),
+        object_pairs_hook=partial(_collect_json_pairs, problems),
+        parse_int=partial(_parse_json_integer, problems),
+        parse_float=partial(_parse_json_float, problems),
+        parse_constant=partial(_refuse_json_constant, problems),
     )
     try:
         value, end = decoder.raw_decode(body)
     except ValueError as error:
-        return Reading(None, body, (*problems, f"reply: is not one JSON object: {error}"))
+        return JsonReading(None, body, (*problems, f"reply: is not one JSON object: {error}"))
     if end != len(body):
         problems.append(f"reply: more text after the first value, at character {end + 1}")
     if not isinstance(value, dict):
-        return Reading(None, body, (*problems, "reply: is not a JSON object"))
-    bad = tuple(_bad_text(value, ""))  # nothing can be asked of such a value: it cannot even be encoded
-    return Reading(None if bad else value, body, (*problems, *bad))
+        return JsonReading(None, body, (*problems, "reply: is not a JSON object"))
+    text_problems = tuple(
+        _find_bad_json_texts(value, "")
+    )  # nothing can be asked of such a value: it cannot even be encoded
+    return JsonReading(None if text_problems else value, body, (*problems, *text_problems))
 
 
-def _object(problems: list[str], pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _collect_json_pairs(problems: list[str], pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value: dict[str, Any] = {}
     for key, item in pairs:
         if key in value:
-            problems.append(f"{_shown(key)}: duplicate key")
+            problems.append(f"{_render_json_key(key)}: duplicate key")
         value[key] = item
     return value
 
 
-def _integer(problems: list[str], digits: str) -> int:
-    if len(digits) > 17 or abs(int(digits)) > LARGEST:  # the length first: long digits are slow to read
+def _parse_json_integer(problems: list[str], digits: str) -> int:
+    if (
+        len(digits) > 17 or abs(int(digits)) > LARGEST_SAFE_INTEGER
+    ):  # the length first: long digits are slow to read
         problems.append(f"number {digits[:20]}…: beyond 2^53")
         return 0
     if digits == "-0":
@@ -140,7 +144,7 @@ def _integer(problems: list[str], digits: str) -> int:
     return int(digits)
 
 
-def _float(problems: list[str], digits: str) -> float:
+def _parse_json_float(problems: list[str], digits: str) -> float:
     number = float(digits) if len(digits) <= 400 else math.inf
     if not math.isfinite(number) or (number == 0 and digits.startswith("-")):
         problems.append(f"number {digits[:20]}: not a finite number, or a negative zero")
@@ -148,34 +152,42 @@ def _float(problems: list[str], digits: str) -> float:
     return number
 
 
-def _constant(problems: list[str], word: str) -> None:
+def _refuse_json_constant(problems: list[str], word: str) -> None:
     problems.append(f"number {word}: is not JSON")
 
 
-def _bad_text(value: Any, where: str) -> list[str]:
+def _find_bad_json_texts(value: Any, where: str) -> list[str]:
     """Strings that only an escape can smuggle in: lone surrogates and NUL."""
     match value:
-        case str() if "\0" in value or not _is_unicode(value):
+        case str() if "\0" in value or not _is_valid_unicode(value):
             return [f"{where}: holds a NUL character or a lone surrogate"]
         case list():
-            return [p for n, item in enumerate(value) for p in _bad_text(item, f"{where}[{n}]")]
+            return [
+                problem
+                for index, item in enumerate(value)
+                for problem in _find_bad_json_texts(item, f"{where}[{index}]")
+            ]
         case dict():
-            return [p for key, item in value.items() for p in _bad_member(key, item, where)]
+            return [
+                problem
+                for key, item in value.items()
+                for problem in _find_bad_json_member_texts(key, item, where)
+            ]
         case _:
             return []
 
 
-def _is_unicode(text: str) -> bool:
+def _is_valid_unicode(text: str) -> bool:
     try:
         return text.isascii() or bool(text.encode())
     except UnicodeEncodeError:
         return False
 
 
-def _bad_member(key: str, item: Any, where: str) -> list[str]:
-    name = f"{where}.{_shown(key)}".removeprefix(".")
-    return [*_bad_text(key, f"key {name}"), *_bad_text(item, name)]
+def _find_bad_json_member_texts(key: str, item: Any, where: str) -> list[str]:
+    name = f"{where}.{_render_json_key(key)}".removeprefix(".")
+    return [*_find_bad_json_texts(key, f"key {name}"), *_find_bad_json_texts(item, name)]
 
 
-def _shown(key: str) -> str:
+def _render_json_key(key: str) -> str:
     return key[:60].encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")

@@ -9,78 +9,80 @@ from collections.abc import Callable
 
 # Control characters but tab and newline, format characters (bidi, zero width, tags), invisible fillers,
 # line separators, lone surrogates and noncharacters.
-_DANGEROUS = re.compile(
+_DANGEROUS_CHARACTER = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160"
     "\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufdd0-\ufdef\ufeff"
     "\uffa0\ufff0-\ufffb\ufffe\uffff\U000110bd\U000110cd\U00013430-\U0001345f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     "\U000e0000-\U000e0fff]"
 )
 # More marks on one letter than any script uses would paint over the lines above.
-_MARKS = 4
-_CANDIDATES = re.compile("[\u0300-\u036f\u0483-\U0010ffff]{5,}")  # below them Unicode has no marks
+_MAX_MARKS_PER_LETTER = 4
+_MARK_RUN = re.compile("[\u0300-\u036f\u0483-\U0010ffff]{5,}")  # below them Unicode has no marks
 # Neither marks nor what has no shape: spaces, controls, private and unassigned characters.
-_UNSEEN = frozenset({"Mn", "Me", "Cc", "Cf", "Cs", "Co", "Cn", "Zs", "Zl", "Zp"})
-_EMPTY = frozenset(
+_UNSEEN_CATEGORIES = frozenset({"Mn", "Me", "Cc", "Cf", "Cs", "Co", "Cn", "Zs", "Zl", "Zp"})
+_EMPTY_SYMBOLS = frozenset(
     "\u2800\ufffc\U0001d159"
 )  # a blank pattern of Braille, an object's place, a note without a head
 
 
-def visible(text: str) -> bool:
+def has_visible_text(text: str) -> bool:
     """Whether a reader would see anything of it: a text of blanks and invisible characters says nothing."""
-    return any(_has_shape(char) for char in _DANGEROUS.sub("", text))
+    return any(_has_visible_shape(char) for char in _DANGEROUS_CHARACTER.sub("", text))
 
 
-def _has_shape(char: str) -> bool:
+def _has_visible_shape(char: str) -> bool:
     if char.isascii():
         return not char.isspace()
     import unicodedata  # only for text in other scripts
 
-    return unicodedata.category(char) not in _UNSEEN and char not in _EMPTY
+    return unicodedata.category(char) not in _UNSEEN_CATEGORIES and char not in _EMPTY_SYMBOLS
 
 
-def printable(text: str) -> str:
+def printable_text(text: str) -> str:
     """The text with everything a terminal would obey written out, such as `\\x1b`."""
-    return _with(text, _written)
+    return _escape_dangerous(text, _python_escape)
 
 
-def count_of(count: int, noun: str) -> str:
+def count_with_noun(count: int, noun: str) -> str:
     """A number with its noun: `1 test`, `2 tests`."""
     return f"{count} {noun}{'s' * (count != 1)}"
 
 
-def one_line(text: str) -> str:
+def printable_line(text: str) -> str:
     """The same on one line: nothing in it can pose as the next line."""
-    return printable(text).replace("\n", "\\n").replace("\t", "\\t")
+    return printable_text(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
 def printable_json(document: str) -> str:
     """JSON with everything a terminal would obey as an escape of JSON: the same value, safe to look at."""
-    return _with(document, _escaped)
+    return _escape_dangerous(document, _json_escape)
 
 
-def _with(text: str, write: Callable[[str], str]) -> str:
-    calm = _DANGEROUS.sub(lambda m: write(m[0]), text)
-    return calm if calm.isascii() else _CANDIDATES.sub(lambda m: _calmed(m[0], write), calm)
+def _escape_dangerous(text: str, write: Callable[[str], str]) -> str:
+    escaped = _DANGEROUS_CHARACTER.sub(lambda match: write(match[0]), text)
+    return (
+        escaped if escaped.isascii() else _MARK_RUN.sub(lambda match: _limit_marks(match[0], write), escaped)
+    )
 
 
-def _calmed(run: str, write: Callable[[str], str]) -> str:
+def _limit_marks(characters: str, write: Callable[[str], str]) -> str:
     import unicodedata  # only for text in other scripts
 
-    told, marks = [], 0
-    for char in run:
+    pieces, marks = [], 0
+    for char in characters:
         marks = marks + 1 if unicodedata.category(char) in ("Mn", "Me") else 0
-        told.append(char if marks <= _MARKS else write(char))
-    return "".join(told)
+        pieces.append(char if marks <= _MAX_MARKS_PER_LETTER else write(char))
+    return "".join(pieces)
 
 
-def _written(char: str) -> str:
+def _python_escape(char: str) -> str:
     code = ord(char)
     if code <= 0xFF:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
 
 
-def _escaped(char: str) -> str:
+def _json_escape(char: str) -> str:
     code = ord(char)
     if code <= 0xFFFF:
         return f"\\u{code:04x}"
@@ -88,7 +90,7 @@ def _escaped(char: str) -> str:
     return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
 
 
-def clip(text: str, limit: int) -> str:
+def clip_text(text: str, limit: int) -> str:
     """At most `limit` characters; a cut is shown by an ellipsis."""
     if len(text) <= limit:
         return text
@@ -103,11 +105,11 @@ def clip_between_words(text: str, limit: int) -> str:
     return cut[: max(cut.rfind(sign) for sign in " \n\"'") + 1] + "…"
 
 
-def decode(data: bytes) -> str:
+def decode_outside_bytes(data: bytes) -> str:
     """Bytes from outside as text; what is not UTF-8 is written out, such as `\\xff`."""
     return data.decode("utf-8", "backslashreplace")
 
 
-def well_formed(text: str) -> str:
+def escape_surrogates(text: str) -> str:
     """The text with lone surrogates (as in undecodable file names) written out."""
     return text.encode("utf-8", "backslashreplace").decode()

@@ -7,13 +7,13 @@ import json
 import re
 from collections.abc import Iterator
 
-from steersman.judges.patterns import later
+from steersman.judges.patterns import lazy_pattern
 
-Key = tuple[str, ...]
-Lines = dict[Key, int]
+TomlKeyPath = tuple[str, ...]
+TomlLineNumbers = dict[TomlKeyPath, int]
 
 # One alternative per kind of token; strings come first so that nothing inside them is looked at.
-TOKEN = later(
+TOML_TOKEN = lazy_pattern(
     r"""
     (?P<text>\"{3}(?:[^"\\]++|\\.|\"{1,2}(?!\"))*+\"{3,5} | '{3}(?:[^']++|'{1,2}(?!'))*+'{3,5}
            | "(?:[^"\\\n]++|\\.)*+" | '[^'\n]*+')
@@ -24,11 +24,11 @@ TOKEN = later(
 )
 
 
-def toml_lines(text: str) -> Lines:
+def find_toml_lines(text: str) -> TomlLineNumbers:
     """Each table and key, as a path of names, with the number of the line it is on (from 1)."""
-    lines: Lines = {}
-    table: Key = ()
-    for number, is_header, names in _statements(text):
+    lines: TomlLineNumbers = {}
+    table: TomlKeyPath = ()
+    for number, is_header, names in _read_toml_statements(text):
         if is_header:
             table = names
         path = names if is_header else (*table, *names)
@@ -37,20 +37,20 @@ def toml_lines(text: str) -> Lines:
     return lines
 
 
-def line_of(lines: Lines, path: tuple[str | int, ...]) -> int | None:
+def find_nearest_toml_line(lines: TomlLineNumbers, path: tuple[str | int, ...]) -> int | None:
     """The line of the nearest known key at or above a path; None for the file as a whole."""
-    names = tuple(str(p) for p in path)
+    names = tuple(str(part) for part in path)
     for length in range(len(names), 0, -1):
         if names[:length] in lines:
             return lines[names[:length]]
     return None
 
 
-def _statements(text: str) -> Iterator[tuple[int, bool, Key]]:
+def _read_toml_statements(text: str) -> Iterator[tuple[int, bool, TomlKeyPath]]:
     """Every table header and every left-hand side, with its line."""
     number, depth, skipping = 1, 0, False
     names: list[str] = []
-    for token in TOKEN.finditer(text):
+    for token in TOML_TOKEN.finditer(text):
         kind, word = str(token.lastgroup), token[0]
         if kind == "mark" and word in "[{":
             depth += 1
@@ -63,14 +63,14 @@ def _statements(text: str) -> Iterator[tuple[int, bool, Key]]:
             yield number, False, tuple(names)
             skipping = True
         elif kind in ("text", "bare") and not skipping:
-            names.append(_name(word))
+            names.append(_unquote_toml_key(word))
         elif kind == "newline" and (depth == 0 or not skipping):
             skipping, depth = False, 0
             names.clear()
         number += word.count("\n")
 
 
-def _name(word: str) -> str:
+def _unquote_toml_key(word: str) -> str:
     if word.startswith('"'):
         try:
             return str(json.loads(word))

@@ -12,76 +12,82 @@ from typing import Literal
 
 import msgspec
 
-from steersman.contracts.commands import Report
+from steersman.contracts.commands import RunnerReport
 from steersman.judges.reports import (
-    KEPT,
-    LONGEST,
-    MOST_BYTES,
-    MOST_CASES,
-    Unreadable,
-    files_within,
-    inside,
-    report_of,
-    within,
+    MAX_KEPT_TEST_NAMES,
+    MAX_REPORT_BYTES,
+    MAX_REPORT_CASES,
+    MAX_TEST_NAME_CHARACTERS,
+    UnreadableReport,
+    build_runner_report,
+    find_path_in_tree,
+    list_tests_by_tree_file,
+    strip_tree_paths,
 )
-from steersman.judges.text import clip
+from steersman.judges.text import clip_text
 
 # A name that unittest gives to what holds tests, when it could not be loaded or set up.
-_HOLDER = re.compile(r"unittest\.loader\._FailedTest\.(.+)|(?:setUp|tearDown)(?:Class|Module) \((.+)\)")
+_UNITTEST_COLLECTION = re.compile(
+    r"unittest\.loader\._FailedTest\.(.+)|(?:setUp|tearDown)(?:Class|Module) \((.+)\)"
+)
 
 
-def holder(name: str) -> str:
+def find_failed_collection(name: str) -> str:
     """The module or class that unittest speaks of under a name of its own; nothing for a test."""
-    found = _HOLDER.fullmatch(name)
-    return (found[1] or found[2]) if found else ""
+    match = _UNITTEST_COLLECTION.fullmatch(name)
+    return (match[1] or match[2]) if match else ""
 
 
-def read_told(
+def read_reporter_events(
     form: Literal["pytest", "unittest"], data: bytes, word: str, trees: Sequence[str] = ()
-) -> Report | Unreadable:
+) -> RunnerReport | UnreadableReport:
     """The report that a witness has told, or why it is none."""
     if not data:
-        return Unreadable(
+        return UnreadableReport(
             "it told nothing: it never came to its tests, or could not load steersman's witness"
         )
-    if len(data) > MOST_BYTES:
-        return Unreadable(f"what it told is longer than {MOST_BYTES} bytes")
-    told = _Told()
+    if len(data) > MAX_REPORT_BYTES:
+        return UnreadableReport(f"what it told is longer than {MAX_REPORT_BYTES} bytes")
+    session = _ReporterSession()
     *lines, rest = data.split(b"\n")
     for number, line in enumerate(lines, 1):
-        if told.ended or not told.take(_event(line, f"{word} {number} ".encode("ascii"))):
-            return Unreadable("something else than the runner spoke on its wire")
-    if rest or not told.ended:
-        return Unreadable("it ended before its tests had come to their end")
-    return told.report(form, trees)
+        if session.ended or not session.take(
+            _decode_reporter_event(line, f"{word} {number} ".encode("ascii"))
+        ):
+            return UnreadableReport("something else than the runner spoke on its wire")
+    if rest or not session.ended:
+        return UnreadableReport("it ended before its tests had come to their end")
+    return session.report(form, trees)
 
 
-def _event(line: bytes, head: bytes) -> object:
+def _decode_reporter_event(line: bytes, head: bytes) -> object:
     try:
         return json.loads(line[len(head) :]) if line.startswith(head) else None
     except (ValueError, RecursionError):
         return None
 
 
-def _kind(name: str) -> Literal["test", "example", "lint"]:
+def _classify_pytest_node(name: str) -> Literal["test", "example", "lint"]:
     """What a pytest node is: `calc.py::calc.add` is an example in a docstring, `calc.py::ruff` a linter's verdict."""
     file, _, rest = name.partition("::")
-    first = rest.partition("::")[0].partition("[")[0]
-    if _LINTS.fullmatch(first):
+    node_name = rest.partition("::")[0].partition("[")[0]
+    if _LINTER_NODE.fullmatch(node_name):
         return "lint"
     parts = file.removesuffix(".py").split("/")
-    tails = [".".join(parts[n:]) for n in range(len(parts))]
-    shown = first == file.rpartition("/")[2] or any(first == t or first.startswith(f"{t}.") for t in tails)
-    return "example" if shown else "test"
+    tails = [".".join(parts[index:]) for index in range(len(parts))]
+    is_example = node_name == file.rpartition("/")[2] or any(
+        node_name == tail or node_name.startswith(f"{tail}.") for tail in tails
+    )
+    return "example" if is_example else "test"
 
 
-_FAILED = ("failed", "broken")
-_LINTS = re.compile(
+_FAILED_RESULTS = ("failed", "broken")
+_LINTER_NODE = re.compile(
     r"(?:ruff|mypy|mypy-status|flake8|black|isort|pylint|pycodestyle|pydocstyle)\b.*", re.IGNORECASE
 )
 
 
-class _Told:
+class _ReporterSession:
     """The tests of one session, as they are told."""
 
     def __init__(self) -> None:
@@ -102,7 +108,7 @@ class _Told:
                 self._test((worker, name), phase, outcome, expected=expected)
                 for file in self._from.get(worker, ()):
                     self._files.setdefault(file, {})[name] = None
-                return len(self._cases) <= MOST_CASES
+                return len(self._cases) <= MAX_REPORT_CASES
             case ["from", str(worker), list(files)]:
                 self._from[worker] = [file for file in files if isinstance(file, str)]
                 return True
@@ -110,10 +116,12 @@ class _Told:
                 self._examples[file] = None
                 return True
             case ["loaded", dict(modules)]:
-                self._loaded = {n: p for n, p in modules.items() if isinstance(p, str)}
+                self._loaded = {module: path for module, path in modules.items() if isinstance(path, str)}
                 return True
             case ["replaced", list(names)]:
-                self._replaced = [clip(n, LONGEST) for n in names if isinstance(n, str)]
+                self._replaced = [
+                    clip_text(module, MAX_TEST_NAME_CHARACTERS) for module in names if isinstance(module, str)
+                ]
                 return True
             case ["ended", int(code), int(collected)]:
                 self._exit, self._collected, self.ended = code, collected, True
@@ -123,46 +131,48 @@ class _Told:
 
     def _test(self, test: tuple[str, str], phase: str, outcome: str, *, expected: bool) -> None:
         """A failure in any phase is one; only the call can pass; what was told last closes the test."""
-        found = self._open.get(test, "")
-        if outcome == "failed" or found in _FAILED:
-            found = "broken" if phase == "collect" or holder(test[1]) else "failed"
+        result = self._open.get(test, "")
+        if outcome == "failed" or result in _FAILED_RESULTS:
+            result = "broken" if phase == "collect" or find_failed_collection(test[1]) else "failed"
         elif outcome == "skipped":
-            found = "expected" if expected else "skipped"
+            result = "expected" if expected else "skipped"
         elif outcome == "passed" and phase == "call":
-            found = found or "passed"
-        self._open[test] = found
+            result = result or "passed"
+        self._open[test] = result
         if phase not in ("setup", "call"):
             self._close(test)
 
     def _tests(self, form: str) -> dict[str, list[str]]:
         """The files that hold tests: neither examples nor a linter's verdict make a file one."""
-        found: dict[str, list[str]] = {}
+        tests_by_file: dict[str, list[str]] = {}
         for file, names in self._files.items():
-            kinds = {name: _kind(name) if form == "pytest" else "test" for name in names}
+            kinds = {name: _classify_pytest_node(name) if form == "pytest" else "test" for name in names}
             self._examples.update({file: None} if "example" in kinds.values() else {})
             tests = [name for name, kind in kinds.items() if kind == "test"]
-            found.update({file: tests} if tests else {})
-        return found
+            tests_by_file.update({file: tests} if tests else {})
+        return tests_by_file
 
     def _close(self, test: tuple[str, str]) -> None:
         if result := self._open.pop(test):
             self._cases.append((test[1], result))
 
-    def report(self, form: Literal["pytest", "unittest"], trees: Sequence[str]) -> Report | Unreadable:
+    def report(
+        self, form: Literal["pytest", "unittest"], trees: Sequence[str]
+    ) -> RunnerReport | UnreadableReport:
         for test in tuple(self._open):
             self._close(test)
         if self._exit == 0 and len(self._cases) < self._collected:
-            return Unreadable(f"it ended after {len(self._cases)} of {self._collected} tests")
+            return UnreadableReport(f"it ended after {len(self._cases)} of {self._collected} tests")
         expected = sum(result == "expected" for _, result in self._cases)
         cases = [
-            (within(name, trees), "skipped" if result == "expected" else result)
+            (strip_tree_paths(name, trees), "skipped" if result == "expected" else result)
             for name, result in self._cases
         ]
-        report = report_of(form, cases, expected)
+        report = build_runner_report(form, cases, expected)
         return msgspec.structs.replace(
             report,
-            files=files_within(self._tests(form), trees),
-            examples=tuple(sorted(filter(None, (inside(file, trees) for file in self._examples)))),
-            modules={n: inside(p, trees) or p for n, p in self._loaded.items()},
-            replaced=tuple(sorted(set(self._replaced))[:KEPT]),
+            files=list_tests_by_tree_file(self._tests(form), trees),
+            examples=tuple(sorted(filter(None, (find_path_in_tree(file, trees) for file in self._examples)))),
+            modules={module: find_path_in_tree(path, trees) or path for module, path in self._loaded.items()},
+            replaced=tuple(sorted(set(self._replaced))[:MAX_KEPT_TEST_NAMES]),
         )

@@ -7,11 +7,21 @@ import msgspec
 from msgspec.structs import replace
 
 from steersman.errors import DefinitionError
-from steersman.kernel.complaints import complaints
-from steersman.kernel.decides import KERNEL_VERSION, definition, definition_digest, part
-from steersman.kernel.definition import ANY, Computed, EventDef, Events, Fold, Naming, Row, State, StateDef
+from steersman.kernel.complaints import find_definition_problems
+from steersman.kernel.decides import KERNEL_VERSION, definition_data, definition_digest, state_definition
+from steersman.kernel.definition import (
+    ANY,
+    ComputedNaming,
+    EventDef,
+    Events,
+    Fold,
+    Naming,
+    Row,
+    State,
+    StateDef,
+)
 from steersman.kernel.laws import Law
-from steersman.kernel.machine import Machine, guards, limit_of, sources
+from steersman.kernel.machine import Machine, cap_limit, machine_guards, row_source_states
 
 
 def machine(
@@ -23,7 +33,7 @@ def machine(
     rows: tuple[Row, ...],
     context: type[msgspec.Struct],
     namings: Sequence[Naming] = (),
-    computes: Sequence[Computed] = (),
+    computes: Sequence[ComputedNaming] = (),
     folds: Sequence[Fold] = (),
     laws: Sequence[Law] = (),
     constants: Mapping[str, tuple[Any, ...]] | None = None,
@@ -58,7 +68,7 @@ def machine(
         memory=dict(memory or {}),
         jobs=jobs,
         caps=caps,
-        lookup=_lookup(states.all, rows),
+        lookup=_index_rows(states.all, rows),
         resets={e.name: tuple(("clear", c.name) for c in caps.values() if e in c.resets) for e in events.all},
         settled=settled,
         eventful=settled | {c.state.name for c in computes},
@@ -68,28 +78,30 @@ def machine(
         roles=roles,
         begin=begin,
         begin_version=begin_version,
-        initial=_initial(name, states.all),
+        initial=_find_initial_state(name, states.all),
         tree=tree,
     )
-    return _checked(built, complaints(built, namings, computes, folds))
+    return _validate_built_machine(built, find_definition_problems(built, namings, computes, folds))
 
 
-def _checked(built: Machine, problems: Sequence[str]) -> Machine:
+def _validate_built_machine(built: Machine, problems: Sequence[str]) -> Machine:
     """The machine with its digest, or everything that is wrong with it."""
     if problems:
         raise DefinitionError(f"{built.name}: " + "; ".join(problems))
     return replace(built, digest=definition_digest(built))
 
 
-def _lookup(states: Sequence[StateDef], rows: Sequence[Row]) -> dict[tuple[str | None, str], tuple[Row, ...]]:
-    found: dict[tuple[str | None, str], tuple[Row, ...]] = {}
-    for r in rows:
-        for source in sources(r, states):
-            found[source, r.on.name] = (*found.get((source, r.on.name), ()), r)
-    return found
+def _index_rows(
+    states: Sequence[StateDef], rows: Sequence[Row]
+) -> dict[tuple[str | None, str], tuple[Row, ...]]:
+    rows_by_key: dict[tuple[str | None, str], tuple[Row, ...]] = {}
+    for row in rows:
+        for source in row_source_states(row, states):
+            rows_by_key[source, row.on.name] = (*rows_by_key.get((source, row.on.name), ()), row)
+    return rows_by_key
 
 
-def _initial(name: str, states: Sequence[StateDef]) -> StateDef:
+def _find_initial_state(name: str, states: Sequence[StateDef]) -> StateDef:
     initial = [s for s in states if "initial" in s.flags]
     if len(initial) != 1:
         raise DefinitionError(f"{name}: exactly one state must be initial, found {len(initial)}")
@@ -100,11 +112,11 @@ __all__ = [
     "ANY",
     "KERNEL_VERSION",
     "Machine",
-    "definition",
+    "cap_limit",
+    "definition_data",
     "definition_digest",
-    "guards",
-    "limit_of",
     "machine",
-    "part",
-    "sources",
+    "machine_guards",
+    "row_source_states",
+    "state_definition",
 ]

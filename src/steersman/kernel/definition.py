@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 
 import msgspec
 
-Test = Callable[[Any, Any], bool]
+GuardTest = Callable[[Any, Any], bool]
 
 
 class Origin(Enum):
@@ -34,7 +34,7 @@ class Guard(msgspec.Struct, frozen=True, eq=False):
 
     name: str
     sentence: str
-    test: Test
+    test: GuardTest
     version: int = 1
     reads: tuple[str, ...] = ()
     cap: "Cap | None" = None
@@ -77,12 +77,17 @@ class EventDef(msgspec.Struct, eq=False):
         self.name = name
 
 
-class Nothing(msgspec.Struct, frozen=True):
+class EmptyEventData(msgspec.Struct, frozen=True):
     """The payload of an event that says it all by its name."""
 
 
 def event(
-    meaning: str, origin: Origin, carries: type[msgspec.Struct] = Nothing, *, version: int = 1, **more: Any
+    meaning: str,
+    origin: Origin,
+    carries: type[msgspec.Struct] = EmptyEventData,
+    *,
+    version: int = 1,
+    **more: Any,
 ) -> Any:
     """Declares an event; its wire name is the attribute's name."""
     return EventDef(meaning, origin, carries, version, **more)
@@ -151,16 +156,16 @@ def child(name: str, version: int = 1) -> Job:
     return Job(name, "child", ChildEnded, version=version)
 
 
-Plan = Callable[[Any], Sequence[tuple[str, dict[str, Any]]]]
+KeyedInputs = Callable[[Any], Sequence[tuple[str, dict[str, Any]]]]
 
 
-class Do(msgspec.Struct, frozen=True, eq=False):
+class StateWork(msgspec.Struct, frozen=True, eq=False):
     """One line of a state's work: this job, when this holds, with these inputs, once per key and visit."""
 
     job: Job
     when: Guard
     give: Callable[[Any], dict[str, Any]]  # the input of the one job …
-    each: Plan | None  # … or one job per key
+    each: KeyedInputs | None  # … or one job per key
     version: int
 
     @property
@@ -172,12 +177,12 @@ def do(
     job: Job,
     give: Callable[[Any], dict[str, Any]] | None = None,
     *,
-    each: Plan | None = None,
+    each: KeyedInputs | None = None,
     when: Guard = otherwise,
     version: int = 1,
-) -> Do:
+) -> StateWork:
     """The work of a state: `give(context)` is the input of one job, `each(context)` of one job per key."""
-    return Do(job, when, give if give is not None else _no_input, each, version)
+    return StateWork(job, when, give if give is not None else _no_input, each, version)
 
 
 def _no_input(_context: Any) -> dict[str, Any]:
@@ -189,7 +194,7 @@ class StateDef(msgspec.Struct, eq=False):
 
     meaning: str
     flags: frozenset[str]
-    work: tuple[Do, ...] = ()
+    work: tuple[StateWork, ...] = ()
     name: str = ""
 
     def __set_name__(self, _owner: type, name: str) -> None:
@@ -204,17 +209,17 @@ class StateDef(msgspec.Struct, eq=False):
         return "resting" in self.flags
 
 
-def state(meaning: str, *work: Do, initial: bool = False) -> Any:
+def state(meaning: str, *work: StateWork, initial: bool = False) -> Any:
     """A state in which the run goes on."""
     return StateDef(meaning, frozenset({"initial"} if initial else ()), work)
 
 
-def resting(meaning: str, *work: Do, initial: bool = False) -> Any:
+def resting(meaning: str, *work: StateWork, initial: bool = False) -> Any:
     """A state in which the run has its outcome; only an explicit reopening leaves it."""
     return StateDef(meaning, frozenset({"resting", "initial"} if initial else {"resting"}), work)
 
 
-def final(meaning: str, *work: Do) -> Any:
+def final(meaning: str, *work: StateWork) -> Any:
     """A state that nothing leaves."""
     return StateDef(meaning, frozenset({"final"}), work)
 
@@ -237,29 +242,29 @@ class Events:
         cls.all = tuple(v for v in vars(cls).values() if isinstance(v, EventDef))
 
 
-class _Stay(msgspec.Struct, frozen=True, eq=False):
+class _StayTarget(msgspec.Struct, frozen=True, eq=False):
     name: str = "stay"
 
 
-STAY = _Stay()
+STAY = _StayTarget()
 
 
-class _Any(msgspec.Struct, frozen=True, eq=False):
+class _AnyState(msgspec.Struct, frozen=True, eq=False):
     """Every state neither final nor resting."""
 
 
-ANY = _Any()
+ANY = _AnyState()
 
-Source = StateDef | tuple[StateDef, ...] | _Any | None
+RowSource = StateDef | tuple[StateDef, ...] | _AnyState | None
 
 
 class Row(msgspec.Struct, frozen=True, eq=False):
     """One line of the table."""
 
-    source: Source
+    source: RowSource
     on: EventDef
     when: Guard
-    to: StateDef | _Stay
+    to: StateDef | _StayTarget
     cap: Cap | None
     label: str
     origin: str  # the specification's section, or `extension: why`
@@ -269,10 +274,10 @@ class Row(msgspec.Struct, frozen=True, eq=False):
 
 
 def row(
-    source: Source,
+    source: RowSource,
     on: EventDef,
     when: Guard,
-    to: StateDef | _Stay,
+    to: StateDef | _StayTarget,
     cap: Cap | None,
     label: str,
     origin: str,
@@ -290,22 +295,22 @@ def table(*rows: Row) -> tuple[Row, ...]:
     return rows
 
 
-Pairs = tuple[tuple[Guard, EventDef], ...]
+NamingPairs = tuple[tuple[Guard, EventDef], ...]
 
 
 class Naming(msgspec.Struct, frozen=True, eq=False):
     """How facts become events: first fit; every guard is evaluated and recorded."""
 
     subject: Job
-    pairs: Pairs
+    pairs: NamingPairs
     version: int
 
 
-class Computed(msgspec.Struct, frozen=True, eq=False):
+class ComputedNaming(msgspec.Struct, frozen=True, eq=False):
     """Which event the machine itself makes happen in a state, over context and caps; no fit, no event."""
 
     state: StateDef
-    pairs: Pairs
+    pairs: NamingPairs
     version: int
 
 
@@ -314,9 +319,9 @@ def naming(subject: Job, *pairs: tuple[Guard, EventDef], version: int = 1) -> Na
     return Naming(subject, pairs, version)
 
 
-def computed(where: StateDef, *pairs: tuple[Guard, EventDef], version: int = 1) -> Computed:
+def computed(where: StateDef, *pairs: tuple[Guard, EventDef], version: int = 1) -> ComputedNaming:
     """Names the events that a state brings about by itself."""
-    return Computed(where, pairs, version)
+    return ComputedNaming(where, pairs, version)
 
 
 class Fold(msgspec.Struct, frozen=True, eq=False):

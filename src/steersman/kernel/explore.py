@@ -19,8 +19,8 @@ from steersman.kernel.definition import (
     EventDef,
     Guard,
     Job,
+    NamingPairs,
     Origin,
-    Pairs,
     Row,
     StateDef,
     otherwise,
@@ -29,7 +29,7 @@ from steersman.kernel.machine import Machine
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class StateNode:
     """One abstract moment of a run."""
 
     state: str
@@ -41,25 +41,25 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class StateEdge:
     """One way on; without a row it is a result that came too late: journaled, and the job is over."""
 
     row: Row | None
     event: EventDef
-    target: Node
+    target: StateNode
     bounded: bool  # by a person, or by the number of a job's keys
 
 
 @dataclass(frozen=True, slots=True)
-class Unanswered:
+class UnhandledEvent:
     """An event that can be named where no row may fit."""
 
-    node: Node
+    node: StateNode
     event: EventDef
 
 
 @dataclass(frozen=True, slots=True)
-class Unborn:
+class RowlessBeginning:
     """A beginning for which no row may fit."""
 
     event: str
@@ -67,14 +67,14 @@ class Unborn:
 
 
 @dataclass(slots=True)
-class Graph:
+class StateGraph:
     """All that can be reached, and how."""
 
-    edges: dict[Node, list[Edge]] = field(default_factory=dict)
-    parents: dict[Node, tuple[Node | None, str]] = field(default_factory=dict)
+    edges: dict[StateNode, list[StateEdge]] = field(default_factory=dict)
+    parents: dict[StateNode, tuple[StateNode | None, str]] = field(default_factory=dict)
     taken: set[Row] = field(default_factory=set)
-    unanswered: list[Unanswered] = field(default_factory=list)
-    unborn: list[Unborn] = field(default_factory=list)
+    unanswered: list[UnhandledEvent] = field(default_factory=list)
+    unborn: list[RowlessBeginning] = field(default_factory=list)
     cases: int = 0
 
     def way(self, state: str) -> tuple[str, ...]:
@@ -82,10 +82,10 @@ class Graph:
         # Nodes are explored breadth first: the first one of a state is a nearest one.
         return next((self.path(n) for n in self.edges if n.state == state), ())
 
-    def path(self, node: Node) -> tuple[str, ...]:
+    def path(self, node: StateNode) -> tuple[str, ...]:
         """The shortest way here, as the events taken and the states they led to."""
         steps: list[str] = []
-        at: Node | None = node
+        at: StateNode | None = node
         while at is not None:
             before, event = self.parents[at]
             steps.append(f"{event} → {at.state}")
@@ -93,22 +93,22 @@ class Graph:
         return tuple(reversed(steps))
 
 
-def explore(m: Machine) -> Graph:
+def explore_machine(machine: Machine) -> StateGraph:
     """Follows, from every state, only what its work can name or a person may send there."""
-    graph = Graph()
-    queue: deque[Node] = deque()
+    graph = StateGraph()
+    queue: deque[StateNode] = deque()
 
-    def arrive(node: Node, before: Node | None, event: str) -> None:
+    def arrive(node: StateNode, before: StateNode | None, event: str) -> None:
         if node not in graph.parents:
             graph.parents[node] = (before, event)
             queue.append(node)
 
-    for row, node in _births(m, graph):
+    for row, node in _find_beginnings(machine, graph):
         graph.taken.add(row)
         arrive(node, None, row.on.name)
     while queue:
         node = queue.popleft()
-        graph.edges[node] = list(_out(m, graph, node))
+        graph.edges[node] = list(_outgoing_edges(machine, graph, node))
         for edge in graph.edges[node]:
             if edge.row is not None:
                 graph.taken.add(edge.row)
@@ -116,55 +116,55 @@ def explore(m: Machine) -> Graph:
     return graph
 
 
-def _births(m: Machine, graph: Graph) -> Iterator[tuple[Row, Node]]:
-    names = sorted(m.constants)
-    for values in product(*(m.constants[n] for n in names)):
+def _find_beginnings(machine: Machine, graph: StateGraph) -> Iterator[tuple[Row, StateNode]]:
+    names = sorted(machine.constants)
+    for values in product(*(machine.constants[n] for n in names)):
         constants = tuple(zip(names, values, strict=True))
-        memory = tuple((n, m.memory[n][0]) for n in sorted(m.memory))
-        blank = Node("", constants, memory)
-        for event, rows in ((e, rows) for (source, e), rows in m.lookup.items() if source is None):
-            fitting, certain = _fitting(graph, blank, rows)
+        memory = tuple((n, machine.memory[n][0]) for n in sorted(machine.memory))
+        blank = StateNode("", constants, memory)
+        for event, rows in ((e, rows) for (source, e), rows in machine.lookup.items() if source is None):
+            fitting, certain = _fitting_rows(graph, blank, rows)
             if not certain:
-                graph.unborn.append(Unborn(event, constants))
+                graph.unborn.append(RowlessBeginning(event, constants))
             for row in fitting:
-                yield row, _enter(m, blank, row, closes=None)
+                yield row, _enter_state_node(machine, blank, row, closes=None)
 
 
-def _out(m: Machine, graph: Graph, node: Node) -> Iterator[Edge]:
-    events, certain = _computed(m, node)
+def _outgoing_edges(machine: Machine, graph: StateGraph, node: StateNode) -> Iterator[StateEdge]:
+    events, certain = _computed_state_events(machine, node)
     for event in events:
-        yield from _follow(m, graph, node, event, closes=None, bounded=False)
+        yield from _follow_event(machine, graph, node, event, closes=None, bounded=False)
     if certain:
         return  # the computed step is in the same commit: nothing else can come between
     for name in sorted(node.open):
-        yield from _finish(m, graph, node, m.jobs[name])
-    for event in m.events.values():
-        if event.origin is Origin.PERSON and (node.state, event.name) in m.lookup:
-            yield from _follow(m, graph, node, event, closes=None, bounded=True, sent=True)
+        yield from _job_end_edges(machine, graph, node, machine.jobs[name])
+    for event in machine.events.values():
+        if event.origin is Origin.PERSON and (node.state, event.name) in machine.lookup:
+            yield from _follow_event(machine, graph, node, event, closes=None, bounded=True, sent=True)
 
 
-def _finish(m: Machine, graph: Graph, node: Node, job: Job) -> Iterator[Edge]:
+def _job_end_edges(machine: Machine, graph: StateGraph, node: StateNode, job: Job) -> Iterator[StateEdge]:
     """What the end of a running job can bring about; of many, others may still be running."""
-    many = any(d.many for s in m.states.values() for d in s.work if d.job is job)
-    for event in _possible(node, m.namings[job.name].pairs)[0]:
-        if job.name not in node.planned and (node.state, event.name) not in m.lookup:
-            yield Edge(None, event, replace(node, open=node.open - {job.name}), bounded=True)
+    is_keyed = any(d.many for s in machine.states.values() for d in s.work if d.job is job)
+    for event in _possible_first_fits(node, machine.namings[job.name].pairs)[0]:
+        if job.name not in node.planned and (node.state, event.name) not in machine.lookup:
+            yield StateEdge(None, event, replace(node, open=node.open - {job.name}), bounded=True)
             continue
-        yield from _follow(m, graph, node, event, closes=job, bounded=job.kind == "gate")
-        if many:
-            yield from _follow(m, graph, node, event, closes=None, bounded=True)
+        yield from _follow_event(machine, graph, node, event, closes=job, bounded=job.kind == "gate")
+        if is_keyed:
+            yield from _follow_event(machine, graph, node, event, closes=None, bounded=True)
 
 
-def _computed(m: Machine, node: Node) -> tuple[list[EventDef], bool]:
-    c = m.computed.get(node.state)
-    return _possible(node, c.pairs) if c is not None else ([], False)
+def _computed_state_events(machine: Machine, node: StateNode) -> tuple[list[EventDef], bool]:
+    naming = machine.computed.get(node.state)
+    return _possible_first_fits(node, naming.pairs) if naming is not None else ([], False)
 
 
-def _possible(node: Node, pairs: Pairs) -> tuple[list[EventDef], bool]:
+def _possible_first_fits(node: StateNode, pairs: NamingPairs) -> tuple[list[EventDef], bool]:
     """The events a first fit over these pairs can give, and whether it surely gives one."""
     events: list[EventDef] = []
     for guard, event in pairs:
-        answer = _answer(node, guard)
+        answer = _abstract_guard_answer(node, guard)
         if answer is not False and event not in events:
             events.append(event)
         if answer is True:
@@ -172,17 +172,17 @@ def _possible(node: Node, pairs: Pairs) -> tuple[list[EventDef], bool]:
     return events, False
 
 
-def _answer(node: Node, guard: Guard) -> bool | None:
+def _abstract_guard_answer(node: StateNode, guard: Guard) -> bool | None:
     if guard is otherwise:
         return True
     if guard.cap is not None:
-        return has_room(node, guard.cap)
+        return has_trial_room(node, guard.cap)
     if guard.reads:
-        return exactly(node, guard)
+        return is_guard_true_at(node, guard)
     return None
 
 
-def exactly(node: Node, guard: Guard) -> bool:
+def is_guard_true_at(node: StateNode, guard: Guard) -> bool:
     """The answer of a guard that reads constants and memory only."""
     known = SimpleNamespace(**dict(node.constants), **dict(node.memory))
     try:
@@ -193,24 +193,24 @@ def exactly(node: Node, guard: Guard) -> bool:
         ) from error
 
 
-def has_room(node: Node, cap: Cap) -> bool:
+def has_trial_room(node: StateNode, cap: Cap) -> bool:
     """Whether a cap is not full yet."""
-    return dict(node.counts).get(cap.name, 0) < trial(cap)
+    return dict(node.counts).get(cap.name, 0) < trial_limit(cap)
 
 
-def trial(cap: Cap) -> int:
+def trial_limit(cap: Cap) -> int:
     """The limit a cap is explored with."""
     return cap.limit if isinstance(cap.limit, int) else cap.trial
 
 
-def _fitting(graph: Graph, node: Node, rows: tuple[Row, ...]) -> tuple[list[Row], bool]:
+def _fitting_rows(graph: StateGraph, node: StateNode, rows: tuple[Row, ...]) -> tuple[list[Row], bool]:
     """The rows that may be taken, and whether one surely is."""
     fitting: list[Row] = []
     for row in rows:
         graph.cases += 1
-        if row.cap is not None and not has_room(node, row.cap):
+        if row.cap is not None and not has_trial_room(node, row.cap):
             continue
-        answer = _answer(node, row.when)
+        answer = _abstract_guard_answer(node, row.when)
         if answer is not False:
             fitting.append(row)
         if answer is True:
@@ -218,42 +218,51 @@ def _fitting(graph: Graph, node: Node, rows: tuple[Row, ...]) -> tuple[list[Row]
     return fitting, False
 
 
-def _follow(
-    m: Machine,
-    graph: Graph,
-    node: Node,
+def _follow_event(
+    machine: Machine,
+    graph: StateGraph,
+    node: StateNode,
     event: EventDef,
     *,
     closes: Job | None,
     bounded: bool,
     sent: bool = False,
-) -> Iterator[Edge]:
-    rows, certain = _fitting(graph, node, m.lookup.get((node.state, event.name), ()))
+) -> Iterator[StateEdge]:
+    rows, certain = _fitting_rows(graph, node, machine.lookup.get((node.state, event.name), ()))
     if not certain and not sent:
-        graph.unanswered.append(Unanswered(node, event))
+        graph.unanswered.append(UnhandledEvent(node, event))
     for row in rows:
         # Parts of one job are finite, but only as long as the visit lasts.
         finite = bounded and (event.origin in (Origin.PERSON, Origin.GATE) or row.to is STAY)
-        yield Edge(row, event, _enter(m, node, row, closes=closes), finite)
+        yield StateEdge(row, event, _enter_state_node(machine, node, row, closes=closes), finite)
 
 
-def _enter(m: Machine, node: Node, row: Row, *, closes: Job | None) -> Node:
+def _enter_state_node(machine: Machine, node: StateNode, row: Row, *, closes: Job | None) -> StateNode:
     stay = row.to is STAY
     state = row.to.name if isinstance(row.to, StateDef) else node.state
     memory = tuple((n, row.sets.get(n, v)) for n, v in node.memory) if row.sets else node.memory
-    kept = node.open if stay else frozenset(j for j in node.open if m.jobs[j].outlives)
-    still = kept - {closes.name} if closes is not None else kept
-    moved = Node(
-        state, node.constants, memory, _counted(m, node, row), still, node.planned if stay else frozenset()
+    surviving_jobs = node.open if stay else frozenset(j for j in node.open if machine.jobs[j].outlives)
+    open_jobs = surviving_jobs - {closes.name} if closes is not None else surviving_jobs
+    moved = StateNode(
+        state,
+        node.constants,
+        memory,
+        _counts_after_row(machine, node, row),
+        open_jobs,
+        node.planned if stay else frozenset(),
     )
-    fresh = {
-        d.job.name for d in m.states[state].work if _answer(moved, d.when) and d.job.name not in moved.planned
+    new_jobs = {
+        d.job.name
+        for d in machine.states[state].work
+        if _abstract_guard_answer(moved, d.when) and d.job.name not in moved.planned
     }
-    return Node(state, moved.constants, memory, moved.counts, still | fresh, moved.planned | fresh)
+    return StateNode(
+        state, moved.constants, memory, moved.counts, open_jobs | new_jobs, moved.planned | new_jobs
+    )
 
 
-def _counted(m: Machine, node: Node, row: Row) -> tuple[tuple[str, int], ...]:
-    cleared = {cap for _, cap in m.resets[row.on.name]}
+def _counts_after_row(machine: Machine, node: StateNode, row: Row) -> tuple[tuple[str, int], ...]:
+    cleared = {cap for _, cap in machine.resets[row.on.name]}
     counts = {c: n for c, n in node.counts if c not in cleared}
     if row.cap is not None:
         counts[row.cap.name] = counts.get(row.cap.name, 0) + 1

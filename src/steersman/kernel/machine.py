@@ -7,7 +7,7 @@ import msgspec
 
 from steersman.kernel.definition import (
     Cap,
-    Computed,
+    ComputedNaming,
     EventDef,
     Fold,
     Guard,
@@ -28,7 +28,7 @@ class Machine(msgspec.Struct, frozen=True, eq=False):
     events: dict[str, EventDef]
     rows: tuple[Row, ...]
     namings: dict[str, Naming]
-    computed: dict[str, Computed]
+    computed: dict[str, ComputedNaming]
     folds: dict[str, Fold]
     laws: tuple[Law, ...]
     context: type[msgspec.Struct]
@@ -56,32 +56,32 @@ class Machine(msgspec.Struct, frozen=True, eq=False):
         return f"<Machine {self.name} {self.digest}>"
 
 
-def sources(row: Row, states: Sequence[StateDef]) -> tuple[str | None, ...]:
+def row_source_states(row: Row, states: Sequence[StateDef]) -> tuple[str | None, ...]:
     """The names of the states a row starts from; None is creation."""
     match row.source:
         case None:
             return (None,)
-        case StateDef() as one:
-            return (one.name,)
-        case tuple() as many:
-            return tuple(s.name for s in many)
+        case StateDef() as state:
+            return (state.name,)
+        case tuple() as states_of_row:
+            return tuple(s.name for s in states_of_row)
         case _:
             return tuple(s.name for s in states if not (s.final or s.resting))
 
 
-def guards(m: Machine) -> tuple[Guard, ...]:
+def machine_guards(machine: Machine) -> tuple[Guard, ...]:
     """Every guard of a machine, each once, in the order of the file."""
-    seen: dict[int, Guard] = {}
-    for g in (
-        *(r.when for r in m.rows),
-        *(g for n in m.namings.values() for g, _ in n.pairs),
-        *(g for c in m.computed.values() for g, _ in c.pairs),
-        *(d.when for s in m.states.values() for d in s.work),
+    guards_by_id: dict[int, Guard] = {}
+    for guard in (
+        *(r.when for r in machine.rows),
+        *(guard for n in machine.namings.values() for guard, _ in n.pairs),
+        *(guard for c in machine.computed.values() for guard, _ in c.pairs),
+        *(d.when for s in machine.states.values() for d in s.work),
     ):
-        seen.setdefault(id(g), g)
-    return tuple(seen.values())
+        guards_by_id.setdefault(id(guard), guard)
+    return tuple(guards_by_id.values())
 
 
-def limit_of(cap: Cap, context: Any) -> int:
+def cap_limit(cap: Cap, context: Any) -> int:
     """How often a cap's row may be taken in this run."""
     return cap.limit if isinstance(cap.limit, int) else int(getattr(context, cap.limit))

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from steersman.errors import DefinitionError
-from steersman.kernel.canonical import canonical
+from steersman.kernel.canonical import canonical_bytes
 
 Op = Sequence[Any]
 
@@ -29,11 +29,11 @@ class Log(msgspec.Struct, frozen=True, gc=False):
 
     def after(self, item: Any) -> "Log":
         """The log with one more item."""
-        rolled = hashlib.sha256(self.digest.encode() + canonical(item)).hexdigest()
+        rolled = hashlib.sha256(self.digest.encode() + canonical_bytes(item)).hexdigest()
         return Log(self.count + 1, rolled)
 
 
-def changed(context: Any, ops: Iterable[Op], data: Any = None) -> Any:
+def apply_ops(context: Any, ops: Iterable[Op], data: Any = None) -> Any:
     """A copy of a typed context with the ops applied; the given one is left alone."""
     new = context.__copy__()
     for op in ops:
@@ -41,16 +41,16 @@ def changed(context: Any, ops: Iterable[Op], data: Any = None) -> Any:
         if op[0] == "set":
             setattr(new, name, op[2])
         elif op[0] == "take":
-            setattr(new, name, _carried(data, op[2]))
+            setattr(new, name, _read_carried_value(data, op[2]))
         else:
-            setattr(new, name, _value(getattr(new, name), op))
+            setattr(new, name, _apply_op(getattr(new, name), op))
     return new
 
 
-def _carried(data: Any, name: str) -> Any:
+def _read_carried_value(data: Any, name: str) -> Any:
     """A value that the entry's own data holds: a default that the data leaves out cannot be read back from it."""
     value = getattr(data, name)
-    if data.__struct_config__.omit_defaults and value == _defaults(data.__class__).get(
+    if data.__struct_config__.omit_defaults and value == _struct_defaults(data.__class__).get(
         name, msgspec.NODEFAULT
     ):
         raise DefinitionError(
@@ -60,27 +60,27 @@ def _carried(data: Any, name: str) -> Any:
 
 
 @cache
-def _defaults(kind: type[msgspec.Struct]) -> dict[str, Any]:
-    made = ((f.name, f.default, f.default_factory) for f in msgspec.structs.fields(kind))
-    return {name: value if make is msgspec.NODEFAULT else make() for name, value, make in made}
+def _struct_defaults(kind: type[msgspec.Struct]) -> dict[str, Any]:
+    field_defaults = ((f.name, f.default, f.default_factory) for f in msgspec.structs.fields(kind))
+    return {name: value if make is msgspec.NODEFAULT else make() for name, value, make in field_defaults}
 
 
-def changed_plain(context: dict[str, Any], ops: Iterable[Op], data: Any = None) -> dict[str, Any]:
+def apply_ops_to_plain(context: dict[str, Any], ops: Iterable[Op], data: Any = None) -> dict[str, Any]:
     """The same for a context as it is read back from the tape, whatever machine wrote it."""
     new = dict(context)
     for op in ops:
         name = op[1]
         value = new.get(name)
         if op[0] == "append":
-            new[name] = msgspec.to_builtins(_value(Log(**value) if value else Log(), op))
+            new[name] = msgspec.to_builtins(_apply_op(Log(**value) if value else Log(), op))
         elif op[0] == "take":
             new[name] = data[op[2]]
         else:
-            new[name] = _value(value, op)
+            new[name] = _apply_op(value, op)
     return new
 
 
-def _value(old: Any, op: Op) -> Any:
+def _apply_op(old: Any, op: Op) -> Any:
     match op[0]:
         case "set":
             return op[2]
@@ -96,7 +96,7 @@ def _value(old: Any, op: Op) -> Any:
             raise ValueError(f"unknown op {other!r}: this tape was written by a newer steersman")
 
 
-def tallied(counts: dict[str, int], ops: Iterable[Op]) -> dict[str, int]:
+def apply_count_ops(counts: dict[str, int], ops: Iterable[Op]) -> dict[str, int]:
     """Cap counters after their ops."""
     new = counts.copy()
     for op in ops:

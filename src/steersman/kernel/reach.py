@@ -13,17 +13,17 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 # Fields that say nothing, or that only some Pythons know.
-SILENT = frozenset({"ctx", "type_comment", "kind", "type_params", "annotation", "returns"})
-UNSTORED = frozenset(
+IGNORED_AST_FIELDS = frozenset({"ctx", "type_comment", "kind", "type_params", "annotation", "returns"})
+UNSTORED_BASES = frozenset(
     {"NamedTuple", "Protocol", "TypedDict", "dataclass"}
 )  # classes whose field names are not stored
-Definition = tuple[str, str]  # module, dotted name
-Target = tuple[Definition, tuple[str, ...]]  # a definition, and the attributes that are asked of it
-Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+DefinitionName = tuple[str, str]  # module, dotted name
+ResolvedName = tuple[DefinitionName, tuple[str, ...]]  # a definition, and the attributes that are asked of it
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
 @dataclass(frozen=True)
-class Module:
+class SourceModule:
     """One source text and what its names stand for."""
 
     name: str
@@ -37,57 +37,57 @@ class Module:
     @cached_property
     def calls(self) -> tuple[ast.Call, ...]:
         """Every call in the text, in its order."""
-        found = (n for n in ast.walk(self.tree) if isinstance(n, ast.Call))
-        return tuple(sorted(found, key=lambda n: (n.lineno, n.col_offset)))
+        call_nodes = (n for n in ast.walk(self.tree) if isinstance(n, ast.Call))
+        return tuple(sorted(call_nodes, key=lambda n: (n.lineno, n.col_offset)))
 
     @cached_property
     def assigned(self) -> dict[int, str]:
         """What a value is called where it is assigned, by the node's identity."""
         lines = (n for n in ast.walk(self.tree) if isinstance(n, ast.Assign))
-        return {id(n.value): name for n in lines for name in _targets(n)}
+        return {id(n.value): name for n in lines for name in _assigned_names(n)}
 
 
-class Texts:
+class SourceTexts:
     """Modules by name; what is not among them is outside and not followed."""
 
     def __init__(self, texts: Mapping[str, str]) -> None:
         self._texts = texts
-        self._read: dict[str, Module] = {}
+        self._read: dict[str, SourceModule] = {}
 
     def __contains__(self, module: str) -> bool:
         return module in self._texts
 
-    def module(self, name: str) -> Module:
+    def module(self, name: str) -> SourceModule:
         """The module of this name, read once."""
         if name not in self._read:
             inner = any(other.startswith(f"{name}.") for other in self._texts)
             package = name if inner else name.rpartition(".")[0]
-            self._read[name] = _bound(Module(name, ast.parse(self._texts[name]), package))
+            self._read[name] = _bind_module_names(SourceModule(name, ast.parse(self._texts[name]), package))
         return self._read[name]
 
     def hashed(self, module: str, *starts: ast.AST) -> str:
         """One hash over these nodes of a module and over everything they reach."""
-        whole = _Writing(self).write_all(module, starts)
-        return hashlib.sha256(repr(whole).encode()).hexdigest()[:16]
+        written = _HashWriter(self).write_all(module, starts)
+        return hashlib.sha256(repr(written).encode()).hexdigest()[:16]
 
-    def find_nodes(self, definition: Definition) -> list[ast.AST]:
+    def find_nodes(self, definition: DefinitionName) -> list[ast.AST]:
         """The lines that make a definition."""
         name, _, attribute = definition[1].partition(".")
         nodes = self.module(definition[0]).nodes[name]
-        return [line for n in nodes for line in _attribute(n, attribute)] if attribute else nodes
+        return [line for n in nodes for line in _find_attribute_lines(n, attribute)] if attribute else nodes
 
-    def resolve(self, here: Module, chain: tuple[str, ...]) -> Target | None:
+    def resolve(self, module_here: SourceModule, chain: tuple[str, ...]) -> ResolvedName | None:
         """The definition in the texts that a dotted name leads to; None for a name from outside."""
         name, *rest = chain
-        if name in here.nodes:
-            inside = bool(rest) and any(_attribute(n, rest[0]) for n in here.nodes[name])
+        if name in module_here.nodes:
+            inside = bool(rest) and any(_find_attribute_lines(n, rest[0]) for n in module_here.nodes[name])
             cut = 1 if inside else 0
-            return (here.name, ".".join((name, *rest[:cut]))), tuple(rest[cut:])
-        if name in here.imports:
-            parts = (*here.imports[name], *rest)
+            return (module_here.name, ".".join((name, *rest[:cut]))), tuple(rest[cut:])
+        if name in module_here.imports:
+            parts = (*module_here.imports[name], *rest)
             for cut in range(len(parts) - 1, 0, -1):
                 module = ".".join(parts[:cut])
-                if module in self and (module, parts[cut]) != (here.name, name):
+                if module in self and (module, parts[cut]) != (module_here.name, name):
                     return self.resolve(self.module(module), parts[cut:])
         return None
 
@@ -97,18 +97,23 @@ class Texts:
         classes = [
             n for name in self._texts for n in ast.walk(self.module(name).tree) if isinstance(n, ast.ClassDef)
         ]
-        stored = {name for c in classes if not _bases(c) & UNSTORED for name in _annotated(c)}
-        return frozenset(name for c in classes for name in _declared(c)) - stored
+        stored = {
+            name
+            for c in classes
+            if not _class_base_names(c) & UNSTORED_BASES
+            for name in _annotated_field_names(c)
+        }
+        return frozenset(name for c in classes for name in _declared_member_names(c)) - stored
 
 
-class _Writing:
+class _HashWriter:
     """One hash in the making: who appears first has the lowest number."""
 
-    def __init__(self, texts: Texts) -> None:
+    def __init__(self, texts: SourceTexts) -> None:
         self._texts = texts
-        self._definitions: dict[Definition, int] = {}
+        self._definitions: dict[DefinitionName, int] = {}
         self._members: dict[str, int] = {}
-        self._here: Module
+        self._here: SourceModule
         self._own: dict[str, int] = {}
 
     def write_all(self, module: str, starts: Iterable[ast.AST]) -> list[object]:
@@ -123,7 +128,7 @@ class _Writing:
         self._here = self._texts.module(module)
         written: list[object] = []
         for node in nodes:
-            self._own = dict.fromkeys(_bound_names(node), -1) if isinstance(node, Function) else {}
+            self._own = dict.fromkeys(_bound_local_names(node), -1) if isinstance(node, FunctionNode) else {}
             written.append(self._write(node))
         return written
 
@@ -131,13 +136,13 @@ class _Writing:
         match node:
             case ast.Import() | ast.ImportFrom():
                 return []  # where a name is used, it is written where it leads
-            case ast.Name() | ast.Attribute() if chain := _dotted(node):
+            case ast.Name() | ast.Attribute() if chain := _dotted_name_parts(node):
                 return self._write_chain(chain)
             case ast.Attribute(value=value, attr=attr):
                 return ["Attribute", self._write(value), self._write_member(attr)]
             case ast.Call(func=func, args=args, keywords=keywords):
-                named = [[self._write_keyword(func, k.arg), self._write(k.value)] for k in keywords]
-                return ["Call", self._write(func), [self._write(a) for a in args], named]
+                keyword_values = [[self._write_keyword(func, k.arg), self._write(k.value)] for k in keywords]
+                return ["Call", self._write(func), [self._write(a) for a in args], keyword_values]
             case ast.ClassDef():
                 return self._write_class(node)
             case _:
@@ -145,7 +150,7 @@ class _Writing:
 
     def _write_fields(self, node: ast.AST) -> Iterator[list[object]]:
         """What is absent is left out, whatever Python says it."""
-        for name, value in _fields(node):
+        for name, value in _significant_ast_fields(node):
             values = [v for v in value if not _is_docstring(node, v)] if isinstance(value, list) else [value]
             if values and value is not None:
                 yield [name, *(self._write_value(node, name, v) for v in values)]
@@ -168,9 +173,13 @@ class _Writing:
         written += [[k.arg, self._write(k.value)] for k in node.keywords]
         for line in body:
             self._own = (
-                {**outer, **dict.fromkeys(_bound_names(line), -1)} if isinstance(line, Function) else outer
+                {**outer, **dict.fromkeys(_bound_local_names(line), -1)}
+                if isinstance(line, FunctionNode)
+                else outer
             )
-            written.append([[self._write_member(name) for name in _line_names(line)], self._write_line(line)])
+            written.append(
+                [[self._write_member(name) for name in _class_line_names(line)], self._write_line(line)]
+            )
         self._own = outer
         return written
 
@@ -203,23 +212,25 @@ class _Writing:
 
     def _write_keyword(self, func: ast.AST, name: str | None) -> object:
         """A keyword by the number of the parameter that it names, where the function is in the texts."""
-        chain = _dotted(func)
+        chain = _dotted_name_parts(func)
         target = self._texts.resolve(self._here, chain) if chain and chain[0] not in self._own else None
         if name is None or target is None or target[1]:
             return name
         for node in self._texts.find_nodes(target[0]):
-            if isinstance(node, Function) and name in (names := [a.arg for a in _parameters(node)]):
+            if isinstance(node, FunctionNode) and name in (
+                names := [a.arg for a in _function_parameters(node)]
+            ):
                 return names.index(name)
         return self._write_member(name)
 
 
-def _bound(module: Module) -> Module:
+def _bind_module_names(module: SourceModule) -> SourceModule:
     """The module with its top-level names filled in, those of `if` and `try` blocks included, and with all imports."""
     for node in ast.walk(module.tree):
         if isinstance(node, ast.Import):
-            module.imports.update(dict(_imported(node)))
+            module.imports.update(dict(_imported_names(node)))
         elif isinstance(node, ast.ImportFrom):
-            source = _source(module, node)
+            source = _import_source(module, node)
             module.imports.update({a.asname or a.name: (source, a.name) for a in node.names})
     queue = list(module.tree.body)
     while queue:
@@ -228,7 +239,7 @@ def _bound(module: Module) -> Module:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 module.nodes.setdefault(node.name, []).append(node)
             case ast.Assign() | ast.AnnAssign() | ast.AugAssign():
-                for name in _targets(node):
+                for name in _assigned_names(node):
                     module.nodes.setdefault(name, []).append(node)
             case ast.If() | ast.Try():
                 queue = [*node.body, *node.orelse, *queue]
@@ -237,26 +248,26 @@ def _bound(module: Module) -> Module:
     return module
 
 
-def _imported(node: ast.Import) -> Iterator[tuple[str, tuple[str, ...]]]:
-    for a in node.names:
-        top = a.name.partition(".")[0]
-        yield (a.asname, (a.name,)) if a.asname else (top, (top,))
+def _imported_names(node: ast.Import) -> Iterator[tuple[str, tuple[str, ...]]]:
+    for alias in node.names:
+        top = alias.name.partition(".")[0]
+        yield (alias.asname, (alias.name,)) if alias.asname else (top, (top,))
 
 
-def _source(module: Module, node: ast.ImportFrom) -> str:
+def _import_source(module: SourceModule, node: ast.ImportFrom) -> str:
     if not node.level:
         return node.module or ""
     parts = module.package.split(".")
     return ".".join((*parts[: len(parts) - node.level + 1], *([node.module] if node.module else [])))
 
 
-def _targets(node: ast.AST) -> Iterator[str]:
+def _assigned_names(node: ast.AST) -> Iterator[str]:
     for n in ast.walk(node):
         if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store):
             yield n.id
 
 
-def _attribute(node: ast.AST, name: str) -> list[ast.AST]:
+def _find_attribute_lines(node: ast.AST, name: str) -> list[ast.AST]:
     """The lines of a class that declare one attribute; none where there is no such class or line."""
     if not isinstance(node, ast.ClassDef):
         return []
@@ -264,11 +275,12 @@ def _attribute(node: ast.AST, name: str) -> list[ast.AST]:
     return [
         n
         for n in node.body
-        if (isinstance(n, called) and n.name == name) or (isinstance(n, ast.Assign) and name in _targets(n))
+        if (isinstance(n, called) and n.name == name)
+        or (isinstance(n, ast.Assign) and name in _assigned_names(n))
     ]
 
 
-def _bound_names(node: ast.AST) -> Iterator[str]:
+def _bound_local_names(node: ast.AST) -> Iterator[str]:
     """Names that a function binds for itself; `*` and handlers of exceptions and patterns bind some too."""
     for n in ast.walk(node):
         match n:
@@ -292,55 +304,57 @@ def _bound_names(node: ast.AST) -> Iterator[str]:
                 pass
 
 
-def _parameters(node: Function) -> Iterator[ast.arg]:
+def _function_parameters(node: FunctionNode) -> Iterator[ast.arg]:
     yield from (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
 
 
-def _bases(node: ast.ClassDef) -> set[str]:
-    chains = filter(None, map(_dotted, (*node.bases, *(getattr(d, "func", d) for d in node.decorator_list))))
+def _class_base_names(node: ast.ClassDef) -> set[str]:
+    chains = filter(
+        None, map(_dotted_name_parts, (*node.bases, *(getattr(d, "func", d) for d in node.decorator_list)))
+    )
     return {chain[-1] for chain in chains}
 
 
-def _annotated(node: ast.ClassDef) -> Iterator[str]:
+def _annotated_field_names(node: ast.ClassDef) -> Iterator[str]:
     return (n.target.id for n in node.body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name))
 
 
-def _declared(node: ast.ClassDef) -> Iterator[str]:
+def _declared_member_names(node: ast.ClassDef) -> Iterator[str]:
     """The members of a class: what its body names, and what its methods set on `self`."""
     for line in node.body:
-        yield from _line_names(line)
+        yield from _class_line_names(line)
     for n in ast.walk(node):
         if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store):
             yield n.attr
 
 
-def _line_names(line: ast.AST) -> Iterator[str]:
+def _class_line_names(line: ast.AST) -> Iterator[str]:
     match line:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             if not name.startswith("__"):
                 yield name
         case ast.Assign() | ast.AnnAssign():
             targets = line.targets if isinstance(line, ast.Assign) else [line.target]
-            yield from (name for target in targets for name in _targets(target))
+            yield from (name for target in targets for name in _assigned_names(target))
         case _:
             pass
 
 
-def _dotted(node: ast.AST) -> tuple[str, ...]:
+def _dotted_name_parts(node: ast.AST) -> tuple[str, ...]:
     """The parts of a plain dotted name; nothing for anything else."""
     match node:
         case ast.Name(id=name):
             return (name,)
-        case ast.Attribute(value=value, attr=attr) if inner := _dotted(value):
+        case ast.Attribute(value=value, attr=attr) if inner := _dotted_name_parts(value):
             return (*inner, attr)
         case _:
             return ()
 
 
-def _fields(node: ast.AST) -> Iterator[tuple[str, object]]:
+def _significant_ast_fields(node: ast.AST) -> Iterator[tuple[str, object]]:
     # How a field is annotated decides how it is read; a function's annotations decide nothing.
     for name, value in ast.iter_fields(node):
-        if name not in SILENT or (name == "annotation" and isinstance(node, ast.AnnAssign)):
+        if name not in IGNORED_AST_FIELDS or (name == "annotation" and isinstance(node, ast.AnnAssign)):
             yield name, value
 
 

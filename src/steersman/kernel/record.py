@@ -9,15 +9,24 @@ from msgspec import structs
 from steersman.errors import DefinitionError, UserError
 from steersman.kernel.build import Machine
 from steersman.kernel.definition import Origin
-from steersman.kernel.replay import applied
-from steersman.kernel.snapshot import Item, Snapshot, state_hash
-from steersman.kernel.step import CHAIN, Happened, Planned, Refused, Taken, compute, step, work
-from steersman.kernel.tape import GENESIS, Entry, Retry, Sealed, sealed
+from steersman.kernel.replay import apply_entry
+from steersman.kernel.snapshot import JobItem, Snapshot, state_hash
+from steersman.kernel.step import (
+    MAX_COMPUTED_STEPS,
+    EventOccurrence,
+    PlannedJob,
+    StepRefused,
+    StepTaken,
+    compute_event,
+    plan_work,
+    take_step,
+)
+from steersman.kernel.tape import GENESIS_HASH, Entry, EntryRetry, SealedEntry, seal_entry
 
-BUDGET = "budget"  # the gate that no machine declares
+BUDGET_GATE_JOB = "budget"  # the gate that no machine declares
 
 
-class Meta(msgspec.Struct, frozen=True, gc=False):
+class StepMeta(msgspec.Struct, frozen=True, gc=False):
     """What surrounds a step: when, who, because of what, at what cost."""
 
     at: int
@@ -26,175 +35,195 @@ class Meta(msgspec.Struct, frozen=True, gc=False):
     closes: tuple[str, ...] = ()
     took: int | None = None
     spent: dict[str, int] | None = None
-    retry: Retry | None = None
+    retry: EntryRetry | None = None
     why: str = ""
     hold: str = ""  # the budget figure that is used up: agents planned now wait at a gate
 
 
-class Advance(msgspec.Struct, frozen=True, gc=False):
+class RunAdvance(msgspec.Struct, frozen=True, gc=False):
     """Entries to append in one commit, and the run after them."""
 
-    entries: tuple[Sealed, ...]
+    entries: tuple[SealedEntry, ...]
     snapshot: Snapshot
-    refused: Refused | None = None
+    refused: StepRefused | None = None
 
 
-def create(
-    m: Machine,
+def create_run_entries(
+    machine: Machine,
     run: str,
-    happened: Happened,
+    occurrence: EventOccurrence,
     context: Any,
-    meta: Meta,
+    meta: StepMeta,
     *,
     root: str = "",
     parent: str = "",
     title: str = "",
     epoch: int = 0,
-) -> Advance:
+) -> RunAdvance:
     """A new run: its creation row, and whatever the machine computes from there."""
-    _fits(m, context)
-    taken = step(m, None, happened, context)
-    if isinstance(taken, Refused):
-        raise DefinitionError(f"{m.name}: {taken.why}")
+    _require_initial_context(machine, context)
+    transition = take_step(machine, None, occurrence, context)
+    if isinstance(transition, StepRefused):
+        raise DefinitionError(f"{machine.name}: {transition.why}")
     entry = Entry(
         run=run,
         seq=1,
         at=meta.at,
         kind="created",
-        prev=GENESIS,
+        prev=GENESIS_HASH,
         actor=meta.actor,
-        event=happened.event.name,
-        event_version=happened.event.version,
-        data=happened.data,
-        guards=taken.guards,
-        to=taken.to,
-        counts=taken.counts,
-        planned=items(m, run, 1, 1, taken.planned, meta),
+        event=occurrence.event.name,
+        event_version=occurrence.event.version,
+        data=occurrence.data,
+        guards=transition.guards,
+        to=transition.to,
+        counts=transition.counts,
+        planned=planned_items(machine, run, 1, 1, transition.planned, meta),
         why=meta.why,
         epoch=epoch,
-        definition=m.digest,
-        machine=m.name,
-        context=msgspec.to_builtins(taken.context),
-        context_version=m.context_version,
+        definition=machine.digest,
+        machine=machine.name,
+        context=msgspec.to_builtins(transition.context),
+        context_version=machine.context_version,
         root=root or run,
         parent=parent,
         title=title,
     )
-    stored = sealed(entry)
-    snapshot = applied(None, entry, stored.hash, taken.context, taken.tally)
-    return onward(m, [stored], snapshot, structs.replace(meta, why=""))  # said once
+    stored = seal_entry(entry)
+    snapshot = apply_entry(None, entry, stored.hash, transition.context, transition.tally)
+    return advance_computed_steps(machine, [stored], snapshot, structs.replace(meta, why=""))  # said once
 
 
-def _fits(m: Machine, context: Any) -> None:
+def _require_initial_context(machine: Machine, context: Any) -> None:
     """A run begins where the model check began: with a declared constant, with the first value of each memory."""
-    for name, values in m.constants.items():
-        given = getattr(context, name)
-        if given not in values:
-            told = ", ".join(str(v) for v in values)
-            raise UserError(f"{m.name}: {name} is one of {told}, not {given!r}")
-    for name, values in m.memory.items():
+    for name, values in machine.constants.items():
+        value = getattr(context, name)
+        if value not in values:
+            allowed = ", ".join(str(v) for v in values)
+            raise UserError(f"{machine.name}: {name} is one of {allowed}, not {value!r}")
+    for name, values in machine.memory.items():
         if getattr(context, name) != values[0]:
             raise DefinitionError(
-                f"{m.name}: a run begins with {name} {values[0]!r}, not {getattr(context, name)!r}"
+                f"{machine.name}: a run begins with {name} {values[0]!r}, not {getattr(context, name)!r}"
             )
 
 
-def advance(m: Machine, snapshot: Snapshot, happened: Happened, meta: Meta) -> Advance:
+def advance_run(
+    machine: Machine, snapshot: Snapshot, occurrence: EventOccurrence, meta: StepMeta
+) -> RunAdvance:
     """One step with the computed ones that follow it; a refusal is an entry too."""
-    taken = step(m, snapshot, happened)
-    if isinstance(taken, Refused):
-        return refuse(snapshot, taken, meta)
-    stored, snapshot = _entry(m, snapshot, taken, meta)
-    if snapshot.state not in m.eventful:
-        return Advance((stored,), snapshot)
-    return onward(m, [stored], snapshot, meta)
+    transition = take_step(machine, snapshot, occurrence)
+    if isinstance(transition, StepRefused):
+        return record_refusal(snapshot, transition, meta)
+    stored, snapshot = _build_step_entry(machine, snapshot, transition, meta)
+    if snapshot.state not in machine.eventful:
+        return RunAdvance((stored,), snapshot)
+    return advance_computed_steps(machine, [stored], snapshot, meta)
 
 
-def overridden(m: Machine, snapshot: Snapshot, taken: Taken, meta: Meta) -> Advance:
+def record_override(
+    machine: Machine, snapshot: Snapshot, transition: StepTaken, meta: StepMeta
+) -> RunAdvance:
     """The entries of a waived guard."""
-    stored, snapshot = _entry(m, snapshot, taken, structs.replace(meta, why=taken.waived), kind="override")
-    return onward(m, [stored], snapshot, meta)
+    stored, snapshot = _build_step_entry(
+        machine, snapshot, transition, structs.replace(meta, why=transition.waived), kind="override"
+    )
+    return advance_computed_steps(machine, [stored], snapshot, meta)
 
 
-def migrated(m: Machine, snapshot: Snapshot, meta: Meta) -> Advance:
+def migrate_run(machine: Machine, snapshot: Snapshot, meta: StepMeta) -> RunAdvance:
     """A paused run under the machine as it is now: jobs that it no longer has are over, the state's work is planned."""
-    if snapshot.state not in m.states:
+    if snapshot.state not in machine.states:
         raise UserError(
-            f"run {snapshot.run} is in {snapshot.state}, which this {m.name} does not have: go on with the steersman that began it"
+            f"run {snapshot.run} is in {snapshot.state}, which this {machine.name} does not have: go on with the steersman that began it"
         )
     fresh = (
-        () if snapshot.ended else work(m, snapshot.state, snapshot.context, snapshot.counts, snapshot.planned)
+        ()
+        if snapshot.ended
+        else plan_work(machine, snapshot.state, snapshot.context, snapshot.counts, snapshot.planned)
     )
-    stored, after = note(
+    stored, after = record_note(
         snapshot,
         meta,
         "migrated",
-        definition=m.digest,
+        definition=machine.digest,
         context=msgspec.to_builtins(snapshot.context),
-        context_version=m.context_version,
-        closed=tuple(i.id for i in snapshot.items.values() if i.job not in m.jobs and i.job != BUDGET),
-        planned=items(m, snapshot.run, snapshot.seq + 1, snapshot.visit, fresh, meta),
+        context_version=machine.context_version,
+        closed=tuple(
+            i.id for i in snapshot.items.values() if i.job not in machine.jobs and i.job != BUDGET_GATE_JOB
+        ),
+        planned=planned_items(machine, snapshot.run, snapshot.seq + 1, snapshot.visit, fresh, meta),
     )
     after.context = snapshot.context
-    return Advance((stored,), after) if snapshot.ended else onward(m, [stored], after, meta)
+    return (
+        RunAdvance((stored,), after)
+        if snapshot.ended
+        else advance_computed_steps(machine, [stored], after, meta)
+    )
 
 
-def onward(m: Machine, entries: list[Sealed], snapshot: Snapshot, meta: Meta) -> Advance:
+def advance_computed_steps(
+    machine: Machine, entries: list[SealedEntry], snapshot: Snapshot, meta: StepMeta
+) -> RunAdvance:
     """Adds computed steps in the same commit, then the seal when the run has reached its outcome."""
-    for _ in range(CHAIN + 1):
-        happened = compute(m, snapshot.context, snapshot.counts, snapshot.state)
-        if happened is None:
+    for _ in range(MAX_COMPUTED_STEPS + 1):
+        occurrence = compute_event(machine, snapshot.context, snapshot.counts, snapshot.state)
+        if occurrence is None:
             break
-        taken = step(m, snapshot, happened)
-        if isinstance(taken, Refused):
+        transition = take_step(machine, snapshot, occurrence)
+        if isinstance(transition, StepRefused):
             raise DefinitionError(
-                f"{m.name}: in {snapshot.state} the machine computes {taken.event}, but {taken.why}"
+                f"{machine.name}: in {snapshot.state} the machine computes {transition.event}, but {transition.why}"
             )
-        stored, snapshot = _entry(m, snapshot, taken, Meta(meta.at, hold=meta.hold))
+        stored, snapshot = _build_step_entry(machine, snapshot, transition, StepMeta(meta.at, hold=meta.hold))
         entries.append(stored)
     else:
         raise DefinitionError(
-            f"{m.name}: more than {CHAIN} computed steps in a row, last in {snapshot.state}"
+            f"{machine.name}: more than {MAX_COMPUTED_STEPS} computed steps in a row, last in {snapshot.state}"
         )
-    if snapshot.state in m.settled and snapshot.visit >= entries[0].entry.seq:
-        stored, snapshot = note(snapshot, Meta(meta.at), "sealed", state_hash=state_hash(snapshot))
+    if snapshot.state in machine.settled and snapshot.visit >= entries[0].entry.seq:
+        stored, snapshot = record_note(snapshot, StepMeta(meta.at), "sealed", state_hash=state_hash(snapshot))
         entries.append(stored)
-    return Advance(tuple(entries), snapshot)
+    return RunAdvance(tuple(entries), snapshot)
 
 
-def _entry(
-    m: Machine, snapshot: Snapshot, taken: Taken, meta: Meta, kind: Any = "transition"
-) -> tuple[Sealed, Snapshot]:
+def _build_step_entry(
+    machine: Machine, snapshot: Snapshot, transition: StepTaken, meta: StepMeta, kind: Any = "transition"
+) -> tuple[SealedEntry, Snapshot]:
     seq = snapshot.seq + 1
-    visit = snapshot.visit if taken.stay else seq
-    happened = taken.happened
+    visit = snapshot.visit if transition.stay else seq
+    occurrence = transition.happened
     at = meta.at if meta.at > snapshot.at else snapshot.at  # noqa: FURB136  half the time of max()
-    planned = items(m, snapshot.run, seq, visit, taken.planned, meta) if taken.planned else ()
-    closed = _closed(snapshot, taken, meta) if snapshot.items else ()
+    planned = (
+        planned_items(machine, snapshot.run, seq, visit, transition.planned, meta)
+        if transition.planned
+        else ()
+    )
+    closed = _closed_item_ids(snapshot, transition, meta) if snapshot.items else ()
     # In the order of the fields: this is the one place that is as fast as it can be.
     entry = Entry(
-        snapshot.run, seq, at, kind, snapshot.hash, meta.actor, meta.cause, taken.source, happened.event.name,
-        happened.event.version, happened.data, taken.guards, taken.to, taken.stay, taken.ops, taken.counts, planned,
+        snapshot.run, seq, at, kind, snapshot.hash, meta.actor, meta.cause, transition.source, occurrence.event.name,
+        occurrence.event.version, occurrence.data, transition.guards, transition.to, transition.stay, transition.ops, transition.counts, planned,
         closed, (), meta.spent or {}, meta.retry, meta.took, False, meta.why,
     )  # fmt: skip
-    stored = sealed(entry)
-    return stored, applied(snapshot, entry, stored.hash, taken.context, taken.tally)
+    stored = seal_entry(entry)
+    return stored, apply_entry(snapshot, entry, stored.hash, transition.context, transition.tally)
 
 
-def _closed(snapshot: Snapshot, taken: Taken, meta: Meta) -> tuple[str, ...]:
-    if taken.stay:
+def _closed_item_ids(snapshot: Snapshot, transition: StepTaken, meta: StepMeta) -> tuple[str, ...]:
+    if transition.stay:
         return meta.closes
-    left = [i.id for i in snapshot.items.values() if not i.outlives and i.id not in meta.closes]
-    return (*meta.closes, *left) if left else meta.closes
+    abandoned = [i.id for i in snapshot.items.values() if not i.outlives and i.id not in meta.closes]
+    return (*meta.closes, *abandoned) if abandoned else meta.closes
 
 
-def items(
-    m: Machine, run: str, seq: int, visit: int, planned: Iterable[Planned], meta: Meta
-) -> tuple[Item, ...]:
+def planned_items(
+    machine: Machine, run: str, seq: int, visit: int, planned: Iterable[PlannedJob], meta: StepMeta
+) -> tuple[JobItem, ...]:
     """Planned jobs as items of the entry that plans them; with a used-up budget agents are held at a gate."""
     items = tuple(
         [
-            Item(
+            JobItem(
                 f"{run}:{seq}:{n}",
                 p.job,
                 p.kind,
@@ -203,37 +232,43 @@ def items(
                 visit,
                 1,
                 1,
-                _due(p, meta.at) if "after_ms" in p.input else None,
+                _item_due_time(p, meta.at) if "after_ms" in p.input else None,
                 p.outlives,
             )
             for n, p in enumerate(planned, 1)
         ]
     )
-    return items if not meta.hold else _held(m, run, seq, visit, items, meta.hold)
+    return items if not meta.hold else _hold_agent_items(machine, run, seq, visit, items, meta.hold)
 
 
-def _held(
-    m: Machine, run: str, seq: int, visit: int, items: tuple[Item, ...], figure: str
-) -> tuple[Item, ...]:
-    held = [structs.replace(i, held=i.kind == "effect" and m.jobs[i.job].does == "agent") for i in items]
-    if any(i.held for i in held):
-        held.append(budget_gate(run, seq, len(held) + 1, visit, figure))
-    return tuple(held)
+def _hold_agent_items(
+    machine: Machine, run: str, seq: int, visit: int, items: tuple[JobItem, ...], figure: str
+) -> tuple[JobItem, ...]:
+    item_list = [
+        structs.replace(i, held=i.kind == "effect" and machine.jobs[i.job].does == "agent") for i in items
+    ]
+    if any(i.held for i in item_list):
+        item_list.append(build_budget_gate(run, seq, len(item_list) + 1, visit, figure))
+    return tuple(item_list)
 
 
-def budget_gate(run: str, seq: int, n: int, visit: int, figure: str) -> Item:
+def build_budget_gate(run: str, seq: int, n: int, visit: int, figure: str) -> JobItem:
     """The gate at which a used-up budget is raised, or the run stopped."""
-    shown = {"digest": f"budget:{seq}:{figure}", "choices": ["raise", "stop"], "shown": {"figure": figure}}
-    return Item(f"{run}:{seq}:{n}", BUDGET, "gate", BUDGET, shown, visit)
+    gate_input = {
+        "digest": f"budget:{seq}:{figure}",
+        "choices": ["raise", "stop"],
+        "shown": {"figure": figure},
+    }
+    return JobItem(f"{run}:{seq}:{n}", BUDGET_GATE_JOB, "gate", BUDGET_GATE_JOB, gate_input, visit)
 
 
-def _due(p: Planned, at: int) -> int:
-    return at + int(p.input["after_ms"])
+def _item_due_time(planned: PlannedJob, at: int) -> int:
+    return at + int(planned.input["after_ms"])
 
 
-def refuse(snapshot: Snapshot, refused: Refused, meta: Meta) -> Advance:
+def record_refusal(snapshot: Snapshot, refused: StepRefused, meta: StepMeta) -> RunAdvance:
     """A refusal on tape: what was tried, why not, what is legal now; it changes nothing."""
-    stored, after = note(
+    stored, after = record_note(
         snapshot,
         meta,
         "refused",
@@ -243,10 +278,10 @@ def refuse(snapshot: Snapshot, refused: Refused, meta: Meta) -> Advance:
         legal=refused.legal,
         source=snapshot.state,
     )
-    return Advance((stored,), after, refused)
+    return RunAdvance((stored,), after, refused)
 
 
-def note(snapshot: Snapshot, meta: Meta, kind: Any, **fields: Any) -> tuple[Sealed, Snapshot]:
+def record_note(snapshot: Snapshot, meta: StepMeta, kind: Any, **fields: Any) -> tuple[SealedEntry, Snapshot]:
     """An entry that takes no row."""
     closed = (*meta.closes, *fields.pop("closed", ()))
     fields.setdefault("why", meta.why)
@@ -264,26 +299,26 @@ def note(snapshot: Snapshot, meta: Meta, kind: Any, **fields: Any) -> tuple[Seal
         retry=meta.retry,
         **fields,
     )
-    stored = sealed(entry)
-    return stored, applied(snapshot, entry, stored.hash)
+    stored = seal_entry(entry)
+    return stored, apply_entry(snapshot, entry, stored.hash)
 
 
-def late(snapshot: Snapshot, meta: Meta, facts: Any) -> Advance:
+def record_late_result(snapshot: Snapshot, meta: StepMeta, facts: Any) -> RunAdvance:
     """A result that came after its state was left: journaled, not folded."""
-    stored, after = note(snapshot, meta, "effect_finished", data=facts, late=True)
-    return Advance((stored,), after)
+    stored, after = record_note(snapshot, meta, "effect_finished", data=facts, late=True)
+    return RunAdvance((stored,), after)
 
 
-def outcome(m: Machine, snapshot: Snapshot) -> str:
+def run_outcome(machine: Machine, snapshot: Snapshot) -> str:
     """The outcome a run has, or nothing."""
     if snapshot.ended:
         return snapshot.ended
-    if snapshot.state not in m.settled:
+    if snapshot.state not in machine.settled:
         return ""
     return str(getattr(snapshot.context, "outcome", None) or snapshot.state)
 
 
-def status(m: Machine, snapshot: Snapshot) -> str:
+def run_status_word(machine: Machine, snapshot: Snapshot) -> str:
     """One of the six words that every machine shows beside its own state ('broken' is the store's to say)."""
     if snapshot.ended:
         return "stopped"
@@ -294,24 +329,24 @@ def status(m: Machine, snapshot: Snapshot) -> str:
         return "waiting for you"
     if items:
         return "waiting until"
-    if snapshot.state in m.settled:
-        return "done" if outcome(m, snapshot) in m.successes else "stopped"
+    if snapshot.state in machine.settled:
+        return "done" if run_outcome(machine, snapshot) in machine.successes else "stopped"
     return "waiting for you"
 
 
 __all__ = [
-    "Advance",
-    "Meta",
     "Origin",
-    "advance",
-    "create",
-    "items",
-    "late",
-    "migrated",
-    "note",
-    "onward",
-    "outcome",
-    "overridden",
-    "refuse",
-    "status",
+    "RunAdvance",
+    "StepMeta",
+    "advance_computed_steps",
+    "advance_run",
+    "create_run_entries",
+    "migrate_run",
+    "planned_items",
+    "record_late_result",
+    "record_note",
+    "record_override",
+    "record_refusal",
+    "run_outcome",
+    "run_status_word",
 ]

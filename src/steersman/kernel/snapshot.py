@@ -7,7 +7,7 @@ import msgspec
 from steersman.kernel.canonical import digest_of
 
 
-class Item(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+class JobItem(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """A job that is planned and not over: its id is `<run>:<seq>:<n>`."""
 
     id: str
@@ -37,7 +37,7 @@ class Snapshot(msgspec.Struct, omit_defaults=True, gc=False):
     visit: int = 0  # the entry that entered this state
     counts: dict[str, int] = {}
     planned: tuple[str, ...] = ()  # keys already planned in this visit
-    items: dict[str, Item] = {}
+    items: dict[str, JobItem] = {}
     budget: dict[str, int] = {}
     seq: int = 0
     hash: str = ""
@@ -56,7 +56,7 @@ def state_hash(snapshot: Snapshot) -> str:
         [
             snapshot.state,
             snapshot.visit,
-            fields(snapshot.context),
+            context_fields(snapshot.context),
             snapshot.counts,
             snapshot.planned,
             snapshot.items,
@@ -67,7 +67,7 @@ def state_hash(snapshot: Snapshot) -> str:
     )
 
 
-def fields(context: Any) -> dict[str, Any]:
+def context_fields(context: Any) -> dict[str, Any]:
     """A context's fields by name, typed or plain."""
     if isinstance(context, dict):
         return context

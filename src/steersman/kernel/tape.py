@@ -10,20 +10,20 @@ from typing import Any, Literal
 
 import msgspec
 
-from steersman.kernel.canonical import canonical, encode
-from steersman.kernel.snapshot import Item
+from steersman.kernel.canonical import canonical_bytes, encode_sorted_json
+from steersman.kernel.snapshot import JobItem
 
-FORMAT = 1
-GENESIS = "0" * 64
+TAPE_FORMAT = 1
+GENESIS_HASH = "0" * 64
 
-Kind = Literal[
+EntryKind = Literal[
     "created", "transition", "refused", "effect_started", "part_finished", "effect_finished", "gate_opened",
     "gate_answered", "child_started", "child_ended", "timer_set", "timer_fired", "claimed", "override", "migrated",
     "note", "sealed", "pruned",
 ]  # fmt: skip
 
 
-class Retry(msgspec.Struct, frozen=True):
+class EntryRetry(msgspec.Struct, frozen=True):
     """Why there is a further attempt."""
 
     retry_count: int
@@ -36,7 +36,7 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
     run: str
     seq: int
     at: int
-    kind: Kind
+    kind: EntryKind
     prev: str
     actor: str = "steersman"
     cause: str = ""  # id of the item, inbox row or child that brought it about
@@ -49,11 +49,11 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
     stay: bool = False
     ops: tuple[Any, ...] = ()
     counts: tuple[Any, ...] = ()
-    planned: tuple[Item, ...] = ()
+    planned: tuple[JobItem, ...] = ()
     closed: tuple[str, ...] = ()  # items that are over with this entry
-    held: tuple[Item, ...] = ()  # items replaced by their next attempt, or with a part more
+    held: tuple[JobItem, ...] = ()  # items replaced by their next attempt, or with a part more
     spent: dict[str, int] = {}  # budget figures, added
-    retry: Retry | None = None
+    retry: EntryRetry | None = None
     took: int | None = None  # microseconds, monotonic
     late: bool = False  # arrived after its state was left: journaled, not folded
     why: str = ""  # of a refusal, a person, a migration
@@ -68,10 +68,10 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
     title: str = ""
     state_hash: str = ""
     ended: str = ""
-    format: int = FORMAT
+    format: int = TAPE_FORMAT
 
 
-class Sealed(msgspec.Struct, frozen=True, gc=False):
+class SealedEntry(msgspec.Struct, frozen=True, gc=False):
     """An entry as it is stored: its bytes and their hash."""
 
     entry: Entry
@@ -79,17 +79,17 @@ class Sealed(msgspec.Struct, frozen=True, gc=False):
     hash: str
 
 
-_decoder = msgspec.json.Decoder(Entry)
+_entry_decoder = msgspec.json.Decoder(Entry)
 
 
-def sealed(entry: Entry) -> Sealed:
+def seal_entry(entry: Entry) -> SealedEntry:
     """The entry with its canonical bytes and hash."""
-    body = encode(entry)
+    body = encode_sorted_json(entry)
     if not body.isascii():
-        body = canonical(entry)
-    return Sealed(entry, body, sha256(body).hexdigest())
+        body = canonical_bytes(entry)
+    return SealedEntry(entry, body, sha256(body).hexdigest())
 
 
-def read(body: bytes) -> Entry:
+def read_entry(body: bytes) -> Entry:
     """The entry in these bytes; raises msgspec.DecodeError or ValidationError when they are none."""
-    return _decoder.decode(body)
+    return _entry_decoder.decode(body)

@@ -17,7 +17,7 @@ class Anchor(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     signature: str = ""  # over the canonical bytes of the four first fields, base64
 
 
-class Kept(msgspec.Struct, frozen=True):
+class RunAnchors(msgspec.Struct, frozen=True):
     """What a place says about one run."""
 
     genuine: tuple[Anchor, ...] = ()  # signed by this project's key, oldest first
@@ -32,7 +32,7 @@ class Anchors(Protocol):
         """Signs and keeps a statement, durable when this returns; raises UserError with the next step."""
         ...
 
-    def kept(self, run: str) -> Kept:
+    def kept(self, run: str) -> RunAnchors:
         """What is kept here of a run; a place that only takes has nothing."""
         ...
 

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from steersman.judges.task.found import Found
+from steersman.judges.task.found import ArtifactOnDisk
 
 
 class Artifacts(Protocol):
@@ -20,7 +20,7 @@ class Artifacts(Protocol):
         """
         ...
 
-    def read(self, run: str, name: str, most: int = 16 * 1024 * 1024) -> Found:
+    def read(self, run: str, name: str, most: int = 16 * 1024 * 1024) -> ArtifactOnDisk:
         """What is in the place of a file now, with its bytes if there are no more than `most`; nothing is waited for."""
         ...
 

@@ -2,19 +2,19 @@
 
 from typing import Protocol
 
-from steersman.contracts.chat import Ask, Limits, Message, Spent, Thread
+from steersman.contracts.chat import ChatCall, ChatLimits, ChatMessage, ChatThread, ChatUsage
 
 
 class Chats(Protocol):
     """Keeps what is acknowledged; many may speak in one thread at once."""
 
-    def open(self, thread: Thread, key: bytes) -> None:
+    def open(self, thread: ChatThread, key: bytes) -> None:
         """A new thread with the key of its markers; StaleError when there is one of this name."""
         ...
 
-    def thread(self, thread: str) -> Thread | None: ...
+    def thread(self, thread: str) -> ChatThread | None: ...
 
-    def threads(self, limit: int = 100) -> list[Thread]:
+    def threads(self, limit: int = 100) -> list[ChatThread]:
         """The one in which something was said last comes first."""
         ...
 
@@ -22,30 +22,32 @@ class Chats(Protocol):
 
     def key(self, thread: str) -> bytes | None: ...
 
-    def say(self, message: Message) -> Message:
+    def say(self, message: ChatMessage) -> ChatMessage:
         """Keeps a question at the end of its thread; a thread without a title gets its first line. UserError: no such thread."""
         ...
 
-    def messages(self, thread: str, *, before: int | None = None, last: int | None = None) -> list[Message]:
+    def messages(
+        self, thread: str, *, before: int | None = None, last: int | None = None
+    ) -> list[ChatMessage]:
         """In order; of those before a number, the last so many."""
         ...
 
     def count(self, thread: str) -> int: ...
 
-    def begin(self, ask: Ask, limits: Limits) -> int:
+    def begin(self, ask: ChatCall, limits: ChatLimits) -> int:
         """The number of this attempt, from 1. OverBudget when the thread has used up what it may use, UserError when there
         is none: nothing was written."""
         ...
 
-    def answer(self, message: Message) -> Message:
+    def answer(self, message: ChatMessage) -> ChatMessage:
         """Keeps the answer to an attempt that was begun, once; StaleError when it was not, or has an answer."""
         ...
 
-    def unanswered(self) -> list[Message]:
+    def unanswered(self) -> list[ChatMessage]:
         """The questions whose last call of somebody has no answer, in any thread: one is at it, or has died."""
         ...
 
-    def spent(self, thread: str) -> Spent: ...
+    def spent(self, thread: str) -> ChatUsage: ...
 
     def drop(self, thread: str) -> bool:
         """Forgets a thread and everything said in it; whether there was one."""

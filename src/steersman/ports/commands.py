@@ -7,7 +7,7 @@ from steersman.contracts.commands import Command, CommandResult
 from steersman.contracts.workspace import Checkout
 
 
-class Commands(Protocol):
+class CommandRunner(Protocol):
     """Runs approved argv lists and records what happened."""
 
     def problem(self, command: Command) -> str | None:

@@ -5,37 +5,37 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
-Form = Literal["json", "yaml"]
+DocumentFormat = Literal["json", "yaml"]
 
-MAX_BYTES = 1024 * 1024  # of one document
+MAX_DOCUMENT_BYTES = 1024 * 1024  # of one document
 
 
-class Written(msgspec.Struct, frozen=True):
+class ParsedDocument(msgspec.Struct, frozen=True):
     """A document as it stands in a file."""
 
     value: Any
     lines: Mapping[tuple[str | int, ...], int]  # from 1
-    form: Form
+    form: DocumentFormat
     file: str
     text: str
 
 
-class Documents(Protocol):
+class DocumentFiles(Protocol):
     """Files that hold one document each."""
 
-    def read(self, path: str, name: str) -> Written:
+    def read(self, path: str, name: str) -> ParsedDocument:
         """The document in a file; `name` is that of its schema. A ContractError has all problems of its form."""
         ...
 
-    def parse(self, data: bytes, file: str, name: str) -> Written:
+    def parse(self, data: bytes, file: str, name: str) -> ParsedDocument:
         """The same of bytes that came from elsewhere."""
         ...
 
-    def sealed(self, was: Written, value: Any, name: str) -> tuple[Written, bool]:
+    def sealed(self, was: ParsedDocument, value: Any, name: str) -> tuple[ParsedDocument, bool]:
         """The document with another value for its references and its checksum; whether all comments could be kept."""
         ...
 
-    def render(self, value: Any, form: Form) -> str:
+    def render(self, value: Any, form: DocumentFormat) -> str:
         """A document as a new file would hold it."""
         ...
 

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-UNFINISHED = ("working", "waiting for you", "waiting until")
+UNFINISHED_STATUSES = ("working", "waiting for you", "waiting until")
 
 
 class Head(msgspec.Struct, frozen=True, gc=False):
@@ -44,7 +44,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     person: str = ""
 
 
-class Posted(msgspec.Struct, frozen=True):
+class InboxItem(msgspec.Struct, frozen=True):
     """An external event in the inbox: in order, exactly once."""
 
     id: int
@@ -128,7 +128,7 @@ class Journal(Protocol):
     def key(self, root: str) -> bytes | None: ...
     def definition(self, digest: str) -> bytes | None: ...
     def post(self, run: str, kind: str, body: dict[str, Any], at: int) -> int: ...
-    def pending(self, run: str) -> list[Posted]: ...
+    def pending(self, run: str) -> list[InboxItem]: ...
     def verdict(self, posted: int) -> dict[str, Any] | None: ...
     def gates(self, run: str | None = None) -> list[Gate]: ...
     def gate(self, gate: str) -> Gate | None: ...

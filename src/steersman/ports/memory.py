@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from steersman.contracts.planning.context import Memory, MemoryPack
-from steersman.contracts.planning.words import Scope
-from steersman.judges.planning.remembering import SCOPES
+from steersman.contracts.planning.context import MemoryPack, MemoryRecord
+from steersman.contracts.planning.words import MemoryScope
+from steersman.judges.planning.remembering import MEMORY_SCOPES
 
 
 class Memories(Protocol):
@@ -20,19 +20,19 @@ class Memories(Protocol):
         tags: Sequence[str] = (),
         source: str = "",
         created_at: str,
-    ) -> tuple[Memory, bool]:
+    ) -> tuple[MemoryRecord, bool]:
         """Keeps a text without its secrets; and whether it is new: the same text of a scope is kept once."""
         ...
 
     def search(
-        self, query: str, *, scopes: Sequence[Scope] = SCOPES, subject: str = "", limit: int = 20
-    ) -> list[Memory]:
+        self, query: str, *, scopes: Sequence[MemoryScope] = MEMORY_SCOPES, subject: str = "", limit: int = 20
+    ) -> list[MemoryRecord]:
         """Those that have a word of the question, the best first; words are words, never a language of queries."""
         ...
 
     def entries(
-        self, *, scopes: Sequence[Scope] = SCOPES, subject: str = "", limit: int = 100
-    ) -> list[Memory]:
+        self, *, scopes: Sequence[MemoryScope] = MEMORY_SCOPES, subject: str = "", limit: int = 100
+    ) -> list[MemoryRecord]:
         """All of them, the youngest first."""
         ...
 
@@ -41,7 +41,12 @@ class Memories(Protocol):
         ...
 
     def pack(
-        self, query: str, project_id: str, *, scopes: Sequence[Scope] = SCOPES, threshold: int = 1
+        self,
+        query: str,
+        project_id: str,
+        *,
+        scopes: Sequence[MemoryScope] = MEMORY_SCOPES,
+        threshold: int = 1,
     ) -> MemoryPack:
         """What a plan is given; whether it is enough is for whoever plans to say."""
         ...

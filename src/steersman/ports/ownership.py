@@ -3,7 +3,7 @@
 from typing import Any, Protocol
 
 
-class Held(Protocol):
+class RunLock(Protocol):
     """A lock that is ours until released or until this process dies."""
 
     def release(self) -> None: ...
@@ -12,7 +12,7 @@ class Held(Protocol):
 class Locks(Protocol):
     """One lock a run."""
 
-    def acquire(self, run: str, *, take_over: bool = False) -> Held | None:
+    def acquire(self, run: str, *, take_over: bool = False) -> RunLock | None:
         """The lock, or None while its owner lives. `take_over` is for an owner that is stopped: it goes around the lock."""
         ...
 
@@ -31,7 +31,7 @@ class Processes(Protocol):
         ...
 
 
-class Bell(Protocol):
+class DriverWakeup(Protocol):
     """Wakes drivers in other processes; they look at the store anyway, a ring only makes them look now."""
 
     def ring(self) -> None: ...

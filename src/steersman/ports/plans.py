@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 
-class Plans(Protocol):
+class PlanDirectories(Protocol):
     """Writes a frozen plan whole or not at all, and reads one back; links are never followed."""
 
     def place(self, run: str) -> str:

@@ -4,25 +4,25 @@ from typing import Protocol
 
 import msgspec
 
-from steersman.contracts.planning.decisions import Problem
+from steersman.contracts.planning.decisions import DocumentProblem
 from steersman.judges.planning.registry import Registry
 
 
-class Loaded(msgspec.Struct, frozen=True):
+class LoadedRegistry(msgspec.Struct, frozen=True):
     """A registry as far as it could be read; with a problem nothing may be planned."""
 
     registry: Registry
-    problems: tuple[Problem, ...]
+    problems: tuple[DocumentProblem, ...]
 
 
 class Registries(Protocol):
     """Where registries are read and kept."""
 
-    def built_in(self) -> Loaded:
+    def built_in(self) -> LoadedRegistry:
         """What comes with steersman."""
         ...
 
-    def load(self, folder: str = "") -> Loaded:
+    def load(self, folder: str = "") -> LoadedRegistry:
         """What is built in, with what the project's folder (or another) adds and replaces."""
         ...
 

@@ -12,7 +12,7 @@ import msgspec
 NOT_ISOLATED = "approval not isolated"  # how it is told, on tape and on every screen
 
 
-class Bind(msgspec.Struct, frozen=True):
+class BindMount(msgspec.Struct, frozen=True):
     """A file or directory that a program finds at another path."""
 
     source: str
@@ -20,24 +20,24 @@ class Bind(msgspec.Struct, frozen=True):
     writable: bool = False
 
 
-class Box(msgspec.Struct, frozen=True):
+class SandboxPolicy(msgspec.Struct, frozen=True):
     """What one program may do. Paths are absolute and, but for `binds`, keep their place inside."""
 
     writes: tuple[str, ...] = ()  # bound read-write: the worktree, the call's own home
     reads: tuple[str, ...] = ()  # bound read-only although they lie under something hidden
     network: tuple[str, ...] | None = ()  # () none; ("host:port", ...) only these; None the host's network
-    binds: tuple[Bind, ...] = ()  # the working tree at its fixed path, and what is mounted over it
+    binds: tuple[BindMount, ...] = ()  # the working tree at its fixed path, and what is mounted over it
     tree: str = ""  # the working tree outside: the first of `binds` shows it
 
 
-class Doors(msgspec.Struct, frozen=True):
+class SandboxDescriptors(msgspec.Struct, frozen=True):
     """Options of a box, each for a descriptor: on one it tells who is inside, at the other it waits until it may begin."""
 
     tells: str
     waits: str
 
 
-class Space(Protocol):
+class WrittenSpace(Protocol):
     """What a program may write, and what it has written."""
 
     def find_excess(self, pid: int = 0) -> str:
@@ -49,14 +49,14 @@ class Space(Protocol):
         ...
 
 
-class Boxed(msgspec.Struct, frozen=True):
+class SandboxLaunch(msgspec.Struct, frozen=True):
     """What to start instead; `refused` fills while the program runs with the places it was not let through to."""
 
     argv: tuple[str, ...]
     env: dict[str, str]
     refused: list[str]
-    doors: Doors | None = None  # of a box that lets nobody out and ends with us
-    space: Space | None = None  # how much it may write
+    doors: SandboxDescriptors | None = None  # of a box that lets nobody out and ends with us
+    space: WrittenSpace | None = None  # how much it may write
 
 
 class Sandbox(Protocol):
@@ -67,8 +67,8 @@ class Sandbox(Protocol):
     fix: str  # and what to do about it
 
     def wrap(
-        self, argv: Sequence[str], box: Box, env: Mapping[str, str], cwd: str
-    ) -> AbstractAsyncContextManager[Boxed]:
+        self, argv: Sequence[str], box: SandboxPolicy, env: Mapping[str, str], cwd: str
+    ) -> AbstractAsyncContextManager[SandboxLaunch]:
         """What to start so that `argv` runs in the box; it has to be started and to end within the context.
 
         `env` is all the program gets, beside what the box needs itself (TMPDIR, the proxy of a narrow network).

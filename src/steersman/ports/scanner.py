@@ -5,7 +5,7 @@ from typing import Protocol
 from steersman.contracts.planning.context import FactPack
 
 
-class Scanner(Protocol):
+class FactScanner(Protocol):
     """Reads a project's own files; the same files give the same pack, byte for byte."""
 
     def scan(self, project_id: str, root: str = ".") -> FactPack:

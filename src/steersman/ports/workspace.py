@@ -3,7 +3,15 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from steersman.contracts.workspace import Base, Change, Checkout, Delivery, Rebased, RecordedRef, Text
+from steersman.contracts.workspace import (
+    Change,
+    Checkout,
+    Delivery,
+    FileText,
+    RebasedChange,
+    RecordedRef,
+    RunBase,
+)
 
 
 class Workspace(Protocol):
@@ -13,7 +21,7 @@ class Workspace(Protocol):
         """Why no run can start here (no git, no repository, no commit), with the next step; or None."""
         ...
 
-    def base(self, ref: str | None) -> Base:
+    def base(self, ref: str | None) -> RunBase:
         """Reads the commit a run starts from; raises WorkspaceError when it is not there."""
         ...
 
@@ -41,14 +49,14 @@ class Workspace(Protocol):
         """What a recorded commit changes in another one; nothing is recorded anew."""
         ...
 
-    def compose(self, run: str, commit: str, other: str, paths: Sequence[str], label: str) -> Base:
+    def compose(self, run: str, commit: str, other: str, paths: Sequence[str], label: str) -> RunBase:
         """`commit` with these paths as they are in `other`, absent ones removed; pinned as `capture` pins.
 
         Paths are those of `change`. Without a difference the tree is that of `commit`.
         """
         ...
 
-    def rebased(self, run: str, commit: str, base: str, target: str, label: str) -> Rebased:
+    def rebased(self, run: str, commit: str, base: str, target: str, label: str) -> RebasedChange:
         """A recorded change of `base` on top of what the branch `target` is now, pinned as `capture` pins.
 
         What `commit` changed in `base` is changed there, whatever way the branch has gone since; without files where
@@ -65,7 +73,7 @@ class Workspace(Protocol):
         """
         ...
 
-    def whole(self, run: str, commits: Sequence[str], label: str) -> Base:
+    def whole(self, run: str, commits: Sequence[str], label: str) -> RunBase:
         """What these deliveries of a run, the newest first, were made on: the newest without any of them, pinned as
         `capture` pins. WorkspaceError where that cannot be told, because others have changed the same in between."""
         ...
@@ -85,7 +93,7 @@ class Workspace(Protocol):
         """The plain files of a commit, sorted; bytes of a name that are no text are escaped as in `Touched`."""
         ...
 
-    def texts(self, commit: str, names: Sequence[str], each: int, total: int) -> tuple[Text, ...]:
+    def texts(self, commit: str, names: Sequence[str], each: int, total: int) -> tuple[FileText, ...]:
         """Those of these names that are plain files of a commit, with what is in them.
 
         One that is longer than `each` bytes, or does not fit into what is left of `total`, comes without its content.

@@ -5,44 +5,44 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from steersman.errors import ContractError, UserError
-from steersman.judges.text import clip, visible, well_formed
-from steersman.kernel.record import Meta
-from steersman.kernel.tape import Sealed
-from steersman.ports.journal import UNFINISHED, Gate, Head
+from steersman.judges.text import clip_text, escape_surrogates, has_visible_text
+from steersman.kernel.record import StepMeta
+from steersman.kernel.tape import SealedEntry
+from steersman.ports.journal import UNFINISHED_STATUSES, Gate, Head
 from steersman.runtime import words
-from steersman.runtime.drive import Busy, Driver
-from steersman.runtime.live import Live, load
-from steersman.runtime.start import Order, fork, start
-from steersman.runtime.words import carried
-from steersman.runtime.world import World
+from steersman.runtime.drive import Driver, RunBusy
+from steersman.runtime.live import ActiveRun, load_active_run
+from steersman.runtime.start import StartRequest, fork_run, start_run
+from steersman.runtime.words import sanitize_event_data
+from steersman.runtime.world import Ports
 
 VERDICT_SECONDS = 30.0
 
 
-class Bridge:
+class RunService:
     """One project, seen from the helm."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
+    def __init__(self, ports: Ports) -> None:
+        self.world = ports
 
     # ── finding ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def find(self, prefix: str) -> str:
         """The run with this id or unique prefix."""
-        prefix = well_formed(prefix)
-        found = (
+        prefix = escape_surrogates(prefix)
+        run_ids = (
             [prefix]
             if self.world.journal.head(prefix)
             else self.world.journal.matching(prefix)
             if prefix
             else []
         )
-        found = [r for r in found if "." not in r] or found
-        if not found:
+        run_ids = [r for r in run_ids if "." not in r] or run_ids
+        if not run_ids:
             raise UserError(f"there is no run {prefix!r}: see `steersman runs --all`")
-        if len(found) > 1:
-            raise UserError(f"{prefix!r} could be {', '.join(found)}: write more of it")
-        return found[0]
+        if len(run_ids) > 1:
+            raise UserError(f"{prefix!r} could be {', '.join(run_ids)}: write more of it")
+        return run_ids[0]
 
     def head(self, run: str) -> Head:
         head = self.world.journal.head(run)
@@ -50,9 +50,9 @@ class Bridge:
             raise UserError(f"there is no run {run!r}: see `steersman runs --all`")
         return head
 
-    def live(self, run: str) -> Live:
+    def live(self, run: str) -> ActiveRun:
         """A run's present state, for showing."""
-        return load(self.world, run, migrating=True)
+        return load_active_run(self.world, run, migrating=True)
 
     def gate(self, name: str) -> Gate:
         """An open gate by its id, or the only one of a run."""
@@ -60,36 +60,40 @@ class Bridge:
         if gate is not None:
             return gate
         run = self.find(name.split(":", 1)[0])
-        found = [g for g in self.world.journal.gates(run) if not g.answer]
-        if not found:
+        open_gates = [g for g in self.world.journal.gates(run) if not g.answer]
+        if not open_gates:
             raise UserError(f"run {run} asks nothing now: see `steersman why {run}`")
-        if len(found) > 1:
-            raise UserError(f"run {run} has several gates, name one: {', '.join(g.id for g in found)}")
-        return found[0]
+        if len(open_gates) > 1:
+            raise UserError(f"run {run} has several gates, name one: {', '.join(g.id for g in open_gates)}")
+        return open_gates[0]
 
     # ── speaking ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def send(self, run: str, event: str, data: dict[str, Any], person: str, reason: str = "") -> int:
         """Puts a person's event into the inbox; the kernel refuses what a person may not cause."""
         self.live(run).apply_limits()
-        said = {
-            "event": clip(carried(self.world, run, event), 100),
-            "data": carried(self.world, run, data),
+        body = {
+            "event": clip_text(sanitize_event_data(self.world, run, event), 100),
+            "data": sanitize_event_data(self.world, run, data),
             "person": person,
-            "reason": words.reason(self.world, run, reason),
+            "reason": words.sanitize_reason(self.world, run, reason),
         }
-        return self._post(run, "event", said)
+        return self._post(run, "event", body)
 
     def abort(self, run: str, person: str, reason: str = "") -> int:
-        return self._post(run, "abort", {"person": person, "reason": words.reason(self.world, run, reason)})
+        return self._post(
+            run, "abort", {"person": person, "reason": words.sanitize_reason(self.world, run, reason)}
+        )
 
     def override(self, run: str, to: str, person: str, reason: str) -> int:
         """Asks for the guard before a phase to be waived; the kernel refuses what may not be."""
         self.live(run).apply_limits()
-        said = {"to": clip(carried(self.world, run, to), 100), "person": person}
-        return self._post(run, "override", {**said, "reason": words.reason(self.world, run, reason)})
+        body = {"to": clip_text(sanitize_event_data(self.world, run, to), 100), "person": person}
+        return self._post(run, "override", {**body, "reason": words.sanitize_reason(self.world, run, reason)})
 
-    def answer(self, gate: Gate, choice: str, person: str, *, digest: str | None = None, **more: Any) -> int:
+    def answer(
+        self, gate: Gate, choice: str, person: str, *, digest: str | None = None, **answer_fields: Any
+    ) -> int:
         """Answers a gate once; whoever comes second is told who was first."""
         if choice not in gate.choices:
             raise UserError(f"gate {gate.id} offers {' | '.join(gate.choices)}, not {choice}")
@@ -103,17 +107,25 @@ class Bridge:
             )
         self._in_time(gate)
         self.live(gate.run).apply_limits()
-        body = {"choice": choice, "person": person, "digest": gate.digest, **more}
+        body = {"choice": choice, "person": person, "digest": gate.digest, **answer_fields}
         if "reason" in body:
-            body["reason"] = words.reason(self.world, gate.run, body["reason"])
-        posted = self.world.journal.answer(gate.id, gate.digest, body, self.world.clock.now())
-        if posted is None:
-            now = self.world.journal.gate(gate.id)
-            who = (now.person or "nobody in time, so that steersman") if now is not None else ""
-            told = f"{who} has answered {now.answer}" if now is not None else "it is closed"
-            raise Busy(f"gate {gate.id} was answered already: {told}")
+            body["reason"] = words.sanitize_reason(self.world, gate.run, body["reason"])
+        item_id = self.world.journal.answer(gate.id, gate.digest, body, self.world.clock.now())
+        if item_id is None:
+            current_gate = self.world.journal.gate(gate.id)
+            answered_by = (
+                (current_gate.person or "nobody in time, so that steersman")
+                if current_gate is not None
+                else ""
+            )
+            gate_outcome = (
+                f"{answered_by} has answered {current_gate.answer}"
+                if current_gate is not None
+                else "it is closed"
+            )
+            raise RunBusy(f"gate {gate.id} was answered already: {gate_outcome}")
         self.world.bell.ring()
-        return posted
+        return item_id
 
     def _in_time(self, gate: Gate) -> None:
         """Whoever does not answer in time has chosen the default, also where nobody was there to say so."""
@@ -123,51 +135,54 @@ class Bridge:
         body = {"choice": gate.default, "person": "", "digest": gate.digest, "timed_out": True}
         self.world.journal.answer(gate.id, gate.digest, body, now)
         self.world.bell.ring()
-        raise Busy(f"gate {gate.id} was to be answered before: its time is over, and {gate.default} holds")
+        raise RunBusy(f"gate {gate.id} was to be answered before: its time is over, and {gate.default} holds")
 
-    def text(self, run: str, said: str) -> str:
+    def text(self, run: str, text: str) -> str:
         """Keeps a person's longer words as a payload of a run and gives their name."""
-        live = self.live(run)
-        ref = live.payloads.put(said)
-        waiting = live.payloads.take()
-        if waiting:
-            self.world.journal.keep(live.snapshot.root, waiting)
+        active_run = self.live(run)
+        ref = active_run.payloads.put(text)
+        pending = active_run.payloads.take()
+        if pending:
+            self.world.journal.keep(active_run.snapshot.root, pending)
         return ref
 
     def _post(self, run: str, kind: str, body: dict[str, Any]) -> int:
-        posted = self.world.journal.post(run, kind, body, self.world.clock.now())
+        item_id = self.world.journal.post(run, kind, body, self.world.clock.now())
         self.world.bell.ring()
-        return posted
+        return item_id
 
     # ── driving ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def start(
-        self, order: Order, watch: Callable[[Live, Sequence[Sealed]], None] | None = None
-    ) -> tuple[Driver, Any, Live]:
+        self, order: StartRequest, watch: Callable[[ActiveRun, Sequence[SealedEntry]], None] | None = None
+    ) -> tuple[Driver, Any, ActiveRun]:
         """A new run, durable, with the driver that will drive it."""
-        live, lock = await start(self.world, order)
-        return Driver(self.world, watch), lock, live
+        active_run, lock = await start_run(self.world, order)
+        return Driver(self.world, watch), lock, active_run
 
     async def settle(
         self,
         run: str,
-        posted: int,
-        watch: Callable[[Live, Sequence[Sealed]], None] | None = None,
+        item_id: int,
+        watch: Callable[[ActiveRun, Sequence[SealedEntry]], None] | None = None,
         driver: Driver | None = None,
     ) -> tuple[dict[str, Any], str]:
         """Waits for the verdict on what was posted; drives the run itself unless a live driver does, and says which."""
         driver = driver or Driver(self.world, watch)
-        driver.heeds = posted
-        by = "another process"
+        driver.heeds = item_id
+        driven_by = "another process"
         for _ in range(int(VERDICT_SECONDS / 0.05)):
-            verdict = self.world.journal.verdict(posted)
+            verdict = self.world.journal.verdict(item_id)
             if verdict is not None:
-                return verdict, by
-            by = await self._driven(run, driver)
+                return verdict, driven_by
+            driven_by = await self._driven(run, driver)
             if driver.stopping:
                 break
-        kept = {"result": "waiting", "why": f"{by} has not taken it yet; it is kept and will be"}
-        return self.world.journal.verdict(posted) or kept, by
+        waiting_verdict = {
+            "result": "waiting",
+            "why": f"{driven_by} has not taken it yet; it is kept and will be",
+        }
+        return self.world.journal.verdict(item_id) or waiting_verdict, driven_by
 
     async def _driven(self, run: str, driver: Driver) -> str:
         """Drives a run that nobody drives; waits a moment where somebody does. Says who."""
@@ -175,7 +190,7 @@ class Bridge:
         if owner is None:
             try:
                 await driver.drive(run)
-            except Busy:
+            except RunBusy:
                 owner = self.world.locks.owner(run) or "another process"
             else:
                 return "this command"
@@ -183,33 +198,47 @@ class Bridge:
         return owner
 
     async def fork(self, run: str, at: int, person: str) -> str:
-        return await fork(self.world, run, at, person)
+        return await fork_run(self.world, run, at, person)
 
     async def migrate(self, run: str, person: str, reason: str) -> Head:
         """Takes a paused run over to the machine as it is now; on tape, with a reason."""
-        from steersman.kernel.build import definition
-        from steersman.kernel.canonical import canonical
-        from steersman.kernel.record import migrated
-        from steersman.runtime.budget import ceilings, freed
+        from steersman.kernel.build import definition_data
+        from steersman.kernel.canonical import canonical_bytes
+        from steersman.kernel.record import migrate_run
+        from steersman.runtime.budget import budget_releases, budget_reservations
 
-        if not visible(reason):
+        if not has_visible_text(reason):
             raise UserError("a migration needs --reason")
         lock = self.world.locks.acquire(run)
         if lock is None:
-            raise Busy(f"run {run} is driven by {self.world.locks.owner(run)}: stop that first")
+            raise RunBusy(f"run {run} is driven by {self.world.locks.owner(run)}: stop that first")
         try:
-            live = load(self.world, run, migrating=True)
-            m, s = live.machine, live.snapshot
-            if s.definition == m.digest:
+            active_run = load_active_run(self.world, run, migrating=True)
+            machine, snapshot = active_run.machine, active_run.snapshot
+            if snapshot.definition == machine.digest:
                 raise UserError(f"run {run} is on the current definition already")
-            meta = Meta(self.world.clock.now(), f"person:{person}", why=words.reason(self.world, run, reason))
-            done = migrated(m, s, meta)
-            started = [i for e in done.entries for i in e.entry.planned if i.id in done.snapshot.items]
-            over = [s.items[c] for e in done.entries for c in e.entry.closed if c in s.items]
-            spends = tuple(spend for i in over for spend in freed(live, i))
-            spends += tuple(spend for i in started for spend in ceilings(live, i, live.config))
-            await live.append(done, spends=spends, definition=(m.digest, canonical(definition(m))))
-            return live.head()
+            meta = StepMeta(
+                self.world.clock.now(), f"person:{person}", why=words.sanitize_reason(self.world, run, reason)
+            )
+            advanced = migrate_run(machine, snapshot, meta)
+            started_items = [
+                i for e in advanced.entries for i in e.entry.planned if i.id in advanced.snapshot.items
+            ]
+            closed_items = [
+                snapshot.items[c] for e in advanced.entries for c in e.entry.closed if c in snapshot.items
+            ]
+            spends = tuple(spend for i in closed_items for spend in budget_releases(active_run, i))
+            spends += tuple(
+                spend
+                for i in started_items
+                for spend in budget_reservations(active_run, i, active_run.config)
+            )
+            await active_run.append(
+                advanced,
+                spends=spends,
+                definition=(machine.digest, canonical_bytes(definition_data(machine))),
+            )
+            return active_run.head()
         finally:
             lock.release()
 
@@ -218,5 +247,5 @@ class Bridge:
         return [
             h
             for h in self.world.journal.heads(unfinished=True)
-            if h.status in UNFINISHED and self.world.locks.owner(h.run) is None
+            if h.status in UNFINISHED_STATUSES and self.world.locks.owner(h.run) is None
         ]

@@ -6,12 +6,12 @@ from typing import Any
 import msgspec
 
 from steersman.contracts.config import FrozenConfig
-from steersman.kernel.snapshot import Item
-from steersman.runtime.live import Payloads
-from steersman.runtime.world import World
+from steersman.kernel.snapshot import JobItem
+from steersman.runtime.live import PayloadStore
+from steersman.runtime.world import Ports
 
 
-class Again(msgspec.Struct, frozen=True):
+class RetryRequest(msgspec.Struct, frozen=True):
     """A further attempt is worth it: why, how much later, and what to tell it."""
 
     reason: str
@@ -20,15 +20,15 @@ class Again(msgspec.Struct, frozen=True):
     spent: dict[str, int] | None = None
 
 
-class Call(msgspec.Struct, frozen=True, eq=False):
+class EffectCall(msgspec.Struct, frozen=True, eq=False):
     """One attempt at one effect."""
 
-    world: World
+    world: Ports
     run: str
     machine: str
-    item: Item
+    item: JobItem
     config: FrozenConfig
-    payloads: Payloads
+    payloads: PayloadStore
     part: Callable[[str, Any], Awaitable[None]]  # (key, facts): journaled, never redone
 
     @property
@@ -41,4 +41,4 @@ class Call(msgspec.Struct, frozen=True, eq=False):
         return self.item.input.get(name, default)
 
 
-Performed = msgspec.Struct | Again
+EffectResult = msgspec.Struct | RetryRequest

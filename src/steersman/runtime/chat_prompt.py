@@ -8,64 +8,73 @@ from typing import NamedTuple
 
 import msgspec
 
-from steersman.contracts.chat import Message
+from steersman.contracts.chat import ChatMessage
 from steersman.contracts.config import Chat
 
-RULES = """You take part in a conversation about the project in {place}.
+CHAT_RULES = """You take part in a conversation about the project in {place}.
 Read what you need there; you can change nothing, and nothing that you write is carried out.
 Answer the last question in your own words, as plain text or Markdown."""
-CUT = " … (the rest of this message is left out)"
+CUT_MARKER = " … (the rest of this message is left out)"
 
 
-class Prompt(NamedTuple):
+class ChatPrompt(NamedTuple):
     """The words, and how many earlier messages are among them."""
 
     text: str
     heard: int
 
 
-def compose(
+def compose_chat_prompt(
     agent: str,
     chat: Chat,
-    question: Message,
-    before: Sequence[Message],
-    earlier: int,
-    own: str,
-    place: str,
-) -> Prompt:
+    question: ChatMessage,
+    earlier_messages: Sequence[ChatMessage],
+    earlier_count: int,
+    own_words: str,
+    tree_path: str,
+) -> ChatPrompt:
     """The prompt as sent; `before` are the last of `earlier` messages, `own` what the project adds, `place` where it is."""
-    lines = within(before, chat.history_bytes)
-    chosen = chat.agents[agent]
-    left = earlier - len(lines)
-    parts = [f"You are called {agent}.", chosen.prompt or "", RULES.format(place=place), own]
-    if earlier:
-        told = f" (the first {left} of {earlier} messages are left out)" if left else ""
-        parts.append(f"## what was said before{told}\n\n" + "\n".join(lines))
+    lines = fit_messages(earlier_messages, chat.history_bytes)
+    agent_settings = chat.agents[agent]
+    left_out_count = earlier_count - len(lines)
+    parts = [
+        f"You are called {agent}.",
+        agent_settings.prompt or "",
+        CHAT_RULES.format(place=tree_path),
+        own_words,
+    ]
+    if earlier_count:
+        omission_note = (
+            f" (the first {left_out_count} of {earlier_count} messages are left out)"
+            if left_out_count
+            else ""
+        )
+        parts.append(f"## what was said before{omission_note}\n\n" + "\n".join(lines))
     parts.append(f"## {question.sender} asks you\n\n{question.text}")
-    return Prompt("\n\n".join(part.strip() for part in parts if part.strip()), len(lines))
+    return ChatPrompt("\n\n".join(part.strip() for part in parts if part.strip()), len(lines))
 
 
-def within(messages: Sequence[Message], limit: int) -> list[str]:
+def fit_messages(messages: Sequence[ChatMessage], limit: int) -> list[str]:
     """The last messages that fit, each a line; one that is too long alone is cut where it is the last."""
-    kept: list[str] = []
-    left = limit
+    lines: list[str] = []
+    bytes_left = limit
     for message in reversed(messages):
-        line = _line(message, message.text)
+        line = _message_line(message, message.text)
         size = len(line.encode())
-        if size > left:
-            if not kept and left > 400:
-                kept.append(_line(message, _cut(message.text, left - 300)))
+        if size > bytes_left:
+            if not lines and bytes_left > 400:
+                lines.append(_message_line(message, _cut_message(message.text, bytes_left - 300)))
             break
-        kept.append(line)
-        left -= size + 1
-    return kept[::-1]
+        lines.append(line)
+        bytes_left -= size + 1
+    return lines[::-1]
 
 
-def _line(message: Message, text: str) -> str:
-    who = {"from": message.sender, "kind": "person" if message.kind == "question" else "agent"}
-    failed = {"error": message.error} if message.error else {}
-    return msgspec.json.encode({**who, **failed, "text": text}).decode()
+def _message_line(message: ChatMessage, text: str) -> str:
+    sender = {"from": message.sender, "kind": "person" if message.kind == "question" else "agent"}
+    error_field = {"error": message.error} if message.error else {}
+    return msgspec.json.encode({**sender, **error_field, "text": text}).decode()
 
 
-def _cut(text: str, size: int) -> str:
-    return text.encode()[: max(0, size // 2)].decode("utf-8", "ignore") + CUT
+def _cut_message(text: str, size: int) -> str:
+    return text.encode()[: max(0, size // 2)].decode("utf-8", "ignore") + CUT_MARKER

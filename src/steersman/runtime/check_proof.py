@@ -14,21 +14,21 @@ import msgspec
 from steersman.contracts.commands import CommandResult
 from steersman.contracts.config import Config
 from steersman.errors import SteersmanError, WorkspaceError
-from steersman.judges.redaction import redact
-from steersman.kernel.snapshot import Item
+from steersman.judges.redaction import redact_text
+from steersman.kernel.snapshot import JobItem
 from steersman.ports.journal import Journal
-from steersman.runtime.call import Call
-from steersman.runtime.live import Payloads
+from steersman.runtime.call import EffectCall
+from steersman.runtime.live import PayloadStore
 from steersman.runtime.performers.checks import baseline
-from steersman.runtime.performers.tree import set_up_tree, tree_at
-from steersman.runtime.world import World
+from steersman.runtime.performers.tree import checkout_tree, set_up_tree
+from steersman.runtime.world import Ports
 from steersman.views.status import verdict_words
 
-TICK = 15  # seconds until the first sign of life; each one after it takes twice as long
-Listener = Callable[[str, int], None]  # what is running, and since how many seconds; 0: it begins
+FIRST_TICK_SECONDS = 15  # seconds until the first sign of life; each one after it takes twice as long
+ProofListener = Callable[[str, int], None]  # what is running, and since how many seconds; 0: it begins
 
 
-class Proof(msgspec.Struct, frozen=True):
+class CheckProof(msgspec.Struct, frozen=True):
     """What happened: the setup step that failed, or one result for each execution of a check."""
 
     results: tuple[CommandResult, ...] = ()
@@ -37,71 +37,75 @@ class Proof(msgspec.Struct, frozen=True):
     problem: str = ""  # why there is no tree to prove anything on
 
 
-class _NoStore:
+class _NullPayloadJournal:
     """A store for texts that are never kept."""
 
     def payload(self, _root: str, _ref: str) -> None:
         return None
 
 
-async def prove_checks(world: World, config: Config, commit: str, heard: Listener) -> Proof:
+async def prove_checks(ports: Ports, config: Config, commit: str, listener: ProofListener) -> CheckProof:
     """Sets a fresh tree of `commit` up and runs every check on it, the way a run does."""
-    run = f"init-{world.chance.nonce()[:12]}"
-    call = _call(world, config, run, commit, heard)
+    run = f"init-{ports.chance.nonce()[:12]}"
+    call = _proof_call(ports, config, run, commit, listener)
     try:
-        return await _prove(call, heard)
+        return await _prove_on_tree(call, listener)
     except WorkspaceError as error:
-        return Proof(problem=str(error))
+        return CheckProof(problem=str(error))
     finally:
         with suppress(SteersmanError):
-            await asyncio.to_thread(world.workspace(config).remove, run)
+            await asyncio.to_thread(ports.workspace(config).remove, run)
 
 
-async def _prove(call: Call, heard: Listener) -> Proof:
-    async with _Ticking(heard) as ticking:
-        ticking.begin("setup" if call.config.worktree.setup else "a fresh tree")
-        tree = await tree_at(call, untouched=True)
-        step, failed = await set_up_tree(call, tree)
-        if failed is not None:
-            return Proof(failed_step=step, failed_setup=_hidden(call, failed))
-        ticking.begin("checks")
+async def _prove_on_tree(call: EffectCall, listener: ProofListener) -> CheckProof:
+    async with _ProgressTicker(listener) as ticker:
+        ticker.begin("setup" if call.config.worktree.setup else "a fresh tree")
+        tree = await checkout_tree(call, untouched=True)
+        step, failed_result = await set_up_tree(call, tree)
+        if failed_result is not None:
+            return CheckProof(failed_step=step, failed_setup=_redact_result(call, failed_result))
+        ticker.begin("checks")
         facts = await baseline(call)
     if facts.error:
-        return Proof(problem=call.payloads.get(facts.first_ref))
-    written = call.payloads.get(facts.results_ref) or "[]"
-    return Proof(tuple(msgspec.json.decode(written, type=list[CommandResult])))
+        return CheckProof(problem=call.payloads.get(facts.first_ref))
+    results_json = call.payloads.get(facts.results_ref) or "[]"
+    return CheckProof(tuple(msgspec.json.decode(results_json, type=list[CommandResult])))
 
 
-def _call(world: World, config: Config, run: str, commit: str, heard: Listener) -> Call:
-    item = Item(id=f"{run}:1:1", job="prove", kind="effect", key="prove", input={"commit": commit}, visit=1)
-    known = world.secrets(config.redact.env)
-    store = cast("Journal", _NoStore())
-    payloads = Payloads(store, run, world.chance.key(), lambda: known)
+def _proof_call(ports: Ports, config: Config, run: str, commit: str, listener: ProofListener) -> EffectCall:
+    item = JobItem(
+        id=f"{run}:1:1", job="prove", kind="effect", key="prove", input={"commit": commit}, visit=1
+    )
+    known_secrets = ports.secrets(config.redact.env)
+    store = cast("Journal", _NullPayloadJournal())
+    payloads = PayloadStore(store, run, ports.chance.key(), lambda: known_secrets)
 
     async def part(key: str, facts: Any) -> None:
-        heard(f"{key.partition(':')[2]}: {verdict_words(facts['verdict'], facts.get('known', 0))}", 0)
+        listener(f"{key.partition(':')[2]}: {verdict_words(facts['verdict'], facts.get('known', 0))}", 0)
 
-    return Call(world, run, "init", item, config, payloads, part)
+    return EffectCall(ports, run, "init", item, config, payloads, part)
 
 
-def _hidden(call: Call, result: CommandResult) -> CommandResult:
-    known = call.world.secrets(call.config.redact.env)
+def _redact_result(call: EffectCall, result: CommandResult) -> CommandResult:
+    known_secrets = call.world.secrets(call.config.redact.env)
     return msgspec.structs.replace(
-        result, output=redact(result.output, known), errors=redact(result.errors, known)
+        result,
+        output=redact_text(result.output, known_secrets),
+        errors=redact_text(result.errors, known_secrets),
     )
 
 
-class _Ticking:
+class _ProgressTicker:
     """Says what is running when it begins, and again while it takes long."""
 
-    def __init__(self, heard: Listener) -> None:
-        self._heard, self._what = heard, ""
-        self._seconds, self._next = 0, TICK
+    def __init__(self, listener: ProofListener) -> None:
+        self._heard, self._what = listener, ""
+        self._seconds, self._next = 0, FIRST_TICK_SECONDS
         self._task: asyncio.Task[None] | None = None
 
-    def begin(self, what: str) -> None:
-        self._what, self._seconds, self._next = what, 0, TICK
-        self._heard(what, 0)
+    def begin(self, phase: str) -> None:
+        self._what, self._seconds, self._next = phase, 0, FIRST_TICK_SECONDS
+        self._heard(phase, 0)
 
     async def __aenter__(self) -> Self:
         self._task = asyncio.create_task(self._tick())
@@ -115,8 +119,8 @@ class _Ticking:
 
     async def _tick(self) -> None:
         while True:
-            await asyncio.sleep(TICK)
-            self._seconds += TICK
+            await asyncio.sleep(FIRST_TICK_SECONDS)
+            self._seconds += FIRST_TICK_SECONDS
             if self._seconds >= self._next:
                 self._next *= 2
                 self._heard(self._what, self._seconds)

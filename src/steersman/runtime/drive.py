@@ -9,17 +9,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from steersman.errors import StaleError
-from steersman.kernel.tape import Sealed
+from steersman.kernel.tape import SealedEntry
 from steersman.ports.journal import Head
-from steersman.runtime.live import Live, load
-from steersman.runtime.passage import Busy, Passage
-from steersman.runtime.world import World
+from steersman.runtime.live import ActiveRun, load_active_run
+from steersman.runtime.passage import RunBusy, RunLoop
+from steersman.runtime.world import Ports
 
-__all__ = ["Busy", "Driver", "Watch"]
+__all__ = ["Driver", "RunBusy", "RunWatcher"]
 
 PATIENCE_MS = 120_000  # a wait up to this long is sat out, a longer one parks the run
 
-Watch = Callable[[Live, Sequence[Sealed]], None]
+RunWatcher = Callable[[ActiveRun, Sequence[SealedEntry]], None]
 
 
 class Driver:
@@ -27,19 +27,19 @@ class Driver:
 
     def __init__(
         self,
-        world: World,
-        watch: Watch | None = None,
+        ports: Ports,
+        watch: RunWatcher | None = None,
         *,
         patience_ms: int = PATIENCE_MS,
         kind: str = "driver",
     ) -> None:
-        self.world, self.kind, self.patience_ms = world, kind, patience_ms
+        self.world, self.kind, self.patience_ms = ports, kind, patience_ms
         self.stopping = False
         self.heeds: int | None = (
             None  # an item of an inbox: where it is refused, its run is not driven for it
         )
         self._watch = watch
-        self._active: dict[str, Passage] = {}
+        self._active: dict[str, RunLoop] = {}
         self._ears: Any = None
 
     async def drive(
@@ -48,7 +48,7 @@ class Driver:
         *,
         take_over: bool = False,
         held: Any = None,
-        live: Live | None = None,
+        live: ActiveRun | None = None,
         despite: tuple[str, str] | None = None,
     ) -> Head:
         """Drives a run until it waits for somebody or has its outcome; returns its head.
@@ -59,33 +59,33 @@ class Driver:
         lock = held or self.world.locks.acquire(run, take_over=take_over)
         if lock is None:
             owner = self.world.locks.owner(run) or "another process"
-            raise Busy(f"run {run} is driven by {owner}; see `steersman watch {run}`, or stop that first")
+            raise RunBusy(f"run {run} is driven by {owner}; see `steersman watch {run}`, or stop that first")
         try:
-            drive = Passage(self, live or await self._load(run, despite))
-            self._enter(drive)
+            run_loop = RunLoop(self, live or await self._load(run, despite))
+            self._enter(run_loop)
             try:
                 if live is None:
-                    await drive.claim()
-                head = drive.live.head() if drive.declined else await drive.loop()
+                    await run_loop.claim()
+                head = run_loop.live.head() if run_loop.declined else await run_loop.loop()
             except StaleError:
-                drive.lost = True
+                run_loop.lost = True
                 raise
             finally:
-                self._leave(drive)
-                await drive.close()
+                self._leave(run_loop)
+                await run_loop.close()
         finally:
             lock.release()
         await self._onward(head)
         return head
 
-    async def _load(self, run: str, despite: tuple[str, str] | None) -> Live:
+    async def _load(self, run: str, despite: tuple[str, str] | None) -> ActiveRun:
         from steersman.runtime.drive_check import check_before_driving  # who only looks does not need it
 
-        live = load(self.world, run)
-        await check_before_driving(live, despite)
+        active_run = load_active_run(self.world, run)
+        await check_before_driving(active_run, despite)
         if all(posted.kind != "abort" for posted in self.world.journal.pending(run)):
-            live.apply_limits()
-        return live
+            active_run.apply_limits()
+        return active_run
 
     async def _onward(self, head: Head) -> None:
         """A child's end makes its parent runnable: it is driven too, unless somebody does."""
@@ -95,14 +95,14 @@ class Driver:
         if self.world.journal.pending(parent) and self.world.locks.owner(parent) is None:
             await self.drive(parent)
 
-    def _enter(self, drive: Passage) -> None:
+    def _enter(self, run_loop: RunLoop) -> None:
         if not self._active:
             self._listen()
-        self._active[drive.live.run] = drive
+        self._active[run_loop.live.run] = run_loop
         self._grouped()
 
-    def _leave(self, drive: Passage) -> None:
-        self._active.pop(drive.live.run, None)
+    def _leave(self, run_loop: RunLoop) -> None:
+        self._active.pop(run_loop.live.run, None)
         self._grouped()
         if not self._active and self._ears is not None:
             asyncio.get_running_loop().remove_reader(self._ears)
@@ -110,8 +110,8 @@ class Driver:
             self._ears = None
 
     def _grouped(self) -> None:
-        for drive in self._active.values():
-            drive.live.together = len(self._active) > 1
+        for run_loop in self._active.values():
+            run_loop.live.together = len(self._active) > 1
 
     def _listen(self) -> None:
         self._ears = self.world.bell.listen()
@@ -120,25 +120,25 @@ class Driver:
 
     def _heard(self) -> None:
         self._ears.recv(64)
-        for drive in self._active.values():
-            drive.wake.set()
+        for run_loop in self._active.values():
+            run_loop.wake.set()
 
     def stop(self) -> None:
         """Lets go of every run as it is: what is under way is stopped and stays on tape as begun."""
         self.stopping = True
-        for drive in self._active.values():
-            drive.wake.set()
+        for run_loop in self._active.values():
+            run_loop.wake.set()
 
-    def changed(self, live: Live, entries: Sequence[Sealed]) -> None:
+    def changed(self, active_run: ActiveRun, entries: Sequence[SealedEntry]) -> None:
         """Tells whoever watches; anchors a run that has its outcome, and again what is added to it."""
         if self._watch is not None:
-            self._watch(live, entries)
-        if self.world.sealed is not None and entries and _over(live, entries):
-            last = entries[-1]
-            self.world.sealed(live.run, last.entry.seq, last.hash, last.entry.at)
+            self._watch(active_run, entries)
+        if self.world.sealed is not None and entries and _has_outcome(active_run, entries):
+            last_entry = entries[-1]
+            self.world.sealed(active_run.run, last_entry.entry.seq, last_entry.hash, last_entry.entry.at)
 
 
-def _over(live: Live, entries: Sequence[Sealed]) -> bool:
-    s = live.snapshot
-    done = s.ended or (s.state in live.machine.settled and not s.items)
-    return bool(done) or any(e.entry.kind == "sealed" for e in entries)
+def _has_outcome(active_run: ActiveRun, entries: Sequence[SealedEntry]) -> bool:
+    snapshot = active_run.snapshot
+    is_settled = snapshot.ended or (snapshot.state in active_run.machine.settled and not snapshot.items)
+    return bool(is_settled) or any(e.entry.kind == "sealed" for e in entries)

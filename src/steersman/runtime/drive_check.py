@@ -4,35 +4,35 @@ It is the part of `audit verify` that needs no other run and no anchor, so that 
 """
 
 from steersman.errors import StoreBroken, UserError
-from steersman.judges.text import visible
+from steersman.judges.text import has_visible_text
 from steersman.kernel.canonical import digest_of
-from steersman.kernel.record import Advance, Meta, note
-from steersman.kernel.replay import rebuilt, typed
-from steersman.kernel.snapshot import Snapshot, fields
-from steersman.kernel.tape import read
+from steersman.kernel.record import RunAdvance, StepMeta, record_note
+from steersman.kernel.replay import convert_context, rebuild_snapshot
+from steersman.kernel.snapshot import Snapshot, context_fields
+from steersman.kernel.tape import read_entry
 from steersman.ports.journal import Gate
 from steersman.runtime import words
-from steersman.runtime.audit.refs import refs_reader
+from steersman.runtime.audit.refs import make_refs_reader
 from steersman.runtime.audit.verifying import verify_for_driving
 from steersman.runtime.gate_rows import gate_row_problem
-from steersman.runtime.live import Live, gate_row
-from steersman.views.status import DESPITE_VERIFY
+from steersman.runtime.live import ActiveRun, gate_row
+from steersman.views.status import DRIVEN_DESPITE_VERIFY
 
-HEAVY = 1 << 30  # bytes since the last snapshot: the next commit writes one
+FORCE_SNAPSHOT_BYTES = 1 << 30  # bytes since the last snapshot: the next commit writes one
 
 
-async def check_before_driving(live: Live, despite: tuple[str, str] | None = None) -> None:
+async def check_before_driving(active_run: ActiveRun, despite: tuple[str, str] | None = None) -> None:
     """Raises StoreBroken with the first bad record, unless a person has accepted it: `despite` is who and why, now."""
-    world, run = live.world, live.run
-    on_a_tree = fields(live.snapshot.context).get("base_commit")
-    refs = refs_reader(world, run) if on_a_tree else None
-    verdict = verify_for_driving(world.journal, world.machines, run, refs)
+    ports, run = active_run.world, active_run.run
+    base_commit = context_fields(active_run.snapshot.context).get("base_commit")
+    refs = make_refs_reader(ports, run) if base_commit else None
+    verdict = verify_for_driving(ports.journal, ports.machines, run, refs)
     if verdict.ok:
         return
     marks = sorted({digest_of(problem)[:16] for problem in verdict.problems})
     if despite is not None:
-        await _record_acceptance(live, marks, *despite)
-    elif not set(marks) <= _accepted_marks(live):
+        await _record_acceptance(active_run, marks, *despite)
+    elif not set(marks) <= _accepted_marks(active_run):
         raise StoreBroken(
             f"run {run} is not driven, because it does not fit: {verdict.problems[0]}\n"
             f"Look at it with `steersman audit verify {run}`. To go on all the same: "
@@ -40,36 +40,50 @@ async def check_before_driving(live: Live, despite: tuple[str, str] | None = Non
         )
 
 
-def _accepted_marks(live: Live) -> set[str]:
+def _accepted_marks(active_run: ActiveRun) -> set[str]:
     """The problems that people have accepted on tape."""
-    sign = DESPITE_VERIFY.encode()
-    entries = [read(body) for _, body, _ in live.world.journal.rows(live.run) if sign in body]
-    return {mark for e in entries if e.event == DESPITE_VERIFY for mark in e.data["problems"]}
+    event_bytes = DRIVEN_DESPITE_VERIFY.encode()
+    entries = [
+        read_entry(body)
+        for _, body, _ in active_run.world.journal.rows(active_run.run)
+        if event_bytes in body
+    ]
+    return {mark for e in entries if e.event == DRIVEN_DESPITE_VERIFY for mark in e.data["problems"]}
 
 
-async def _record_acceptance(live: Live, marks: list[str], person: str, reason: str) -> None:
+async def _record_acceptance(active_run: ActiveRun, marks: list[str], person: str, reason: str) -> None:
     """Says on tape who goes on and why; state and gate rows are what the entries give from here on."""
-    if not visible(reason):
+    if not has_visible_text(reason):
         raise UserError("--despite-verify needs a reason: say why the run may go on")
-    from_tape = rebuilt(live.world.journal.rows(live.run), live.run)
+    from_tape = rebuild_snapshot(active_run.world.journal.rows(active_run.run), active_run.run)
     if isinstance(from_tape, Snapshot):
-        live.snapshot = typed(live.machine, from_tape)
-        live.weigh(HEAVY, 0)
-    meta = Meta(live.world.clock.now(), f"person:{person}", why=words.reason(live.world, live.run, reason))
-    stored, after = note(live.snapshot, meta, "note", event=DESPITE_VERIFY, data={"problems": marks})
-    after.context = live.snapshot.context
-    await live.append(Advance((stored,), after), restored=_gate_rows(live))
+        active_run.snapshot = convert_context(active_run.machine, from_tape)
+        active_run.weigh(FORCE_SNAPSHOT_BYTES, 0)
+    meta = StepMeta(
+        active_run.world.clock.now(),
+        f"person:{person}",
+        why=words.sanitize_reason(active_run.world, active_run.run, reason),
+    )
+    sealed_entry, snapshot_after = record_note(
+        active_run.snapshot, meta, "note", event=DRIVEN_DESPITE_VERIFY, data={"problems": marks}
+    )
+    snapshot_after.context = active_run.snapshot.context
+    await active_run.append(
+        RunAdvance((sealed_entry,), snapshot_after), restored=_differing_gate_rows(active_run)
+    )
 
 
-def _gate_rows(live: Live) -> tuple[Gate, ...]:
+def _differing_gate_rows(active_run: ActiveRun) -> tuple[Gate, ...]:
     """The rows of open gates that do not say what the tape gives, as it gives them."""
-    journal, run = live.world.journal, live.run
-    opened = {seq: read(body).at for seq, body, _ in journal.rows(run)}
-    asked = {
-        i.id: (i, opened[int(i.id.split(":")[-2])]) for i in live.snapshot.items.values() if i.kind == "gate"
+    journal, run = active_run.world.journal, active_run.run
+    entry_times = {seq: read_entry(body).at for seq, body, _ in journal.rows(run)}
+    open_gates = {
+        i.id: (i, entry_times[int(i.id.split(":")[-2])])
+        for i in active_run.snapshot.items.values()
+        if i.kind == "gate"
     }
     return tuple(
         gate_row(run, item, at)
-        for item, at in asked.values()
+        for item, at in open_gates.values()
         if gate_row_problem(item, journal.gate(item.id), run, at)
     )

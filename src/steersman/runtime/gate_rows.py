@@ -4,47 +4,47 @@
 and inbox hold the same answer of the same person.
 """
 
-from steersman.kernel.snapshot import Item
-from steersman.ports.journal import Gate, Posted
+from steersman.kernel.snapshot import JobItem
+from steersman.ports.journal import Gate, InboxItem
 
-VOID = "the gate is void: what it asked about has changed"
+VOID_GATE = "the gate is void: what it asked about has changed"
 
 
-def gate_row_problem(item: Item, row: Gate | None, run: str, opened: int | None = None) -> str:
+def gate_row_problem(item: JobItem, row: Gate | None, run: str, opened_at: int | None = None) -> str:
     """How the row of an open gate differs from the tape, or nothing; `opened` is when the tape opened it, if known."""
     if row is None:
         return f"gate {item.id} is open on tape, but its row is missing"
-    differing = _differing(row, item, run, opened)
-    if differing:
-        return f"the row of gate {item.id} does not say what the tape gives: {', '.join(differing)}"
+    differing_fields = _differing_gate_fields(row, item, run, opened_at)
+    if differing_fields:
+        return f"the row of gate {item.id} does not say what the tape gives: {', '.join(differing_fields)}"
     return ""
 
 
-def answer_problem(posted: Posted, item: Item | None, row: Gate | None) -> str:
+def answer_problem(inbox_item: InboxItem, item: JobItem | None, row: Gate | None) -> str:
     """Why an answer in the inbox may not be taken, or nothing."""
-    body = posted.body
+    body = inbox_item.body
     if item is None:
-        return VOID
-    problem = gate_row_problem(item, row, posted.run)
+        return VOID_GATE
+    problem = gate_row_problem(item, row, inbox_item.run)
     if problem or row is None:
         return problem
     if (row.answer, row.person) != (body.get("choice"), body.get("person", "")):
-        given = f"{row.answer} by {row.person}" if row.answer else "none"
-        return f"an answer to gate {item.id} is waiting in the inbox, but its row has {given}"
-    return "" if row.digest == body.get("digest") else VOID
+        row_answer = f"{row.answer} by {row.person}" if row.answer else "none"
+        return f"an answer to gate {item.id} is waiting in the inbox, but its row has {row_answer}"
+    return "" if row.digest == body.get("digest") else VOID_GATE
 
 
-def _differing(gate: Gate, item: Item, run: str, opened: int | None) -> list[str]:
-    given = item.input
-    wanted = {
+def _differing_gate_fields(gate: Gate, item: JobItem, run: str, opened_at: int | None) -> list[str]:
+    gate_input = item.input
+    expected_fields = {
         "id": item.id,
         "run": run,
         "job": item.job,
-        "digest": given.get("digest"),
-        "choices": tuple(given.get("choices", ())),
-        "shown": given.get("shown", {}),
-        "default": given.get("default", ""),
-        "opened": gate.opened if opened is None else opened,
+        "digest": gate_input.get("digest"),
+        "choices": tuple(gate_input.get("choices", ())),
+        "shown": gate_input.get("shown", {}),
+        "default": gate_input.get("default", ""),
+        "opened": gate.opened if opened_at is None else opened_at,
         "due": item.due if item.due is not None else gate.due,  # a timer that has fired is no longer on tape
     }
-    return [name for name, should in wanted.items() if getattr(gate, name) != should]
+    return [name for name, expected in expected_fields.items() if getattr(gate, name) != expected]

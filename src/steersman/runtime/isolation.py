@@ -2,12 +2,12 @@
 
 from steersman.contracts.config import Config
 from steersman.ports.sandbox import NOT_ISOLATED
-from steersman.runtime.world import World
+from steersman.runtime.world import Ports
 
 
-def not_isolated(world: World, config: Config) -> str:
+def isolation_warning(ports: Ports, config: Config) -> str:
     """`approval not isolated: why`, or nothing where there is a box; raises UserError where one is required."""
-    if world.sandbox is None:
+    if ports.sandbox is None:
         return ""
-    box = world.sandbox(config)
-    return "" if box.isolated else f"{NOT_ISOLATED}: {box.why}"
+    sandbox = ports.sandbox(config)
+    return "" if sandbox.isolated else f"{NOT_ISOLATED}: {sandbox.why}"

@@ -12,29 +12,33 @@ from msgspec import structs
 
 from steersman.contracts.config import FrozenConfig, decode_frozen_config
 from steersman.errors import BeyondLimitsError, ContractError, StoreBroken, UserError
-from steersman.judges.redaction import redact
-from steersman.kernel.build import Machine, definition
-from steersman.kernel.canonical import canonical
-from steersman.kernel.compatible import difference
-from steersman.kernel.record import BUDGET, Advance, outcome, status
-from steersman.kernel.replay import Bad, applied, rebuilt, typed
-from steersman.kernel.snapshot import Item, Snapshot
-from steersman.kernel.tape import Sealed, read
+from steersman.judges.redaction import redact_text
+from steersman.kernel.build import Machine, definition_data
+from steersman.kernel.canonical import canonical_bytes
+from steersman.kernel.compatible import find_definition_changes
+from steersman.kernel.record import BUDGET_GATE_JOB, RunAdvance, run_outcome, run_status_word
+from steersman.kernel.replay import BadEntry, apply_entry, convert_context, rebuild_snapshot
+from steersman.kernel.snapshot import JobItem, Snapshot
+from steersman.kernel.tape import SealedEntry, read_entry
 from steersman.ports.journal import Batch, Gate, Head, Journal, Spend
-from steersman.runtime.world import World
+from steersman.runtime.world import Ports
 
-PREFIX = "p-"
-_snapshot = msgspec.json.Decoder(Snapshot)
+PAYLOAD_PREFIX = "p-"
+_snapshot_decoder = msgspec.json.Decoder(Snapshot)
 
 
-class Payloads:
+class PayloadStore:
     """Outside text by name: redacted, stored under a keyed digest, equal texts once."""
 
     def __init__(
-        self, journal: Journal, root: str, key: bytes | None, known: Callable[[], tuple[str, ...]] = tuple
+        self,
+        journal: Journal,
+        root: str,
+        key: bytes | None,
+        known_secrets: Callable[[], tuple[str, ...]] = tuple,
     ) -> None:
         """`known` are values to be hidden wherever they stand."""
-        self._journal, self._root, self._key, self._known = journal, root, key, known
+        self._journal, self._root, self._key, self._known = journal, root, key, known_secrets
         self._waiting: dict[str, bytes] = {}
         # Of texts that were put, by what was hidden and their digest: they are not looked through again.
         self._refs: dict[tuple[tuple[str, ...], bytes], str] = {}
@@ -50,20 +54,20 @@ class Payloads:
             return ""
         if self._key is None:
             raise UserError(f"the texts of run {self._root} were pruned: start a new run instead")
-        known = self._known()
-        seen = known, hmac.digest(self._key, text.encode("utf-8", "surrogatepass"), "sha256")
-        if (ref := self._refs.get(seen)) is None or not self._has(ref):
-            ref = self.put_hidden(redact(text, known, self._key))
-            self._refs[seen] = ref
+        known_secrets = self._known()
+        cache_key = known_secrets, hmac.digest(self._key, text.encode("utf-8", "surrogatepass"), "sha256")
+        if (ref := self._refs.get(cache_key)) is None or not self._has(ref):
+            ref = self.put_hidden(redact_text(text, known_secrets, self._key))
+            self._refs[cache_key] = ref
         return ref
 
     def _has(self, ref: str) -> bool:
         return ref in self._waiting or self._journal.payload(self._root, ref) is not None
 
-    def put_hidden(self, hidden: str) -> str:
+    def put_hidden(self, redacted: str) -> str:
         """The same for a text of a run that just begins, as `hide` has returned it."""
         assert self._key is not None  # noqa: S101  nothing of it was pruned
-        data = hidden.encode("utf-8", "backslashreplace")
+        data = redacted.encode("utf-8", "backslashreplace")
         ref = payload_ref(self._key, data)
         if not self._has(ref):
             self._waiting[ref] = data
@@ -71,7 +75,7 @@ class Payloads:
 
     def hide(self, text: str) -> str:
         """The text as it would be kept, for whoever keeps only a part of it."""
-        return redact(text, self._known(), self._key or b"")
+        return redact_text(text, self._known(), self._key or b"")
 
     def mark(self, digest: str) -> str:
         """A digest under the run's key: whoever has not the store cannot make it; nothing where the key was pruned."""
@@ -101,10 +105,10 @@ class Payloads:
 
     def take(self) -> tuple[tuple[str, bytes], ...]:
         """What the next commit has to carry; what an effect puts beside the loop meanwhile is left for the one after."""
-        waiting = tuple(self._waiting.items())
-        for ref, _ in waiting:
+        pending = tuple(self._waiting.items())
+        for ref, _ in pending:
             del self._waiting[ref]
-        return waiting
+        return pending
 
     def give_back(self, payloads: Iterable[tuple[str, bytes]]) -> None:
         """A commit did not happen: the next one carries them."""
@@ -113,10 +117,10 @@ class Payloads:
 
 def payload_ref(key: bytes, data: bytes) -> str:
     """The name of a payload: a keyed digest, so that nobody can guess a text from it."""
-    return PREFIX + hmac.digest(key, data, "sha256").hex()[:32]
+    return PAYLOAD_PREFIX + hmac.digest(key, data, "sha256").hex()[:32]
 
 
-class Answers:
+class CommitResults:
     """Brings what the store's thread has committed back to the loop: one wake-up for a whole group."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -140,33 +144,33 @@ class Answers:
                 future.set_result(None)
 
 
-_answers: "WeakKeyDictionary[asyncio.AbstractEventLoop, Answers]" = WeakKeyDictionary()
+_commit_results_by_loop: "WeakKeyDictionary[asyncio.AbstractEventLoop, CommitResults]" = WeakKeyDictionary()
 
 
-def answers_of(loop: asyncio.AbstractEventLoop) -> Answers:
+def commit_results_for_loop(loop: asyncio.AbstractEventLoop) -> CommitResults:
     """The loop's own."""
-    found = _answers.get(loop)
-    if found is None:
-        found = _answers[loop] = Answers(loop)
-    return found
+    commit_results = _commit_results_by_loop.get(loop)
+    if commit_results is None:
+        commit_results = _commit_results_by_loop[loop] = CommitResults(loop)
+    return commit_results
 
 
-class Live:
+class ActiveRun:
     """A run that is ours to drive."""
 
     def __init__(
-        self, world: World, m: Machine, snapshot: Snapshot, title: str, created: int, key: bytes | None
+        self, ports: Ports, machine: Machine, snapshot: Snapshot, title: str, created: int, key: bytes | None
     ) -> None:
-        self.world, self.machine, self.snapshot = world, m, snapshot
+        self.world, self.machine, self.snapshot = ports, machine, snapshot
         self.title, self.created = title, created
-        self.payloads = Payloads(
-            world.journal, snapshot.root, key, lambda: world.secrets(self.config.redact.env)
+        self.payloads = PayloadStore(
+            ports.journal, snapshot.root, key, lambda: ports.secrets(self.config.redact.env)
         )
         self.stored = (0, 0)  # seq and epoch in the store: the fence
         self.ancestors: tuple[str, ...] = ()
         self.together = False  # many runs at once: commit in groups
-        self.watch: Callable[[Live, Sequence[Sealed]], None] = lambda *_: None
-        self.made: Advance | None = None  # the creation, until it is appended
+        self.watch: Callable[[ActiveRun, Sequence[SealedEntry]], None] = lambda *_: None
+        self.made: RunAdvance | None = None  # the creation, until it is appended
         self._since = 0  # bytes of entries since the last snapshot
         self._weight = 0
         self._config: FrozenConfig | None = None
@@ -198,22 +202,22 @@ class Live:
 
     def head(self) -> Head:
         """The run's row for listing: a function of its tape."""
-        return head_of(self.machine, self.snapshot, self.title, self.created)
+        return head_from_snapshot(self.machine, self.snapshot, self.title, self.created)
 
     async def append(
         self,
-        advance: Advance,
+        advance: RunAdvance,
         *,
         taken: tuple[tuple[int, dict[str, Any]], ...] = (),
         spends: tuple[Spend, ...] = (),
         posts: tuple[tuple[str, str, dict[str, Any]], ...] = (),
-        **more: Any,
+        **batch_fields: Any,
     ) -> None:
         """One commit; afterwards, and only then, the snapshot is the new one."""
-        before = self.snapshot
+        snapshot_before = self.snapshot
         self.snapshot = advance.snapshot
         payloads = self.payloads.take()
-        opened, closed = _gates(self.run, before, advance)
+        opened_gates, closed_gates = _gate_changes(self.run, snapshot_before, advance)
         head = self.head()
         batch = Batch(
             head=head,
@@ -224,16 +228,16 @@ class Live:
             snapshot=self._due_snapshot(advance.entries),
             payloads=payloads,
             taken=taken,
-            gates=opened,
-            closed=closed,
+            gates=opened_gates,
+            closed=closed_gates,
             spends=spends,
             posts=posts,
-            **more,
+            **batch_fields,
         )
         try:
             await self._commit(batch)
         except BaseException:
-            self.snapshot = before
+            self.snapshot = snapshot_before
             self.payloads.give_back(payloads)
             raise
         self.stored = (self.snapshot.seq, self.snapshot.epoch)
@@ -242,14 +246,14 @@ class Live:
 
     def _quiet(self, head: Head) -> bool:
         """Whether the stored head differs only in what every step changes."""
-        old = self._head
+        stored_head = self._head
         return (
-            old is not None
-            and old.status == head.status
-            and old.outcome == head.outcome
-            and old.due == head.due
-            and old.epoch == head.epoch
-            and old.definition == head.definition
+            stored_head is not None
+            and stored_head.status == head.status
+            and stored_head.outcome == head.outcome
+            and stored_head.due == head.due
+            and stored_head.epoch == head.epoch
+            and stored_head.definition == head.definition
         )
 
     async def _commit(self, batch: Batch) -> None:
@@ -257,108 +261,121 @@ class Live:
             self.world.journal.append(batch)
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        answers = answers_of(future.get_loop())
-        self.world.journal.submit(batch, lambda error: answers.add(future, error))
+        commit_results = commit_results_for_loop(future.get_loop())
+        self.world.journal.submit(batch, lambda error: commit_results.add(future, error))
         await future
 
-    def weigh(self, since: int, weight: int) -> None:
+    def weigh(self, entry_bytes: int, snapshot_bytes: int) -> None:
         """What the store holds already: a run driven in many short sittings gets its snapshots too."""
-        self._since, self._weight = since, weight
+        self._since, self._weight = entry_bytes, snapshot_bytes
 
-    def _due_snapshot(self, entries: Sequence[Sealed]) -> bytes | None:
+    def _due_snapshot(self, entries: Sequence[SealedEntry]) -> bytes | None:
         """Snapshots when what came since the last outweighs it: loading stays short, the store stays small."""
         self._since += sum(len(s.body) for s in entries)
         if self._since < max(self._weight * 2, 16_384):
             return None
-        body = canonical(self.snapshot)
+        body = canonical_bytes(self.snapshot)
         self._since, self._weight = 0, len(body)
         return body
 
 
-def head_of(m: Machine, s: Snapshot, title: str, created: int) -> Head:
+def head_from_snapshot(machine: Machine, snapshot: Snapshot, title: str, created: int) -> Head:
     """What a listing shows of a run."""
-    dues = [i.due for i in s.items.values() if i.due is not None]
+    due_times = [i.due for i in snapshot.items.values() if i.due is not None]
     return Head(
-        run=s.run,
-        root=s.root,
-        parent=s.parent,
-        machine=s.machine,
-        definition=s.definition,
+        run=snapshot.run,
+        root=snapshot.root,
+        parent=snapshot.parent,
+        machine=snapshot.machine,
+        definition=snapshot.definition,
         title=title,
-        state=s.state,
-        status=status(m, s),
-        outcome=outcome(m, s),
-        seq=s.seq,
-        hash=s.hash,
-        epoch=s.epoch,
+        state=snapshot.state,
+        status=run_status_word(machine, snapshot),
+        outcome=run_outcome(machine, snapshot),
+        seq=snapshot.seq,
+        hash=snapshot.hash,
+        epoch=snapshot.epoch,
         created=created,
-        at=s.at,
-        due=min(dues) if dues else None,
+        at=snapshot.at,
+        due=min(due_times) if due_times else None,
     )
 
 
-def _gates(run: str, before: Snapshot, advance: Advance) -> tuple[tuple[Gate, ...], tuple[str, ...]]:
+def _gate_changes(
+    run: str, snapshot_before: Snapshot, advance: RunAdvance
+) -> tuple[tuple[Gate, ...], tuple[str, ...]]:
     """The gates that these entries open, and those they close."""
-    opened: list[Gate] = []
-    closed: list[str] = []
-    for stored in advance.entries:
-        entry = stored.entry
+    opened_gates: list[Gate] = []
+    closed_gates: list[str] = []
+    for sealed_entry in advance.entries:
+        entry = sealed_entry.entry
         if entry.planned:
-            opened += [gate_row(run, i, entry.at) for i in entry.planned if i.kind == "gate"]
-        for c in entry.closed:
-            known = before.items.get(c)
-            if any(g.id == c for g in opened) if known is None else known.kind == "gate":
-                closed.append(c)
-    return tuple(opened), tuple(closed)
+            opened_gates += [gate_row(run, i, entry.at) for i in entry.planned if i.kind == "gate"]
+        for item_id in entry.closed:
+            known_item = snapshot_before.items.get(item_id)
+            if (
+                any(g.id == item_id for g in opened_gates)
+                if known_item is None
+                else known_item.kind == "gate"
+            ):
+                closed_gates.append(item_id)
+    return tuple(opened_gates), tuple(closed_gates)
 
 
-def gate_row(run: str, item: Item, at: int) -> Gate:
+def gate_row(run: str, item: JobItem, at: int) -> Gate:
     """The row of a gate that an entry of this time has opened."""
-    given = item.input
+    gate_input = item.input
     return Gate(
         id=item.id,
         run=run,
         job=item.job,
-        digest=given["digest"],
-        choices=tuple(given["choices"]),
-        shown=given.get("shown", {}),
+        digest=gate_input["digest"],
+        choices=tuple(gate_input["choices"]),
+        shown=gate_input.get("shown", {}),
         opened=at,
         due=item.due,
-        default=given.get("default", ""),
+        default=gate_input.get("default", ""),
     )
 
 
-def load(world: World, run: str, *, migrating: bool = False) -> Live:
+def load_active_run(ports: Ports, run: str, *, migrating: bool = False) -> ActiveRun:
     """The run as its tape says, ready to be driven; quarantines one whose tape cannot be read, and releases one whose tape can be again."""
-    head = world.journal.head(run)
+    head = ports.journal.head(run)
     if head is None:
         raise UserError(f"there is no run {run}: see `steersman runs`")
-    m = world.machines.get(head.machine)
-    if m is None:
+    machine = ports.machines.get(head.machine)
+    if machine is None:
         raise UserError(
             f"run {run} needs machine {head.machine}, which is not installed here: see `steersman machine list`"
         )
-    weighed = _Weighed(world.journal)
-    snapshot = read_snapshot(weighed, run)
-    if isinstance(snapshot, Snapshot) and _cut(snapshot, head):
-        snapshot = Bad(snapshot.seq + 1, f"the tape ends at {snapshot.seq}, its head says {head.seq}")
-    if isinstance(snapshot, Bad):
-        why = f"entry {snapshot.seq}: {snapshot.why}"
-        world.journal.quarantine(run, why)
+    measured_tape = _MeasuredTape(ports.journal)
+    snapshot = read_snapshot(measured_tape, run)
+    if isinstance(snapshot, Snapshot) and _is_tape_cut(snapshot, head):
+        snapshot = BadEntry(snapshot.seq + 1, f"the tape ends at {snapshot.seq}, its head says {head.seq}")
+    if isinstance(snapshot, BadEntry):
+        problem = f"entry {snapshot.seq}: {snapshot.why}"
+        ports.journal.quarantine(run, problem)
         raise StoreBroken(
-            f"run {run} is quarantined, its tape cannot be read ({why}); the other runs go on: see `steersman audit verify {run}`"
+            f"run {run} is quarantined, its tape cannot be read ({problem}); the other runs go on: see `steersman audit verify {run}`"
         )
-    world.journal.release(run)
-    if snapshot.definition != m.digest and not migrating:
-        _compatible(world, m, snapshot)
-    live = Live(world, m, typed(m, snapshot), head.title, head.created, world.journal.key(head.root))
-    live.stored = (snapshot.seq, snapshot.epoch)
-    live.weigh(weighed.since, weighed.weight)
-    live.ancestors = _ancestors(world.journal, head)
-    return live
+    ports.journal.release(run)
+    if snapshot.definition != machine.digest and not migrating:
+        _check_compatible_definition(ports, machine, snapshot)
+    active_run = ActiveRun(
+        ports,
+        machine,
+        convert_context(machine, snapshot),
+        head.title,
+        head.created,
+        ports.journal.key(head.root),
+    )
+    active_run.stored = (snapshot.seq, snapshot.epoch)
+    active_run.weigh(measured_tape.since, measured_tape.weight)
+    active_run.ancestors = _ancestor_chain(ports.journal, head)
+    return active_run
 
 
-class _Weighed:
+class _MeasuredTape:
     """A tape on its way: how much of it came after its snapshot, and how heavy that is."""
 
     def __init__(self, journal: Journal) -> None:
@@ -366,9 +383,9 @@ class _Weighed:
         self.since = self.weight = 0
 
     def snapshot(self, run: str) -> tuple[int, bytes] | None:
-        kept = self._journal.snapshot(run)
-        self.weight = len(kept[1]) if kept is not None else 0
-        return kept
+        snapshot_row = self._journal.snapshot(run)
+        self.weight = len(snapshot_row[1]) if snapshot_row is not None else 0
+        return snapshot_row
 
     def rows(self, run: str, after: int = 0) -> Iterator[tuple[int, bytes, str]]:
         self.since = 0
@@ -377,55 +394,57 @@ class _Weighed:
             yield row
 
 
-def _cut(snapshot: Snapshot, head: Head) -> bool:
+def _is_tape_cut(snapshot: Snapshot, head: Head) -> bool:
     """The head was read first: a longer tape has grown meanwhile, a shorter or another one is damaged."""
     return snapshot.seq < head.seq or (snapshot.seq == head.seq and snapshot.hash != head.hash)
 
 
-def read_snapshot(journal: "Journal | _Weighed", run: str) -> Snapshot | Bad:
+def read_snapshot(journal: "Journal | _MeasuredTape", run: str) -> Snapshot | BadEntry:
     """From the last snapshot and the entries after it; from the beginning when the snapshot does not fit."""
-    kept = journal.snapshot(run)
-    if kept is not None:
+    snapshot_row = journal.snapshot(run)
+    if snapshot_row is not None:
         try:
-            start = _snapshot.decode(kept[1])
+            start = _snapshot_decoder.decode(snapshot_row[1])
         except msgspec.MsgspecError:
             start = None
-        if start is not None and start.seq == kept[0]:
-            after = _onward(journal, run, start)
-            if after is not None:
-                return after
-    return rebuilt(journal.rows(run), run)
+        if start is not None and start.seq == snapshot_row[0]:
+            snapshot = _apply_later_entries(journal, run, start)
+            if snapshot is not None:
+                return snapshot
+    return rebuild_snapshot(journal.rows(run), run)
 
 
-def _onward(journal: "Journal | _Weighed", run: str, start: Snapshot) -> Snapshot | None:
+def _apply_later_entries(journal: "Journal | _MeasuredTape", run: str, start: Snapshot) -> Snapshot | None:
     snapshot = start
     for seq, body, hash_ in journal.rows(run, start.seq):
         try:
-            entry = read(body)
+            entry = read_entry(body)
         except msgspec.MsgspecError:
             return None
         if seq != snapshot.seq + 1 or entry.prev != snapshot.hash:
             return None
-        snapshot = applied(snapshot, entry, hash_)
+        snapshot = apply_entry(snapshot, entry, hash_)
     return snapshot
 
 
-def _compatible(world: World, m: Machine, snapshot: Snapshot) -> None:
-    old = world.journal.definition(snapshot.definition)
-    if old is None:
+def _check_compatible_definition(ports: Ports, machine: Machine, snapshot: Snapshot) -> None:
+    old_definition = ports.journal.definition(snapshot.definition)
+    if old_definition is None:
         raise ContractError(
             f"run {snapshot.run} was made under definition {snapshot.definition}, which the store does not have: run `steersman machine migrate {snapshot.run} --reason …`"
         )
-    running = {i.job for i in snapshot.items.values() if i.job != BUDGET}
-    changes = difference(msgspec.json.decode(old), definition(m), snapshot.state, running)
+    running_jobs = {i.job for i in snapshot.items.values() if i.job != BUDGET_GATE_JOB}
+    changes = find_definition_changes(
+        msgspec.json.decode(old_definition), definition_data(machine), snapshot.state, running_jobs
+    )
     if changes:
-        told = "; ".join(changes)
+        change_list = "; ".join(changes)
         raise UserError(
-            f"run {snapshot.run} was made under another {m.name}, and what it can still reach has changed: {told}. Look at it, then `steersman machine migrate {snapshot.run} --reason …`"
+            f"run {snapshot.run} was made under another {machine.name}, and what it can still reach has changed: {change_list}. Look at it, then `steersman machine migrate {snapshot.run} --reason …`"
         )
 
 
-def _ancestors(journal: Journal, head: Head) -> tuple[str, ...]:
+def _ancestor_chain(journal: Journal, head: Head) -> tuple[str, ...]:
     chain = [head.run]
     while head.parent:
         parent = journal.head(head.parent)
@@ -436,6 +455,6 @@ def _ancestors(journal: Journal, head: Head) -> tuple[str, ...]:
     return tuple(chain)
 
 
-def released(item: Item) -> Item:
+def release_held_item(item: JobItem) -> JobItem:
     """A held effect that may start."""
     return structs.replace(item, held=False)

@@ -7,41 +7,58 @@ Nothing goes on tape for it, because nothing changes: what was laid down is laid
 from typing import Any
 
 from steersman.contracts.task.facts import RecordFacts
-from steersman.judges.task.inspection import Damage
-from steersman.kernel.snapshot import Item, fields
+from steersman.judges.task.inspection import DamagedFile
+from steersman.kernel.snapshot import JobItem, context_fields
 from steersman.machines.task import work
-from steersman.runtime.call import Call
-from steersman.runtime.live import Live
-from steersman.runtime.performers.inspection import looked
-from steersman.runtime.performers.repair import put_back
-from steersman.runtime.world import World
+from steersman.runtime.call import EffectCall
+from steersman.runtime.live import ActiveRun
+from steersman.runtime.performers.inspection import read_task_files
+from steersman.runtime.performers.repair import restore_recorded_files
+from steersman.runtime.world import Ports
 
 
-def damaged(world: World, live: Live) -> list[Damage]:
+def find_document_damage(ports: Ports, active_run: ActiveRun) -> list[DamagedFile]:
     """Each document, copy or stranger that is not as it was recorded; nothing while files are laid down, or will be again."""
-    gone = live.payloads.gone  # with its texts: nothing can be put back, and `tasks show` has the digests
-    if gone or not fields(live.snapshot.context).get("artifacts") or world.locks.owner(live.run) is not None:
+    is_pruned = (
+        active_run.payloads.gone
+    )  # with its texts: nothing can be put back, and `tasks show` has the digests
+    if (
+        is_pruned
+        or not context_fields(active_run.snapshot.context).get("artifacts")
+        or ports.locks.owner(active_run.run) is not None
+    ):
         return []
-    works = (do.job for state in live.machine.states.values() for do in state.work)
-    writing = {job.name for job in works if job.returns is RecordFacts}
+    jobs = (do.job for state in active_run.machine.states.values() for do in state.work)
+    writing_jobs = {job.name for job in jobs if job.returns is RecordFacts}
     return (
         []
-        if any(i.job in writing for i in live.snapshot.items.values())
-        else looked(_call(world, live)).damages
+        if any(i.job in writing_jobs for i in active_run.snapshot.items.values())
+        else read_task_files(_restore_call(ports, active_run)).damages
     )
 
 
-def mended(world: World, live: Live) -> tuple[list[str], list[str]]:
+def restore_task_documents(ports: Ports, active_run: ActiveRun) -> tuple[list[str], list[str]]:
     """Puts everything back as it was recorded; what was moved aside, and what is left with why, in words."""
-    return put_back(_call(world, live))
+    return restore_recorded_files(_restore_call(ports, active_run))
 
 
-def _call(world: World, live: Live) -> Call:
+def _restore_call(ports: Ports, active_run: ActiveRun) -> EffectCall:
     """As the machine would have it done, by whoever asks here."""
-    given = {**work.restore(live.snapshot.context), "phase": live.snapshot.state}
-    item = Item(f"{live.run}:0:0", "restore", "effect", "restore", given, 0)
-    return Call(world, live.run, live.machine.name, item, live.config, live.payloads, _no_part)
+    effect_input = {
+        **work.document_restore_input(active_run.snapshot.context),
+        "phase": active_run.snapshot.state,
+    }
+    item = JobItem(f"{active_run.run}:0:0", "restore", "effect", "restore", effect_input, 0)
+    return EffectCall(
+        ports,
+        active_run.run,
+        active_run.machine.name,
+        item,
+        active_run.config,
+        active_run.payloads,
+        _reject_part,
+    )
 
 
-async def _no_part(key: str, facts: Any) -> None:
+async def _reject_part(key: str, facts: Any) -> None:
     raise AssertionError(f"putting files back has no parts: {key} {facts}")

@@ -5,16 +5,16 @@ from typing import Any
 
 import msgspec
 
-from steersman.ports.plans import Plans
+from steersman.ports.plans import PlanDirectories
 from steersman.ports.registry import Registries
-from steersman.ports.scanner import Scanner
+from steersman.ports.scanner import FactScanner
 
 
-class Planning(msgspec.Struct, frozen=True, eq=False):
+class PlanningPorts(msgspec.Struct, frozen=True, eq=False):
     """Registries, facts, memories, the folders of frozen plans, and the key that signs them."""
 
     registries: Registries
-    scanner: Scanner
+    scanner: FactScanner
     memories: Any
-    plans: Plans
+    plans: PlanDirectories
     sign: Callable[[bytes], tuple[str, bytes]]  # bytes -> (name of the key, signature)

@@ -13,19 +13,24 @@ import msgspec
 from steersman.contracts.agent import AgentReply, AgentRequest
 from steersman.contracts.config import Config
 from steersman.contracts.replies import PlannerReply, reply_schema
-from steersman.judges.planning.hidden import hidden
-from steersman.judges.reply import Refused, parse_reply
-from steersman.runtime.chat_call import reading_place
-from steersman.runtime.performers.prompt import DATA, PLACE, marked, project_words
-from steersman.runtime.project_files import freeze_now
-from steersman.runtime.roles import role_of
-from steersman.runtime.world import World
+from steersman.judges.planning.hidden import mask_secrets
+from steersman.judges.reply import RefusedReply, parse_reply
+from steersman.runtime.chat_call import read_only_checkout
+from steersman.runtime.performers.prompt import (
+    DATA_NOTICE,
+    TREE_LOCATION_NOTICE,
+    mark_outside_text,
+    project_prompt_sections,
+)
+from steersman.runtime.project_files import freeze_current_files
+from steersman.runtime.roles import find_role_settings
+from steersman.runtime.world import Ports
 
-CONTRACT, MACHINE, PROMPT = "planner", "coordinator", "draft"
-GRACE = 5.0
+PLANNER_CONTRACT, PLANNER_MACHINE, DRAFT_PROMPT = "planner", "coordinator", "draft"
+PROPOSAL_GRACE_SECONDS = 5.0
 
 
-class Proposal(NamedTuple):
+class IntentProposal(NamedTuple):
     """What came back: a reply that fits its contract, or why there is none."""
 
     reply: PlannerReply | None
@@ -33,78 +38,80 @@ class Proposal(NamedTuple):
     hid: bool = False  # a secret was taken out of it
 
 
-async def propose(world: World, config: Config, role: str, goal: str, draft: dict[str, Any]) -> Proposal:
+async def propose_intent(
+    ports: Ports, config: Config, role: str, goal: str, draft: dict[str, Any]
+) -> IntentProposal:
     """Asks, and asks again with all problems where the reply does not fit, as often as the role allows."""
-    settings = role_of(config, role)
-    frozen = await asyncio.to_thread(freeze_now, world, config)
-    agent, problems = world.agent(role, frozen), ()
-    known = world.secrets(config.redact.env)
+    settings = find_role_settings(config, role)
+    frozen = await asyncio.to_thread(freeze_current_files, ports, config)
+    agent, problems = ports.agent(role, frozen), ()
+    known_secrets = ports.secrets(config.redact.env)
     for attempt in range(1, settings.retries + 2):
-        nonce = world.chance.nonce()
+        nonce = ports.chance.nonce()
         effect = f"intent-{nonce}:1:{attempt}"
-        async with reading_place(world, config, effect) as workdir:
-            given = (frozen.prompts.get(role, ""), world.tree_path(config, workdir))
-            prompt = _prompt(world, role, goal, draft, nonce, problems, *given)
+        async with read_only_checkout(ports, config, effect) as workdir:
+            project_prompt_and_path = (frozen.prompts.get(role, ""), ports.tree_path(config, workdir))
+            prompt = _proposal_prompt(ports, role, goal, draft, nonce, problems, *project_prompt_and_path)
             request = AgentRequest(
-                role=role, mode=PROMPT, prompt=prompt, workdir=workdir, writes=False, effect=effect, nonce=nonce,
-                attempt=attempt, contract=CONTRACT, seconds=settings.seconds, start_seconds=settings.start_seconds,
+                role=role, mode=DRAFT_PROMPT, prompt=prompt, workdir=workdir, writes=False, effect=effect, nonce=nonce,
+                attempt=attempt, contract=PLANNER_CONTRACT, seconds=settings.seconds, start_seconds=settings.start_seconds,
                 idle_seconds=settings.idle_seconds, permissions="read",
                 options={**settings.options, "model": settings.model} if settings.model else settings.options,
             )  # fmt: skip
             try:
-                said = await agent.call(request)
+                agent_reply = await agent.call(request)
             finally:
-                await asyncio.to_thread(world.processes.stop_tree, effect, GRACE)
-        parsed = _parsed(said, nonce)
+                await asyncio.to_thread(ports.processes.stop_tree, effect, PROPOSAL_GRACE_SECONDS)
+        parsed = _parse_planner_reply(agent_reply, nonce)
         if isinstance(parsed, PlannerReply):
-            return _without_secrets(parsed, known)
-        problems = tuple(hidden(problem, known) for problem in parsed)
-        if said.error:
+            return _redact_proposal(parsed, known_secrets)
+        problems = tuple(mask_secrets(problem, known_secrets) for problem in parsed)
+        if agent_reply.error:
             break
-    return Proposal(None, problems)
+    return IntentProposal(None, problems)
 
 
-def _parsed(said: AgentReply, nonce: str) -> PlannerReply | tuple[str, ...]:
-    if said.error:
-        return (f"{said.error}: {said.detail or 'it said nothing more'}",)
-    found = parse_reply(said.text, CONTRACT, nonce)
-    return found.problems if isinstance(found, Refused) else cast("PlannerReply", found.value)
+def _parse_planner_reply(agent_reply: AgentReply, nonce: str) -> PlannerReply | tuple[str, ...]:
+    if agent_reply.error:
+        return (f"{agent_reply.error}: {agent_reply.detail or 'it said nothing more'}",)
+    parsed = parse_reply(agent_reply.text, PLANNER_CONTRACT, nonce)
+    return parsed.problems if isinstance(parsed, RefusedReply) else cast("PlannerReply", parsed.value)
 
 
-def _without_secrets(reply: PlannerReply, known: tuple[str, ...]) -> Proposal:
+def _redact_proposal(reply: PlannerReply, known_secrets: tuple[str, ...]) -> IntentProposal:
     """The reply as it may be written down; none where nothing fitting is left of it."""
-    said = msgspec.json.encode(reply).decode()
-    told = hidden(said, known)
+    reply_json = msgspec.json.encode(reply).decode()
+    redacted_json = mask_secrets(reply_json, known_secrets)
     try:
-        kept = msgspec.json.decode(told, type=PlannerReply)
+        redacted_reply = msgspec.json.decode(redacted_json, type=PlannerReply)
     except msgspec.ValidationError as error:
-        return Proposal(None, (f"its reply holds a secret, and does not fit without it: {error}",))
-    return Proposal(kept, (), hid=told != said)
+        return IntentProposal(None, (f"its reply holds a secret, and does not fit without it: {error}",))
+    return IntentProposal(redacted_reply, (), hid=redacted_json != reply_json)
 
 
-def _prompt(
-    world: World,
+def _proposal_prompt(
+    ports: Ports,
     role: str,
     goal: str,
     draft: dict[str, Any],
     nonce: str,
     problems: tuple[str, ...],
-    own: str,
-    tree: str,
+    own_words: str,
+    tree_path: str,
 ) -> str:
-    mark = world.chance.nonce()
-    shown = marked("draft", json.dumps(draft, indent=1, ensure_ascii=False), mark)
+    mark = ports.chance.nonce()
+    marked_draft = mark_outside_text("draft", json.dumps(draft, indent=1, ensure_ascii=False), mark)
     parts = [
-        world.prompt(MACHINE, PROMPT),
+        ports.prompt(PLANNER_MACHINE, DRAFT_PROMPT),
         f"## goal\n\n{goal}",
-        DATA.format(mark=mark),
-        PLACE.format(path=tree),
-        f"## draft\n\n{shown}",
-        "## your last reply was refused\n\n" + marked("problems", "\n".join(problems), mark)
+        DATA_NOTICE.format(mark=mark),
+        TREE_LOCATION_NOTICE.format(path=tree_path),
+        f"## draft\n\n{marked_draft}",
+        "## your last reply was refused\n\n" + mark_outside_text("problems", "\n".join(problems), mark)
         if problems
         else "",
-        *project_words(role, own, mark),
+        *project_prompt_sections(role, own_words, mark),
         f"## reply\n\nAnswer with exactly one JSON object that fits this schema, nonce {nonce}:\n\n"
-        + json.dumps(reply_schema(CONTRACT), sort_keys=True),
+        + json.dumps(reply_schema(PLANNER_CONTRACT), sort_keys=True),
     ]
     return "\n\n".join(part for part in parts if part)

@@ -4,7 +4,7 @@ from steersman.contracts.config import Config, Role
 from steersman.errors import UserError
 
 
-def role_of(config: Config, name: str) -> Role:
+def find_role_settings(config: Config, name: str) -> Role:
     """The role's settings; a UserError when nobody plays it."""
     role = config.roles.get(name)
     if role is None:

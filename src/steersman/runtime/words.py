@@ -6,32 +6,38 @@
 import re
 from typing import Any
 
-from steersman.judges.redaction import redact
-from steersman.judges.text import clip, one_line, printable, visible, well_formed
-from steersman.runtime.world import World
+from steersman.judges.redaction import redact_text
+from steersman.judges.text import (
+    clip_text,
+    escape_surrogates,
+    has_visible_text,
+    printable_line,
+    printable_text,
+)
+from steersman.runtime.world import Ports
 
-REASON = 500  # characters of a person's reason that stay in the entry
-NAME = 200
-_PLAIN = re.compile(r"[A-Za-z0-9_.:/@+ -]{0,60}")
+MAX_REASON_CHARS = 500  # characters of a person's reason that stay in the entry
+MAX_NAME_CHARS = 200
+_PLAIN_AGENT_NAME = re.compile(r"[A-Za-z0-9_.:/@+ -]{0,60}")
 
 
-def reason(world: World, run: str, words: str) -> str:
+def sanitize_reason(ports: Ports, run: str, text: str) -> str:
     """A reason as it stays in an entry of this run; words that nobody can see are none."""
-    if not visible(words):
+    if not has_visible_text(text):
         return ""
-    return clip(_safe(world, _key(world, run), words).strip(), REASON)
+    return clip_text(_sanitize_words(ports, _redaction_key(ports, run), text).strip(), MAX_REASON_CHARS)
 
 
-def carried(world: World, run: str, value: Any) -> Any:
+def sanitize_event_data(ports: Ports, run: str, value: Any) -> Any:
     """What a person's event carries, with every text in it made safe."""
-    key = _key(world, run)
+    key = _redaction_key(ports, run)
 
     def walk(part: Any) -> Any:
         match part:
             case str():
-                return _safe(world, key, part)
+                return _sanitize_words(ports, key, part)
             case dict():
-                return {_safe(world, key, str(name)): walk(item) for name, item in part.items()}
+                return {_sanitize_words(ports, key, str(name)): walk(item) for name, item in part.items()}
             case list() | tuple():
                 return [walk(item) for item in part]
             case _:
@@ -40,18 +46,21 @@ def carried(world: World, run: str, value: Any) -> Any:
     return walk(value)
 
 
-def outside_name(world: World, words: str) -> str:
+def sanitize_agent_name(ports: Ports, text: str) -> str:
     """A name that an agent gives (a model, a session) as an entry keeps it: one line, bounded, without secrets."""
-    if _PLAIN.fullmatch(words):
-        return words
-    return clip(one_line(well_formed(redact(words, world.secrets(()), world.chance.key()))), NAME)
+    if _PLAIN_AGENT_NAME.fullmatch(text):
+        return text
+    return clip_text(
+        printable_line(escape_surrogates(redact_text(text, ports.secrets(()), ports.chance.key()))),
+        MAX_NAME_CHARS,
+    )
 
 
-def _safe(world: World, key: bytes, words: str) -> str:
-    return printable(well_formed(redact(words, world.secrets(()), key)))
+def _sanitize_words(ports: Ports, key: bytes, text: str) -> str:
+    return printable_text(escape_surrogates(redact_text(text, ports.secrets(()), key)))
 
 
-def _key(world: World, run: str) -> bytes:
+def _redaction_key(ports: Ports, run: str) -> bytes:
     """The key of the run's tree: its markers are those of its texts; a new one where that was pruned."""
-    head = world.journal.head(run)
-    return (world.journal.key(head.root) if head is not None else None) or world.chance.key()
+    head = ports.journal.head(run)
+    return (ports.journal.key(head.root) if head is not None else None) or ports.chance.key()

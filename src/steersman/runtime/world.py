@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from steersman.ports.artifacts import Artifacts
     from steersman.ports.chat import Chats
     from steersman.ports.clock import Chance, Clock
-    from steersman.ports.commands import Commands
+    from steersman.ports.commands import CommandRunner
     from steersman.ports.journal import Journal
-    from steersman.ports.ownership import Bell, Locks, Processes
+    from steersman.ports.ownership import DriverWakeup, Locks, Processes
     from steersman.ports.sandbox import Sandbox
     from steersman.ports.workspace import Workspace
-    from steersman.runtime.planning import Planning
+    from steersman.runtime.planning import PlanningPorts
 
 
-class World(msgspec.Struct, frozen=True, eq=False):
+class Ports(msgspec.Struct, frozen=True, eq=False):
     """What a runtime is given."""
 
     journal: "Journal"
@@ -30,14 +30,14 @@ class World(msgspec.Struct, frozen=True, eq=False):
     chance: "Chance"
     locks: "Locks"
     processes: "Processes"
-    bell: "Bell"
+    bell: "DriverWakeup"
     workspace: "Callable[[Config], Workspace]"
-    commands: "Callable[[Config], Commands]"
+    commands: "Callable[[Config], CommandRunner]"
     agent: "Callable[[str, FrozenConfig], Agent]"  # by role
     prompt: Callable[[str, str], str]  # (machine, name) -> the Markdown
     artifacts: "Artifacts"
     chats: "Chats | None" = None  # conversations beside the runs
-    planning: "Callable[[], Planning] | None" = None  # what plans are made with
+    planning: "Callable[[], PlanningPorts] | None" = None  # what plans are made with
     tree_path: "Callable[[Config, str], str]" = lambda _config, path: (
         path
     )  # where an agent finds a working tree

@@ -3,14 +3,14 @@
 The suites (`conformance_*`) need pytest and are imported by their modules' names.
 """
 
-from steersman.testing.agent import FakeAgent, said
+from steersman.testing.agent import FakeAgent, fake_reply
 from steersman.testing.clock import FakeChance, FakeClock
 from steersman.testing.disks import CountingVFS, FailingVFS
 from steersman.testing.files import MemoryArtifacts, ScriptedCommands
 from steersman.testing.memory import MemoryJournal
-from steersman.testing.ownership import FakeLocks, NoProcesses, SilentBell
+from steersman.testing.ownership import FakeLocks, NoProcesses, SilentWakeup
 from steersman.testing.workspace import FakeWorkspace
-from steersman.testing.world import fake_config, fake_world
+from steersman.testing.world import fake_config, fake_ports
 
 __all__ = [
     "CountingVFS",
@@ -24,8 +24,8 @@ __all__ = [
     "MemoryJournal",
     "NoProcesses",
     "ScriptedCommands",
-    "SilentBell",
+    "SilentWakeup",
     "fake_config",
-    "fake_world",
-    "said",
+    "fake_ports",
+    "fake_reply",
 ]

@@ -5,16 +5,16 @@
 
 from typing import Any
 
-from steersman.kernel.canonical import digest
+from steersman.kernel.canonical import sha256_hex
 from steersman.ports.journal import Batch, Gate, Head, Journal, Spend
 
-RUN = "260101-abcdef"
-AT = 1_767_225_600_000
+SAMPLE_RUN = "260101-abcdef"
+SAMPLE_TIME = 1_767_225_600_000
 
 
-def head(run: str = RUN, seq: int = 1, epoch: int = 1, **more: Any) -> Head:
+def sample_head(run: str = SAMPLE_RUN, seq: int = 1, epoch: int = 1, **more: Any) -> Head:
     """A head row; whatever is not given is ordinary."""
-    given = {
+    defaults = {
         "run": run,
         "root": run,
         "parent": "",
@@ -25,56 +25,62 @@ def head(run: str = RUN, seq: int = 1, epoch: int = 1, **more: Any) -> Head:
         "status": "working",
         "outcome": "",
         "seq": seq,
-        "hash": _hash(run, seq),
+        "hash": _sample_entry_hash(run, seq),
         "epoch": epoch,
-        "created": AT,
-        "at": AT + seq,
+        "created": SAMPLE_TIME,
+        "at": SAMPLE_TIME + seq,
     }
-    return Head(**{**given, **more})
+    return Head(**{**defaults, **more})
 
 
-def entry(run: str, seq: int) -> tuple[int, bytes, str]:
+def sample_entry(run: str, seq: int) -> tuple[int, bytes, str]:
     """An entry as it is stored."""
-    return seq, f"entry {seq} of {run}".encode(), _hash(run, seq)
+    return seq, f"entry {seq} of {run}".encode(), _sample_entry_hash(run, seq)
 
 
-def _hash(run: str, seq: int) -> str:
-    return digest(f"entry {seq} of {run}".encode())
+def _sample_entry_hash(run: str, seq: int) -> str:
+    return sha256_hex(f"entry {seq} of {run}".encode())
 
 
-def batch(run: str = RUN, seq: int = 1, **more: Any) -> Batch:
+def sample_batch(run: str = SAMPLE_RUN, seq: int = 1, **more: Any) -> Batch:
     """The batch that makes a run's entry number `seq`, after the one before it."""
     head_fields = more.pop("head", {})
-    given = {
+    defaults = {
         "expect_seq": seq - 1,
         "expect_epoch": 1 if seq > 1 else 0,
-        "entries": (entry(run, seq),),
+        "entries": (sample_entry(run, seq),),
         **more,
     }
-    return Batch(head=head(run, seq, **head_fields), **given)
+    return Batch(head=sample_head(run, seq, **head_fields), **defaults)
 
 
-def gate(gate_id: str = f"{RUN}:1:1", **more: Any) -> Gate:
+def sample_gate(gate_id: str = f"{SAMPLE_RUN}:1:1", **more: Any) -> Gate:
     """An open gate."""
     run = gate_id.split(":", 1)[0]
-    given = {"id": gate_id, "run": run, "job": "confirm", "digest": "tree", "choices": ("approve", "reject")}
-    return Gate(**{**given, "opened": AT, **more})
+    defaults = {
+        "id": gate_id,
+        "run": run,
+        "job": "confirm",
+        "digest": "tree",
+        "choices": ("approve", "reject"),
+    }
+    return Gate(**{**defaults, "opened": SAMPLE_TIME, **more})
 
 
-def everything() -> Batch:
+def full_sample_batch() -> Batch:
     """A creation that uses every field of a batch."""
-    return batch(
+    return sample_batch(
         snapshot=b"snapshot",
         payloads=(("p-1", b"text"),),
-        gates=(gate(),),
+        gates=(sample_gate(),),
         definition=("d1", b'{"name":"table"}'),
         key=b"k" * 32,
-        spends=(Spend(RUN, "turns", limit=10), Spend(RUN, "turns", reserved=1, bound=True)),
+        spends=(Spend(SAMPLE_RUN, "turns", limit=10), Spend(SAMPLE_RUN, "turns", reserved=1, bound=True)),
         posts=(("other", "child", {"item": "x"}),),
     )
 
 
-def seen(journal: Journal, run: str = RUN) -> list[Any]:
+def journal_contents(journal: Journal, run: str = SAMPLE_RUN) -> list[Any]:
     """Everything a reader can see of a run."""
     return [
         journal.head(run),

@@ -5,14 +5,14 @@
 
 import hashlib
 
-START = 1_767_225_600_000  # 2026-01-01, in milliseconds
-ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+FAKE_START_MS = 1_767_225_600_000  # 2026-01-01, in milliseconds
+RUN_ID_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
 class FakeClock:
     """Stands still until it is moved; `step` moves it by that many milliseconds at every look."""
 
-    def __init__(self, at: int = START, *, step: int = 0) -> None:
+    def __init__(self, at: int = FAKE_START_MS, *, step: int = 0) -> None:
         self.at, self.step = at, step
 
     def now(self) -> int:
@@ -35,7 +35,7 @@ class FakeChance:
         self._drawn = {"run": 0, "nonce": 0, "key": 0}
 
     def run_id(self) -> str:
-        return "260101-" + "".join(ALPHABET[b % 32] for b in self._draw("run")[:6])
+        return "260101-" + "".join(RUN_ID_ALPHABET[b % 32] for b in self._draw("run")[:6])
 
     def nonce(self) -> str:
         return self._draw("nonce")[:12].hex()

@@ -15,18 +15,18 @@ from collections.abc import Callable
 import pytest
 
 from steersman.errors import WorkspaceError
-from steersman.judges.task.found import Found
+from steersman.judges.task.found import ArtifactOnDisk
 from steersman.ports.artifacts import Artifacts
-from steersman.testing.files import Stranger
+from steersman.testing.files import ForeignFile
 
-RUN = "260101-abcdef"
-NAME = "code/diff.patch"
-Plant = Callable[[str, Stranger], None]
+ARTIFACT_RUN = "260101-abcdef"
+ARTIFACT_NAME = "code/diff.patch"
+PlantForeignFile = Callable[[str, ForeignFile], None]
 
-KINDS = {"link": "link", "pipe": "other", "folder": "other", "unreadable": "unreadable"}
+KIND_BY_FOREIGN_FILE = {"link": "link", "pipe": "other", "folder": "other", "unreadable": "unreadable"}
 # In the place of the folder `code`.
-ON_THE_WAY = {"link": "link", "pipe": "other", "locked": "unreadable"}
-COPIES = (
+KIND_BY_FOREIGN_PARENT = {"link": "link", "pipe": "other", "locked": "unreadable"}
+COPY_NAMES = (
     ".gitignore",
     ".github/workflows/ci.yml",
     "a b/read (1), R&D #2.md",
@@ -36,15 +36,15 @@ COPIES = (
     "x" * 200,
     ".1-2.part",
 )
-ELSEWHERE = (
+ESCAPING_NAMES = (
     "", "/", "//", "/etc/passwd", "..", ".", "../x", "code/..", "code/../x", "code//x", "code/./x", "code//", "a\0b",
     "code/files/a\0b", "code/files/../../x", "a\ud800", "/".join(["d"] * 17),
 )  # fmt: skip
-UNFIT = (
+UNFIT_ARTIFACT_NAMES = (
     ".git", ".git/config", ".hidden", "a b", "code/", "code/files/.git", "code/files/.git/config", "code/files/.steersman/x",
     "code/files/a\nb", "code/files/a\\b", "code/files/-rf", "x" * 201,
 )  # fmt: skip
-NO_RUNS = ("", ".", "..", "a/b", "/etc", ".git", "a\0b", "../x", "a b")
+UNFIT_RUN_NAMES = ("", ".", "..", "a/b", "/etc", ".git", "a\0b", "../x", "a b")
 
 
 class ArtifactsConformance:
@@ -53,51 +53,51 @@ class ArtifactsConformance:
     def test_what_was_written_is_read(self, artifacts: Artifacts) -> None:
         """Byte by byte, whatever they are; a second time replaces them; each run has its own."""
         for data in (bytes(range(256)), b"", b"x" * 100_000):
-            artifacts.write(RUN, NAME, data)
-            assert artifacts.read(RUN, NAME) == Found("file", data)
-        artifacts.write("other", NAME, b"other", durable=True)
-        assert artifacts.read(RUN, NAME).data == b"x" * 100_000
-        assert artifacts.read("other", NAME).data == b"other"
+            artifacts.write(ARTIFACT_RUN, ARTIFACT_NAME, data)
+            assert artifacts.read(ARTIFACT_RUN, ARTIFACT_NAME) == ArtifactOnDisk("file", data)
+        artifacts.write("other", ARTIFACT_NAME, b"other", durable=True)
+        assert artifacts.read(ARTIFACT_RUN, ARTIFACT_NAME).data == b"x" * 100_000
+        assert artifacts.read("other", ARTIFACT_NAME).data == b"other"
 
     def test_what_was_not_written_is_missing(self, artifacts: Artifacts) -> None:
         """No run, no folder, no file: all the same, and nothing is made by looking."""
         for _ in range(2):
-            assert artifacts.read(RUN, NAME).kind == "missing"
-            assert artifacts.names(RUN, "") == artifacts.names(RUN, "code") == ()
-            artifacts.remove(RUN, NAME)
-        artifacts.write(RUN, "code/other", b"")
-        assert artifacts.read(RUN, NAME).kind == "missing"
+            assert artifacts.read(ARTIFACT_RUN, ARTIFACT_NAME).kind == "missing"
+            assert artifacts.names(ARTIFACT_RUN, "") == artifacts.names(ARTIFACT_RUN, "code") == ()
+            artifacts.remove(ARTIFACT_RUN, ARTIFACT_NAME)
+        artifacts.write(ARTIFACT_RUN, "code/other", b"")
+        assert artifacts.read(ARTIFACT_RUN, ARTIFACT_NAME).kind == "missing"
 
     def test_a_long_file_is_not_read(self, artifacts: Artifacts) -> None:
         """As many bytes as are wanted come whole, one more is too long and comes not at all."""
-        artifacts.write(RUN, NAME, b"12345")
-        assert artifacts.read(RUN, NAME, most=5) == Found("file", b"12345")
-        found = artifacts.read(RUN, NAME, most=4)
-        assert (found.kind, found.data, bool(found.detail)) == ("too_long", b"", True)
+        artifacts.write(ARTIFACT_RUN, ARTIFACT_NAME, b"12345")
+        assert artifacts.read(ARTIFACT_RUN, ARTIFACT_NAME, most=5) == ArtifactOnDisk("file", b"12345")
+        artifact = artifacts.read(ARTIFACT_RUN, ARTIFACT_NAME, most=4)
+        assert (artifact.kind, artifact.data, bool(artifact.detail)) == ("too_long", b"", True)
 
-    @pytest.mark.parametrize("copy", COPIES, ids=lambda name: name[:20])
+    @pytest.mark.parametrize("copy", COPY_NAMES, ids=lambda name: name[:20])
     def test_a_copy_has_the_name_of_its_file(self, artifacts: Artifacts, copy: str) -> None:
         """Below `code/files` whatever a repository may call a file is written, read, listed and removed."""
-        artifacts.write(RUN, f"code/files/{copy}", copy.encode())
-        assert artifacts.read(RUN, f"code/files/{copy}") == Found("file", copy.encode())
-        assert artifacts.names(RUN, "code/files") == (copy,)
-        artifacts.remove(RUN, f"code/files/{copy}")
-        assert artifacts.names(RUN, "") == ()
+        artifacts.write(ARTIFACT_RUN, f"code/files/{copy}", copy.encode())
+        assert artifacts.read(ARTIFACT_RUN, f"code/files/{copy}") == ArtifactOnDisk("file", copy.encode())
+        assert artifacts.names(ARTIFACT_RUN, "code/files") == (copy,)
+        artifacts.remove(ARTIFACT_RUN, f"code/files/{copy}")
+        assert artifacts.names(ARTIFACT_RUN, "") == ()
 
-    @pytest.mark.parametrize("name", ELSEWHERE, ids=lambda name: repr(name[:20]))
+    @pytest.mark.parametrize("name", ESCAPING_NAMES, ids=lambda name: repr(name[:20]))
     def test_a_name_that_leads_elsewhere_is_refused(self, artifacts: Artifacts, name: str) -> None:
         """Whatever is asked."""
-        self.refuses(artifacts, RUN, name)
+        self.refuses(artifacts, ARTIFACT_RUN, name)
 
-    @pytest.mark.parametrize("name", UNFIT, ids=lambda name: repr(name[:20]))
+    @pytest.mark.parametrize("name", UNFIT_ARTIFACT_NAMES, ids=lambda name: repr(name[:20]))
     def test_a_name_that_no_artifact_has_is_not_written(self, artifacts: Artifacts, name: str) -> None:
         """One that is somebody else's, or not the same on every disk, is refused; nothing is there to be read."""
         with pytest.raises(WorkspaceError, match="is no artifact name"):
-            artifacts.write(RUN, name, b"x")
-        assert artifacts.read(RUN, name).kind == "missing"
-        assert artifacts.names(RUN, "") == ()
+            artifacts.write(ARTIFACT_RUN, name, b"x")
+        assert artifacts.read(ARTIFACT_RUN, name).kind == "missing"
+        assert artifacts.names(ARTIFACT_RUN, "") == ()
 
-    @pytest.mark.parametrize("run", NO_RUNS, ids=repr)
+    @pytest.mark.parametrize("run", UNFIT_RUN_NAMES, ids=repr)
     def test_no_other_run_is_taken(self, artifacts: Artifacts, run: str) -> None:
         """A run is one folder and nothing above or beside it."""
         self.refuses(artifacts, run, "x")
@@ -119,70 +119,72 @@ class ArtifactsConformance:
     def test_names_are_told_from_their_folder(self, artifacts: Artifacts) -> None:
         """Sorted, at any depth, of this folder alone: not of one whose name begins alike."""
         for name in ("code/files/b", "code/files/a/z", "code/files/a/b/c", "code/filesx", "state.json"):
-            artifacts.write(RUN, name, b"")
-        assert artifacts.names(RUN, "code/files") == ("a/b/c", "a/z", "b")
-        assert artifacts.names(RUN, "code/files/a") == ("b/c", "z")
-        whole = ("code/files/a/b/c", "code/files/a/z", "code/files/b", "code/filesx", "state.json")
-        assert artifacts.names(RUN, "") == whole
+            artifacts.write(ARTIFACT_RUN, name, b"")
+        assert artifacts.names(ARTIFACT_RUN, "code/files") == ("a/b/c", "a/z", "b")
+        assert artifacts.names(ARTIFACT_RUN, "code/files/a") == ("b/c", "z")
+        all_names = ("code/files/a/b/c", "code/files/a/z", "code/files/b", "code/filesx", "state.json")
+        assert artifacts.names(ARTIFACT_RUN, "") == all_names
         assert artifacts.names("other", "") == ()
 
     def test_more_names_than_wanted_are_seen(self, artifacts: Artifacts) -> None:
         """One too many comes, so that nobody takes a part for the whole."""
         for n in range(5):
-            artifacts.write(RUN, f"code/files/{n}", b"")
-        assert len(artifacts.names(RUN, "code", most=5)) == 5
-        assert len(artifacts.names(RUN, "code", most=4)) == 5
-        assert len(artifacts.names(RUN, "code", most=2)) == 3
+            artifacts.write(ARTIFACT_RUN, f"code/files/{n}", b"")
+        assert len(artifacts.names(ARTIFACT_RUN, "code", most=5)) == 5
+        assert len(artifacts.names(ARTIFACT_RUN, "code", most=4)) == 5
+        assert len(artifacts.names(ARTIFACT_RUN, "code", most=2)) == 3
 
     def test_what_is_removed_leaves_nothing(self, artifacts: Artifacts) -> None:
         """The folder that a file had to itself is gone too, so that a file can have its name; once more does nothing."""
-        artifacts.write(RUN, "code/files/src/a/b", b"old")
-        artifacts.write(RUN, "code/files/keep", b"kept")
+        artifacts.write(ARTIFACT_RUN, "code/files/src/a/b", b"old")
+        artifacts.write(ARTIFACT_RUN, "code/files/keep", b"kept")
         for _ in range(2):
-            artifacts.remove(RUN, "code/files/src/a/b")
-            assert artifacts.names(RUN, "code/files") == ("keep",)
-        artifacts.write(RUN, "code/files/src", b"new")
-        artifacts.remove(RUN, "code/files/src/a/b")
-        assert artifacts.read(RUN, "code/files/src") == Found("file", b"new")
-        assert artifacts.read(RUN, "code/files/keep") == Found("file", b"kept")
+            artifacts.remove(ARTIFACT_RUN, "code/files/src/a/b")
+            assert artifacts.names(ARTIFACT_RUN, "code/files") == ("keep",)
+        artifacts.write(ARTIFACT_RUN, "code/files/src", b"new")
+        artifacts.remove(ARTIFACT_RUN, "code/files/src/a/b")
+        assert artifacts.read(ARTIFACT_RUN, "code/files/src") == ArtifactOnDisk("file", b"new")
+        assert artifacts.read(ARTIFACT_RUN, "code/files/keep") == ArtifactOnDisk("file", b"kept")
 
-    @pytest.mark.parametrize("what", KINDS)
+    @pytest.mark.parametrize("what", KIND_BY_FOREIGN_FILE)
     def test_a_stranger_in_its_place_is_named(
-        self, artifacts: Artifacts, plant: Plant, what: Stranger
+        self, artifacts: Artifacts, plant: PlantForeignFile, what: ForeignFile
     ) -> None:
         """What is no plain file is told by its kind and in words, without a byte of it, and at once."""
-        artifacts.write(RUN, NAME, b"ours")
-        plant(NAME, what)
-        found = artifacts.read(RUN, NAME)
-        assert (found.kind, found.data) == (KINDS[what], b"")
-        assert "diff.patch" in found.detail
+        artifacts.write(ARTIFACT_RUN, ARTIFACT_NAME, b"ours")
+        plant(ARTIFACT_NAME, what)
+        artifact = artifacts.read(ARTIFACT_RUN, ARTIFACT_NAME)
+        assert (artifact.kind, artifact.data) == (KIND_BY_FOREIGN_FILE[what], b"")
+        assert "diff.patch" in artifact.detail
 
-    @pytest.mark.parametrize("what", ON_THE_WAY)
-    def test_a_stranger_on_the_way_is_named(self, artifacts: Artifacts, plant: Plant, what: Stranger) -> None:
+    @pytest.mark.parametrize("what", KIND_BY_FOREIGN_PARENT)
+    def test_a_stranger_on_the_way_is_named(
+        self, artifacts: Artifacts, plant: PlantForeignFile, what: ForeignFile
+    ) -> None:
         """So it is when a folder has been replaced: what lies behind it is not ours."""
-        artifacts.write(RUN, NAME, b"ours")
+        artifacts.write(ARTIFACT_RUN, ARTIFACT_NAME, b"ours")
         plant("code", what)
-        found = artifacts.read(RUN, NAME)
-        assert (found.kind, found.data) == (ON_THE_WAY[what], b"")
-        assert "code" in found.detail
-        assert artifacts.names(RUN, "code") == ("",)
+        artifact = artifacts.read(ARTIFACT_RUN, ARTIFACT_NAME)
+        assert (artifact.kind, artifact.data) == (KIND_BY_FOREIGN_PARENT[what], b"")
+        assert "code" in artifact.detail
+        assert artifacts.names(ARTIFACT_RUN, "code") == ("",)
         with pytest.raises(WorkspaceError, match="code"):
-            artifacts.write(RUN, NAME, b"new")
+            artifacts.write(ARTIFACT_RUN, ARTIFACT_NAME, b"new")
 
     def test_a_file_on_the_way_is_named(self, artifacts: Artifacts) -> None:
         """A file where a folder belongs holds no other file; it is kept."""
-        artifacts.write(RUN, "code", b"a file")
-        assert artifacts.read(RUN, NAME) == Found("other", detail="code is a file")
-        assert artifacts.names(RUN, "code") == ("",)
+        artifacts.write(ARTIFACT_RUN, "code", b"a file")
+        assert artifacts.read(ARTIFACT_RUN, ARTIFACT_NAME) == ArtifactOnDisk("other", detail="code is a file")
+        assert artifacts.names(ARTIFACT_RUN, "code") == ("",)
         with pytest.raises(WorkspaceError, match="code is a file"):
-            artifacts.write(RUN, NAME, b"new")
-        artifacts.remove(RUN, NAME)
-        assert artifacts.read(RUN, "code") == Found("file", b"a file")
+            artifacts.write(ARTIFACT_RUN, ARTIFACT_NAME, b"new")
+        artifacts.remove(ARTIFACT_RUN, ARTIFACT_NAME)
+        assert artifacts.read(ARTIFACT_RUN, "code") == ArtifactOnDisk("file", b"a file")
 
-    def test_strangers_are_listed(self, artifacts: Artifacts, plant: Plant) -> None:
+    def test_strangers_are_listed(self, artifacts: Artifacts, plant: PlantForeignFile) -> None:
         """A link, a pipe and a file that cannot be read by their names, a locked folder with a slash, an empty one not."""
-        artifacts.write(RUN, "code/files/ours", b"")
-        strangers: dict[str, Stranger] = {
+        artifacts.write(ARTIFACT_RUN, "code/files/ours", b"")
+        strangers: dict[str, ForeignFile] = {
             "l": "link",
             "p": "pipe",
             "u": "unreadable",
@@ -191,11 +193,13 @@ class ArtifactsConformance:
         }
         for name, what in strangers.items():
             plant(f"code/files/{name}", what)
-        assert artifacts.names(RUN, "code/files") == ("l", "locked/", "ours", "p", "u")
+        assert artifacts.names(ARTIFACT_RUN, "code/files") == ("l", "locked/", "ours", "p", "u")
 
-    def test_whatever_is_listed_can_be_read_and_removed(self, artifacts: Artifacts, plant: Plant) -> None:
+    def test_whatever_is_listed_can_be_read_and_removed(
+        self, artifacts: Artifacts, plant: PlantForeignFile
+    ) -> None:
         """Also under a name that no artifact has; of a folder that cannot be looked into it is said that it is one."""
-        strangers: dict[str, Stranger] = {
+        strangers: dict[str, ForeignFile] = {
             "-rf": "link",
             "a\nb": "pipe",
             ".git/config": "unreadable",
@@ -203,55 +207,60 @@ class ArtifactsConformance:
         }
         for name, what in strangers.items():
             plant(f"code/files/{name.removesuffix('/')}", what)
-        assert artifacts.names(RUN, "code/files") == tuple(sorted(strangers))
+        assert artifacts.names(ARTIFACT_RUN, "code/files") == tuple(sorted(strangers))
         for name, kind in (("-rf", "link"), ("a\nb", "other"), (".git/config", "unreadable")):
-            assert artifacts.read(RUN, f"code/files/{name}").kind == kind
-            artifacts.remove(RUN, f"code/files/{name}")
-        assert artifacts.names(RUN, "code/files") == ("no/",)
-        assert artifacts.read(RUN, "code/files/no/").kind == "unreadable"
+            assert artifacts.read(ARTIFACT_RUN, f"code/files/{name}").kind == kind
+            artifacts.remove(ARTIFACT_RUN, f"code/files/{name}")
+        assert artifacts.names(ARTIFACT_RUN, "code/files") == ("no/",)
+        assert artifacts.read(ARTIFACT_RUN, "code/files/no/").kind == "unreadable"
         with pytest.raises(WorkspaceError, match="no is a folder; put that right"):
-            artifacts.remove(RUN, "code/files/no/")
-        assert artifacts.names(RUN, "code/files/no/") == ("",)
+            artifacts.remove(ARTIFACT_RUN, "code/files/no/")
+        assert artifacts.names(ARTIFACT_RUN, "code/files/no/") == ("",)
 
-    def test_what_a_folder_is_replaced_by_can_be_read(self, artifacts: Artifacts, plant: Plant) -> None:
+    def test_what_a_folder_is_replaced_by_can_be_read(
+        self, artifacts: Artifacts, plant: PlantForeignFile
+    ) -> None:
         """The name that says so leads to what it is now."""
         plant("code", "link")
-        (name,) = artifacts.names(RUN, "code")
-        assert artifacts.read(RUN, f"code/{name}").kind == "link"
+        (name,) = artifacts.names(ARTIFACT_RUN, "code")
+        assert artifacts.read(ARTIFACT_RUN, f"code/{name}").kind == "link"
 
     @pytest.mark.parametrize("what", ["link", "pipe", "unreadable"])
     def test_a_stranger_is_replaced_or_removed(
-        self, artifacts: Artifacts, plant: Plant, what: Stranger
+        self, artifacts: Artifacts, plant: PlantForeignFile, what: ForeignFile
     ) -> None:
         """Writing again puts the file there; removing takes the thing itself, not what it leads to."""
-        plant(NAME, what)
-        artifacts.write(RUN, NAME, b"again", durable=True)
-        assert artifacts.read(RUN, NAME) == Found("file", b"again")
-        plant(NAME, what)
-        artifacts.remove(RUN, NAME)
-        assert artifacts.read(RUN, NAME).kind == "missing"
-        assert artifacts.names(RUN, "code") == ()
+        plant(ARTIFACT_NAME, what)
+        artifacts.write(ARTIFACT_RUN, ARTIFACT_NAME, b"again", durable=True)
+        assert artifacts.read(ARTIFACT_RUN, ARTIFACT_NAME) == ArtifactOnDisk("file", b"again")
+        plant(ARTIFACT_NAME, what)
+        artifacts.remove(ARTIFACT_RUN, ARTIFACT_NAME)
+        assert artifacts.read(ARTIFACT_RUN, ARTIFACT_NAME).kind == "missing"
+        assert artifacts.names(ARTIFACT_RUN, "code") == ()
 
     def test_a_folder_is_neither_replaced_nor_removed(self, artifacts: Artifacts) -> None:
         """Whatever is in it may be somebody's: it is named, and stays."""
-        artifacts.write(RUN, f"{NAME}/inside", b"kept")
-        for act in (lambda: artifacts.write(RUN, NAME, b"x"), lambda: artifacts.remove(RUN, NAME)):
+        artifacts.write(ARTIFACT_RUN, f"{ARTIFACT_NAME}/inside", b"kept")
+        for act in (
+            lambda: artifacts.write(ARTIFACT_RUN, ARTIFACT_NAME, b"x"),
+            lambda: artifacts.remove(ARTIFACT_RUN, ARTIFACT_NAME),
+        ):
             with pytest.raises(
                 WorkspaceError, match=r"diff\.patch is a folder; put that right and try again"
             ):
                 act()
-        assert artifacts.names(RUN, "") == (f"{NAME}/inside",)
+        assert artifacts.names(ARTIFACT_RUN, "") == (f"{ARTIFACT_NAME}/inside",)
 
     @pytest.mark.parametrize("what", ["link", "locked"])
     def test_nothing_is_removed_behind_a_stranger(
-        self, artifacts: Artifacts, plant: Plant, what: Stranger
+        self, artifacts: Artifacts, plant: PlantForeignFile, what: ForeignFile
     ) -> None:
         """A folder that is a link, or cannot be opened, is named instead."""
-        artifacts.write(RUN, NAME, b"ours")
+        artifacts.write(ARTIFACT_RUN, ARTIFACT_NAME, b"ours")
         plant("code", what)
         with pytest.raises(WorkspaceError, match="code"):
-            artifacts.remove(RUN, NAME)
+            artifacts.remove(ARTIFACT_RUN, ARTIFACT_NAME)
 
     def test_a_runs_folder_can_be_told(self, artifacts: Artifacts) -> None:
         """People are told where to look."""
-        assert artifacts.folder(RUN).endswith(RUN)
+        assert artifacts.folder(ARTIFACT_RUN).endswith(ARTIFACT_RUN)

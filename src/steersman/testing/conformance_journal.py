@@ -15,7 +15,16 @@ from msgspec import structs
 
 from steersman.errors import OverBudget, StaleError
 from steersman.ports.journal import Batch, BudgetRow, Journal, Spend
-from steersman.testing.batches import AT, RUN, batch, entry, everything, gate, head, seen
+from steersman.testing.batches import (
+    SAMPLE_RUN,
+    SAMPLE_TIME,
+    full_sample_batch,
+    journal_contents,
+    sample_batch,
+    sample_entry,
+    sample_gate,
+    sample_head,
+)
 
 
 class JournalConformance:
@@ -30,75 +39,83 @@ class JournalConformance:
 
     def test_an_empty_store_has_nothing(self, journal: Journal) -> None:
         """Whatever is asked for by name is not there, and lists are empty."""
-        assert seen(journal) == [None, [], None, [], None, None, [], [], [], [], []]
-        assert (journal.gate("g"), journal.verdict(1), journal.payload(RUN, "p")) == (None, None, None)
-        assert (journal.quarantined(), journal.due(AT), journal.children(RUN)) == ({}, [], [])
+        assert journal_contents(journal) == [None, [], None, [], None, None, [], [], [], [], []]
+        assert (journal.gate("g"), journal.verdict(1), journal.payload(SAMPLE_RUN, "p")) == (None, None, None)
+        assert (journal.quarantined(), journal.due(SAMPLE_TIME), journal.children(SAMPLE_RUN)) == ({}, [], [])
         assert journal.traces() == []
 
     def test_what_is_appended_is_there(self, journal: Journal) -> None:
         """Every part of a batch is read back as it was given."""
-        given = everything()
-        journal.append(given)
-        assert (journal.head(RUN), journal.traces()) == (given.head, [RUN])
-        assert list(journal.rows(RUN)) == list(given.entries)
-        assert journal.snapshot(RUN) == (1, b"snapshot")
-        assert (journal.payload(RUN, "p-1"), list(journal.payload_refs(RUN))) == (b"text", ["p-1"])
-        assert (journal.key(RUN), journal.definition("d1")) == (b"k" * 32, b'{"name":"table"}')
-        assert journal.gates() == journal.gates(RUN) == [gate()] == [journal.gate(gate().id)]
-        assert journal.budget(RUN) == [BudgetRow("turns", 0, 1, 10)]
+        full_batch = full_sample_batch()
+        journal.append(full_batch)
+        assert (journal.head(SAMPLE_RUN), journal.traces()) == (full_batch.head, [SAMPLE_RUN])
+        assert list(journal.rows(SAMPLE_RUN)) == list(full_batch.entries)
+        assert journal.snapshot(SAMPLE_RUN) == (1, b"snapshot")
+        assert (journal.payload(SAMPLE_RUN, "p-1"), list(journal.payload_refs(SAMPLE_RUN))) == (
+            b"text",
+            ["p-1"],
+        )
+        assert (journal.key(SAMPLE_RUN), journal.definition("d1")) == (b"k" * 32, b'{"name":"table"}')
+        assert (
+            journal.gates()
+            == journal.gates(SAMPLE_RUN)
+            == [sample_gate()]
+            == [journal.gate(sample_gate().id)]
+        )
+        assert journal.budget(SAMPLE_RUN) == [BudgetRow("turns", 0, 1, 10)]
         (posted,) = journal.pending("other")
-        assert (posted.kind, posted.body, posted.at) == ("child", {"item": "x"}, given.head.at)
+        assert (posted.kind, posted.body, posted.at) == ("child", {"item": "x"}, full_batch.head.at)
 
     def test_a_run_is_created_once(self, journal: Journal) -> None:
         """Creating it again is refused and changes nothing."""
-        journal.append(batch())
-        before = seen(journal)
-        with pytest.raises(StaleError, match=f"run {RUN} exists already"):
-            journal.append(everything())
-        assert seen(journal) == before
+        journal.append(sample_batch())
+        before = journal_contents(journal)
+        with pytest.raises(StaleError, match=f"run {SAMPLE_RUN} exists already"):
+            journal.append(full_sample_batch())
+        assert journal_contents(journal) == before
 
     @pytest.mark.parametrize(
         "wrong", [{"expect_epoch": 0}, {"expect_epoch": 2}, {"expect_seq": 2}, {"expect_seq": 9}]
     )
     def test_a_stale_writer_changes_nothing(self, journal: Journal, wrong: dict[str, int]) -> None:
         """A writer with another epoch or another position is told that it does not own the run."""
-        journal.append(batch())
-        before = seen(journal)
+        journal.append(sample_batch())
+        before = journal_contents(journal)
         late = structs.replace(
-            everything(), head=head(seq=2), **{"expect_seq": 1, "expect_epoch": 1, **wrong}
+            full_sample_batch(), head=sample_head(seq=2), **{"expect_seq": 1, "expect_epoch": 1, **wrong}
         )
-        with pytest.raises(StaleError, match=f"run {RUN} has moved on"):
+        with pytest.raises(StaleError, match=f"run {SAMPLE_RUN} has moved on"):
             journal.append(late)
-        assert seen(journal) == before
+        assert journal_contents(journal) == before
 
     def test_a_run_that_is_not_there_cannot_go_on(self, journal: Journal) -> None:
         """Appending to nothing is stale."""
         with pytest.raises(StaleError):
-            journal.append(batch(seq=2))
-        assert seen(journal) == [None, [], None, [], None, None, [], [], [], [], []]
+            journal.append(sample_batch(seq=2))
+        assert journal_contents(journal) == [None, [], None, [], None, None, [], [], [], [], []]
 
     def test_a_new_owner_shuts_out_the_old_one(self, journal: Journal) -> None:
         """After a claim with the next epoch the owner before it is stale, whatever position it thinks it has."""
-        journal.append(batch())
-        journal.append(batch(seq=2, head={"epoch": 2}))
+        journal.append(sample_batch())
+        journal.append(sample_batch(seq=2, head={"epoch": 2}))
         for position in (1, 2):
             with pytest.raises(StaleError):
-                journal.append(batch(seq=position + 1))
-        journal.append(batch(seq=3, expect_epoch=2, head={"epoch": 2}))
-        assert [row[0] for row in journal.rows(RUN)] == [1, 2, 3]
+                journal.append(sample_batch(seq=position + 1))
+        journal.append(sample_batch(seq=3, expect_epoch=2, head={"epoch": 2}))
+        assert [row[0] for row in journal.rows(SAMPLE_RUN)] == [1, 2, 3]
 
     def test_what_a_run_was_created_as_stays(self, journal: Journal) -> None:
         """Root, parent, machine, title and creation are never changed by a later batch."""
-        first = batch(head={"title": "first", "parent": "p", "root": "r"})
+        first = sample_batch(head={"title": "first", "parent": "p", "root": "r"})
         journal.append(first)
         other = {"title": "x", "parent": "y", "root": "r", "machine": "z", "created": 1, "state": "build"}
-        journal.append(batch(seq=2, head=other))
-        now = journal.head(RUN)
-        assert now == structs.replace(head(seq=2, state="build"), title="first", parent="p", root="r")
+        journal.append(sample_batch(seq=2, head=other))
+        now = journal.head(SAMPLE_RUN)
+        assert now == structs.replace(sample_head(seq=2, state="build"), title="first", parent="p", root="r")
 
     def test_a_quiet_batch_moves_a_run_on(self, journal: Journal) -> None:
         """State, position and time are new, all else is as it was stored; the fence holds."""
-        journal.append(batch(head={"due": AT, "status": "waiting until"}))
+        journal.append(sample_batch(head={"due": SAMPLE_TIME, "status": "waiting until"}))
         new = {
             "state": "build",
             "due": None,
@@ -108,56 +125,66 @@ class JournalConformance:
             "epoch": 9,
         }
         with pytest.raises(StaleError):
-            journal.append(batch(seq=2, quiet=True, expect_epoch=9, head=new))
-        journal.append(batch(seq=2, quiet=True, head=new))
-        assert journal.head(RUN) == head(seq=2, state="build", due=AT, status="waiting until")
+            journal.append(sample_batch(seq=2, quiet=True, expect_epoch=9, head=new))
+        journal.append(sample_batch(seq=2, quiet=True, head=new))
+        assert journal.head(SAMPLE_RUN) == sample_head(
+            seq=2, state="build", due=SAMPLE_TIME, status="waiting until"
+        )
 
     def test_several_entries_in_one_commit(self, journal: Journal) -> None:
         """A batch may hold many entries; they are read in order, from any place on."""
-        journal.append(batch())
-        more = tuple(entry(RUN, n) for n in range(2, 6))
-        journal.append(structs.replace(batch(seq=5), expect_seq=1, expect_epoch=1, entries=more))
-        assert [row[0] for row in journal.rows(RUN)] == [1, 2, 3, 4, 5]
-        assert list(journal.rows(RUN, 3)) == [entry(RUN, 4), entry(RUN, 5)]
-        assert list(journal.rows(RUN, 5)) == []
+        journal.append(sample_batch())
+        more = tuple(sample_entry(SAMPLE_RUN, n) for n in range(2, 6))
+        journal.append(structs.replace(sample_batch(seq=5), expect_seq=1, expect_epoch=1, entries=more))
+        assert [row[0] for row in journal.rows(SAMPLE_RUN)] == [1, 2, 3, 4, 5]
+        assert list(journal.rows(SAMPLE_RUN, 3)) == [sample_entry(SAMPLE_RUN, 4), sample_entry(SAMPLE_RUN, 5)]
+        assert list(journal.rows(SAMPLE_RUN, 5)) == []
 
     def test_a_batch_without_entries_still_counts(self, journal: Journal) -> None:
         """A verdict alone can be written; the position stays, and the fence holds for it too."""
-        journal.append(batch())
-        posted = journal.post(RUN, "event", {}, AT)
-        same = Batch(head=head(), expect_seq=1, expect_epoch=1, taken=((posted, {"result": "refused"}),))
+        journal.append(sample_batch())
+        posted = journal.post(SAMPLE_RUN, "event", {}, SAMPLE_TIME)
+        same = Batch(
+            head=sample_head(), expect_seq=1, expect_epoch=1, taken=((posted, {"result": "refused"}),)
+        )
         journal.append(same)
-        assert (journal.head(RUN), journal.verdict(posted)) == (head(), {"result": "refused"})
+        assert (journal.head(SAMPLE_RUN), journal.verdict(posted)) == (sample_head(), {"result": "refused"})
         with pytest.raises(StaleError):
             journal.append(structs.replace(same, expect_epoch=0, taken=()))
 
     def test_atomicity(self, journal: Journal) -> None:
         """When the last part of a batch fails, nothing of the others is kept."""
-        journal.append(batch(spends=(Spend(RUN, "turns", limit=1),)))
-        journal.post(RUN, "event", {}, AT)
-        before = seen(journal)
+        journal.append(sample_batch(spends=(Spend(SAMPLE_RUN, "turns", limit=1),)))
+        journal.post(SAMPLE_RUN, "event", {}, SAMPLE_TIME)
+        before = journal_contents(journal)
         rest = structs.replace(
-            everything(), head=head(seq=2), expect_seq=1, expect_epoch=1, entries=(entry(RUN, 2),)
+            full_sample_batch(),
+            head=sample_head(seq=2),
+            expect_seq=1,
+            expect_epoch=1,
+            entries=(sample_entry(SAMPLE_RUN, 2),),
         )
-        over = (*rest.spends[1:], Spend(RUN, "turns", reserved=1, bound=True))
+        over = (*rest.spends[1:], Spend(SAMPLE_RUN, "turns", reserved=1, bound=True))
         with pytest.raises(OverBudget):
             journal.append(structs.replace(rest, taken=((1, {}),), spends=over))
-        assert seen(journal) == before
+        assert journal_contents(journal) == before
 
     # ── many at once ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def test_a_stale_item_of_a_group_fails_alone(self, journal: Journal) -> None:
         """Of many submitted together each is told its own verdict; the others are kept."""
-        journal.append(batch("r0"))
+        journal.append(sample_batch("r0"))
         batches = [
-            *(batch(f"r{n}") for n in range(1, 9)),
-            batch("r0"),
-            batch("r0", 2, expect_epoch=7),
-            batch("r9", spends=(Spend("r9", "turns", limit=0), Spend("r9", "turns", reserved=1, bound=True))),
-            *(batch(f"r{n}") for n in range(10, 14)),
+            *(sample_batch(f"r{n}") for n in range(1, 9)),
+            sample_batch("r0"),
+            sample_batch("r0", 2, expect_epoch=7),
+            sample_batch(
+                "r9", spends=(Spend("r9", "turns", limit=0), Spend("r9", "turns", reserved=1, bound=True))
+            ),
+            *(sample_batch(f"r{n}") for n in range(10, 14)),
         ]
-        told = _submit(journal, batches)
-        kinds = [type(error) for error in told]
+        errors = _submit_batches(journal, batches)
+        kinds = [type(error) for error in errors]
         none = type(None)
         assert kinds == [none] * 8 + [StaleError, StaleError, OverBudget] + [none] * 4
         assert sorted(journal.matching("r")) == sorted(
@@ -168,15 +195,15 @@ class JournalConformance:
 
     def test_a_chain_of_submits_keeps_its_order(self, journal: Journal) -> None:
         """Batches of one run that are submitted one after the other are kept one after the other."""
-        told = _submit(journal, [batch(seq=n) for n in range(1, 31)])
-        assert told == [None] * 30
-        assert [row[0] for row in journal.rows(RUN)] == list(range(1, 31))
+        errors = _submit_batches(journal, [sample_batch(seq=n) for n in range(1, 31)])
+        assert errors == [None] * 30
+        assert [row[0] for row in journal.rows(SAMPLE_RUN)] == list(range(1, 31))
 
     def test_a_poisoned_item_of_a_group_fails_alone(self, journal: Journal) -> None:
         """A batch that cannot be stored at all does not take its neighbours with it."""
-        bad = structs.replace(batch("bad"), entries=((1, b"x", "not a hash"), (1, b"x", "nor this")))
-        told = _submit(journal, [batch("a"), bad, batch("b")])
-        assert (told[0], told[2]) == (None, None)
+        bad = structs.replace(sample_batch("bad"), entries=((1, b"x", "not a hash"), (1, b"x", "nor this")))
+        errors = _submit_batches(journal, [sample_batch("a"), bad, sample_batch("b")])
+        assert (errors[0], errors[2]) == (None, None)
         assert journal.matching("") in (["a", "b"], ["a", "b", "bad"])
 
     # ── inbox and gates ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -184,75 +211,83 @@ class JournalConformance:
     def test_the_inbox_keeps_its_order(self, journal: Journal) -> None:
         """What is posted first is pending first, for each run on its own, with what it carries."""
         ids = [
-            journal.post(run, "event", {"n": n, "ü": [None, True]}, AT + n) for n, run in enumerate("abab")
+            journal.post(run, "event", {"n": n, "ü": [None, True]}, SAMPLE_TIME + n)
+            for n, run in enumerate("abab")
         ]
         assert ids == sorted(set(ids))
-        told = [(p.id, p.run, p.kind, p.body, p.at) for p in journal.pending("a")]
-        assert told == [(ids[n], "a", "event", {"n": n, "ü": [None, True]}, AT + n) for n in (0, 2)]
+        posted_items = [(p.id, p.run, p.kind, p.body, p.at) for p in journal.pending("a")]
+        assert posted_items == [
+            (ids[n], "a", "event", {"n": n, "ü": [None, True]}, SAMPLE_TIME + n) for n in (0, 2)
+        ]
 
     def test_a_posted_event_is_taken_once(self, journal: Journal) -> None:
         """It has no verdict, then one, for ever; taking it again is stale and changes nothing."""
-        journal.append(batch())
-        posted = journal.post(RUN, "event", {}, AT)
-        assert (journal.verdict(posted), len(journal.pending(RUN))) == (None, 1)
-        journal.append(batch(seq=2, taken=((posted, {"result": "taken", "seq": 2}),)))
-        assert (journal.verdict(posted), journal.pending(RUN)) == ({"result": "taken", "seq": 2}, [])
-        before = seen(journal)
+        journal.append(sample_batch())
+        posted = journal.post(SAMPLE_RUN, "event", {}, SAMPLE_TIME)
+        assert (journal.verdict(posted), len(journal.pending(SAMPLE_RUN))) == (None, 1)
+        journal.append(sample_batch(seq=2, taken=((posted, {"result": "taken", "seq": 2}),)))
+        assert (journal.verdict(posted), journal.pending(SAMPLE_RUN)) == ({"result": "taken", "seq": 2}, [])
+        before = journal_contents(journal)
         with pytest.raises(StaleError, match=f"inbox item {posted} was taken already"):
-            journal.append(batch(seq=3, taken=((posted, {"result": "taken", "seq": 3}),)))
-        assert seen(journal) == before
+            journal.append(sample_batch(seq=3, taken=((posted, {"result": "taken", "seq": 3}),)))
+        assert journal_contents(journal) == before
         assert journal.verdict(posted) == {"result": "taken", "seq": 2}
 
     def test_an_unknown_inbox_item_cannot_be_taken(self, journal: Journal) -> None:
         """A verdict about nothing is refused."""
         with pytest.raises(StaleError):
-            journal.append(batch(taken=((99, {}),)))
-        assert journal.head(RUN) is None
+            journal.append(sample_batch(taken=((99, {}),)))
+        assert journal.head(SAMPLE_RUN) is None
 
     def test_a_gate_is_answered_once(self, journal: Journal) -> None:
         """The first answer is in the inbox and shown on the gate; the second gets None and changes nothing."""
-        journal.append(batch(gates=(gate(),)))
+        journal.append(sample_batch(gates=(sample_gate(),)))
         first = journal.answer(
-            gate().id, "tree", {"choice": "approve", "person": "ann", "digest": "tree"}, AT
+            sample_gate().id, "tree", {"choice": "approve", "person": "ann", "digest": "tree"}, SAMPLE_TIME
         )
-        before = seen(journal)
-        assert journal.answer(gate().id, "tree", {"choice": "reject", "person": "bob"}, AT) is None
-        assert seen(journal) == before
-        (posted,) = journal.pending(RUN)
-        said = {"gate": gate().id, "choice": "approve", "person": "ann", "digest": "tree"}
-        assert (posted.id, posted.kind, posted.body, posted.at) == (first, "answer", said, AT)
-        assert journal.gate(gate().id) == gate(answer="approve", person="ann")
+        before = journal_contents(journal)
+        assert (
+            journal.answer(sample_gate().id, "tree", {"choice": "reject", "person": "bob"}, SAMPLE_TIME)
+            is None
+        )
+        assert journal_contents(journal) == before
+        (posted,) = journal.pending(SAMPLE_RUN)
+        answer_body = {"gate": sample_gate().id, "choice": "approve", "person": "ann", "digest": "tree"}
+        assert (posted.id, posted.kind, posted.body, posted.at) == (first, "answer", answer_body, SAMPLE_TIME)
+        assert journal.gate(sample_gate().id) == sample_gate(answer="approve", person="ann")
 
     def test_an_answer_about_something_else_is_none(self, journal: Journal) -> None:
         """Another digest, or a gate that is not there, takes no answer."""
-        journal.append(batch(gates=(gate(),)))
-        before = seen(journal)
-        assert journal.answer(gate().id, "another tree", {"choice": "approve"}, AT) is None
-        assert journal.answer("nobody:1:1", "tree", {"choice": "approve"}, AT) is None
-        assert seen(journal) == before
+        journal.append(sample_batch(gates=(sample_gate(),)))
+        before = journal_contents(journal)
+        assert journal.answer(sample_gate().id, "another tree", {"choice": "approve"}, SAMPLE_TIME) is None
+        assert journal.answer("nobody:1:1", "tree", {"choice": "approve"}, SAMPLE_TIME) is None
+        assert journal_contents(journal) == before
 
     def test_a_closed_gate_is_gone(self, journal: Journal) -> None:
         """Closing removes it; closing what is not there is nothing."""
-        journal.append(batch(gates=(gate(), gate(f"{RUN}:1:2"))))
-        journal.append(batch(seq=2, closed=(gate().id, f"{RUN}:1:9")))
-        assert journal.gates(RUN) == [gate(f"{RUN}:1:2")]
-        assert journal.answer(gate().id, "tree", {"choice": "approve"}, AT) is None
+        journal.append(sample_batch(gates=(sample_gate(), sample_gate(f"{SAMPLE_RUN}:1:2"))))
+        journal.append(sample_batch(seq=2, closed=(sample_gate().id, f"{SAMPLE_RUN}:1:9")))
+        assert journal.gates(SAMPLE_RUN) == [sample_gate(f"{SAMPLE_RUN}:1:2")]
+        assert journal.answer(sample_gate().id, "tree", {"choice": "approve"}, SAMPLE_TIME) is None
 
     def test_an_opened_gate_is_not_opened_anew(self, journal: Journal) -> None:
         """A gate that is there keeps its answer when a batch names it again."""
-        journal.append(batch(gates=(gate(),)))
-        journal.answer(gate().id, "tree", {"choice": "approve", "person": "ann"}, AT)
-        journal.append(batch(seq=2, gates=(gate(digest="other"),)))
-        assert journal.gate(gate().id) == gate(answer="approve", person="ann")
+        journal.append(sample_batch(gates=(sample_gate(),)))
+        journal.answer(sample_gate().id, "tree", {"choice": "approve", "person": "ann"}, SAMPLE_TIME)
+        journal.append(sample_batch(seq=2, gates=(sample_gate(digest="other"),)))
+        assert journal.gate(sample_gate().id) == sample_gate(answer="approve", person="ann")
 
     def test_many_answer_one_wins(self, journal: Journal) -> None:
         """Of answers from several threads exactly one is taken."""
-        journal.append(batch(gates=(gate(),)))
+        journal.append(sample_batch(gates=(sample_gate(),)))
         won: list[int | None] = []
         threads = [
             threading.Thread(
                 target=lambda n=n: won.append(
-                    journal.answer(gate().id, "tree", {"choice": "approve", "person": str(n)}, AT)
+                    journal.answer(
+                        sample_gate().id, "tree", {"choice": "approve", "person": str(n)}, SAMPLE_TIME
+                    )
                 )
             )
             for n in range(8)
@@ -261,58 +296,82 @@ class JournalConformance:
             thread.start()
         for thread in threads:
             thread.join()
-        assert (len(won), won.count(None), len(journal.pending(RUN))) == (8, 7, 1)
+        assert (len(won), won.count(None), len(journal.pending(SAMPLE_RUN))) == (8, 7, 1)
 
     # ── budgets ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def test_a_bound_reservation_refuses(self, journal: Journal) -> None:
         """What fits is reserved to the last unit; one more is OverBudget, which names run and figure."""
-        journal.append(batch(spends=(Spend(RUN, "tokens", limit=10), Spend(RUN, "turns", limit=2))))
         journal.append(
-            batch(seq=2, spends=(Spend(RUN, "tokens", spent=4), Spend(RUN, "tokens", reserved=6, bound=True)))
+            sample_batch(spends=(Spend(SAMPLE_RUN, "tokens", limit=10), Spend(SAMPLE_RUN, "turns", limit=2)))
         )
-        before = seen(journal)
+        journal.append(
+            sample_batch(
+                seq=2,
+                spends=(
+                    Spend(SAMPLE_RUN, "tokens", spent=4),
+                    Spend(SAMPLE_RUN, "tokens", reserved=6, bound=True),
+                ),
+            )
+        )
+        before = journal_contents(journal)
         with pytest.raises(OverBudget) as caught:
             journal.append(
-                batch(
+                sample_batch(
                     seq=3,
                     spends=(
-                        Spend(RUN, "turns", reserved=1, bound=True),
-                        Spend(RUN, "tokens", reserved=1, bound=True),
+                        Spend(SAMPLE_RUN, "turns", reserved=1, bound=True),
+                        Spend(SAMPLE_RUN, "tokens", reserved=1, bound=True),
                     ),
                 )
             )
-        assert (caught.value.run, caught.value.name) == (RUN, "tokens")
-        assert seen(journal) == before
-        assert journal.budget(RUN) == [BudgetRow("tokens", 4, 6, 10), BudgetRow("turns", 0, 0, 2)]
+        assert (caught.value.run, caught.value.name) == (SAMPLE_RUN, "tokens")
+        assert journal_contents(journal) == before
+        assert journal.budget(SAMPLE_RUN) == [BudgetRow("tokens", 4, 6, 10), BudgetRow("turns", 0, 0, 2)]
 
     def test_settling_is_never_refused(self, journal: Journal) -> None:
         """What was really used is written down even beyond the limit."""
         journal.append(
-            batch(spends=(Spend(RUN, "tokens", limit=10), Spend(RUN, "tokens", reserved=5, bound=True)))
+            sample_batch(
+                spends=(
+                    Spend(SAMPLE_RUN, "tokens", limit=10),
+                    Spend(SAMPLE_RUN, "tokens", reserved=5, bound=True),
+                )
+            )
         )
-        journal.append(batch(seq=2, spends=(Spend(RUN, "tokens", spent=50, reserved=-5),)))
-        assert journal.budget(RUN) == [BudgetRow("tokens", 50, 0, 10)]
+        journal.append(sample_batch(seq=2, spends=(Spend(SAMPLE_RUN, "tokens", spent=50, reserved=-5),)))
+        assert journal.budget(SAMPLE_RUN) == [BudgetRow("tokens", 50, 0, 10)]
 
     def test_a_raised_limit_counts_at_once(self, journal: Journal) -> None:
         """A limit and a reservation that fits it may come in one batch; a figure without a limit has none."""
         journal.append(
-            batch(spends=(Spend(RUN, "tokens", limit=1), Spend(RUN, "ms", reserved=10**12, bound=True)))
+            sample_batch(
+                spends=(
+                    Spend(SAMPLE_RUN, "tokens", limit=1),
+                    Spend(SAMPLE_RUN, "ms", reserved=10**12, bound=True),
+                )
+            )
         )
-        raised = (Spend(RUN, "tokens", limit=100), Spend(RUN, "tokens", reserved=100, bound=True))
-        journal.append(batch(seq=2, spends=raised))
-        assert journal.budget(RUN) == [BudgetRow("ms", 0, 10**12, None), BudgetRow("tokens", 0, 100, 100)]
+        raised = (
+            Spend(SAMPLE_RUN, "tokens", limit=100),
+            Spend(SAMPLE_RUN, "tokens", reserved=100, bound=True),
+        )
+        journal.append(sample_batch(seq=2, spends=raised))
+        assert journal.budget(SAMPLE_RUN) == [
+            BudgetRow("ms", 0, 10**12, None),
+            BudgetRow("tokens", 0, 100, 100),
+        ]
 
     def test_a_reservation_at_an_ancestor_counts_for_all(self, journal: Journal) -> None:
         """Two children share what their parent has left; the refused one keeps nothing anywhere."""
-        journal.append(batch("top", spends=(Spend("top", "turns", limit=1),)))
+        journal.append(sample_batch("top", spends=(Spend("top", "turns", limit=1),)))
 
         def spends(run: str) -> tuple[Spend, ...]:
-            return tuple(Spend(who, "turns", reserved=1, bound=True) for who in (run, "top"))
+            return tuple(Spend(owner, "turns", reserved=1, bound=True) for owner in (run, "top"))
 
-        journal.append(batch("one", spends=spends("one")))
+        journal.append(sample_batch("one", spends=spends("one")))
         with pytest.raises(OverBudget) as caught:
-            journal.append(batch("two", spends=spends("two")))
+            journal.append(sample_batch("two", spends=spends("two")))
         assert (caught.value.run, journal.head("two"), journal.budget("two")) == ("top", None, [])
 
     # ── payloads ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -322,40 +381,43 @@ class JournalConformance:
         """Small or large, they come back byte for byte; a name keeps its first bytes; roots are apart."""
         data = bytes(n % 251 for n in range(256)) * (size // 256 + 1)
         data = data[:size]
-        journal.append(batch(payloads=(("p-1", data), ("p-2", b"\xff\x00"))))
-        journal.append(batch(seq=2, payloads=(("p-1", b"other"),)))
-        assert journal.payload(RUN, "p-1") == data
-        assert journal.payload(RUN, "p-2") == b"\xff\x00"
-        assert list(journal.payload_refs(RUN)) == ["p-1", "p-2"]
+        journal.append(sample_batch(payloads=(("p-1", data), ("p-2", b"\xff\x00"))))
+        journal.append(sample_batch(seq=2, payloads=(("p-1", b"other"),)))
+        assert journal.payload(SAMPLE_RUN, "p-1") == data
+        assert journal.payload(SAMPLE_RUN, "p-2") == b"\xff\x00"
+        assert list(journal.payload_refs(SAMPLE_RUN)) == ["p-1", "p-2"]
         assert journal.payload("another root", "p-1") is None
 
     def test_payloads_can_be_kept_before_their_event(self, journal: Journal) -> None:
         """A person's longer words are there before what names them is posted."""
-        journal.append(batch())
-        journal.keep(RUN, (("p-1", b"words"), ("p-2", b"w" * 100_000)))
-        assert (journal.payload(RUN, "p-1"), len(journal.payload(RUN, "p-2") or b"")) == (b"words", 100_000)
+        journal.append(sample_batch())
+        journal.keep(SAMPLE_RUN, (("p-1", b"words"), ("p-2", b"w" * 100_000)))
+        assert (journal.payload(SAMPLE_RUN, "p-1"), len(journal.payload(SAMPLE_RUN, "p-2") or b"")) == (
+            b"words",
+            100_000,
+        )
 
     def test_a_refused_batch_leaves_no_payload(self, journal: Journal) -> None:
         """A large payload of a stale batch is not there afterwards."""
-        journal.append(batch())
+        journal.append(sample_batch())
         with pytest.raises(StaleError):
-            journal.append(batch(payloads=(("p-1", b"x" * 100_000),)))
-        assert (journal.payload(RUN, "p-1"), list(journal.payload_refs(RUN))) == (None, [])
+            journal.append(sample_batch(payloads=(("p-1", b"x" * 100_000),)))
+        assert (journal.payload(SAMPLE_RUN, "p-1"), list(journal.payload_refs(SAMPLE_RUN))) == (None, [])
 
     # ── snapshots, definitions, keys ────────────────────────────────────────────────────────────────────────────────
 
     def test_a_snapshot_is_replaced(self, journal: Journal) -> None:
         """Only the newest is kept, with its position; a batch without one leaves it."""
-        journal.append(batch(snapshot=b"one"))
-        journal.append(batch(seq=2, snapshot=b"two"))
-        journal.append(batch(seq=3))
-        assert journal.snapshot(RUN) == (2, b"two")
+        journal.append(sample_batch(snapshot=b"one"))
+        journal.append(sample_batch(seq=2, snapshot=b"two"))
+        journal.append(sample_batch(seq=3))
+        assert journal.snapshot(SAMPLE_RUN) == (2, b"two")
 
     def test_definition_and_key_are_kept_once(self, journal: Journal) -> None:
         """The first definition of a digest and the first key of a tree stay."""
-        journal.append(batch(definition=("d1", b'{"n":1}'), key=b"1" * 32))
-        journal.append(batch(seq=2, definition=("d1", b'{"n":2}'), key=b"2" * 32))
-        assert (journal.definition("d1"), journal.key(RUN)) == (b'{"n":1}', b"1" * 32)
+        journal.append(sample_batch(definition=("d1", b'{"n":1}'), key=b"1" * 32))
+        journal.append(sample_batch(seq=2, definition=("d1", b'{"n":2}'), key=b"2" * 32))
+        assert (journal.definition("d1"), journal.key(SAMPLE_RUN)) == (b'{"n":1}', b"1" * 32)
 
     # ── listing ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -363,7 +425,7 @@ class JournalConformance:
         """All of them, or only the unfinished ones, as many as asked for."""
         statuses = ("working", "done", "waiting for you", "stopped", "waiting until")
         for n, status in enumerate(statuses):
-            journal.append(batch(f"r{n}", head={"status": status, "created": AT + n}))
+            journal.append(sample_batch(f"r{n}", head={"status": status, "created": SAMPLE_TIME + n}))
         assert [h.run for h in journal.heads()] == ["r4", "r3", "r2", "r1", "r0"]
         assert [h.run for h in journal.heads(unfinished=True)] == ["r4", "r2", "r0"]
         assert [h.run for h in journal.heads(limit=2)] == ["r4", "r3"]
@@ -372,21 +434,21 @@ class JournalConformance:
     def test_heads_of_one_moment_have_an_order(self, journal: Journal) -> None:
         """Runs of the same millisecond are listed by name, the last first."""
         for run in ("b", "c", "a"):
-            journal.append(batch(run, head={"created": AT}))
+            journal.append(sample_batch(run, head={"created": SAMPLE_TIME}))
         assert [h.run for h in journal.heads()] == ["c", "b", "a"]
 
     def test_a_run_that_ends_leaves_the_unfinished(self, journal: Journal) -> None:
         """The list follows the last batch."""
-        journal.append(batch())
-        journal.append(batch(seq=2, head={"status": "done", "outcome": "approved"}))
+        journal.append(sample_batch())
+        journal.append(sample_batch(seq=2, head={"status": "done", "outcome": "approved"}))
         assert journal.heads(unfinished=True) == []
-        journal.append(batch(seq=3, head={"status": "working"}))
-        assert [h.run for h in journal.heads(unfinished=True)] == [RUN]
+        journal.append(sample_batch(seq=3, head={"status": "working"}))
+        assert [h.run for h in journal.heads(unfinished=True)] == [SAMPLE_RUN]
 
     def test_runs_are_found_by_prefix(self, journal: Journal) -> None:
         """In order, at most 20; signs that mean something in a query mean nothing here."""
         for run in ("ab", "abc", "ab.1.1", "b", "a%", "a_", "aé", *(f"z{n:02}" for n in range(30))):
-            journal.append(batch(run))
+            journal.append(sample_batch(run))
         assert journal.matching("ab") == ["ab", "ab.1.1", "abc"]
         assert (journal.matching("a%"), journal.matching("a_"), journal.matching("aé")) == (
             ["a%"],
@@ -397,70 +459,72 @@ class JournalConformance:
 
     def test_children_are_found(self, journal: Journal) -> None:
         """By their parent, in the order of their creation; nobody's children are none."""
-        journal.append(batch("p"))
+        journal.append(sample_batch("p"))
         for n, child in enumerate(("p.2.1", "p.1.1", "p.3.1")):
-            journal.append(batch(child, head={"parent": "p", "root": "p", "created": AT + n}))
+            journal.append(sample_batch(child, head={"parent": "p", "root": "p", "created": SAMPLE_TIME + n}))
         assert [h.run for h in journal.children("p")] == ["p.2.1", "p.1.1", "p.3.1"]
         assert (journal.children("p.1.1"), journal.children("")) == ([], [])
 
     def test_a_tree_is_found(self, journal: Journal) -> None:
         """Everything that shares a root, in the order of its creation."""
         for n, (run, root) in enumerate((("r", "r"), ("fork", "r"), ("r.1.1", "r"), ("s", "s"))):
-            journal.append(batch(run, head={"root": root, "created": AT + n}))
+            journal.append(sample_batch(run, head={"root": root, "created": SAMPLE_TIME + n}))
         assert [h.run for h in journal.tree("r")] == ["r", "fork", "r.1.1"]
         assert journal.tree("x") == []
 
     def test_due_runs_are_found(self, journal: Journal) -> None:
         """Those whose time has come, the longest due first."""
-        for run, due in (("a", AT + 5), ("b", AT + 3), ("c", None), ("d", AT + 9)):
-            journal.append(batch(run, head={"due": due}))
-        assert [h.run for h in journal.due(AT + 5)] == ["b", "a"]
-        journal.append(batch("b", 2, head={"due": None}))
-        assert [h.run for h in journal.due(AT + 5)] == ["a"]
+        for run, due in (("a", SAMPLE_TIME + 5), ("b", SAMPLE_TIME + 3), ("c", None), ("d", SAMPLE_TIME + 9)):
+            journal.append(sample_batch(run, head={"due": due}))
+        assert [h.run for h in journal.due(SAMPLE_TIME + 5)] == ["b", "a"]
+        journal.append(sample_batch("b", 2, head={"due": None}))
+        assert [h.run for h in journal.due(SAMPLE_TIME + 5)] == ["a"]
 
     # ── keeping house ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def test_prune_drops_texts_and_key(self, journal: Journal) -> None:
         """With its batch, or not at all; tape and head stay."""
         payloads = (("p-1", b"text"), ("p-2", b"x" * 100_000))
-        journal.append(batch(payloads=payloads, key=b"k" * 32, head={"status": "done"}))
-        journal.append(batch("other", payloads=payloads, key=b"o" * 32))
+        journal.append(sample_batch(payloads=payloads, key=b"k" * 32, head={"status": "done"}))
+        journal.append(sample_batch("other", payloads=payloads, key=b"o" * 32))
         with pytest.raises(StaleError):
-            journal.prune(batch(seq=2, expect_epoch=9), RUN)
-        assert (journal.payload(RUN, "p-2"), journal.key(RUN)) == (b"x" * 100_000, b"k" * 32)
-        assert journal.prune(batch(seq=2, head={"status": "done"}), RUN) == 2
+            journal.prune(sample_batch(seq=2, expect_epoch=9), SAMPLE_RUN)
+        assert (journal.payload(SAMPLE_RUN, "p-2"), journal.key(SAMPLE_RUN)) == (b"x" * 100_000, b"k" * 32)
+        assert journal.prune(sample_batch(seq=2, head={"status": "done"}), SAMPLE_RUN) == 2
         assert (
-            list(journal.payload_refs(RUN)),
-            journal.payload(RUN, "p-1"),
-            journal.payload(RUN, "p-2"),
+            list(journal.payload_refs(SAMPLE_RUN)),
+            journal.payload(SAMPLE_RUN, "p-1"),
+            journal.payload(SAMPLE_RUN, "p-2"),
         ) == ([], None, None)
-        assert (journal.key(RUN), [row[0] for row in journal.rows(RUN)]) == (None, [1, 2])
+        assert (journal.key(SAMPLE_RUN), [row[0] for row in journal.rows(SAMPLE_RUN)]) == (None, [1, 2])
         assert (journal.payload("other", "p-2"), journal.key("other")) == (b"x" * 100_000, b"o" * 32)
 
     def test_quarantine_names_a_run(self, journal: Journal) -> None:
         """It is listed with its reason, once, the last reason counting; the run can still be read."""
-        journal.append(batch())
-        journal.quarantine(RUN, "entry 1: unreadable")
-        journal.quarantine(RUN, "entry 2: missing")
-        assert journal.quarantined() == {RUN: "entry 2: missing"}
-        assert journal.head(RUN) is not None
+        journal.append(sample_batch())
+        journal.quarantine(SAMPLE_RUN, "entry 1: unreadable")
+        journal.quarantine(SAMPLE_RUN, "entry 2: missing")
+        assert journal.quarantined() == {SAMPLE_RUN: "entry 2: missing"}
+        assert journal.head(SAMPLE_RUN) is not None
 
     def test_a_quarantine_is_lifted_once(self, journal: Journal) -> None:
         """The run released is no longer listed, the others are; a second release, or one of nobody, finds nothing."""
-        journal.append(batch())
-        journal.quarantine(RUN, "entry 1: unreadable")
+        journal.append(sample_batch())
+        journal.quarantine(SAMPLE_RUN, "entry 1: unreadable")
         journal.quarantine("other", "entry 2: missing")
-        assert journal.release(RUN)
+        assert journal.release(SAMPLE_RUN)
         assert journal.quarantined() == {"other": "entry 2: missing"}
-        assert not journal.release(RUN)
+        assert not journal.release(SAMPLE_RUN)
         assert not journal.release("nobody")
 
     def test_rows_of_runs_that_are_not_there(self, journal: Journal) -> None:
         """What a run has written is no stray; rows of a run that the store does not have are, table by table."""
-        journal.append(batch(payloads=(("p-1", b"x"),), key=b"k" * 32, spends=(Spend(RUN, "turns", 1),)))
-        journal.post(RUN, "event", {}, AT)
+        journal.append(
+            sample_batch(payloads=(("p-1", b"x"),), key=b"k" * 32, spends=(Spend(SAMPLE_RUN, "turns", 1),))
+        )
+        journal.post(SAMPLE_RUN, "event", {}, SAMPLE_TIME)
         assert journal.strays() == []
-        journal.post("nobody", "event", {}, AT)
+        journal.post("nobody", "event", {}, SAMPLE_TIME)
         journal.quarantine("nobody", "forged")
         journal.keep("nobody", (("p-1", b"x"),))
         assert journal.strays() == [
@@ -471,21 +535,21 @@ class JournalConformance:
     def test_a_change_is_noticed(self, journal: Journal) -> None:
         """The number differs after something was written."""
         before = journal.changed()
-        journal.append(batch())
+        journal.append(sample_batch())
         assert journal.changed() != before
 
 
-def _submit(journal: Journal, batches: list[Batch]) -> list[BaseException | None]:
+def _submit_batches(journal: Journal, batches: list[Batch]) -> list[BaseException | None]:
     """Submits all and waits for every verdict, in the order of the batches."""
-    told: dict[int, BaseException | None] = {}
+    errors: dict[int, BaseException | None] = {}
     ready = threading.Event()
 
     def done(n: int, error: BaseException | None) -> None:
-        told[n] = error
-        if len(told) == len(batches):
+        errors[n] = error
+        if len(errors) == len(batches):
             ready.set()
 
-    for n, one in enumerate(batches):
-        journal.submit(one, lambda error, n=n: done(n, error))  # type: ignore[misc]  # n is bound now
-    assert ready.wait(30), f"only {len(told)} of {len(batches)} were told"
-    return [told[n] for n in range(len(batches))]
+    for n, batch_item in enumerate(batches):
+        journal.submit(batch_item, lambda error, n=n: done(n, error))  # type: ignore[misc]  # n is bound now
+    assert ready.wait(30), f"only {len(errors)} of {len(batches)} were told"
+    return [errors[n] for n in range(len(batches))]

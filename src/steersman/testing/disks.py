@@ -13,18 +13,18 @@ from typing import Any, Literal
 
 import apsw
 
-Deed = Literal["write", "sync"]
-Trouble = Literal["full", "io", "readonly"]
-TROUBLES = {"full": apsw.FullError, "io": apsw.IOError, "readonly": apsw.ReadOnlyError}
-_numbers = count(1)
+DiskOperation = Literal["write", "sync"]
+DiskFailure = Literal["full", "io", "readonly"]
+DISK_ERRORS = {"full": apsw.FullError, "io": apsw.IOError, "readonly": apsw.ReadOnlyError}
+_vfs_numbers = count(1)
 
 
-class _File(apsw.VFSFile):
+class _WatchedFile(apsw.VFSFile):
     """A file of ours: tells its disk before it writes or syncs."""
 
-    def __init__(self, disk: "_Disk", name: Any, flags: Any) -> None:
+    def __init__(self, disk: "_WatchedVFS", name: Any, flags: Any) -> None:
         super().__init__(disk.below, name, flags)
-        self._disk, self._kind = disk, _kind(flags[0])
+        self._disk, self._kind = disk, _open_file_kind(flags[0])
 
     def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802  SQLite's name
         self._disk.before("write", self._kind)
@@ -35,23 +35,23 @@ class _File(apsw.VFSFile):
         super().xSync(flags)
 
 
-class _Disk(apsw.VFS):
+class _WatchedVFS(apsw.VFS):
     """Sits between SQLite and the system's VFS under a name of its own."""
 
     def __init__(self) -> None:
-        self.name = f"steersman-testing-{next(_numbers)}"
+        self.name = f"steersman-testing-{next(_vfs_numbers)}"
         self.below = apsw.vfs_names()[0]
         super().__init__(self.name, self.below)
 
-    def xOpen(self, name: Any, flags: Any) -> _File:  # noqa: N802  SQLite's name
-        return _File(self, name, flags)
+    def xOpen(self, name: Any, flags: Any) -> _WatchedFile:  # noqa: N802  SQLite's name
+        return _WatchedFile(self, name, flags)
 
-    def before(self, deed: Deed, kind: str) -> None:
+    def before(self, deed: DiskOperation, kind: str) -> None:
         """Called before each write and sync of a file: `kind` is main, wal or other."""
         raise NotImplementedError
 
 
-class CountingVFS(_Disk):
+class CountingVFS(_WatchedVFS):
     """Counts: `deeds` holds (deed, kind of file) → how often; each sync takes at least `sync_seconds`."""
 
     def __init__(self, sync_seconds: float = 0.0) -> None:
@@ -59,7 +59,7 @@ class CountingVFS(_Disk):
         self.deeds: Counter[tuple[str, str]] = Counter()
         self._sync_seconds = sync_seconds
 
-    def before(self, deed: Deed, kind: str) -> None:
+    def before(self, deed: DiskOperation, kind: str) -> None:
         self.deeds[deed, kind] += 1
         if deed == "sync" and self._sync_seconds:
             time.sleep(self._sync_seconds)
@@ -75,20 +75,20 @@ class FailingVFS(CountingVFS):
 
     def __init__(self) -> None:
         super().__init__()
-        self._deed: Deed | None = None
+        self._deed: DiskOperation | None = None
         self._left = 0
         self._error: type[Exception] = apsw.IOError
         self.failed = 0
 
-    def fail(self, deed: Deed, nth: int, trouble: Trouble, *, once: bool = False) -> None:
+    def fail(self, operation: DiskOperation, nth: int, failure: DiskFailure, *, once: bool = False) -> None:
         """The nth deed from now fails, and unless it is only `once`, those after it too."""
-        self._deed, self._left, self._error, self._once = deed, nth, TROUBLES[trouble], once
+        self._deed, self._left, self._error, self._once = operation, nth, DISK_ERRORS[failure], once
 
     def mend(self) -> None:
         """The disk is in order again."""
         self._deed = None
 
-    def before(self, deed: Deed, kind: str) -> None:
+    def before(self, deed: DiskOperation, kind: str) -> None:
         super().before(deed, kind)
         if deed != self._deed:
             return
@@ -100,7 +100,7 @@ class FailingVFS(CountingVFS):
             raise self._error("the disk says no")
 
 
-def _kind(flags: int) -> str:
+def _open_file_kind(flags: int) -> str:
     if flags & apsw.SQLITE_OPEN_MAIN_DB:
         return "main"
     return "wal" if flags & apsw.SQLITE_OPEN_WAL else "other"

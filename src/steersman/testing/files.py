@@ -9,15 +9,15 @@ from typing import Literal
 from steersman.contracts.commands import Argv, Command, CommandResult
 from steersman.contracts.workspace import Checkout
 from steersman.errors import WorkspaceError
-from steersman.judges.artifact_names import DEEPEST, name_problem
-from steersman.judges.task.found import Found
+from steersman.judges.artifact_names import MAX_ARTIFACT_DEPTH, find_file_name_problem
+from steersman.judges.task.found import ArtifactOnDisk
 
-Kind = Literal["file", "missing", "link", "other", "unreadable", "too_long"]
-Stranger = Literal[
+ArtifactKind = Literal["file", "missing", "link", "other", "unreadable", "too_long"]
+ForeignFile = Literal[
     "link", "pipe", "folder", "unreadable", "locked"
 ]  # the last is a folder that cannot be opened
-_FOLDERS = ("folder", "locked")
-_WORDS: dict[str, tuple[Kind, str]] = {
+_DIRECTORY_KINDS = ("folder", "locked")
+_FOREIGN_FILE_WORDS: dict[str, tuple[ArtifactKind, str]] = {
     "link": ("link", "is a link"),
     "pipe": ("other", "is a pipe"),
     "folder": ("other", "is a folder"),
@@ -34,30 +34,30 @@ class MemoryArtifacts:
 
     def __init__(self) -> None:
         self.files: dict[tuple[str, str], bytes] = {}
-        self._planted: dict[tuple[str, str], Stranger] = {}
+        self._planted: dict[tuple[str, str], ForeignFile] = {}
 
-    def plant(self, run: str, name: str, what: Stranger) -> None:
+    def plant(self, run: str, name: str, what: ForeignFile) -> None:
         """Puts something in the place of a file or folder; what is below it is out of reach then."""
         self._planted[run, name] = what
 
     def write(self, run: str, name: str, data: bytes, *, durable: bool = False) -> None:  # noqa: ARG002  nothing is lost here
-        if (trouble := name_problem(name)) is not None:
+        if (trouble := find_file_name_problem(name)) is not None:
             raise WorkspaceError(f"{name!r} is no artifact name: it {trouble}")
         blocked = self._blocked(run, name)
         if blocked is not None and blocked.kind != "missing":
             raise self._refused("write", run, name, blocked.detail)
-        if self._is(run, name) in _FOLDERS:
+        if self._is(run, name) in _DIRECTORY_KINDS:
             raise self._refused("write", run, name, f"{name} is a folder")
         self._planted.pop((run, name), None)
         self.files[run, name] = data
 
-    def read(self, run: str, name: str, most: int = 16 * 1024 * 1024) -> Found:
+    def read(self, run: str, name: str, most: int = 16 * 1024 * 1024) -> ArtifactOnDisk:
         name = name.removesuffix("/")
         blocked = self._blocked(run, name)
         if blocked is not None or self._is(run, name) != "file":
-            return blocked or _found(name, self._is(run, name))
+            return blocked or _artifact_of_kind(name, self._is(run, name))
         data = self.files[run, name]
-        return Found("file", data) if len(data) <= most else _found(name, "too_long")
+        return ArtifactOnDisk("file", data) if len(data) <= most else _artifact_of_kind(name, "too_long")
 
     def names(self, run: str, folder: str, most: int = 20_000) -> tuple[str, ...]:
         start = f"{folder.removesuffix('/')}/" if folder else ""
@@ -67,8 +67,10 @@ class MemoryArtifacts:
         below = [
             name for owner, name in {**self.files, **self._planted} if owner == run and name.startswith(start)
         ]
-        seen = {name: self._is(run, name) for name in below if self._blocked(run, name) is None}
-        listed = (f"{name}/" if what == "locked" else name for name, what in seen.items() if what != "folder")
+        kinds = {name: self._is(run, name) for name in below if self._blocked(run, name) is None}
+        listed = (
+            f"{name}/" if what == "locked" else name for name, what in kinds.items() if what != "folder"
+        )
         return tuple(sorted(name.removeprefix(start) for name in listed)[: most + 1])
 
     def remove(self, run: str, name: str) -> None:
@@ -76,7 +78,7 @@ class MemoryArtifacts:
         blocked = self._blocked(run, name)
         if blocked is not None and blocked.kind in {"link", "unreadable"}:
             raise self._refused("remove", run, name, blocked.detail)
-        if blocked is None and self._is(run, name) in _FOLDERS:
+        if blocked is None and self._is(run, name) in _DIRECTORY_KINDS:
             raise self._refused("remove", run, name, f"{name} is a folder")
         if blocked is None:
             self._planted.pop((run, name), None)
@@ -95,29 +97,29 @@ class MemoryArtifacts:
         below = any(owner == run and other.startswith(f"{name}/") for owner, other in known)
         return "folder" if below else "missing"
 
-    def _blocked(self, run: str, name: str) -> Found | None:
+    def _blocked(self, run: str, name: str) -> ArtifactOnDisk | None:
         """What is found in the place of the first folder on the way that is none."""
         parts = name.split("/")
-        if name_problem(run) is not None or "/" in run:
+        if find_file_name_problem(run) is not None or "/" in run:
             raise WorkspaceError(f"{run!r} is no run")
-        if {"", ".", ".."} & set(parts) or len(parts) > DEEPEST or not _encodes(name):
+        if {"", ".", ".."} & set(parts) or len(parts) > MAX_ARTIFACT_DEPTH or not _is_encodable_name(name):
             raise WorkspaceError(f"{name!r} is no name of anything in a run's folder")
         for above in ("/".join(parts[:n]) for n in range(1, len(parts))):
             if (what := self._is(run, above)) != "folder":
-                return _found(above, what)
+                return _artifact_of_kind(above, what)
         return None
 
     def _refused(self, verb: str, run: str, name: str, why: str) -> WorkspaceError:
         return WorkspaceError(f"cannot {verb} {self.folder(run)}/{name}: {why}; put that right and try again")
 
 
-def _encodes(name: str) -> bool:
+def _is_encodable_name(name: str) -> bool:
     return "\0" not in name and not any("\ud800" <= char <= "\udfff" for char in name)
 
 
-def _found(name: str, what: str) -> Found:
-    kind, words = _WORDS[what]
-    return Found(kind, detail=f"{name.rpartition('/')[2]} {words}")
+def _artifact_of_kind(name: str, what: str) -> ArtifactOnDisk:
+    kind, words = _FOREIGN_FILE_WORDS[what]
+    return ArtifactOnDisk(kind, detail=f"{name.rpartition('/')[2]} {words}")
 
 
 class ScriptedCommands:
@@ -158,17 +160,17 @@ class ScriptedCommands:
         return results
 
 
-def passes(tests: int = 1) -> Callable[[Command, str], CommandResult]:
+def passing_judge(tests: int = 1) -> Callable[[Command, str], CommandResult]:
     """A judge by which every command passes with so many tests."""
-    return lambda c, _: result(c, tests=tests)
+    return lambda c, _: fake_command_result(c, tests=tests)
 
 
-def verdicts(by_name: Mapping[str, int]) -> Callable[[Command, str], CommandResult]:
+def exit_code_judge(by_name: Mapping[str, int]) -> Callable[[Command, str], CommandResult]:
     """A judge by which a command ends with the exit code given for its name; one without is not found."""
-    return lambda c, _: result(c, by_name.get(c.name, 127))
+    return lambda c, _: fake_command_result(c, by_name.get(c.name, 127))
 
 
-def result(
+def fake_command_result(
     command: Command, exit_code: int = 0, *, tests: int = 1, output: str = "", errors: str = ""
 ) -> CommandResult:
     """What running a command gave."""

@@ -37,20 +37,20 @@ class FakeForge:
     @property
     def pulls(self) -> list[dict[str, Any]]:
         """The pull requests there are."""
-        return _load(self.folder)
+        return _load_pulls(self.folder)
 
     def refuse(self, words: str) -> None:
         """Lets every call of the interface fail with these words; none lets them pass again."""
         (self.folder / "refuses").write_text(words)
 
 
-def _load(folder: Path) -> list[dict[str, Any]]:
+def _load_pulls(folder: Path) -> list[dict[str, Any]]:
     path = folder / "pulls.json"
-    found: list[dict[str, Any]] = json.loads(path.read_text()) if path.exists() else []
-    return found
+    pulls: list[dict[str, Any]] = json.loads(path.read_text()) if path.exists() else []
+    return pulls
 
 
-def _main(folder: Path, name: str, argv: list[str]) -> int:
+def _run_forge_program(folder: Path, name: str, argv: list[str]) -> int:
     body = sys.stdin.buffer.read().decode() if "--input" in argv or "git-credential" in argv else ""
     git = {key: value for key, value in os.environ.items() if key.startswith("GIT_")}
     note = {"program": name, "argv": argv, "cwd": os.getcwd(), "git": git, "stdin": body}
@@ -66,66 +66,70 @@ def _main(folder: Path, name: str, argv: list[str]) -> int:
         case _, ["auth", "git-credential", _]:
             return 0
         case _, ["api", "--method", method, path, *_]:
-            return _answer(folder, name, method, path, json.loads(body) if body else {})
+            return _answer_api_call(folder, name, method, path, json.loads(body) if body else {})
     sys.stderr.write(f"unknown command {' '.join(argv)}\n")
     return 1
 
 
-def _answer(folder: Path, name: str, method: str, path: str, body: dict[str, Any]) -> int:
+def _answer_api_call(folder: Path, name: str, method: str, path: str, body: dict[str, Any]) -> int:
     refuses = folder / "refuses"
     if refuses.exists() and refuses.read_text():
         sys.stderr.write(refuses.read_text())
         return 1
-    told = _github(folder, method, path, body) if name == "gh" else _gitlab(folder, method, path, body)
-    if told is None:
+    response = (
+        _answer_github(folder, method, path, body)
+        if name == "gh"
+        else _answer_gitlab(folder, method, path, body)
+    )
+    if response is None:
         sys.stderr.write(f"HTTP 404: Not Found ({path})\n")
         return 1
-    sys.stdout.write(json.dumps(told))
+    sys.stdout.write(json.dumps(response))
     return 0
 
 
-def _github(folder: Path, method: str, path: str, body: dict[str, Any]) -> Any:
+def _answer_github(folder: Path, method: str, path: str, body: dict[str, Any]) -> Any:
     match = re.fullmatch(r"repos/([^/]+)/([^/]+)/pulls(?:/(\d+))?", urlsplit(path).path)
     if match is None:
         return None
-    where, pulls = f"https://forge.invalid/{match[1]}/{match[2]}/pull", _load(folder)
+    where, pulls = f"https://forge.invalid/{match[1]}/{match[2]}/pull", _load_pulls(folder)
     if method == "GET":
         (head,) = parse_qs(urlsplit(path).query)["head"]
         return [p for p in pulls if f"{match[1]}:{p['head']['ref']}" == head]
     if method == "PATCH":
-        return _changed(folder, pulls, int(match[3]), body)
+        return _update_pull(folder, pulls, int(match[3]), body)
     number = len(pulls) + 1
     new = {**body, "number": number, "head": {"ref": body["head"]}, "html_url": f"{where}/{number}"}
-    return _kept(folder, [*pulls, new], new)
+    return _save_pulls(folder, [*pulls, new], new)
 
 
-def _gitlab(folder: Path, method: str, path: str, body: dict[str, Any]) -> Any:
+def _answer_gitlab(folder: Path, method: str, path: str, body: dict[str, Any]) -> Any:
     match = re.fullmatch(r"projects/([^/]+)/merge_requests(?:/(\d+))?", urlsplit(path).path)
     if match is None:
         return None
-    where, pulls = f"https://forge.invalid/{unquote(match[1])}/-/merge_requests", _load(folder)
+    where, pulls = f"https://forge.invalid/{unquote(match[1])}/-/merge_requests", _load_pulls(folder)
     if method == "GET":
         (branch,) = parse_qs(urlsplit(path).query)["source_branch"]
         return [p for p in pulls if p["source_branch"] == branch]
     if method == "PUT":
-        return _changed(folder, pulls, int(match[2]), body)
+        return _update_pull(folder, pulls, int(match[2]), body)
     number = len(pulls) + 1
     new = {**body, "number": number, "iid": number, "web_url": f"{where}/{number}"}
-    return _kept(folder, [*pulls, new], new)
+    return _save_pulls(folder, [*pulls, new], new)
 
 
-def _changed(folder: Path, pulls: list[dict[str, Any]], number: int, body: dict[str, Any]) -> Any:
-    found = next((p for p in pulls if p["number"] == number), None)
-    if found is None:
+def _update_pull(folder: Path, pulls: list[dict[str, Any]], number: int, body: dict[str, Any]) -> Any:
+    pull = next((p for p in pulls if p["number"] == number), None)
+    if pull is None:
         return None
-    found.update(body)
-    return _kept(folder, pulls, found)
+    pull.update(body)
+    return _save_pulls(folder, pulls, pull)
 
 
-def _kept(folder: Path, pulls: list[dict[str, Any]], new: dict[str, Any]) -> dict[str, Any]:
+def _save_pulls(folder: Path, pulls: list[dict[str, Any]], new: dict[str, Any]) -> dict[str, Any]:
     (folder / "pulls.json").write_text(json.dumps(pulls))
     return new
 
 
 if __name__ == "__main__":
-    sys.exit(_main(Path(sys.argv[1]), sys.argv[2], sys.argv[3:]))
+    sys.exit(_run_forge_program(Path(sys.argv[1]), sys.argv[2], sys.argv[3:]))

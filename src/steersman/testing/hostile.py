@@ -11,8 +11,8 @@ import sys
 import time
 from pathlib import Path
 
-_QUIET = 0.3  # seconds without a sign of life
-_PRELUDE = """
+_QUIET_SECONDS = 0.3  # seconds without a sign of life
+_PROGRAM_PRELUDE = """
 import os, signal, sys, time
 token, then = sys.argv[1:3]
 def note():
@@ -40,7 +40,7 @@ def end():
 note()
 """
 
-PROGRAMS = {
+RUNAWAY_PROGRAMS = {
     "ends": "end()",
     "forks-twice": "daemon(linger); end()",
     "hides": "daemon(hidden); end()",
@@ -75,57 +75,59 @@ PROGRAMS = {
     "breeds": "def breed(n):\n    for _ in range(3 if n else 0): child(lambda: breed(n - 1))\n    linger()\nchild(lambda: breed(2)); time.sleep(0.1); end()",
 }
 # Held by a control group or a box alone: it kills its keeper, and what it leaves carries no mark.
-BEYOND = {"hides-and-kills-its-parent": "daemon(hidden); os.kill(os.getppid(), signal.SIGKILL); linger()"}
+SANDBOX_ONLY_PROGRAMS = {
+    "hides-and-kills-its-parent": "daemon(hidden); os.kill(os.getppid(), signal.SIGKILL); linger()"
+}
 
 
-def hostile(name: str, token: Path, then: str = "exit") -> tuple[str, ...]:
+def runaway_command(name: str, token: Path, then: str = "exit") -> tuple[str, ...]:
     """The command of one; `then` is what it does when it has done its worst: exit or hang."""
-    source = _PRELUDE + {**PROGRAMS, **BEYOND}[name]
+    source = _PROGRAM_PRELUDE + {**RUNAWAY_PROGRAMS, **SANDBOX_ONLY_PROGRAMS}[name]
     return (sys.executable, "-I", "-S", "-c", source, str(token), then)
 
 
-def survivors(token: Path) -> list[int]:
+def find_survivors(token: Path) -> list[int]:
     """The living processes whose command line names the token; 0 for one that runs away too fast to be seen."""
     name = os.fsencode(token.name)
     pids = map(int, filter(str.isdigit, os.listdir("/proc")))
-    found = {pid for pid in pids if name in _command(pid)}
+    living = {pid for pid in pids if name in _process_command_line(pid)}
     with contextlib.suppress(FileNotFoundError):
-        if time.time() - Path(f"{token}.beat").stat().st_mtime < _QUIET:
-            found.add(0)
-    return sorted(found)
+        if time.time() - Path(f"{token}.beat").stat().st_mtime < _QUIET_SECONDS:
+            living.add(0)
+    return sorted(living)
 
 
-def zombies(token: Path) -> list[int]:
+def find_zombies(token: Path) -> list[int]:
     """The processes it has noted that are dead and that nobody has reaped."""
     noted = Path(f"{token}.pids")
     pids = set(map(int, noted.read_text().split())) if noted.exists() else set()
-    return sorted(pid for pid in pids if _state(pid) == "Z" and _threads(pid) <= 1)
+    return sorted(pid for pid in pids if _process_state(pid) == "Z" and _count_threads(pid) <= 1)
 
 
-def _command(pid: int) -> bytes:
+def _process_command_line(pid: int) -> bytes:
     with contextlib.suppress(OSError):
-        if _state(pid) != "Z" or _threads(pid) > 1:
-            return Path(f"/proc/{pid}/cmdline").read_bytes() or _thread_command(pid)
+        if _process_state(pid) != "Z" or _count_threads(pid) > 1:
+            return Path(f"/proc/{pid}/cmdline").read_bytes() or _thread_command_line(pid)
     return b""
 
 
-def _thread_command(pid: int) -> bytes:
+def _thread_command_line(pid: int) -> bytes:
     """The command line of a process whose first thread is gone: one of the others still has it."""
     for thread in os.listdir(f"/proc/{pid}/task"):
         with contextlib.suppress(OSError):
-            if said := Path(f"/proc/{pid}/task/{thread}/cmdline").read_bytes():
-                return said
+            if command_line := Path(f"/proc/{pid}/task/{thread}/cmdline").read_bytes():
+                return command_line
     return b""
 
 
-def _state(pid: int) -> str:
+def _process_state(pid: int) -> str:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
         return ""
 
 
-def _threads(pid: int) -> int:
+def _count_threads(pid: int) -> int:
     try:
         return len(os.listdir(f"/proc/{pid}/task"))
     except OSError:

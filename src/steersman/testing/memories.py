@@ -4,23 +4,23 @@ import math
 import threading
 from collections.abc import Sequence
 
-from steersman.contracts.planning.context import Memory, MemoryPack
-from steersman.contracts.planning.words import Scope
+from steersman.contracts.planning.context import MemoryPack, MemoryRecord
+from steersman.contracts.planning.words import MemoryScope
 from steersman.errors import NoMemory
 from steersman.judges.planning.remembering import (
-    MOST_PACKED,
-    SCOPES,
-    Term,
-    order,
-    packed,
-    remembered,
-    terms_of,
-    words_of,
+    MAX_PACKED_MEMORIES,
+    MEMORY_SCOPES,
+    SearchTerm,
+    build_memory_pack,
+    build_memory_record,
+    build_search_terms,
+    memory_sort_key,
+    split_memory_words,
 )
 
-K1, B = 1.2, 0.75  # of BM25, as SQLite has them
-LEAST = 1e-6  # what a word is worth that is in more than half of all texts
-FINENESS = 1_000_000_000
+BM25_K1, BM25_B = 1.2, 0.75  # of BM25, as SQLite has them
+MIN_TERM_WEIGHT = 1e-6  # what a word is worth that is in more than half of all texts
+RANK_SCALE = 1_000_000_000
 
 
 class ForgetfulMemories:
@@ -28,7 +28,7 @@ class ForgetfulMemories:
 
     def __init__(self, known: tuple[str, ...] = ()) -> None:
         self._known = known
-        self._kept: dict[str, Memory] | None = None
+        self._kept: dict[str, MemoryRecord] | None = None
         self._lock = threading.Lock()
 
     def add(
@@ -40,8 +40,8 @@ class ForgetfulMemories:
         tags: Sequence[str] = (),
         source: str = "",
         created_at: str,
-    ) -> tuple[Memory, bool]:
-        memory = remembered(
+    ) -> tuple[MemoryRecord, bool]:
+        memory = build_memory_record(
             text,
             scope=scope,
             subject=subject,
@@ -56,59 +56,71 @@ class ForgetfulMemories:
             return self._kept.setdefault(memory.id, memory), new
 
     def search(
-        self, query: str, *, scopes: Sequence[Scope] = SCOPES, subject: str = "", limit: int = 20
-    ) -> list[Memory]:
-        ranks = self._ranks(terms_of(query))
+        self, query: str, *, scopes: Sequence[MemoryScope] = MEMORY_SCOPES, subject: str = "", limit: int = 20
+    ) -> list[MemoryRecord]:
+        ranks = self._ranks(build_search_terms(query))
         there = self.entries(scopes=scopes, subject=subject, limit=len(self._all()))
-        found = [(ranks[memory.id], memory) for memory in there if memory.id in ranks]
-        return [memory for _, memory in sorted(found, key=lambda pair: order(*pair))][:limit]
+        ranked = [(ranks[memory.id], memory) for memory in there if memory.id in ranks]
+        return [memory for _, memory in sorted(ranked, key=lambda pair: memory_sort_key(*pair))][:limit]
 
     def entries(
-        self, *, scopes: Sequence[Scope] = SCOPES, subject: str = "", limit: int = 100
-    ) -> list[Memory]:
+        self, *, scopes: Sequence[MemoryScope] = MEMORY_SCOPES, subject: str = "", limit: int = 100
+    ) -> list[MemoryRecord]:
         there = [m for m in self._all() if m.scope in scopes and subject in ("", m.subject)]
-        return sorted(there, key=lambda m: order(0, m))[: max(limit, 0)]
+        return sorted(there, key=lambda m: memory_sort_key(0, m))[: max(limit, 0)]
 
     def forget(self, name: str) -> bool:
         self._all()
         return self._kept is not None and self._kept.pop(name, None) is not None
 
     def pack(
-        self, query: str, project_id: str, *, scopes: Sequence[Scope] = SCOPES, threshold: int = 1
+        self,
+        query: str,
+        project_id: str,
+        *,
+        scopes: Sequence[MemoryScope] = MEMORY_SCOPES,
+        threshold: int = 1,
     ) -> MemoryPack:
-        fitting = self.search(query, scopes=scopes, limit=MOST_PACKED)
+        fitting = self.search(query, scopes=scopes, limit=MAX_PACKED_MEMORIES)
         rest = self.entries(scopes=scopes, limit=len(self._all()))
-        return packed(query, project_id, tuple(scopes), threshold, fitting, rest)
+        return build_memory_pack(query, project_id, tuple(scopes), threshold, fitting, rest)
 
-    def _all(self) -> list[Memory]:
+    def _all(self) -> list[MemoryRecord]:
         if self._kept is None:
             raise NoMemory("nothing is remembered here yet")
         return list(self._kept.values())
 
-    def _ranks(self, terms: Sequence[Term]) -> dict[str, int]:
+    def _ranks(self, terms: Sequence[SearchTerm]) -> dict[str, int]:
         """How well each fits that fits at all; the smaller the better."""
-        texts = {m.id: words_of(" ".join((m.text, m.subject, *m.tags))) for m in self._all()}
+        texts = {m.id: split_memory_words(" ".join((m.text, m.subject, *m.tags))) for m in self._all()}
         mean = sum(map(len, texts.values())) / max(len(texts), 1)
         scores: dict[str, float] = {}
         for term in terms:
             counts = {
-                name: n for name, words in texts.items() if (n := sum(_fits(term, word) for word in words))
+                name: n
+                for name, words in texts.items()
+                if (n := sum(_is_term_match(term, word) for word in words))
             }
             worth = (
-                max(math.log((len(texts) - len(counts) + 0.5) / (len(counts) + 0.5)), LEAST)
+                max(math.log((len(texts) - len(counts) + 0.5) / (len(counts) + 0.5)), MIN_TERM_WEIGHT)
                 if counts
-                else LEAST
+                else MIN_TERM_WEIGHT
             )
             for name, n in counts.items():
-                part = worth * n * (K1 + 1) / (n + K1 * (1 - B + B * len(texts[name]) / mean))
+                part = (
+                    worth
+                    * n
+                    * (BM25_K1 + 1)
+                    / (n + BM25_K1 * (1 - BM25_B + BM25_B * len(texts[name]) / mean))
+                )
                 scores[name] = scores.get(name, 0.0) - part
-        return {name: _rounded(score * FINENESS) for name, score in scores.items()}
+        return {name: _round_half_away(score * RANK_SCALE) for name, score in scores.items()}
 
 
-def _fits(term: Term, word: str) -> bool:
+def _is_term_match(term: SearchTerm, word: str) -> bool:
     return word.startswith(term.word) if term.begins else word == term.word
 
 
-def _rounded(number: float) -> int:
+def _round_half_away(number: float) -> int:
     """Halves away from zero, as SQLite rounds."""
     return int(math.copysign(math.floor(abs(number) + 0.5), number))

@@ -12,12 +12,12 @@ import msgspec
 from msgspec import structs
 
 from steersman.errors import OverBudget, StaleError
-from steersman.ports.journal import UNFINISHED, Batch, BudgetRow, Gate, Head, Posted, Spend
+from steersman.ports.journal import UNFINISHED_STATUSES, Batch, BudgetRow, Gate, Head, InboxItem, Spend
 
-Row = tuple[int, bytes, str]
-Figure = tuple[str, str]  # run and name of a budget figure
-_copy = msgspec.json.Decoder().decode
-_json = msgspec.json.Encoder().encode
+JournalRow = tuple[int, bytes, str]
+BudgetKey = tuple[str, str]  # run and name of a budget figure
+_decode_json_copy = msgspec.json.Decoder().decode
+_encode_json_copy = msgspec.json.Encoder().encode
 
 
 class MemoryJournal:
@@ -26,15 +26,15 @@ class MemoryJournal:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._heads: dict[str, Head] = {}
-        self._rows: dict[str, list[Row]] = {}
+        self._rows: dict[str, list[JournalRow]] = {}
         self._snapshots: dict[str, tuple[int, bytes]] = {}
         self._payloads: dict[str, dict[str, bytes]] = {}
         self._keys: dict[str, bytes] = {}
         self._definitions: dict[str, bytes] = {}
-        self._inbox: dict[int, Posted] = {}
+        self._inbox: dict[int, InboxItem] = {}
         self._verdicts: dict[int, bytes] = {}
         self._gates: dict[str, Gate] = {}
-        self._budgets: dict[Figure, BudgetRow] = {}
+        self._budgets: dict[BudgetKey, BudgetRow] = {}
         self._quarantined: dict[str, str] = {}
         self._commits = 0
 
@@ -55,55 +55,55 @@ class MemoryJournal:
         else:
             done(None)
 
-    def _checked(self, b: Batch) -> dict[Figure, BudgetRow]:
+    def _checked(self, batch: Batch) -> dict[BudgetKey, BudgetRow]:
         """Raises what the batch fails for; else the budget figures after it."""
-        self._check_fence(b)
-        for posted, _ in b.taken:
+        self._check_fence(batch)
+        for posted, _ in batch.taken:
             if posted not in self._inbox or posted in self._verdicts:
                 raise StaleError(f"inbox item {posted} was taken already")
-        changed: dict[Figure, BudgetRow] = {}
-        for s in b.spends:
-            changed[s.run, s.name] = _spent(self._figure(changed, s), s)
+        changed: dict[BudgetKey, BudgetRow] = {}
+        for spend in batch.spends:
+            changed[spend.run, spend.name] = _apply_spend(self._figure(changed, spend), spend)
         return changed
 
-    def _check_fence(self, b: Batch) -> None:
-        there = self._heads.get(b.head.run)
-        if b.expect_seq == 0:
+    def _check_fence(self, batch: Batch) -> None:
+        there = self._heads.get(batch.head.run)
+        if batch.expect_seq == 0:
             if there is not None:
-                raise StaleError(f"run {b.head.run} exists already")
-        elif there is None or (there.seq, there.epoch) != (b.expect_seq, b.expect_epoch):
-            raise StaleError(f"run {b.head.run} has moved on: another driver owns it now")
+                raise StaleError(f"run {batch.head.run} exists already")
+        elif there is None or (there.seq, there.epoch) != (batch.expect_seq, batch.expect_epoch):
+            raise StaleError(f"run {batch.head.run} has moved on: another driver owns it now")
 
-    def _figure(self, changed: dict[Figure, BudgetRow], s: Spend) -> BudgetRow:
-        figure = (s.run, s.name)
-        return changed.get(figure) or self._budgets.get(figure) or BudgetRow(s.name, 0, 0, None)
+    def _figure(self, changed: dict[BudgetKey, BudgetRow], spend: Spend) -> BudgetRow:
+        figure = (spend.run, spend.name)
+        return changed.get(figure) or self._budgets.get(figure) or BudgetRow(spend.name, 0, 0, None)
 
-    def _keep(self, b: Batch) -> None:
-        run = b.head.run
-        self._heads[run] = _after(self._heads.get(run), b)
-        self._rows.setdefault(run, []).extend(b.entries)
-        if b.snapshot is not None:
-            self._snapshots[run] = (b.head.seq, b.snapshot)
-        self._add(b.head.root, b.payloads)
-        self._verdicts.update({posted: _json(verdict) for posted, verdict in b.taken})
-        for gate in b.gates:
+    def _keep(self, batch: Batch) -> None:
+        run = batch.head.run
+        self._heads[run] = _merge_head(self._heads.get(run), batch)
+        self._rows.setdefault(run, []).extend(batch.entries)
+        if batch.snapshot is not None:
+            self._snapshots[run] = (batch.head.seq, batch.snapshot)
+        self._add(batch.head.root, batch.payloads)
+        self._verdicts.update({posted: _encode_json_copy(verdict) for posted, verdict in batch.taken})
+        for gate in batch.gates:
             self._gates.setdefault(gate.id, gate)
-        self._gates.update({gate.id: gate for gate in b.restored})
-        for gate_id in b.closed:
+        self._gates.update({gate.id: gate for gate in batch.restored})
+        for gate_id in batch.closed:
             self._gates.pop(gate_id, None)
-        if b.definition is not None:
-            self._definitions.setdefault(*b.definition)
-        if b.key is not None:
-            self._keys.setdefault(b.head.root, b.key)
-        for target, kind, body in b.posts:
-            self._put(target, kind, body, b.head.at)
+        if batch.definition is not None:
+            self._definitions.setdefault(*batch.definition)
+        if batch.key is not None:
+            self._keys.setdefault(batch.head.root, batch.key)
+        for target, kind, body in batch.posts:
+            self._put(target, kind, body, batch.head.at)
 
     def _add(self, root: str, payloads: tuple[tuple[str, bytes], ...]) -> None:
         for ref, data in payloads:
             self._payloads.setdefault(root, {}).setdefault(ref, data)
 
     def _put(self, run: str, kind: str, body: dict[str, Any], at: int) -> int:
-        posted = Posted(len(self._inbox) + 1, run, kind, _copy(_json(body)), at)
+        posted = InboxItem(len(self._inbox) + 1, run, kind, _decode_json_copy(_encode_json_copy(body)), at)
         self._inbox[posted.id] = posted
         return posted.id
 
@@ -128,13 +128,13 @@ class MemoryJournal:
             self._commits += 1
             return self._put(gate.split(":", 1)[0], "answer", {"gate": gate, **body}, at)
 
-    def pending(self, run: str) -> list[Posted]:
+    def pending(self, run: str) -> list[InboxItem]:
         with self._lock:
             return [p for p in self._inbox.values() if p.run == run and p.id not in self._verdicts]
 
     def verdict(self, posted: int) -> dict[str, Any] | None:
-        told = self._verdicts.get(posted)
-        return _copy(told) if told is not None else None
+        encoded = self._verdicts.get(posted)
+        return _decode_json_copy(encoded) if encoded is not None else None
 
     def gates(self, run: str | None = None) -> list[Gate]:
         with self._lock:
@@ -150,8 +150,8 @@ class MemoryJournal:
 
     def heads(self, *, unfinished: bool = False, limit: int = 1000) -> list[Head]:
         with self._lock:
-            found = [h for h in self._heads.values() if not unfinished or h.status in UNFINISHED]
-        return sorted(found, key=lambda h: (h.created, h.run), reverse=True)[:limit]
+            heads = [h for h in self._heads.values() if not unfinished or h.status in UNFINISHED_STATUSES]
+        return sorted(heads, key=lambda h: (h.created, h.run), reverse=True)[:limit]
 
     def matching(self, prefix: str) -> list[str]:
         with self._lock:
@@ -163,23 +163,25 @@ class MemoryJournal:
 
     def children(self, run: str) -> list[Head]:
         with self._lock:
-            found = [h for h in self._heads.values() if run and h.parent == run]
-        return sorted(found, key=lambda h: (h.created, h.run))
+            heads = [h for h in self._heads.values() if run and h.parent == run]
+        return sorted(heads, key=lambda h: (h.created, h.run))
 
     def tree(self, root: str) -> list[Head]:
         with self._lock:
-            found = [h for h in self._heads.values() if h.root == root]
-        return sorted(found, key=lambda h: (h.created, h.run))
+            heads = [h for h in self._heads.values() if h.root == root]
+        return sorted(heads, key=lambda h: (h.created, h.run))
 
     def due(self, now: int) -> list[Head]:
         with self._lock:
-            found = [(h.due, h.run, h) for h in self._heads.values() if h.due is not None and h.due <= now]
-        return [h for _, _, h in sorted(found)[:1000]]
+            due_heads = [
+                (h.due, h.run, h) for h in self._heads.values() if h.due is not None and h.due <= now
+            ]
+        return [h for _, _, h in sorted(due_heads)[:1000]]
 
-    def rows(self, run: str, after: int = 0) -> Iterator[Row]:
+    def rows(self, run: str, after: int = 0) -> Iterator[JournalRow]:
         with self._lock:
-            found = [row for row in self._rows.get(run, ()) if row[0] > after]
-        yield from found
+            rows = [row for row in self._rows.get(run, ()) if row[0] > after]
+        yield from rows
 
     def snapshot(self, run: str) -> tuple[int, bytes] | None:
         return self._snapshots.get(run)
@@ -198,8 +200,8 @@ class MemoryJournal:
 
     def budget(self, run: str) -> list[BudgetRow]:
         with self._lock:
-            found = [row for (owner, _), row in self._budgets.items() if owner == run]
-        return sorted(found, key=lambda row: row.name)
+            rows = [row for (owner, _), row in self._budgets.items() if owner == run]
+        return sorted(rows, key=lambda row: row.name)
 
     # ── keeping house ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -246,21 +248,21 @@ class MemoryJournal:
         """Nothing is open."""
 
 
-def _after(old: Head | None, b: Batch) -> Head:
+def _merge_head(old: Head | None, batch: Batch) -> Head:
     """What a run was created as stays; a quiet batch moves it on and changes nothing else; the rest is new."""
-    new = b.head
+    new = batch.head
     if old is None:
         return new
-    if b.quiet:
+    if batch.quiet:
         return structs.replace(old, state=new.state, seq=new.seq, hash=new.hash, at=new.at)
     return structs.replace(
         new, root=old.root, parent=old.parent, machine=old.machine, title=old.title, created=old.created
     )
 
 
-def _spent(row: BudgetRow, s: Spend) -> BudgetRow:
-    limit = s.limit if s.limit is not None else row.limit
-    spent, reserved = row.spent + s.spent, row.reserved + s.reserved
-    if s.bound and limit is not None and spent + reserved > limit:
-        raise OverBudget(s.run, s.name)
-    return BudgetRow(s.name, spent, reserved, limit)
+def _apply_spend(row: BudgetRow, spend: Spend) -> BudgetRow:
+    limit = spend.limit if spend.limit is not None else row.limit
+    spent, reserved = row.spent + spend.spent, row.reserved + spend.reserved
+    if spend.bound and limit is not None and spent + reserved > limit:
+        raise OverBudget(spend.run, spend.name)
+    return BudgetRow(spend.name, spent, reserved, limit)

@@ -15,25 +15,25 @@ from functools import cache
 from pathlib import Path
 
 
-def _words(text: str) -> tuple[str, ...]:
+def _split_words(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
-HOOKS = _words(
+GIT_HOOKS = _split_words(
     "applypatch-msg pre-applypatch post-applypatch pre-commit pre-merge-commit prepare-commit-msg commit-msg post-commit "
     "pre-rebase post-checkout post-merge pre-push pre-receive update proc-receive post-receive post-update "
     "reference-transaction push-to-checkout pre-auto-gc post-rewrite sendemail-validate fsmonitor-watchman p4-changelist "
     "p4-prepare-changelist p4-post-changelist p4-pre-submit post-index-change"
 )
 # Those that are known to run something; git's whole list is longer, and most of it names no program.
-COMMANDS = _words(
+PROGRAM_SETTINGS = _split_words(
     "core.fsmonitor core.sshCommand core.editor core.pager core.askPass core.alternateRefsCommand diff.external gpg.program "
     "gpg.ssh.defaultKeyCommand interactive.diffFilter sequence.editor pager.status difftool.mine.cmd difftool.mine.path "
     "mergetool.mine.cmd mergetool.mine.path guitool.mine.cmd imap.tunnel instaweb.httpd instaweb.browser commit.template "
     "format.signatureFile mailmap.file core.notesRef"
 )
 # Not in git's list of this version, or only alive in a form of their own; {mine} is the program.
-FORMS = {
+PROGRAM_SETTING_FORMS = {
     "alias.status": "!{mine}", "alias.mine": "!{mine}", "core.gitProxy": "{mine} for *", "credential.helper": "!{mine}",
     "credential.https://forge.invalid.helper": "!{mine}", "submodule.module.update": "!{mine}",
     "submodule.module.url": "ext::{mine}", "remote.mine.url": "ext::{mine}", "remote.origin.uploadpack": "{mine}",
@@ -44,7 +44,7 @@ FORMS = {
     "browser.mine.cmd": "{mine}", "trailer.mine.cmd": "{mine}", "trailer.mine.command": "{mine}", "tar.mine.command": "{mine}",
     "hook.mine.command": "{mine}", "uploadpack.packObjectsHook": "{mine}", "sendemail.sendmailCmd": "{mine}", "web.browser": "mine",
 }  # fmt: skip
-SWITCHES = {
+ENABLING_SETTINGS = {
     "filter.mine.required": "true", "commit.gpgSign": "true", "tag.gpgSign": "true", "push.gpgSign": "if-asked", "log.showSignature": "true",
     "merge.verifySignatures": "true", "protocol.allow": "always", "protocol.ext.allow": "always", "submodule.recurse": "true",
     "submodule.module.active": "true", "fetch.recurseSubmodules": "true", "push.recurseSubmodules": "on-demand", "status.submoduleSummary": "true",
@@ -52,11 +52,11 @@ SWITCHES = {
     "gc.auto": "1", "gc.autoDetach": "false", "safe.directory": "*", "core.alternateRefsPrefixes": "refs/heads", "hook.mine.event": "post-index-change",
 }  # fmt: skip
 # Where a program as a value makes git itself refuse to work, or would make it another repository.
-UNSET = re.compile(r"(?i)(advice|color|column|extensions|fsck|receive\.fsck|fetch\.fsck|include|includeif|url)\..*|core\.(bare|"
+UNSETTABLE_SETTINGS = re.compile(r"(?i)(advice|color|column|extensions|fsck|receive\.fsck|fetch\.fsck|include|includeif|url)\..*|core\.(bare|"
                    r"worktree|repositoryformatversion|hookspath|attributesfile|excludesfile)|remote\.origin\.(url|pushurl)|alias\.mine")  # fmt: skip
-VARIABLES = ("GIT_SSH", "GIT_SSH_COMMAND", "GIT_EXTERNAL_DIFF", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_PAGER", "PAGER", "EDITOR", "VISUAL",
+PROGRAM_VARIABLES = ("GIT_SSH", "GIT_SSH_COMMAND", "GIT_EXTERNAL_DIFF", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_PAGER", "PAGER", "EDITOR", "VISUAL",
              "GIT_ASKPASS", "SSH_ASKPASS", "GIT_PROXY_COMMAND", "GIT_MAN_VIEWER", "GIT_BROWSER", "GIT_DIFFTOOL_EXTCMD")  # fmt: skip
-TRACES = (
+TRACE_VARIABLES = (
     "GIT_TRACE",
     "GIT_TRACE2",
     "GIT_TRACE2_EVENT",
@@ -64,14 +64,14 @@ TRACES = (
     "GIT_TRACE_PACKET",
     "GIT_TRACE_REFS",
 )
-MISLEADING = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR", "GIT_EXEC_PATH", "GIT_TEMPLATE_DIR",
+MISLEADING_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR", "GIT_EXEC_PATH", "GIT_TEMPLATE_DIR",
               "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_NAMESPACE", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "GIT_REPLACE_REF_BASE")  # fmt: skip
 
 
-class Minefield:
+class HostileGitConfig:
     """Lays mines below `folder`; `marks` are the names of those that went off, `laid` of all."""
 
-    def __init__(self, folder: Path, keys: tuple[str, ...] = COMMANDS) -> None:
+    def __init__(self, folder: Path, keys: tuple[str, ...] = PROGRAM_SETTINGS) -> None:
         self.folder, self.keys = folder, keys
         self.laid: list[str] = []
         for name in ("mines", "marks", "home", "hooks", "template/hooks", "exec"):
@@ -99,8 +99,10 @@ class Minefield:
     def settings(self, layer: str, path: Path) -> None:
         """Writes a configuration file with every setting there is."""
         values = {key: self.mine(layer, key) for key in self.keys}
-        values |= {key: form.replace("{mine}", self.mine(layer, key)) for key, form in FORMS.items()}
-        values |= SWITCHES | {
+        values |= {
+            key: form.replace("{mine}", self.mine(layer, key)) for key, form in PROGRAM_SETTING_FORMS.items()
+        }
+        values |= ENABLING_SETTINGS | {
             "core.hooksPath": str(self.hooks(layer, self.folder / "hooks")),
             "init.templateDir": str(
                 self.hooks(f"{layer}-template", self.folder / "template" / "hooks").parent
@@ -117,12 +119,12 @@ class Minefield:
             for inner, key in (("included", "include.path"), ("conditional", "includeIf.gitdir:/**.path")):
                 (self.folder / inner).touch()
                 values[key] = str(self.folder / inner)
-        path.write_text(_written(values))
+        path.write_text(_format_git_config(values))
 
     def hooks(self, layer: str, folder: Path) -> Path:
         """Every hook there is."""
         folder.mkdir(parents=True, exist_ok=True)
-        for name in HOOKS:
+        for name in GIT_HOOKS:
             self.mine(layer, f"hook-{name}", folder / name)
         return folder
 
@@ -138,9 +140,9 @@ class Minefield:
             f'[url "ext::{self.mine("repository", f"url-{n}")} "]\n\t{n} = /\n'
             for n in ("insteadOf", "pushInsteadOf")
         )
-        laid = (self.folder / "repository").read_text()
+        settings_text = (self.folder / "repository").read_text()
         (gitdir / "config").write_text(
-            f"{laid}{rewritten}[extensions]\n\tworktreeConfig = true\n{_format(own)}"
+            f"{settings_text}{rewritten}[extensions]\n\tworktreeConfig = true\n{_required_git_config(own)}"
         )
         self.hooks("repository", gitdir / "hooks")
         (gitdir / "info").mkdir(exist_ok=True)
@@ -158,19 +160,19 @@ class Minefield:
             self.mine("exec", name, self.folder / "exec" / name)
         subprocess.run(["git", "init", "-q", str(decoy)], check=True, capture_output=True)
         self.repository(decoy)
-        env = {name: self.mine("environment", name) for name in VARIABLES}
-        env |= {name: str(self.folder / "marks" / f"trace_{name}") for name in TRACES}
-        self.laid += [f"trace_{name}" for name in TRACES]
-        env |= {name: str(decoy / ".git") for name in MISLEADING}
+        env = {name: self.mine("environment", name) for name in PROGRAM_VARIABLES}
+        env |= {name: str(self.folder / "marks" / f"trace_{name}") for name in TRACE_VARIABLES}
+        self.laid += [f"trace_{name}" for name in TRACE_VARIABLES]
+        env |= {name: str(decoy / ".git") for name in MISLEADING_VARIABLES}
         env |= {"GIT_WORK_TREE": str(decoy), "GIT_EXEC_PATH": str(self.folder / "exec"), "GIT_NAMESPACE": "mine",
                 "GIT_TEMPLATE_DIR": str(self.folder / "template"), "GIT_CONFIG_SYSTEM": str(self.folder / "system"),
                 "GIT_CONFIG_GLOBAL": str(home / ".gitconfig"), "GIT_ALLOW_PROTOCOL": "ext:file:ssh"}  # fmt: skip
-        given = {
+        config_values = {
             "core.fsmonitor": self.mine("environment", "config-fsmonitor"),
             "core.hooksPath": str(self.folder / "hooks"),
         }
-        env |= {"GIT_CONFIG_COUNT": str(len(given))}
-        for number, (key, value) in enumerate(given.items()):
+        env |= {"GIT_CONFIG_COUNT": str(len(config_values))}
+        for number, (key, value) in enumerate(config_values.items()):
             env |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
         return {**env, "HOME": str(home)}
 
@@ -192,12 +194,14 @@ class Minefield:
         subprocess.run(["git", "init", "-q", str(place)], check=True, capture_output=True)
         (place / ".gitattributes").write_text("* filter=mine\n")
         (place / "f").write_text("f\n")
-        who = ("-c", "user.name=t", "-c", "user.email=t@t", "-c", "commit.gpgSign=false")
-        for words in (("add", "-A"), (*who, "commit", "-qm", "x")):
+        identity = ("-c", "user.name=t", "-c", "user.email=t@t", "-c", "commit.gpgSign=false")
+        for words in (("add", "-A"), (*identity, "commit", "-qm", "x")):
             subprocess.run(["git", *words], cwd=place, check=True, capture_output=True)
         own = (place / ".git" / "config").read_text()
         self.settings("submodule", self.folder / "submodule")
-        (place / ".git" / "config").write_text(f"{(self.folder / 'submodule').read_text()}{_format(own)}")
+        (place / ".git" / "config").write_text(
+            f"{(self.folder / 'submodule').read_text()}{_required_git_config(own)}"
+        )
         self.hooks("submodule", place / ".git" / "hooks")
         (place / "f").write_text("changed\n")
 
@@ -207,7 +211,9 @@ class Minefield:
         return path
 
 
-def git(place: Path, *args: str, env: dict[str, str] | None = None, seconds: float = 5) -> None:
+def run_git_with_config(
+    place: Path, *args: str, env: dict[str, str] | None = None, seconds: float = 5
+) -> None:
     """git as a person uses it, with everything that is laid; whether it ends well is no matter, that it ends is."""
     full = {"PATH": os.environ["PATH"], **(env or {})}
     nothing = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
@@ -219,14 +225,16 @@ def git(place: Path, *args: str, env: dict[str, str] | None = None, seconds: flo
 
 
 @cache
-def listed() -> tuple[str, ...]:
+def list_git_settings() -> tuple[str, ...]:
     """Every setting that this git knows by name, with something in the place of what varies."""
-    done = subprocess.run(["git", "help", "--config"], capture_output=True, text=True, check=True)
-    names = [line.strip() for line in done.stdout.splitlines() if re.match(r"[a-z]", line) and "." in line]
-    return tuple(dict.fromkeys(_filled(name) for name in names))
+    completed = subprocess.run(["git", "help", "--config"], capture_output=True, text=True, check=True)
+    names = [
+        line.strip() for line in completed.stdout.splitlines() if re.match(r"[a-z]", line) and "." in line
+    ]
+    return tuple(dict.fromkeys(_fill_setting_placeholders(name) for name in names))
 
 
-def _filled(name: str) -> str:
+def _fill_setting_placeholders(name: str) -> str:
     places = {
         "<url>": "https://forge.invalid",
         "<cmd>": "status",
@@ -239,36 +247,44 @@ def _filled(name: str) -> str:
 
 
 @cache
-def usable() -> tuple[str, ...]:
+def usable_program_settings() -> tuple[str, ...]:
     """Those of them that may be a program without git refusing to work at all."""
-    keys = [key for key in listed() if not UNSET.fullmatch(key) and key not in FORMS and key not in SWITCHES]
+    keys = [
+        key
+        for key in list_git_settings()
+        if not UNSETTABLE_SETTINGS.fullmatch(key)
+        and key not in PROGRAM_SETTING_FORMS
+        and key not in ENABLING_SETTINGS
+    ]
     keys = [key for key in keys if re.fullmatch(r"[A-Za-z][A-Za-z0-9-]*", key.rpartition(".")[2])]
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(["git", "init", "-q", "-b", "main", folder], check=True, capture_output=True)
-        while (wrong := _refused(Path(folder), keys)) is not None:
+        while (wrong := _find_refused_setting(Path(folder), keys)) is not None:
             keys.remove(wrong)
     return tuple(keys)
 
 
-def _refused(repo: Path, keys: list[str]) -> str | None:
+def _find_refused_setting(repo: Path, keys: list[str]) -> str | None:
     """The first setting that makes git refuse, by its own words or found by halves."""
-    said = _refusal(repo, keys)
-    if not said:
+    refusal = _git_refusal_text(repo, keys)
+    if not refusal:
         return None
     known = {key.lower(): key for key in keys}
-    named = [known[word.lower()] for word in re.findall(r"[A-Za-z][\w.:/-]+", said) if word.lower() in known]
-    if named:
-        return named[0]
+    named_keys = [
+        known[word.lower()] for word in re.findall(r"[A-Za-z][\w.:/-]+", refusal) if word.lower() in known
+    ]
+    if named_keys:
+        return named_keys[0]
     low, high = 0, len(keys)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if _refusal(repo, keys[:middle]) else (middle, high)
+        low, high = (low, middle) if _git_refusal_text(repo, keys[:middle]) else (middle, high)
     return keys[low]
 
 
-def _refusal(repo: Path, keys: list[str]) -> str:
+def _git_refusal_text(repo: Path, keys: list[str]) -> str:
     """What git says when it does not work with these."""
-    (repo / "settings").write_text(_written(dict.fromkeys(keys, "/bin/true")))
+    (repo / "settings").write_text(_format_git_config(dict.fromkeys(keys, "/bin/true")))
     env = {
         "PATH": os.environ["PATH"],
         "GIT_CONFIG_GLOBAL": str(repo / "settings"),
@@ -281,15 +297,15 @@ def _refusal(repo: Path, keys: list[str]) -> str:
         ("diff",),
         ("add", "-N", "settings"),
     ):
-        done = subprocess.run(
+        completed = subprocess.run(
             ["git", *words], cwd=repo, env=env, stdin=subprocess.DEVNULL, capture_output=True, check=False
         )
-        if done.returncode > 1:
-            return done.stderr.decode("utf-8", "replace")
+        if completed.returncode > 1:
+            return completed.stderr.decode("utf-8", "replace")
     return ""
 
 
-def _written(values: dict[str, str]) -> str:
+def _format_git_config(values: dict[str, str]) -> str:
     lines = []
     for key, value in values.items():
         section, _, rest = key.partition(".")
@@ -300,12 +316,12 @@ def _written(values: dict[str, str]) -> str:
     return "".join(lines)
 
 
-def _format(config: str) -> str:
+def _required_git_config(config: str) -> str:
     """What a repository needs of its own configuration to stay one, with its remotes."""
-    kept, section = [], ""
+    lines, section = [], ""
     for line in config.splitlines():
         section = line if line.startswith("[") else section
         wanted = section == "[core]" and re.match(r"\s*(repositoryformatversion|bare|filemode)\b", line)
         if wanted or (section.startswith("[remote ") and re.match(r"\s*(url|fetch)\b", line)):
-            kept += [section, line]
-    return "\n".join(kept) + "\n"
+            lines += [section, line]
+    return "\n".join(lines) + "\n"

@@ -46,7 +46,7 @@ class NoProcesses:
         return 0
 
 
-class SilentBell:
+class SilentWakeup:
     """Implements ports.ownership.Bell and wakes nobody; counts the rings."""
 
     def __init__(self) -> None:

@@ -17,23 +17,29 @@ from typing import Any
 from msgspec.structs import replace
 
 from steersman.contracts.workspace import (
-    Base,
     Change,
     Checkout,
     Delivery,
-    Rebased,
+    FileText,
+    RebasedChange,
     RecordedRef,
-    Text,
-    Touched,
+    RunBase,
+    TouchedPath,
 )
-from steersman.errors import BranchMovedError, ConflictError, NotThereError, UndoneError, WorkspaceError
+from steersman.errors import (
+    AlreadyRevertedError,
+    BranchMovedError,
+    ChangeConflictError,
+    ChangeNotOnBranchError,
+    WorkspaceError,
+)
 from steersman.kernel.canonical import digest_of
 
-Files = dict[str, str]
-MARK = ".git"  # as in a real working tree, and never part of what is recorded
+CommitFiles = dict[str, str]
+GIT_MARKER = ".git"  # as in a real working tree, and never part of what is recorded
 
 
-RECORDED = "recorded tree"  # the message of commits that hold what an agent has written
+RECORDED_MESSAGE = "recorded tree"  # the message of commits that hold what an agent has written
 
 
 class FakeWorkspace:
@@ -48,74 +54,85 @@ class FakeWorkspace:
     def problem(self) -> str | None:
         return None
 
-    def base(self, ref: str | None) -> Base:
+    def base(self, ref: str | None) -> RunBase:
         name = (ref or self._branch).removeprefix("refs/heads/")
         commit = self._tip(name) or (name if self._has(name) else None)
         if commit is None:
             raise WorkspaceError(
                 f"there is no commit called {name!r}; choose a branch or a commit that is there"
             )
-        return Base(commit, self._tree(commit), name if self._tip(name) else None)
+        return RunBase(commit, self._tree(commit), name if self._tip(name) else None)
 
     def base_commit(self, ref: str | None) -> str:
         return self.base(ref).commit
 
     def checkout(self, run: str, commit: str, effect: str, *, untouched: bool = False) -> Checkout:
         with self._lock:
-            return self._checkout(self._root / "trees" / _checked("run", run), commit, effect, untouched)
+            return self._checkout(
+                self._root / "trees" / _check_fake_name("run", run), commit, effect, untouched
+            )
 
     def _checkout(self, folder: Path, commit: str, effect: str, untouched: bool) -> Checkout:
         wanted, kind = self._files(commit), str(untouched)
-        free = [p for p in _places(folder) if not _in_use(p, effect)]
-        free = [p for p in free if (_note(p) or {}).get("untouched", kind) == kind]
+        free = [p for p in _working_tree_paths(folder) if not _is_tree_in_use(p, effect)]
+        free = [p for p in free if (_read_tree_note(p) or {}).get("untouched", kind) == kind]
         for path in free:
-            note = _note(path)
-            if note is not None and (not untouched or note["maker"] == effect) and _scan(path) == wanted:
-                return self._handed_out(path, commit, effect, (_note(path) or {}).get("maker", ""), kind)
-        made = folder / str(max((int(p.name) for p in _places(folder)), default=0) + 1)
-        _fill(made, wanted)
+            note = _read_tree_note(path)
+            if (
+                note is not None
+                and (not untouched or note["maker"] == effect)
+                and _scan_tree_files(path) == wanted
+            ):
+                return self._handed_out(
+                    path, commit, effect, (_read_tree_note(path) or {}).get("maker", ""), kind
+                )
+        new_tree = folder / str(max((int(p.name) for p in _working_tree_paths(folder)), default=0) + 1)
+        _fill_working_tree(new_tree, wanted)
         for path in free:
             shutil.rmtree(path, ignore_errors=True)
             path.with_suffix(".json").unlink(missing_ok=True)
-        return self._handed_out(made, commit, effect, effect, kind)
+        return self._handed_out(new_tree, commit, effect, effect, kind)
 
     def _handed_out(self, path: Path, commit: str, effect: str, maker: str, kind: str) -> Checkout:
         note = {"owner": effect, "maker": maker, "holder": str(os.getpid()), "untouched": kind}
-        _write(path.with_suffix(".json"), json.dumps(note))
-        changed = self._read(commit)["message"] == RECORDED
+        _write_file_atomically(path.with_suffix(".json"), json.dumps(note))
+        changed = self._read(commit)["message"] == RECORDED_MESSAGE
         return Checkout(str(path), commit, self._tree(commit), fresh=maker == effect, changed=changed)
 
     def capture(self, run: str, path: str, base: str, label: str) -> Change:
         place = Path(path)
-        if place.parent != self._root / "trees" / _checked("run", run) or _note(place) is None:
+        if (
+            place.parent != self._root / "trees" / _check_fake_name("run", run)
+            or _read_tree_note(place) is None
+        ):
             raise WorkspaceError(f"{path} is not a working tree of run {run}; check one out first")
-        _checked("label", label)
+        _check_fake_name("label", label)
         with self._lock:
-            return self._recorded(_scan(place), base)
+            return self._recorded(_scan_tree_files(place), base)
 
     def change(self, commit: str, base: str) -> Change:
         with self._lock:
             return replace(self._recorded(self._files(commit), base), commit=commit)
 
-    def compose(self, run: str, commit: str, other: str, paths: Sequence[str], label: str) -> Base:
-        _checked("run", run)
-        _checked("label", label)
+    def compose(self, run: str, commit: str, other: str, paths: Sequence[str], label: str) -> RunBase:
+        _check_fake_name("run", run)
+        _check_fake_name("label", label)
         with self._lock:
             source = self._files(other)
             files = {n: text for n, text in self._files(commit).items() if n not in paths}
             files |= {n: source[n] for n in paths if n in source}
-            made = self._commit(files, (commit,), "recorded tree")
-            return Base(made, self._tree(made))
+            composed = self._commit(files, (commit,), "recorded tree")
+            return RunBase(composed, self._tree(composed))
 
-    def rebased(self, run: str, commit: str, base: str, target: str, label: str) -> Rebased:
-        _checked("run", run)
-        _checked("label", label)
+    def rebased(self, run: str, commit: str, base: str, target: str, label: str) -> RebasedChange:
+        _check_fake_name("run", run)
+        _check_fake_name("label", label)
         with self._lock:
             tip = self._there(target)
             was, ours = self._files(base), self._files(commit)
             if tip == base and self._read(commit)["parents"][:1] == [base]:
-                return Rebased(False, tip, self._tree(tip))
-            files, clash = _three_way(was, self._files(tip), ours)
+                return RebasedChange(False, tip, self._tree(tip))
+            files, clash = _merge_three_way(was, self._files(tip), ours)
             change = None if clash else self._recorded(files, tip)
             history = set(self._history(tip))
             start = base
@@ -126,12 +143,12 @@ class FakeWorkspace:
                 for c in self._history(start)
                 if c not in history
             )
-            return Rebased(True, tip, self._tree(tip), change, tuple(clash), dropped)
+            return RebasedChange(True, tip, self._tree(tip), change, tuple(clash), dropped)
 
-    def _recorded(self, new: Files, base: str) -> Change:
+    def _recorded(self, new: CommitFiles, base: str) -> Change:
         old = self._files(base)
-        commit = self._commit(new, (base,), RECORDED)
-        patch = _patch(old, new)
+        commit = self._commit(new, (base,), RECORDED_MESSAGE)
+        patch = _unified_patch(old, new)
         lines = patch.splitlines()
         files = tuple(sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name)))
         return Change(
@@ -141,7 +158,10 @@ class FakeWorkspace:
             patch,
             sum(line.startswith("+") and not line.startswith("+++") for line in lines),
             sum(line.startswith("-") and not line.startswith("---") for line in lines),
-            tuple(Touched(n, _blob(old, n), _blob(new, n), empty=new.get(n) == "") for n in files),
+            tuple(
+                TouchedPath(n, _blob_digest(old, n), _blob_digest(new, n), empty=new.get(n) == "")
+                for n in files
+            ),
         )
 
     def lay(self, path: str, commit: str, names: Sequence[str], *, links: bool) -> None:  # noqa: ARG002  none here
@@ -158,15 +178,15 @@ class FakeWorkspace:
     def paths(self, commit: str) -> tuple[str, ...]:
         return tuple(sorted(self._files(commit)))
 
-    def texts(self, commit: str, names: Sequence[str], each: int, total: int) -> tuple[Text, ...]:
-        files, left, found = self._files(commit), total, []
+    def texts(self, commit: str, names: Sequence[str], each: int, total: int) -> tuple[FileText, ...]:
+        files, bytes_left, commit_texts = self._files(commit), total, []
         for name in names:
             if name in files:
                 size = len(files[name].encode())
-                whole = size <= min(each, left)
-                left -= size if whole else 0
-                found.append(Text(name, files[name] if whole else "", whole))
-        return tuple(found)
+                is_whole = size <= min(each, bytes_left)
+                bytes_left -= size if is_whole else 0
+                commit_texts.append(FileText(name, files[name] if is_whole else "", is_whole))
+        return tuple(commit_texts)
 
     def project_path(self, word: str) -> str:
         path = os.path.normpath(word)
@@ -201,24 +221,26 @@ class FakeWorkspace:
         *,
         at: int = 0,
     ) -> Delivery:
-        _checked("run", run)
+        _check_fake_name("run", run)
         if form == "draft-pr" and target is not None:
-            _write(self._root / "pulls" / f"{run}.json", json.dumps({"base": target, "body": body}))
+            _write_file_atomically(
+                self._root / "pulls" / f"{run}.json", json.dumps({"base": target, "body": body})
+            )
         with self._lock:
-            made = self._commit(self._files(commit), (base,), message, at)
-            return self._delivered(run, made, base, form, target)
+            new_commit = self._commit(self._files(commit), (base,), message, at)
+            return self._delivered(run, new_commit, base, form, target)
 
-    def _delivered(self, run: str, made: str, base: str, form: str, target: str | None) -> Delivery:
+    def _delivered(self, run: str, new_commit: str, base: str, form: str, target: str | None) -> Delivery:
         match form, target:
             case "branch", _:
-                self._point(f"steersman/{run}", made)
-                return Delivery(form, f"steersman/{run}", made, self._tree(made))
+                self._point(f"steersman/{run}", new_commit)
+                return Delivery(form, f"steersman/{run}", new_commit, self._tree(new_commit))
             case "merge", str():
-                return self._merge(run, made, base, target)
+                return self._merge(run, new_commit, base, target)
             case "draft-pr", str():
-                self._point(f"steersman/{run}", made)
+                self._point(f"steersman/{run}", new_commit)
                 url = f"https://forge.invalid/pulls/{run}"
-                return Delivery(form, f"steersman/{run}", made, self._tree(made), url)
+                return Delivery(form, f"steersman/{run}", new_commit, self._tree(new_commit), url)
             case "merge" | "draft-pr", None:
                 raise WorkspaceError(f"a {form} needs a branch to go into; start the run on one")
             case _:
@@ -229,7 +251,7 @@ class FakeWorkspace:
     def revert(
         self, run: str, commit: str, target: str, message: str, *, also: Sequence[str] = (), at: int = 0
     ) -> Delivery:
-        _checked("run", run)
+        _check_fake_name("run", run)
         with self._lock:
             new = self._reverted(run, (commit, *also), target, message, at)
             self._point(target, new)
@@ -238,68 +260,78 @@ class FakeWorkspace:
     def _reverted(self, run: str, commits: Sequence[str], target: str, message: str, at: int) -> str:
         tip = self._there(target)
         now, history = self._files(tip), list(self._history(tip))
-        there = [made for made in commits if made in history]
+        there = [delivered for delivered in commits if delivered in history]
         files = self._undone(commits, now)
         if not there and files in (None, now):
-            raise NotThereError(f"run {run} is not in {target}: merge it there first")
-        left = [made for made in there if not self._taken_back(tip, made)]
+            raise ChangeNotOnBranchError(f"run {run} is not in {target}: merge it there first")
+        unreverted = [delivered for delivered in there if not self._taken_back(tip, delivered)]
         if files is None:
             files = now
-            for made in left:
-                files = self._without(run, made, target, files)
-        if files == now and len(left) < len(there):
-            return next(c for c in history if any(_reverts(self._read(c), made) for made in there))
+            for delivered in unreverted:
+                files = self._without(run, delivered, target, files)
+        if files == now and len(unreverted) < len(there):
+            return next(
+                c for c in history if any(_is_revert_of(self._read(c), delivered) for delivered in there)
+            )
         if files == now:
             changed = set().union(*map(self._touched, there))
             by = next(c for c in history if self._touched(c) & changed)
-            raise UndoneError(
+            raise AlreadyRevertedError(
                 f"run {run} is undone in {target} already: taking it back changes nothing there", by
             )
-        return self._commit(files, (tip,), message + "".join(f"\nreverts {made}" for made in commits), at)
+        return self._commit(
+            files, (tip,), message + "".join(f"\nreverts {delivered}" for delivered in commits), at
+        )
 
-    def _undone(self, commits: Sequence[str], now: Files) -> Files | None:
+    def _undone(self, commits: Sequence[str], now: CommitFiles) -> CommitFiles | None:
         before = self._standing_on(commits)
         if before is None:
             return None
-        files, clash = _three_way(self._files(commits[0]), now, before)
+        files, clash = _merge_three_way(self._files(commits[0]), now, before)
         return None if clash else files
 
-    def _standing_on(self, commits: Sequence[str]) -> Files | None:
+    def _standing_on(self, commits: Sequence[str]) -> CommitFiles | None:
         files = self._files(commits[0])
-        for made in commits:
-            parents = self._read(made)["parents"]
+        for delivered in commits:
+            parents = self._read(delivered)["parents"]
             files, clash = (
-                _three_way(self._files(made), files, self._files(parents[0])) if parents else ({}, ["x"])
+                _merge_three_way(self._files(delivered), files, self._files(parents[0]))
+                if parents
+                else ({}, ["x"])
             )
             if clash:
                 return None
         return files
 
-    def _without(self, run: str, made: str, target: str, now: Files) -> Files:
-        files, clash = _three_way(self._files(made), now, self._files(self._read(made)["parents"][0]))
+    def _without(self, run: str, delivered: str, target: str, now: CommitFiles) -> CommitFiles:
+        files, clash = _merge_three_way(
+            self._files(delivered), now, self._files(self._read(delivered)["parents"][0])
+        )
         if clash:
             where = f"later commits have changed the same lines of {', '.join(clash)}"
-            raise ConflictError(f"run {run} cannot be taken back from {target}: {where}; nothing was changed")
+            raise ChangeConflictError(
+                f"run {run} cannot be taken back from {target}: {where}; nothing was changed"
+            )
         return files
 
-    def _taken_back(self, tip: str, made: str) -> bool:
-        return any(_reverts(self._read(c), made) for c in self._history(tip))
+    def _taken_back(self, tip: str, delivered: str) -> bool:
+        return any(_is_revert_of(self._read(c), delivered) for c in self._history(tip))
 
     def holds(self, tip: str, commits: Sequence[str]) -> bool:
         with self._lock:
             now, before = self._files(tip), self._standing_on(commits)
             if before is not None:
-                files, clash = _three_way(before, now, self._files(commits[0]))
+                files, clash = _merge_three_way(before, now, self._files(commits[0]))
                 if not clash and files == now:
                     return True
                 if self._undone(commits, now) == now:
                     return False
             history = list(self._history(tip))
-            return all(made in history and not self._taken_back(tip, made) for made in commits)
+            return all(delivered in history and not self._taken_back(tip, delivered) for delivered in commits)
 
-    def whole(self, run: str, commits: Sequence[str], label: str) -> Base:
-        _checked("run", run)
-        _checked("label", label)
+    def whole(self, run: str, commits: Sequence[str], label: str) -> RunBase:
+        _check_fake_name("run", run)
+        _check_fake_name("label", label)
         with self._lock:
             files = self._standing_on(commits)
             if files is None:
@@ -307,28 +339,28 @@ class FakeWorkspace:
                     f"what run {run} has delivered cannot be told from what others did in between"
                 )
             commit = self._commit(files, tuple(self._read(commits[-1])["parents"][:1]), "recorded tree")
-            return Base(commit, self._tree(commit))
+            return RunBase(commit, self._tree(commit))
 
     def _touched(self, commit: str) -> set[str]:
         old, new = self._files(self._read(commit)["parents"][0]), self._files(commit)
         return {n for n in old.keys() | new.keys() if old.get(n) != new.get(n)}
 
-    def _merge(self, run: str, made: str, base: str, target: str) -> Delivery:
+    def _merge(self, run: str, new_commit: str, base: str, target: str) -> Delivery:
         tip = self._there(target)
-        if made not in self._history(tip):
+        if new_commit not in self._history(tip):
             if tip != base:
                 raise BranchMovedError(
                     f"{target} has moved from {base} to {tip}: verify run {run} on the new base"
                 )
-            self._point(target, made)
-        return Delivery("merge", target, made, self._tree(made))
+            self._point(target, new_commit)
+        return Delivery("merge", target, new_commit, self._tree(new_commit))
 
     def recorded_refs(self, run: str = "") -> dict[str, RecordedRef]:
         tip = self._tip(f"steersman/{run}") if run else None
         if tip is None:
             return {}
-        told = re.search(r"^Steersman-Entry: (\d+)$", self._read(tip)["message"], re.MULTILINE)
-        ref = RecordedRef(tip, self._tree(tip), run, int(told[1]) if told else 0)
+        match = re.search(r"^Steersman-Entry: (\d+)$", self._read(tip)["message"], re.MULTILINE)
+        ref = RecordedRef(tip, self._tree(tip), run, int(match[1]) if match else 0)
         return {f"refs/heads/steersman/{run}": ref}
 
     def interrupted(self) -> tuple[str, ...]:
@@ -338,16 +370,16 @@ class FakeWorkspace:
         return ()
 
     def remove(self, run: str) -> None:
-        shutil.rmtree(self._root / "trees" / _checked("run", run), ignore_errors=True)
+        shutil.rmtree(self._root / "trees" / _check_fake_name("run", run), ignore_errors=True)
 
     # ── objects and names ───────────────────────────────────────────────────────────────────────────────────────────
 
-    def _commit(self, files: Files, parents: tuple[str, ...], message: str, at: int = 0) -> str:
+    def _commit(self, files: CommitFiles, parents: tuple[str, ...], message: str, at: int = 0) -> str:
         time = {"at": at // 1000} if at else {}  # whole seconds, as in git
         body = {"files": files, "parents": list(parents), "message": message, **time}
         commit = digest_of(body)[:40]
         if not self._has(commit):
-            _write(self._object(commit), json.dumps(body))
+            _write_file_atomically(self._object(commit), json.dumps(body))
         return commit
 
     def _object(self, commit: str) -> Path:
@@ -362,8 +394,8 @@ class FakeWorkspace:
         body: dict[str, Any] = json.loads(self._object(commit).read_text())
         return body
 
-    def _files(self, commit: str) -> Files:
-        files: Files = self._read(commit)["files"]
+    def _files(self, commit: str) -> CommitFiles:
+        files: CommitFiles = self._read(commit)["files"]
         return files
 
     def _tree(self, commit: str) -> str:
@@ -389,55 +421,57 @@ class FakeWorkspace:
         return ref.read_text() if ref.exists() else None
 
     def _point(self, branch: str, commit: str) -> None:
-        _write(self._root / "refs" / branch.replace("/", "+"), commit)
+        _write_file_atomically(self._root / "refs" / branch.replace("/", "+"), commit)
 
 
-def _three_way(was: Files, theirs: Files, ours: Files) -> tuple[Files, list[str]]:
+def _merge_three_way(
+    was: CommitFiles, theirs: CommitFiles, ours: CommitFiles
+) -> tuple[CommitFiles, list[str]]:
     """What we changed on top of what they have, file by file; and the files that both changed."""
     changed = {n for n in was.keys() | ours.keys() if was.get(n) != ours.get(n)}
     clash = sorted(n for n in changed if was.get(n) != theirs.get(n) != ours.get(n))
-    kept = {n: text for n, text in theirs.items() if n not in changed}
-    return {**kept, **{n: ours[n] for n in changed if n in ours}}, clash
+    unchanged = {n: text for n, text in theirs.items() if n not in changed}
+    return {**unchanged, **{n: ours[n] for n in changed if n in ours}}, clash
 
 
-def _reverts(commit: dict[str, Any], made: str) -> bool:
-    return f"reverts {made}" in commit["message"].splitlines()
+def _is_revert_of(commit: dict[str, Any], delivered: str) -> bool:
+    return f"reverts {delivered}" in commit["message"].splitlines()
 
 
-def _blob(files: Files, name: str) -> str:
+def _blob_digest(files: CommitFiles, name: str) -> str:
     return digest_of(files[name])[:40] if name in files else ""
 
 
-def _checked(kind: str, name: str) -> str:
+def _check_fake_name(kind: str, name: str) -> str:
     fine = re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name) and ".." not in name
     if not fine or name.endswith((".", ".lock")):
         raise WorkspaceError(f"{name!r} cannot be a {kind}: use letters, digits, '_', '-' and single dots")
     return name
 
 
-def _places(folder: Path) -> list[Path]:
+def _working_tree_paths(folder: Path) -> list[Path]:
     return sorted((p for p in folder.glob("*") if p.name.isdecimal()), key=lambda p: int(p.name))
 
 
-def _note(path: Path) -> dict[str, str] | None:
+def _read_tree_note(path: Path) -> dict[str, str] | None:
     """Whose a tree is; None for one that is gone or was never finished."""
     note = path.with_suffix(".json")
     if not path.name.isdecimal() or not path.is_dir() or not note.exists():
         return None
-    told: dict[str, str] = json.loads(note.read_text())
-    return told
+    note_data: dict[str, str] = json.loads(note.read_text())
+    return note_data
 
 
-def _in_use(path: Path, effect: str) -> bool:
+def _is_tree_in_use(path: Path, effect: str) -> bool:
     """Does another effect of the same step work there, or another process that is alive?"""
-    note = _note(path) or {}
+    note = _read_tree_note(path) or {}
     holder, owner = int(note.get("holder", "0")), note.get("owner", "")
-    if holder not in (0, os.getpid()) and _lives(holder):
+    if holder not in (0, os.getpid()) and _is_process_alive(holder):
         return True
     return owner not in ("", effect) and owner.rpartition(":")[0] == effect.rpartition(":")[0]
 
 
-def _lives(pid: int) -> bool:
+def _is_process_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -445,28 +479,28 @@ def _lives(pid: int) -> bool:
     return True
 
 
-def _scan(path: Path) -> Files:
-    found = (p for p in path.rglob("*") if p.is_file() and p.name != MARK)
-    return {str(p.relative_to(path)): p.read_bytes().decode("utf-8", "backslashreplace") for p in found}
+def _scan_tree_files(path: Path) -> CommitFiles:
+    file_paths = (p for p in path.rglob("*") if p.is_file() and p.name != GIT_MARKER)
+    return {str(p.relative_to(path)): p.read_bytes().decode("utf-8", "backslashreplace") for p in file_paths}
 
 
-def _fill(path: Path, files: Files) -> None:
+def _fill_working_tree(path: Path, files: CommitFiles) -> None:
     path.mkdir(parents=True)
-    (path / MARK).touch()
+    (path / GIT_MARKER).touch()
     for name, text in files.items():
         (path / name).parent.mkdir(parents=True, exist_ok=True)
         (path / name).write_text(text, encoding="utf-8", newline="")
 
 
-def _patch(old: Files, new: Files) -> str:
-    told: list[str] = []
+def _unified_patch(old: CommitFiles, new: CommitFiles) -> str:
+    patch_lines: list[str] = []
     for name in sorted(old.keys() | new.keys()):
         before, after = (files.get(name, "").splitlines(keepends=True) for files in (old, new))
-        told += difflib.unified_diff(before, after, f"a/{name}", f"b/{name}")
-    return "".join(told)
+        patch_lines += difflib.unified_diff(before, after, f"a/{name}", f"b/{name}")
+    return "".join(patch_lines)
 
 
-def _write(path: Path, text: str) -> None:
+def _write_file_atomically(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     young = path.with_name(f"{path.name}.{os.getpid()}.new")
     young.write_text(text)

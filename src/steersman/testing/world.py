@@ -9,25 +9,25 @@ from typing import Any
 
 from steersman.contracts.config import Check, Config, Role
 from steersman.kernel.build import Machine
-from steersman.runtime.world import World
-from steersman.testing.agent import FakeAgent, said
+from steersman.runtime.world import Ports
+from steersman.testing.agent import FakeAgent, fake_reply
 from steersman.testing.clock import FakeChance, FakeClock
-from steersman.testing.files import MemoryArtifacts, ScriptedCommands, passes
+from steersman.testing.files import MemoryArtifacts, ScriptedCommands, passing_judge
 from steersman.testing.memory import MemoryJournal
-from steersman.testing.ownership import FakeLocks, NoProcesses, SilentBell
+from steersman.testing.ownership import FakeLocks, NoProcesses, SilentWakeup
 from steersman.testing.workspace import FakeWorkspace
 
 
-def fake_world(
+def fake_ports(
     root: Path, machines: Mapping[str, Machine], *, files: Mapping[str, str] | None = None, **instead: Any
-) -> World:
+) -> Ports:
     """A world below `root` in which every agent says yes and every check passes, unless told otherwise.
 
     `agent` and `commands` may be given as the one object that serves every role and configuration.
     """
     workspace = FakeWorkspace(root / "repository", files or {"README": "hello\n"})
-    agent = instead.pop("agent", None) or FakeAgent(lambda request: said(request, "yes"))
-    commands = instead.pop("commands", None) or ScriptedCommands(passes())
+    agent = instead.pop("agent", None) or FakeAgent(lambda request: fake_reply(request, "yes"))
+    commands = instead.pop("commands", None) or ScriptedCommands(passing_judge())
     ports: dict[str, Any] = {
         "journal": MemoryJournal(),
         "machines": machines,
@@ -35,14 +35,14 @@ def fake_world(
         "chance": FakeChance(),
         "locks": FakeLocks(),
         "processes": NoProcesses(),
-        "bell": SilentBell(),
+        "bell": SilentWakeup(),
         "workspace": lambda _config: workspace,
         "commands": lambda _config: commands,
         "agent": lambda _role, _config: agent,
         "prompt": lambda machine, name: f"# {machine}: {name}",
         "artifacts": MemoryArtifacts(),
     }
-    return World(**{**ports, **instead})
+    return Ports(**{**ports, **instead})
 
 
 def fake_config(**more: Any) -> Config:

@@ -6,126 +6,155 @@ from typing import Any
 
 import msgspec
 
-from steersman.contracts.task.documents import CodeReview, Copies, Plan, PlanFiles, PlanReview, TestReport
-from steersman.contracts.task.words import CODE_REVIEW, COPIES_LIST, FILES, PATCH, PLAN, PLAN_REVIEW, TESTS
-from steersman.judges.secret_keys import MARKER
-from steersman.judges.task.scope import untouched
-from steersman.judges.text import count_of, one_line, printable
-from steersman.kernel.snapshot import Snapshot, fields
+from steersman.contracts.task.documents import (
+    ChangeCopies,
+    CodeReview,
+    PlanFiles,
+    PlanReview,
+    TaskPlan,
+    TestReport,
+)
+from steersman.contracts.task.words import (
+    CODE_REVIEW_FILE,
+    COPIES_LIST_FILE,
+    PATCH_FILE,
+    PLAN_FILE,
+    PLAN_REVIEW_FILE,
+    SCOPE_FILE,
+    TEST_REPORT_FILE,
+)
+from steersman.judges.secret_keys import REDACTION_MARKER_PATTERN
+from steersman.judges.task.scope import find_untouched_plan_files
+from steersman.judges.text import count_with_noun, printable_line, printable_text
+from steersman.kernel.snapshot import Snapshot, context_fields
 from steersman.ports.journal import Gate
-from steersman.views.gates import GUTTER
-from steersman.views.phase import blocking, code_verdict, plan_verdict, unanswered
-from steersman.views.status import Status, Text, waiver
+from steersman.views.gates import OUTSIDE_TEXT_GUTTER
+from steersman.views.phase import (
+    blocking_issue_lines,
+    code_review_lines,
+    open_plan_questions,
+    plan_review_lines,
+)
+from steersman.views.status import PayloadReader, RunDetails, override_line
 
 
-def acceptance(s: Snapshot, shown: Status, gate: Gate, text: Text, *, most: int | None = None) -> list[str]:
+def acceptance_lines(
+    snapshot: Snapshot, details: RunDetails, gate: Gate, text: PayloadReader, *, most: int | None = None
+) -> list[str]:
     """The lines, from the recorded documents; with `most`, so many of the change."""
-    c = fields(s.context)
-    change = printable(_of(c, PATCH, text)).splitlines()
+    context = context_fields(snapshot.context)
+    change = printable_text(_recorded_document_text(context, PATCH_FILE, text)).splitlines()
     rest = len(change) - (most or len(change))
     return [
-        f"run {s.run} · {shown.title}",
-        f"  tree {c['tree']} on base {c['base_commit'][:12]}, delivered as {c['deliver']} to {c['target'] or 'a branch'}",
-        *_followed(c),
-        *_held(c, text),
+        f"run {snapshot.run} · {details.title}",
+        f"  tree {context['tree']} on base {context['base_commit'][:12]}, delivered as {context['deliver']} to {context['target'] or 'a branch'}",
+        *_moved_branch_lines(context),
+        *_plan_bounds_lines(context, text),
         "",
         "the change:",
-        *(f"{GUTTER}{line}".rstrip() for line in change[:most]),
+        *(f"{OUTSIDE_TEXT_GUTTER}{line}".rstrip() for line in change[:most]),
         *([f"  … and {rest} more lines"] if rest > 0 else []),
-        *_hidden(change),
-        *_left_out(c, text),
-        *_left_open(c, text),
+        *_hidden_secret_lines(change),
+        *_untouched_file_lines(context, text),
+        *_open_question_lines(context, text),
         "verdicts:",
-        *(f"  {one_line(line)}" for line in _verdicts(c, text)),
+        *(f"  {printable_line(line)}" for line in _review_verdict_lines(context, text)),
         "evidence:",
-        *(f"  {one_line(line)}" for line in _evidence(c, shown, text)),
+        *(f"  {printable_line(line)}" for line in _test_evidence_lines(context, details, text)),
         "overrides:",
-        *(f"  {waiver(o)}" for o in shown.overrides),
-        *([] if shown.overrides else ["  none"]),
+        *(f"  {override_line(o)}" for o in details.overrides),
+        *([] if details.overrides else ["  none"]),
         "documents:",
-        *(f"  {digest[:16]}  {name}" for name, digest in sorted(c["artifacts"].items())),
+        *(f"  {digest[:16]}  {name}" for name, digest in sorted(context["artifacts"].items())),
         f"all of it: {gate.digest}",
     ]
 
 
-def _followed(c: dict[str, Any]) -> list[str]:
+def _moved_branch_lines(context: dict[str, Any]) -> list[str]:
     """That what was first judged stood on another commit."""
-    times = c["followed"]
+    times = context["followed"]
     again = f"{times} times" if times > 1 else "once"
-    told = (
-        f"  {c['target']} has moved {again} since: the change was put on top of it, reviewed and tested again"
-    )
-    return [told] if times else []
+    line = f"  {context['target']} has moved {again} since: the change was put on top of it, reviewed and tested again"
+    return [line] if times else []
 
 
-def _held(c: dict[str, object], text: Text) -> Iterator[str]:
+def _plan_bounds_lines(context: dict[str, object], text: PayloadReader) -> Iterator[str]:
     """The frozen plan that none of it leaves."""
-    found = _of(c, COPIES_LIST, text)
-    plan = msgspec.json.decode(found, type=Copies).held_to if found else ""
+    copies_text = _recorded_document_text(context, COPIES_LIST_FILE, text)
+    plan = msgspec.json.decode(copies_text, type=ChangeCopies).held_to if copies_text else ""
     if plan:
         yield f"  held to {plan}"
 
 
-def _hidden(change: list[str]) -> list[str]:
+def _hidden_secret_lines(change: list[str]) -> list[str]:
     """That what is shown and what is delivered differ: nobody accepts a secret without knowing that there is one."""
-    places = sum(len(re.findall(MARKER, line)) for line in change if not line.startswith("-"))
+    places = sum(
+        len(re.findall(REDACTION_MARKER_PATTERN, line)) for line in change if not line.startswith("-")
+    )
     if not places:
         return []
-    told = "1 place is" if places == 1 else f"{places} places are"
+    count_text = "1 place is" if places == 1 else f"{places} places are"
     return [
-        f"  {told} hidden here because of what looks like a secret; the change that is delivered HOLDS it in plain text"
+        f"  {count_text} hidden here because of what looks like a secret; the change that is delivered HOLDS it in plain text"
     ]
 
 
-def _left_out(c: dict[str, Any], text: Text) -> Iterator[str]:
+def _untouched_file_lines(context: dict[str, Any], text: PayloadReader) -> Iterator[str]:
     """What the plan has and the change has not: a file that git ignores is in none."""
-    planned, made = _of(c, FILES, text), _of(c, COPIES_LIST, text)
-    if not planned or not made:
+    planned, copies_text = (
+        _recorded_document_text(context, SCOPE_FILE, text),
+        _recorded_document_text(context, COPIES_LIST_FILE, text),
+    )
+    if not planned or not copies_text:
         return
-    there = [one.path for one in msgspec.json.decode(made, type=Copies).files]
-    for path in untouched(msgspec.json.decode(planned, type=PlanFiles), there):
-        yield f"  planned, and not in the change (nothing was done there, or git ignores it): {one_line(path)}"
+    changed_paths = [copied.path for copied in msgspec.json.decode(copies_text, type=ChangeCopies).files]
+    for path in find_untouched_plan_files(msgspec.json.decode(planned, type=PlanFiles), changed_paths):
+        yield f"  planned, and not in the change (nothing was done there, or git ignores it): {printable_line(path)}"
 
 
-def _left_open(c: dict[str, Any], text: Text) -> Iterator[str]:
+def _open_question_lines(context: dict[str, Any], text: PayloadReader) -> Iterator[str]:
     """What the planners wanted to know and nobody had to answer."""
-    found = _of(c, PLAN, text)
-    asked = unanswered(msgspec.json.decode(found, type=Plan)) if found else []
-    if asked:
+    plan_text = _recorded_document_text(context, PLAN_FILE, text)
+    questions = open_plan_questions(msgspec.json.decode(plan_text, type=TaskPlan)) if plan_text else []
+    if questions:
         yield "questions that the plan left open:"
-    yield from (f"  {one_line(line)}" for line in asked)
+    yield from (f"  {printable_line(line)}" for line in questions)
 
 
-def _of(c: dict[str, object], name: str, text: Text) -> str:
-    documents = c["documents"]
+def _recorded_document_text(context: dict[str, object], name: str, text: PayloadReader) -> str:
+    documents = context["documents"]
     return text(documents.get(name, "")) if isinstance(documents, dict) else ""
 
 
-def _verdicts(c: dict[str, object], text: Text) -> Iterator[str]:
+def _review_verdict_lines(context: dict[str, object], text: PayloadReader) -> Iterator[str]:
     kinds: tuple[tuple[str, Any, Any], ...] = (
-        (PLAN_REVIEW, plan_verdict, PlanReview),
-        (CODE_REVIEW, code_verdict, CodeReview),
+        (PLAN_REVIEW_FILE, plan_review_lines, PlanReview),
+        (CODE_REVIEW_FILE, code_review_lines, CodeReview),
     )
-    for name, told, kind in kinds:
-        found = _of(c, name, text)
-        if not found:
+    for name, render_verdict, kind in kinds:
+        review_text = _recorded_document_text(context, name, text)
+        if not review_text:
             yield f"{name}: there is none"
             continue
-        yield from told(found)
-        yield from blocking(msgspec.json.decode(found, type=kind))
+        yield from render_verdict(review_text)
+        yield from blocking_issue_lines(msgspec.json.decode(review_text, type=kind))
 
 
-def _evidence(c: dict[str, object], shown: Status, text: Text) -> Iterator[str]:
-    told = _of(c, TESTS, text)
-    if not told:
+def _test_evidence_lines(
+    context: dict[str, object], details: RunDetails, text: PayloadReader
+) -> Iterator[str]:
+    report_text = _recorded_document_text(context, TEST_REPORT_FILE, text)
+    if not report_text:
         yield "there is none"
         return
-    report = msgspec.json.decode(told, type=TestReport)
+    report = msgspec.json.decode(report_text, type=TestReport)
     yield f"{'passed' if report.overall_pass else 'NOT passed'} on tree {report.tree}"
-    for s in report.suites:
-        tests = f", {count_of(s.tests, 'test')}" if s.tests is not None else ""
-        only = f", {s.reason}" if s.verdict == "passed" and s.reason else ""
-        yield f"  {s.name}: {s.verdict}{tests}{only}: {' '.join(s.argv)}"
-    if c["accepted_by"]:
-        why = f": {shown.evidence.reason}" if shown.evidence is not None and shown.evidence.reason else ""
-        yield f"  what it does to the tests was accepted by {c['accepted_by']}{why}"
+    for suite in report.suites:
+        tests = f", {count_with_noun(suite.tests, 'test')}" if suite.tests is not None else ""
+        only = f", {suite.reason}" if suite.verdict == "passed" and suite.reason else ""
+        yield f"  {suite.name}: {suite.verdict}{tests}{only}: {' '.join(suite.argv)}"
+    if context["accepted_by"]:
+        why = (
+            f": {details.evidence.reason}" if details.evidence is not None and details.evidence.reason else ""
+        )
+        yield f"  what it does to the tests was accepted by {context['accepted_by']}{why}"

@@ -8,7 +8,7 @@ import msgspec
 from steersman.kernel.tape import Entry
 
 # What a person's answer sets on the tape, in words; of these two the answer counts only for the tree that it named.
-_WORDS = {
+_APPROVAL_WORDS = {
     "confirmed_by": "confirmed the proposal",
     "accepted_by": "accepted the evidence at its gate",
     "merged_by": "approved the merge at its gate",
@@ -34,19 +34,23 @@ class DeliveredTree(msgspec.Struct, frozen=True):
     approvals: tuple[Approval, ...] = ()
 
 
-def delivered_tree(entries: Sequence[Entry]) -> DeliveredTree | None:
+def find_delivered_tree(entries: Sequence[Entry]) -> DeliveredTree | None:
     """The newest delivery, with everybody whose word it stands on; None where nothing was delivered."""
-    said: dict[str, Approval] = {}
-    found: DeliveredTree | None = None
-    for e in entries:
-        data = e.data if isinstance(e.data, dict) else {}
-        sets = {op[1]: op[2] for op in e.ops if op[0] == "set"}
-        for field in _WORDS.keys() & sets.keys():
-            said.pop(field, None)
+    approvals: dict[str, Approval] = {}
+    delivered: DeliveredTree | None = None
+    for entry in entries:
+        data = entry.data if isinstance(entry.data, dict) else {}
+        sets = {op[1]: op[2] for op in entry.ops if op[0] == "set"}
+        for field in _APPROVAL_WORDS.keys() & sets.keys():
+            approvals.pop(field, None)
             if sets[field] and data.get("choice", "") == "approve":
-                said[field] = Approval(sets[field], _WORDS[field], data.get("digest", ""), e.seq)
+                approvals[field] = Approval(
+                    sets[field], _APPROVAL_WORDS[field], data.get("digest", ""), entry.seq
+                )
         if sets.get("delivered_commit"):
             tree = data.get("tree", "")
-            counts = [a for field, a in said.items() if field not in _BOUND_TO_TREE or a.digest == tree]
-            found = DeliveredTree(tree, sets["delivered_commit"], tuple(sorted(counts, key=lambda a: a.seq)))
-    return found
+            counts = [a for field, a in approvals.items() if field not in _BOUND_TO_TREE or a.digest == tree]
+            delivered = DeliveredTree(
+                tree, sets["delivered_commit"], tuple(sorted(counts, key=lambda a: a.seq))
+            )
+    return delivered

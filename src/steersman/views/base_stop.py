@@ -7,13 +7,13 @@ import shlex
 
 import msgspec
 
-NOT_GREEN = "base_not_green"
-CANNOT_START = "check_cannot_start"
-PROBLEMS = (NOT_GREEN, CANNOT_START)
-_UNPAID = "No agent was called, nothing was spent."
-_REASONS = {
-    NOT_GREEN: f"Checks fail on the base tree. {_UNPAID}",
-    CANNOT_START: f"A check cannot start on the base tree. {_UNPAID}",
+BASE_NOT_GREEN = "base_not_green"
+CHECK_CANNOT_START = "check_cannot_start"
+BASE_PROBLEMS = (BASE_NOT_GREEN, CHECK_CANNOT_START)
+_NOTHING_SPENT = "No agent was called, nothing was spent."
+_BASE_STOP_REASONS = {
+    BASE_NOT_GREEN: f"Checks fail on the base tree. {_NOTHING_SPENT}",
+    CHECK_CANNOT_START: f"A check cannot start on the base tree. {_NOTHING_SPENT}",
 }
 
 
@@ -26,33 +26,35 @@ class Remedy(msgspec.Struct, frozen=True):
 
 def base_stop_reason(problem: str) -> str:
     """Why the run stopped, in plain words."""
-    return _REASONS[problem]
+    return _BASE_STOP_REASONS[problem]
 
 
 def base_stop_remedies(
-    problem: str, run: str, machine: str, title: str, me: str, *, untested: bool = False
+    problem: str, run: str, machine: str, title: str, command_prefix: str, *, untested: bool = False
 ) -> list[Remedy]:
     """The commands that fix or acknowledge what stopped a run; its task is named word for word where it fits.
 
     `untested`: a failing check ran no test, so that what it needs may not be installed.
     """
-    begin = start_again_command(machine, title, me)
-    if problem == CANNOT_START:
+    begin = start_again_command(machine, title, command_prefix)
+    if problem == CHECK_CANNOT_START:
         return [
-            Remedy("correct [checks] or [worktree] setup in steersman.toml, and prove it", f"{me} init --check"),
+            Remedy("correct [checks] or [worktree] setup in steersman.toml, and prove it", f"{command_prefix} init --check"),
             Remedy("then start again", begin),
         ]  # fmt: skip
     install = "if something is not installed: name what installs it under [worktree] setup, and prove it"
     return [
-        *([Remedy(install, f"{me} init --check")] if untested else []),
-        Remedy("acknowledge these failures by name, then start again", f"{me} acknowledge {run}"),
+        *([Remedy(install, f"{command_prefix} init --check")] if untested else []),
+        Remedy("acknowledge these failures by name, then start again", f"{command_prefix} acknowledge {run}"),
         Remedy("or start a run that has to make them pass", f"{begin} --fix-base"),
     ]
 
 
-def start_again_command(machine: str, title: str, me: str) -> str:
+def start_again_command(machine: str, title: str, command_prefix: str) -> str:
     """The command that starts a new run with the same task."""
-    return " ".join((me, "run", _quote(title), *(() if machine == "roundtable" else ("--as", machine))))
+    return " ".join(
+        (command_prefix, "run", _quote_title(title), *(() if machine == "roundtable" else ("--as", machine)))
+    )
 
 
 def remedy_lines(remedies: list[Remedy]) -> list[str]:
@@ -60,5 +62,5 @@ def remedy_lines(remedies: list[Remedy]) -> list[str]:
     return [line for r in remedies for line in (f"{r.meaning}:", f"  {r.command}")]
 
 
-def _quote(title: str) -> str:
+def _quote_title(title: str) -> str:
     return '"the same task"' if title.endswith("…") else shlex.quote(title)

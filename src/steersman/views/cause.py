@@ -9,17 +9,22 @@ from typing import Any
 import msgspec
 
 from steersman.contracts.commands import CommandResult, full_output
-from steersman.judges.text import clip, one_line
+from steersman.judges.text import clip_text, printable_line
 from steersman.kernel.machine import Machine
-from steersman.kernel.snapshot import Snapshot, fields
+from steersman.kernel.snapshot import Snapshot, context_fields
 from steersman.kernel.tape import Entry
-from steersman.views.gates import EVIDENCE, evidence_reason
+from steersman.views.gates import EVIDENCE_GATE, evidence_reason
 
-Text = Callable[[str], str]
-WAITING = "waiting"  # for tasks that come first
-STILL = ("stuck", "broken", "unwritten", WAITING)  # the steps on which a task waits because it cannot go on
-_LONGEST = 400
-_SHORT = {
+BlockedTextReader = Callable[[str], str]
+WAITING_STEP = "waiting"  # for tasks that come first
+BLOCKED_STEPS = (
+    "stuck",
+    "broken",
+    "unwritten",
+    WAITING_STEP,
+)  # the steps on which a task waits because it cannot go on
+_MAX_REASON_LENGTH = 400
+_SHORT_EVENT_MEANINGS = {
     "agent_failed": "An agent broke down",
     "crew_failed": "The crew ended without approval",
     "test_failures": "The tests did not pass",
@@ -28,72 +33,86 @@ _SHORT = {
 }
 
 
-def cause(m: Machine, s: Snapshot, entries: Sequence[Entry], text: Text) -> str:
+def blocked_reason(
+    machine: Machine, snapshot: Snapshot, entries: Sequence[Entry], text: BlockedTextReader
+) -> str:
     """The line; nothing where the run does not stand still."""
-    c = fields(s.context)
-    asked = next((i for i in s.items.values() if i.kind == "gate" and i.job == EVIDENCE), None)
-    if asked is not None and not s.ended:
-        return evidence_reason(asked.input.get("shown", {}), text)
-    if s.ended or c.get("step") not in STILL:
+    context = context_fields(snapshot.context)
+    evidence_item = next(
+        (i for i in snapshot.items.values() if i.kind == "gate" and i.job == EVIDENCE_GATE), None
+    )
+    if evidence_item is not None and not snapshot.ended:
+        return evidence_reason(evidence_item.input.get("shown", {}), text)
+    if snapshot.ended or context.get("step") not in BLOCKED_STEPS:
         return ""
-    if c["step"] == WAITING:
-        return clip(one_line(_lines(text(c["detail_ref"]))), _LONGEST)
+    if context["step"] == WAITING_STEP:
+        return clip_text(printable_line(_join_text_lines(text(context["detail_ref"]))), _MAX_REASON_LENGTH)
     moves = [n for n, e in enumerate(entries) if e.kind == "transition" and not e.stay]
     if not moves:
         return ""
     last = entries[moves[-1]]
     since = entries[moves[-2] + 1 if len(moves) > 1 else 0 : moves[-1] + 1]
     often = " (too often to go back by itself)" if last.guards.get("room:regressions") is False else ""
-    what = _SHORT.get(last.event) or m.events[last.event].meaning.rstrip(".")
+    what = _SHORT_EVENT_MEANINGS.get(last.event) or machine.events[last.event].meaning.rstrip(".")
     roles = {item.id: item.input.get("role", "") for e in entries for item in e.planned}
-    told = f"{what}{often}: {_why(last, since, roles, s, text)}".rstrip(": ")
-    return clip(one_line(told), _LONGEST)
+    reason = f"{what}{often}: {_last_event_reason(last, since, roles, snapshot, text)}".rstrip(": ")
+    return clip_text(printable_line(reason), _MAX_REASON_LENGTH)
 
 
-def _why(last: Entry, since: Sequence[Entry], roles: dict[str, str], s: Snapshot, text: Text) -> str:
-    c, data = fields(s.context), last.data if isinstance(last.data, dict) else {}
+def _last_event_reason(
+    last: Entry, since: Sequence[Entry], roles: dict[str, str], snapshot: Snapshot, text: BlockedTextReader
+) -> str:
+    context, data = context_fields(snapshot.context), last.data if isinstance(last.data, dict) else {}
     match last.event:
         case "agent_failed":
-            asked = ((roles[e.cause], e) for e in since if e.kind == "transition" and roles.get(e.cause))
-            return "; ".join(filter(None, (_agent(role, e.data, text) for role, e in asked)))
+            agent_entries = (
+                (roles[e.cause], e) for e in since if e.kind == "transition" and roles.get(e.cause)
+            )
+            return "; ".join(
+                filter(None, (_agent_failure_reason(role, e.data, text) for role, e in agent_entries))
+            )
         case "crew_failed":
             return f"run {data.get('run', '')} ended: {data.get('outcome', '') or 'without an outcome'}"
         case "test_failures":
-            return _checks(text(c.get("results_ref", "")), text(c.get("told_ref", "")))
+            return _failed_checks_reason(
+                text(context.get("results_ref", "")), text(context.get("told_ref", ""))
+            )
         case "check_cannot_start" | "base_not_green":
-            return _checks(text(c.get("baseline_ref", "")), text(c.get("detail_ref", "")))
+            return _failed_checks_reason(
+                text(context.get("baseline_ref", "")), text(context.get("detail_ref", ""))
+            )
         case _:
-            return _lines(text(c.get("detail_ref", "")) or text(c.get("told_ref", "")))
+            return _join_text_lines(text(context.get("detail_ref", "")) or text(context.get("told_ref", "")))
 
 
-def _agent(role: str, said: Any, text: Text) -> str:
+def _agent_failure_reason(role: str, facts: Any, text: BlockedTextReader) -> str:
     """Who gave nothing that can be kept, by which class of error, and its own words; nothing of whoever did."""
-    data = said if isinstance(said, dict) else {}
+    data = facts if isinstance(facts, dict) else {}
     if not data.get("error") and data.get("reply") is not None:
         return ""
-    words = _lines(text(data.get("detail_ref", "")) or text(data.get("problems_ref", "")))
+    words = _join_text_lines(text(data.get("detail_ref", "")) or text(data.get("problems_ref", "")))
     by = f" ({data['provider']})" if data.get("provider") else ""
-    named = f"{role}{by}: {data.get('error') or 'no reply that fits its contract'}"
-    return f"{named}: {words}" if words else named
+    failure = f"{role}{by}: {data.get('error') or 'no reply that fits its contract'}"
+    return f"{failure}: {words}" if words else failure
 
 
-def _checks(results: str, told: str) -> str:
+def _failed_checks_reason(results: str, fallback_text: str) -> str:
     try:
-        found = msgspec.json.decode(results or "[]", type=list[CommandResult])
+        command_results = msgspec.json.decode(results or "[]", type=list[CommandResult])
     except msgspec.MsgspecError:  # pruned
-        return _lines(told)
-    wrong = [_check(r) for r in found if r.verdict != "passed" and not r.variant]
-    wrong += [f"{r.name}: {f.sentence}" for r in found for f in r.findings if f.weight == "failure"]
-    return "; ".join(wrong) or _lines(told)
+        return _join_text_lines(fallback_text)
+    wrong = [_failed_check_summary(r) for r in command_results if r.verdict != "passed" and not r.variant]
+    wrong += [f"{r.name}: {f.sentence}" for r in command_results for f in r.findings if f.weight == "failure"]
+    return "; ".join(wrong) or _join_text_lines(fallback_text)
 
 
-def _check(r: CommandResult) -> str:
-    code = f" (exit {r.exit_code})" if r.exit_code is not None else ""
-    lines = full_output(r).splitlines()
+def _failed_check_summary(result: CommandResult) -> str:
+    code = f" (exit {result.exit_code})" if result.exit_code is not None else ""
+    lines = full_output(result).splitlines()
     last = next((line.strip() for line in reversed(lines) if line.strip()), "")
-    more = r.reason or last
-    return f"{r.name}: {r.verdict}{code}" + (f": {clip(more, 160)}" if more else "")
+    more = result.reason or last
+    return f"{result.name}: {result.verdict}{code}" + (f": {clip_text(more, 160)}" if more else "")
 
 
-def _lines(words: str) -> str:
+def _join_text_lines(words: str) -> str:
     return "; ".join(line.strip().removeprefix("- ") for line in words.splitlines() if line.strip())

@@ -5,81 +5,85 @@
 
 from collections.abc import Sequence
 
-from steersman.contracts.chat import Limits, Message, Spent, Thread
-from steersman.judges.text import clip, one_line, printable
-from steersman.views.gates import GUTTER
-from steersman.views.moments import amount, money, span, stamp
+from steersman.contracts.chat import ChatLimits, ChatMessage, ChatThread, ChatUsage
+from steersman.judges.text import clip_text, printable_line, printable_text
+from steersman.views.gates import OUTSIDE_TEXT_GUTTER
+from steersman.views.moments import format_duration, format_figure, format_micro_usd, format_timestamp
 
-TITLE = 60
-COLUMNS = ("THREAD", "SAID", "AGE", "LAST ASKED", "ABOUT")
+MAX_THREAD_TITLE = 60
+THREAD_COLUMNS = ("THREAD", "SAID", "AGE", "LAST ASKED", "ABOUT")
 
 
-def threads(found: Sequence[tuple[Thread, int]], now: int) -> list[str]:
+def thread_table_lines(counted_threads: Sequence[tuple[ChatThread, int]], now: int) -> list[str]:
     """A table, one line a thread, with how much was said in it."""
-    rows = [COLUMNS, *(_row(thread, count, now) for thread, count in found)]
-    widths = [max(len(row[n]) for row in rows) for n in range(len(COLUMNS) - 1)]
+    rows = [THREAD_COLUMNS, *(_thread_table_row(thread, count, now) for thread, count in counted_threads)]
+    widths = [max(len(row[n]) for row in rows) for n in range(len(THREAD_COLUMNS) - 1)]
     return ["  ".join([*(c.ljust(w) for c, w in zip(r, widths, strict=False)), r[-1]]).rstrip() for r in rows]
 
 
-def _row(thread: Thread, count: int, now: int) -> tuple[str, ...]:
-    last = f"@{one_line(thread.agent)}" if thread.agent else "–"
-    about = clip(one_line(thread.title), TITLE) or "–"
-    return (thread.id, str(count), span(now - thread.at), last, about)
+def _thread_table_row(thread: ChatThread, count: int, now: int) -> tuple[str, ...]:
+    last = f"@{printable_line(thread.agent)}" if thread.agent else "–"
+    about = clip_text(printable_line(thread.title), MAX_THREAD_TITLE) or "–"
+    return (thread.id, str(count), format_duration(now - thread.at), last, about)
 
 
-def message(m: Message) -> list[str]:
+def chat_message_lines(message: ChatMessage) -> list[str]:
     """One message: who, when, at what cost, and the words."""
-    to = f" → {', '.join(f'@{name}' for name in m.asked)}" if m.asked else ""
-    parts = [f"[{m.seq}] {m.sender}{to}", f"{stamp(m.at)} UTC", *_about(m)]
-    return [one_line(" · ".join(parts)), *words(m.text)]
+    to = f" → {', '.join(f'@{name}' for name in message.asked)}" if message.asked else ""
+    parts = [
+        f"[{message.seq}] {message.sender}{to}",
+        f"{format_timestamp(message.at)} UTC",
+        *_answer_details(message),
+    ]
+    return [printable_line(" · ".join(parts)), *gutter_lines(message.text)]
 
 
-def words(text: str) -> list[str]:
+def gutter_lines(text: str) -> list[str]:
     """Somebody's words behind their gutter."""
-    return [f"{GUTTER}{line}".rstrip() for line in printable(text).split("\n")]
+    return [f"{OUTSIDE_TEXT_GUTTER}{line}".rstrip() for line in printable_text(text).split("\n")]
 
 
-def _about(m: Message) -> list[str]:
-    if m.kind == "question":
+def _answer_details(message: ChatMessage) -> list[str]:
+    if message.kind == "question":
         return []
-    told = [f"to [{m.to}]"]
-    if m.error:
-        told.append(f"failed: {m.error}")
-    if m.model or m.provider:
-        told.append(f"{m.provider} {m.model}".strip())
-    if m.ms is not None:
-        told.append(span(m.ms))
-    told.append(cost(m.tokens, m.micro_usd))
-    if m.left_out:
-        told.append(f"{m.left_out} earlier messages were left out")
-    return told
+    details = [f"to [{message.to}]"]
+    if message.error:
+        details.append(f"failed: {message.error}")
+    if message.model or message.provider:
+        details.append(f"{message.provider} {message.model}".strip())
+    if message.ms is not None:
+        details.append(format_duration(message.ms))
+    details.append(call_cost_words(message.tokens, message.micro_usd))
+    if message.left_out:
+        details.append(f"{message.left_out} earlier messages were left out")
+    return details
 
 
-def cost(tokens: int | None, micro_usd: int | None) -> str:
+def call_cost_words(tokens: int | None, micro_usd: int | None) -> str:
     """What a call said it cost; what it did not say is unknown."""
-    used = f"{amount('tokens', tokens)} tokens" if tokens is not None else "tokens unknown"
-    paid = money(micro_usd) if micro_usd is not None else "cost unknown"
+    used = f"{format_figure('tokens', tokens)} tokens" if tokens is not None else "tokens unknown"
+    paid = format_micro_usd(micro_usd) if micro_usd is not None else "cost unknown"
     return f"{used} · {paid}"
 
 
-def total(spent: Spent, limits: Limits) -> str:
+def thread_cost_words(spent: ChatUsage, limits: ChatLimits) -> str:
     """What a thread has used, of what it may."""
     figures = (("calls", "turns"), ("tokens", "tokens"), ("", "micro_usd"))
-    told = [_figure(word, name, spent, limits) for word, name in figures]
+    parts = [_thread_cost_figure(word, name, spent, limits) for word, name in figures]
     if spent.unknown:
-        told.append(f"{spent.unknown} of the calls did not tell all of their cost: a lower bound")
-    return " · ".join(told)
+        parts.append(f"{spent.unknown} of the calls did not tell all of their cost: a lower bound")
+    return " · ".join(parts)
 
 
-def _figure(word: str, name: str, spent: Spent, limits: Limits) -> str:
+def _thread_cost_figure(word: str, name: str, spent: ChatUsage, limits: ChatLimits) -> str:
     limit = getattr(limits, name)
-    of = f" of {amount(name, limit)}" if limit is not None else ""
-    return f"{amount(name, getattr(spent, name))}{of} {word}".rstrip()
+    limit_text = f" of {format_figure(name, limit)}" if limit is not None else ""
+    return f"{format_figure(name, getattr(spent, name))}{limit_text} {word}".rstrip()
 
 
-def waiting(question: int, agent: str, by: str | None, error: str) -> str:
+def missing_answer_line(question: int, agent: str, by: str | None, error: str) -> str:
     """One answer that is not there."""
     if by is not None:
-        return one_line(f"[{question}] @{agent} is being asked by {by}")
+        return printable_line(f"[{question}] @{agent} is being asked by {by}")
     why = f"has failed ({error})" if error else "has not answered"
-    return one_line(f"[{question}] @{agent} {why}")
+    return printable_line(f"[{question}] @{agent} {why}")

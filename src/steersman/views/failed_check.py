@@ -10,103 +10,115 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from steersman.contracts.commands import CommandResult
-from steersman.judges.text import clip, count_of, one_line
+from steersman.judges.text import clip_text, count_with_noun, printable_line
 
-TAIL = 6  # lines of one stream on a screen
-ERRORS = 2  # of these lines: headings of errors that stand before the last lines
-LONGEST = 200  # characters of one line
-GROUPS, NAMES = 6, 5  # of failing tests: groups, and names in one group
-BAR = "│ "
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
-_ERROR = re.compile(
+TAIL_LINES = 6  # lines of one stream on a screen
+MAX_ERROR_LINES = 2  # of these lines: headings of errors that stand before the last lines
+MAX_CHECK_LINE_LENGTH = 200  # characters of one line
+MAX_TEST_GROUPS, MAX_TEST_NAMES = 6, 5  # of failing tests: groups, and names in one group
+OUTPUT_BAR = "│ "
+_TERMINAL_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+_ERROR_HEADING = re.compile(
     r"\s*(?:(?:[\w.]+\.)?\w*(?:Error|Exception)\b|error\b|fatal\b|panic:|thread '.*' panicked|FAIL(?:ED)?\b|✗|✖|×)|E {3}"
 )
-_READ_ONLY = ("Read-only file system", "EROFS")
-_MAY_WRITE = (
+_READ_ONLY_SIGNS = ("Read-only file system", "EROFS")
+_WRITABLE_HINT = (
     "something is read-only while checks run: name a place that they have to write under [worktree] writable"
 )
-_VERDICTS = {"no_tests": "no tests", "timeout": "timed out"}
+_VERDICT_LABELS = {"no_tests": "no tests", "timeout": "timed out"}
 
 
-def failed_check_lines(result: CommandResult, tail: int = TAIL) -> list[str]:
+def failed_check_lines(result: CommandResult, tail: int = TAIL_LINES) -> list[str]:
     """The result as lines; of each stream `tail` lines are shown: the last, and the first that tell an error."""
-    where = f"   (in {one_line(result.cwd)})" if result.cwd else ""
+    where = f"   (in {printable_line(result.cwd)})" if result.cwd else ""
     return [
         failed_check_head(result),
-        clip(f"  {one_line(shlex.join(result.argv))}{where}", LONGEST),
-        *([f"  {clip(one_line(result.reason), 2 * LONGEST)}"] if result.reason else []),
-        *(f"  {line}" for line in _failed_tests(result)),
-        *_stream("standard output", result.output, tail),
-        *_stream("standard error", result.errors, tail),
-        *([f"  {_MAY_WRITE}"] if any(sign in result.output + result.errors for sign in _READ_ONLY) else []),
-        *([] if result.output.strip() or result.errors.strip() or _never_ran(result) else ["  it printed nothing"]),
+        clip_text(f"  {printable_line(shlex.join(result.argv))}{where}", MAX_CHECK_LINE_LENGTH),
+        *([f"  {clip_text(printable_line(result.reason), 2 * MAX_CHECK_LINE_LENGTH)}"] if result.reason else []),
+        *(f"  {line}" for line in _failed_test_lines(result)),
+        *_output_stream_lines("standard output", result.output, tail),
+        *_output_stream_lines("standard error", result.errors, tail),
+        *([f"  {_WRITABLE_HINT}"] if any(sign in result.output + result.errors for sign in _READ_ONLY_SIGNS) else []),
+        *([] if result.output.strip() or result.errors.strip() or _has_never_run(result) else ["  it printed nothing"]),
     ]  # fmt: skip
 
 
 def failed_check_head(result: CommandResult) -> str:
     """The first line: name, verdict, exit code, seconds."""
-    verdict = _VERDICTS.get(result.verdict, result.verdict)
+    verdict = _VERDICT_LABELS.get(result.verdict, result.verdict)
     ended = "did not start" if result.exit_code is None else f"exit code {result.exit_code}"
-    parts = [verdict, *([] if result.verdict == "blocked" else [ended]), *_seconds(result.micros)]
-    return f"{one_line(result.name)}: {' · '.join(parts)}"
+    parts = [
+        verdict,
+        *([] if result.verdict == "blocked" else [ended]),
+        *_format_check_seconds(result.micros),
+    ]
+    return f"{printable_line(result.name)}: {' · '.join(parts)}"
 
 
-def _seconds(micros: int) -> list[str]:
+def _format_check_seconds(micros: int) -> list[str]:
     return [f"{micros / 1_000_000:.1f} s"] if micros else []
 
 
-def _never_ran(result: CommandResult) -> bool:
+def _has_never_run(result: CommandResult) -> bool:
     return result.exit_code is None
 
 
-def _failed_tests(result: CommandResult) -> list[str]:
+def _failed_test_lines(result: CommandResult) -> list[str]:
     """The failing tests, grouped by the module or class that holds them; then what failed as a whole, such as a package."""
     if result.report is None:
         return []
     broken = result.report.broken
     names = sorted(set(result.report.failed) - set(broken))
-    whole = [clip(one_line(name), LONGEST) for name in broken[:GROUPS]]
+    broken_names = [
+        clip_text(printable_line(name), MAX_CHECK_LINE_LENGTH) for name in broken[:MAX_TEST_GROUPS]
+    ]
     return [
-        *_grouped_tests(names),
-        *([f"{len(broken)} failed as a whole: {', '.join((*whole, *_more(len(broken) - GROUPS)))}"] if broken else []),
+        *_grouped_test_lines(names),
+        *([f"{len(broken)} failed as a whole: {', '.join((*broken_names, *_more_items_note(len(broken) - MAX_TEST_GROUPS)))}"] if broken else []),
     ]  # fmt: skip
 
 
-def _grouped_tests(names: Sequence[str]) -> list[str]:
+def _grouped_test_lines(names: Sequence[str]) -> list[str]:
     if not names:
         return []
     if len(names) == 1:
-        return [f"1 test failed: {clip(one_line(names[0]), LONGEST)}"]
-    return [f"{count_of(len(names), 'test')} failed:", *(f"  {line}" for line in group_test_names(names))]
+        return [f"1 test failed: {clip_text(printable_line(names[0]), MAX_CHECK_LINE_LENGTH)}"]
+    return [
+        f"{count_with_noun(len(names), 'test')} failed:",
+        *(f"  {line}" for line in group_test_names(names)),
+    ]
 
 
 def group_test_names(names: Sequence[str]) -> list[str]:
     """A line for each module or class that holds some of these tests; of many only the first."""
     if len(names) == 1:
-        return [clip(one_line(names[0]), LONGEST)]
-    parts = sorted(_split(name) for name in names)
+        return [clip_text(printable_line(names[0]), MAX_CHECK_LINE_LENGTH)]
+    parts = sorted(_split_test_name(name) for name in names)
     groups = [(holder, [test for _, test in group]) for holder, group in groupby(parts, key=lambda p: p[0])]
-    lines = [clip(one_line(_group(holder, tests)), LONGEST) for holder, tests in groups[:GROUPS]]
-    return [*lines, *_more(sum(len(tests) for _, tests in groups[GROUPS:]))]
+    lines = [
+        clip_text(printable_line(_test_group_line(holder, tests)), MAX_CHECK_LINE_LENGTH)
+        for holder, tests in groups[:MAX_TEST_GROUPS]
+    ]
+    return [*lines, *_more_items_note(sum(len(tests) for _, tests in groups[MAX_TEST_GROUPS:]))]
 
 
-def _split(name: str) -> tuple[str, str]:
+def _split_test_name(name: str) -> tuple[str, str]:
     mark = "::" if "::" in name or "/" in name else "."  # the dot of a Go package's host divides nothing
     holder, _, test = name.rpartition(mark)
     return holder, test
 
 
-def _group(holder: str, tests: Sequence[str]) -> str:
-    shown = ", ".join((*tests[:NAMES], *_more(len(tests) - NAMES)))
-    return f"{holder}: {shown}" if holder else shown
+def _test_group_line(holder: str, tests: Sequence[str]) -> str:
+    names_text = ", ".join((*tests[:MAX_TEST_NAMES], *_more_items_note(len(tests) - MAX_TEST_NAMES)))
+    return f"{holder}: {names_text}" if holder else names_text
 
 
-def _more(rest: int) -> list[str]:
+def _more_items_note(rest: int) -> list[str]:
     return [f"and {rest} more"] if rest > 0 else []
 
 
-def _stream(name: str, text: str, tail: int) -> Iterable[str]:
-    lines = [_shown(line) for line in text.split("\n") if line.strip()]
+def _output_stream_lines(name: str, text: str, tail: int) -> Iterable[str]:
+    lines = [_clean_output_line(line) for line in text.split("\n") if line.strip()]
     if not lines:
         return
     errors = pick_error_lines(lines, tail)
@@ -114,15 +126,18 @@ def _stream(name: str, text: str, tail: int) -> Iterable[str]:
     first = {0: "", 1: "first error and "}.get(len(errors), f"first {len(errors)} errors and ")
     cut = f", {first}last {len(last)} of {len(lines)} lines" if len(lines) > tail else ""
     yield f"  {name}{cut}:"
-    yield from (f"  {BAR}{line}" for line in (*errors, *last))
+    yield from (f"  {OUTPUT_BAR}{line}" for line in (*errors, *last))
 
 
 def pick_error_lines(lines: Sequence[str], tail: int) -> list[str]:
     """Returns the first lines that look like the heading of an error, where the last `tail` lines leave them out."""
-    most = min(ERRORS, tail // 3)
-    return [line for line in lines[:-tail] if _ERROR.match(line)][:most]
+    most = min(MAX_ERROR_LINES, tail // 3)
+    return [line for line in lines[:-tail] if _ERROR_HEADING.match(line)][:most]
 
 
-def _shown(line: str) -> str:
+def _clean_output_line(line: str) -> str:
     """A line as a terminal would leave it: without colours, and of what was written over only the last."""
-    return clip(one_line(_ESCAPES.sub("", line).rpartition("\r")[2].expandtabs(4)), LONGEST)
+    return clip_text(
+        printable_line(_TERMINAL_ESCAPES.sub("", line).rpartition("\r")[2].expandtabs(4)),
+        MAX_CHECK_LINE_LENGTH,
+    )

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 
-from steersman.judges.text import clip, one_line, printable
+from steersman.judges.text import clip_text, printable_line, printable_text
 from steersman.ports.journal import Gate
 from steersman.ports.sandbox import NOT_ISOLATED
-from steersman.views.moments import stamp
-from steersman.views.planning.questions import in_words
+from steersman.views.moments import format_timestamp
+from steersman.views.planning.questions import render_answer_gate_items
 
-ASKED = {
+GATE_QUESTIONS = {
     "confirm": "Shall this proposal be implemented?",
     "merge": "Shall this change be merged?",
     "moving": "The branch has moved too often in a row. Look at it again? Reject stops the run.",
@@ -26,11 +26,13 @@ ASKED = {
     "damaged_plan": "The plan on disk is not what was recorded. Put it back, or take it over?",
     "again": "It cannot go on by itself. Try again?",
 }
-DOUBTED = "All checks pass, but a person has to look at their results. Accept these results for this tree?"
-EVIDENCE = "evidence"  # its approval has a verb of its own, with the beginning of the digest
-PREFIX = 8  # characters of a digest that show which one was looked at
-COMMANDS = {  # of the gates of a task
-    (EVIDENCE, "approve"): "accept-evidence {run} {digest}",
+DOUBTED_EVIDENCE_QUESTION = (
+    "All checks pass, but a person has to look at their results. Accept these results for this tree?"
+)
+EVIDENCE_GATE = "evidence"  # its approval has a verb of its own, with the beginning of the digest
+DIGEST_PREFIX_LENGTH = 8  # characters of a digest that show which one was looked at
+GATE_COMMANDS = {  # of the gates of a task
+    (EVIDENCE_GATE, "approve"): "accept-evidence {run} {digest}",
     ("next", "approve"): "tasks next {run}",
     ("others", "retry"): "tasks next {run}",
     ("others", "begin"): 'tasks begin {run} --reason "why"',
@@ -45,44 +47,44 @@ COMMANDS = {  # of the gates of a task
     ("damaged_plan", "adopt"): "tasks adopt {run}",
     ("again", "retry"): "tasks retry {run}",
 }
-SHOWN, EXCERPT = 4_000, 600  # characters of one text: of one run, and in a list of all
-GUTTER = "│ "  # in front of every line from outside: none can pose as a line of ours
-FIGURES = {"micro_usd": "--usd", "tokens": "--tokens", "turns": "--turns", "ms": "--hours"}
+MAX_GATE_TEXT, MAX_GATE_EXCERPT = 4_000, 600  # characters of one text: of one run, and in a list of all
+OUTSIDE_TEXT_GUTTER = "│ "  # in front of every line from outside: none can pose as a line of ours
+BUDGET_RAISE_OPTIONS = {"micro_usd": "--usd", "tokens": "--tokens", "turns": "--turns", "ms": "--hours"}
 
 
-def question(gate: Gate) -> str:
+def gate_question(gate: Gate) -> str:
     """What a gate asks, in one sentence."""
-    asked = ASKED.get(gate.job, f"{gate.job}: {' | '.join(gate.choices)}?")
-    if gate.job == EVIDENCE and gate.shown.get("questions"):
-        return DOUBTED
+    question_text = GATE_QUESTIONS.get(gate.job, f"{gate.job}: {' | '.join(gate.choices)}?")
+    if gate.job == EVIDENCE_GATE and gate.shown.get("questions"):
+        return DOUBTED_EVIDENCE_QUESTION
     figure = gate.shown.get("figure")
-    return f"{asked} ({figure})" if figure else asked
+    return f"{question_text} ({figure})" if figure else question_text
 
 
-def evidence_reason(shown: Mapping[str, str], text: Callable[[str], str]) -> str:
+def evidence_reason(shown_refs: Mapping[str, str], text: Callable[[str], str]) -> str:
     """Why the evidence gate is open, in one sentence: the first reason, and how many more there are."""
-    changed = [line.rpartition(" (")[0] or line for line in text(shown.get("changed", "")).splitlines()]
-    lines = (*text(shown.get("questions", "")).splitlines(), *changed)
+    changed = [line.rpartition(" (")[0] or line for line in text(shown_refs.get("changed", "")).splitlines()]
+    lines = (*text(shown_refs.get("questions", "")).splitlines(), *changed)
     reasons = [
-        one_line(line) for line in lines if line and not line[0].isspace()
+        printable_line(line) for line in lines if line and not line[0].isspace()
     ]  # names of tests are indented
     if not reasons:
         return ""
     more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
-    return f"{clip(reasons[0], 300).rstrip('.')}{more}."
+    return f"{clip_text(reasons[0], 300).rstrip('.')}{more}."
 
 
 def gate_reason(gate: Gate, text: Callable[[str], str]) -> str:
     """The one sentence that says why an evidence gate is open; nothing of other gates."""
-    return evidence_reason(gate.shown, text) if gate.job == EVIDENCE else ""
+    return evidence_reason(gate.shown, text) if gate.job == EVIDENCE_GATE else ""
 
 
-def asked(
+def render_gate_lines(
     gate: Gate,
     text: Callable[[str], str],
-    me: str,
+    command_prefix: str,
     *,
-    most: int | None = SHOWN,
+    most: int | None = MAX_GATE_TEXT,
     not_isolated: str = "",
     cause: str = "",
     more: Sequence[str] = (),
@@ -90,56 +92,70 @@ def asked(
 ) -> list[str]:
     """The gate as lines: the question, what it is about, what was `waived`, what stands against trusting it, and how to
     answer; of a run that cannot go on also the cause, and what `more` could be typed."""
-    lines = [f"{question(gate)}   (gate {gate.id})"]
+    lines = [f"{gate_question(gate)}   (gate {gate.id})"]
     why = cause or gate_reason(gate, text)
-    lines += [f"{GUTTER}{why}"] if why else []
+    lines += [f"{OUTSIDE_TEXT_GUTTER}{why}"] if why else []
     for name, ref in gate.shown.items():
-        told = text(ref) if isinstance(ref, str) and ref.startswith("p-") else ""
-        if told:
-            words = printable(_within(gate, name, told.strip(), most, me))
+        payload_text = text(ref) if isinstance(ref, str) and ref.startswith("p-") else ""
+        if payload_text:
+            words = printable_text(_clip_gate_text(gate, name, payload_text.strip(), most, command_prefix))
             lines += ["", f"── {name} " + "─" * max(4, 60 - len(name))]
-            lines += [f"{GUTTER}{line}".rstrip() for line in words.split("\n")]
-    lines += ["", "overrides:", *(f"{GUTTER}{told}" for told in waived)] if waived else []
+            lines += [f"{OUTSIDE_TEXT_GUTTER}{line}".rstrip() for line in words.split("\n")]
+    lines += (
+        ["", "overrides:", *(f"{OUTSIDE_TEXT_GUTTER}{payload_text}" for payload_text in waived)]
+        if waived
+        else []
+    )
     if gate.due is not None:
-        lines += ["", f"without an answer by {stamp(gate.due)} UTC: {gate.default or 'it waits on'}"]
+        lines += [
+            "",
+            f"without an answer by {format_timestamp(gate.due)} UTC: {gate.default or 'it waits on'}",
+        ]
     if not_isolated:
         lines += ["", f"{NOT_ISOLATED}: {not_isolated}; agents of this run could reach what keeps the answer"]
-    return [*lines, "", "answer with:", *(f"  {command}" for command in (*commands(gate, me), *more))]
+    return [
+        *lines,
+        "",
+        "answer with:",
+        *(f"  {command}" for command in (*gate_commands(gate, command_prefix), *more)),
+    ]
 
 
-def _within(gate: Gate, name: str, told: str, most: int | None, me: str) -> str:
+def _clip_gate_text(gate: Gate, name: str, payload_text: str, most: int | None, command_prefix: str) -> str:
     """A text as far as there is room; of a plan's questions all are shown to whoever answers, and none by halves."""
-    items = in_words(name, told) if gate.job == "answers" else []
+    items = render_answer_gate_items(name, payload_text) if gate.job == "answers" else []
     if not items:
-        return told if most is None else clip(told, most)
-    whole = items if most != EXCERPT else items[: max(1, _fitting(items, EXCERPT))]
-    rest = len(items) - len(whole)
-    more = f"\n… {rest} more: {me} gates {gate.run}" if rest else ""
-    return "\n".join(whole) + more
+        return payload_text if most is None else clip_text(payload_text, most)
+    shown_items = (
+        items if most != MAX_GATE_EXCERPT else items[: max(1, _count_fitting_items(items, MAX_GATE_EXCERPT))]
+    )
+    rest = len(items) - len(shown_items)
+    more = f"\n… {rest} more: {command_prefix} gates {gate.run}" if rest else ""
+    return "\n".join(shown_items) + more
 
 
-def _fitting(items: list[str], most: int) -> int:
+def _count_fitting_items(items: list[str], most: int) -> int:
     lengths = accumulate(len(item) for item in items)
     return sum(length <= most for length in lengths)
 
 
-def commands(gate: Gate, me: str) -> list[str]:
+def gate_commands(gate: Gate, command_prefix: str) -> list[str]:
     """One command for each choice, ready to be typed."""
-    return [_command(gate, choice, me) for choice in gate.choices]
+    return [_gate_choice_command(gate, choice, command_prefix) for choice in gate.choices]
 
 
-def _command(gate: Gate, choice: str, me: str) -> str:
-    own = COMMANDS.get((gate.job, choice))
+def _gate_choice_command(gate: Gate, choice: str, command_prefix: str) -> str:
+    own = GATE_COMMANDS.get((gate.job, choice))
     if own is not None:
-        return f"{me} {own.format(run=gate.run, digest=gate.digest[:PREFIX])}"
+        return f"{command_prefix} {own.format(run=gate.run, digest=gate.digest[:DIGEST_PREFIX_LENGTH])}"
     match choice:
         case "approve" | "reject":
-            return f"{me} {choice} {gate.run}"
+            return f"{command_prefix} {choice} {gate.run}"
         case "rework":
-            return f'{me} rework {gate.run} "what to change"'
+            return f'{command_prefix} rework {gate.run} "what to change"'
         case "raise":
-            return f"{me} answer {gate.run} raise {FIGURES.get(gate.shown.get('figure', ''), '--tokens')} N"
+            return f"{command_prefix} answer {gate.run} raise {BUDGET_RAISE_OPTIONS.get(gate.shown.get('figure', ''), '--tokens')} N"
         case "answer":
-            return f"{me} plan answer {gate.run}"
+            return f"{command_prefix} plan answer {gate.run}"
         case _:
-            return f"{me} answer {gate.run} {choice}"
+            return f"{command_prefix} answer {gate.run} {choice}"

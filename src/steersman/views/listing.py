@@ -2,57 +2,57 @@
 
 from collections.abc import Iterable, Sequence
 
-from steersman.judges.text import clip, one_line
+from steersman.judges.text import clip_text, printable_line
 from steersman.ports.journal import Head
-from steersman.views.moments import span
+from steersman.views.moments import format_duration
 
-COLUMNS = ("RUN", "STATUS", "STATE", "OUTCOME", "AGE", "TASK")
-TITLE = 60
-UNREADABLE = "its row in head cannot be read"
+RUN_TABLE_COLUMNS = ("RUN", "STATUS", "STATE", "OUTCOME", "AGE", "TASK")
+MAX_RUN_TITLE = 60
+UNREADABLE_HEAD = "its row in head cannot be read"
 
 
-def put_aside(heads: Iterable[Head], quarantined: dict[str, str]) -> dict[str, str]:
+def find_broken_runs(heads: Iterable[Head], quarantined: dict[str, str]) -> dict[str, str]:
     """Every run that is broken, and why: those that the store has put aside, and those whose own row does not fit."""
-    return {h.run: UNREADABLE for h in heads if h.status == "broken"} | quarantined
+    return {h.run: UNREADABLE_HEAD for h in heads if h.status == "broken"} | quarantined
 
 
-def listing(heads: Iterable[Head], broken: dict[str, str], now: int) -> list[str]:
+def run_table_lines(heads: Iterable[Head], broken: dict[str, str], now: int) -> list[str]:
     """A table, one line a run; a run whose tape cannot be read says so."""
-    rows = [COLUMNS, *(_row(h, broken, now) for h in heads)]
-    widths = [max(len(r[n]) for r in rows) for n in range(len(COLUMNS) - 1)]
-    return [_line(r, widths) for r in rows]
+    rows = [RUN_TABLE_COLUMNS, *(_run_table_row(h, broken, now) for h in heads)]
+    widths = [max(len(r[n]) for r in rows) for n in range(len(RUN_TABLE_COLUMNS) - 1)]
+    return [_run_table_line(r, widths) for r in rows]
 
 
-def _row(h: Head, broken: dict[str, str], now: int) -> tuple[str, ...]:
-    status = "broken" if h.run in broken else h.status
+def _run_table_row(head: Head, broken: dict[str, str], now: int) -> tuple[str, ...]:
+    status = "broken" if head.run in broken else head.status
     return (
-        h.run,
+        head.run,
         status,
-        h.state,
-        h.outcome or "–",
-        span(now - h.at) if h.status != "broken" else "–",
-        clip(one_line(h.title), TITLE),
+        head.state,
+        head.outcome or "–",
+        format_duration(now - head.at) if head.status != "broken" else "–",
+        clip_text(printable_line(head.title), MAX_RUN_TITLE),
     )
 
 
-def _line(row: Sequence[str], widths: Sequence[int]) -> str:
+def _run_table_line(row: Sequence[str], widths: Sequence[int]) -> str:
     cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
     return "  ".join([*cells, row[-1]]).rstrip()
 
 
-def plain_head(h: Head, broken: dict[str, str]) -> dict[str, object]:
+def run_head_data(head: Head, broken: dict[str, str]) -> dict[str, object]:
     """The same for programs."""
     return {
-        "run": h.run,
-        "machine": h.machine,
-        "title": h.title,
-        "state": h.state,
-        "status": "broken" if h.run in broken else h.status,
-        "outcome": h.outcome,
-        "entries": h.seq,
-        "created": h.created,
-        "at": h.at,
-        "due": h.due,
-        "parent": h.parent,
-        "why": broken.get(h.run, ""),
+        "run": head.run,
+        "machine": head.machine,
+        "title": head.title,
+        "state": head.state,
+        "status": "broken" if head.run in broken else head.status,
+        "outcome": head.outcome,
+        "entries": head.seq,
+        "created": head.created,
+        "at": head.at,
+        "due": head.due,
+        "parent": head.parent,
+        "why": broken.get(head.run, ""),
     }

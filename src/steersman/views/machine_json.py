@@ -7,30 +7,30 @@ from collections.abc import Iterator
 from typing import Any
 
 from steersman.kernel.definition import ANY, STAY, EventDef, Guard, Origin, Row, otherwise
-from steersman.kernel.machine import Machine, sources
+from steersman.kernel.machine import Machine, row_source_states
 
 
-def machine_json(m: Machine) -> dict[str, Any]:
+def machine_json(machine: Machine) -> dict[str, Any]:
     """Name, initial state, states, rows in the order in which they are read, and laws."""
     return {
-        "name": m.name,
-        "initial": m.initial.name,
+        "name": machine.name,
+        "initial": machine.initial.name,
         "states": [
-            {"name": s.name, "flags": sorted(s.flags), "meaning": s.meaning} for s in m.states.values()
+            {"name": s.name, "flags": sorted(s.flags), "meaning": s.meaning} for s in machine.states.values()
         ],
-        "rows": [line for row in m.rows for line in _lines(m, row)],
-        "laws": [str(law) for law in m.laws],
+        "rows": [line for row in machine.rows for line in _row_json_lines(machine, row)],
+        "laws": [str(law) for law in machine.laws],
     }
 
 
-def _lines(m: Machine, row: Row) -> Iterator[dict[str, Any]]:
+def _row_json_lines(machine: Machine, row: Row) -> Iterator[dict[str, Any]]:
     """One line for each state a row names; `*` stands for every state neither final nor resting."""
-    froms = ("*",) if row.source is ANY else sources(row, tuple(m.states.values()))
+    froms = ("*",) if row.source is ANY else row_source_states(row, tuple(machine.states.values()))
     for name in froms:
         line: dict[str, Any] = {
             "from": name,
             "on": row.on.name,
-            "when": when(m, row, name),
+            "when": row_guard_text(machine, row, name),
             "to": name if row.to is STAY else row.to.name,
             "cap": {"name": row.cap.name, "limit": row.cap.limit} if row.cap is not None else None,
             "label": row.label,
@@ -39,24 +39,29 @@ def _lines(m: Machine, row: Row) -> Iterator[dict[str, Any]]:
         yield {**line, "stay": True} if row.to is STAY else line
 
 
-def when(m: Machine, row: Row, name: str | None) -> str:
+def row_guard_text(machine: Machine, row: Row, name: str | None) -> str:
     """The row's guard; for an event that the machine names itself, the guard that names it there."""
     own = [] if row.when is otherwise else [row.when.sentence]
-    named = [] if row.on.origin is Origin.PERSON else _named(m, row.on, name)
-    return "; ".join([*own, *([" or ".join(named)] if named else [])]) or otherwise.sentence
+    naming_sentences = (
+        [] if row.on.origin is Origin.PERSON else _naming_guard_sentences(machine, row.on, name)
+    )
+    return (
+        "; ".join([*own, *([" or ".join(naming_sentences)] if naming_sentences else [])])
+        or otherwise.sentence
+    )
 
 
-def _named(m: Machine, event: EventDef, name: str | None) -> list[str]:
-    sentences = (g.sentence for g, e in _pairs(m, name) if e is event)
+def _naming_guard_sentences(machine: Machine, event: EventDef, name: str | None) -> list[str]:
+    sentences = (g.sentence for g, e in _naming_pairs_in_state(machine, name) if e is event)
     return list(dict.fromkeys(sentences))
 
 
-def _pairs(m: Machine, name: str | None) -> Iterator[tuple[Guard, EventDef]]:
+def _naming_pairs_in_state(machine: Machine, name: str | None) -> Iterator[tuple[Guard, EventDef]]:
     """Everything that can name an event in a state, or anywhere for `*`."""
-    for state in m.states.values():
+    for state in machine.states.values():
         if name not in ("*", state.name):
             continue
         for do in state.work:
-            yield from m.namings[do.job.name].pairs
-        if state.name in m.computed:
-            yield from m.computed[state.name].pairs
+            yield from machine.namings[do.job.name].pairs
+        if state.name in machine.computed:
+            yield from machine.computed[state.name].pairs

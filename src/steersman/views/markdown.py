@@ -2,36 +2,38 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from steersman.judges.text import printable
-from steersman.kernel.definition import Pairs
+from steersman.judges.text import printable_text
+from steersman.kernel.definition import NamingPairs
 from steersman.kernel.machine import Machine
 from steersman.views.machine_json import machine_json
 
 
-def markdown(m: Machine) -> str:
+def machine_markdown(machine: Machine) -> str:
     """The four tables under headings, ending in a newline."""
     parts = [
         "## States",
-        _table(("state", "flags", "what is true now"), _states(m)),
+        _markdown_table(("state", "flags", "what is true now"), _state_table_rows(machine)),
         "## Rows",
         "Read top to bottom; the first whose event, cap and guard fit is taken.",
-        _table(("from", "on", "when", "to", "cap", "label", "source"), _rows(m)),
+        _markdown_table(
+            ("from", "on", "when", "to", "cap", "label", "source"), _transition_table_rows(machine)
+        ),
         "## Namings",
         "How facts become events: first fit; every guard is evaluated and recorded.",
-        _table(("of", "when", "event"), _namings(m)),
+        _markdown_table(("of", "when", "event"), _naming_table_rows(machine)),
         "## Laws",
-        "\n".join(f"- {cell(str(law))}" for law in m.laws) or "None.",
+        "\n".join(f"- {escape_markdown_cell(str(law))}" for law in machine.laws) or "None.",
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _states(m: Machine) -> Iterator[Sequence[str]]:
-    for s in m.states.values():
-        yield f"`{s.name}`", ", ".join(sorted(s.flags)), s.meaning
+def _state_table_rows(machine: Machine) -> Iterator[Sequence[str]]:
+    for state in machine.states.values():
+        yield f"`{state.name}`", ", ".join(sorted(state.flags)), state.meaning
 
 
-def _rows(m: Machine) -> Iterator[Sequence[str]]:
-    for row in machine_json(m)["rows"]:
+def _transition_table_rows(machine: Machine) -> Iterator[Sequence[str]]:
+    for row in machine_json(machine)["rows"]:
         cap = row["cap"]
         to = "stays" if row.get("stay") else f"`{row['to']}`"
         yield (
@@ -45,26 +47,26 @@ def _rows(m: Machine) -> Iterator[Sequence[str]]:
         )
 
 
-def _namings(m: Machine) -> Iterator[Sequence[str]]:
-    for name, naming in m.namings.items():
-        yield from _pairs(f"facts of `{name}`", naming.pairs)
-    for name, computed in m.computed.items():
-        yield from _pairs(f"the machine in `{name}`", computed.pairs)
+def _naming_table_rows(machine: Machine) -> Iterator[Sequence[str]]:
+    for name, naming in machine.namings.items():
+        yield from _naming_pair_rows(f"facts of `{name}`", naming.pairs)
+    for name, computed in machine.computed.items():
+        yield from _naming_pair_rows(f"the machine in `{name}`", computed.pairs)
 
 
-def _pairs(of: str, pairs: Pairs) -> Iterator[Sequence[str]]:
+def _naming_pair_rows(subject: str, pairs: NamingPairs) -> Iterator[Sequence[str]]:
     for guard, event in pairs:
-        yield of, guard.sentence, f"`{event.name}`"
+        yield subject, guard.sentence, f"`{event.name}`"
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def _markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(cell(c) for c in line) + " |" for line in lines)
+    return "\n".join("| " + " | ".join(escape_markdown_cell(c) for c in line) + " |" for line in lines)
 
 
-_SIGNS = {"\\": "\\\\", "|": "\\|", "[": "\\[", "&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "\\$"}
+_MARKDOWN_ESCAPES = {"\\": "\\\\", "|": "\\|", "[": "\\[", "&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "\\$"}
 
 
-def cell(text: str) -> str:
+def escape_markdown_cell(text: str) -> str:
     """Text that stays inside its cell and is neither a tag nor a link there; our own code spans stay."""
-    return "".join(_SIGNS.get(char, char) for char in printable(" ".join(text.splitlines())))
+    return "".join(_MARKDOWN_ESCAPES.get(char, char) for char in printable_text(" ".join(text.splitlines())))

@@ -6,55 +6,57 @@ Rows that share their ends and their label are one edge with one text, so that n
 from collections.abc import Iterable, Iterator
 
 from steersman.kernel.definition import ANY, STAY, Row
-from steersman.kernel.machine import Machine, sources
-from steersman.views.quotation import label, node
+from steersman.kernel.machine import Machine, row_source_states
+from steersman.views.quotation import diagram_label, diagram_node
 
-ANYWHERE = "any_state"
+ANY_STATE_NODE = "any_state"
 
 
-def mermaid(m: Machine) -> str:
+def machine_diagram(machine: Machine) -> str:
     """The diagram's text, ending in a newline."""
     lines = ["stateDiagram-v2", "    direction LR"]
-    lines += [f"    {node(s.name)} : {label(s.name)}" for s in m.states.values()]
-    if any(row.source is ANY for row in m.rows):
-        lines.append(f'    state "any state that is not over" as {ANYWHERE}')
-    lines += [f"    {a} --> {b} : {_text(rows)}" for (a, b, _), rows in _edges(m).items()]
-    lines += [f"    {node(s.name)} --> [*]" for s in m.states.values() if s.final]
+    lines += [f"    {diagram_node(s.name)} : {diagram_label(s.name)}" for s in machine.states.values()]
+    if any(row.source is ANY for row in machine.rows):
+        lines.append(f'    state "any state that is not over" as {ANY_STATE_NODE}')
     lines += [
-        f"    note right of {node(s.name)} : resting, it has its outcome"
-        for s in m.states.values()
+        f"    {a} --> {b} : {_diagram_edge_text(rows)}" for (a, b, _), rows in _diagram_edges(machine).items()
+    ]
+    lines += [f"    {diagram_node(s.name)} --> [*]" for s in machine.states.values() if s.final]
+    lines += [
+        f"    note right of {diagram_node(s.name)} : resting, it has its outcome"
+        for s in machine.states.values()
         if s.resting
     ]
     return "\n".join(lines) + "\n"
 
 
-def _edges(m: Machine) -> dict[tuple[str, str, str], list[Row]]:
-    found: dict[tuple[str, str, str], list[Row]] = {}
-    for row in m.rows:
-        for source in _sources(m, row):
-            target = source if row.to is STAY else node(row.to.name)
-            found.setdefault((source, target, row.label), []).append(row)
-    return found
+def _diagram_edges(machine: Machine) -> dict[tuple[str, str, str], list[Row]]:
+    rows_by_edge: dict[tuple[str, str, str], list[Row]] = {}
+    for row in machine.rows:
+        for source in _diagram_source_nodes(machine, row):
+            target = source if row.to is STAY else diagram_node(row.to.name)
+            rows_by_edge.setdefault((source, target, row.label), []).append(row)
+    return rows_by_edge
 
 
-def _sources(m: Machine, row: Row) -> Iterator[str]:
+def _diagram_source_nodes(machine: Machine, row: Row) -> Iterator[str]:
     if row.source is ANY:
-        yield ANYWHERE
+        yield ANY_STATE_NODE
         return
-    for name in sources(row, tuple(m.states.values())):
-        yield node(name) if name is not None else "[*]"
+    for name in row_source_states(row, tuple(machine.states.values())):
+        yield diagram_node(name) if name is not None else "[*]"
 
 
-def _text(rows: Iterable[Row]) -> str:
+def _diagram_edge_text(rows: Iterable[Row]) -> str:
     rows = list(rows)
     names = list(dict.fromkeys(row.on.name for row in rows))
-    text = names[0] if len(names) == 1 else _together(names)
+    text = names[0] if len(names) == 1 else _join_event_names(names)
     cap = next((row.cap for row in rows if row.cap is not None), None)
     extra = " (stays)" if rows[0].to is STAY else ""
-    return label(text + extra + (f" (at most {cap.limit})" if cap is not None else ""))
+    return diagram_label(text + extra + (f" (at most {cap.limit})" if cap is not None else ""))
 
 
-def _together(names: list[str]) -> str:
+def _join_event_names(names: list[str]) -> str:
     start = names[0].partition("_")[0] + "_"
     alike = all(name.startswith(start) for name in names)
     return f"{start}* ({len(names)} events)" if alike else ", ".join(names)

@@ -2,41 +2,41 @@
 
 from datetime import UTC, datetime, timedelta, timezone
 
-UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+TIME_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
-def stamp(ms: int, offset: int = 0) -> str:
+def format_timestamp(ms: int, offset: int = 0) -> str:
     """A moment, to the second; `offset` is the reader's distance from UTC in seconds."""
     zone = timezone(timedelta(seconds=offset)) if offset else UTC
     return datetime.fromtimestamp(ms // 1000, zone).strftime("%Y-%m-%d %H:%M:%S")
 
 
-def span(ms: int) -> str:
+def format_duration(ms: int) -> str:
     """How long, in one unit, two where one would be coarse: `42 s`, `3 min 10 s`, `2 h 5 min`, `4 d`."""
     seconds = max(ms, 0) // 1000
-    for n, (size, name) in enumerate(UNITS):
+    for n, (size, name) in enumerate(TIME_UNITS):
         if seconds >= size:
-            rest = seconds % size // UNITS[n + 1][0] if n in (1, 2) else 0
-            return f"{seconds // size} {name}" + (f" {rest} {UNITS[n + 1][1]}" if rest else "")
+            rest = seconds % size // TIME_UNITS[n + 1][0] if n in (1, 2) else 0
+            return f"{seconds // size} {name}" + (f" {rest} {TIME_UNITS[n + 1][1]}" if rest else "")
     return f"{max(ms, 0)} ms"
 
 
-def money(micro_usd: int) -> str:
+def format_micro_usd(micro_usd: int) -> str:
     """Micro-dollars as dollars, never rounded away to nothing."""
-    whole, part = divmod(micro_usd, 1_000_000)
+    dollars, part = divmod(micro_usd, 1_000_000)
     digits = f"{part:06}".rstrip("0")
-    return f"${whole}.{digits:0<2}"
+    return f"${dollars}.{digits:0<2}"
 
 
-LABELS = {"micro_usd": "cost", "ms": "working time"}
+FIGURE_LABELS = {"micro_usd": "cost", "ms": "working time"}
 
 
-def amount(name: str, value: int) -> str:
+def format_figure(name: str, value: int) -> str:
     """One figure of a budget with its unit."""
     match name:
         case "micro_usd":
-            return money(value)
+            return format_micro_usd(value)
         case "ms":
-            return span(value)
+            return format_duration(value)
         case _:
             return f"{value:,}".replace(",", " ")

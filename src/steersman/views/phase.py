@@ -4,63 +4,68 @@ from collections.abc import Iterator
 
 import msgspec
 
-from steersman.contracts.task.documents import CodeReview, Plan, PlanReview
-from steersman.contracts.task.words import CODE_REVIEW, PLAN, PLAN_REVIEW
-from steersman.judges.text import clip, one_line
-from steersman.kernel.snapshot import Snapshot, fields
-from steersman.views.gates import GUTTER
-from steersman.views.status import Text
+from steersman.contracts.task.documents import CodeReview, PlanReview, TaskPlan
+from steersman.contracts.task.words import CODE_REVIEW_FILE, PLAN_FILE, PLAN_REVIEW_FILE
+from steersman.judges.text import clip_text, printable_line
+from steersman.kernel.snapshot import Snapshot, context_fields
+from steersman.views.gates import OUTSIDE_TEXT_GUTTER
+from steersman.views.status import PayloadReader
 
-LONGEST = 300  # characters of a line
-LISTED = 12  # of each kind
+MAX_PHASE_LINE_LENGTH = 300  # characters of a line
+MAX_PHASE_ITEMS = 12  # of each kind
 
 
-def phase_lines(s: Snapshot, text: Text) -> list[str]:
+def phase_lines(snapshot: Snapshot, text: PayloadReader) -> list[str]:
     """The recorded document of the current phase; nothing where the gate itself says all of it."""
-    documents = fields(s.context).get("documents", {})
-    match s.state:
-        case "planning" if documents.get(PLAN):
-            told = _plan(msgspec.json.decode(text(documents[PLAN]), type=Plan))
-        case "plan_review" if documents.get(PLAN_REVIEW):
-            told = plan_verdict(text(documents[PLAN_REVIEW]))
-        case "review" if documents.get(CODE_REVIEW):
-            told = code_verdict(text(documents[CODE_REVIEW]))
+    documents = context_fields(snapshot.context).get("documents", {})
+    match snapshot.state:
+        case "planning" if documents.get(PLAN_FILE):
+            document_lines = _plan_document_lines(
+                msgspec.json.decode(text(documents[PLAN_FILE]), type=TaskPlan)
+            )
+        case "plan_review" if documents.get(PLAN_REVIEW_FILE):
+            document_lines = plan_review_lines(text(documents[PLAN_REVIEW_FILE]))
+        case "review" if documents.get(CODE_REVIEW_FILE):
+            document_lines = code_review_lines(text(documents[CODE_REVIEW_FILE]))
         case _:
             return []
-    return [f"{GUTTER}{clip(one_line(line), LONGEST)}" for line in told]
+    return [
+        f"{OUTSIDE_TEXT_GUTTER}{clip_text(printable_line(line), MAX_PHASE_LINE_LENGTH)}"
+        for line in document_lines
+    ]
 
 
-def _plan(plan: Plan) -> Iterator[str]:
+def _plan_document_lines(plan: TaskPlan) -> Iterator[str]:
     yield f"plan, round {plan.round}: {plan.title}"
     yield f"  {plan.brief}"
-    yield from (f"  step: {step.title}" for step in plan.work[:LISTED])
-    yield from (f"  risk: {risk.description}" for risk in plan.risks[:LISTED])
-    yield from (f"  assumed: {line}" for line in plan.assumptions[:LISTED])
-    yield from (f"  judged by: {c.description}" for c in plan.acceptance_criteria[:LISTED])
-    yield from (f"  open question: {q}" for q in unanswered(plan)[:LISTED])
+    yield from (f"  step: {step.title}" for step in plan.work[:MAX_PHASE_ITEMS])
+    yield from (f"  risk: {risk.description}" for risk in plan.risks[:MAX_PHASE_ITEMS])
+    yield from (f"  assumed: {line}" for line in plan.assumptions[:MAX_PHASE_ITEMS])
+    yield from (f"  judged by: {c.description}" for c in plan.acceptance_criteria[:MAX_PHASE_ITEMS])
+    yield from (f"  open question: {q}" for q in open_plan_questions(plan)[:MAX_PHASE_ITEMS])
 
 
-def unanswered(plan: Plan) -> list[str]:
+def open_plan_questions(plan: TaskPlan) -> list[str]:
     """What the planners have asked and nobody has answered, because nothing waits for it."""
     return [f"{q.id} {q.asked_by}: {q.text}" for q in plan.questions if not q.blocking and not q.answer]
 
 
-def blocking(review: PlanReview | CodeReview) -> Iterator[str]:
+def blocking_issue_lines(review: PlanReview | CodeReview) -> Iterator[str]:
     """Every finding that speaks against going on, by its id; in what is accepted they stand beside who waived them."""
-    found = (*review.blocking_issues, *(review.plan_issues if isinstance(review, CodeReview) else ()))
-    yield from (f"  blocking {issue.id} {issue.found_by}: {issue.text}" for issue in found)
+    issues = (*review.blocking_issues, *(review.plan_issues if isinstance(review, CodeReview) else ()))
+    yield from (f"  blocking {issue.id} {issue.found_by}: {issue.text}" for issue in issues)
 
 
-def plan_verdict(told: str) -> Iterator[str]:
+def plan_review_lines(review_json: str) -> Iterator[str]:
     """A review of the plan: what follows from it, every reviewer, every flaw that steersman found."""
-    made = msgspec.json.decode(told, type=PlanReview)
-    yield f"{PLAN_REVIEW}: {made.decision}"
-    yield from (f"  {r.reviewer} ({r.provider}): {r.decision}: {r.summary}" for r in made.reviewers)
-    yield from (f"  {flaw.severity} {flaw.id}: {flaw.message}" for flaw in made.flaws[:LISTED])
+    review = msgspec.json.decode(review_json, type=PlanReview)
+    yield f"{PLAN_REVIEW_FILE}: {review.decision}"
+    yield from (f"  {r.reviewer} ({r.provider}): {r.decision}: {r.summary}" for r in review.reviewers)
+    yield from (f"  {flaw.severity} {flaw.id}: {flaw.message}" for flaw in review.flaws[:MAX_PHASE_ITEMS])
 
 
-def code_verdict(told: str) -> Iterator[str]:
+def code_review_lines(review_json: str) -> Iterator[str]:
     """A review of the change, the same way."""
-    made = msgspec.json.decode(told, type=CodeReview)
-    yield f"{CODE_REVIEW}: {made.decision}"
-    yield from (f"  {r.reviewer} ({r.provider}): {r.decision}: {r.summary}" for r in made.reviewers)
+    review = msgspec.json.decode(review_json, type=CodeReview)
+    yield f"{CODE_REVIEW_FILE}: {review.decision}"
+    yield from (f"  {r.reviewer} ({r.provider}): {r.decision}: {r.summary}" for r in review.reviewers)

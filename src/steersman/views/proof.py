@@ -8,37 +8,37 @@ from typing import Any
 import msgspec
 
 from steersman.contracts.commands import CommandResult
-from steersman.judges.base_checks import count_known
-from steersman.judges.text import clip
+from steersman.judges.base_checks import count_known_failures
+from steersman.judges.text import clip_text
 from steersman.views.failed_check import failed_check_lines
-from steersman.views.quotation import block, cell
-from steersman.views.status import Text, known_names, verdict_words
+from steersman.views.quotation import quote_block, quote_cell
+from steersman.views.status import PayloadReader, known_failure_names, verdict_words
 
-SHOWN = 300
+MAX_EVIDENCE_CELL = 300
 
 
-def base_tree(c: dict[str, Any], text: Text) -> list[str]:
+def base_tree_section(context: dict[str, Any], text: PayloadReader) -> list[str]:
     """The checks before any change."""
-    results = _results(text(c.get("baseline_ref", "")))
+    results = _decode_recorded_results(text(context.get("baseline_ref", "")))
     if not results:
         return []
-    known = known_names(c, text)
-    counts = [count_known(r, results, known) for r in results]
+    known = known_failure_names(context, text)
+    counts = [count_known_failures(r, results, known) for r in results]
     rows = [
-        f"| {cell(r.name)} | {verdict_words(r.verdict, count)} | {_figure(r.exit_code)} | {_figure(r.tests)} | {cell(clip(_failed(r), SHOWN))} |"
+        f"| {quote_cell(r.name)} | {verdict_words(r.verdict, count)} | {_number_or_dash(r.exit_code)} | {_number_or_dash(r.tests)} | {quote_cell(clip_text(_failed_test_names(r), MAX_EVIDENCE_CELL))} |"
         for r, count in zip(results, counts, strict=True)
     ]
     head = [
         "## The base tree",
         "",
-        f"The project's checks before any change, on tree `{c.get('base_tree', '')}`.",
+        f"The project's checks before any change, on tree `{context.get('base_tree', '')}`.",
         "",
     ]
     failures = [
         line
         for r, count in zip(results, counts, strict=True)
         if r.verdict != "passed" and not count
-        for line in (*block("\n".join(failed_check_lines(r))), "")
+        for line in (*quote_block("\n".join(failed_check_lines(r))), "")
     ]
     return [
         *head,
@@ -50,45 +50,68 @@ def base_tree(c: dict[str, Any], text: Text) -> list[str]:
     ]
 
 
-def questions(c: dict[str, Any], text: Text) -> list[str]:
+def evidence_questions_section(context: dict[str, Any], text: PayloadReader) -> list[str]:
     """What a person was asked about, and who accepted it."""
-    told = "\n".join(filter(None, (text(c.get("infrastructure_ref", "")), text(c.get("questions_ref", "")))))
-    if not told:
+    questions_text = "\n".join(
+        filter(None, (text(context.get("infrastructure_ref", "")), text(context.get("questions_ref", ""))))
+    )
+    if not questions_text:
         return []
-    return ["## What was in question", "", *block(told), "", _accepted(c), ""]
+    return [
+        "## What was in question",
+        "",
+        *quote_block(questions_text),
+        "",
+        _acceptance_sentence(context),
+        "",
+    ]
 
 
-def _accepted(c: dict[str, Any]) -> str:
-    if c.get("accepted_by"):
-        return f"Accepted by {cell(c['accepted_by'])} on tree `{c.get('accepted_tree', '')}`."
-    asks = c.get("infrastructure") == "changed" or c.get("evidence") == "questioned"
+def _acceptance_sentence(context: dict[str, Any]) -> str:
+    if context.get("accepted_by"):
+        return (
+            f"Accepted by {quote_cell(context['accepted_by'])} on tree `{context.get('accepted_tree', '')}`."
+        )
+    asks = context.get("infrastructure") == "changed" or context.get("evidence") == "questioned"
     return "Not accepted by anybody." if asks else "Only shown: nobody had to accept it."
 
 
-def escalation(c: dict[str, Any], text: Text) -> list[str]:
+def escalation_section(context: dict[str, Any], text: PayloadReader) -> list[str]:
     """What stayed open, since when, and what was tried."""
-    pack = c.get("escalation") or {}
-    found = [
-        f"| {f['id']} | {f['since']} | {f['rounds']} | {cell(clip(text(f['text']), SHOWN))} |"
+    pack = context.get("escalation") or {}
+    finding_rows = [
+        f"| {f['id']} | {f['since']} | {f['rounds']} | {quote_cell(clip_text(text(f['text']), MAX_EVIDENCE_CELL))} |"
         for f in pack.get("findings", ())
     ]
-    tried = [f"| {t['round']} | `{str(t['tree'])[:12]}` |" for t in pack.get("tried", ())]
-    open_ = ["| finding | since round | reviews | what |", "|---|---|---|---|", *found, ""] if found else []
-    if not found and not tried:
+    attempt_rows = [f"| {t['round']} | `{str(t['tree'])[:12]}` |" for t in pack.get("tried", ())]
+    open_ = (
+        ["| finding | since round | reviews | what |", "|---|---|---|---|", *finding_rows, ""]
+        if finding_rows
+        else []
+    )
+    if not finding_rows and not attempt_rows:
         return []
-    return ["## What stayed open", "", *open_, "| round | tree that was tried |", "|---|---|", *tried, ""]
+    return [
+        "## What stayed open",
+        "",
+        *open_,
+        "| round | tree that was tried |",
+        "|---|---|",
+        *attempt_rows,
+        "",
+    ]
 
 
-def _results(told: str) -> list[CommandResult]:
+def _decode_recorded_results(results_json: str) -> list[CommandResult]:
     try:
-        return msgspec.json.decode(told, type=list[CommandResult]) if told else []
+        return msgspec.json.decode(results_json, type=list[CommandResult]) if results_json else []
     except msgspec.MsgspecError:  # pruned
         return []
 
 
-def _failed(r: CommandResult) -> str:
-    return ", ".join(r.report.failed) if r.report is not None else ""
+def _failed_test_names(result: CommandResult) -> str:
+    return ", ".join(result.report.failed) if result.report is not None else ""
 
 
-def _figure(number: int | None) -> str:
+def _number_or_dash(number: int | None) -> str:
     return "–" if number is None else str(number)

@@ -5,75 +5,92 @@ Texts from outside are quoted, never interpreted (`quotation.py`): they cannot a
 
 from collections.abc import Sequence
 
-from steersman.judges.text import clip
+from steersman.judges.text import clip_text
 from steersman.kernel.machine import Machine
-from steersman.kernel.snapshot import Snapshot, fields
+from steersman.kernel.snapshot import Snapshot, context_fields
 from steersman.kernel.tape import Entry
 from steersman.views import proof
-from steersman.views.approvals import DeliveredTree, delivered_tree
+from steersman.views.approvals import DeliveredTree, find_delivered_tree
 from steersman.views.base_stop import base_stop_reason
-from steersman.views.moments import LABELS, amount, span, stamp
-from steersman.views.planning.outcome import outcome_lines
-from steersman.views.quotation import block, cell, inline
-from steersman.views.reviews import reviews, section
-from steersman.views.status import Check, Status, Text, person, verdict_words
+from steersman.views.moments import FIGURE_LABELS, format_duration, format_figure, format_timestamp
+from steersman.views.planning.outcome import render_outcome_lines
+from steersman.views.quotation import quote_block, quote_cell, quote_inline
+from steersman.views.reviews import find_recorded_reviews, recorded_reviews_section
+from steersman.views.status import CheckStatus, PayloadReader, RunDetails, actor_name, verdict_words
 
 
-def report(m: Machine, s: Snapshot, shown: Status, entries: Sequence[Entry], text: Text) -> str:
+def render_run_report(
+    machine: Machine, snapshot: Snapshot, details: RunDetails, entries: Sequence[Entry], text: PayloadReader
+) -> str:
     """The whole report; ends with a newline."""
-    c, handed = fields(s.context), delivered_tree(entries)
+    context, delivery = context_fields(snapshot.context), find_delivered_tree(entries)
     parts = [
-        *_head(m, shown),
-        *_quoted("Task", text(c.get("task_ref", ""))),
-        *_quoted("Issue text (not the person's words)", shown.issue),
-        *_decisions(entries, text),
-        *_discussion(c, text),
-        *_rounds(entries),
-        *section(reviews(entries, text)),
-        *_findings(shown),
-        *proof.escalation(c, text),
-        *(_evidence(shown, handed) if m.tree else _plan(s, text)),
-        *proof.questions(c, text),
-        *proof.base_tree(c, text),
-        *_delivery(shown, handed),
-        *_doubts(shown),
-        *_refused(entries, text),
-        *_budget(shown),
-        *_tape(entries, s),
+        *_report_head(machine, details),
+        *_quoted_section("Task", text(context.get("task_ref", ""))),
+        *_quoted_section("Issue text (not the person's words)", details.issue),
+        *_decisions_section(entries, text),
+        *_discussion_section(context, text),
+        *_rounds_section(entries),
+        *recorded_reviews_section(find_recorded_reviews(entries, text)),
+        *_findings_section(details),
+        *proof.escalation_section(context, text),
+        *(
+            _check_evidence_section(details, delivery)
+            if machine.tree
+            else _plan_outcome_section(snapshot, text)
+        ),
+        *proof.evidence_questions_section(context, text),
+        *proof.base_tree_section(context, text),
+        *_delivery_section(details, delivery),
+        *_doubts_section(details),
+        *_refused_places_section(entries, text),
+        *_budget_section(details),
+        *_tape_section(entries, snapshot),
     ]
     return "\n".join(parts).rstrip() + "\n"
 
 
-def _head(m: Machine, s: Status) -> list[str]:
+def _report_head(machine: Machine, details: RunDetails) -> list[str]:
     rows = [
-        ("outcome", s.outcome or "none yet"),
-        ("status", s.status),
-        ("state", f"{s.state}: {s.meaning}"),
-        ("rounds", f"{s.round} of {s.rounds}" if s.rounds else str(s.round)),
-        ("machine", f"{s.machine} ({m.digest})"),
-        *((("approval", f"not isolated: {s.not_isolated}"),) if s.not_isolated else ()),
-        ("begun", f"{stamp(s.created)} UTC"),
-        ("last step", f"{stamp(s.at)} UTC, {span(s.at - s.created)} later"),
+        ("outcome", details.outcome or "none yet"),
+        ("status", details.status),
+        ("state", f"{details.state}: {details.meaning}"),
+        ("rounds", f"{details.round} of {details.rounds}" if details.rounds else str(details.round)),
+        ("machine", f"{details.machine} ({machine.digest})"),
+        *((("approval", f"not isolated: {details.not_isolated}"),) if details.not_isolated else ()),
+        ("begun", f"{format_timestamp(details.created)} UTC"),
+        (
+            "last step",
+            f"{format_timestamp(details.at)} UTC, {format_duration(details.at - details.created)} later",
+        ),
     ]
-    table = [f"| {name} | {cell(value)} |" for name, value in rows]
+    table = [f"| {name} | {quote_cell(value)} |" for name, value in rows]
     why = (
-        base_stop_reason(s.base_problem) if s.base_problem else s.detail
+        base_stop_reason(details.base_problem) if details.base_problem else details.detail
     )  # the base tree has its own section
-    detail = _quoted("Why it stopped", why) if why else []
-    return [f"# Run {s.run}: {inline(s.title)}", "", "| | |", "|---|---|", *table, "", *detail]
+    detail = _quoted_section("Why it stopped", why) if why else []
+    return [
+        f"# Run {details.run}: {quote_inline(details.title)}",
+        "",
+        "| | |",
+        "|---|---|",
+        *table,
+        "",
+        *detail,
+    ]
 
 
-def _quoted(title: str, words: str) -> list[str]:
-    return [f"## {title}", "", *block(words), ""] if words.strip() else []
+def _quoted_section(title: str, words: str) -> list[str]:
+    return [f"## {title}", "", *quote_block(words), ""] if words.strip() else []
 
 
-def _decisions(entries: Sequence[Entry], text: Text) -> list[str]:
-    told = [e for e in entries if e.actor.startswith("person:") and e.kind != "created"]
-    if not told:
+def _decisions_section(entries: Sequence[Entry], text: PayloadReader) -> list[str]:
+    person_entries = [e for e in entries if e.actor.startswith("person:") and e.kind != "created"]
+    if not person_entries:
         return []
     rows = [
-        f"| {e.seq} | {stamp(e.at)} | {cell(person(e.actor))} | {_decided(e)} | {cell(_words(e, text))} |"
-        for e in told
+        f"| {e.seq} | {format_timestamp(e.at)} | {quote_cell(actor_name(e.actor))} | {_decision_cell(e)} | {quote_cell(_decision_words(e, text))} |"
+        for e in person_entries
     ]
     return [
         "## What people decided",
@@ -85,31 +102,37 @@ def _decisions(entries: Sequence[Entry], text: Text) -> list[str]:
     ]
 
 
-def _decided(e: Entry) -> str:
-    choice = e.data.get("choice", "") if isinstance(e.data, dict) else ""
-    what = e.event or e.kind
-    if e.kind == "refused":
-        return f"{cell(what)} (refused)"
-    return f"{cell(what)}: {cell(choice)}" if choice else cell(what)
+def _decision_cell(entry: Entry) -> str:
+    choice = entry.data.get("choice", "") if isinstance(entry.data, dict) else ""
+    what = entry.event or entry.kind
+    if entry.kind == "refused":
+        return f"{quote_cell(what)} (refused)"
+    return f"{quote_cell(what)}: {quote_cell(choice)}" if choice else quote_cell(what)
 
 
-def _words(e: Entry, text: Text) -> str:
-    said = text(e.data.get("text", "")) if isinstance(e.data, dict) else ""
-    return clip(" ".join((e.why or said).split()), 300)
+def _decision_words(entry: Entry, text: PayloadReader) -> str:
+    answer_text = text(entry.data.get("text", "")) if isinstance(entry.data, dict) else ""
+    return clip_text(" ".join((entry.why or answer_text).split()), 300)
 
 
-def _discussion(c: dict[str, object], text: Text) -> list[str]:
+def _discussion_section(context: dict[str, object], text: PayloadReader) -> list[str]:
     pieces = (
         ("The proposal", "proposal_ref"),
         ("The reviewer on it", "reviewer_notes_ref"),
         ("The tester on it", "tester_notes_ref"),
     )
-    told = [line for title, ref in pieces for line in _quoted(title, text(str(c.get(ref, ""))))]
-    digest = c.get("contract_digest", "")
-    return [*told, f"The discussion is bound as contract `{digest}`.", ""] if told and digest else told
+    quoted_lines = [
+        line for title, ref in pieces for line in _quoted_section(title, text(str(context.get(ref, ""))))
+    ]
+    digest = context.get("contract_digest", "")
+    return (
+        [*quoted_lines, f"The discussion is bound as contract `{digest}`.", ""]
+        if quoted_lines and digest
+        else quoted_lines
+    )
 
 
-def _rounds(entries: Sequence[Entry]) -> list[str]:
+def _rounds_section(entries: Sequence[Entry]) -> list[str]:
     rows = [
         f"| {op[2]['round']} | {op[2].get('outcome', op[2]['kind'])} | `{str(op[2].get('tree', '') or op[2].get('contract', ''))[:12] or '–'}` | {e.seq} |"
         for e in entries
@@ -121,12 +144,12 @@ def _rounds(entries: Sequence[Entry]) -> list[str]:
     return ["## Rounds", "", "| round | outcome | tree or contract | entry |", "|---|---|---|---|", *rows, ""]
 
 
-def _findings(s: Status) -> list[str]:
-    if not s.findings:
+def _findings_section(details: RunDetails) -> list[str]:
+    if not details.findings:
         return []
     rows = [
-        f"| {f.id} | {f.state} | {f.since} | {f.fixed or '–'} | {cell(clip(f.text, 500))} |"
-        for f in s.findings
+        f"| {f.id} | {f.state} | {f.since} | {f.fixed or '–'} | {quote_cell(clip_text(f.text, 500))} |"
+        for f in details.findings
     ]
     return [
         "## Findings",
@@ -138,24 +161,24 @@ def _findings(s: Status) -> list[str]:
     ]
 
 
-def _plan(s: Snapshot, text: Text) -> list[str]:
+def _plan_outcome_section(snapshot: Snapshot, text: PayloadReader) -> list[str]:
     """What a planning run has brought: nothing of it was executed, so that there is nothing to prove."""
-    return _quoted("Plan", "\n".join(outcome_lines(s, text)))
+    return _quoted_section("Plan", "\n".join(render_outcome_lines(snapshot, text)))
 
 
-def _evidence(s: Status, handed: DeliveredTree | None) -> list[str]:
+def _check_evidence_section(details: RunDetails, delivery: DeliveredTree | None) -> list[str]:
     """The checks of the tree itself; what ran on variants of it is no evidence for it and stands apart."""
-    if not s.checks:
+    if not details.checks:
         return ["## Evidence", "", "No check has been run: nothing here is proven.", ""]
-    own = [c for c in s.checks if not c.variant]
+    own = [c for c in details.checks if not c.variant]
     rows = [
-        f"| {cell(c.name)} | {verdict_words(c.verdict, c.known)} | {_figure(c.exit_code)} | {_figure(c.tests)} | {cell(' '.join(c.argv))} |"
+        f"| {quote_cell(c.name)} | {verdict_words(c.verdict, c.known)} | {_figure_cell(c.exit_code)} | {_figure_cell(c.tests)} | {quote_cell(' '.join(c.argv))} |"
         for c in own
     ]
-    about = f"Run by steersman itself on tree `{s.tree}`" if s.tree else "Run by steersman itself"
-    if handed is not None and handed.tree:
-        same = handed.tree == s.tree
-        about += ", which was delivered" if same else f"; what was delivered is tree `{handed.tree}`"
+    about = f"Run by steersman itself on tree `{details.tree}`" if details.tree else "Run by steersman itself"
+    if delivery is not None and delivery.tree:
+        same = delivery.tree == details.tree
+        about += ", which was delivered" if same else f"; what was delivered is tree `{delivery.tree}`"
     return [
         "## Evidence",
         "",
@@ -165,16 +188,16 @@ def _evidence(s: Status, handed: DeliveredTree | None) -> list[str]:
         "|---|---|---|---|---|",
         *rows,
         "",
-        *_said_against(own),
-        *_variants([c for c in s.checks if c.variant]),
+        *_check_objection_lines(own),
+        *_variants_section([c for c in details.checks if c.variant]),
     ]
 
 
-def _variants(checks: list[Check]) -> list[str]:
+def _variants_section(checks: list[CheckStatus]) -> list[str]:
     if not checks:
         return []
     rows = [
-        f"| {cell(c.name)} | {verdict_words(c.verdict, c.known)} | {_figure(c.exit_code)} | {_figure(c.tests)} |"
+        f"| {quote_cell(c.name)} | {verdict_words(c.verdict, c.known)} | {_figure_cell(c.exit_code)} | {_figure_cell(c.tests)} |"
         for c in checks
     ]
     return [
@@ -186,80 +209,88 @@ def _variants(checks: list[Check]) -> list[str]:
         "|---|---|---|---|",
         *rows,
         "",
-        *_said_against(checks),
+        *_check_objection_lines(checks),
     ]
 
 
-def _said_against(checks: list[Check]) -> list[str]:
-    reasons = [f"- {cell(c.name)}: {cell(clip(c.reason, 500))}" for c in checks if c.reason and not c.failure]
-    failures = [line for c in checks if c.failure for line in (*block("\n".join(c.failure)), "")]
+def _check_objection_lines(checks: list[CheckStatus]) -> list[str]:
+    reasons = [
+        f"- {quote_cell(c.name)}: {quote_cell(clip_text(c.reason, 500))}"
+        for c in checks
+        if c.reason and not c.failure
+    ]
+    failures = [line for c in checks if c.failure for line in (*quote_block("\n".join(c.failure)), "")]
     return [*([*reasons, ""] if reasons else []), *failures]
 
 
-def _figure(number: int | None) -> str:
+def _figure_cell(number: int | None) -> str:
     return "–" if number is None else str(number)
 
 
-def _delivery(s: Status, handed: DeliveredTree | None) -> list[str]:
-    if not s.delivered:
+def _delivery_section(details: RunDetails, delivery: DeliveredTree | None) -> list[str]:
+    if not details.delivered:
         return []
-    tree = handed.tree if handed is not None and handed.tree else s.tree
+    tree = delivery.tree if delivery is not None and delivery.tree else details.tree
     return [
         "## Delivered",
         "",
-        f"{inline(s.delivered)} at commit `{s.commit}`, tree `{tree}`, from base `{s.base}`.",
+        f"{quote_inline(details.delivered)} at commit `{details.commit}`, tree `{tree}`, from base `{details.base}`.",
         "",
-        *_approvals(handed),
-        *([f"Draft pull request: {inline(s.url)}", ""] if s.url else []),
-        *([f"Taken back by commit `{s.reverted}`.", ""] if s.reverted else []),
+        *_approval_table_lines(delivery),
+        *([f"Draft pull request: {quote_inline(details.url)}", ""] if details.url else []),
+        *([f"Taken back by commit `{details.reverted}`.", ""] if details.reverted else []),
     ]
 
 
-def _approvals(handed: DeliveredTree | None) -> list[str]:
-    if handed is None:
+def _approval_table_lines(delivery: DeliveredTree | None) -> list[str]:
+    if delivery is None:
         return []
-    if not handed.approvals:
+    if not delivery.approvals:
         return ["Nobody was asked: the checks passed, and no gate was open.", ""]
-    rows = [f"| {cell(a.person)} | {a.what} | `{a.digest}` | {a.seq} |" for a in handed.approvals]
+    rows = [f"| {quote_cell(a.person)} | {a.what} | `{a.digest}` | {a.seq} |" for a in delivery.approvals]
     return ["| who | what | tree or contract | entry |", "|---|---|---|---|", *rows, ""]
 
 
-def _doubts(s: Status) -> list[str]:
-    told = [f"- `{t.id}` ({t.job}) was begun {t.starts} times: it may have run twice." for t in s.twice]
-    told += [
-        f"- Entry {o.seq}: {cell(o.person)} waived {inline(o.source)} → {inline(o.to)}: {inline(o.reason)}"
-        for o in s.overrides
+def _doubts_section(details: RunDetails) -> list[str]:
+    doubt_lines = [
+        f"- `{t.id}` ({t.job}) was begun {t.starts} times: it may have run twice." for t in details.twice
     ]
-    return ["## Doubts and overrides", "", *told, ""] if told else []
+    doubt_lines += [
+        f"- Entry {o.seq}: {quote_cell(o.person)} waived {quote_inline(o.source)} → {quote_inline(o.to)}: {quote_inline(o.reason)}"
+        for o in details.overrides
+    ]
+    return ["## Doubts and overrides", "", *doubt_lines, ""] if doubt_lines else []
 
 
-def _refused(entries: Sequence[Entry], text: Text) -> list[str]:
+def _refused_places_section(entries: Sequence[Entry], text: PayloadReader) -> list[str]:
     """The places that agents asked their box for and did not get."""
-    told = [
-        f"- Entry {e.seq}, {cell(person(e.actor))}: {inline(place)}"
+    place_lines = [
+        f"- Entry {e.seq}, {quote_cell(actor_name(e.actor))}: {quote_inline(place)}"
         for e in entries
         if isinstance(e.data, dict) and e.data.get("refused_ref")
         for place in text(e.data["refused_ref"]).splitlines()
     ]
-    return ["## Places that were refused", "", *told, ""] if told else []
+    return ["## Places that were refused", "", *place_lines, ""] if place_lines else []
 
 
-def _budget(s: Status) -> list[str]:
+def _budget_section(details: RunDetails) -> list[str]:
     rows = [
-        f"| {LABELS.get(f.name, f.name)} | {amount(f.name, f.spent)} | {amount(f.name, f.limit) if f.limit is not None else '–'} |"
-        for f in s.budget
+        f"| {FIGURE_LABELS.get(f.name, f.name)} | {format_figure(f.name, f.spent)} | {format_figure(f.name, f.limit) if f.limit is not None else '–'} |"
+        for f in details.budget
         if f.name != "unknown"
     ]
     if not rows:
         return []
-    silent = next((f.spent for f in s.budget if f.name == "unknown"), 0)
+    silent = next((f.spent for f in details.budget if f.name == "unknown"), 0)
     note = (
         [f"{silent} calls did not tell what they cost: the figures are a lower bound.", ""] if silent else []
     )
     return ["## Budget", "", "| | spent | limit |", "|---|---|---|", *rows, "", *note]
 
 
-def _tape(entries: Sequence[Entry], s: Snapshot) -> list[str]:
+def _tape_section(entries: Sequence[Entry], snapshot: Snapshot) -> list[str]:
     refused = sum(1 for e in entries if e.kind == "refused")
-    told = f"{s.seq} entries, the last with hash `{s.hash}`; {refused} events were refused."
-    return ["## Tape", "", told, "", f"Verify it with `steersman audit verify {s.run}`."]
+    tape_sentence = (
+        f"{snapshot.seq} entries, the last with hash `{snapshot.hash}`; {refused} events were refused."
+    )
+    return ["## Tape", "", tape_sentence, "", f"Verify it with `steersman audit verify {snapshot.run}`."]

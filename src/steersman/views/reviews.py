@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import msgspec
 
 from steersman.kernel.tape import Entry
-from steersman.views.quotation import cell
-from steersman.views.status import Text, person
+from steersman.views.quotation import quote_cell
+from steersman.views.status import PayloadReader, actor_name
 
 
-class Review(msgspec.Struct, frozen=True):
+class RecordedReview(msgspec.Struct, frozen=True):
     """One review that fitted its contract."""
 
     round: int
@@ -22,23 +22,28 @@ class Review(msgspec.Struct, frozen=True):
     summary: str
 
 
-def reviews(entries: Sequence[Entry], text: Text) -> tuple[Review, ...]:
+def find_recorded_reviews(entries: Sequence[Entry], text: PayloadReader) -> tuple[RecordedReview, ...]:
     """Every review of a change that counted."""
-    rounds = {i.id: i.input.get("round", 0) for e in entries for i in e.planned}
-    found = []
-    for e in entries:
-        reply = e.data.get("reply") if isinstance(e.data, dict) and not e.late else None
+    rounds = {i.id: i.input.get("round", 0) for entry in entries for i in entry.planned}
+    recorded = []
+    for entry in entries:
+        reply = entry.data.get("reply") if isinstance(entry.data, dict) and not entry.late else None
         if isinstance(reply, dict) and "summary" in reply:
-            said = (reply.get("decision", ""), text(reply["summary"]))
-            found.append(Review(rounds.get(e.cause, 0), e.seq, person(e.actor), *said))
-    return tuple(found)
+            decision_and_summary = (reply.get("decision", ""), text(reply["summary"]))
+            recorded.append(
+                RecordedReview(
+                    rounds.get(entry.cause, 0), entry.seq, actor_name(entry.actor), *decision_and_summary
+                )
+            )
+    return tuple(recorded)
 
 
-def section(found: Sequence[Review]) -> list[str]:
+def recorded_reviews_section(recorded: Sequence[RecordedReview]) -> list[str]:
     """The same as a part of a report."""
-    if not found:
+    if not recorded:
         return []
     rows = [
-        f"| {r.round} | {r.entry} | {cell(r.by)} | {cell(r.decision)} | {cell(r.summary)} |" for r in found
+        f"| {r.round} | {r.entry} | {quote_cell(r.by)} | {quote_cell(r.decision)} | {quote_cell(r.summary)} |"
+        for r in recorded
     ]
     return ["## Reviews", "", "| round | entry | who | decision | in its words |", "|---|---|---|---|---|", *rows, ""]  # fmt: skip

@@ -12,10 +12,10 @@ from steersman.kernel.definition import STAY
 from steersman.kernel.machine import Machine
 from steersman.kernel.tape import Entry
 
-STEPS = ("created", "transition", "override")
+STEP_KINDS = ("created", "transition", "override")
 
 
-class Moment(msgspec.Struct, frozen=True, rename={"source": "from"}):
+class TimelineStep(msgspec.Struct, frozen=True, rename={"source": "from"}):
     """One step."""
 
     index: int
@@ -31,7 +31,7 @@ class Moment(msgspec.Struct, frozen=True, rename={"source": "from"}):
     took: int | None = None  # microseconds that the effect behind it worked, where there was one
 
 
-class Round(msgspec.Struct, frozen=True):
+class RoundRecord(msgspec.Struct, frozen=True):
     """One entry of a run's log of rounds."""
 
     seq: int
@@ -39,21 +39,21 @@ class Round(msgspec.Struct, frozen=True):
     told: dict[str, Any]
 
 
-def timeline(entries: Iterable[Entry], m: Machine | None = None) -> Iterator[Moment]:
+def build_timeline(entries: Iterable[Entry], machine: Machine | None = None) -> Iterator[TimelineStep]:
     """The steps in order; without the machine they have no labels."""
     round_, before, index = 0, None, 0
     for entry in entries:
-        round_ = _round(round_, entry)
-        if entry.kind not in STEPS:
+        round_ = _round_after_entry(round_, entry)
+        if entry.kind not in STEP_KINDS:
             continue
         index += 1
-        yield Moment(
+        yield TimelineStep(
             index=index,
             seq=entry.seq,
             at=entry.at,
             source=entry.source,
             to=entry.to,
-            label=_label(m, entry),
+            label=_taken_row_label(machine, entry),
             event=entry.event,
             actor=entry.actor,
             round=round_,
@@ -63,15 +63,15 @@ def timeline(entries: Iterable[Entry], m: Machine | None = None) -> Iterator[Mom
         before = entry.at
 
 
-def rounds(entries: Iterable[Entry]) -> Iterator[Round]:
+def read_round_records(entries: Iterable[Entry]) -> Iterator[RoundRecord]:
     """What the run wrote into its log of rounds."""
     for entry in entries:
         for op in entry.ops:
             if op[0] == "append" and op[1] == "rounds" and isinstance(op[2], dict):
-                yield Round(entry.seq, entry.at, op[2])
+                yield RoundRecord(entry.seq, entry.at, op[2])
 
 
-def _round(now: int, entry: Entry) -> int:
+def _round_after_entry(now: int, entry: Entry) -> int:
     """The round as the recorded ops count it."""
     if entry.context is not None:
         now = entry.context.get("round", 0)
@@ -81,9 +81,9 @@ def _round(now: int, entry: Entry) -> int:
     return now
 
 
-def _label(m: Machine | None, entry: Entry) -> str:
+def _taken_row_label(machine: Machine | None, entry: Entry) -> str:
     """The words of the row that was taken; of several that fit, the first that leads there."""
-    for row in m.lookup.get((entry.source, entry.event), ()) if m is not None else ():
+    for row in machine.lookup.get((entry.source, entry.event), ()) if machine is not None else ():
         target = entry.source if row.to is STAY else row.to.name
         if target == entry.to and (row.to is STAY) == entry.stay:
             return row.label

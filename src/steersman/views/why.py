@@ -4,25 +4,25 @@ from collections.abc import Callable
 
 import msgspec
 
-from steersman.judges.text import clip, one_line
+from steersman.judges.text import clip_text, printable_line
 from steersman.kernel.definition import Origin
 from steersman.kernel.machine import Machine
-from steersman.kernel.record import outcome
-from steersman.kernel.snapshot import Item, Snapshot, fields
-from steersman.kernel.step import legal
+from steersman.kernel.record import run_outcome
+from steersman.kernel.snapshot import JobItem, Snapshot, context_fields
+from steersman.kernel.step import legal_events
 from steersman.ports.journal import Gate
-from steersman.views.base_stop import PROBLEMS, base_stop_reason, base_stop_remedies
-from steersman.views.gates import EVIDENCE, commands, gate_reason, question
-from steersman.views.moments import span, stamp
-from steersman.views.status import Check, checks, read_base_checks
-from steersman.views.ways import besides, command
+from steersman.views.base_stop import BASE_PROBLEMS, base_stop_reason, base_stop_remedies
+from steersman.views.gates import EVIDENCE_GATE, gate_commands, gate_question, gate_reason
+from steersman.views.moments import format_duration, format_timestamp
+from steersman.views.status import CheckStatus, latest_checks, read_base_checks
+from steersman.views.ways import action_command, find_side_actions
 
-FOLLOWUP = "task_followup_received"
-REDELIVER = "delivery_requested"
-REVERT = "revert_requested"
+FOLLOWUP_EVENT = "task_followup_received"
+REDELIVERY_EVENT = "delivery_requested"
+REVERT_EVENT = "revert_requested"
 
 
-class Reason(msgspec.Struct, frozen=True):
+class WaitReason(msgspec.Struct, frozen=True):
     """One thing a run waits for, or one thing that would move it, with the commands to type."""
 
     kind: str  # gate | work | timer | held | inbox | outcome | base | check | delivery | event | override | file
@@ -32,153 +32,200 @@ class Reason(msgspec.Struct, frozen=True):
     details: tuple[str, ...] = ()  # lines that say more, such as what a failing check printed
 
 
-def why(
-    m: Machine,
-    s: Snapshot,
+def find_wait_reasons(
+    machine: Machine,
+    snapshot: Snapshot,
     *,
     gates: list[Gate],
     pending: int,
     owner: str | None,
     now: int,
-    me: str = "steersman",
+    command_prefix: str = "steersman",
     text: Callable[[str], str] = lambda _: "",
     cause: str = "",
     base_problem: str = "",
     title: str = "",
-) -> list[Reason]:
+) -> list[WaitReason]:
     """Everything that can move a run, the nearest first; `text` gives the words behind a payload's name, `cause` says why
     a task cannot go on by itself, `base_problem` that this is its base tree."""
-    waived = [command(word, s.run, me) for word in besides(m, s, gates) if word == "next --override"]
-    reasons = [_gate(g, me, cause or gate_reason(g, text), waived) for g in gates if not g.answer]
-    reasons += [_item(i, s.run, owner, now, me) for i in s.items.values() if i.kind != "gate"]
+    waived = [
+        action_command(word, snapshot.run, command_prefix)
+        for word in find_side_actions(machine, snapshot, gates)
+        if word == "next --override"
+    ]
+    reasons = [
+        _open_gate_reason(g, command_prefix, cause or gate_reason(g, text), waived)
+        for g in gates
+        if not g.answer
+    ]
+    reasons += [
+        _running_item_reason(i, snapshot.run, owner, now, command_prefix)
+        for i in snapshot.items.values()
+        if i.kind != "gate"
+    ]
     if pending:
-        told = "event is" if pending == 1 else "events are"
-        reasons.append(_driven("inbox", f"{pending} {told} in its inbox", s.run, owner, me))
-    reached = outcome(m, s)
+        events_are = "event is" if pending == 1 else "events are"
+        reasons.append(
+            _driver_reason(
+                "inbox", f"{pending} {events_are} in its inbox", snapshot.run, owner, command_prefix
+            )
+        )
+    reached = run_outcome(machine, snapshot)
     if reached:
-        reasons.append(Reason("outcome", f"it has its outcome: {reached}"))
-        reasons += _stopped_on_base(s, reached, title, me, text) if reached in PROBLEMS else _checks(s, text)
+        reasons.append(WaitReason("outcome", f"it has its outcome: {reached}"))
+        reasons += (
+            _base_stop_wait_reasons(snapshot, reached, title, command_prefix, text)
+            if reached in BASE_PROBLEMS
+            else _failed_check_reasons(snapshot, text)
+        )
     elif base_problem:
-        reasons += _stopped_on_base(s, base_problem, title, me, text)
+        reasons += _base_stop_wait_reasons(snapshot, base_problem, title, command_prefix, text)
     elif cause:
-        reasons += _checks(s, text) or _base_checks(s, text)
-    sendable = legal(m, s.state, Origin.PERSON, s.context)
-    if undelivered(s):
-        reasons.append(_delivery(s, me, text))
-        sendable = tuple(name for name in sendable if name != REDELIVER)
-    said = [typed for reason in reasons for typed in reason.commands]
-    events = (_event(m, s, name, me) for name in sendable)
-    return [*reasons, *(e for e in events if not any(f"{t} ".startswith(f"{e.commands[0]} ") for t in said))]
+        reasons += _failed_check_reasons(snapshot, text) or _base_check_reasons(snapshot, text)
+    sendable = legal_events(machine, snapshot.state, Origin.PERSON, snapshot.context)
+    if has_failed_delivery(snapshot):
+        reasons.append(_failed_delivery_reason(snapshot, command_prefix, text))
+        sendable = tuple(name for name in sendable if name != REDELIVERY_EVENT)
+    typed_commands = [typed for reason in reasons for typed in reason.commands]
+    events = (_legal_event_reason(machine, snapshot, name, command_prefix) for name in sendable)
+    return [
+        *reasons,
+        *(e for e in events if not any(f"{t} ".startswith(f"{e.commands[0]} ") for t in typed_commands)),
+    ]
 
 
-def _checks(s: Snapshot, text: Callable[[str], str]) -> list[Reason]:
+def _failed_check_reasons(snapshot: Snapshot, text: Callable[[str], str]) -> list[WaitReason]:
     """What of the last round spoke against it, with everything that says why."""
-    found = [c for c in checks(s, text) if c.reason or c.failure]
-    told = (c.failure or (f"{c.name}: {c.verdict}: {clip(c.reason, 400)}",) for c in found)
-    return [Reason("check", one_line(head), details=tuple(more)) for head, *more in told]
+    failing = [c for c in latest_checks(snapshot, text) if c.reason or c.failure]
+    failure_texts = (c.failure or (f"{c.name}: {c.verdict}: {clip_text(c.reason, 400)}",) for c in failing)
+    return [WaitReason("check", printable_line(head), details=tuple(more)) for head, *more in failure_texts]
 
 
-def _stopped_on_base(
-    s: Snapshot, problem: str, title: str, me: str, text: Callable[[str], str]
-) -> list[Reason]:
+def _base_stop_wait_reasons(
+    snapshot: Snapshot, problem: str, title: str, command_prefix: str, text: Callable[[str], str]
+) -> list[WaitReason]:
     """Why the base tree stopped the run: each failing check, and the commands that help."""
-    failed = _base_checks(s, text)
-    untested = any(not c.tests for c in _failed_on_base(s, text))
-    remedies = base_stop_remedies(problem, s.run, s.machine, title, me, untested=untested)
-    helps = [Reason("base", r.meaning, (r.command,)) for r in remedies]
-    return [Reason("base", base_stop_reason(problem), urgent=True), *failed, *helps]
+    failed = _base_check_reasons(snapshot, text)
+    untested = any(not c.tests for c in _unchecked_base_failures(snapshot, text))
+    remedies = base_stop_remedies(
+        problem, snapshot.run, snapshot.machine, title, command_prefix, untested=untested
+    )
+    helps = [WaitReason("base", r.meaning, (r.command,)) for r in remedies]
+    return [WaitReason("base", base_stop_reason(problem), urgent=True), *failed, *helps]
 
 
-def _base_checks(s: Snapshot, text: Callable[[str], str]) -> list[Reason]:
+def _base_check_reasons(snapshot: Snapshot, text: Callable[[str], str]) -> list[WaitReason]:
     """The checks that fail on a base tree that does not count as checked."""
-    return [Reason("check", c.failure[0], details=c.failure[1:]) for c in _failed_on_base(s, text)]
+    return [
+        WaitReason("check", c.failure[0], details=c.failure[1:])
+        for c in _unchecked_base_failures(snapshot, text)
+    ]
 
 
-def _failed_on_base(s: Snapshot, text: Callable[[str], str]) -> list[Check]:
-    c = fields(s.context)
-    if "measured" in (c.get("baseline"), c.get("workspace")):
+def _unchecked_base_failures(snapshot: Snapshot, text: Callable[[str], str]) -> list[CheckStatus]:
+    context = context_fields(snapshot.context)
+    if "measured" in (context.get("baseline"), context.get("workspace")):
         return []
-    found = read_base_checks(c, text)
-    return [check for check in found if check.failure and check.verdict != "no_tests"]
+    base_results = read_base_checks(context, text)
+    return [check for check in base_results if check.failure and check.verdict != "no_tests"]
 
 
-def undelivered(s: Snapshot) -> bool:
+def has_failed_delivery(snapshot: Snapshot) -> bool:
     """Whether a run has its approval, but could not hand its change over."""
-    c = fields(s.context)
-    return c.get("outcome") == "approved" and c.get("handover") == "failed"
+    context = context_fields(snapshot.context)
+    return context.get("outcome") == "approved" and context.get("handover") == "failed"
 
 
-def unreverted(s: Snapshot) -> bool:
+def has_failed_revert(snapshot: Snapshot) -> bool:
     """Whether a person asked for a delivered change to be taken back, and it could not be."""
-    c = fields(s.context)
-    return c.get("handover") == "done" and bool(c.get("reverted_by") and c.get("detail_ref"))
+    context = context_fields(snapshot.context)
+    return context.get("handover") == "done" and bool(
+        context.get("reverted_by") and context.get("detail_ref")
+    )
 
 
-def redelivery(run: str, me: str) -> str:
+def redelivery_command(run: str, command_prefix: str) -> str:
     """What to type for a failed delivery to be tried again."""
-    return f"{me} send {run} {REDELIVER}"
+    return f"{command_prefix} send {run} {REDELIVERY_EVENT}"
 
 
-def _delivery(s: Snapshot, me: str, text: Callable[[str], str]) -> Reason:
-    detail = " ".join(text(fields(s.context).get("detail_ref", "")).split())
-    told = f"the delivery failed: {detail}" if detail else "the delivery failed"
-    return Reason("delivery", told, (redelivery(s.run, me),), urgent=True)
+def _failed_delivery_reason(
+    snapshot: Snapshot, command_prefix: str, text: Callable[[str], str]
+) -> WaitReason:
+    detail = " ".join(text(context_fields(snapshot.context).get("detail_ref", "")).split())
+    sentence = f"the delivery failed: {detail}" if detail else "the delivery failed"
+    return WaitReason("delivery", sentence, (redelivery_command(snapshot.run, command_prefix),), urgent=True)
 
 
-def _gate(g: Gate, me: str, cause: str, waived: list[str]) -> Reason:
-    asked = f"it waits for an answer: {question(g)} (gate {g.id})"
-    if g.job not in ("again", "others", EVIDENCE):
-        return Reason("gate", asked, tuple(commands(g, me)))
-    return Reason("gate", f"{asked} {cause}".rstrip(), (*commands(g, me), *waived))
+def _open_gate_reason(gate: Gate, command_prefix: str, cause: str, waived: list[str]) -> WaitReason:
+    question_text = f"it waits for an answer: {gate_question(gate)} (gate {gate.id})"
+    if gate.job not in ("again", "others", EVIDENCE_GATE):
+        return WaitReason("gate", question_text, tuple(gate_commands(gate, command_prefix)))
+    return WaitReason(
+        "gate", f"{question_text} {cause}".rstrip(), (*gate_commands(gate, command_prefix), *waived)
+    )
 
 
-def _item(i: Item, run: str, owner: str | None, now: int, me: str) -> Reason:
-    who = f"{i.input['role']} · {i.job}" if i.input.get("role") else i.job
-    if i.held:
-        return Reason("held", f"{who} is held until the budget is raised")
-    if i.due is not None:
-        return _timer(i, who, run, owner, now, me)
-    again = f", attempt {i.attempt} ({i.retry})" if i.retry else ""
-    twice = f", begun {i.starts} times: it may have run twice" if i.starts > 1 else ""
-    return _driven("work", f"{who} is under way{again}{twice}", run, owner, me)
+def _running_item_reason(
+    item: JobItem, run: str, owner: str | None, now: int, command_prefix: str
+) -> WaitReason:
+    worker = f"{item.input['role']} · {item.job}" if item.input.get("role") else item.job
+    if item.held:
+        return WaitReason("held", f"{worker} is held until the budget is raised")
+    if item.due is not None:
+        return _due_timer_reason(item, worker, run, owner, now, command_prefix)
+    again = f", attempt {item.attempt} ({item.retry})" if item.retry else ""
+    twice = f", begun {item.starts} times: it may have run twice" if item.starts > 1 else ""
+    return _driver_reason("work", f"{worker} is under way{again}{twice}", run, owner, command_prefix)
 
 
-def _timer(i: Item, who: str, run: str, owner: str | None, now: int, me: str) -> Reason:
-    assert i.due is not None  # noqa: S101  the caller has looked
-    if i.due > now:
-        return Reason("timer", f"{who} waits until {stamp(i.due)} UTC, {span(i.due - now)} from now")
-    late = f"{who} was due {span(now - i.due)} ago"
+def _due_timer_reason(
+    item: JobItem, worker: str, run: str, owner: str | None, now: int, command_prefix: str
+) -> WaitReason:
+    assert item.due is not None  # noqa: S101  the caller has looked
+    if item.due > now:
+        return WaitReason(
+            "timer",
+            f"{worker} waits until {format_timestamp(item.due)} UTC, {format_duration(item.due - now)} from now",
+        )
+    late = f"{worker} was due {format_duration(now - item.due)} ago"
     if owner is not None:
-        return Reason("timer", f"{late}; {owner} drives the run")
-    return Reason("timer", f"{late} and nobody drives the run", (f"{me} resume {run}",), urgent=True)
+        return WaitReason("timer", f"{late}; {owner} drives the run")
+    return WaitReason(
+        "timer", f"{late} and nobody drives the run", (f"{command_prefix} resume {run}",), urgent=True
+    )
 
 
-def _driven(kind: str, what: str, run: str, owner: str | None, me: str) -> Reason:
+def _driver_reason(kind: str, what: str, run: str, owner: str | None, command_prefix: str) -> WaitReason:
     if owner is not None:
-        return Reason(kind, f"{what}; {owner} drives it", (f"{me} watch {run}",))
-    return Reason(kind, f"{what}, but nobody drives the run", (f"{me} resume {run}",), urgent=True)
+        return WaitReason(kind, f"{what}; {owner} drives it", (f"{command_prefix} watch {run}",))
+    return WaitReason(
+        kind, f"{what}, but nobody drives the run", (f"{command_prefix} resume {run}",), urgent=True
+    )
 
 
-def _event(m: Machine, s: Snapshot, name: str, me: str) -> Reason:
-    meaning = m.events[name].meaning
-    if m.abort is not None and name == m.abort.name:
-        return Reason("event", f"{name}: {meaning}", (f"{me} abort {s.run}",))
-    if name == FOLLOWUP:
-        return Reason("event", f"{name}: {meaning}", (f'{me} followup {s.run} "…"',))
+def _legal_event_reason(machine: Machine, snapshot: Snapshot, name: str, command_prefix: str) -> WaitReason:
+    meaning = machine.events[name].meaning
+    if machine.abort is not None and name == machine.abort.name:
+        return WaitReason("event", f"{name}: {meaning}", (f"{command_prefix} abort {snapshot.run}",))
+    if name == FOLLOWUP_EVENT:
+        return WaitReason("event", f"{name}: {meaning}", (f'{command_prefix} followup {snapshot.run} "…"',))
     if name == "words_given":
-        return Reason("event", f"{name}: {meaning}", (f'{me} tasks say {s.run} "…"',))
+        return WaitReason("event", f"{name}: {meaning}", (f'{command_prefix} tasks say {snapshot.run} "…"',))
     if name.startswith("redo_"):
-        return Reason("event", f"{name}: {meaning}", (f"{me} tasks redo {s.run} {name[5:]}",))
-    if name == REVERT:
-        return Reason("event", f"{name}: {meaning}", (f"{me} revert {s.run}",))
-    return Reason("event", f"{name}: {meaning}", (f"{me} send {s.run} {name}",))
+        return WaitReason(
+            "event", f"{name}: {meaning}", (f"{command_prefix} tasks redo {snapshot.run} {name[5:]}",)
+        )
+    if name == REVERT_EVENT:
+        return WaitReason("event", f"{name}: {meaning}", (f"{command_prefix} revert {snapshot.run}",))
+    return WaitReason("event", f"{name}: {meaning}", (f"{command_prefix} send {snapshot.run} {name}",))
 
 
-def lines(reasons: list[Reason]) -> list[tuple[str, bool]]:
+def wait_reason_lines(reasons: list[WaitReason]) -> list[tuple[str, bool]]:
     """As lines, each with whether it is urgent."""
-    told: list[tuple[str, bool]] = []
-    for r in reasons:
-        told.append((one_line(f"• {r.what}"), r.urgent))
-        told += [(f"  {line}", False) for line in r.details]
-        told += [(f"    {command}", False) for command in r.commands]
-    return told
+    reason_lines: list[tuple[str, bool]] = []
+    for reason in reasons:
+        reason_lines.append((printable_line(f"• {reason.what}"), reason.urgent))
+        reason_lines += [(f"  {line}", False) for line in reason.details]
+        reason_lines += [(f"    {command}", False) for command in reason.commands]
+    return reason_lines

@@ -3,9 +3,9 @@
 import pytest
 from planroom import Plans
 
-from steersman.adapters.registry_files import written_by_hand
+from steersman.adapters.registry_files import load_built_in_yaml
 
-WORKFLOWS = [workflow.id for workflow in written_by_hand().registry.all_usable("workflow")]
+WORKFLOWS = [workflow.id for workflow in load_built_in_yaml().registry.all_usable("workflow")]
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS)

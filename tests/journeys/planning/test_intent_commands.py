@@ -8,7 +8,7 @@ import pytest
 import yaml
 from launch import Order
 
-from steersman.kernel.canonical import canonical
+from steersman.kernel.canonical import canonical_bytes
 
 GOAL = "Fix the discount in src/chandler/prices.py"
 
@@ -39,7 +39,7 @@ def test_new_check_seal(chandlery):
     assert "# as the page says" in path.read_text()
     value = yaml.safe_load(path.read_text())
     checksum = value["audit"].pop("checksum")
-    covered = canonical(value)
+    covered = canonical_bytes(value)
     assert (sealed["checksum"], sealed["bytes"]) == (checksum, len(covered))
     assert checksum == hashlib.sha256(covered).hexdigest()
 

@@ -8,7 +8,7 @@ import pytest
 from launch import Order
 from planroom import Plans
 
-from steersman.judges.planning.intent import checksum
+from steersman.judges.planning.intent import compute_intent_checksum
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def failing(plans, cause):
             value["title"] = "Another title than the sealed one"
         case "version_drift":
             value["evidence_refs"] = [r.replace("@1.", "@7.") for r in value["evidence_refs"]]
-            value["audit"]["checksum"] = checksum(value)
+            value["audit"]["checksum"] = compute_intent_checksum(value)
         case "policy_invalid":
             more = ("--policy", plans.policy(mode="full_auto", question_budget=3))
     return plans.plan(plans.write(value, seal=cause == "policy_invalid"), *more)

@@ -8,25 +8,25 @@ from intent_samples import PLAIN, content, put
 
 from steersman.adapters.registry_files import FileRegistries
 from steersman.contracts.planning.context import (
-    Bounds,
     ContextBundle,
-    Evidence,
-    Fact,
     FactPack,
     MemoryPack,
-    Recalled,
+    ProjectFact,
+    RecalledMemory,
+    ScanBounds,
+    ScanEvidence,
 )
 from steersman.contracts.planning.intent import ExecutionIntent
-from steersman.contracts.planning.policy import PRESETS, ExecutionPolicy
-from steersman.judges.planning.intent import effective
+from steersman.contracts.planning.policy import POLICY_PRESETS, ExecutionPolicy
+from steersman.judges.planning.intent import resolve_effective_asking
 from steersman.judges.planning.registry import Registry
 from steersman.judges.planning.rulebook import compile_rules
-from steersman.judges.planning.rules import adjudicate
+from steersman.judges.planning.rules import adjudicate_planned_commands
 
 BUILT_IN = FileRegistries(Path("nowhere"), Path("nowhere")).built_in().registry
 
 SEEN = tuple(
-    Evidence(
+    ScanEvidence(
         id=f"ev{n:012x}", source_file=name, first_line=1, last_line=9, digest=f"{n:064x}", snippet="so it is"
     )
     for n, name in enumerate(("why", "guide", "docs/more/page"))
@@ -34,11 +34,14 @@ SEEN = tuple(
 
 
 def bundle(
-    *facts: str, policy: ExecutionPolicy = PRESETS["interactive"], complete: bool = True, memories: int = 1
+    *facts: str,
+    policy: ExecutionPolicy = POLICY_PRESETS["interactive"],
+    complete: bool = True,
+    memories: int = 1,
 ) -> ContextBundle:
     """What is known: facts as `kind/name`, two files that were read, that many memories, one policy."""
     pairs = [fact.split("/", 1) for fact in facts]
-    bounds = Bounds(
+    bounds = ScanBounds(
         files_seen=3,
         files_read=3,
         bytes_read=9,
@@ -47,7 +50,7 @@ def bundle(
         stopped_by="" if complete else "too many files",
     )
     kept = tuple(
-        Recalled(
+        RecalledMemory(
             id=f"mem_{n:012x}",
             scope="project",
             text=f"lesson {n}",
@@ -55,7 +58,9 @@ def bundle(
         )
         for n in range(memories)
     )
-    found: Any = tuple(Fact(kind=kind, name=name, evidence=("ev0123456789ab",)) for kind, name in pairs)
+    found: Any = tuple(
+        ProjectFact(kind=kind, name=name, evidence=("ev0123456789ab",)) for kind, name in pairs
+    )
     return ContextBundle(
         memory=MemoryPack(project_id="shop", query="login", scopes=("project",), threshold=1, memories=kept),
         facts=FactPack(project_id="shop", fingerprint="f" * 64, facts=found, evidence=SEEN, bounds=bounds),
@@ -106,4 +111,6 @@ def rule(id_: str, when: str = "true", **fields: Any) -> Any:
 def decide(intent: ExecutionIntent, known: ContextBundle, *rules: Any, registry: Registry = BUILT_IN) -> Any:
     """The decision about every planned command, by these rules or by all of the registry."""
     book = compile_rules(rules or registry.all_usable("rule"))
-    return adjudicate(intent, registry, known, book, effective(intent, known.policy))
+    return adjudicate_planned_commands(
+        intent, registry, known, book, resolve_effective_asking(intent, known.policy)
+    )

@@ -5,15 +5,15 @@ from typing import Any
 
 import msgspec
 
-from steersman.contracts.planning.content import KINDS
-from steersman.contracts.planning.policy import PRESETS
-from steersman.judges.planning.intent import checksum
-from steersman.judges.planning.registry import Item, Registry, pin
+from steersman.contracts.planning.content import CONTENT_TYPES
+from steersman.contracts.planning.policy import POLICY_PRESETS
+from steersman.judges.planning.intent import compute_intent_checksum
+from steersman.judges.planning.registry import Registry, RegistryItem, format_pin
 
 LINEAGE = {"introduced_in": "test"}
 
 
-def content(kind: str, id_: str, **fields: Any) -> Item:
+def content(kind: str, id_: str, **fields: Any) -> RegistryItem:
     """One piece of content, active unless it says otherwise."""
     plain = {
         "id": id_,
@@ -24,7 +24,7 @@ def content(kind: str, id_: str, **fields: Any) -> Item:
         "lineage": LINEAGE,
         **fields,
     }
-    return Item(msgspec.convert(plain, KINDS[kind]), "built-in")
+    return RegistryItem(msgspec.convert(plain, CONTENT_TYPES[kind]), "built-in")
 
 
 def phase(name: str, role: str, **fields: Any) -> dict[str, Any]:
@@ -95,7 +95,7 @@ PLAIN: dict[str, Any] = {
     },
     "audit": {"created_by": "ada", "source": "human", "checksum": "0" * 64},
 }
-POLICY: dict[str, Any] = msgspec.to_builtins(PRESETS["interactive"])
+POLICY: dict[str, Any] = msgspec.to_builtins(POLICY_PRESETS["interactive"])
 
 
 def pinned(raw: dict[str, Any], registry: Registry = REGISTRY) -> dict[str, Any]:
@@ -104,13 +104,13 @@ def pinned(raw: dict[str, Any], registry: Registry = REGISTRY) -> dict[str, Any]
         a["agent_id"] for a in raw["selected_agents"]
     }
     ids |= {c["command_id"] for c in raw["planned_commands"]}
-    refs = [pin(entry) for (_, id_), entry in registry.entries.items() if id_ in ids]
+    refs = [format_pin(entry) for (_, id_), entry in registry.entries.items() if id_ in ids]
     return {**raw, "evidence_refs": [*raw["evidence_refs"], *refs]}
 
 
 def sealed(raw: dict[str, Any]) -> dict[str, Any]:
     """With the checksum of what stands in it."""
-    return {**raw, "audit": {**raw["audit"], "checksum": checksum(raw)}}
+    return {**raw, "audit": {**raw["audit"], "checksum": compute_intent_checksum(raw)}}
 
 
 def intent() -> dict[str, Any]:

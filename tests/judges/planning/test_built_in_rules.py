@@ -11,13 +11,13 @@ from contexts import BUILT_IN, bundle, decide, intent_of
 from intent_samples import content
 from msgspec.structs import replace
 
-from steersman.contracts.planning.content import Rule
-from steersman.contracts.planning.policy import PRESETS, ExecutionPolicy, PolicyConstraints
+from steersman.contracts.planning.content import RegistryRule
+from steersman.contracts.planning.policy import POLICY_PRESETS, ExecutionPolicy, PolicyConstraints
 from steersman.judges.planning.registry import Registry
 from steersman.judges.planning.rulebook import compile_rules
 
 READY = ("language/python", "test_command/pytest", "ci/github", "lock_file/uv", "package/click")
-ASKS: ExecutionPolicy = PRESETS["interactive"]
+ASKS: ExecutionPolicy = POLICY_PRESETS["interactive"]
 RELEASE = {"selected_workflows": [{"workflow_id": "wf_release", "phases": ["validation", "release"]}]}
 MIGRATION = {
     "selected_workflows": [{"workflow_id": "wf_data_migration", "phases": ["release", "operations"]}]
@@ -91,7 +91,7 @@ SHOWN = (
           ({RISK: "low"}, {RISK: "medium"})),
     Shown("rule_security_is_reviewed", "cmd_scan_secrets", {RISK: "critical"}, ("require_review", False),
           ({RISK: "low"},)),
-    Shown("rule_critical_needs_people", "cmd_deploy_production", {**REVIEWED, "policy": PRESETS["semi_auto"]},
+    Shown("rule_critical_needs_people", "cmd_deploy_production", {**REVIEWED, "policy": POLICY_PRESETS["semi_auto"]},
           ("deny", True),
           ({"policy": ASKS},)),
     Shown("rule_high_risk_is_reviewed", "cmd_rotate_secret", {"risk__requires_review": []},
@@ -104,10 +104,10 @@ SHOWN = (
     Shown("rule_reading_is_free", "cmd_read_code", {}, ("allow", False),
           ({EFFECTS: ["read", "network"]},)),
 )  # fmt: skip
-RULES: dict[str, Rule] = {rule.id: rule for rule in BUILT_IN.all_usable("rule")}
+RULES: dict[str, RegistryRule] = {rule.id: rule for rule in BUILT_IN.all_usable("rule")}
 
 
-def asked(shown: Shown, change: dict[str, Any], *rules: Rule) -> Any:
+def asked(shown: Shown, change: dict[str, Any], *rules: RegistryRule) -> Any:
     """What is decided about the command of a setting, with one change or none."""
     setting = {**shown.setting, **change}
     facts, policy = setting.pop("facts", READY), setting.pop("policy", ASKS)
@@ -117,7 +117,7 @@ def asked(shown: Shown, change: dict[str, Any], *rules: Rule) -> Any:
     return decide(intent, bundle(*facts, policy=policy), *rules, registry=registry)[0]
 
 
-def outcome(shown: Shown, change: dict[str, Any], *rules: Rule) -> str:
+def outcome(shown: Shown, change: dict[str, Any], *rules: RegistryRule) -> str:
     """What the rule of a setting says: a rule out of whose scope the command is says nothing at all."""
     return {said.rule_id: said.outcome for said in asked(shown, change, *rules).rules}[shown.rule]
 

@@ -4,20 +4,20 @@ import msgspec
 from cases import for_each_case
 
 from steersman.contracts.planning.context import (
-    Bounds,
     ContextBundle,
-    Evidence,
-    Fact,
     FactPack,
     MemoryPack,
-    Recalled,
+    ProjectFact,
+    RecalledMemory,
+    ScanBounds,
+    ScanEvidence,
 )
-from steersman.contracts.planning.policy import PRESETS
-from steersman.judges.planning.citations import bundled, fact_ref
+from steersman.contracts.planning.policy import POLICY_PRESETS
+from steersman.judges.planning.citations import build_context_bundle, format_fact_ref
 
 
 def a_fact(name):
-    return Fact(kind="package", name=name, evidence=("ev0123456789ab",))
+    return ProjectFact(kind="package", name=name, evidence=("ev0123456789ab",))
 
 
 @for_each_case(
@@ -33,15 +33,15 @@ def a_fact(name):
 )
 def test_a_fact_has_one_name(name, ref):
     """Whatever a fact is called, its name has no space, no control character and no second meaning."""
-    assert fact_ref(a_fact(name)) == ref
+    assert format_fact_ref(a_fact(name)) == ref
 
 
 def test_everything_known_is_listed_and_the_bundle_fits_its_contract():
     """Facts, places and memories are citable, sorted, each once; the longest name still fits."""
-    seen = Evidence(
+    seen = ScanEvidence(
         id="ev0123456789ab", source_file="a", first_line=1, last_line=1, digest="0" * 64, snippet=""
     )
-    bounds = Bounds(files_seen=1, files_read=1, bytes_read=1, skipped=0, complete=True)
+    bounds = ScanBounds(files_seen=1, files_read=1, bytes_read=1, skipped=0, complete=True)
     facts = FactPack(
         project_id="p",
         fingerprint="0" * 64,
@@ -49,9 +49,9 @@ def test_everything_known_is_listed_and_the_bundle_fits_its_contract():
         evidence=(seen,),
         bounds=bounds,
     )
-    kept = Recalled(id="mem_0123456789ab", scope="project", text="x")
+    kept = RecalledMemory(id="mem_0123456789ab", scope="project", text="x")
     memory = MemoryPack(project_id="p", query="", scopes=("project",), threshold=1, memories=(kept,))
-    made = bundled(memory, facts, PRESETS["interactive"])
+    made = build_context_bundle(memory, facts, POLICY_PRESETS["interactive"])
     assert made.evidence_refs == tuple(sorted(made.evidence_refs))
     assert {"scan://ev0123456789ab", "memory://mem_0123456789ab", "fact://package/b"} < set(
         made.evidence_refs

@@ -3,18 +3,18 @@
 import msgspec
 from cases import for_each_case
 
-from steersman.contracts.planning.intent import Interaction
-from steersman.contracts.planning.policy import PRESETS
-from steersman.judges.planning.intent import effective
+from steersman.contracts.planning.intent import IntentInteraction
+from steersman.contracts.planning.policy import POLICY_PRESETS
+from steersman.judges.planning.intent import resolve_effective_asking
 
 
 class _Intent(msgspec.Struct):
-    interaction: Interaction
+    interaction: IntentInteraction
 
 
 def _effective(mode, budget, asking, policy, **changed):
-    intent = _Intent(Interaction(mode=mode, question_budget=budget, question_policy=asking))
-    return effective(intent, msgspec.structs.replace(PRESETS[policy], **changed))
+    intent = _Intent(IntentInteraction(mode=mode, question_budget=budget, question_policy=asking))
+    return resolve_effective_asking(intent, msgspec.structs.replace(POLICY_PRESETS[policy], **changed))
 
 
 @for_each_case(

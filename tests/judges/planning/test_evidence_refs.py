@@ -4,19 +4,19 @@ from cases import for_each_case
 from contexts import BUILT_IN, SEEN, bundle, decide, intent_of, rule
 from msgspec.structs import replace
 
-from steersman.judges.planning.evidence import Shelf
-from steersman.judges.planning.registry import pin
-from steersman.judges.planning.risk import assess
-from steersman.kernel.canonical import digest
+from steersman.judges.planning.evidence import CitableEvidence
+from steersman.judges.planning.registry import format_pin
+from steersman.judges.planning.risk import assess_plan_risk
+from steersman.kernel.canonical import sha256_hex
 
 INTENT = intent_of("cmd_lint")
 OWN = f"intent://{INTENT.id}"
 KNOWN = bundle("ci/github_actions")
 SECRET = replace(
-    SEEN[0], id="ev00000000000a", source_file=".env", first_line=0, last_line=0, digest=digest(b"")
+    SEEN[0], id="ev00000000000a", source_file=".env", first_line=0, last_line=0, digest=sha256_hex(b"")
 )
 CONTEXT = replace(KNOWN, facts=replace(KNOWN.facts, evidence=(*SEEN, SECRET)))
-SHELF = Shelf(INTENT, BUILT_IN, CONTEXT)
+SHELF = CitableEvidence(INTENT, BUILT_IN, CONTEXT)
 
 SPEAKS = [
     "fact://ci/github_actions", "memory://mem_000000000000", "doc://why", "doc://why#L1", "doc://why#L9", "doc://guide#L2-L9",
@@ -26,7 +26,7 @@ SAYS_NOTHING = [
     OWN, f"{OWN}/title", f"{OWN}/scope/targets", f"{OWN}/planned_commands", f"{OWN}/planned_commands/cmd_lint",
     f"{OWN}/planned_commands/0/evidence_refs", f"{OWN}/selected_agents/agent_coder", f"{OWN}/evidence_refs",
     f"{OWN}/budgets/max_files", f"{OWN}/constraints/no_fabrication", "rule://rule_reading_is_free",
-    "registry://agent/agent_coder", "registry://command/cmd_lint", pin(BUILT_IN.entries["command", "cmd_lint"]),
+    "registry://agent/agent_coder", "registry://command/cmd_lint", format_pin(BUILT_IN.entries["command", "cmd_lint"]),
 ]  # fmt: skip
 NOWHERE = [
     f"{OWN}/nothing/at/all/here", f"{OWN}/../../etc", f"{OWN}/", f"{OWN}//objective", f"{OWN}/objective/", f"{OWN}/objective/goal/0",
@@ -91,7 +91,7 @@ def test_what_the_intent_as_a_whole_makes_up_is_a_risk():
     """What is cited and cannot be found is told with the plan, and makes it no less than medium."""
     for refs, told in ((["doc://why", "doc://b", "doc://a"], ["doc://a, doc://b"]), (["doc://why"], [])):
         intent = intent_of("cmd_lint", evidence_refs=refs, risk__overall="low")
-        risk = assess(
+        risk = assess_plan_risk(
             intent,
             BUILT_IN,
             decide(intent, bundle("test_command/pytest", "ci/x")),

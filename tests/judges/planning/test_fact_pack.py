@@ -5,31 +5,39 @@ import itertools
 import pytest
 from cases import for_each_case
 
-from steersman.contracts.planning.context import Bounds, FactPack
+from steersman.contracts.planning.context import FactPack, ScanBounds
 from steersman.judges.planning.facts import reading
-from steersman.judges.planning.facts.choice import choose, left_out
-from steersman.judges.planning.facts.finding import Source
-from steersman.judges.planning.facts.pack import MOST_OF_A_FILE, MOST_OF_A_KIND, examine, pack_of
-from steersman.judges.planning.facts.stacks import depends
-from steersman.judges.planning.facts.tasks import kind_of
-from steersman.kernel.canonical import canonical, digest
+from steersman.judges.planning.facts.choice import find_excluded_directory, select_project_files
+from steersman.judges.planning.facts.finding import ProjectSource
+from steersman.judges.planning.facts.pack import (
+    MAX_FACTS_PER_KIND,
+    MAX_FINDINGS_PER_FILE,
+    build_fact_pack,
+    examine_project_file,
+)
+from steersman.judges.planning.facts.stacks import dependency_findings
+from steersman.judges.planning.facts.tasks import classify_task_name
+from steersman.kernel.canonical import canonical_bytes, sha256_hex
 
-BOUNDS = Bounds(files_seen=1, files_read=1, bytes_read=1, skipped=0, complete=True)
+BOUNDS = ScanBounds(files_seen=1, files_read=1, bytes_read=1, skipped=0, complete=True)
 TOKEN = "ghp_" + "a1B2c3D4e5" * 4
 
 
 def pages_of(files):
-    return [examine(Source(path, text), digest(text.encode())) for path, text in files.items()]
+    return [
+        examine_project_file(ProjectSource(path, text), sha256_hex(text.encode()))
+        for path, text in files.items()
+    ]
 
 
 def packed(files, bounds=BOUNDS):
-    return pack_of("shop", pages_of(files), choose(tuple(sorted(files))), bounds)
+    return build_fact_pack("shop", pages_of(files), select_project_files(tuple(sorted(files))), bounds)
 
 
 def test_no_secret_and_no_control_character_gets_in():
     """Values and snippets have markers that nobody can try words against, and nothing that a terminal obeys."""
     pack = packed({"package.json": '{"scripts": {"test": "TOKEN=' + TOKEN + ' vitest \\u001b[2J"}}'})
-    written = canonical(pack).decode()
+    written = canonical_bytes(pack).decode()
     assert TOKEN not in written
     assert "[redacted:" in pack.facts[0].value
     assert "[redacted:" in pack.evidence[0].snippet
@@ -70,10 +78,10 @@ def test_no_digest_of_a_file_lets_a_secret_be_tried_out(path):
     """Whoever has the pack and guesses the secret of a short file learns nothing: two secrets have the same pack. A file
     without one has the digest of its bytes."""
     texts = [f'PASSWORD = "{secret}"\n' for secret in ("hunter2", "letmein")]
-    first, second = (canonical(packed({path: text})).decode() for text in texts)
+    first, second = (canonical_bytes(packed({path: text})).decode() for text in texts)
     assert first == second
-    assert all(digest(text.encode()) not in first for text in texts)
-    assert {page.digest for page in pages_of({path: "LIMIT = 10\n"})} == {digest(b"LIMIT = 10\n")}
+    assert all(sha256_hex(text.encode()) not in first for text in texts)
+    assert {page.digest for page in pages_of({path: "LIMIT = 10\n"})} == {sha256_hex(b"LIMIT = 10\n")}
 
 
 @pytest.mark.parametrize("more", ["", "x" * 300])
@@ -97,21 +105,25 @@ def test_a_command_that_could_not_be_shown_is_none():
 def test_a_secret_file_is_never_opened():
     """It is named; there is no snippet, and its digest is that of no bytes, so that nobody can try out its content."""
     pack = packed({".env": "PIN=1234\n"})
-    assert [(e.snippet, e.digest) for e in pack.evidence] == [("", digest(b""))]
-    assert choose((".env",)).read == ()
-    odd = choose(("a\u202e/.env",))
-    assert pack_of("shop", [], odd, BOUNDS).facts == ()
+    assert [(e.snippet, e.digest) for e in pack.evidence] == [("", sha256_hex(b""))]
+    assert select_project_files((".env",)).read == ()
+    odd = select_project_files(("a\u202e/.env",))
+    assert build_fact_pack("shop", [], odd, BOUNDS).facts == ()
 
 
 def test_a_file_and_a_kind_give_only_so_many():
     """What is over the bound is left out and said; what is nearer the top is kept."""
-    many = "".join(f"test-{n}:\n" for n in range(MOST_OF_A_FILE + 50))
-    assert len(packed({"Makefile": many}).facts) == MOST_OF_A_FILE
-    folders = {f"z{n:04}/Makefile": "test:\n" for n in range(MOST_OF_A_KIND + 1)} | {"Makefile": "test:\n"}
-    stopped = Bounds(files_seen=1, files_read=1, bytes_read=1, skipped=0, complete=False, stopped_by="other")
+    many = "".join(f"test-{n}:\n" for n in range(MAX_FINDINGS_PER_FILE + 50))
+    assert len(packed({"Makefile": many}).facts) == MAX_FINDINGS_PER_FILE
+    folders = {f"z{n:04}/Makefile": "test:\n" for n in range(MAX_FACTS_PER_KIND + 1)} | {
+        "Makefile": "test:\n"
+    }
+    stopped = ScanBounds(
+        files_seen=1, files_read=1, bytes_read=1, skipped=0, complete=False, stopped_by="other"
+    )
     pack = packed(folders, stopped)
-    assert (len(pack.facts), pack.facts[0].root) == (MOST_OF_A_KIND, ".")
-    assert pack.bounds.stopped_by == f"other; more than {MOST_OF_A_KIND} facts of kind test_command"
+    assert (len(pack.facts), pack.facts[0].root) == (MAX_FACTS_PER_KIND, ".")
+    assert pack.bounds.stopped_by == f"other; more than {MAX_FACTS_PER_KIND} facts of kind test_command"
     assert not packed(folders).bounds.complete
     assert {e.id for e in pack.evidence} == {name for f in pack.facts for name in f.evidence}
 
@@ -132,18 +144,21 @@ def test_the_order_of_reading_makes_no_difference():
         "a.py": "",
         "Makefile": "test:\nlint:\n",
     }
-    wanted = canonical(packed(files))
+    wanted = canonical_bytes(packed(files))
     for shuffled in itertools.permutations(files.items()):
-        assert canonical(packed(dict(shuffled))) == wanted
-    assert canonical(packed(files | {"go.mod": "module c\n"})) != wanted
-    assert canonical(FactPack(**{n: getattr(packed(files), n) for n in FactPack.__struct_fields__})) == wanted
+        assert canonical_bytes(packed(dict(shuffled))) == wanted
+    assert canonical_bytes(packed(files | {"go.mod": "module c\n"})) != wanted
+    assert (
+        canonical_bytes(FactPack(**{n: getattr(packed(files), n) for n in FactPack.__struct_fields__}))
+        == wanted
+    )
 
 
 def test_samples_that_could_not_be_read():
     """A language without evidence is no fact."""
-    choice = choose(("a.py", "b.go"))
-    page = examine(Source("a.py", ""), digest(b""))
-    assert [f.name for f in pack_of("x", [page], choice, BOUNDS).facts] == ["python"]
+    choice = select_project_files(("a.py", "b.go"))
+    page = examine_project_file(ProjectSource("a.py", ""), sha256_hex(b""))
+    assert [f.name for f in build_fact_pack("x", [page], choice, BOUNDS).facts] == ["python"]
 
 
 @for_each_case(
@@ -158,73 +173,73 @@ def test_samples_that_could_not_be_read():
 )
 def test_what_is_not_the_projects_own(path, outside):
     """Folders of others and of tools, by their names; a file may be called like one."""
-    assert left_out(path) == outside
+    assert find_excluded_directory(path) == outside
 
 
 def test_names_of_tasks():
     """The first word of a name says what it does."""
-    assert [kind_of(n) for n in ("test", "test:unit", "lint-fix", "type-check", "attest", "")] == [
+    assert [classify_task_name(n) for n in ("test", "test:unit", "lint-fix", "type-check", "attest", "")] == [
         "test_command", "test_command", "lint_command", "type_command", None, None,
     ]  # fmt: skip
 
 
 def test_an_ecosystem_without_a_table():
     """Nothing is known of it."""
-    assert list(depends(Source("x"), "cobol", "x", "", 0)) == []
+    assert list(dependency_findings(ProjectSource("x"), "cobol", "x", "", 0)) == []
 
 
 class TestReading:
     """Files are read within bounds, and what cannot be read is empty."""
 
     def test_toml(self):
-        assert reading.toml_of("\ufeffa = 1\r\n") == {"a": 1}
-        assert reading.toml_of("[[[") == {}
-        assert reading.toml_of("a = " + "[" * 3_000) == {}
-        assert reading.toml_of("a." * 3_000 + "a = 1") == {}
-        assert reading.toml_of("#" * 10 + "\n" * reading.MOST) == {}
+        assert reading.parse_manifest_toml("\ufeffa = 1\r\n") == {"a": 1}
+        assert reading.parse_manifest_toml("[[[") == {}
+        assert reading.parse_manifest_toml("a = " + "[" * 3_000) == {}
+        assert reading.parse_manifest_toml("a." * 3_000 + "a = 1") == {}
+        assert reading.parse_manifest_toml("#" * 10 + "\n" * reading.MAX_INSPECTED_CHARACTERS) == {}
 
     def test_json(self):
-        assert reading.json_of('\ufeff{"a": 1}') == {"a": 1}
-        assert reading.json_of("[1]") == {}
-        assert reading.json_of("{") == {}
-        assert reading.json_of('{"a":' * 50_000) == {}
-        assert reading.json_of('"\ud800"') == {}
-        assert reading.json_of(" " * (reading.MOST + 1)) == {}
+        assert reading.parse_manifest_json('\ufeff{"a": 1}') == {"a": 1}
+        assert reading.parse_manifest_json("[1]") == {}
+        assert reading.parse_manifest_json("{") == {}
+        assert reading.parse_manifest_json('{"a":' * 50_000) == {}
+        assert reading.parse_manifest_json('"\ud800"') == {}
+        assert reading.parse_manifest_json(" " * (reading.MAX_INSPECTED_CHARACTERS + 1)) == {}
 
     def test_tables_and_words(self):
-        assert reading.table({"a": {"b": {"c": 1}}}, "a", "b") == {"c": 1}
-        assert reading.table({"a": 3}, "a", "b") == {}
-        assert reading.words(["a", 3]) == ["a"]
-        assert reading.words("abc") == []
-        assert len(reading.table({str(n): n for n in range(5_000)})) == reading.MOST_MEMBERS
-        assert reading.text_at({"a": 3}, "a") == ""
+        assert reading.get_manifest_table({"a": {"b": {"c": 1}}}, "a", "b") == {"c": 1}
+        assert reading.get_manifest_table({"a": 3}, "a", "b") == {}
+        assert reading.list_manifest_texts(["a", 3]) == ["a"]
+        assert reading.list_manifest_texts("abc") == []
+        assert len(reading.get_manifest_table({str(n): n for n in range(5_000)})) == reading.MAX_TABLE_MEMBERS
+        assert reading.get_manifest_text({"a": 3}, "a") == ""
 
     def test_yaml(self):
         text = "a: 1\nb:\n  - c: |\n      no: key\n    d: 'x'\n# e: 1\n\n{f: 1}\nurl:x\n? g\n"
-        assert [(*line.path, line.value, line.number) for line in reading.yaml_of(text.split("\n"))] == [
+        assert [(*line.path, line.value, line.number) for line in reading.parse_yaml_lines(text.split("\n"))] == [
             ("a", "1", 1), ("b", "", 2), ("b", "c", "|", 3), ("b", "d", "x", 5),
         ]  # fmt: skip
         deep = [" " * n + "k:" for n in range(100)]
-        assert max(len(line.path) for line in reading.yaml_of(deep)) == reading.DEEPEST
+        assert max(len(line.path) for line in reading.parse_yaml_lines(deep)) == reading.MAX_DOCUMENT_DEPTH
 
     def test_ini(self):
         text = "a = 0\n[s]\nB : 1\n; no\n"
-        assert [(line.path, line.value) for line in reading.ini_of(text.split("\n"))] == [
+        assert [(line.path, line.value) for line in reading.parse_ini_lines(text.split("\n"))] == [
             (("", "a"), "0"), (("s",), ""), (("s", "b"), "1"),
         ]  # fmt: skip
 
     def test_xml(self):
-        found = reading.xml_of("<a x='1'>\n<n:b>t</n:b></a>")
+        found = reading.parse_xml_elements("<a x='1'>\n<n:b>t</n:b></a>")
         assert [(e.path, e.text, e.number) for e in found] == [(("a", "b"), "t", 2), (("a",), "", 1)]
-        assert reading.xml_of("<!DOCTYPE a [<!ENTITY b 'c'>]><a>&b;</a>") == []
-        assert reading.xml_of("<a>" * 100) == []
-        assert [e.path for e in reading.xml_of("<a><b/><c></a>")] == [("a", "b")]
-        assert len(reading.xml_of("<a>" + "<b/>" * 30_000)) == reading.MOST_PARTS
+        assert reading.parse_xml_elements("<!DOCTYPE a [<!ENTITY b 'c'>]><a>&b;</a>") == []
+        assert reading.parse_xml_elements("<a>" * 100) == []
+        assert [e.path for e in reading.parse_xml_elements("<a><b/><c></a>")] == [("a", "b")]
+        assert len(reading.parse_xml_elements("<a>" + "<b/>" * 30_000)) == reading.MAX_XML_ELEMENTS
 
 
 def test_lines_of_keys():
     """Keys of JSON are found from a line on; nothing is line 0."""
-    source = Source("a/b.json", '{"a": 1,\n"b": {"a" : 2}}', frozenset({"c"}))
+    source = ProjectSource("a/b.json", '{"a": 1,\n"b": {"a" : 2}}', frozenset({"c"}))
     assert [source.line_of("a"), source.line_of("a", 2), source.line_of("a", 3), source.line_of("x")] == [
         1,
         2,

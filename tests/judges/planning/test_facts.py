@@ -7,29 +7,40 @@ from cases import for_each_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steersman.contracts.planning.context import Bounds, FactKind, FactPack
-from steersman.contracts.planning.words import Ref
-from steersman.judges.planning.citations import fact_ref
-from steersman.judges.planning.facts.checks import checks_of
-from steersman.judges.planning.facts.choice import READERS, choose, left_out, readers_of
-from steersman.judges.planning.facts.finding import Source, folder_of
-from steersman.judges.planning.facts.pack import examine, pack_of
-from steersman.judges.planning.facts.sentence import about
-from steersman.kernel.canonical import canonical, digest
+from steersman.contracts.planning.context import FactKind, FactPack, ScanBounds
+from steersman.contracts.planning.words import EvidenceRef
+from steersman.judges.planning.citations import format_fact_ref
+from steersman.judges.planning.facts.checks import select_detected_checks
+from steersman.judges.planning.facts.choice import (
+    ALL_FACT_READERS,
+    find_excluded_directory,
+    find_file_readers,
+    select_project_files,
+)
+from steersman.judges.planning.facts.finding import ProjectSource, parent_directory
+from steersman.judges.planning.facts.pack import build_fact_pack, examine_project_file
+from steersman.judges.planning.facts.sentence import summarize_project
+from steersman.kernel.canonical import canonical_bytes, sha256_hex
 
-BOUNDS = Bounds(files_seen=0, files_read=0, bytes_read=0, skipped=0, complete=True)
+BOUNDS = ScanBounds(files_seen=0, files_read=0, bytes_read=0, skipped=0, complete=True)
 
 
 def scanned(files):
     """The pack of a project that is only a table of texts."""
-    choice = choose(tuple(sorted(path for path in files if left_out(path) is None)))
+    choice = select_project_files(
+        tuple(sorted(path for path in files if find_excluded_directory(path) is None))
+    )
     beside = {
-        f: frozenset(p.rpartition("/")[2] for p in files if folder_of(p) == f) for f in map(folder_of, files)
+        f: frozenset(p.rpartition("/")[2] for p in files if parent_directory(p) == f)
+        for f in map(parent_directory, files)
     }
     pages = [
-        examine(Source(p, files[p], beside[folder_of(p)]), digest(files[p].encode())) for p in choice.read
+        examine_project_file(
+            ProjectSource(p, files[p], beside[parent_directory(p)]), sha256_hex(files[p].encode())
+        )
+        for p in choice.read
     ]
-    return pack_of("shop", pages, choice, BOUNDS)
+    return build_fact_pack("shop", pages, choice, BOUNDS)
 
 
 def told(files):
@@ -577,8 +588,8 @@ def test_every_kind_fires_and_one_line_silences_it(kind):
 
 def test_every_reader_is_in_a_project():
     """The projects above have a file for each reader."""
-    used = {find for files, _ in PROJECTS.values() for path in files for find in readers_of(path)}
-    assert [reader.names for reader in READERS if reader.find not in used] == []
+    used = {find for files, _ in PROJECTS.values() for path in files for find in find_file_readers(path)}
+    assert [reader.names for reader in ALL_FACT_READERS if reader.find not in used] == []
 
 
 def test_languages_count_files_and_show_the_first():
@@ -607,7 +618,7 @@ def test_languages_count_files_and_show_the_first():
 def test_only_some_tests_of_a_folder_are_looked_into():
     """Fifty of them say whether they use unittest."""
     many = {f"tests/test_{n:03}.py": "pass\n" for n in range(60)}
-    assert len([p for p in choose(tuple(sorted(many))).read if p.startswith("tests/")]) == 50
+    assert len([p for p in select_project_files(tuple(sorted(many))).read if p.startswith("tests/")]) == 50
 
 
 CHECKS = {
@@ -629,13 +640,15 @@ CHECKS = {
 @for_each_case(("files", "expected"), CHECKS.values())
 def test_checks_are_the_test_commands_at_the_top(files, expected):
     """One runner of each kind; make and the like only where there is none."""
-    assert {name: " ".join(argv) for name, argv in checks_of(scanned(files).facts).items()} == expected
+    assert {
+        name: " ".join(argv) for name, argv in select_detected_checks(scanned(files).facts).items()
+    } == expected
 
 
 def fits(pack):
     """A pack reads back as it is, bounds of its fields included, and every fact can be cited."""
-    assert msgspec.json.decode(canonical(pack), type=FactPack) == pack
-    msgspec.convert([fact_ref(fact) for fact in pack.facts], list[Ref])
+    assert msgspec.json.decode(canonical_bytes(pack), type=FactPack) == pack
+    msgspec.convert([format_fact_ref(fact) for fact in pack.facts], list[EvidenceRef])
 
 
 SEEDS = sorted({path: text for files, _ in PROJECTS.values() for path, text in files.items()}.items())
@@ -683,10 +696,10 @@ def test_a_project_in_sentences():
         "x.go": "",
         "pyproject.toml": "[tool.pytest]\n[build-system]\nbuild-backend = 'x'\n",
     }
-    assert about(scanned(files)) == (
+    assert summarize_project(scanned(files)) == (
         "shop is written in python (2 files), go (1 file). It is tested by: python -m pytest -q. "
         "It is built by: python -m build."
     )
     many = {f"p{n}/go.mod": f"module m{n}\n" for n in range(10)}
-    assert "Its packages: m0, m1, m2, m3, m4, m5, m6, m7 and 2 more." in about(scanned(many))
-    assert about(scanned({})) == "Of shop no language is known."
+    assert "Its packages: m0, m1, m2, m3, m4, m5, m6, m7 and 2 more." in summarize_project(scanned(many))
+    assert summarize_project(scanned({})) == "Of shop no language is known."

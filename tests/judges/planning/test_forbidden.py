@@ -5,13 +5,13 @@ from msgspec.structs import replace
 from specimens import command, intent, planned, policy, registry
 
 from steersman.contracts.planning.policy import PolicyConstraints
-from steersman.judges.planning.forbidden import forbidden
+from steersman.judges.planning.forbidden import find_forbidden_commands
 
 WRITES = ("planned_commands[1]",)
 
 
 def fields(made, known=None, **changes):
-    return tuple(p.field for p in forbidden(made, known or registry(), policy(**changes)))
+    return tuple(p.field for p in find_forbidden_commands(made, known or registry(), policy(**changes)))
 
 
 @for_each_case(
@@ -52,6 +52,6 @@ def test_every_reason_names_what_to_change():
     strict = policy(
         highest_risk="low", constraints=PolicyConstraints(forbidden_operations=("write", "edit_files"))
     )
-    told = forbidden(intent(), registry(), strict)
+    told = find_forbidden_commands(intent(), registry(), strict)
     assert len(told) == 3
     assert all("edit_files" in p.message and p.fix for p in told)

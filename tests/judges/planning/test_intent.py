@@ -6,30 +6,34 @@ import pytest
 from cases import for_each_case
 from intent_samples import ITEMS, PLAIN, POLICY, REGISTRY, changed, content, intent, pinned, put, sealed
 
-from steersman.contracts.planning.documents import document_schema
+from steersman.contracts.planning.documents import planning_document_schema
 from steersman.contracts.planning.intent import ExecutionIntent
-from steersman.contracts.planning.policy import PRESETS
-from steersman.judges.planning.intent import checksum, checksum_matches, sealed_bytes
-from steersman.judges.planning.policy import policy_problems
-from steersman.judges.planning.precheck import (
-    facts,
-    passes,
-    precheck,
-    references,
-    troubles,
-    unfit,
-    unsealed,
+from steersman.contracts.planning.policy import POLICY_PRESETS
+from steersman.judges.planning.intent import (
+    compute_intent_checksum,
+    has_matching_checksum,
+    intent_checksum_bytes,
 )
-from steersman.judges.planning.red_lines import claimed_risk, stated_risk, stricter_mode
+from steersman.judges.planning.policy import find_policy_problems
+from steersman.judges.planning.precheck import (
+    collect_precheck_problems,
+    count_precheck_facts,
+    describe_checksum_problem,
+    find_intent_references,
+    find_unusable_references,
+    has_passed_precheck,
+    precheck_intent,
+)
+from steersman.judges.planning.red_lines import find_stricter_mode, gravest_stated_risk, reported_stated_risk
 from steersman.judges.planning.registry import Registry
-from steersman.judges.planning.seal import dangling_pins
-from steersman.judges.planning.seal import sealed as seal
-from steersman.judges.planning.sense import remarks
-from steersman.judges.planning.shape import fitting
+from steersman.judges.planning.seal import find_dangling_pins
+from steersman.judges.planning.seal import seal_intent as seal
+from steersman.judges.planning.sense import find_intent_remarks
+from steersman.judges.planning.shape import convert_valid_document
 
 
 def check(raw, policy=POLICY, registry=REGISTRY):
-    return precheck(raw, policy, registry)
+    return precheck_intent(raw, policy, registry)
 
 
 def broken(report):
@@ -46,9 +50,9 @@ def fields(problems):
 def test_everything_passes():
     """001 §2: all guards satisfied lead on."""
     report = check(intent())
-    assert passes(report)
-    assert troubles(report) == ()
-    assert facts(report, intent(), POLICY).mode == "interactive"
+    assert has_passed_precheck(report)
+    assert collect_precheck_problems(report) == ()
+    assert count_precheck_facts(report, intent(), POLICY).mode == "interactive"
 
 
 def test_guard_schema():
@@ -57,8 +61,8 @@ def test_guard_schema():
     report = check(raw)
     assert not report.schema_valid
     assert {"surplus", "title"} <= set(fields(report.schema_problems))
-    assert not passes(report)
-    assert facts(report, raw, POLICY).schema_problems == 2
+    assert not has_passed_precheck(report)
+    assert count_precheck_facts(report, raw, POLICY).schema_problems == 2
 
 
 def test_guard_checksum():
@@ -66,8 +70,8 @@ def test_guard_checksum():
     report = check(put(intent(), "title", "Fix the logon"))
     assert report.schema_valid
     assert not report.checksum_matches
-    assert report.checksum_expected == checksum(put(intent(), "title", "Fix the logon"))
-    assert not passes(report)
+    assert report.checksum_expected == compute_intent_checksum(put(intent(), "title", "Fix the logon"))
+    assert not has_passed_precheck(report)
 
 
 def test_guard_red_lines():
@@ -82,21 +86,21 @@ def test_guard_registry_missing():
     report = check(raw)
     assert [r.id for r in report.references if r.found == "missing"] == ["cmd_nowhere"]
     assert broken(report) == ["I5"]
-    assert facts(report, raw, POLICY).missing == 1
-    assert not passes(report)
+    assert count_precheck_facts(report, raw, POLICY).missing == 1
+    assert not has_passed_precheck(report)
 
 
 def test_guard_registry_inactive():
     """001 §2 guard 4, "is active/frozen": deprecated content cannot be planned with, frozen content can."""
     raw = changed("selected_workflows.0", {"workflow_id": "wf_old", "phases": ["review"]})
     report = check(raw)
-    assert facts(report, raw, POLICY).inactive == 1
-    assert not passes(report)
+    assert count_precheck_facts(report, raw, POLICY).inactive == 1
+    assert not has_passed_precheck(report)
     frozen = Registry(_with("wf_old", "frozen"))
     raw = sealed(
         pinned(put(PLAIN, "selected_workflows.0", {"workflow_id": "wf_old", "phases": ["review"]}), frozen)
     )
-    assert passes(check(raw, registry=frozen))
+    assert has_passed_precheck(check(raw, registry=frozen))
 
 
 def _with(id_, status):
@@ -124,12 +128,12 @@ def test_guard_drift():
     )
     report = check(intent(), registry=newer)
     assert [(r.id, r.found) for r in report.references if r.found != "usable"] == [("cmd_read", "drifted")]
-    assert facts(report, intent(), POLICY).drifted == 1
-    assert not passes(report)
+    assert count_precheck_facts(report, intent(), POLICY).drifted == 1
+    assert not has_passed_precheck(report)
     bare = sealed(copy.deepcopy(PLAIN))
     report = check(bare)
     assert {r.found for r in report.references} == {"unpinned"}
-    assert facts(report, bare, POLICY).drifted == 5
+    assert count_precheck_facts(report, bare, POLICY).drifted == 5
 
 
 def test_a_pinned_rule_is_a_reference():
@@ -138,7 +142,7 @@ def test_a_pinned_rule_is_a_reference():
     raw["evidence_refs"].append("registry://rule/rule_none@1.0.0#0123456789ab")
     report = check(sealed(raw))
     assert [(r.kind, r.found) for r in report.references if r.found != "usable"] == [("rule", "missing")]
-    assert not passes(report)
+    assert not has_passed_precheck(report)
 
 
 def test_cited_content_is_a_reference():
@@ -151,7 +155,7 @@ def test_cited_content_is_a_reference():
     at = "planned_commands[0].evidence_refs"
     cited = {r.field: r.found for r in report.references if r.field.startswith(at)}
     assert list(cited.values()) == ["usable", "drifted", "inactive", "missing"]
-    (drifted,) = unfit(report, "drifted")
+    (drifted,) = find_unusable_references(report, "drifted")
     assert (drifted.field, drifted.fix) == (f"{at}[1]", "cite registry://command/cmd_read@1.0.0")
     assert broken(report) == ["I5"]
 
@@ -181,8 +185,8 @@ def test_i1_payload(path):
     report = check(changed(path, "ls"))
     assert broken(report) == ["I1"]
     assert len(report.execution_payload) == 1
-    assert facts(report, {}, {}).payload == 1
-    assert facts(report, {}, {}).broken == ()
+    assert count_precheck_facts(report, {}, {}).payload == 1
+    assert count_precheck_facts(report, {}, {}).broken == ()
 
 
 def test_i1_execution_is_forbidden():
@@ -195,7 +199,9 @@ def test_i1_execution_is_forbidden():
 
 def test_i1_words_in_values_are_words():
     """RED LINE #1: prose may speak of shells."""
-    assert passes(check(changed("objective.goal", "execute the shell script: bash run.sh; eval this")))
+    assert has_passed_precheck(
+        check(changed("objective.goal", "execute the shell script: bash run.sh; eval this"))
+    )
 
 
 def _full_auto(budget=0, asking="never"):
@@ -207,7 +213,7 @@ def _full_auto(budget=0, asking="never"):
 
 def test_i2_full_auto_never_asks():
     """RED LINE #2: full_auto with a budget or with a way of asking."""
-    assert passes(check(_full_auto()))
+    assert has_passed_precheck(check(_full_auto()))
     assert fields(check(_full_auto(budget=1)).red_lines[1].details) == ["interaction.question_budget"]
     assert fields(check(_full_auto(asking="blockers_only")).red_lines[1].details) == [
         "interaction.question_policy"
@@ -221,10 +227,10 @@ def test_i3_high_risk_is_never_full_auto(risk):
     grave = put(_full_auto(), "risk.overall", risk)
     assert broken(check(sealed(grave))) == ["I3"]
     asked = changed("risk.overall", risk)
-    assert passes(check(asked))
+    assert has_passed_precheck(check(asked))
     strict = {**POLICY, "mode": "full_auto", "question_budget": 0}
     assert broken(check(asked, strict)) == ["I3"]
-    assert facts(check(asked, strict), asked, strict).broken == ("I3",)
+    assert count_precheck_facts(check(asked, strict), asked, strict).broken == ("I3",)
 
 
 def test_i3_counts_commands():
@@ -234,10 +240,10 @@ def test_i3_counts_commands():
         pinned(put(put(PLAIN, "planned_commands.0", ship), "interaction", _full_auto()["interaction"]))
     )
     assert broken(check(raw)) == ["I3"]
-    assert stated_risk(raw, REGISTRY) == "critical"
+    assert gravest_stated_risk(raw, REGISTRY) == "critical"
     stated = put(_full_auto(), "planned_commands.0.risk_level", "high")
     assert broken(check(sealed(stated))) == ["I3"]
-    assert stated_risk({}, REGISTRY) == "low"
+    assert gravest_stated_risk({}, REGISTRY) == "low"
 
 
 @for_each_case(
@@ -251,7 +257,7 @@ def test_i3_counts_commands():
 )
 def test_a_risk_that_is_not_stated_is_told_as_unknown(risk, told):
     """§Red Line #3: for telling, what nobody states is not low."""
-    assert claimed_risk({"risk": risk}, REGISTRY) == told
+    assert reported_stated_risk({"risk": risk}, REGISTRY) == told
 
 
 def test_i4_evidence():
@@ -275,7 +281,7 @@ def test_i5_no_id_at_all():
     assert broken(check(raw)) == ["I5"]
     assert "agent" not in {
         r.kind
-        for r in references(put(raw, "selected_agents", [{"agent_id": "Not An Id"}]), REGISTRY)
+        for r in find_intent_references(put(raw, "selected_agents", [{"agent_id": "Not An Id"}]), REGISTRY)
         if r.found != "usable"
     }
 
@@ -335,7 +341,7 @@ def test_senseless(path, value, field):
     report = check(changed(path, value))
     assert fields(report.schema_problems) == [field]
     assert report.schema_problems[0].fix
-    assert not passes(report)
+    assert not has_passed_precheck(report)
 
 
 def test_a_lock_and_a_root_meet():
@@ -356,13 +362,13 @@ def test_sense_at_its_edges():
         ("constraints.lock_scope", {"mode": "task"}),
         ("scope.targets.files", ["src/..hidden", ".github/ci.yml"]),
     ):
-        assert passes(check(changed(path, value))), path
+        assert has_passed_precheck(check(changed(path, value))), path
 
 
 def test_reading_needs_no_review():
     """FACTS, extra condition: write or deploy needs a review; reading does not."""
     raw = put(put(PLAIN, "planned_commands", PLAIN["planned_commands"][:1]), "risk.requires_review", [])
-    assert passes(check(sealed(pinned(put(raw, "budgets.max_files", 0)))))
+    assert has_passed_precheck(check(sealed(pinned(put(raw, "budgets.max_files", 0)))))
 
 
 def test_effects_cannot_be_talked_away():
@@ -374,15 +380,18 @@ def test_effects_cannot_be_talked_away():
 
 def test_remarks():
     """An intent that understates, renames or misplaces is told so; what follows is worked out by the planner."""
-    assert remarks(intent(), REGISTRY) == ()
+    assert find_intent_remarks(intent(), REGISTRY) == ()
     low = put(put(PLAIN, "planned_commands.1.effects", ["read"]), "planned_commands.1.risk_level", "low")
-    assert fields(remarks(low, REGISTRY)) == ["planned_commands[1].effects", "planned_commands[1].risk_level"]
-    assert fields(remarks(put(PLAIN, "selected_agents.0.role", "boss"), REGISTRY)) == [
+    assert fields(find_intent_remarks(low, REGISTRY)) == [
+        "planned_commands[1].effects",
+        "planned_commands[1].risk_level",
+    ]
+    assert fields(find_intent_remarks(put(PLAIN, "selected_agents.0.role", "boss"), REGISTRY)) == [
         "selected_agents[0].role"
     ]
     apart = put(PLAIN, "selected_workflows.0.phases", ["analysis"])
-    assert fields(remarks(apart, REGISTRY)) == ["planned_commands[1].command_id"]
-    assert remarks({"selected_agents": [{}], "planned_commands": [{}]}, REGISTRY) == ()
+    assert fields(find_intent_remarks(apart, REGISTRY)) == ["planned_commands[1].command_id"]
+    assert find_intent_remarks({"selected_agents": [{}], "planned_commands": [{}]}, REGISTRY) == ()
 
 
 # ── policies ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -392,7 +401,7 @@ def test_policy_presets_are_fine():
     """The three policies by name have no problem."""
     import msgspec
 
-    for policy in PRESETS.values():
+    for policy in POLICY_PRESETS.values():
         assert check(intent(), msgspec.to_builtins(policy)).policy_problems == ()
 
 
@@ -413,8 +422,8 @@ def test_policy_problems(change, field):
     raw = intent()
     report = check(raw, {**POLICY, **change})
     assert fields(report.policy_problems) == [field]
-    assert facts(report, raw, POLICY).policy_problems == 1
-    assert not passes(report)
+    assert count_precheck_facts(report, raw, POLICY).policy_problems == 1
+    assert not has_passed_precheck(report)
 
 
 def test_no_policy_is_no_mild_policy():
@@ -428,9 +437,9 @@ def test_no_policy_is_no_mild_policy():
 
 def test_stricter_mode():
     """Where intent and policy differ, the stricter mode; where neither says one, none."""
-    assert stricter_mode(intent(), {"mode": "semi_auto"}) == "semi_auto"
-    assert stricter_mode({}, {"mode": "shy"}) is None
-    assert facts(check({}, {}), {}, {}).mode == ""
+    assert find_stricter_mode(intent(), {"mode": "semi_auto"}) == "semi_auto"
+    assert find_stricter_mode({}, {"mode": "shy"}) is None
+    assert count_precheck_facts(check({}, {}), {}, {}).mode == ""
 
 
 # ── bytes ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -439,35 +448,37 @@ def test_stricter_mode():
 def test_checksum_covers_all_but_itself():
     """001 §2 "Checksum verification": any change but that of the checksum changes it; key order does not."""
     raw = intent()
-    assert checksum(put(raw, "audit.checksum", "f" * 64)) == checksum(raw)
-    assert checksum(put(raw, "audit.created_by", "eve")) != checksum(raw)
-    assert checksum(put(raw, "objective.non_goals", [])) != checksum(
+    assert compute_intent_checksum(put(raw, "audit.checksum", "f" * 64)) == compute_intent_checksum(raw)
+    assert compute_intent_checksum(put(raw, "audit.created_by", "eve")) != compute_intent_checksum(raw)
+    assert compute_intent_checksum(put(raw, "objective.non_goals", [])) != compute_intent_checksum(
         raw
     )  # a default that is written is written
-    assert checksum(dict(reversed(raw.items()))) == checksum(raw)
-    assert b"checksum" not in sealed_bytes(raw)
+    assert compute_intent_checksum(dict(reversed(raw.items()))) == compute_intent_checksum(raw)
+    assert b"checksum" not in intent_checksum_bytes(raw)
 
 
 @for_each_case("raw", [None, [], "x", {}, {"audit": 3}, {"audit": {"checksum": "0" * 64, "n": 0.5}}])
 def test_checksum_is_total(raw):
     """Whatever it is given, it answers; zeros never match."""
-    assert len(checksum(raw)) == 64
-    assert not checksum_matches(raw)
+    assert len(compute_intent_checksum(raw)) == 64
+    assert not has_matching_checksum(raw)
 
 
 def test_known_fields_are_no_payload():
     """No field of an intent or a policy has a forbidden name."""
-    from steersman.judges.planning.payload import is_payload
+    from steersman.judges.planning.payload import is_execution_key
 
     for name in ("execution_intent", "execution_policy"):
-        shapes = document_schema(name)["$defs"].values()
-        assert not [field for shape in shapes for field in shape.get("properties", {}) if is_payload(field)]
+        shapes = planning_document_schema(name)["$defs"].values()
+        assert not [
+            field for shape in shapes for field in shape.get("properties", {}) if is_execution_key(field)
+        ]
 
 
 def test_fitting():
     """A document without problems of form can be had as a value."""
-    assert fitting(intent(), ExecutionIntent, "execution_intent").id == "intent_fix_login"
-    assert fitting({}, ExecutionIntent, "execution_intent") is None
+    assert convert_valid_document(intent(), ExecutionIntent, "execution_intent").id == "intent_fix_login"
+    assert convert_valid_document({}, ExecutionIntent, "execution_intent") is None
 
 
 # ── seals ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -476,7 +487,7 @@ def test_fitting():
 def test_sealing_makes_it_pass():
     """A whole intent without pins passes once it is sealed, and sealing it again changes nothing."""
     now = seal(copy.deepcopy(PLAIN), REGISTRY)
-    assert passes(check(now))
+    assert has_passed_precheck(check(now))
     assert seal(now, REGISTRY) == now
 
 
@@ -489,13 +500,13 @@ def test_sealing_replaces_stale_pins():
         "registry://workflow/wf_gone@1.0.0#0123456789ab",
     ]
     assert seal(raw, REGISTRY) == intent()
-    assert dangling_pins(raw, REGISTRY) == (raw["evidence_refs"][-1],)
+    assert find_dangling_pins(raw, REGISTRY) == (raw["evidence_refs"][-1],)
 
 
 def test_sealing_leaves_other_problems():
     """A document of any form can be sealed; that makes it no better."""
     assert seal({"evidence_refs": 3, "audit": []}, REGISTRY)["evidence_refs"] == []
-    assert not passes(check(seal({}, REGISTRY)))
+    assert not has_passed_precheck(check(seal({}, REGISTRY)))
     kept = seal(put(PLAIN, "evidence_refs", [7, "fact://a/b"]), REGISTRY)["evidence_refs"]
     assert kept[:2] == [7, "fact://a/b"]
 
@@ -503,7 +514,7 @@ def test_sealing_leaves_other_problems():
 @pytest.mark.parametrize(("project", "wrong"), [("", []), ("shop", []), ("ship", ["scope.project_id"])])
 def test_an_intent_for_another_project(project, wrong):
     """Held against the project's own name, where it has said one."""
-    report = precheck(intent(), POLICY, REGISTRY, project=project)
+    report = precheck_intent(intent(), POLICY, REGISTRY, project=project)
     assert fields(report.schema_problems) == wrong
     assert report.schema_valid is not bool(wrong)
 
@@ -512,9 +523,9 @@ def test_a_document_without_canonical_bytes_has_no_checksum_to_tell():
     """§2: a number with a fraction has no one form; nobody is told that the right checksum is a row of zeros."""
     report = check(put(PLAIN, "budgets.max_files", 1.5))
     assert not report.checksum_matches
-    assert "no canonical form" in unsealed(report)
-    assert "0000" not in unsealed(report)
-    assert unsealed(check(put(PLAIN, "title", "Another title"))).startswith(
+    assert "no canonical form" in describe_checksum_problem(report)
+    assert "0000" not in describe_checksum_problem(report)
+    assert describe_checksum_problem(check(put(PLAIN, "title", "Another title"))).startswith(
         "is not the one of this document, "
     )
 
@@ -522,5 +533,5 @@ def test_a_document_without_canonical_bytes_has_no_checksum_to_tell():
 @pytest.mark.parametrize("name", ["p1", "Policy", "1st"])
 def test_the_form_of_a_policys_id_is_told_with_its_length(name):
     """§2: whoever writes an id that is too short is told how long it has to be."""
-    (told,) = policy_problems({"policy_id": name, "mode": "interactive", "question_budget": 1}, REGISTRY)
+    (told,) = find_policy_problems({"policy_id": name, "mode": "interactive", "question_budget": 1}, REGISTRY)
     assert (told.field, "3 to 80" in told.fix) == ("policy_id", True)

@@ -2,8 +2,14 @@
 
 from cases import for_each_case
 
-from steersman.judges.planning.payload import MAX_PARTS, MOST, is_fathomable, is_payload, payload
-from steersman.judges.strict_json import MAX_DEPTH
+from steersman.judges.planning.payload import (
+    MAX_PAYLOAD_PARTS,
+    MAX_PAYLOAD_PROBLEMS,
+    find_execution_payload,
+    is_execution_key,
+    is_inspectable,
+)
+from steersman.judges.strict_json import MAX_JSON_DEPTH
 
 
 @for_each_case(
@@ -16,8 +22,8 @@ from steersman.judges.strict_json import MAX_DEPTH
 )  # fmt: skip
 def test_spellings(key):
     """Case, separators, invisible characters, accents, fullwidth and look-alike letters make no difference."""
-    assert is_payload(key)
-    assert [p.field != "" for p in payload({"a": [{key: 1}]})] == [True]
+    assert is_execution_key(key)
+    assert [p.field != "" for p in find_execution_payload({"a": [{key: 1}]})] == [True]
 
 
 @for_each_case(
@@ -38,13 +44,13 @@ def test_spellings(key):
 )
 def test_other_words(key):
     """A longer word that only begins alike is another word."""
-    assert not is_payload(key)
+    assert not is_execution_key(key)
 
 
 def test_every_place_is_told_with_its_line():
     """All of them at once, in the order of the document, with the line of the nearest field that is known."""
     raw = {"a": {"run": 1, "b": [{}, {"exec": {"shell": 2}}]}, "sh": 0}
-    found = payload(raw, {("a",): 2, ("a", "b", 1, "exec"): 7})
+    found = find_execution_payload(raw, {("a",): 2, ("a", "b", 1, "exec"): 7})
     assert [(p.field, p.line) for p in found] == [
         ("sh", 0),
         ("a.run", 2),
@@ -56,7 +62,7 @@ def test_every_place_is_told_with_its_line():
 
 def test_values_are_not_looked_at():
     """Words in prose are words."""
-    assert payload({"goal": "run bash -c 'exec'", "list": ["shell", "execute"]}) == ()
+    assert find_execution_payload({"goal": "run bash -c 'exec'", "list": ["shell", "execute"]}) == ()
 
 
 def test_what_cannot_be_looked_through_counts():
@@ -64,14 +70,14 @@ def test_what_cannot_be_looked_through_counts():
     deep: object = {"exec": 1}
     for _ in range(3000):
         deep = [deep]
-    assert [p.message[:18] for p in payload(deep)] == ["nested deeper than"]
-    assert not is_fathomable(deep)
-    wide = [0] * MAX_PARTS + [[]]
-    assert len(payload(wide)) == 1
+    assert [p.message[:18] for p in find_execution_payload(deep)] == ["nested deeper than"]
+    assert not is_inspectable(deep)
+    wide = [0] * MAX_PAYLOAD_PARTS + [[]]
+    assert len(find_execution_payload(wide)) == 1
     shallow: object = 1
-    for _ in range(MAX_DEPTH):
+    for _ in range(MAX_JSON_DEPTH):
         shallow = [shallow]
-    assert payload(shallow) == ()
-    assert is_fathomable(shallow)
-    assert not is_fathomable([shallow])
-    assert len(payload([{"run": 1}] * 1000)) == MOST
+    assert find_execution_payload(shallow) == ()
+    assert is_inspectable(shallow)
+    assert not is_inspectable([shallow])
+    assert len(find_execution_payload([{"run": 1}] * 1000)) == MAX_PAYLOAD_PROBLEMS

@@ -6,13 +6,24 @@ from cases import for_each_case
 from contexts import BUILT_IN, rule
 from intent_samples import content, phase
 
-from steersman.contracts.planning.content import Snapshot
-from steersman.judges.planning.archive import archived, unarchived
-from steersman.judges.planning.drift import drift
-from steersman.judges.planning.items import Source, items_of
-from steersman.judges.planning.registry import Item, Registry, differences, kind_of, pin, pins
-from steersman.judges.planning.soundness import cycle, identity, problems
-from steersman.kernel.canonical import canonical, digest_of
+from steersman.contracts.planning.content import RegistrySnapshot
+from steersman.judges.planning.archive import encode_registry_archive, restore_archived_registry
+from steersman.judges.planning.drift import find_pin_drift
+from steersman.judges.planning.items import ContentSource, parse_registry_items
+from steersman.judges.planning.registry import (
+    Registry,
+    RegistryItem,
+    compare_registries,
+    format_pin,
+    get_content_kind,
+    parse_pins,
+)
+from steersman.judges.planning.soundness import (
+    find_graph_cycle,
+    find_identity_problems,
+    find_registry_problems,
+)
+from steersman.kernel.canonical import canonical_bytes, digest_of
 
 EDIT = content("command", "cmd_edit", effects=["write"], risk_level="medium", phases=["implementation"])
 READ = content("command", "cmd_read", effects=["read"], risk_level="low", phases=["analysis"])
@@ -26,7 +37,7 @@ def other(item, origin="built-in", **fields):
 
 
 def told(*items):
-    return [(p.field, p.message) for p in problems(Registry(items))]
+    return [(p.field, p.message) for p in find_registry_problems(Registry(items))]
 
 
 # ── digests ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -43,7 +54,7 @@ def test_snapshot():
     ]
     assert snapshot.entries[1].digest == digest_of(EDIT.content)
     assert snapshot.digest == digest_of(list(snapshot.entries)) == SMALL.digest
-    assert msgspec.json.decode(canonical(snapshot), type=Snapshot) == snapshot
+    assert msgspec.json.decode(canonical_bytes(snapshot), type=RegistrySnapshot) == snapshot
 
 
 def test_order_and_defaults_do_not_matter():
@@ -84,7 +95,7 @@ def test_the_project_replaces():
 def test_references():
     """A name is usable, missing, inactive, not pinned, or has drifted from its pin in version or content."""
     entry = SMALL.entries["command", "cmd_read"]
-    fixed = pins([pin(entry), "doc://else", "registry://command/cmd_read"])
+    fixed = parse_pins([format_pin(entry), "doc://else", "registry://command/cmd_read"])
     assert fixed == {("command", "cmd_read"): ("1.0.0", entry.digest[:12])}
     held = SMALL.reference("command", "cmd_read", fixed)
     assert (held.found, held.version, held.digest) == ("usable", "1.0.0", entry.digest)
@@ -103,9 +114,9 @@ def test_two_pins_that_differ():
     """An id with two pins that differ fits nothing; the same pin twice is one."""
     entry = SMALL.entries["command", "cmd_read"]
     stale = f"registry://command/cmd_read@0.9.0#{'0' * 12}"
-    for refs in ([pin(entry), stale], [stale, pin(entry)], [stale, stale, pin(entry)]):
-        assert SMALL.reference("command", "cmd_read", pins(refs)).found == "drifted"
-    twice = SMALL.reference("command", "cmd_read", pins([pin(entry), pin(entry)]))
+    for refs in ([format_pin(entry), stale], [stale, format_pin(entry)], [stale, stale, format_pin(entry)]):
+        assert SMALL.reference("command", "cmd_read", parse_pins(refs)).found == "drifted"
+    twice = SMALL.reference("command", "cmd_read", parse_pins([format_pin(entry), format_pin(entry)]))
     assert (twice.found, twice.pinned[:6]) == ("usable", "1.0.0#")
 
 
@@ -117,22 +128,22 @@ def test_differences():
     new = Registry(
         (other(EDIT, effects=("write", "network"), rollback="git"), CODER, FIX, other(FIX, id="wf_new"))
     )
-    found = differences(SMALL, new)
+    found = compare_registries(SMALL, new)
     assert [(d.kind, d.id, d.old is None, d.new is None) for d in found] == [
         ("command", "cmd_edit", False, False),
         ("command", "cmd_read", False, True),
         ("workflow", "wf_new", True, False),
     ]
     assert found[0].fields == (("effects[1]", "", "network"), ("rollback", "", "git"))
-    assert differences(SMALL, SMALL) == ()
+    assert compare_registries(SMALL, SMALL) == ()
 
 
 def test_kept():
     """A registry is read back from its bytes, and bytes that were changed give none."""
-    data = archived(BUILT_IN)
-    back = unarchived(data, BUILT_IN.digest)
+    data = encode_registry_archive(BUILT_IN)
+    back = restore_archived_registry(data, BUILT_IN.digest)
     assert back is not None
-    assert differences(BUILT_IN, back) == ()
+    assert compare_registries(BUILT_IN, back) == ()
     for broken in (
         data.replace(b"Read source", b"Reed source"),
         data[:-1],
@@ -140,7 +151,7 @@ def test_kept():
         b'[{"kind":"x"}]',
         b"",
     ):
-        assert unarchived(broken, BUILT_IN.digest) is None
+        assert restore_archived_registry(broken, BUILT_IN.digest) is None
 
 
 # ── soundness ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -148,7 +159,7 @@ def test_kept():
 
 def test_the_built_in_set_is_sound():
     """Nothing is wrong with what comes with steersman, and there is enough of it."""
-    assert problems(BUILT_IN) == ()
+    assert find_registry_problems(BUILT_IN) == ()
     counts = {kind: len(held) for kind, held in BUILT_IN.held.items()}
     assert counts["workflow"] >= 6
     assert counts["agent"] >= 8
@@ -166,10 +177,10 @@ def test_duplicates():
     """The same id twice from one side is told with both places; of another kind it is another thing."""
     again = READ._replace(file="b.yaml", lines={("id",): 7})
     first = READ._replace(file="a.yaml")
-    (problem,) = identity(Registry((first, again)))
+    (problem,) = find_identity_problems(Registry((first, again)))
     assert (problem.field, problem.line) == ("b.yaml: cmd_read.id", 7)
     assert "a.yaml" in problem.message
-    assert identity(Registry((READ, content("rule", "cmd_read", **msgspec.to_builtins(rule("rule_x")) | {"id": "cmd_read"})))) == ()  # fmt: skip
+    assert find_identity_problems(Registry((READ, content("rule", "cmd_read", **msgspec.to_builtins(rule("rule_x")) | {"id": "cmd_read"})))) == ()  # fmt: skip
 
 
 def lineage(*supersedes):
@@ -271,12 +282,12 @@ def test_phases_in_a_circle():
 
 def test_cycle():
     """The way around is found in any graph, and a graph without one has none."""
-    assert cycle({"a": ["b"], "b": ["c"], "c": []}) == ()
-    assert cycle({"a": ["b", "c"], "b": ["c"], "c": ["d"], "d": ["b"]}) == ("b", "c", "d", "b")
-    assert cycle({"a": ["gone"]}) == ()
+    assert find_graph_cycle({"a": ["b"], "b": ["c"], "c": []}) == ()
+    assert find_graph_cycle({"a": ["b", "c"], "b": ["c"], "c": ["d"], "d": ["b"]}) == ("b", "c", "d", "b")
+    assert find_graph_cycle({"a": ["gone"]}) == ()
     many = {str(n): [str(n + 1)] for n in range(5000)}
-    assert cycle(many) == ()
-    assert len(cycle({**many, "5000": ["0"]})) == 5002
+    assert find_graph_cycle(many) == ()
+    assert len(find_graph_cycle({**many, "5000": ["0"]})) == 5002
 
 
 @pytest.mark.parametrize(
@@ -295,7 +306,7 @@ def test_command(fields, field):
 def test_rules_are_typed_as_they_enter():
     """A rule that does not compile, or whose scope leads nowhere, is a problem of the registry."""
     lost = rule("rule_lost", "command.idd == ''", scope={"commands": ["cmd_none", "cmd_read"]})
-    assert [f for f, _ in told(READ, Item(lost, "project"))] == [
+    assert [f for f, _ in told(READ, RegistryItem(lost, "project"))] == [
         ": rule_lost.scope.commands[0]",
         ": rule_lost.when",
     ]
@@ -310,7 +321,9 @@ BARE = frozenset({("minutes",), (0, "minutes"), (1, "minutes")})
 def read(value, kind="command", lines=LINES):
     many = isinstance(value, list)
     bare = {path for path in BARE if (len(path) == 2) == many and (not many or len(value) == 2)}
-    return items_of(value, lines if many else {("id",): 1}, bare, Source("c.yaml", kind, "project"))
+    return parse_registry_items(
+        value, lines if many else {("id",): 1}, bare, ContentSource("c.yaml", kind, "project")
+    )
 
 
 def test_one_or_many():
@@ -318,7 +331,7 @@ def test_one_or_many():
     plain = msgspec.to_builtins(READ.content) | {"minutes": "7"}
     (item,), wrong = read(plain)
     assert (item.content.minutes, item.origin, item.file, wrong) == (7, "project", "c.yaml", ())
-    assert kind_of(item.content) == "command"
+    assert get_content_kind(item.content) == "command"
     items, wrong = read([plain, plain | {"id": "cmd_more", "title": "x"}])
     assert ([i.content.id for i in items], wrong) == (["cmd_read", "cmd_more"], ())
     assert (items[1].content.minutes, items[1].lines[("title",)]) == (7, 6)
@@ -345,13 +358,17 @@ def test_all_problems_of_a_file():
 
 def test_drift():
     """Each pin that does not fit any more is told, with the fields where the pinned content is kept."""
-    refs = [pin(SMALL.entries["command", "cmd_read"]), pin(SMALL.entries["agent", "agent_coder"]), "doc://x"]
-    assert drift(refs, SMALL, []) == ()
+    refs = [
+        format_pin(SMALL.entries["command", "cmd_read"]),
+        format_pin(SMALL.entries["agent", "agent_coder"]),
+        "doc://x",
+    ]
+    assert find_pin_drift(refs, SMALL, []) == ()
     now = Registry((other(READ, title="x", version="1.1.0"), EDIT, FIX))
-    gone, changed = drift(refs, now, [Registry(()), SMALL])
+    gone, changed = find_pin_drift(refs, now, [Registry(()), SMALL])
     assert (gone.id, gone.found, gone.now, gone.fields, gone.kept) == ("agent_coder", "missing", "", (), True)
     assert (changed.id, changed.found, changed.kept) == ("cmd_read", "drifted", True)
     assert changed.now == f"1.1.0#{now.entries['command', 'cmd_read'].digest[:12]}"
     assert changed.fields == (("title", "cmd_read", "x"), ("version", "1.0.0", "1.1.0"))
-    lost = drift(refs, now, [])
+    lost = find_pin_drift(refs, now, [])
     assert [(d.kept, d.fields) for d in lost] == [(False, ()), (False, ())]

@@ -6,17 +6,17 @@ from contexts import BUILT_IN, bundle, decide, intent_of
 from intent_samples import content
 
 from steersman.contracts.planning.decisions import RiskAssessment
-from steersman.contracts.planning.policy import PRESETS, ModelRules
+from steersman.contracts.planning.policy import POLICY_PRESETS, ModelRules
 from steersman.judges.planning.registry import Registry
-from steersman.judges.planning.risk import assess
-from steersman.judges.planning.routing import advise
+from steersman.judges.planning.risk import assess_plan_risk
+from steersman.judges.planning.routing import advise_models
 
 READY = ("language/python", "test_command/pytest", "ci/github", "lock_file/uv")
 LOW = {"risk__overall": "low"}
 
 
 def assessed(intent, known, registry=BUILT_IN) -> RiskAssessment:
-    return assess(intent, registry, decide(intent, known, registry=registry), known)
+    return assess_plan_risk(intent, registry, decide(intent, known, registry=registry), known)
 
 
 def said(risk):
@@ -90,7 +90,7 @@ def test_unknown_content_is_passed_over():
     known = bundle(*READY)
     denied = decide(intent_of("cmd_nowhere"), known, registry=BUILT_IN)
     allowed = tuple(msgspec.structs.replace(d, decision="allow") for d in denied)
-    assert assess(intent_of("cmd_nowhere"), empty, allowed, known).overall_risk == "medium"
+    assert assess_plan_risk(intent_of("cmd_nowhere"), empty, allowed, known).overall_risk == "medium"
 
 
 def test_phases_bring_their_reviews():
@@ -113,11 +113,11 @@ OPERATOR = [{"agent_id": "agent_operator", "role": "operator", "responsibilities
 
 
 def policy(**models):
-    return msgspec.structs.replace(PRESETS["interactive"], models=ModelRules(**models))
+    return msgspec.structs.replace(POLICY_PRESETS["interactive"], models=ModelRules(**models))
 
 
 def advised(intent, **models):
-    (advice,) = advise(intent, BUILT_IN, policy(**models))
+    (advice,) = advise_models(intent, BUILT_IN, policy(**models))
     return advice
 
 
@@ -160,7 +160,7 @@ def test_no_models_and_no_agent():
     """An agent without models is no violation; one that the registry has not is passed over; each is advised once."""
     bare = content("agent", "agent_bare", role="x", phases=["analysis"], capabilities=["y"])
     twice = [{"agent_id": id_, "role": "x", "responsibilities": ["z"]} for id_ in ("agent_bare", "agent_none", "agent_bare")]  # fmt: skip
-    (advice,) = advise(intent_of("cmd_read_code", selected_agents=twice), Registry((bare,)), policy())
+    (advice,) = advise_models(intent_of("cmd_read_code", selected_agents=twice), Registry((bare,)), policy())
     assert (advice.violation, advice.model, advice.tokens) == (False, "", 20_000)
     assert "names no model" in advice.reason
 
@@ -178,5 +178,7 @@ def test_figures_fit_their_contract():
         tokens_per_action=2_000_000,
     )
     chosen = [{"agent_id": "agent_dear", "role": "x", "responsibilities": ["z"]}]
-    (advice,) = advise(intent_of("cmd_edit_files", selected_agents=chosen), Registry((agent,)), policy())
+    (advice,) = advise_models(
+        intent_of("cmd_edit_files", selected_agents=chosen), Registry((agent,)), policy()
+    )
     assert advice.micro_usd == 1_000_000_000

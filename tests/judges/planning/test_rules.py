@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from steersman.contracts.planning.decisions import RuleDecision
 from steersman.errors import UserError
 from steersman.judges.planning import cel
-from steersman.judges.planning.environment import VARIABLES
+from steersman.judges.planning.environment import RULE_VARIABLES
 from steersman.judges.planning.rulebook import compile_rules
-from steersman.judges.planning.rules import weigh
+from steersman.judges.planning.rules import weigh_fired_rules
 
 READY = ("language/python", "test_command/pytest", "ci/github", "lock_file/uv", "package/click")
 
 
 def faults(when):
-    found = cel.compiled(when)
+    found = cel.compile_cel_expression(when)
     return [fault.message for fault in found] if isinstance(found, tuple) else []
 
 
@@ -90,7 +90,7 @@ def test_refused(when, said):
 
 def test_a_near_name_is_told():
     """An unknown variable is answered with the one that was meant, or with where they are listed."""
-    near, far = cel.compiled("comand.id == ''"), cel.compiled("zzz == ''")
+    near, far = cel.compile_cel_expression("comand.id == ''"), cel.compile_cel_expression("zzz == ''")
     assert [f.fix for f in near] == ["did you mean command.id?"]
     assert [f.fix for f in far] == ["`steersman registry variables` lists what there is"]
 
@@ -117,10 +117,10 @@ def test_all_faults_at_once():
 
 def test_without_the_library(monkeypatch):
     """Where the library is missing, the error says what to install."""
-    cel._environment.cache_clear()
+    cel._cel_environment.cache_clear()
     monkeypatch.setitem(sys.modules, "cel_expr_python", None)
     with pytest.raises(UserError, match=r'pip install "steersman\[plan\]"'):
-        cel.compiled("true")
+        cel.compile_cel_expression("true")
 
 
 def test_every_variable_has_a_value():
@@ -134,7 +134,7 @@ def test_every_variable_has_a_value():
     }
     rules = [
         rule(f"rule_{n}", shown[v.shape].format(v.name, v.name), evidence_required=["known:ci"])
-        for n, v in enumerate(VARIABLES)
+        for n, v in enumerate(RULE_VARIABLES)
     ]
     commands = [c.id for c in BUILT_IN.all_usable("command")]
     for decision in decide(intent_of(*commands), bundle(*READY), *rules):
@@ -355,7 +355,7 @@ SEVERITY = ("info", "warn", "error", "block")
 @for_each_case(("milder", "stricter"), list(combinations(ORDER, 2)))
 def test_equal_severity(severity, milder, stricter):
     """At equal severity the stricter decision holds; a deny and an allow at `block` cannot be weighed."""
-    ruling = weigh(
+    ruling = weigh_fired_rules(
         (
             rule("rule_a", severity=severity, decision=milder),
             rule("rule_b", severity=severity, decision=stricter),
@@ -376,7 +376,7 @@ def test_graver_severity(graver, decision, other):
         rule("rule_a", severity=SEVERITY[graver], decision=decision),
         rule("rule_b", severity=SEVERITY[graver - 1], decision=other),
     )
-    ruling, lesser = weigh(fired), other == "deny" != decision
+    ruling, lesser = weigh_fired_rules(fired), other == "deny" != decision
     wanted = ("deny", SEVERITY[graver - 1], "") if lesser else (decision, SEVERITY[graver], "")
     assert (ruling.decision, ruling.severity, ruling.conflict) == wanted
 
@@ -424,8 +424,8 @@ def test_hard_and_soft(command, severity, hard):
 
 PIECES = st.sampled_from(
     [
-        *(v.name for v in VARIABLES),
-        *sorted(cel.FUNCTIONS),
+        *(v.name for v in RULE_VARIABLES),
+        *sorted(cel.CEL_FUNCTIONS),
         *(
             "(",
             ")",

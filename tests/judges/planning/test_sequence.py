@@ -4,8 +4,8 @@ from cases import for_each_case
 from contexts import BUILT_IN, bundle, decide, intent_of
 from msgspec.structs import replace
 
-from steersman.judges.planning.registry import Item, Registry
-from steersman.judges.planning.sequence import preceding
+from steersman.judges.planning.registry import Registry, RegistryItem
+from steersman.judges.planning.sequence import find_preceding_commands
 
 SAVED, APPLIED = "cmd_back_up_database", "cmd_apply_migration"
 FLOW = BUILT_IN.get("workflow", "wf_data_migration")
@@ -23,13 +23,13 @@ def flow_of(*phases):
 def before(*phases, plans=(SAVED, APPLIED)):
     """The decision about the migration, and what comes before it."""
     flow = flow_of(*phases)
-    items = (*(i for i in BUILT_IN.items if i.content.id != flow.id), Item(flow, "project"))
+    items = (*(i for i in BUILT_IN.items if i.content.id != flow.id), RegistryItem(flow, "project"))
     registry = Registry(items)
     chosen = [{"workflow_id": flow.id, "phases": [name for name, *_ in phases]}]
     intent = intent_of(*plans, registry=registry, selected_workflows=chosen)
     rules = [r for r in registry.all_usable("rule") if r.id == "rule_backup_before_migration"]
     said = {d.command_id: d.decision for d in decide(intent, bundle(), *rules, registry=registry)}
-    return said[APPLIED], preceding(intent, registry).get(APPLIED, ())
+    return said[APPLIED], find_preceding_commands(intent, registry).get(APPLIED, ())
 
 
 @for_each_case(
@@ -58,6 +58,6 @@ def test_what_stands_beside_it_does_not_come_before_it():
     """Two commands that only read are in one step: neither is before the other."""
     intent = intent_of("cmd_read_code", "cmd_search_code", "cmd_edit_files", selected_workflows=[
         {"workflow_id": "wf_bug_fix", "phases": ["analysis", "implementation"]}])  # fmt: skip
-    found = preceding(intent, BUILT_IN)
+    found = find_preceding_commands(intent, BUILT_IN)
     assert (found["cmd_read_code"], found["cmd_search_code"]) == ((), ())
     assert found["cmd_edit_files"] == ("cmd_read_code", "cmd_search_code")

@@ -5,12 +5,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from intent_samples import POLICY, intent, put
 
-from steersman.judges.planning.raw import at, each, every_text, text, texts
-from steersman.judges.planning.schema import part, typed
-from steersman.judges.planning.shape import _schema, _spelled, _validator, schema_problems
-from steersman.judges.problems import errors_of, validator_of
+from steersman.judges.planning.raw import get_text_at, get_value_at, iter_list_at, iter_texts_at, walk_texts
+from steersman.judges.planning.schema import convert_bare_scalars, find_schema_part
+from steersman.judges.planning.shape import (
+    _cached_document_schema,
+    _cached_document_validator,
+    _spell_schema_error,
+    find_schema_problems,
+)
+from steersman.judges.problems import build_schema_validator, find_schema_errors
 
-INTENT = _schema("execution_intent")
+INTENT = _cached_document_schema("execution_intent")
 
 
 @for_each_case(
@@ -45,7 +50,7 @@ INTENT = _schema("execution_intent")
 )  # fmt: skip
 def test_words(path, value, message, fix):
     """One problem, at its field, with what to write instead."""
-    found = schema_problems(put(intent(), path, value))
+    found = find_schema_problems(put(intent(), path, value))
     assert [(p.message, p.fix) for p in found] == [(message, fix)]
 
 
@@ -53,16 +58,16 @@ def test_lines():
     """The line of the field, or of the nearest one around it; none where none is known."""
     raw = put(put(intent(), "budgets.max_files", -1), "title", ...)
     lines = {(): 1, ("budgets",): 40}
-    assert sorted((p.field, p.line) for p in schema_problems(raw, lines)) == [
+    assert sorted((p.field, p.line) for p in find_schema_problems(raw, lines)) == [
         ("budgets.max_files", 40),
         ("title", 1),
     ]
-    assert {p.line for p in schema_problems(raw)} == {0}
+    assert {p.line for p in find_schema_problems(raw)} == {0}
 
 
 def test_one_problem_a_field():
     """A title that is too short and blank is one problem."""
-    assert len(schema_problems(put(intent(), "title", "  "))) == 1
+    assert len(find_schema_problems(put(intent(), "title", "  "))) == 1
 
 
 @for_each_case(
@@ -77,20 +82,20 @@ def test_one_problem_a_field():
 )
 def test_what_no_document_may_hold(value, said):
     """Values without canonical bytes are refused beside everything else that is wrong."""
-    assert said in schema_problems({**intent(), **value})[-1].message
+    assert said in find_schema_problems({**intent(), **value})[-1].message
 
 
 def test_what_only_one_reader_refuses():
     """Separators that Python calls blank and JSON Schema does not: nothing is called fit that cannot be decoded."""
-    found = schema_problems(put(intent(), "title", "\x1c" * 6))
+    found = find_schema_problems(put(intent(), "title", "\x1c" * 6))
     assert [p.field for p in found] == ["document"]
     assert "title" in found[0].message
 
 
 def test_a_rule_without_words():
     """What a schema may say one day is told by its name."""
-    error = next(errors_of(3, validator_of({"const": 4})))
-    assert list(_spelled(error, {}, "rule")) == [((), "does not fit (const)", "")]
+    error = next(find_schema_errors(3, build_schema_validator({"const": 4})))
+    assert list(_spell_schema_error(error, {}, "rule")) == [((), "does not fit (const)", "")]
 
 
 def test_too_deep():
@@ -98,13 +103,15 @@ def test_too_deep():
     deep: object = 1
     for _ in range(500):
         deep = [deep]
-    assert len(schema_problems({"a": deep})) == 1
+    assert len(find_schema_problems({"a": deep})) == 1
 
 
 def test_anything_else_of_a_schema():
     """A policy's form is told in the same words."""
-    assert schema_problems(POLICY, name="execution_policy") == ()
-    assert [p.field for p in schema_problems({**POLICY, "mode": "x"}, name="execution_policy")] == ["mode"]
+    assert find_schema_problems(POLICY, name="execution_policy") == ()
+    assert [p.field for p in find_schema_problems({**POLICY, "mode": "x"}, name="execution_policy")] == [
+        "mode"
+    ]
 
 
 _JSON = st.recursive(
@@ -112,24 +119,24 @@ _JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=8,
 )
-_PLACES = [path for path, _ in every_text(intent())]
+_PLACES = [path for path, _ in walk_texts(intent())]
 
 
 @given(st.sampled_from(_PLACES), _JSON, st.text(max_size=4))
 @settings(max_examples=150, deadline=None)
 def test_the_quick_answer_is_the_whole_one(place, value, tail):
     """What is called fit without listing problems is what the schema calls fit."""
-    for replaced in (value, str(at(intent(), place)) + tail):
+    for replaced in (value, str(get_value_at(intent(), place)) + tail):
         raw = put(intent(), ".".join(map(str, place)), replaced)
-        if not schema_problems(raw):
-            assert _validator("execution_intent").is_valid(raw)
+        if not find_schema_problems(raw):
+            assert _cached_document_validator("execution_intent").is_valid(raw)
 
 
 @given(_JSON)
 @settings(max_examples=100, deadline=None)
 def test_total(value):
     """Any value is answered."""
-    assert schema_problems(value)
+    assert find_schema_problems(value)
 
 
 # ── looking in ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -138,22 +145,22 @@ def test_total(value):
 def test_raw():
     """What is not there, or not of the form, is not seen."""
     raw = {"a": [{"b": "x"}, 3], "c": "y"}
-    assert at(raw, ("a", 0, "b")) == "x"
-    assert at(raw, ("a", 2)) is None
-    assert at(raw, ("a", "b")) is None
-    assert at(raw, ("c", "b")) is None
-    assert text(raw, "a") == ""
-    assert list(each(raw, "c")) == []
-    assert list(texts(["x", 1], *())) == [((0,), "x")]
-    assert list(every_text(raw)) == [(("a", 0, "b"), "x"), (("c",), "y")]
+    assert get_value_at(raw, ("a", 0, "b")) == "x"
+    assert get_value_at(raw, ("a", 2)) is None
+    assert get_value_at(raw, ("a", "b")) is None
+    assert get_value_at(raw, ("c", "b")) is None
+    assert get_text_at(raw, "a") == ""
+    assert list(iter_list_at(raw, "c")) == []
+    assert list(iter_texts_at(["x", 1], *())) == [((0,), "x")]
+    assert list(walk_texts(raw)) == [(("a", 0, "b"), "x"), (("c",), "y")]
 
 
 def test_part():
     """A path leads to what the schema says about it, or to nothing."""
-    assert part(INTENT, ("budgets", "max_files"))["maximum"] == 500
-    assert part(INTENT, ("planned_commands", 3, "effects", 0))["enum"][0] == "data"
-    assert part(INTENT, ("nowhere", 1)) == {}
-    assert part({"items": False}, (0,)) == {}
+    assert find_schema_part(INTENT, ("budgets", "max_files"))["maximum"] == 500
+    assert find_schema_part(INTENT, ("planned_commands", 3, "effects", 0))["enum"][0] == "data"
+    assert find_schema_part(INTENT, ("nowhere", 1)) == {}
+    assert find_schema_part({"items": False}, (0,)) == {}
 
 
 def test_typed():
@@ -165,8 +172,8 @@ def test_typed():
         "n": None,
     }
     raw["constraints"] = {"no_fabrication": "true", "registry_only": "True", "execution": "true"}
-    bare = {p for p, _ in every_text(raw)} - {("budgets", "max_tokens")}
-    assert typed(raw, INTENT, bare) == {
+    bare = {p for p, _ in walk_texts(raw)} - {("budgets", "max_tokens")}
+    assert convert_bare_scalars(raw, INTENT, bare) == {
         "budgets": {"max_files": 5, "max_commits": "05", "max_tokens": "7"},
         "title": "12345",
         "x": ["true"],
@@ -180,7 +187,7 @@ def test_typed_goes_no_deeper_than_it_has_to():
     deep: object = "1"
     for _ in range(3000):
         deep = [deep]
-    assert len(schema_problems(typed({"a": deep}, INTENT, set()))) == 1
+    assert len(find_schema_problems(convert_bare_scalars({"a": deep}, INTENT, set()))) == 1
 
 
 @for_each_case(
@@ -195,5 +202,5 @@ def test_typed_goes_no_deeper_than_it_has_to():
 @for_each_case("raw", [{"id": "x"}, {}])
 def test_an_id_is_worded_for_its_kind(kind, such, raw):
     """What to write for the id of a registry's content is an id of that kind, not an intent's; so where it is missing."""
-    (told,) = [p for p in schema_problems(raw, name=kind) if p.field == "id"]
+    (told,) = [p for p in find_schema_problems(raw, name=kind) if p.field == "id"]
     assert told.fix.endswith(f"such as {such}")

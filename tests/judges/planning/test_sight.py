@@ -6,7 +6,7 @@ import unicodedata
 import pytest
 from cases import for_each_case
 
-from steersman.judges.planning.sight import why_unnamed, why_unseen
+from steersman.judges.planning.sight import invisible_name_reason, invisible_sentence_reason
 
 HIDDEN = (
     0x00AD, 0x034F, 0x061C, 0x115F, 0x1160, 0x17B4, 0x180B, 0x180E, 0x200B, 0x200C, 0x200D, 0x200E, 0x2028, 0x202E, 0x2060,
@@ -19,13 +19,13 @@ SPACES = tuple(n for n in range(0x80, 0x3001) if unicodedata.category(chr(n)) ==
 @for_each_case("code", [*HIDDEN, *SPACES, 0x0A, 0x09, 0x0D])
 def test_a_name_has_nothing_that_nobody_sees(code):
     """001 §7: no character without a shape of its own stands in a name, and the refusal says which it is."""
-    assert f"(U+{code:04X})" in why_unnamed(f"src/pri{chr(code)}ces.py")
+    assert f"(U+{code:04X})" in invisible_name_reason(f"src/pri{chr(code)}ces.py")
 
 
 @for_each_case("code", HIDDEN)
 def test_a_sentence_has_nothing_that_nobody_sees(code):
     """001 §7: nor in a sentence, behind a plain letter."""
-    assert f"(U+{code:04X})" in why_unseen(f"Fix pri{chr(code)}ces.py")
+    assert f"(U+{code:04X})" in invisible_sentence_reason(f"Fix pri{chr(code)}ces.py")
 
 
 @for_each_case(
@@ -43,7 +43,7 @@ def test_a_sentence_has_nothing_that_nobody_sees(code):
 )
 def test_a_name_in_any_script_is_taken(name):
     """Letters of every script, marks and the plain space are what they look like."""
-    assert why_unnamed(name) == ""
+    assert invisible_name_reason(name) == ""
 
 
 @for_each_case(
@@ -60,10 +60,10 @@ def test_a_name_in_any_script_is_taken(name):
 )
 def test_a_sentence_has_what_its_script_needs(said):
     """Joiners behind letters that join, selectors behind signs, spaces of typesetters, signs newer than our tables."""
-    assert why_unseen(said) == ""
+    assert invisible_sentence_reason(said) == ""
 
 
-@pytest.mark.parametrize("look", [why_unnamed, why_unseen])
+@pytest.mark.parametrize("look", [invisible_name_reason, invisible_sentence_reason])
 def test_what_says_nothing_or_paints_over_lines_is_refused(look):
     """Blanks and unseen characters alone, and more marks than a letter has."""
     assert "anybody could see" in look("\u2800\u200b")
@@ -77,7 +77,7 @@ def test_of_all_of_unicode_only_what_has_a_shape_is_in_a_name():
     taken = {
         unicodedata.category(c)
         for c, rest in tried
-        if (not rest or unicodedata.category(c) not in bulk) and not why_unnamed(f"a{c}")
+        if (not rest or unicodedata.category(c) not in bulk) and not invisible_name_reason(f"a{c}")
     }
     assert not taken & {"Cf", "Cc", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"}
     assert taken >= {"Lu", "Ll", "Lo", "Mn", "Nd", "Po", "So"}

@@ -2,8 +2,12 @@
 
 from contexts import BUILT_IN, bundle, intent_of
 
-from steersman.judges.planning.evidence import Shelf
-from steersman.judges.planning.unfound import CHANGED, unfound, without_ground
+from steersman.judges.planning.evidence import CitableEvidence
+from steersman.judges.planning.unfound import (
+    PROJECT_CHANGED_FIX,
+    find_dangling_refs,
+    find_ungrounded_commands,
+)
 
 FACT, GONE = "fact://language/python", "scan://ev000000000000"
 PIN = "registry://command/cmd_lint@9.9.9#000000000000"  # drifted, which the precheck tells
@@ -11,7 +15,9 @@ PIN = "registry://command/cmd_lint@9.9.9#000000000000"  # drifted, which the pre
 
 def looked(refs, whole=(), lines=None):
     intent = intent_of("cmd_lint", planned_commands__0__evidence_refs=refs, evidence_refs=[FACT, *whole])
-    return unfound(intent, Shelf(intent, BUILT_IN, bundle("language/python")), lines or {})
+    return find_dangling_refs(
+        intent, CitableEvidence(intent, BUILT_IN, bundle("language/python")), lines or {}
+    )
 
 
 def test_what_leads_is_not_told():
@@ -27,7 +33,7 @@ def test_what_is_gone_is_told_with_its_place():
         ("planned_commands[0].evidence_refs[1]", f"{GONE} leads nowhere", 7),
         ("planned_commands[0].evidence_refs[2]", "doc://no/such.md leads nowhere", 0),
     ]
-    assert [p.fix == CHANGED for p in found] == [True, False]
+    assert [p.fix == PROJECT_CHANGED_FIX for p in found] == [True, False]
 
 
 def test_what_only_says_what_a_command_is_is_told():
@@ -47,11 +53,11 @@ def test_of_the_whole_only_what_no_command_cites():
 def test_commands_without_ground():
     """Only those that are left out, each with all that is missing."""
     intent = intent_of("cmd_lint", "cmd_build", planned_commands__0__evidence_refs=[GONE, "doc://a", FACT])
-    shelf = Shelf(intent, BUILT_IN, bundle("language/python"))
-    (found,) = without_ground(intent, shelf, {"cmd_lint"})
+    shelf = CitableEvidence(intent, BUILT_IN, bundle("language/python"))
+    (found,) = find_ungrounded_commands(intent, shelf, {"cmd_lint"})
     assert (found.field, found.message) == (
         "planned_commands[0].evidence_refs",
         f"cmd_lint is left out: doc://a, {GONE} cannot be found",
     )
-    assert found.fix.startswith(CHANGED)
-    assert without_ground(intent, shelf, ()) == ()
+    assert found.fix.startswith(PROJECT_CHANGED_FIX)
+    assert find_ungrounded_commands(intent, shelf, ()) == ()

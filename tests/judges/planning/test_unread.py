@@ -7,14 +7,14 @@ from cases import for_each_case
 from contexts import bundle, decide, intent_of, rule
 from msgspec.structs import replace
 
-from steersman.contracts.planning.context import Bounds
+from steersman.contracts.planning.context import ScanBounds
 from steersman.judges.planning.facts import dotnet, go, javascript
-from steersman.judges.planning.facts.choice import choose
-from steersman.judges.planning.facts.finding import MOST, Source
-from steersman.judges.planning.facts.pack import MOST_OF_A_KIND, examine, pack_of
-from steersman.judges.planning.facts.unread import TOLD, unread
+from steersman.judges.planning.facts.choice import select_project_files
+from steersman.judges.planning.facts.finding import MAX_INSPECTED_CHARACTERS, ProjectSource
+from steersman.judges.planning.facts.pack import MAX_FACTS_PER_KIND, build_fact_pack, examine_project_file
+from steersman.judges.planning.facts.unread import MANIFEST_FACT_KINDS, unreadable_manifest_reason
 
-BOUNDS = Bounds(files_seen=1, files_read=1, bytes_read=1, skipped=0, complete=True)
+BOUNDS = ScanBounds(files_seen=1, files_read=1, bytes_read=1, skipped=0, complete=True)
 DEEP = "[" * 100_000
 FINE = {
     "pyproject.toml": "\ufeff[project]\r\nname = 'x'\r\n",
@@ -36,7 +36,10 @@ BROKEN = {
     ("package.json", '{\n"a": 1,\n}'): "package.json, line 3: it is no JSON",
     ("package.json", ""): "package.json, line 1: it is no JSON",
     ("package.json", "[]"): "package.json, line 1: it is no JSON object",
-    ("package.json", "{" + " " * MOST + "}"): "package.json: it is too long to be looked into",
+    (
+        "package.json",
+        "{" + " " * MAX_INSPECTED_CHARACTERS + "}",
+    ): "package.json: it is too long to be looked into",
     ("deno.json", "// x\n{,}"): "deno.json, line 2: it is no JSON",
     ("composer.json", "\ud800"): "composer.json, line 1: it is no JSON",
     ("pom.xml", "<project>\n"): "pom.xml, line 2: it is no XML",
@@ -52,14 +55,16 @@ BROKEN = {
 
 def scanned(files, bounds=BOUNDS):
     """The pack of some files."""
-    pages = [examine(Source(path, text), "0" * 64) for path, text in sorted(files.items())]
-    return pack_of("shop", pages, choose(tuple(sorted(files))), bounds)
+    pages = [
+        examine_project_file(ProjectSource(path, text), "0" * 64) for path, text in sorted(files.items())
+    ]
+    return build_fact_pack("shop", pages, select_project_files(tuple(sorted(files))), bounds)
 
 
 @for_each_case("path", FINE)
 def test_what_can_be_read_is_not_told(path):
     """A manifest that is whole, and a file that is none, leave the scan complete."""
-    assert unread(Source(path, FINE[path])) == ""
+    assert unreadable_manifest_reason(ProjectSource(path, FINE[path])) == ""
     assert scanned({path: FINE[path]}).bounds == BOUNDS
 
 
@@ -67,9 +72,9 @@ def test_what_can_be_read_is_not_told(path):
 def test_a_manifest_that_cannot_be_read_is_told(case):
     """The file, its line and why; nothing is found in it, and the scan is not complete."""
     path, text = case
-    assert unread(Source(path, text)) == BROKEN[case]
+    assert unreadable_manifest_reason(ProjectSource(path, text)) == BROKEN[case]
     pack = scanned({path: text})
-    assert not [f for f in pack.facts if f.kind in TOLD]
+    assert not [f for f in pack.facts if f.kind in MANIFEST_FACT_KINDS]
     assert not pack.bounds.complete
     assert len(pack.bounds.unread) == 1
     assert pack.bounds.stopped_by == "1 manifests cannot be read"
@@ -77,7 +82,7 @@ def test_a_manifest_that_cannot_be_read_is_told(case):
 
 def test_only_what_manifests_tell_of_is_not_known():
     """Where nothing else stopped the scan, other kinds stay complete; where something did, none is."""
-    assert scanned({"package.json": "{"}).bounds.unknown == TOLD
+    assert scanned({"package.json": "{"}).bounds.unknown == MANIFEST_FACT_KINDS
     stopped = replace(BOUNDS, complete=False, stopped_by="too many files")
     pack = scanned({"package.json": "{"}, stopped)
     assert (pack.bounds.unknown, pack.bounds.stopped_by) == ((), "too many files; 1 manifests cannot be read")
@@ -85,7 +90,7 @@ def test_only_what_manifests_tell_of_is_not_known():
     many = {f"p{n}/package.json": json.dumps({"name": "p", "scripts": scripts}) for n in range(5)}
     cut = scanned({**many, "package.json": "{"}).bounds
     assert (cut.unknown, len(cut.unread)) == ((), 1)
-    assert f"more than {MOST_OF_A_KIND}" in cut.stopped_by
+    assert f"more than {MAX_FACTS_PER_KIND}" in cut.stopped_by
 
 
 @pytest.mark.parametrize(("kind", "known"), [("test_command", False), ("ci", True)])
@@ -103,11 +108,11 @@ def test_a_rule_does_not_take_the_silence_of_a_manifest_for_an_absence(kind, kno
 @pytest.mark.parametrize(
     ("find", "path", "text", "kinds"),
     [
-        (go.module, "go.mod", "", []),
-        (dotnet.project, "x.csproj", "<Other/>", ["package"]),
-        (javascript.deno, "deno.json", "{}", []),
+        (go.read_go_module, "go.mod", "", []),
+        (dotnet.read_dotnet_project, "x.csproj", "<Other/>", ["package"]),
+        (javascript.read_deno_json, "deno.json", "{}", []),
     ],
 )
 def test_a_manifest_that_says_little_gives_little(find, path, text, kinds):
     """What is whole and has nothing to say is no project by itself."""
-    assert [found.kind for found in find(Source(path, text))] == kinds
+    assert [found.kind for found in find(ProjectSource(path, text))] == kinds

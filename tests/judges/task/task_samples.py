@@ -26,11 +26,11 @@ def draft(**changed):
 
 
 def file(path, intent="update", summary="the sum"):
-    return r.File(path=path, intent=intent, summary=summary)
+    return r.ProposedFile(path=path, intent=intent, summary=summary)
 
 
 def asked(text, *, blocking=True):
-    return r.Asked(text=text, blocking=blocking)
+    return r.ProposedQuestion(text=text, blocking=blocking)
 
 
 def comment(*questions, ready=True, concerns=()):
@@ -45,11 +45,11 @@ def plan(*files, **changed):
         "title": "Add a total",
         "brief": "A receipt has no total.",
         "requirements": ("a total",),
-        "acceptance_criteria": (d.Criterion(id="AC1", description="the total is the sum"),),
+        "acceptance_criteria": (d.AcceptanceCriterion(id="AC1", description="the total is the sum"),),
         "file_plan": tuple(planned(*f) for f in files or [("src/receipt.py",)]),
         "test_plan": d.TestPlan(strategy="by example"),
     }
-    return d.Plan(**{**words, **changed})
+    return d.TaskPlan(**{**words, **changed})
 
 
 def planned(path, intent="update", summary=""):

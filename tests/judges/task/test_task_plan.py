@@ -11,34 +11,43 @@ from task_samples import asked, comment, draft, file, plan, scope
 
 from steersman.contracts.task import documents as d
 from steersman.contracts.task.replies import PlanCommentReply, TaskPlannerReply
-from steersman.judges.task.plan import agreed, files_of, flaws, open_questions, plan_of, question_id
+from steersman.judges.task.plan import (
+    build_task_plan,
+    find_open_plan_questions,
+    find_plan_flaws,
+    infer_plan_files,
+    is_plan_agreed,
+    plan_question_id,
+)
 
 TASK = "261116-abc123"
 
 
 def made(reply, comments=None, answers=None, **more):
     """The plan, as it is read back from its file."""
-    document = plan_of(TASK, 2, reply, comments or {}, answers or {}, **more)
-    again = msgspec.json.decode(msgspec.json.encode(document), type=d.Plan)
+    document = build_task_plan(TASK, 2, reply, comments or {}, answers or {}, **more)
+    again = msgspec.json.decode(msgspec.json.encode(document), type=d.TaskPlan)
     assert again == document
     return document
 
 
 def found(document, files=None, outside=()):
-    return [(f.id, f.severity) for f in flaws(document, files or files_of(document), outside)]
+    return [
+        (f.id, f.severity) for f in find_plan_flaws(document, files or infer_plan_files(document), outside)
+    ]
 
 
 @pytest.mark.parametrize("other", ["which  currency?", " Which currency? ", "WHICH\ncurrency?"])
 def test_the_same_question_has_the_same_id(other):
     """Spacing and case do not make a new question; other words do."""
-    assert question_id(other) == question_id("Which currency?")
-    assert question_id("Which country?") != question_id("Which currency?")
+    assert plan_question_id(other) == plan_question_id("Which currency?")
+    assert plan_question_id("Which country?") != plan_question_id("Which currency?")
 
 
 @given(st.text(st.characters()))
 def test_any_question_has_an_id(text):
     """q- and ten hex digits, whatever is asked."""
-    key = question_id(text)
+    key = plan_question_id(text)
     assert key.startswith("q-")
     assert len(bytes.fromhex(key[2:])) == 5
 
@@ -59,13 +68,13 @@ def test_questions_of_everybody():
     """Each question once, by whoever asked first; it blocks when one of them says so; those that block come first."""
     reply = draft(questions=(asked("a nice name?", blocking=False), asked("which currency?", blocking=False)))
     comments = {"security": comment(asked("Which  currency?")), "tests": comment(asked("which runner?"))}
-    document = made(reply, comments, {question_id("which runner?"): "pytest"})
+    document = made(reply, comments, {plan_question_id("which runner?"): "pytest"})
     assert [(q.text, q.blocking, q.asked_by, q.answer) for q in document.questions] == [
         ("which currency?", True, "planner", ""),
         ("which runner?", True, "tests", "pytest"),
         ("a nice name?", False, "planner", ""),
     ]
-    assert [q.text for q in open_questions(document)] == ["which currency?"]
+    assert [q.text for q in find_open_plan_questions(document)] == ["which currency?"]
 
 
 def test_no_blocking_question_is_lost():
@@ -73,20 +82,22 @@ def test_no_blocking_question_is_lost():
     many = {f"r{n}": comment(*(asked(f"{n}.{i}?", blocking=n == 9) for i in range(20))) for n in range(10)}
     document = made(draft(), many)
     assert len(document.questions) == 100
-    assert len(open_questions(document)) == 20
+    assert len(find_open_plan_questions(document)) == 20
 
 
 @pytest.mark.parametrize("answer", ["", "  \n", "\u200b"])
 def test_an_answer_that_says_nothing(answer):
     """A question whose answer cannot be seen is open."""
-    document = made(draft(questions=(asked("who?"),)), answers={question_id("who?"): answer})
-    assert len(open_questions(document)) == 1
+    document = made(draft(questions=(asked("who?"),)), answers={plan_question_id("who?"): answer})
+    assert len(find_open_plan_questions(document)) == 1
 
 
 def test_settled_questions_are_noted():
     """An answer to what is not asked any more stays in the plan; the words of the question where they are known."""
-    answers = {"q-1": "yes", "q-2": "x" * 5000, "q-3": " ", question_id("who?"): "me"}
-    document = made(draft(questions=(asked("who?"),)), answers=answers, asked={"q-1": "Shall it?"})
+    answers = {"q-1": "yes", "q-2": "x" * 5000, "q-3": " ", plan_question_id("who?"): "me"}
+    document = made(
+        draft(questions=(asked("who?"),)), answers=answers, earlier_questions={"q-1": "Shall it?"}
+    )
     assert document.notes[0] == "asked: Shall it? answered: yes"
     assert document.notes[1].startswith("asked: q-2 answered: xxx")
     assert len(document.notes) == 2
@@ -104,9 +115,9 @@ def test_the_longest_reply_fits(reply):
         files=tuple(file(f"{n:04}" + "/x" * 510, summary="s" * 400) for n in range(500)),
         questions=tuple(asked("q" * 3990 + str(n)) for n in range(20)),
     )
-    document = made(longest, answers={question_id("q" * 3990 + "1"): "a" * 9000})
+    document = made(longest, answers={plan_question_id("q" * 3990 + "1"): "a" * 9000})
     assert len(document.questions[1].answer) == 4000
-    assert len(files_of(document).files) == 500
+    assert len(infer_plan_files(document).files) == 500
 
 
 @for_each_case(
@@ -123,7 +134,7 @@ def test_the_longest_reply_fits(reply):
 )
 def test_agreed(reply, comments, converged):
     """Agreed is when everybody is ready and nobody has a concern or a question that blocks."""
-    assert agreed(reply, comments) is converged
+    assert is_plan_agreed(reply, comments) is converged
 
 
 def test_the_scope_of_a_plan():
@@ -138,7 +149,7 @@ def test_the_scope_of_a_plan():
         ("lib/", "create"),
         ("../x", "update"),
     )
-    files = files_of(document)
+    files = infer_plan_files(document)
     assert files.inferred
     assert files.task_id == TASK
     assert [(f.path, f.intent, f.summary) for f in files.files] == [
@@ -178,12 +189,12 @@ UNFIT = {
 def test_unfit_names(path, why):
     """A name that leaves the repository, cannot be read, is a pattern or is ours is an error, wherever it stands."""
     document = plan((path,))
-    assert files_of(document) is None
-    told = flaws(document, None)
+    assert infer_plan_files(document) is None
+    told = find_plan_flaws(document, None)
     assert [(f.id, f.severity) for f in told] == [("FILES_EMPTY", "error"), ("FILES_UNFIT", "error")]
     assert why in told[1].message
     assert told[1].message.isprintable()
-    by_hand = flaws(plan(), scope((path,)))
+    by_hand = find_plan_flaws(plan(), scope((path,)))
     assert [f.id for f in by_hand] == ["FILES_UNFIT"]
 
 
@@ -216,26 +227,26 @@ def test_a_plan_without_a_flaw():
 def test_open_questions_are_flaws():
     """One for each question that blocks and has no answer."""
     questions = (
-        d.Question(id="q-1", text="who\nelse?", blocking=True),
-        d.Question(id="q-2", text="why?", blocking=True, answer="so"),
-        d.Question(id="q-3", text="nice?", blocking=False),
+        d.TaskQuestion(id="q-1", text="who\nelse?", blocking=True),
+        d.TaskQuestion(id="q-2", text="why?", blocking=True, answer="so"),
+        d.TaskQuestion(id="q-3", text="nice?", blocking=False),
     )
-    (flaw,) = flaws(plan(questions=questions), scope(("a",)))
+    (flaw,) = find_plan_flaws(plan(questions=questions), scope(("a",)))
     assert (flaw.id, flaw.severity) == ("QUESTION_OPEN", "error")
     assert flaw.message == "q-1 has no answer: who\\nelse?"
 
 
 def steps(**depends):
-    return tuple(d.Step(id=name, title=name, depends=tuple(on)) for name, on in depends.items())
+    return tuple(d.WorkStep(id=name, title=name, depends=tuple(on)) for name, on in depends.items())
 
 
 def test_dependencies():
     """A step that depends on none is told once; so is a cycle, in the order of its arrows."""
-    unknown = flaws(plan(work=steps(s1=(), s2=("s1", "s9", "s9"))), scope(("a",)))
+    unknown = find_plan_flaws(plan(work=steps(s1=(), s2=("s1", "s9", "s9"))), scope(("a",)))
     assert [(f.id, f.message) for f in unknown] == [
         ("DEPENDS_UNKNOWN", "step s2 depends on s9, and there is no such step")
     ]
-    (cycle,) = flaws(plan(work=steps(s1=("s2",), s2=("s3",), s3=("s1",))), scope(("a",)))
+    (cycle,) = find_plan_flaws(plan(work=steps(s1=("s2",), s2=("s3",), s3=("s1",))), scope(("a",)))
     assert (cycle.id, cycle.severity) == ("DEPENDS_CYCLE", "error")
     way = cycle.message.removeprefix("steps depend on each other: ").split(" → ")
     assert len(way) == 4
@@ -246,7 +257,7 @@ def test_dependencies():
 
 def test_outside_a_frozen_plan():
     """What the handed plan does not allow is an error, once, and can be printed."""
-    told = flaws(plan(), scope(("a",)), ("b is outside", "b is outside", "c\x1b[2J is outside"))
+    told = find_plan_flaws(plan(), scope(("a",)), ("b is outside", "b is outside", "c\x1b[2J is outside"))
     assert [(f.id, f.severity) for f in told] == [("OUTSIDE_PLAN", "error")] * 2
     assert told[1].message == "c\\x1b[2J is outside"
 
@@ -258,15 +269,15 @@ ASKED = st.lists(st.builds(asked, st.sampled_from(["a?", "B?", "b?"]), blocking=
 @given(
     st.builds(draft, requirements=LINES, steps=LINES, files=st.lists(st.builds(file, st.text(min_size=1).filter(lambda t: t.strip()))).map(tuple), questions=ASKED.map(tuple)),
     st.dictionaries(st.sampled_from(["a", "b"]), st.builds(lambda qs: comment(*qs), ASKED)),
-    st.dictionaries(st.sampled_from([question_id("a?"), "q-1"]), st.text(max_size=9)),
+    st.dictionaries(st.sampled_from([plan_question_id("a?"), "q-1"]), st.text(max_size=9)),
 )  # fmt: skip
 def test_total(reply, comments, answers):
     """Whatever parsed gives a plan that reads back, and its flaws fit their contract."""
     reply = msgspec.json.decode(msgspec.json.encode(reply), type=TaskPlannerReply)
     comments = msgspec.json.decode(msgspec.json.encode(comments), type=dict[str, PlanCommentReply])
     document = made(reply, comments, answers)
-    files = files_of(document)
+    files = infer_plan_files(document)
     assert files is None or msgspec.json.decode(msgspec.json.encode(files), type=d.PlanFiles) == files
-    told = flaws(document, files)
-    assert msgspec.json.decode(msgspec.json.encode(told), type=tuple[d.Flaw, ...]) == told
-    assert files is None or not any(f.id == "FILES_UNFIT" for f in flaws(plan(), files))
+    told = find_plan_flaws(document, files)
+    assert msgspec.json.decode(msgspec.json.encode(told), type=tuple[d.PlanFlaw, ...]) == told
+    assert files is None or not any(f.id == "FILES_UNFIT" for f in find_plan_flaws(plan(), files))

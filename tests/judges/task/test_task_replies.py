@@ -6,8 +6,8 @@ import msgspec
 from cases import for_each_case
 from task_samples import asked, draft
 
-from steersman.contracts.replies import REPLIES
-from steersman.judges.reply import Parsed, parse_reply
+from steersman.contracts.replies import REPLY_CONTRACTS
+from steersman.judges.reply import ParsedReply, parse_reply
 
 PLAN = msgspec.to_builtins(draft(questions=(asked("which currency?"),)))
 COMMENT = {"nonce": "n", "ready": True, "comment": "fine", "concerns": [], "questions": []}
@@ -35,8 +35,8 @@ def problems(contract, **changed):
 def test_good(contract):
     """A reply that fits is the struct of its contract."""
     found = parsed(contract)
-    assert isinstance(found, Parsed)
-    assert isinstance(found.value, REPLIES[contract])
+    assert isinstance(found, ParsedReply)
+    assert isinstance(found.value, REPLY_CONTRACTS[contract])
 
 
 @for_each_case(
@@ -54,7 +54,7 @@ def test_good(contract):
 )
 def test_what_fits_together(contract, changed):
     """A word and the list that goes with it."""
-    assert isinstance(parsed(contract, **changed), Parsed)
+    assert isinstance(parsed(contract, **changed), ParsedReply)
 
 
 @for_each_case(

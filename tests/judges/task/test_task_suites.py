@@ -4,10 +4,10 @@ import msgspec
 import pytest
 from cases import for_each_case
 
-from steersman.contracts.commands import CommandResult, Finding, Report
+from steersman.contracts.commands import CommandResult, RunnerReport, VariantFinding
 from steersman.contracts.facts import CheckFacts
 from steersman.contracts.task import documents as d
-from steersman.judges.evidence import weigh
+from steersman.judges.evidence import weigh_check_results
 from steersman.judges.task import suites
 from steersman.kernel.canonical import digest_of
 
@@ -44,19 +44,19 @@ TREE = "b" * 40
 )
 def test_kinds(argv, kind):
     """The program that does the work says what a command is, behind whatever starts it."""
-    assert suites.kind_of("unit", argv.split(), True) == kind
+    assert suites.classify_suite_command("unit", argv.split(), True) == kind
 
 
 def test_kind_by_name():
     """Where the program is unknown the check's own name says it, and else whether it counts tests."""
-    assert suites.kind_of("Lint", ("./check",), True) == "lint"
-    assert suites.kind_of("types", ("./check",), False) == "static"
-    assert suites.kind_of("all", ("./check",), True) == "test"
-    assert suites.kind_of("all", ("./check",), False) == "lint"
+    assert suites.classify_suite_command("Lint", ("./check",), True) == "lint"
+    assert suites.classify_suite_command("types", ("./check",), False) == "static"
+    assert suites.classify_suite_command("all", ("./check",), True) == "test"
+    assert suites.classify_suite_command("all", ("./check",), False) == "lint"
 
 
 def ran(name="unit", verdict="passed", *, exit_code=0, tests=3, failed=(), argv=None):
-    report = Report(form="pytest", ran=3, failures=len(failed), failed=failed) if failed else None
+    report = RunnerReport(form="pytest", ran=3, failures=len(failed), failed=failed) if failed else None
     return CommandResult(
         name=name, argv=argv or ("pytest", name), source="project", verdict=verdict, exit_code=exit_code,
         tests=tests, passed=tests and tests - (verdict == "failed"), report=report,
@@ -69,7 +69,7 @@ def broken(name="unit", **more):
 
 def facts_of(results, base=None, known=(), tree=TREE, **changed):
     """Facts as the performer of checks makes them."""
-    w = weigh(results, base if base is not None else results, frozenset(known))
+    w = weigh_check_results(results, base if base is not None else results, frozenset(known))
     counted = {name: getattr(w, name) for name in ("passed", "failed", "blocked", "timeout", "no_tests", "known", "flaky", "tests")}  # fmt: skip
     failed = tuple(digest_of(c)[:16] for c in w.failed_commands)
     return CheckFacts(**{**counted, "tree": tree, "failed_commands": failed, **changed})
@@ -77,7 +77,7 @@ def facts_of(results, base=None, known=(), tree=TREE, **changed):
 
 def report(results, known=(), no_tests=(), base=None):
     facts = facts_of(results, base, known)
-    made = suites.test_report("261116-abc123", 1, TREE, results, facts, no_tests, known)
+    made = suites.build_task_test_report("261116-abc123", 1, TREE, results, facts, no_tests, known)
     assert msgspec.json.decode(msgspec.json.encode(made), type=d.TestReport) == made
     return made
 
@@ -121,13 +121,13 @@ def test_facts_that_speak_against_it(changed):
     """Results that look well prove nothing beside facts that say otherwise."""
     assert report([ran()]).overall_pass
     facts = facts_of([ran()], **changed)
-    assert not suites.test_report("t", 1, TREE, [ran()], facts, (), ()).overall_pass
+    assert not suites.build_task_test_report("t", 1, TREE, [ran()], facts, (), ()).overall_pass
 
 
 def test_a_report_on_no_tree():
     """Where there is no tree nothing was proven, even if the facts have none either."""
     facts = facts_of([ran()], tree="")
-    assert not suites.test_report("t", 1, "", [ran()], facts, (), ()).overall_pass
+    assert not suites.build_task_test_report("t", 1, "", [ran()], facts, (), ()).overall_pass
 
 
 KNOWN = {
@@ -155,7 +155,7 @@ def test_known_failures(results, known):
 def test_known_is_said_by_name(result):
     """Beside a known failure nobody's other failure becomes one, whatever the facts say of it."""
     facts = CheckFacts(tree=TREE, known=1, tests=3)
-    made = suites.test_report("t", 1, TREE, [broken(), result], facts, (), ("unit", "tests.a.one"))
+    made = suites.build_task_test_report("t", 1, TREE, [broken(), result], facts, (), ("unit", "tests.a.one"))
     assert [s.known for s in made.suites] == [True, False]
     assert not made.overall_pass
 
@@ -188,7 +188,7 @@ def test_a_variant_speaks_where_it_fails_alone():
     fine = msgspec.structs.replace(ran("unit (old tests)"), variant="old tests", tree=TREE)
     assert [s.name for s in report([ran(), fine]).suites] == ["unit"]
     assert report([ran(), fine]).overall_pass
-    found = (Finding("failure", "1 test passes only so", ("a",)),)
+    found = (VariantFinding("failure", "1 test passes only so", ("a",)),)
     made = report([ran(), msgspec.structs.replace(fine, findings=found)])
     assert not made.overall_pass
     assert [(s.name, s.verdict, s.reason) for s in made.suites[1:]] == [

@@ -7,66 +7,72 @@ from msgspec.structs import replace
 from steersman.contracts.planning.content import (
     AgentProfile,
     CommandSpec,
-    Content,
     ModelChoice,
-    Rule,
+    RegistryContent,
+    RegistryRule,
+    RuleConsequence,
     RuleScope,
-    RuleThen,
     Workflow,
     WorkflowPhase,
 )
 from steersman.contracts.planning.context import (
-    Bounds,
     ContextBundle,
-    Evidence,
-    Fact,
     FactPack,
     MemoryPack,
-    Recalled,
+    ProjectFact,
+    RecalledMemory,
+    ScanBounds,
+    ScanEvidence,
 )
 from steersman.contracts.planning.decisions import (
     PrecheckReport,
     RedLineCheck,
-    Reference,
+    RegistryReference,
     RoutingAdvice,
     RuleDecision,
-    RuleFired,
+    RuleOutcome,
 )
 from steersman.contracts.planning.intent import (
-    Audit,
-    Budgets,
-    Constraints,
+    ContentLineage,
     ExecutionIntent,
+    IntentAudit,
+    IntentBudgets,
+    IntentConstraints,
+    IntentInteraction,
+    IntentObjective,
     IntentRisk,
-    Interaction,
-    Lineage,
+    IntentScope,
     LockScope,
-    Objective,
     PlannedCommand,
-    Reach,
+    ScopeTargets,
     SelectedAgent,
     SelectedWorkflow,
-    Targets,
 )
-from steersman.contracts.planning.policy import PRESETS, ExecutionPolicy
-from steersman.contracts.planning.questions import Settled
-from steersman.judges.planning.intent import effective
-from steersman.judges.planning.registry import Item, Registry
-from steersman.judges.planning.risk import assess
-from steersman.judges.planning.routing import advise
-from steersman.kernel.canonical import digest_of, plain
-from steersman.machines.coordinator.answers import defaults
-from steersman.machines.coordinator.attest import ENVELOPE, PAYLOAD_TYPE, envelope, pae, statement
-from steersman.machines.coordinator.freeze import DRAWN, Outputs, frozen
-from steersman.machines.coordinator.graph import asked_of, finalize
-from steersman.machines.coordinator.inputs import Inputs, lineage, plan_id
-from steersman.machines.coordinator.remaining import remaining
-from steersman.machines.coordinator.review import review_pack
-from steersman.machines.coordinator.trust import Key
+from steersman.contracts.planning.policy import POLICY_PRESETS, ExecutionPolicy
+from steersman.contracts.planning.questions import SettledQuestions
+from steersman.judges.planning.intent import resolve_effective_asking
+from steersman.judges.planning.registry import Registry, RegistryItem
+from steersman.judges.planning.risk import assess_plan_risk
+from steersman.judges.planning.routing import advise_models
+from steersman.kernel.canonical import digest_of, plain_value
+from steersman.machines.coordinator.answers import weigh_default_answers
+from steersman.machines.coordinator.attest import (
+    ENVELOPE_FILE,
+    PAYLOAD_TYPE,
+    plan_statement,
+    pre_authentication_encoding,
+    signed_envelope,
+)
+from steersman.machines.coordinator.freeze import RENDERED_PLAN_FILES, PlanOutputs, freeze_plan_files
+from steersman.machines.coordinator.graph import finalize_plan_graph, questions_for_inputs
+from steersman.machines.coordinator.inputs import PlanInputs, build_plan_lineage, derive_plan_id
+from steersman.machines.coordinator.remaining import find_remaining_objections
+from steersman.machines.coordinator.review import build_review_pack
+from steersman.machines.coordinator.trust import TrustedKey
 
 VERSION = "1.0.0"
 NOWHERE = "0" * 64
-LINEAGE = Lineage(introduced_in="0.1.0")
+LINEAGE = ContentLineage(introduced_in="0.1.0")
 AT = "2026-01-25T09:00:00Z"
 
 _BODY: dict[str, Any] = {
@@ -95,20 +101,20 @@ def command(id_: str, *phases: str, **more: Any) -> CommandSpec:
     return CommandSpec(id=id_, title=id_.replace("_", " "), phases=phases, **body)
 
 
-def rule(id_: str, decision: str = "deny", severity: str = "warn", **more: Any) -> Rule:
-    return Rule(
+def rule(id_: str, decision: str = "deny", severity: str = "warn", **more: Any) -> RegistryRule:
+    return RegistryRule(
         id=id_,
         title=id_,
         severity=severity,
         scope=RuleScope(effects=("write",)),
         when="true",
-        then=RuleThen(decision=decision, reason="because of a test", **more),
+        then=RuleConsequence(decision=decision, reason="because of a test", **more),
         evidence_required=("language",),
         **_BODY,
     )
 
 
-CONTENT: tuple[Content, ...] = (
+CONTENT: tuple[RegistryContent, ...] = (
     workflow(
         "bug_fix",
         phase("analysis"),
@@ -126,10 +132,10 @@ CONTENT: tuple[Content, ...] = (
 )  # fmt: skip
 
 
-def registry(*more: Content, without: tuple[str, ...] = ()) -> Registry:
+def registry(*more: RegistryContent, without: tuple[str, ...] = ()) -> Registry:
     """The content above; of what is given with the same id the later holds."""
     kept = (content for content in CONTENT if content.id not in without)
-    return Registry(tuple(Item(content, "built-in") for content in (*kept, *more)))
+    return Registry(tuple(RegistryItem(content, "built-in") for content in (*kept, *more)))
 
 
 def planned(id_: str, **more: Any) -> PlannedCommand:
@@ -163,8 +169,8 @@ def intent(**changes: Any) -> ExecutionIntent:
         created_at=AT,
         status="approved",
         lineage=LINEAGE,
-        scope=Reach(project_id="boat", repo_root=".", targets=Targets(files=("src/pump.py",))),
-        objective=Objective(goal="Fix the leak in the pump.", success_criteria=("The tests pass.",)),
+        scope=IntentScope(project_id="boat", repo_root=".", targets=ScopeTargets(files=("src/pump.py",))),
+        objective=IntentObjective(goal="Fix the leak in the pump.", success_criteria=("The tests pass.",)),
         selected_workflows=(selected(),),
         selected_agents=(
             chosen("agent_coder", "coder"),
@@ -176,41 +182,43 @@ def intent(**changes: Any) -> ExecutionIntent:
             planned("edit_files", effects=("write",), risk_level="medium"),
             planned("run_tests", evidence_refs=("scan://ev0123456789ab",)),
         ),
-        interaction=Interaction(mode="interactive", question_budget=10, question_policy="conceptual_only"),
+        interaction=IntentInteraction(
+            mode="interactive", question_budget=10, question_policy="conceptual_only"
+        ),
         risk=IntentRisk(overall="medium", drivers=("It writes.",), requires_review=("architecture",)),
-        budgets=Budgets(max_files=10, max_commits=5, max_tokens=100_000, max_cost_usd=10),
+        budgets=IntentBudgets(max_files=10, max_commits=5, max_tokens=100_000, max_cost_usd=10),
         evidence_refs=("fact://language/python",),
-        constraints=Constraints(
+        constraints=IntentConstraints(
             execution="forbidden",
             no_fabrication=True,
             registry_only=True,
             lock_scope=LockScope(mode="none"),
         ),
-        audit=Audit(created_by="ann", source="human", checksum=NOWHERE),
+        audit=IntentAudit(created_by="ann", source="human", checksum=NOWHERE),
     )
     return sealed(replace(made, **changes))
 
 
 def sealed(made: ExecutionIntent) -> ExecutionIntent:
     """The intent with the checksum of its own bytes."""
-    raw = plain(made)
+    raw = plain_value(made)
     del raw["audit"]["checksum"]
     return replace(made, audit=replace(made.audit, checksum=digest_of(raw)))
 
 
 def policy(preset: str = "interactive", **changes: Any) -> ExecutionPolicy:
-    return replace(PRESETS[preset], **changes)
+    return replace(POLICY_PRESETS[preset], **changes)
 
 
 FACTS = FactPack(
     project_id="boat",
     fingerprint="1" * 64,
     facts=(
-        Fact(kind="language", name="python", value="3.11", evidence=("ev0123456789ab",)),
-        Fact(kind="test_command", name="pytest", argv=("pytest", "-q"), evidence=("ev0123456789ab",)),
+        ProjectFact(kind="language", name="python", value="3.11", evidence=("ev0123456789ab",)),
+        ProjectFact(kind="test_command", name="pytest", argv=("pytest", "-q"), evidence=("ev0123456789ab",)),
     ),
     evidence=(
-        Evidence(
+        ScanEvidence(
             id="ev0123456789ab",
             source_file="pyproject.toml",
             first_line=1,
@@ -219,7 +227,7 @@ FACTS = FactPack(
             snippet="[project]",
         ),
     ),
-    bounds=Bounds(files_seen=3, files_read=3, bytes_read=99, skipped=0, complete=True),
+    bounds=ScanBounds(files_seen=3, files_read=3, bytes_read=99, skipped=0, complete=True),
 )
 MEMORY = MemoryPack(
     project_id="boat",
@@ -227,7 +235,7 @@ MEMORY = MemoryPack(
     scopes=("project",),
     threshold=1,
     memories=(
-        Recalled(id="mem_0123456789ab", scope="project", text="The pump is old."),
+        RecalledMemory(id="mem_0123456789ab", scope="project", text="The pump is old."),
     ),
 )  # fmt: skip
 REFS = (
@@ -245,7 +253,7 @@ def bundle(under: ExecutionPolicy | None = None, **changes: Any) -> ContextBundl
 
 def decision(id_: str, what: str = "allow", severity: str = "info", **more: Any) -> RuleDecision:
     fired = (
-        RuleFired(
+        RuleOutcome(
             rule_id="rule_no_writes",
             rule_version="1.0.0",
             severity=severity,
@@ -273,33 +281,33 @@ def inputs(
     known: Registry | None = None,
     context: ContextBundle | None = None,
     ruled: tuple[RuleDecision, ...] = (),
-) -> Inputs:
+) -> PlanInputs:
     """Everything a draft goes by; what no decision is given for is allowed."""
     of, known, context = of or intent(), known or registry(), context or bundle()
     by_command = {one.command_id: one for one in ruled}
     decisions = tuple(by_command.get(c.command_id) or decision(c.command_id) for c in of.planned_commands)
-    trace = lineage(of, known, context, VERSION)
-    return Inputs(
+    trace = build_plan_lineage(of, known, context, VERSION)
+    return PlanInputs(
         intent=of,
         registry=known,
         bundle=context,
         decisions=decisions,
-        risk=assess(of, known, decisions, context),
-        plan_id=plan_id(trace),
+        risk=assess_plan_risk(of, known, decisions, context),
+        plan_id=derive_plan_id(trace),
         lineage=trace,
-        effective=effective(of, context.policy),
+        effective=resolve_effective_asking(of, context.policy),
     )
 
 
-def routing(i: Inputs) -> tuple[RoutingAdvice, ...]:
-    return advise(i.intent, i.registry, i.bundle.policy)
+def routing(i: PlanInputs) -> tuple[RoutingAdvice, ...]:
+    return advise_models(i.intent, i.registry, i.bundle.policy)
 
 
-def report(i: Inputs, **changes: Any) -> PrecheckReport:
+def report(i: PlanInputs, **changes: Any) -> PrecheckReport:
     """A report in which everything is as it should be."""
     passed = tuple(RedLineCheck(red_line=line, passed=True) for line in ("I1", "I2", "I3", "I4", "I5"))
     references = tuple(
-        Reference(kind=e.kind, id=e.id, found="usable", version=e.version, digest=e.digest)
+        RegistryReference(kind=e.kind, id=e.id, found="usable", version=e.version, digest=e.digest)
         for e in i.registry.entries.values()
     )
     made = PrecheckReport(
@@ -317,10 +325,10 @@ def report(i: Inputs, **changes: Any) -> PrecheckReport:
     return replace(made, **changes)
 
 
-def question_answers(i: Inputs, **words: str) -> Settled:
+def question_answers(i: PlanInputs, **words: str) -> SettledQuestions:
     """The settled answers to what these inputs raise: by cause, else the default of each question."""
-    found = asked_of(i)
-    settled = defaults(found, i.plan_id, i.bundle.policy).settled
+    found = questions_for_inputs(i)
+    settled = weigh_default_answers(found, i.plan_id, i.bundle.policy).settled
     causes = {question.question_id: question.cause for question in found}
     said = tuple(
         replace(answer, answer=words.get(causes[answer.question_id], answer.answer))
@@ -329,36 +337,41 @@ def question_answers(i: Inputs, **words: str) -> Settled:
     return replace(settled, answers=said)
 
 
-def outputs(i: Inputs | None = None, settled: Settled | None = None) -> Outputs:
+def outputs(i: PlanInputs | None = None, settled: SettledQuestions | None = None) -> PlanOutputs:
     """A plan that is done."""
     i = i or inputs()
     settled = settled or question_answers(i)
-    graph = finalize(i, settled)
+    graph = finalize_plan_graph(i, settled)
     said = i.decided()
-    rest = remaining(i, settled, lambda left: tuple(said[c.command_id] for c in left.planned_commands))
+    rest = find_remaining_objections(
+        i, settled, lambda left: tuple(said[c.command_id] for c in left.planned_commands)
+    )
     i = i._replace(risk=rest.risk)
     advice = routing(i)
-    return Outputs(
+    return PlanOutputs(
         inputs=i,
-        intent=plain(i.intent),
+        intent=plain_value(i.intent),
         report=report(i),
         routing=advice,
         graph=graph,
         packs=(),
         settled=settled,
-        review=review_pack(i, graph, settled, advice),
+        review=build_review_pack(i, graph, settled, advice),
     )
 
 
-def files(of: Outputs | None = None) -> dict[str, bytes]:
+def files(of: PlanOutputs | None = None) -> dict[str, bytes]:
     """The frozen files of a plan; what views would draw is a word each."""
-    return frozen(of or outputs(), {name: f"{name}\n" for name in DRAWN})
+    return freeze_plan_files(of or outputs(), {name: f"{name}\n" for name in RENDERED_PLAN_FILES})
 
 
-KEY = Key("the key", lambda _, data, signature: signature == data[:20])
+KEY = TrustedKey("the key", lambda _, data, signature: signature == data[:20])
 
 
 def signed(made):
     """The files with the statement about them."""
-    said = statement(made)
-    return {**made, ENVELOPE: envelope(said, "the key", pae(PAYLOAD_TYPE, said)[:20])}
+    said = plan_statement(made)
+    return {
+        **made,
+        ENVELOPE_FILE: signed_envelope(said, "the key", pre_authentication_encoding(PAYLOAD_TYPE, said)[:20]),
+    }

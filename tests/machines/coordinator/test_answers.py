@@ -8,31 +8,35 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from specimens import decision, inputs, intent, planned, policy
 
-from steersman.contracts.planning.decisions import Problem
-from steersman.contracts.planning.intent import LockScope, Targets
-from steersman.contracts.planning.questions import Answer, AnswerPack, Settled
-from steersman.kernel.canonical import canonical, plain
+from steersman.contracts.planning.decisions import DocumentProblem
+from steersman.contracts.planning.intent import LockScope, ScopeTargets
+from steersman.contracts.planning.questions import AnswerPack, QuestionAnswer, SettledQuestions
+from steersman.kernel.canonical import canonical_bytes, plain_value
 from steersman.machines.coordinator.answers import (
     default_answers,
-    defaults,
-    misfits,
-    problems,
-    unanswered,
-    weigh,
+    find_answer_pack_problems,
+    find_answer_problems,
+    unanswered_critical_questions,
+    weigh_default_answers,
+    weigh_round_answers,
 )
-from steersman.machines.coordinator.choices import why
-from steersman.machines.coordinator.context import Context, with_person, with_time_left
-from steersman.machines.coordinator.graph import asked_of
-from steersman.machines.coordinator.uncertainties import choose
-from steersman.machines.coordinator.work import ask_people
+from steersman.machines.coordinator.choices import explain_settled_answer
+from steersman.machines.coordinator.context import (
+    CoordinatorContext,
+    upcast_add_answered_by,
+    upcast_add_time_left,
+)
+from steersman.machines.coordinator.graph import questions_for_inputs
+from steersman.machines.coordinator.uncertainties import choose_round_questions
+from steersman.machines.coordinator.work import answers_gate_input
 
-OPEN = intent(scope=replace(intent().scope, targets=Targets()))
+OPEN = intent(scope=replace(intent().scope, targets=ScopeTargets()))
 
 
 def packed(i, *, budget=10, round_=1, settled=None):
     effective = i.effective._replace(budget=budget)
-    chosen = choose(
-        asked_of(i),
+    chosen = choose_round_questions(
+        questions_for_inputs(i),
         effective,
         i.bundle.policy,
         consumed=0,
@@ -55,12 +59,12 @@ def said(*pairs, pack=PACK, **more):
 
 
 def fields(raw, pack=PACK):
-    return [problem.field for problem in problems(pack, raw)]
+    return [problem.field for problem in find_answer_pack_problems(pack, raw)]
 
 
 def given_answers(*pairs, pack=PACK, **more):
     raw = said(*pairs, pack=pack, **more)
-    assert problems(pack, raw) == ()
+    assert find_answer_pack_problems(pack, raw) == ()
     return msgspec.convert(raw, AnswerPack)
 
 
@@ -77,7 +81,7 @@ def against(*pairs, says=None):
 
 def weighed_(pack, given_=None, object_to=None, person="ann", before=None):
     answers = given_.answers if given_ else ()
-    return weigh(pack, answers, policy(), object_to or against(), person=person, before=before)
+    return weigh_round_answers(pack, answers, policy(), object_to or against(), person=person, before=before)
 
 
 def test_the_questions_of_these_tests():
@@ -90,8 +94,8 @@ def test_the_questions_of_these_tests():
 
 def test_answers_with_suggested_words_are_taken():
     """001 §7 guard: the AnswerPack conforms to its schema and answers what is asked."""
-    assert problems(PACK, said((REVIEW, "keep_with_review"), (SCOPE, "whole_project"))) == ()
-    assert problems(PACK, said((REVIEW, "leave_out"))) == ()
+    assert find_answer_pack_problems(PACK, said((REVIEW, "keep_with_review"), (SCOPE, "whole_project"))) == ()
+    assert find_answer_pack_problems(PACK, said((REVIEW, "leave_out"))) == ()
 
 
 @for_each_case(
@@ -110,7 +114,7 @@ def test_answers_with_suggested_words_are_taken():
 def test_an_answer_names_nothing_that_a_plan_may_not_reach(root, file, why):
     """001 §7: what is git's, steersman's or outside scope.repo_root is a problem of the pack, with the reason."""
     pack = packed(inputs(replace(OPEN, scope=replace(OPEN.scope, repo_root=root))))
-    (told,) = problems(pack, said((pack.questions[0], "text"), pack=pack, text=file))
+    (told,) = find_answer_pack_problems(pack, said((pack.questions[0], "text"), pack=pack, text=file))
     assert told.field == "answers[0].text"
     assert why in told.message
 
@@ -119,15 +123,22 @@ def test_an_answer_stays_within_the_lock():
     """A lock on files bounds what an answer can name."""
     locked = replace(OPEN.constraints, lock_scope=LockScope(mode="files", paths=("docs/",)))
     pack = packed(inputs(replace(OPEN, constraints=locked)))
-    assert problems(pack, said((pack.questions[0], "text"), pack=pack, text="docs/a.md")) == ()
-    (told,) = problems(pack, said((pack.questions[0], "text"), pack=pack, text="src/a.py"))
+    assert (
+        find_answer_pack_problems(pack, said((pack.questions[0], "text"), pack=pack, text="docs/a.md")) == ()
+    )
+    (told,) = find_answer_pack_problems(pack, said((pack.questions[0], "text"), pack=pack, text="src/a.py"))
     assert told.message == "src/a.py lies outside of docs/."
 
 
 def test_an_answer_names_what_lies_in_the_root():
     """The same answer inside the root is taken, and the question says where that is."""
     pack = packed(inputs(replace(OPEN, scope=replace(OPEN.scope, repo_root="src"))))
-    assert problems(pack, said((pack.questions[0], "text"), pack=pack, text="src/a.py\nsrc/b/\nsrc/**")) == ()
+    assert (
+        find_answer_pack_problems(
+            pack, said((pack.questions[0], "text"), pack=pack, text="src/a.py\nsrc/b/\nsrc/**")
+        )
+        == ()
+    )
     assert {s.meaning for s in pack.questions[0].suggested_answers} >= {"Anything in src."}
 
 
@@ -155,9 +166,9 @@ def test_an_answer_names_what_lies_in_the_root():
 )  # fmt: skip
 def test_what_is_wrong_with_an_answer_pack_names_its_field(raw, field):
     """001 §7: an AnswerPack that cannot be taken is refused with all its problems, each with its field."""
-    found = problems(PACK, raw)
+    found = find_answer_pack_problems(PACK, raw)
     assert field in [problem.field for problem in found]
-    assert all(isinstance(p, Problem) and p.message for p in found)
+    assert all(isinstance(p, DocumentProblem) and p.message for p in found)
 
 
 def test_all_problems_are_told_at_once():
@@ -180,14 +191,14 @@ def test_text_that_is_none_is_refused_too():
 @settings(max_examples=150, deadline=None)
 def test_no_value_makes_it_fall_over(raw):
     """Whatever is given is answered with problems; nothing but a whole pack is taken."""
-    assert problems(PACK, raw)
+    assert find_answer_pack_problems(PACK, raw)
 
 
 def test_critical_questions_have_to_be_answered():
     """001 §7 guard: all critical questions answered; a high one may be left to its default."""
     given_ = msgspec.convert(said((SCOPE, "whole_project")), AnswerPack)
-    assert unanswered(PACK, given_.answers) == (REVIEW,)
-    assert unanswered(PACK, given_answers((REVIEW, "stop")).answers) == ()
+    assert unanswered_critical_questions(PACK, given_.answers) == (REVIEW,)
+    assert unanswered_critical_questions(PACK, given_answers((REVIEW, "stop")).answers) == ()
 
 
 def test_answers_hold_and_silence_takes_the_default():
@@ -201,7 +212,7 @@ def test_answers_hold_and_silence_takes_the_default():
     assert weighed.conflicts == ()
     assert weighed.settled.rounds == 1
     assert weighed.settled.asked == tuple(sorted((REVIEW.question_id, SCOPE.question_id)))
-    assert msgspec.json.decode(canonical(weighed.settled), type=Settled) == weighed.settled
+    assert msgspec.json.decode(canonical_bytes(weighed.settled), type=SettledQuestions) == weighed.settled
 
 
 DENY = decision("edit_files", "deny", "warn")
@@ -271,7 +282,7 @@ def test_the_end_of_time_takes_every_default():
 
 def test_who_takes_every_default_has_answered():
     """001 §7: nobody was late; the answers are that person's."""
-    weighed = weigh(PACK, default_answers(PACK, policy()), policy(), against(), person="ann")
+    weighed = weigh_round_answers(PACK, default_answers(PACK, policy()), policy(), against(), person="ann")
     assert {(a.provided_by, a.answered_by) for a in weighed.settled.answers} == {("human", "ann")}
 
 
@@ -286,13 +297,13 @@ def test_who_takes_every_default_has_answered():
 )
 def test_only_a_timeout_means_that_nobody_answered(by, person, told):
     """001 §7: a plan says in one line where each answer comes from."""
-    answer = Answer(question_id=SCOPE.question_id, answer="stop", provided_by=by, answered_by=person)
-    assert why(SCOPE, answer) == f"ambiguous_scope, {told}: stop ({SCOPE.question_id})"
+    answer = QuestionAnswer(question_id=SCOPE.question_id, answer="stop", provided_by=by, answered_by=person)
+    assert explain_settled_answer(SCOPE, answer) == f"ambiguous_scope, {told}: stop ({SCOPE.question_id})"
 
 
 def test_a_policy_without_fallback_stops_instead_of_taking_defaults():
     """auto_fallback off: a question without an answer may not take its default."""
-    weighed = weigh(PACK, (), policy(auto_fallback=False), against())
+    weighed = weigh_round_answers(PACK, (), policy(auto_fallback=False), against())
     assert {a.answer for a in weighed.settled.answers} == {"stop"}
     assert len(weighed.blocked) == 2
 
@@ -302,7 +313,7 @@ def test_full_auto_settles_everything_by_default():
     i = inputs(
         intent(planned_commands=(*intent().planned_commands[:2], planned("run_tests", risk_level="high")))
     )
-    weighed = defaults(asked_of(i), i.plan_id, policy("full_auto"))
+    weighed = weigh_default_answers(questions_for_inputs(i), i.plan_id, policy("full_auto"))
     assert [(a.answer, a.provided_by) for a in weighed.settled.answers] == [("leave_out", "policy_default")]
     assert weighed.settled.rounds == 0
     assert weighed.blocked == ()
@@ -311,8 +322,8 @@ def test_full_auto_settles_everything_by_default():
 def test_what_is_settled_before_stays_when_the_rest_is_defaulted():
     """Defaults are only for what nothing settles yet."""
     before = weighed_(PACK, given_answers((REVIEW, "leave_out"), (SCOPE, "whole_project"))).settled
-    after = defaults(asked_of(GRAVE), GRAVE.plan_id, policy(), before).settled
-    assert plain(after) == plain(before)
+    after = weigh_default_answers(questions_for_inputs(GRAVE), GRAVE.plan_id, policy(), before).settled
+    assert plain_value(after) == plain_value(before)
 
 
 def test_a_pack_asks_lesser_questions_not_at_all_over_the_budget_and_settles_them():
@@ -329,7 +340,9 @@ def test_a_pack_asks_lesser_questions_not_at_all_over_the_budget_and_settles_the
 @pytest.mark.parametrize("blank", ["", None])
 def test_a_template_that_is_not_filled_in_is_incomplete(blank):
     """001 §7: an answer that is still empty is told by its question, with what may be said; nothing else is wrong."""
-    (told,) = problems(PACK, said((REVIEW, "leave_out"), (SCOPE, blank)), {("answers", 1, "answer"): 9})
+    (told,) = find_answer_pack_problems(
+        PACK, said((REVIEW, "leave_out"), (SCOPE, blank)), {("answers", 1, "answer"): 9}
+    )
     assert (told.field, told.line) == ("answers[1].answer", 9)
     assert SCOPE.question_id in told.message
     assert "whole_project" in told.fix
@@ -340,7 +353,7 @@ def test_words_beside_an_answer_that_takes_none_are_refused(word):
     """001 §7: `text` filled in and `answer` left as it was contradict each other; nobody guesses which is meant."""
     raw = said((REVIEW, "leave_out"), (SCOPE, word))
     raw["answers"][1]["text"] = "src/"
-    (told,) = problems(PACK, raw)
+    (told,) = find_answer_pack_problems(PACK, raw)
     assert told.field == "answers[1].text"
     assert word in told.message
 
@@ -364,7 +377,7 @@ def test_what_an_answer_says_is_what_is_seen(name, words, why):
     """001 §7: no reordered, hidden or wild name becomes the scope of a plan, and no reason reads otherwise than it is."""
     raw = said((REVIEW, "leave_out"), (SCOPE, "text"), text="", rationale="")
     raw["answers"][1] |= {"text": "src/", name: words}
-    told = [p for p in problems(PACK, raw) if p.field == f"answers[1].{name}"]
+    told = [p for p in find_answer_pack_problems(PACK, raw) if p.field == f"answers[1].{name}"]
     assert told
     assert why in told[0].message
 
@@ -373,14 +386,14 @@ def test_a_directory_may_be_named_with_its_stars():
     """`src/**` says the same as `src/`."""
     raw = said((REVIEW, "leave_out"), (SCOPE, "text"))
     raw["answers"][1]["text"] = "src/**"
-    assert problems(PACK, raw) == ()
+    assert find_answer_pack_problems(PACK, raw) == ()
 
 
 def test_one_answer_can_be_looked_at_by_itself():
     """At a prompt each answer is looked at when it is given: its problems are those that the pack would have."""
-    bad = Answer(question_id=SCOPE.question_id, answer="text", text="../x")
-    assert [p.field for p in misfits(SCOPE, bad)] == [f"{SCOPE.question_id}.text"]
-    assert misfits(SCOPE, replace(bad, text="src/")) == ()
+    bad = QuestionAnswer(question_id=SCOPE.question_id, answer="text", text="../x")
+    assert [p.field for p in find_answer_problems(SCOPE, bad)] == [f"{SCOPE.question_id}.text"]
+    assert find_answer_problems(SCOPE, replace(bad, text="src/")) == ()
 
 
 def test_the_time_that_is_left_is_what_the_next_gate_has():
@@ -393,6 +406,6 @@ def test_the_time_that_is_left_is_what_the_next_gate_has():
         "policy_ref": "p-0",
         "wait_ms": 9_000,
     }
-    assert ask_people(Context(**given))["after_ms"] == 9_000
-    assert ask_people(Context(**given, left_ms=7))["after_ms"] == 7
-    assert Context(**with_person(with_time_left(given))).left_ms == 0
+    assert answers_gate_input(CoordinatorContext(**given))["after_ms"] == 9_000
+    assert answers_gate_input(CoordinatorContext(**given, left_ms=7))["after_ms"] == 7
+    assert CoordinatorContext(**upcast_add_answered_by(upcast_add_time_left(given))).left_ms == 0

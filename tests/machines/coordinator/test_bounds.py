@@ -18,53 +18,55 @@ from specimens import (
     signed,
 )
 
-from steersman.contracts.planning.intent import LockScope, Targets
+from steersman.contracts.planning.intent import LockScope, ScopeTargets
 from steersman.judges.planning.paths import (
-    common,
-    covers,
-    in_module,
-    leaves,
-    normal,
-    region,
-    why_kept,
-    why_outside,
-    why_pattern,
+    covers_path,
+    describe_region,
+    intersect_paths,
+    is_in_module,
+    is_outside_project,
+    normalize_plan_path,
+    outside_plan_reason,
+    path_spelling_problem,
+    reserved_path_reason,
 )
-from steersman.machines.coordinator.attest import ENVELOPE
-from steersman.machines.coordinator.bounds import Bounds, bounds, outside
-from steersman.machines.coordinator.freeze import MANIFEST
+from steersman.machines.coordinator.attest import ENVELOPE_FILE
+from steersman.machines.coordinator.bounds import PlanBounds, find_outside_bounds, read_plan_bounds
+from steersman.machines.coordinator.freeze import MANIFEST_FILE
 
 
 def bounded(made):
-    return bounds(signed(made), KEY)
+    return read_plan_bounds(signed(made), KEY)
 
 
 def bound(**targets):
-    i = inputs(intent(scope=replace(intent().scope, targets=Targets(**targets))))
+    i = inputs(intent(scope=replace(intent().scope, targets=ScopeTargets(**targets))))
     return bounded(files(outputs(i, question_answers(i, ambiguous_scope="whole_project"))))
 
 
 def test_bounds_are_those_of_the_plan():
     """Files, commands, phases, budgets and digests come from the verified documents."""
     of = bounded(files())
-    assert isinstance(of, Bounds)
+    assert isinstance(of, PlanBounds)
     assert of.files == ("src/pump.py",)
     assert of.phases == ("analysis", "implementation", "validation")
-    assert outside(of, files=["src/pump.py"], argvs=[("pytest", "-q")], commits=5) == ()
+    assert find_outside_bounds(of, files=["src/pump.py"], argvs=[("pytest", "-q")], commits=5) == ()
 
 
 def test_a_plan_that_was_changed_bounds_nothing():
     """Bounds are read from files that were verified, or not at all."""
     made = signed(files())
-    found = bounds({**made, MANIFEST: made[MANIFEST].replace(b"plan_", b"plan_0", 1)}, KEY)
-    assert not isinstance(found, Bounds)
+    found = read_plan_bounds(
+        {**made, MANIFEST_FILE: made[MANIFEST_FILE].replace(b"plan_", b"plan_0", 1)}, KEY
+    )
+    assert not isinstance(found, PlanBounds)
     assert found
 
 
 @for_each_case(
     ("key", "left_out", "told"),
     [
-        (KEY, (ENVELOPE,), "missing"),
+        (KEY, (ENVELOPE_FILE,), "missing"),
         (KEY._replace(public="another"), (), "not the key here"),
         (KEY._replace(public=""), (), "not the key here"),
         (KEY._replace(verifies=lambda *_: False), (), "signature"),
@@ -72,8 +74,8 @@ def test_a_plan_that_was_changed_bounds_nothing():
 )
 def test_a_plan_that_nobody_known_has_signed_bounds_nothing(key, left_out, told):
     """Whoever rewrites all files has to leave the statement out, or sign it with another key."""
-    (found,) = bounds({n: data for n, data in signed(files()).items() if n not in left_out}, key)
-    assert found.field == ENVELOPE
+    (found,) = read_plan_bounds({n: data for n, data in signed(files()).items() if n not in left_out}, key)
+    assert found.field == ENVELOPE_FILE
     assert told in found.message
 
 
@@ -91,7 +93,7 @@ def test_a_plan_that_nobody_known_has_signed_bounds_nothing(key, left_out, told)
 )
 def test_what_the_plan_does_not_name_is_outside(asked, field):
     """Another file, another argv, one commit too many: each is told by its field."""
-    assert [p.field for p in outside(bounded(files()), **asked)] == [field]
+    assert [p.field for p in find_outside_bounds(bounded(files()), **asked)] == [field]
 
 
 @for_each_case(
@@ -112,7 +114,7 @@ def test_a_blank_of_the_registry_takes_one_word(argv, inside):
     """A word in capitals stands for one word that is no option; FILE only for a file of the plan."""
     spec = command("read_code", "analysis", argv=("git", "log", "VERSION", "--", "FILE"))
     of = bounded(files(outputs(inputs(known=registry(spec)))))
-    assert (outside(of, argvs=[argv]) == ()) == inside
+    assert (find_outside_bounds(of, argvs=[argv]) == ()) == inside
 
 
 @pytest.mark.parametrize("argv", [("make", "FILE"), ("make", "src/pump.py")])
@@ -120,33 +122,35 @@ def test_a_word_in_capitals_of_a_fact_is_only_itself(argv):
     """What a project's files name is taken word for word: no repository opens a blank, and no program is one."""
     facts = replace(FACTS, facts=(replace(FACTS.facts[1], argv=("make", "FILE")),))
     of = bounded(files(outputs(inputs(context=bundle(facts=facts)))))
-    assert (outside(of, argvs=[argv]) == ()) == (argv == ("make", "FILE"))
+    assert (find_outside_bounds(of, argvs=[argv]) == ()) == (argv == ("make", "FILE"))
     first = command("read_code", "analysis", argv=("MAKE", "it"))
     odd = bounded(files(outputs(inputs(known=registry(first)))))
-    assert outside(odd, argvs=[("sh", "it")])
+    assert find_outside_bounds(odd, argvs=[("sh", "it")])
 
 
 def test_a_directory_covers_what_is_in_it_and_nothing_beside_it():
     """A target with a slash, or two stars, is everything below."""
     of = bound(files=("src/", "docs/**", "README.md"))
-    assert outside(of, files=["src/a.py", "src/b/c.py", "docs/x.md", "README.md"]) == ()
-    assert len(outside(of, files=["srcs/a.py", "README.md.bak", "lib/src/a.py"])) == 3
+    assert find_outside_bounds(of, files=["src/a.py", "src/b/c.py", "docs/x.md", "README.md"]) == ()
+    assert len(find_outside_bounds(of, files=["srcs/a.py", "README.md.bak", "lib/src/a.py"])) == 3
 
 
 def test_a_module_covers_its_files_by_name():
     """A dotted or slashed module is found on the way to a file."""
     of = bound(modules=("boat.pump", "hull"))
-    assert outside(of, files=["src/boat/pump.py", "boat/pump/valve.py", "hull.rs"]) == ()
-    assert len(outside(of, files=["src/boat/pumps.py", "boat/x/pump.py"])) == 2
+    assert find_outside_bounds(of, files=["src/boat/pump.py", "boat/pump/valve.py", "hull.rs"]) == ()
+    assert len(find_outside_bounds(of, files=["src/boat/pumps.py", "boat/x/pump.py"])) == 2
 
 
 def test_without_named_files_only_their_number_is_bounded():
     """A plan about the whole project still has its budget, and nothing outside the project is inside."""
     of = bound()
     assert of.anywhere
-    assert outside(of, files=[f"f{n}" for n in range(10)]) == ()
-    assert [p.field for p in outside(of, files=[f"f{n}" for n in range(11)])] == ["budgets.max_files"]
-    assert [p.field for p in outside(of, files=["../x"])] == ["scope.targets.files"]
+    assert find_outside_bounds(of, files=[f"f{n}" for n in range(10)]) == ()
+    assert [p.field for p in find_outside_bounds(of, files=[f"f{n}" for n in range(11)])] == [
+        "budgets.max_files"
+    ]
+    assert [p.field for p in find_outside_bounds(of, files=["../x"])] == ["scope.targets.files"]
 
 
 KEPT = {
@@ -164,10 +168,10 @@ KEPT = {
 @for_each_case(("whose", "name"), [(whose, name) for whose, names in KEPT.items() for name in names])
 def test_what_is_gits_or_steersmans_is_in_no_plan(whose, name):
     """A plan about the whole project does not reach what watches over it, however it is spelt and whatever names it."""
-    assert whose in why_kept(name)
-    assert why_outside(name) == why_kept(name)
+    assert whose in reserved_path_reason(name)
+    assert outside_plan_reason(name) == reserved_path_reason(name)
     for of in (bound(), bound(files=(".", name)), bound(modules=("git", "steersman"))):
-        (told,) = outside(of, files=[name])
+        (told,) = find_outside_bounds(of, files=[name])
         assert told.field == "scope.targets.files"
         assert whose in told.message
 
@@ -177,17 +181,17 @@ def test_what_is_gits_or_steersmans_is_in_no_plan(whose, name):
 )
 def test_names_that_only_look_like_it(name):
     """What belongs to nobody else is the repository's."""
-    assert why_outside(name) == ""
+    assert outside_plan_reason(name) == ""
 
 
 @pytest.mark.parametrize("targets", [{}, {"modules": ("pump",)}])
 def test_nothing_of_a_plan_leaves_its_root(targets):
     """`scope.repo_root` bounds a plan about the whole project, and one about modules, which are names without a place."""
-    scope = replace(intent().scope, repo_root="boat/", targets=Targets(**targets))
+    scope = replace(intent().scope, repo_root="boat/", targets=ScopeTargets(**targets))
     i = inputs(intent(scope=scope))
     of = bounded(files(outputs(i, question_answers(i, ambiguous_scope="whole_project"))))
-    assert outside(of, files=["boat/pump.py"]) == ()
-    (told,) = outside(of, files=["pump.py"])
+    assert find_outside_bounds(of, files=["boat/pump.py"]) == ()
+    (told,) = find_outside_bounds(of, files=["pump.py"])
     assert told.message.endswith("it lies outside of boat/.")
 
 
@@ -201,7 +205,7 @@ def test_nothing_of_a_plan_leaves_its_root(targets):
 )
 def test_a_lock_on_files_bounds_the_plan(targets, inside):
     """What a plan may change is what it names and what it locks; a lock of another mode bounds nothing."""
-    scope, rules = replace(intent().scope, targets=Targets(**targets)), intent().constraints
+    scope, rules = replace(intent().scope, targets=ScopeTargets(**targets)), intent().constraints
     for lock, out in (
         (LockScope(mode="files", paths=("src/", "docs")), ["pump.py"]),
         (LockScope(mode="task"), []),
@@ -209,19 +213,23 @@ def test_a_lock_on_files_bounds_the_plan(targets, inside):
         i = inputs(intent(scope=scope, constraints=replace(rules, lock_scope=lock)))
         made = files(outputs(i, question_answers(i, ambiguous_scope="whole_project")))
         of = bounded(made)
-        assert outside(of, files=inside) == ()
-        found = outside(of, files=["pump.py"])
+        assert find_outside_bounds(of, files=inside) == ()
+        found = find_outside_bounds(of, files=["pump.py"])
         assert bool(found) == (bool(out) or "files" in targets)
         assert msgspec.json.decode(made["review_pack.json"])["change_impact"]["lock"]["mode"] == lock.mode
 
 
 def test_what_places_have_in_common():
     """The narrower of each two that meet; nothing is not everything."""
-    assert common("src", ["src/a.py", ".", "docs"]) == ("src", "src/a.py")
-    assert common(".", ["docs/", "src"]) == ("docs/", "src")
-    assert common("src", ["docs"]) == ()
-    assert (region(("./",)), region(("src", "docs/")), region(())) == ("the project", "src, docs/", "nothing")
-    assert why_outside("a.py", ()) == "lies outside of nothing"
+    assert intersect_paths("src", ["src/a.py", ".", "docs"]) == ("src", "src/a.py")
+    assert intersect_paths(".", ["docs/", "src"]) == ("docs/", "src")
+    assert intersect_paths("src", ["docs"]) == ()
+    assert (describe_region(("./",)), describe_region(("src", "docs/")), describe_region(())) == (
+        "the project",
+        "src, docs/",
+        "nothing",
+    )
+    assert outside_plan_reason("a.py", ()) == "lies outside of nothing"
 
 
 @for_each_case(
@@ -229,21 +237,21 @@ def test_what_places_have_in_common():
 )
 def test_names_that_lead_out_of_the_project(name):
     """Absolute, home, drive, parent and empty names are never inside."""
-    assert leaves(name)
+    assert is_outside_project(name)
 
 
 @for_each_case("name", ["a", "a/b", ".github/x", "a..b/c", "a b"])
 def test_names_that_stay_inside(name):
     """Plain relative names are."""
-    assert not leaves(name)
+    assert not is_outside_project(name)
 
 
 def test_the_top_of_a_project_covers_all_and_no_module_covers_nothing():
     """`.` and `./` are the whole project; an empty module is no module."""
-    assert covers(".", "a/b")
-    assert covers("./", "a")
-    assert covers("./src", "src/a")
-    assert not in_module(" . ", "a.py")
+    assert covers_path(".", "a/b")
+    assert covers_path("./", "a")
+    assert covers_path("./src", "src/a")
+    assert not is_in_module(" . ", "a.py")
 
 
 @for_each_case(
@@ -255,6 +263,6 @@ def test_the_top_of_a_project_covers_all_and_no_module_covers_nothing():
 )  # fmt: skip
 def test_a_name_is_written_in_one_way(name, written):
     """Another way to write a name would pass by every rule about it; the one way is told, and stands."""
-    assert normal(name) == written
-    assert why_pattern(name) == f"is another way to write {written}: write it so"
-    assert why_pattern(written) == ""
+    assert normalize_plan_path(name) == written
+    assert path_spelling_problem(name) == f"is another way to write {written}: write it so"
+    assert path_spelling_problem(written) == ""

@@ -5,27 +5,27 @@ from pathlib import Path
 from cases import for_each_case
 
 from steersman.adapters.registry_files import FileRegistries
-from steersman.contracts.planning.context import Bounds, Evidence, Fact, FactPack
+from steersman.contracts.planning.context import FactPack, ProjectFact, ScanBounds, ScanEvidence
 from steersman.contracts.planning.intent import ExecutionIntent
-from steersman.contracts.planning.policy import PRESETS
+from steersman.contracts.planning.policy import POLICY_PRESETS
 from steersman.contracts.replies import PlannerReply
-from steersman.judges.planning.precheck import passes, precheck, troubles
+from steersman.judges.planning.precheck import collect_precheck_problems, has_passed_precheck, precheck_intent
 from steersman.judges.planning.registry import Registry
-from steersman.judges.planning.sense import remarks
-from steersman.judges.planning.shape import fitting
-from steersman.kernel.canonical import plain
+from steersman.judges.planning.sense import find_intent_remarks
+from steersman.judges.planning.shape import convert_valid_document
+from steersman.kernel.canonical import plain_value
 from steersman.machines.coordinator import goals
-from steersman.machines.coordinator.drafting import Wish, amended, draft
+from steersman.machines.coordinator.drafting import IntentRequest, amend_intent_draft, draft_intent
 
 REGISTRY = FileRegistries(Path("/nowhere"), Path("/nowhere")).built_in().registry
-EVIDENCE = Evidence(
+EVIDENCE = ScanEvidence(
     id="ev0123456789ab", source_file="pyproject.toml", first_line=1, last_line=2, digest="0" * 64, snippet=""
 )
-BOUNDS = Bounds(files_seen=1, files_read=1, bytes_read=1, skipped=0, complete=True)
+BOUNDS = ScanBounds(files_seen=1, files_read=1, bytes_read=1, skipped=0, complete=True)
 
 
 def fact(kind, name):
-    return Fact(kind=kind, name=name, evidence=(EVIDENCE.id,))
+    return ProjectFact(kind=kind, name=name, evidence=(EVIDENCE.id,))
 
 
 EVERYTHING = tuple(
@@ -42,20 +42,20 @@ def facts(*found):
 
 
 def drafted(goal="Fix the login", found=EVERYTHING, registry=REGISTRY, choice=None, **more):
-    wish = Wish(goal, "shop", "ada", "2026-01-25T09:30:00Z", **more)
-    return draft(wish, choice or goals.choose(goal, registry), facts(*found), registry)
+    wish = IntentRequest(goal, "shop", "ada", "2026-01-25T09:30:00Z", **more)
+    return draft_intent(wish, choice or goals.choose_workflow(goal, registry), facts(*found), registry)
 
 
 @for_each_case("mode", ["interactive", "semi_auto", "full_auto"])
 @for_each_case("workflow", [w.id for w in REGISTRY.all_usable("workflow")])
 def test_every_draft_passes(workflow, mode):
     """Whatever the workflow and the mode, the draft passes the precheck under the policy of its mode, with no remark."""
-    choice = goals.Choice(REGISTRY.usable("workflow", workflow), "asked for")
+    choice = goals.WorkflowChoice(REGISTRY.usable("workflow", workflow), "asked for")
     value = drafted(choice=choice, mode=mode).value
-    report = precheck(value, plain(PRESETS[mode]), REGISTRY)
-    assert passes(report), troubles(report)
-    assert remarks(value, REGISTRY) == ()
-    assert fitting(value, ExecutionIntent, "execution_intent").budgets.max_tokens <= 2_000_000
+    report = precheck_intent(value, plain_value(POLICY_PRESETS[mode]), REGISTRY)
+    assert has_passed_precheck(report), collect_precheck_problems(report)
+    assert find_intent_remarks(value, REGISTRY) == ()
+    assert convert_valid_document(value, ExecutionIntent, "execution_intent").budgets.max_tokens <= 2_000_000
 
 
 def test_the_same_wish_gives_the_same_draft():
@@ -65,10 +65,10 @@ def test_the_same_wish_gives_the_same_draft():
 
 def test_what_is_dangerous_is_left_out_and_named():
     """Destructive and critical commands are for a person to add; high ones where nobody is asked."""
-    choice = goals.Choice(REGISTRY.usable("workflow", "wf_data_migration"), "asked for")
+    choice = goals.WorkflowChoice(REGISTRY.usable("workflow", "wf_data_migration"), "asked for")
     left = dict(drafted(choice=choice).left_out)
     assert "destroys" in left["cmd_apply_migration"]
-    release = goals.Choice(REGISTRY.usable("workflow", "wf_release"), "asked for")
+    release = goals.WorkflowChoice(REGISTRY.usable("workflow", "wf_release"), "asked for")
     assert "critical" in dict(drafted(choice=release).left_out).get("cmd_deploy_production", "critical")
     for mode, there in (("interactive", True), ("full_auto", False)):
         ids = {c["command_id"] for c in drafted(choice=release, mode=mode).value["planned_commands"]}
@@ -119,7 +119,7 @@ def test_names(goal, id_, title):
     value = drafted(goal).value
     assert value["id"].startswith(id_)
     assert title in (None, value["title"])
-    assert passes(precheck(value, plain(PRESETS["interactive"]), REGISTRY))
+    assert has_passed_precheck(precheck_intent(value, plain_value(POLICY_PRESETS["interactive"]), REGISTRY))
 
 
 def test_registries_that_lack_something():
@@ -131,7 +131,7 @@ def test_registries_that_lack_something():
     few = Registry(tuple(i for i in REGISTRY.items if i.content.id not in ("cmd_commit", "agent_architect")))
     value = drafted(registry=few).value
     assert "cmd_commit" not in str(value)
-    assert passes(precheck(value, plain(PRESETS["interactive"]), few))
+    assert has_passed_precheck(precheck_intent(value, plain_value(POLICY_PRESETS["interactive"]), few))
 
 
 # ── goals ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -166,29 +166,29 @@ def test_registries_that_lack_something():
 )
 def test_workflow_by_words(goal, workflow):
     """The workflow with the most words of the goal."""
-    assert goals.choose(goal, REGISTRY).workflow.id == workflow
+    assert goals.choose_workflow(goal, REGISTRY).workflow.id == workflow
 
 
 def test_every_workflow_can_be_asked_for():
     """No built-in workflow is without words, and no words are without their workflow."""
-    assert set(goals.WORDS) == {w.id for w in REGISTRY.all_usable("workflow")}
+    assert set(goals.WORKFLOW_WORDS) == {w.id for w in REGISTRY.all_usable("workflow")}
 
 
 def test_no_workflow_at_all():
     """An empty registry has nothing to choose from; without the usual one the first will do."""
-    assert goals.choose("Fix it", Registry(())) is None
+    assert goals.choose_workflow("Fix it", Registry(())) is None
     alone = Registry(tuple(i for i in REGISTRY.items if i.content.id == "wf_release"))
-    assert goals.choose("Paint it", alone).workflow.id == "wf_release"
+    assert goals.choose_workflow("Paint it", alone).workflow.id == "wf_release"
 
 
 def test_files_of_a_goal():
     """What looks like a file, in its order, once."""
-    assert goals.files("Move src/a.py and b.py, see src/a.py (docs/x/y.md).") == (
+    assert goals.find_goal_files("Move src/a.py and b.py, see src/a.py (docs/x/y.md).") == (
         "src/a.py",
         "b.py",
         "docs/x/y.md",
     )
-    assert goals.files("nothing here, 1.0 or /etc/passwd or ~/x.py") == ()
+    assert goals.find_goal_files("nothing here, 1.0 or /etc/passwd or ~/x.py") == ()
 
 
 # ── an agent's hand ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -209,13 +209,13 @@ def test_an_agent_adds_caution_and_takes_commands_away():
         requires_review=("security",),
         leave_out=("cmd_lint", "cmd_unknown"),
     )
-    now = amended(first, reply)
+    now = amend_intent_draft(first, reply)
     assert now.value["risk"]["requires_review"] == ["architecture", "security"]
     assert now.value["risk"]["drivers"] == [*first.value["risk"]["drivers"], "it is the login"]
     ids = [c["command_id"] for c in now.value["planned_commands"]]
     assert ids == [c["command_id"] for c in first.value["planned_commands"] if c["command_id"] != "cmd_lint"]
     assert now.left_out[-1].command_id == "cmd_lint"
-    report = precheck(now.value, plain(PRESETS["interactive"]), REGISTRY)
+    report = precheck_intent(now.value, plain_value(POLICY_PRESETS["interactive"]), REGISTRY)
     assert not report.checksum_matches
     assert report.schema_valid
     assert now.value["title"] == "Dots in names"

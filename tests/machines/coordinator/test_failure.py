@@ -6,15 +6,15 @@ from cases import for_each_case
 from msgspec.structs import replace
 from specimens import decision, inputs, outputs, phase, registry, report, routing, rule, workflow
 
-from steersman.contracts.planning.decisions import Problem, RedLineCheck, Reference
-from steersman.contracts.planning.questions import Answer, Conflict
+from steersman.contracts.planning.decisions import DocumentProblem, RedLineCheck, RegistryReference
+from steersman.contracts.planning.questions import AnswerConflict, QuestionAnswer
 from steersman.contracts.planning.review import FailurePack
-from steersman.judges.planning.registry import Item, Registry
-from steersman.kernel.canonical import canonical
+from steersman.judges.planning.registry import Registry, RegistryItem
+from steersman.kernel.canonical import canonical_bytes
 from steersman.machines.coordinator.failure import (
-    About,
+    FailureSubject,
     answer_failure,
-    broken,
+    broken_state_failure,
     context_failure,
     finalize_failure,
     freeze_failure,
@@ -24,25 +24,25 @@ from steersman.machines.coordinator.failure import (
     review_failure,
     rules_failure,
 )
-from steersman.machines.coordinator.faults import Faults, faults
-from steersman.machines.coordinator.graph import asked_of, draft
-from steersman.machines.coordinator.reasons import CAUSES
-from steersman.machines.coordinator.remaining import Remaining
-from steersman.machines.coordinator.review import ReviewFaults, review_faults
-from steersman.machines.coordinator.uncertainties import Chosen
+from steersman.machines.coordinator.faults import GraphFaults, find_graph_faults
+from steersman.machines.coordinator.graph import draft_plan_graph, questions_for_inputs
+from steersman.machines.coordinator.reasons import FAILURE_CAUSES
+from steersman.machines.coordinator.remaining import RemainingObjections
+from steersman.machines.coordinator.review import ReviewFaults, find_review_faults
+from steersman.machines.coordinator.uncertainties import ChosenQuestions
 
-ME = About("intent_fix_the_leak", "plan_0123456789abcdef", "medium")
+ME = FailureSubject("intent_fix_the_leak", "plan_0123456789abcdef", "medium")
 GOOD = inputs()
 FINE = report(GOOD)
-WRONG = (Problem(field="title", message="is too short", fix="Write five letters or more."),)
+WRONG = (DocumentProblem(field="title", message="is too short", fix="Write five letters or more."),)
 REVIEWED = inputs(ruled=(decision("edit_files", "require_review", "warn"),))
-QUESTIONS = asked_of(REVIEWED)
-NOTHING = Chosen(None, (), (), (), (), (), 0)
-NO_FAULTS = Faults((), (), (), (), (), ())
+QUESTIONS = questions_for_inputs(REVIEWED)
+NOTHING = ChosenQuestions(None, (), (), (), (), (), 0)
+NO_FAULTS = GraphFaults((), (), (), (), (), ())
 NO_REVIEW_FAULTS = ReviewFaults((), (), ())
-STOP = (Answer(question_id=QUESTIONS[0].question_id, answer="stop", rationale="No."),)
-LOST = (Answer(question_id="q_0000000000000000", answer="stop"),)
-CONFLICT = (Conflict(question_id=QUESTIONS[0].question_id, command_id="edit_files", rule_id="rule_no_writes", reason="It is denied."),)  # fmt: skip
+STOP = (QuestionAnswer(question_id=QUESTIONS[0].question_id, answer="stop", rationale="No."),)
+LOST = (QuestionAnswer(question_id="q_0000000000000000", answer="stop"),)
+CONFLICT = (AnswerConflict(question_id=QUESTIONS[0].question_id, command_id="edit_files", rule_id="rule_no_writes", reason="It is denied."),)  # fmt: skip
 
 
 def crossed(line, *details):
@@ -51,7 +51,7 @@ def crossed(line, *details):
 
 
 def referenced(found, **more):
-    return replace(FINE, references=(Reference(kind="command", id="run_tests", found=found, **more),))
+    return replace(FINE, references=(RegistryReference(kind="command", id="run_tests", found=found, **more),))
 
 
 def ruled(**more):
@@ -112,7 +112,7 @@ CASES = {
     "answers_conflict": answer_failure(ME, conflicts=CONFLICT),
     "answer_blocks": answer_failure(ME, blocked=LOST),
     "answers_stopped": answer_failure(ME),
-    "budget_exceeded": review_failure(ME, review_faults(GOOD, replace(outputs().review, change_impact=replace(outputs().review.change_impact, budgets=tuple(replace(b, within=False) for b in outputs().review.change_impact.budgets))), outputs().settled)),
+    "budget_exceeded": review_failure(ME, find_review_faults(GOOD, replace(outputs().review, change_impact=replace(outputs().review.change_impact, budgets=tuple(replace(b, within=False) for b in outputs().review.change_impact.budgets))), outputs().settled)),
     "review_uncovered": review_failure(ME, NO_REVIEW_FAULTS._replace(uncovered=WRONG)),
     "risk_unjustified": review_failure(ME, NO_REVIEW_FAULTS._replace(unjustified=WRONG)),
     "review_missing": review_failure(ME, NO_REVIEW_FAULTS),
@@ -120,34 +120,34 @@ CASES = {
     "checksum_failed": freeze_failure(ME, unmatched=WRONG),
     "lineage_incomplete": freeze_failure(ME, untraced=WRONG),
     "not_written": freeze_failure(ME),
-    "rest_denied": finalize_failure(ME, NO_FAULTS, rest=Remaining(WRONG, (), ())),
-    "phase_emptied": finalize_failure(ME, NO_FAULTS, rest=Remaining((), WRONG, ())),
-    "evidence_unfound": finalize_failure(ME, NO_FAULTS, rest=Remaining((), WRONG, (), (), WRONG)),
-    "rest_risky": finalize_failure(ME, NO_FAULTS, rest=Remaining((), (), WRONG)),
-    "broken": broken(ME, "PRECHECKED", "the disk is gone"),
+    "rest_denied": finalize_failure(ME, NO_FAULTS, rest=RemainingObjections(WRONG, (), ())),
+    "phase_emptied": finalize_failure(ME, NO_FAULTS, rest=RemainingObjections((), WRONG, ())),
+    "evidence_unfound": finalize_failure(ME, NO_FAULTS, rest=RemainingObjections((), WRONG, (), (), WRONG)),
+    "rest_risky": finalize_failure(ME, NO_FAULTS, rest=RemainingObjections((), (), WRONG)),
+    "broken": broken_state_failure(ME, "PRECHECKED", "the disk is gone"),
 }  # fmt: skip
 
 
 def test_every_cause_has_a_case():
     """No cause is in the table that nothing brings about."""
-    assert CASES.keys() == CAUSES.keys()
+    assert CASES.keys() == FAILURE_CAUSES.keys()
 
 
 @for_each_case("cause", CASES)
 def test_a_failure_pack_names_its_cause_and_what_to_change(cause):
     """001 §12: type, message and recovery suggestions; the first names the field that the cause's row names."""
-    pack, row = CASES[cause], CAUSES[cause]
+    pack, row = CASES[cause], FAILURE_CAUSES[cause]
     assert (pack.cause, pack.failure_type) == (cause, row.type)
     assert (pack.recovery_suggestions[0].change, pack.recovery_suggestions[0].how) == (row.change, row.how)
     assert pack.retriable == (row.type != "red_line_violation")
     assert pack.message.startswith(row.message)
     assert (pack.intent_id, pack.plan_id, pack.risk) == ME[:1] + ME[1:]
-    assert msgspec.json.decode(canonical(pack), type=FailurePack) == pack
+    assert msgspec.json.decode(canonical_bytes(pack), type=FailurePack) == pack
 
 
 def test_only_what_aborts_is_a_red_line():
     """001 §13: red_line_violation is the type of every cause that aborts, and of no other."""
-    assert {cause for cause, row in CAUSES.items() if row.type == "red_line_violation"} == {
+    assert {cause for cause, row in FAILURE_CAUSES.items() if row.type == "red_line_violation"} == {
         "execution_payload",
         "routing_violation",
         "rule_conflict",
@@ -193,7 +193,7 @@ def test_a_cyclic_workflow_ends_in_a_pack_with_the_path():
         "bug_fix", phase("analysis", after=("review",)), phase("review", "reviewer", after=("analysis",))
     )
     i = inputs(known=registry(flow))
-    pack = graph_failure(ME, faults(draft(i), i))
+    pack = graph_failure(ME, find_graph_faults(draft_plan_graph(i), i))
     assert pack.cause == "cyclic_graph"
     assert "bug_fix/analysis" in pack.problems[0].message
     assert pack.problems[0].field == "selected_workflows"
@@ -211,7 +211,7 @@ def test_a_budget_is_named_with_the_figure_that_would_do():
     ("known", "where", "condition"),
     [
         (registry(rule("rule_no_writes")), "rule rule_no_writes: when", " Its condition: true"),
-        (Registry((Item(rule("rule_no_writes"), "project", "rules/a.yaml", {("when",): 7}),)), "rules/a.yaml: when", " Its condition: true"),
+        (Registry((RegistryItem(rule("rule_no_writes"), "project", "rules/a.yaml", {("when",): 7}),)), "rules/a.yaml: when", " Its condition: true"),
         (Registry(()), "rule rule_no_writes: when", ""),
     ],
     ids=["without a file", "from a file", "gone"],

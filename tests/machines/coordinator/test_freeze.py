@@ -28,30 +28,30 @@ from specimens import (
     registry,
 )
 
-from steersman.contracts.planning.review import Manifest
-from steersman.kernel.canonical import canonical, digest, digest_of
+from steersman.contracts.planning.review import PlanManifest
+from steersman.kernel.canonical import canonical_bytes, digest_of, sha256_hex
 from steersman.machines.coordinator.attest import (
     PAYLOAD_TYPE,
-    envelope,
-    envelope_problems,
-    foreign,
-    pae,
-    signers,
-    statement,
-    unsigned,
+    envelope_signers,
+    find_envelope_problems,
+    foreign_signer_problem,
+    missing_envelope_problem,
+    plan_statement,
+    pre_authentication_encoding,
+    signed_envelope,
 )
 from steersman.machines.coordinator.freeze import (
-    DRAWN,
-    MANIFEST,
-    NAMES,
-    SHAPES,
-    frozen,
-    lineage_gaps,
-    malformed,
-    unmatched,
+    FROZEN_DOCUMENT_TYPES,
+    FROZEN_FILE_NAMES,
+    MANIFEST_FILE,
+    RENDERED_PLAN_FILES,
+    find_lineage_gaps,
+    find_malformed_files,
+    find_unmatched_files,
+    freeze_plan_files,
 )
-from steersman.machines.coordinator.inputs import plan_id
-from steersman.machines.coordinator.verify import differing, verify
+from steersman.machines.coordinator.inputs import derive_plan_id
+from steersman.machines.coordinator.verify import find_differing_inputs, verify_frozen_plan
 
 REVIEWED = inputs(ruled=(decision("edit_files", "require_review", "warn"),))
 FILES = files(outputs(REVIEWED))
@@ -59,29 +59,36 @@ ANSWERED = digest_of(question_answers(REVIEWED).answers)
 
 
 def manifest(of):
-    return msgspec.json.decode(of[MANIFEST], type=Manifest)
+    return msgspec.json.decode(of[MANIFEST_FILE], type=PlanManifest)
 
 
 def relisted(changed):
     """These files under a manifest that lists them as they are: what somebody does who knows the form."""
     listed = manifest(changed)
     entries = tuple(
-        replace(f, sha256=digest(changed[f.name]), bytes=len(changed[f.name])) for f in listed.files
+        replace(f, sha256=sha256_hex(changed[f.name]), bytes=len(changed[f.name])) for f in listed.files
     )
-    return {**changed, MANIFEST: canonical(replace(listed, files=entries))}
+    return {**changed, MANIFEST_FILE: canonical_bytes(replace(listed, files=entries))}
 
 
 def test_a_frozen_plan_has_every_file_and_is_in_order():
     """001 §10: all outputs have checksums, the lineage is complete, outputs satisfy their schemas."""
-    assert sorted(FILES) == sorted((*NAMES, MANIFEST))
-    assert verify(FILES) == malformed(FILES) == unmatched(manifest(FILES), FILES) == ()
-    assert all(canonical(msgspec.json.decode(FILES[name])) == FILES[name] for name in SHAPES)
+    assert sorted(FILES) == sorted((*FROZEN_FILE_NAMES, MANIFEST_FILE))
+    assert (
+        verify_frozen_plan(FILES)
+        == find_malformed_files(FILES)
+        == find_unmatched_files(manifest(FILES), FILES)
+        == ()
+    )
+    assert all(
+        canonical_bytes(msgspec.json.decode(FILES[name])) == FILES[name] for name in FROZEN_DOCUMENT_TYPES
+    )
 
 
 def test_no_clock_path_or_score_is_in_a_frozen_file():
     """The only moments are those of the intent and of memories that were given."""
     found = set()
-    for name in SHAPES:
+    for name in FROZEN_DOCUMENT_TYPES:
         found |= {
             word for word in FILES[name].decode().split('"') if word.startswith("20") and word.endswith("Z")
         }
@@ -91,9 +98,9 @@ def test_no_clock_path_or_score_is_in_a_frozen_file():
 SCRIPT = """
 import sys
 from specimens import decision, files, inputs, outputs
-from steersman.kernel.canonical import digest
+from steersman.kernel.canonical import sha256_hex
 made = files(outputs(inputs(ruled=(decision("edit_files", "require_review", "warn"),))))
-print(digest(b"".join(made[name] for name in sorted(made))))
+print(sha256_hex(b"".join(made[name] for name in sorted(made))))
 """
 
 
@@ -114,7 +121,7 @@ def test_another_process_makes_the_same_bytes(seed, language, tmp_path):
         text=True,
         check=True,
     )
-    assert done.stdout.strip() == digest(b"".join(FILES[name] for name in sorted(FILES)))
+    assert done.stdout.strip() == sha256_hex(b"".join(FILES[name] for name in sorted(FILES)))
 
 
 CHANGES = {
@@ -130,17 +137,17 @@ CHANGES = {
 def test_a_changed_input_changes_the_plan_and_the_lineage_tells_which(name):
     """Any changed input changes the checksums, and the lineage tells where."""
     first, second = files(outputs(inputs())), files(outputs(CHANGES[name]))
-    assert verify(second) == ()
-    assert first[MANIFEST] != second[MANIFEST]
+    assert verify_frozen_plan(second) == ()
+    assert first[MANIFEST_FILE] != second[MANIFEST_FILE]
     assert manifest(first).plan_id != manifest(second).plan_id
-    assert differing(first, second) == (name,)
-    assert differing(first, first) == ()
+    assert find_differing_inputs(first, second) == (name,)
+    assert find_differing_inputs(first, first) == ()
 
 
 def test_a_changed_version_is_told_by_name():
     """The version of every piece of content that is used is in the lineage."""
     newer = inputs(known=registry(command("read_code", "analysis", version="1.1.0")))
-    assert differing(files(outputs(inputs())), files(outputs(newer))) == (
+    assert find_differing_inputs(files(outputs(inputs())), files(outputs(newer))) == (
         "commands.read_code",
         "registry_digest",
     )
@@ -149,9 +156,9 @@ def test_a_changed_version_is_told_by_name():
 def test_answers_do_not_change_the_name_of_a_plan():
     """Plan id from input digests: what people answer is not among them; the lineage has it, and tells two plans apart."""
     other = files(outputs(REVIEWED, question_answers(REVIEWED, requires_review="leave_out")))
-    assert manifest(other).plan_id == manifest(FILES).plan_id == plan_id(REVIEWED.lineage)
-    assert verify(other) == ()
-    assert differing(other, FILES) == ("answers_digest",)
+    assert manifest(other).plan_id == manifest(FILES).plan_id == derive_plan_id(REVIEWED.lineage)
+    assert verify_frozen_plan(other) == ()
+    assert find_differing_inputs(other, FILES) == ("answers_digest",)
     assert manifest(FILES).lineage.answers_digest == ANSWERED
 
 
@@ -163,22 +170,22 @@ def test_no_byte_of_any_file_changes_unseen(data):
     at = data.draw(st.integers(0, len(FILES[name]) - 1))
     other = data.draw(st.integers(0, 255).filter(lambda b: b != FILES[name][at]))
     changed = FILES[name][:at] + bytes([other]) + FILES[name][at + 1 :]
-    assert verify({**FILES, name: changed})
+    assert verify_frozen_plan({**FILES, name: changed})
 
 
 @for_each_case("name", sorted(FILES))
 def test_a_file_that_is_missing_shorter_or_longer_is_found(name):
     """Nothing may be missing, cut or appended."""
     rest = {key: value for key, value in FILES.items() if key != name}
-    assert name in {p.field for p in verify(rest)}
-    assert verify({**FILES, name: FILES[name][:-1]})
-    assert verify({**FILES, name: FILES[name] + b"\n"})
-    assert verify({**FILES, name: b""})
+    assert name in {p.field for p in verify_frozen_plan(rest)}
+    assert verify_frozen_plan({**FILES, name: FILES[name][:-1]})
+    assert verify_frozen_plan({**FILES, name: FILES[name] + b"\n"})
+    assert verify_frozen_plan({**FILES, name: b""})
 
 
 def test_a_file_that_does_not_belong_there_is_found():
     """Nothing may be added."""
-    assert [p.field for p in verify({**FILES, "extra.json": b"{}"})] == ["extra.json"]
+    assert [p.field for p in verify_frozen_plan({**FILES, "extra.json": b"{}"})] == ["extra.json"]
 
 
 NO_PLAN = "plan_0000000000000000"
@@ -209,7 +216,7 @@ def test_a_changed_document_under_a_new_manifest_does_not_fit_its_lineage(name, 
     """Whoever changes a document and lists it anew is found by what it was made from, each step of it by itself."""
     value = msgspec.json.decode(FILES[name])
     forge(value)
-    found = verify(relisted({**FILES, name: canonical(value)}))
+    found = verify_frozen_plan(relisted({**FILES, name: canonical_bytes(value)}))
     assert (name, word) in {(p.field, p.message.split()[0]) for p in found}
 
 
@@ -218,7 +225,9 @@ def test_a_manifest_that_lists_wrongly_is_found():
     listed = manifest(FILES)
 
     def verified(entries):
-        return verify({**FILES, MANIFEST: canonical(replace(listed, files=tuple(entries)))})
+        return verify_frozen_plan(
+            {**FILES, MANIFEST_FILE: canonical_bytes(replace(listed, files=tuple(entries)))}
+        )
 
     assert verified(reversed(listed.files))
     assert verified((*listed.files, listed.files[-1]))
@@ -229,24 +238,26 @@ def test_a_manifest_that_lists_wrongly_is_found():
 @for_each_case("data", [b"", b"{}", b"[]", b"\xff", b'{"plan_id":1}', b"[" * 50_000])
 def test_a_manifest_that_is_none_is_refused(data):
     """Nothing is held against what cannot be read."""
-    assert MANIFEST in {p.field for p in verify({**FILES, MANIFEST: data})}
-    assert verify({})
+    assert MANIFEST_FILE in {p.field for p in verify_frozen_plan({**FILES, MANIFEST_FILE: data})}
+    assert verify_frozen_plan({})
 
 
 def test_what_breaks_its_schema_is_malformed():
     """001 §13: a schema violation in our own documents is counted; so are bytes that are not the canonical ones."""
     pretty = FILES["policy.json"].replace(b",", b", ", 1)
     broken = {**FILES, "policy.json": pretty, "risk_assessment.json": b"{}"}
-    assert [p.field for p in malformed(broken)] == ["policy.json", "risk_assessment.json"]
+    assert [p.field for p in find_malformed_files(broken)] == ["policy.json", "risk_assessment.json"]
     made = outputs(REVIEWED)
-    bad = frozen(made._replace(graph=replace(made.graph, stage="half")), dict.fromkeys(DRAWN, "x"))
-    assert [p.field for p in malformed(bad)] == ["execution_graph.json"]
+    bad = freeze_plan_files(
+        made._replace(graph=replace(made.graph, stage="half")), dict.fromkeys(RENDERED_PLAN_FILES, "x")
+    )
+    assert [p.field for p in find_malformed_files(bad)] == ["execution_graph.json"]
 
 
 def test_a_lineage_with_gaps_is_told():
     """001 §10 guard: traceable back to intent and registry versions."""
     graph, snapshot = outputs(REVIEWED).graph, REVIEWED.registry.snapshot()
-    assert lineage_gaps(graph, snapshot) == ()
+    assert find_lineage_gaps(graph, snapshot) == ()
     versions = graph.lineage.registry_versions
     less = replace(
         graph.lineage,
@@ -254,7 +265,7 @@ def test_a_lineage_with_gaps_is_told():
             versions, workflows={}, agents={}, rules={}, commands={**versions.commands, "read_code": "9.0.0"}
         ),
     )
-    assert [p.field for p in lineage_gaps(replace(graph, lineage=less), snapshot)] == [
+    assert [p.field for p in find_lineage_gaps(replace(graph, lineage=less), snapshot)] == [
         "lineage.registry_versions.workflows.bug_fix",
         "lineage.registry_versions.agents.agent_coder",
         "lineage.registry_versions.agents.agent_reviewer",
@@ -278,25 +289,25 @@ def holds(message, keyid, signature):
 
 
 def signed(of, payload_type=PAYLOAD_TYPE):
-    said = statement(of)
-    return envelope(said, "the key", KEY.sign(pae(payload_type, said)))
+    said = plan_statement(of)
+    return signed_envelope(said, "the key", KEY.sign(pre_authentication_encoding(payload_type, said)))
 
 
 def test_what_is_signed_is_encoded_as_dsse_says():
     """The example of the DSSE protocol, byte for byte."""
     assert (
-        pae("http://example.com/HelloWorld", b"hello world")
+        pre_authentication_encoding("http://example.com/HelloWorld", b"hello world")
         == b"DSSEv1 29 http://example.com/HelloWorld 11 hello world"
     )
-    assert pae("é", b"") == "DSSEv1 2 é 0 ".encode()
+    assert pre_authentication_encoding("é", b"") == "DSSEv1 2 é 0 ".encode()
 
 
 def test_the_statement_names_every_file_with_its_digest():
     """In-toto Statement v1: subjects are the files, the predicate is the lineage."""
-    said = msgspec.json.decode(statement(FILES))
+    said = msgspec.json.decode(plan_statement(FILES))
     assert said["_type"] == "https://in-toto.io/Statement/v1"
     assert {s["name"]: s["digest"]["sha256"] for s in said["subject"]} == {
-        n: digest(d) for n, d in FILES.items()
+        n: sha256_hex(d) for n, d in FILES.items()
     }
     assert digest_of(said["predicate"]["lineage"]) == digest_of(
         replace(REVIEWED.lineage, answers_digest=ANSWERED)
@@ -306,13 +317,13 @@ def test_the_statement_names_every_file_with_its_digest():
 def test_a_genuine_envelope_holds_and_no_other():
     """A signature holds over exactly these bytes and these files."""
     data = signed(FILES)
-    assert envelope_problems(data, FILES, holds) == ()
-    assert envelope_problems(data, files(outputs(inputs())), holds)
-    assert envelope_problems(data, FILES, lambda *_: False)
-    assert envelope_problems(data.replace(b'"the key"', b'"another"'), FILES, holds)
-    assert envelope_problems(data + b"\n", FILES, holds)
-    assert envelope_problems(signed(FILES, "text/plain"), FILES, holds)
-    assert envelope_problems(data.replace(b"vnd.in-toto", b"vnd.in-tota"), FILES, holds)
+    assert find_envelope_problems(data, FILES, holds) == ()
+    assert find_envelope_problems(data, files(outputs(inputs())), holds)
+    assert find_envelope_problems(data, FILES, lambda *_: False)
+    assert find_envelope_problems(data.replace(b'"the key"', b'"another"'), FILES, holds)
+    assert find_envelope_problems(data + b"\n", FILES, holds)
+    assert find_envelope_problems(signed(FILES, "text/plain"), FILES, holds)
+    assert find_envelope_problems(data.replace(b"vnd.in-toto", b"vnd.in-tota"), FILES, holds)
 
 
 @for_each_case(
@@ -323,7 +334,7 @@ def test_a_genuine_envelope_holds_and_no_other():
 )  # fmt: skip
 def test_what_is_no_envelope_is_refused(data):
     """Nothing but one canonical envelope with a signature is taken."""
-    assert envelope_problems(data, FILES, lambda *_: True)
+    assert find_envelope_problems(data, FILES, lambda *_: True)
 
 
 @pytest.mark.parametrize("times", [0, 2, 3])
@@ -331,7 +342,7 @@ def test_an_envelope_has_one_signature(times):
     """§10: the same signature twice, or none, is not the file that was frozen, though every signature in it holds."""
     found = msgspec.json.decode(signed(FILES))
     found["signatures"] *= times
-    (told,) = envelope_problems(canonical(found), FILES, holds)
+    (told,) = find_envelope_problems(canonical_bytes(found), FILES, holds)
     assert f"{times} signatures" in told.message
 
 
@@ -340,12 +351,12 @@ def test_no_byte_of_an_envelope_changes_unseen():
     data = signed(FILES)
     for at in range(0, len(data), 97):
         changed = data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
-        assert envelope_problems(changed, FILES, holds)
+        assert find_envelope_problems(changed, FILES, holds)
 
 
 def test_an_envelope_names_its_signers():
     """Whose it is can be told before anybody knows whether it holds; what is no envelope names nobody."""
-    assert signers(envelope(b"{}", "a key", b"sig")) == ("a key",)
-    assert signers(b"{}") == signers(b"\xff") == ()
-    assert "k1, k2" in foreign(("k1", "k2")).message
-    assert unsigned().field == foreign(("k",)).field == "plan.dsse.json"
+    assert envelope_signers(signed_envelope(b"{}", "a key", b"sig")) == ("a key",)
+    assert envelope_signers(b"{}") == envelope_signers(b"\xff") == ()
+    assert "k1, k2" in foreign_signer_problem(("k1", "k2")).message
+    assert missing_envelope_problem().field == foreign_signer_problem(("k",)).field == "plan.dsse.json"

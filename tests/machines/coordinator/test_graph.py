@@ -26,13 +26,13 @@ from specimens import (
     workflow,
 )
 
-from steersman.contracts.planning.graph import MOST_NODES, Edge, ExecutionGraph
-from steersman.contracts.planning.questions import Settled
-from steersman.judges.planning.registry import Item, Registry
-from steersman.kernel.canonical import canonical
-from steersman.machines.coordinator.estimates import longest
-from steersman.machines.coordinator.faults import circles, faults
-from steersman.machines.coordinator.graph import draft, finalize
+from steersman.contracts.planning.graph import MAX_GRAPH_NODES, ExecutionGraph, GraphEdge
+from steersman.contracts.planning.questions import SettledQuestions
+from steersman.judges.planning.registry import Registry, RegistryItem
+from steersman.kernel.canonical import canonical_bytes
+from steersman.machines.coordinator.estimates import find_heaviest_chain
+from steersman.machines.coordinator.faults import find_graph_cycles, find_graph_faults
+from steersman.machines.coordinator.graph import draft_plan_graph, finalize_plan_graph
 
 ALL = ("analysis", "implementation", "validation", "review")
 
@@ -50,12 +50,12 @@ def edges(graph):
 
 
 def edge(start, end):
-    return Edge(edge_id="e_0000000000000000", from_node=start, to_node=end, edge_type="sequential")
+    return GraphEdge(edge_id="e_0000000000000000", from_node=start, to_node=end, edge_type="sequential")
 
 
 def test_every_selected_phase_has_a_node_and_every_command_one_in_each_of_its_phases():
     """001 §5: phases become nodes, planned commands action proposals, in every selected phase they belong to."""
-    graph = draft(inputs())
+    graph = draft_plan_graph(inputs())
     assert [node.phase_ref for node in by_type(graph, "phase")] == list(ALL)
     assert [(n.phase_ref, n.command_ref) for n in by_type(graph, "action_proposal")] == [
         ("analysis", "read_code"),
@@ -63,13 +63,13 @@ def test_every_selected_phase_has_a_node_and_every_command_one_in_each_of_its_ph
         ("implementation", "edit_files"),
         ("validation", "run_tests"),
     ]
-    assert faults(graph, inputs()).all() == ()
-    assert msgspec.json.decode(canonical(graph), type=ExecutionGraph) == graph
+    assert find_graph_faults(graph, inputs()).all() == ()
+    assert msgspec.json.decode(canonical_bytes(graph), type=ExecutionGraph) == graph
 
 
 def test_phases_follow_each_other_and_so_do_the_actions_of_one_phase():
     """001 §5: sequential edges along `after`, and from each command of a phase to the next."""
-    assert edges(draft(inputs())) >= {
+    assert edges(draft_plan_graph(inputs())) >= {
         ("phase/analysis", "action_proposal/analysis/read_code", "sequential"),
         ("action_proposal/analysis/read_code", "phase/implementation", "sequential"),
         ("phase/implementation", "action_proposal/implementation/read_code", "sequential"),
@@ -99,7 +99,7 @@ def steps_of(*listed, order, ruled=()):
         planned_commands=tuple(planned(id_) for id_ in order),
         risk=replace(intent().risk, requires_review=()),
     )
-    graph = draft(inputs(of, known=registry(flow, *WAREHOUSE), ruled=ruled))
+    graph = draft_plan_graph(inputs(of, known=registry(flow, *WAREHOUSE), ruled=ruled))
     short = {
         n.node_id: n.command_ref or n.node_type for n in graph.nodes if n.node_type in ("phase", "action_proposal")
     }  # fmt: skip
@@ -174,7 +174,7 @@ def gates_of(graph):
 def yard(*phases, reviews=(), plans=("back_up", "migrate")):
     """A plan of what cannot be taken back, through some phases."""
     flow = workflow("bug_fix", *phases)
-    return draft(inputs(
+    return draft_plan_graph(inputs(
         intent(
             selected_workflows=(selected("bug_fix", *(p.phase for p in phases)),),
             planned_commands=tuple(planned(id_) for id_ in plans),
@@ -346,7 +346,7 @@ def test_no_way_leads_to_what_lasts_past_a_review_that_the_intent_asks_for(phase
         planned_commands=tuple(planned(id_) for id_ in DOES),
         risk=replace(intent().risk, requires_review=tuple(sorted(reviews))),
     )
-    graph = draft(inputs(of, known=known))
+    graph = draft_plan_graph(inputs(of, known=known))
     plain = replace(graph, edges=tuple(e for e in graph.edges if not e.from_node.startswith("n_question")))
     for node in by_type(graph, "action_proposal"):
         lasts = {"deploy", "data"} & set(node.effects) or node.phase_ref in ("release", "operations")
@@ -360,7 +360,7 @@ def test_without_after_the_declared_order_holds():
     """Where no phase of a workflow says what it comes after, they follow each other as they are declared."""
     flow = workflow("bug_fix", phase("analysis"), phase("design"), phase("review", "reviewer"))
     of = intent(selected_workflows=(selected("bug_fix", "review", "analysis"),), planned_commands=())
-    graph = draft(inputs(of, known=registry(flow)))
+    graph = draft_plan_graph(inputs(of, known=registry(flow)))
     assert edges(graph) >= {("phase/analysis", "phase/review", "sequential")}
 
 
@@ -368,7 +368,7 @@ def test_a_phase_that_is_not_selected_is_stepped_over():
     """What came before an unselected phase comes before what came after it."""
     of = intent(selected_workflows=(selected("bug_fix", "analysis", "validation", "review"),))
     assert ("action_proposal/analysis/read_code", "phase/validation", "sequential") in edges(
-        draft(inputs(of))
+        draft_plan_graph(inputs(of))
     )
 
 
@@ -382,14 +382,16 @@ def test_a_circle_through_an_unselected_phase_is_still_a_circle():
     )
     of = intent(selected_workflows=(selected("bug_fix", "analysis"),), planned_commands=())
     i = inputs(of, known=registry(flow))
-    assert len(faults(draft(i), i).cycles) == 1
+    assert len(find_graph_faults(draft_plan_graph(i), i).cycles) == 1
 
 
 def test_a_condition_is_on_the_edge_into_its_phase():
     """001 §5: a conditional edge says its condition."""
     flow = workflow("bug_fix", phase("analysis"), phase("review", "reviewer", condition="something changed"))
     of = intent(selected_workflows=(selected("bug_fix", "analysis", "review"),), planned_commands=())
-    found = [e for e in draft(inputs(of, known=registry(flow))).edges if e.edge_type == "conditional"]
+    found = [
+        e for e in draft_plan_graph(inputs(of, known=registry(flow))).edges if e.edge_type == "conditional"
+    ]
     assert [e.condition for e in found] == ["something changed"]
 
 
@@ -411,18 +413,18 @@ def test_a_fallback_is_an_edge_where_it_leads_on(fallback, found):
         selected_agents=(chosen("agent_coder", "coder"), chosen("agent_reviewer", "reviewer")),
     )
     i = inputs(of, known=registry(flow))
-    graph = draft(i)
+    graph = draft_plan_graph(i)
     names = {node.node_id: node.phase_ref for node in graph.nodes}
     assert {names[e.to_node] for e in graph.edges if e.edge_type == "fallback"} == found
     said = [n.description for n in by_type(graph, "phase") if "back to" in n.description]
     assert len(said) == (fallback in ("analysis", "design"))
-    assert faults(graph, i).cycles == ()
+    assert find_graph_faults(graph, i).cycles == ()
 
 
 @pytest.mark.parametrize("what", ["warn", "require_review", "deny"])
 def test_what_rules_do_not_simply_allow_is_a_decision_point(what):
     """001 §5: a decision point with its rules stands before the action, with the condition on the edge."""
-    graph = draft(inputs(ruled=(decision("edit_files", what, "warn"),)))
+    graph = draft_plan_graph(inputs(ruled=(decision("edit_files", what, "warn"),)))
     (point,) = by_type(graph, "decision_point")
     assert point.rule_refs == ("rule_no_writes@1.0.0",)
     (out,) = [e for e in graph.edges if e.from_node == point.node_id]
@@ -435,10 +437,13 @@ def test_what_rules_do_not_simply_allow_is_a_decision_point(what):
 def test_a_rule_that_is_outweighed_is_seen():
     """An objection that another rule outweighs is a decision point all the same."""
     objecting = decision("edit_files", "deny", "warn").rules
-    graph = draft(inputs(ruled=(decision("edit_files", "allow", "block", rules=objecting),)))
+    graph = draft_plan_graph(inputs(ruled=(decision("edit_files", "allow", "block", rules=objecting),)))
     (point,) = by_type(graph, "decision_point")
     assert point.command_ref == "edit_files"
-    assert by_type(draft(inputs(ruled=(decision("edit_files", "allow", "block"),))), "decision_point") == []
+    assert (
+        by_type(draft_plan_graph(inputs(ruled=(decision("edit_files", "allow", "block"),))), "decision_point")
+        == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -455,7 +460,7 @@ def test_a_review_that_a_rule_wants_stands_before_the_action(effects, review, ex
         planned_commands=(planned("read_code"), planned("edit_files", effects=effects), planned("run_tests"))
     )
     i = inputs(of, ruled=(decision("edit_files", "require_review", "warn", review=review),))
-    graph = draft(i)
+    graph = draft_plan_graph(i)
     gates = [n for n in by_type(graph, "review_gate") if n.command_ref == "edit_files"]
     assert [n.review_criteria[0] for n in gates] == expected
     assert (
@@ -469,7 +474,7 @@ def test_a_review_that_a_rule_wants_stands_before_the_action(effects, review, ex
 def test_what_the_intent_wants_reviewed_has_a_gate_in_the_review_phase_or_at_the_end(phases, where):
     """001 §9: every category of requires_review has a gate in each workflow."""
     of = intent(selected_workflows=(selected("bug_fix", *phases),))
-    gates = by_type(draft(inputs(of)), "review_gate")
+    gates = by_type(draft_plan_graph(inputs(of)), "review_gate")
     assert [(n.phase_ref, n.review_criteria) for n in gates] == [(where, ("architecture",))]
 
 
@@ -484,7 +489,10 @@ def test_a_command_belongs_where_a_phase_asks_for_it():
     )
     known = registry(flow, command("look_again", "review", "analysis", "review"))
     of = intent(planned_commands=(*intent().planned_commands, planned("look_again")))
-    found = [(n.phase_ref, n.command_ref) for n in by_type(draft(inputs(of, known=known)), "action_proposal")]
+    found = [
+        (n.phase_ref, n.command_ref)
+        for n in by_type(draft_plan_graph(inputs(of, known=known)), "action_proposal")
+    ]
     assert found == [
         ("analysis", "read_code"),
         ("implementation", "edit_files"),
@@ -497,7 +505,9 @@ def test_a_command_without_a_phase_is_shown_as_left_out():
     """A planned command that belongs to no selected phase is in the graph, excluded, with the reason."""
     of = intent(planned_commands=(*intent().planned_commands, planned("deploy_it"), planned("unknown_one")))
     i = inputs(of, known=registry(command("deploy_it", "release")))
-    found = {n.command_ref: n for n in by_type(draft(i), "action_proposal") if n.status == "excluded"}
+    found = {
+        n.command_ref: n for n in by_type(draft_plan_graph(i), "action_proposal") if n.status == "excluded"
+    }
     assert {id_: n.reason for id_, n in found.items()} == {
         "deploy_it": "it belongs to no selected phase",
         "unknown_one": "it belongs to no selected phase",
@@ -507,14 +517,14 @@ def test_a_command_without_a_phase_is_shown_as_left_out():
 def test_effects_and_risk_are_never_less_than_the_registry_says():
     """An intent cannot talk a command down: effects add up, and the graver risk holds."""
     of = intent(planned_commands=(planned("read_code"), planned("edit_files"), planned("run_tests")))
-    (node,) = [n for n in draft(inputs(of)).nodes if n.command_ref == "edit_files"]
+    (node,) = [n for n in draft_plan_graph(inputs(of)).nodes if n.command_ref == "edit_files"]
     assert node.effects == ("read", "write")
     assert node.risk_level == "medium"
 
 
 def test_every_node_is_in_the_lane_that_its_phase_asks_for():
     """001 §5: swimlanes by role, reviews in the reviewer's."""
-    lanes = {lane.agent_id: lane for lane in draft(inputs()).swimlanes}
+    lanes = {lane.agent_id: lane for lane in draft_plan_graph(inputs()).swimlanes}
     assert {id_: len(lane.node_refs) for id_, lane in lanes.items()} == {
         "agent_coder": 5,
         "agent_reviewer": 2,
@@ -534,8 +544,8 @@ def test_an_agent_that_only_covers_a_phase_has_it_when_no_role_fits():
         )
     )
     i = inputs(of, known=known)
-    graph = draft(i)
-    assert faults(graph, i).unassigned == ()
+    graph = draft_plan_graph(i)
+    assert find_graph_faults(graph, i).unassigned == ()
     assert [lane.role for lane in graph.swimlanes] == ["coder", "reviewer", "helper"]
 
 
@@ -546,7 +556,7 @@ def test_a_security_review_goes_to_whoever_has_that_area():
         risk=replace(intent().risk, requires_review=("security", "cost")),
         selected_agents=(*intent().selected_agents, chosen("agent_all", "reviewer")),
     )
-    graph = draft(inputs(of, known=known))
+    graph = draft_plan_graph(inputs(of, known=known))
     gates = {n.node_id: n.review_criteria[0] for n in by_type(graph, "review_gate")}
     held = {gates[r]: lane.agent_id for lane in graph.swimlanes for r in lane.node_refs if r in gates}
     assert held == {"security": "agent_reviewer", "cost": "agent_all"}
@@ -554,13 +564,13 @@ def test_a_security_review_goes_to_whoever_has_that_area():
 
 def test_a_node_in_two_lanes_is_a_fault():
     """001 §5 guard: who does what is told once; a node of two lanes is nobody's."""
-    graph = draft(inputs())
+    graph = draft_plan_graph(inputs())
     coder, reviewer, *rest = graph.swimlanes
     node = coder.node_refs[0]
     both = replace(reviewer, node_refs=(*reviewer.node_refs, node))
-    (fault,) = faults(replace(graph, swimlanes=(coder, both, *rest)), inputs()).unassigned
+    (fault,) = find_graph_faults(replace(graph, swimlanes=(coder, both, *rest)), inputs()).unassigned
     assert (fault.field, fault.message.split(" is in ")[1]) == ("selected_agents", "2 lanes instead of one.")
-    assert faults(graph, inputs()).unassigned == ()
+    assert find_graph_faults(graph, inputs()).unassigned == ()
 
 
 def test_an_agent_for_whom_there_is_nothing_has_no_lane_and_is_a_fault():
@@ -568,7 +578,7 @@ def test_an_agent_for_whom_there_is_nothing_has_no_lane_and_is_a_fault():
     known = registry(agent("agent_idle", "idler", "release"))
     of = intent(selected_agents=(*intent().selected_agents, chosen("agent_idle", "idler")))
     i = inputs(of, known=known)
-    (problem,) = faults(draft(i), i).unassigned
+    (problem,) = find_graph_faults(draft_plan_graph(i), i).unassigned
     assert problem.field == "selected_agents[3]"
 
 
@@ -576,16 +586,16 @@ def test_nodes_that_nobody_covers_are_faults():
     """001 §8 guard: swimlanes cover all nodes; a graph without any agent says so of every node."""
     of = intent(selected_agents=(chosen("agent_lost", "coder"),), planned_commands=(planned("unknown_one"),))
     i = inputs(of)
-    graph = draft(i)
+    graph = draft_plan_graph(i)
     assert graph.swimlanes == ()
-    assert len(faults(graph, i).unassigned) == 1 + len(graph.nodes)
+    assert len(find_graph_faults(graph, i).unassigned) == 1 + len(graph.nodes)
 
 
 def test_a_phase_that_the_workflow_lacks_is_unmapped():
     """001 §5 guard: all phases mapped to nodes; the field is named."""
     of = intent(selected_workflows=(selected("bug_fix", *ALL, "release"), selected("gone", "setup")))
     i = inputs(of)
-    assert [p.field for p in faults(draft(i), i).unmapped] == [
+    assert [p.field for p in find_graph_faults(draft_plan_graph(i), i).unmapped] == [
         "selected_workflows[0].phases[4]",
         "selected_workflows[1].phases[0]",
     ]
@@ -595,15 +605,15 @@ def test_of_two_phases_with_one_name_the_first_holds():
     """A workflow that declares a phase twice has one node for it."""
     flow = workflow("bug_fix", phase("analysis", condition="one"), phase("analysis", condition="two"))
     of = intent(selected_workflows=(selected("bug_fix", "analysis"),), planned_commands=())
-    assert len(by_type(draft(inputs(of, known=registry(flow))), "phase")) == 1
+    assert len(by_type(draft_plan_graph(inputs(of, known=registry(flow))), "phase")) == 1
 
 
 def test_an_action_without_evidence_or_verdict_is_unsupported():
     """Red line 4: every action proposal has evidence; and a verdict of the rules."""
     i = inputs()
-    graph = draft(i)
+    graph = draft_plan_graph(i)
     bare = tuple(replace(n, evidence_refs=()) if n.command_ref == "run_tests" else n for n in graph.nodes)
-    found = faults(replace(graph, nodes=bare), i._replace(decisions=i.decisions[1:]))
+    found = find_graph_faults(replace(graph, nodes=bare), i._replace(decisions=i.decisions[1:]))
     assert [p.field for p in found.unsupported] == [
         "planned_commands[0].evidence_refs",
         "planned_commands[0].evidence_refs",
@@ -614,12 +624,12 @@ def test_an_action_without_evidence_or_verdict_is_unsupported():
 def test_a_node_without_what_its_kind_needs_is_incomplete():
     """001 §8 guard: all nodes have required fields."""
     i = inputs(ruled=(decision("edit_files", "warn", "warn"),))
-    graph = draft(i)
+    graph = draft_plan_graph(i)
     hollow = tuple(
         replace(n, rule_refs=(), workflow_ref="") if n.node_type in ("decision_point", "phase") else n
         for n in graph.nodes
     )
-    found = faults(replace(graph, nodes=hollow), i).incomplete
+    found = find_graph_faults(replace(graph, nodes=hollow), i).incomplete
     assert len(found) == 1 + 4
     assert {p.field for p in found} == {"planned_commands", "selected_workflows"}
 
@@ -627,10 +637,10 @@ def test_a_node_without_what_its_kind_needs_is_incomplete():
 def test_a_graph_that_is_too_large_is_no_plan():
     """A graph has at most so many nodes as its schema takes."""
     i = inputs()
-    graph = draft(i)
-    many = tuple(replace(graph.nodes[0], node_id=f"n_{n}") for n in range(MOST_NODES + 1))
-    found = faults(replace(graph, nodes=many, edges=()), i).unmapped
-    assert found[-1].message.startswith(f"The graph would have {MOST_NODES + 1} nodes")
+    graph = draft_plan_graph(i)
+    many = tuple(replace(graph.nodes[0], node_id=f"n_{n}") for n in range(MAX_GRAPH_NODES + 1))
+    found = find_graph_faults(replace(graph, nodes=many, edges=()), i).unmapped
+    assert found[-1].message.startswith(f"The graph would have {MAX_GRAPH_NODES + 1} nodes")
 
 
 def test_a_cyclic_workflow_is_told_with_its_path():
@@ -643,16 +653,16 @@ def test_a_cyclic_workflow_is_told_with_its_path():
         phase("review", "reviewer", after=("validation",)),
     )
     i = inputs(known=registry(flow))
-    (problem,) = faults(draft(i), i).cycles
+    (problem,) = find_graph_faults(draft_plan_graph(i), i).cycles
     assert "bug_fix/analysis" in problem.message
     assert "bug_fix/validation/run_tests" in problem.message
     assert problem.message.count("→") == 7
-    assert draft(i).estimated_duration.value == 0
+    assert draft_plan_graph(i).estimated_duration.value == 0
 
 
 def test_circles_are_shortest_first_and_one_for_each_knot():
     """One path for each knot; the node of a circle is named at both ends."""
-    found = circles(
+    found = find_graph_cycles(
         ("a", "b", "c", "d", "e", "f"),
         (
             edge("a", "b"),
@@ -671,8 +681,8 @@ def test_a_long_way_is_not_bounded_by_recursion():
     """A circle of ten thousand nodes is found."""
     names = tuple(f"n{k:05}" for k in range(10_000))
     ring = tuple(edge(a, b) for a, b in zip(names, (*names[1:], names[0]), strict=True))
-    assert len(circles(names, ring)[0]) == 10_001
-    assert circles(names, ring[:-1]) == ()
+    assert len(find_graph_cycles(names, ring)[0]) == 10_001
+    assert find_graph_cycles(names, ring[:-1]) == ()
 
 
 @given(st.integers(2, 9), st.data())
@@ -683,7 +693,7 @@ def test_circles_are_found_exactly_where_there_are_some(size, data):
     left = set(names)
     while ready := {n for n in left if not any(a in left and b == n for a, b in pairs)}:
         left -= ready
-    found = circles(names, tuple(edge(a, b) for a, b in pairs))
+    found = find_graph_cycles(names, tuple(edge(a, b) for a, b in pairs))
     assert bool(found) == bool(left)
     for path in found:
         assert path[0] == path[-1]
@@ -692,15 +702,17 @@ def test_circles_are_found_exactly_where_there_are_some(size, data):
 
 def test_duration_is_the_longest_chain_of_commands():
     """001 §9: duration by the critical path, with its basis."""
-    estimate = draft(inputs()).estimated_duration
+    estimate = draft_plan_graph(inputs()).estimated_duration
     assert estimate.value == 5 + 5 + 30 + 10
     assert "read_code 5 → read_code 5 → edit_files 30 → run_tests 10" in estimate.basis[0]
 
 
 def test_the_longest_chain_of_nothing_is_nothing():
     """Without weights there is no chain."""
-    assert longest({"a": 0, "b": 0}, (edge("a", "b"),)) == (0, ())
-    assert longest({"a": 1, "b": 0, "c": 2}, (edge("a", "b"), edge("a", "c"), edge("b", "c"))) == (
+    assert find_heaviest_chain({"a": 0, "b": 0}, (edge("a", "b"),)) == (0, ())
+    assert find_heaviest_chain(
+        {"a": 1, "b": 0, "c": 2}, (edge("a", "b"), edge("a", "c"), edge("b", "c"))
+    ) == (
         3,
         ("a", "c"),
     )
@@ -708,7 +720,10 @@ def test_the_longest_chain_of_nothing_is_nothing():
 
 def test_complexity_names_its_parts():
     """001 §9: complexity from 0 to 100, its parts named; what is left out counts nothing."""
-    plain, less = draft(inputs()), draft(inputs(ruled=(decision("edit_files", "deny", "warn"),)))
+    plain, less = (
+        draft_plan_graph(inputs()),
+        draft_plan_graph(inputs(ruled=(decision("edit_files", "deny", "warn"),))),
+    )
     assert plain.complexity.value == 4 * 1 + 4 * 2 + 1 * 3 + 5
     assert plain.complexity.basis[-1] == "risk: medium, 5"
     assert less.complexity.value == 4 * 1 + 3 * 2 + 1 * 3 + 1 * 3 + 5
@@ -717,19 +732,19 @@ def test_complexity_names_its_parts():
 def test_a_draft_has_a_placeholder_for_each_question_and_a_final_graph_none():
     """001 §8: question placeholders are removed when the answers are worked in."""
     i = inputs(ruled=(decision("edit_files", "require_review", "warn"),))
-    (question,) = by_type(draft(i), "question")
+    (question,) = by_type(draft_plan_graph(i), "question")
     assert question.status == "placeholder"
-    final = finalize(i, question_answers(i))
+    final = finalize_plan_graph(i, question_answers(i))
     assert by_type(final, "question") == []
-    assert faults(final, i).all() == ()
+    assert find_graph_faults(final, i).all() == ()
 
 
 def test_a_question_that_nothing_settles_keeps_the_graph_incomplete():
     """001 §8 failure branch: a placeholder that is left is a fault of a final graph, not of a draft."""
     i = inputs(ruled=(decision("edit_files", "require_review", "warn"),))
-    final = finalize(i, Settled(plan_id=i.plan_id, rounds=0, asked=(), answers=()))
-    assert len(faults(final, i).placeholders) == 1
-    assert faults(draft(i), i).placeholders == ()
+    final = finalize_plan_graph(i, SettledQuestions(plan_id=i.plan_id, rounds=0, asked=(), answers=()))
+    assert len(find_graph_faults(final, i).placeholders) == 1
+    assert find_graph_faults(draft_plan_graph(i), i).placeholders == ()
 
 
 def test_answers_change_the_graph():
@@ -737,11 +752,11 @@ def test_answers_change_the_graph():
     i = inputs(ruled=(decision("edit_files", "require_review", "warn", review=("data",)),))
     found = {}
     for word in ("keep_with_review", "leave_out", "approve"):
-        graph = finalize(i, question_answers(i, requires_review=word))
+        graph = finalize_plan_graph(i, question_answers(i, requires_review=word))
         (node,) = [n for n in by_type(graph, "action_proposal") if n.command_ref == "edit_files"]
         gates = [n for n in by_type(graph, "review_gate") if n.command_ref == "edit_files"]
         found[word] = (node.status, len(gates), bool(node.reason))
-        assert faults(graph, i).all() == ()
+        assert find_graph_faults(graph, i).all() == ()
     assert found == {
         "keep_with_review": ("proposed", 1, False),
         "leave_out": ("excluded", 0, True),
@@ -762,7 +777,7 @@ def test_an_approval_that_leaves_a_placeholder_elsewhere_does_not_fall_over_the_
     )
     settled = question_answers(i, requires_review="approve")
     only = replace(settled, answers=tuple(a for a in settled.answers if a.answer == "approve"))
-    assert len(faults(finalize(i, only), i).placeholders) == 1
+    assert len(find_graph_faults(finalize_plan_graph(i, only), i).placeholders) == 1
 
 
 def test_evidence_that_a_person_accepts_is_the_answer_itself():
@@ -773,7 +788,9 @@ def test_evidence_that_a_person_accepts_is_the_answer_itself():
         )
     )
     i = inputs(of)
-    graph = finalize(i, question_answers(i, unmet_evidence="accept_without", missing_command="by_hand"))
+    graph = finalize_plan_graph(
+        i, question_answers(i, unmet_evidence="accept_without", missing_command="by_hand")
+    )
     (node,) = by_type(graph, "action_proposal")
     assert [ref.partition("://")[0] for ref in node.evidence_refs] == ["answer", "fact"]
     by_hand = [n.reason for n in by_type(graph, "phase") if n.phase_ref == "validation"]
@@ -784,7 +801,7 @@ def test_writes_can_be_left_out_together():
     """The answer to an open scope leaves out whatever writes."""
     of = intent(scope=replace(intent().scope, targets=replace(intent().scope.targets, files=())))
     i = inputs(of)
-    graph = finalize(i, question_answers(i, ambiguous_scope="leave_out"))
+    graph = finalize_plan_graph(i, question_answers(i, ambiguous_scope="leave_out"))
     assert {n.command_ref for n in graph.nodes if n.status == "excluded"} == {"edit_files"}
 
 
@@ -804,7 +821,7 @@ def shuffled(i, seed):
     )
     content = turned((*CONTENT, *(workflow(f"more_{n}", phase("analysis"), phase("design")) for n in (1, 2))))
     by_id = {c.id: c for c in content}
-    known = Registry(tuple(Item(c, "built-in") for c in by_id.values()))
+    known = Registry(tuple(RegistryItem(c, "built-in") for c in by_id.values()))
     return i._replace(
         intent=turned_intent,
         registry=known,
@@ -828,7 +845,7 @@ def test_the_order_of_what_has_none_changes_no_byte(one, other):
         ruled=(decision("edit_files", "require_review", "warn"), decision("read_code", "deny", "warn")),
     )
     first, second = shuffled(i, one), shuffled(i, other)
-    assert canonical(draft(first)) == canonical(draft(second))
-    assert canonical(finalize(first, question_answers(first))) == canonical(
-        finalize(second, question_answers(second))
+    assert canonical_bytes(draft_plan_graph(first)) == canonical_bytes(draft_plan_graph(second))
+    assert canonical_bytes(finalize_plan_graph(first, question_answers(first))) == canonical_bytes(
+        finalize_plan_graph(second, question_answers(second))
     )

@@ -5,17 +5,21 @@ from cases import for_each_case
 from msgspec.structs import replace
 from specimens import bundle, decision, inputs, intent, policy
 
-from steersman.contracts.planning.intent import Interaction
-from steersman.contracts.planning.questions import Answer, Settled
-from steersman.judges.planning.intent import effective
-from steersman.machines.coordinator.choices import default_word
-from steersman.machines.coordinator.graph import asked_of
-from steersman.machines.coordinator.remaining import NOTHING, objections, remaining
+from steersman.contracts.planning.intent import IntentInteraction
+from steersman.contracts.planning.questions import QuestionAnswer, SettledQuestions
+from steersman.judges.planning.intent import resolve_effective_asking
+from steersman.machines.coordinator.choices import default_answer_word
+from steersman.machines.coordinator.graph import questions_for_inputs
+from steersman.machines.coordinator.remaining import (
+    NO_OBJECTIONS,
+    find_answer_objections,
+    find_remaining_objections,
+)
 
 
 def settled(i, answers=()):
-    said = tuple(Answer(question_id=q, answer=word, text=text) for q, word, text in answers)
-    return Settled(plan_id=i.plan_id, rounds=1, asked=(), answers=said)
+    said = tuple(QuestionAnswer(question_id=q, answer=word, text=text) for q, word, text in answers)
+    return SettledQuestions(plan_id=i.plan_id, rounds=1, asked=(), answers=said)
 
 
 def held(i, answers=(), ruled=None):
@@ -28,14 +32,14 @@ def held(i, answers=(), ruled=None):
         before = i.decided()
         return tuple((ruled or {}).get(c.command_id, before[c.command_id]) for c in left.planned_commands)
 
-    return remaining(i, made, adjudicate), seen[0]
+    return find_remaining_objections(i, made, adjudicate), seen[0]
 
 
 def test_a_plan_that_nobody_has_changed_stands():
     """Without answers the rest is the whole, and nothing stands against it."""
     found, left = held(inputs())
     assert not found.any()
-    assert not NOTHING.any()
+    assert not NO_OBJECTIONS.any()
     assert found.decisions == inputs().decisions
     assert left.planned_commands == intent().planned_commands
 
@@ -64,7 +68,9 @@ def test_a_review_by_another_rule_is_not_the_one_that_was_answered():
     fired = replace(first.rules[0], rule_id="rule_second")
     second = replace(first, severity="block", review=("security",), rules=(*first.rules, fired))
     i = inputs(ruled=(first,))
-    found, _ = held(i, [(q.question_id, "approve", "") for q in asked_of(i)], ruled={"edit_files": second})
+    found, _ = held(
+        i, [(q.question_id, "approve", "") for q in questions_for_inputs(i)], ruled={"edit_files": second}
+    )
     assert [p.field for p in found.ruled_out] == ["planned_commands.edit_files"]
     assert "rule_second" in found.ruled_out[0].message
 
@@ -86,7 +92,9 @@ def test_rules_object_to_what_answers_have_left():
         "edit_files": decision("edit_files", "require_review", "block"),
         "run_tests": decision("run_tests", "deny", "warn"),
     }
-    found = objections(i, settled(i), lambda left: tuple(says[c.command_id] for c in left.planned_commands))
+    found = find_answer_objections(
+        i, settled(i), lambda left: tuple(says[c.command_id] for c in left.planned_commands)
+    )
     assert found == {"run_tests": says["run_tests"]}
 
 
@@ -137,7 +145,7 @@ def test_commands_that_are_missing_because_their_evidence_is_are_named():
         for c in intent().planned_commands
     )
     i = inputs(intent(planned_commands=planned_), ruled=(decision("edit_files", "deny", "warn"),))
-    found, _ = held(i, [(q.question_id, default_word(q), "") for q in asked_of(i)])
+    found, _ = held(i, [(q.question_id, default_answer_word(q), "") for q in questions_for_inputs(i)])
     (problem,) = found.groundless
     assert problem.field == "planned_commands[2].evidence_refs"
     assert (
@@ -152,7 +160,9 @@ def test_a_plan_without_any_command_is_none():
     """Nothing planned is nothing to propose, unless a person does it by hand."""
     bare = inputs(replace(intent(), planned_commands=()), ruled=())
     assert "planned_commands" in [p.field for p in held(bare)[0].emptied]
-    by_hand = [(q.question_id, "by_hand", "") for q in asked_of(bare) if q.cause == "missing_command"]
+    by_hand = [
+        (q.question_id, "by_hand", "") for q in questions_for_inputs(bare) if q.cause == "missing_command"
+    ]
     assert by_hand
     assert held(bare, by_hand)[0].emptied == ()
 
@@ -162,7 +172,7 @@ def test_rules_see_the_scope_that_was_answered():
     bare = intent()
     open_ = replace(bare, scope=replace(bare.scope, targets=replace(bare.scope.targets, files=())))
     i = inputs(open_)
-    (asked,) = asked_of(i)
+    (asked,) = questions_for_inputs(i)
     _, left = held(i, [(asked.question_id, "text", "payments/a.py")])
     assert left.scope.targets.files == ("payments/a.py",)
     rest, left = held(i, [(asked.question_id, "whole_project", "")])
@@ -199,17 +209,17 @@ def uncited(*ids):
 def test_a_phase_that_has_to_show_something_is_not_left_empty(ids, fields):
     """Whatever has left its commands out; and a plan without any command is none."""
     i = inputs(uncited(*ids))
-    found, _ = held(i, [(q.question_id, "leave_out", "") for q in asked_of(i)])
+    found, _ = held(i, [(q.question_id, "leave_out", "") for q in questions_for_inputs(i)])
     assert [p.field for p in found.emptied] == fields
 
 
 def test_high_risk_is_not_planned_alone():
     """I3 holds for the risk of what is left, not only for what the author has stated."""
-    mode = Interaction(mode="full_auto", question_budget=0, question_policy="never")
+    mode = IntentInteraction(mode="full_auto", question_budget=0, question_policy="never")
     under = policy("full_auto")
     for risk, fields in (("medium", []), ("high", ["interaction.mode"])):
         made = intent(interaction=mode)
         made = replace(made, risk=replace(made.risk, overall=risk))
         i = inputs(made, context=bundle(under))
-        assert i.effective == effective(made, under)
+        assert i.effective == resolve_effective_asking(made, under)
         assert [p.field for p in held(i)[0].alone] == fields

@@ -22,13 +22,13 @@ from specimens import (
 
 from steersman.contracts.planning.content import ModelChoice
 from steersman.contracts.planning.decisions import RiskFactor
-from steersman.contracts.planning.intent import Targets
+from steersman.contracts.planning.intent import ScopeTargets
 from steersman.contracts.planning.policy import PolicyConstraints
-from steersman.contracts.planning.questions import Answer
+from steersman.contracts.planning.questions import QuestionAnswer
 from steersman.contracts.planning.review import ReviewPack
-from steersman.kernel.canonical import canonical
-from steersman.machines.coordinator.graph import asked_of
-from steersman.machines.coordinator.review import review_faults
+from steersman.kernel.canonical import canonical_bytes
+from steersman.machines.coordinator.graph import questions_for_inputs
+from steersman.machines.coordinator.review import find_review_faults
 
 
 def budgets(pack):
@@ -52,8 +52,8 @@ def test_a_pack_has_everything_a_reviewer_needs():
     )
     assert [g.category for g in pack.review_gates] == ["architecture"]
     assert pack.generated_at == intent().created_at
-    assert msgspec.json.decode(canonical(pack), type=ReviewPack) == pack
-    assert review_faults(inputs(), pack, question_answers(inputs())) == ((), (), ())
+    assert msgspec.json.decode(canonical_bytes(pack), type=ReviewPack) == pack
+    assert find_review_faults(inputs(), pack, question_answers(inputs())) == ((), (), ())
 
 
 @pytest.mark.parametrize(("budget", "less"), [("max_files", 2), ("max_commits", 0), ("max_tokens", 3_999)])
@@ -62,7 +62,7 @@ def test_a_budget_that_does_not_suffice_is_over(budget, less):
     for limit, expected in ((less, (budget,)), (less + 1, ())):
         i = inputs(intent(budgets=replace(intent().budgets, **{budget: limit})))
         pack = outputs(i).review
-        assert tuple(b.name for b in review_faults(i, pack, question_answers(i)).over) == expected
+        assert tuple(b.name for b in find_review_faults(i, pack, question_answers(i)).over) == expected
 
 
 @pytest.mark.parametrize(("limit", "over"), [(1, ("max_cost_usd",)), (2, ())])
@@ -74,7 +74,7 @@ def test_money_is_counted_in_whole_dollars_upwards(limit, over):
     i = inputs(of, known=registry(replace(coder, models=(model,))))
     pack = outputs(i).review
     assert budgets(pack)["max_cost_usd"] == (limit, 2, not over)
-    assert tuple(b.name for b in review_faults(i, pack, question_answers(i)).over) == over
+    assert tuple(b.name for b in find_review_faults(i, pack, question_answers(i)).over) == over
 
 
 @pytest.mark.parametrize(("bulk", "within"), [(False, False), (True, True)])
@@ -87,7 +87,7 @@ def test_files_per_commit_are_bounded_by_the_policy_unless_it_allows_bulk(bulk, 
 
 def test_files_that_the_scope_names_count_where_something_writes():
     """The greater of what commands usually change and what the scope names one by one."""
-    targets = Targets(files=("a.py", "b.py", "c.py", "d.py", "docs/", "src/**"))
+    targets = ScopeTargets(files=("a.py", "b.py", "c.py", "d.py", "docs/", "src/**"))
     of = intent(scope=replace(intent().scope, targets=targets))
     assert outputs(inputs(of)).review.change_impact.estimated_files.value == 4
     reading = replace(of, planned_commands=of.planned_commands[:1])
@@ -98,9 +98,11 @@ def test_files_that_the_scope_names_count_where_something_writes():
 
 def test_what_an_answer_names_is_the_scope():
     """Files that an answer to an open scope names are in the impact; what leads out of the project never is."""
-    i = inputs(intent(scope=replace(intent().scope, targets=Targets(modules=()))))
-    (question,) = asked_of(i)
-    answer = Answer(question_id=question.question_id, answer="text", text=" src/a.py\n../b.py\n\ndocs/\n")
+    i = inputs(intent(scope=replace(intent().scope, targets=ScopeTargets(modules=()))))
+    (question,) = questions_for_inputs(i)
+    answer = QuestionAnswer(
+        question_id=question.question_id, answer="text", text=" src/a.py\n../b.py\n\ndocs/\n"
+    )
     settled = replace(question_answers(i), answers=(answer,))
     assert outputs(i, settled).review.change_impact.files == ("docs/", "src/a.py")
 
@@ -158,7 +160,7 @@ def test_reviews_of_phases_rules_and_intent_have_gates():
     pack = outputs(i).review
     assert {g.category for g in pack.review_gates} == {"architecture", "security", "data"}
     bare = replace(pack, review_gates=())
-    found = review_faults(i, bare, question_answers(i)).uncovered
+    found = find_review_faults(i, bare, question_answers(i)).uncovered
     assert [p.message.split()[1] for p in found] == ["architecture", "data", "security"]
     assert {p.field for p in found} == {"risk.requires_review"}
 
@@ -170,7 +172,7 @@ def test_an_approved_review_is_no_longer_asked_for():
     pack = outputs(i, settled).review
     assert "data" not in {g.category for g in pack.review_gates}
     assert pack.risk_assessment.requires_review == ("architecture",)
-    assert review_faults(i, pack, settled).uncovered == ()
+    assert find_review_faults(i, pack, settled).uncovered == ()
 
 
 def test_a_review_without_a_phase_to_hold_it_is_uncovered():
@@ -178,7 +180,7 @@ def test_a_review_without_a_phase_to_hold_it_is_uncovered():
     of = intent(selected_workflows=(selected("gone", "review"),))
     i = inputs(of)
     pack = outputs(i).review
-    (problem,) = review_faults(i, pack, question_answers(i)).uncovered
+    (problem,) = find_review_faults(i, pack, question_answers(i)).uncovered
     assert problem.field == "risk.requires_review"
 
 
@@ -193,5 +195,5 @@ def test_a_risk_that_nothing_shows_is_unjustified(word):
         if word == "factor"
         else replace(risk, overall_risk="critical")
     )
-    (problem,) = review_faults(i, replace(pack, risk_assessment=worse), question_answers(i)).unjustified
+    (problem,) = find_review_faults(i, replace(pack, risk_assessment=worse), question_answers(i)).unjustified
     assert problem.field == ("risk.drivers" if word == "factor" else "risk.overall")

@@ -18,14 +18,19 @@ from specimens import (
     workflow,
 )
 
-from steersman.contracts.planning.intent import Interaction, Targets
+from steersman.contracts.planning.intent import IntentInteraction, ScopeTargets
 from steersman.contracts.planning.policy import QuestionRules
-from steersman.contracts.planning.questions import Default, QuestionPack, Settled
-from steersman.kernel.canonical import canonical
-from steersman.machines.coordinator.answers import defaults
-from steersman.machines.coordinator.choices import default_word
-from steersman.machines.coordinator.graph import asked_of, draft
-from steersman.machines.coordinator.uncertainties import askable, choose, find, flawed
+from steersman.contracts.planning.questions import DefaultAnswer, QuestionPack, SettledQuestions
+from steersman.kernel.canonical import canonical_bytes
+from steersman.machines.coordinator.answers import weigh_default_answers
+from steersman.machines.coordinator.choices import default_answer_word
+from steersman.machines.coordinator.graph import draft_plan_graph, questions_for_inputs
+from steersman.machines.coordinator.uncertainties import (
+    askable_questions,
+    choose_round_questions,
+    find_draft_uncertainties,
+    find_question_flaws,
+)
 
 BASE = intent()
 
@@ -38,7 +43,7 @@ def with_commands(*commands):
 
 
 def with_targets(**targets):
-    return intent(scope=replace(BASE.scope, targets=Targets(**targets)))
+    return intent(scope=replace(BASE.scope, targets=ScopeTargets(**targets)))
 
 
 def cited(*refs):
@@ -134,35 +139,35 @@ CASES = [
 @for_each_case(("cause", "kind", "there", "gone"), CASES)
 def test_each_cause_is_found_and_not_found(cause, kind, there, gone):
     """001 §6: a question for each real uncertainty, with type, level and a tagged default; none without it."""
-    found = [q for q in asked_of(there) if q.cause == cause]
+    found = [q for q in questions_for_inputs(there) if q.cause == cause]
     assert kind in [(q.type, q.blocking_level, q.default_strategy.strategy) for q in found]
-    assert [q for q in asked_of(gone) if q.cause == cause] == []
+    assert [q for q in questions_for_inputs(gone) if q.cause == cause] == []
 
 
 @for_each_case("there", [case[2] for case in CASES])
 def test_every_question_has_what_a_question_needs(there):
     """001 §6 guards: evidence, a default that may hold, affected nodes that are in the graph, answers to choose from."""
-    graph = draft(there)
+    graph = draft_plan_graph(there)
     nodes = {node.node_id for node in graph.nodes}
-    questions = find(there, graph)
-    assert questions == asked_of(there)  # placeholders that are there already change nothing
+    questions = find_draft_uncertainties(there, graph)
+    assert questions == questions_for_inputs(there)  # placeholders that are there already change nothing
     assert [q.question_id for q in questions] == sorted({q.question_id for q in questions})
-    assert flawed(questions, there.effective, there.bundle.policy) == ((), (), ())
+    assert find_question_flaws(questions, there.effective, there.bundle.policy) == ((), (), ())
     for question in questions:
         assert question.impact.affected_nodes
         assert set(question.impact.affected_nodes) <= nodes
-        assert default_word(question) in {s.answer for s in question.suggested_answers}
-        assert msgspec.json.decode(canonical(question), type=type(question)) == question
+        assert default_answer_word(question) in {s.answer for s in question.suggested_answers}
+        assert msgspec.json.decode(canonical_bytes(question), type=type(question)) == question
 
 
 def words(i, cause):
-    return [[s.answer for s in q.suggested_answers] for q in asked_of(i) if q.cause == cause]
+    return [[s.answer for s in q.suggested_answers] for q in questions_for_inputs(i) if q.cause == cause]
 
 
 def test_a_phase_that_only_looks_now_is_told_where_it_can_do_without():
     """Where a phase does not have to show anything, the denied command says that nothing is left to do in it."""
     i = inputs(known=registry(MANUAL), ruled=(decision("edit_files", "deny", "warn"),))
-    (question,) = asked_of(i)
+    (question,) = questions_for_inputs(i)
     assert (question.cause, question.type) == ("excluded_command", "blocker")
     assert "Nothing is left to do in bug_fix/implementation." in question.question_text
 
@@ -184,7 +189,7 @@ def test_writes_can_be_left_out_only_where_a_plan_is_left():
 
 def test_a_phase_that_has_to_change_something_is_done_by_hand_or_not_at_all():
     """Commands that only look are no change; the question names the phase and what rules deny."""
-    (question,) = [q for q in asked_of(ONLY_LOOKS) if q.cause == "missing_command"]
+    (question,) = [q for q in questions_for_inputs(ONLY_LOOKS) if q.cause == "missing_command"]
     assert question.about == "bug_fix/implementation"
     assert (
         "has to be changed in bug_fix/implementation, and rules deny what was planned for it (edit_files)"
@@ -195,12 +200,12 @@ def test_a_phase_that_has_to_change_something_is_done_by_hand_or_not_at_all():
 
 def test_only_what_leads_nowhere_is_asked_about():
     """A command for which something speaks is asked about with the one reference that is gone, and no other words."""
-    (question,) = asked_of(cited("fact://test_command/pytest", "scan://ev000000000000"))
+    (question,) = questions_for_inputs(cited("fact://test_command/pytest", "scan://ev000000000000"))
     assert question.question_text == (
         "scan://ev000000000000, cited for run_tests, leads nowhere; "
         "fact://test_command/pytest can be found and speaks for it. Leave the command out?"
     )
-    (mute,) = asked_of(cited("registry://command/run_tests", "scan://ev000000000000"))
+    (mute,) = questions_for_inputs(cited("registry://command/run_tests", "scan://ev000000000000"))
     assert mute.question_text.startswith(
         "Nothing known says that run_tests is right: scan://ev000000000000 cannot"
     )
@@ -221,20 +226,22 @@ def test_an_answer_holds_where_a_warning_comes_to_what_was_said():
             decision("run_tests", "warn", "warn"),
         ),
     )
-    assert [q.question_id for q in asked_of(one)] == [q.question_id for q in asked_of(other)]
-    assert asked_of(one) != asked_of(other)
+    assert [q.question_id for q in questions_for_inputs(one)] == [
+        q.question_id for q in questions_for_inputs(other)
+    ]
+    assert questions_for_inputs(one) != questions_for_inputs(other)
 
 
 def test_a_denied_command_is_not_asked_about_twice():
     """What rules leave out is not also asked for its risk, its evidence or its review."""
     of = with_commands(planned("read_code", risk_level="critical", evidence_refs=("scan://gone",)))
-    (question,) = asked_of(inputs(of, ruled=(decision("read_code", "deny", "warn"),)))
+    (question,) = questions_for_inputs(inputs(of, ruled=(decision("read_code", "deny", "warn"),)))
     assert question.cause == "excluded_command"
 
 
 def test_a_plan_without_uncertainties_asks_nothing():
     """001 Guard Conditions: no uncertainties, no questions."""
-    assert asked_of(inputs()) == ()
+    assert questions_for_inputs(inputs()) == ()
 
 
 MANY = inputs(
@@ -250,8 +257,8 @@ def asked(
     """What is chosen for these inputs when they are planned like this."""
     policy_ = under or i.bundle.policy
     effective = i.effective._replace(mode=mode, budget=budget, asking=asking)
-    return choose(
-        asked_of(i),
+    return choose_round_questions(
+        questions_for_inputs(i),
         effective,
         policy_,
         consumed=consumed,
@@ -278,7 +285,7 @@ def test_interactive_asks_anything_blockers_first():
     assert chosen.defaulted == chosen.over == ()
     assert chosen.consumed == 4
     assert chosen.pack.policy_constraints.budget_remaining == 6
-    assert msgspec.json.decode(canonical(chosen.pack), type=QuestionPack) == chosen.pack
+    assert msgspec.json.decode(canonical_bytes(chosen.pack), type=QuestionPack) == chosen.pack
 
 
 @pytest.mark.parametrize(
@@ -288,7 +295,9 @@ def test_semi_auto_asks_blockers_only(mode, asking):
     """001 §6: semi_auto asks only blockers; the rest takes its default."""
     chosen = asked(MANY, mode=mode, asking=asking)
     assert {q.type for q in chosen.pack.questions} == {"blocker"}
-    rest = {q.question_id for q in asked_of(MANY)} - {q.question_id for q in chosen.pack.questions}
+    rest = {q.question_id for q in questions_for_inputs(MANY)} - {
+        q.question_id for q in chosen.pack.questions
+    }
     assert {q.question_id for q in chosen.defaulted} == rest != set()
 
 
@@ -303,7 +312,11 @@ def test_full_auto_and_an_empty_budget_ask_nothing(mode, asking, budget):
     assert len(chosen.defaulted) == 4
     assert chosen.consumed == 0
     assert (
-        askable(asked_of(MANY), MANY.effective._replace(mode=mode, asking=asking, budget=budget), policy())
+        askable_questions(
+            questions_for_inputs(MANY),
+            MANY.effective._replace(mode=mode, asking=asking, budget=budget),
+            policy(),
+        )
         == ()
     )
 
@@ -328,20 +341,20 @@ def test_a_question_that_comes_up_again_costs_nothing_again():
     """001 §6: after a conflict the same question goes out once more, also where the budget is used up; a new one does not."""
     first = asked(MANY, budget=4)
     ids = tuple(sorted(q.question_id for q in first.pack.questions))
-    none = Settled(plan_id=MANY.plan_id, rounds=1, asked=ids, answers=())
+    none = SettledQuestions(plan_id=MANY.plan_id, rounds=1, asked=ids, answers=())
     again = asked(MANY, budget=4, consumed=4, settled=none)
     assert again.pack.questions == first.pack.questions
     assert (again.consumed, again.over, again.pack.policy_constraints.budget_remaining) == (4, (), 0)
     blockers = [q for q in first.pack.questions if q.type == "blocker"]
-    partly = Settled(plan_id=MANY.plan_id, rounds=1, asked=(blockers[1].question_id,), answers=())
+    partly = SettledQuestions(plan_id=MANY.plan_id, rounds=1, asked=(blockers[1].question_id,), answers=())
     chosen = asked(MANY, budget=4, consumed=4, settled=partly)
     assert (chosen.pack.questions, chosen.over) == ((blockers[1],), (blockers[0],))
 
 
 def test_what_is_settled_is_not_asked_again():
     """A later round asks only what is still open."""
-    found = asked_of(MANY)
-    known = defaults(found[1:], MANY.plan_id, policy()).settled
+    found = questions_for_inputs(MANY)
+    known = weigh_default_answers(found[1:], MANY.plan_id, policy()).settled
     assert [q.question_id for q in asked(MANY, settled=known).pack.questions] == [found[0].question_id]
 
 
@@ -351,7 +364,7 @@ def test_a_type_that_the_policy_does_not_allow_is_not_asked():
     chosen = asked(MANY, under=under)
     assert {q.type for q in chosen.pack.questions} == {"risk_mitigation"}
     assert len(chosen.defaulted) == 2
-    assert len(flawed(asked_of(MANY), MANY.effective, under).unfit) == 2
+    assert len(find_question_flaws(questions_for_inputs(MANY), MANY.effective, under).unfit) == 2
 
 
 @pytest.mark.parametrize(
@@ -369,34 +382,42 @@ def test_a_question_with_too_little_evidence_may_not_go_out(rules, found):
 @for_each_case(
     ("default", "flaws"),
     [
-        (Default(strategy="use", value="accept_risk", reason="why not"), 1),
-        (Default(strategy="use", value="nonsense", reason="why not"), 1),
-        (Default(strategy="use", value="leave_out", reason="safe"), 0),
-        (Default(strategy="block", reason="safe"), 0),
+        (DefaultAnswer(strategy="use", value="accept_risk", reason="why not"), 1),
+        (DefaultAnswer(strategy="use", value="nonsense", reason="why not"), 1),
+        (DefaultAnswer(strategy="use", value="leave_out", reason="safe"), 0),
+        (DefaultAnswer(strategy="block", reason="safe"), 0),
     ],
 )
 def test_the_default_of_a_critical_question_never_approves(default, flaws):
     """DESIGN 001: a critical default may not approve, and a default is one of the answers."""
     i = inputs(with_commands(planned("run_tests", risk_level="high")))
-    (question,) = asked_of(i)
+    (question,) = questions_for_inputs(i)
     changed = replace(question, default_strategy=default)
-    assert len(flawed((changed,), i.effective, policy()).undefaulted) == flaws
+    assert len(find_question_flaws((changed,), i.effective, policy()).undefaulted) == flaws
 
 
 def test_a_lesser_question_may_approve_by_default():
     """Only critical questions are held to it."""
     i = inputs(replace(with_targets(), planned_commands=BASE.planned_commands[:1]), known=registry(MANUAL))
-    (question,) = asked_of(i)
-    assert default_word(question) == "whole_project"
-    assert flawed((question,), i.effective, policy()).undefaulted == ()
+    (question,) = questions_for_inputs(i)
+    assert default_answer_word(question) == "whole_project"
+    assert find_question_flaws((question,), i.effective, policy()).undefaulted == ()
 
 
 def test_the_effective_mode_is_used_end_to_end():
     """An intent in semi_auto with a policy for interaction asks blockers only."""
-    of = intent(interaction=Interaction(mode="semi_auto", question_budget=5, question_policy="blockers_only"))
+    of = intent(
+        interaction=IntentInteraction(mode="semi_auto", question_budget=5, question_policy="blockers_only")
+    )
     i = inputs(of, ruled=(decision("edit_files", "require_review", "warn"),))
-    chosen = choose(
-        asked_of(i), i.effective, i.bundle.policy, consumed=0, round_=1, plan_id=i.plan_id, intent=of
+    chosen = choose_round_questions(
+        questions_for_inputs(i),
+        i.effective,
+        i.bundle.policy,
+        consumed=0,
+        round_=1,
+        plan_id=i.plan_id,
+        intent=of,
     )
     assert chosen.pack is None
     assert kinds(chosen.defaulted) == [("requires_review", "medium")]

@@ -14,13 +14,13 @@ from typing import IO, Annotated, Any, NamedTuple
 import msgspec
 from msgspec import Meta, structs
 
-from steersman.adapters.agents.acp_conversation import Conversation, Plain
-from steersman.adapters.agents.headless import Failure, Invocation, headless
-from steersman.adapters.agents.home import Home, call_home
-from steersman.contracts.agent import AgentReply, AgentRequest, Usage
+from steersman.adapters.agents.acp_conversation import AcpConversation, AcpObject
+from steersman.adapters.agents.headless import AgentInvocation, ProviderFailure, run_agent_cli
+from steersman.adapters.agents.home import CallHome, open_call_home
+from steersman.contracts.agent import AgentReply, AgentRequest, ProviderUsage
 from steersman.ports.sandbox import Sandbox
 
-_PATIENCE = 1.0  # seconds in which an agent may stop by itself
+_CANCEL_PATIENCE_SECONDS = 1.0  # seconds in which an agent may stop by itself
 
 
 class AcpOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -37,14 +37,14 @@ class AcpOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     call_micro_usd: int | None = None
 
 
-class Complaint(NamedTuple):
+class StderrComplaint(NamedTuple):
     """A line of standard error that tells what went wrong; with `now` it will not get better by itself."""
 
-    failure: Failure
+    failure: ProviderFailure
     now: bool = False
 
 
-class Kind(NamedTuple):
+class AcpAgentProfile(NamedTuple):
     """One agent, as it wants to be called."""
 
     name: str
@@ -54,33 +54,33 @@ class Kind(NamedTuple):
     writes: tuple[str, ...] = ()  # logins that are lent
     network: tuple[str, ...] | None = ()
     model: str | None = None  # to be chosen in the session, where no word of the command line does it
-    usage: Callable[[Plain], Usage] = lambda _: Usage()
-    opened: Callable[[Plain], Failure | None] = lambda _: None
-    doubt: Callable[[Plain], Failure | None] = lambda _: None
+    usage: Callable[[AcpObject], ProviderUsage] = lambda _: ProviderUsage()
+    opened: Callable[[AcpObject], ProviderFailure | None] = lambda _: None
+    doubt: Callable[[AcpObject], ProviderFailure | None] = lambda _: None
     status: Callable[[], int | None] = lambda: None
-    complaint: Callable[[str], Complaint | None] = lambda _: None
+    complaint: Callable[[str], StderrComplaint | None] = lambda _: None
 
 
-Maker = Callable[[AcpOptions, Home], Kind]
+AcpProfileMaker = Callable[[AcpOptions, CallHome], AcpAgentProfile]
 
 
-def plain(options: AcpOptions, home: Home) -> Kind:
+def make_plain_profile(options: AcpOptions, home: CallHome) -> AcpAgentProfile:
     """An agent that nothing is known about but its command."""
-    return Kind(
+    return AcpAgentProfile(
         "acp",
         options.command,
         env=home.environment(),
         model=options.model,
-        usage=told_usage,
+        usage=read_protocol_usage,
         network=options.hosts,
     )
 
 
-def told_usage(result: Plain) -> Usage:
+def read_protocol_usage(result: AcpObject) -> ProviderUsage:
     """The usage that the protocol gives a turn; a session of ours has one."""
-    told = result.get("usage")
-    total = told.get("totalTokens") if isinstance(told, dict) else None
-    return Usage(tokens=total if type(total) is int and total > 0 else None)
+    usage = result.get("usage")
+    total = usage.get("totalTokens") if isinstance(usage, dict) else None
+    return ProviderUsage(tokens=total if type(total) is int and total > 0 else None)
 
 
 class AcpAgent:
@@ -88,59 +88,70 @@ class AcpAgent:
 
     tells_cost = False
 
-    def __init__(self, place: Path, sandbox: Sandbox, options: AcpOptions, maker: Maker = plain) -> None:
-        self._place, self._sandbox, self._options, self._maker = place, sandbox, options, maker
+    def __init__(
+        self,
+        homes_dir: Path,
+        sandbox: Sandbox,
+        options: AcpOptions,
+        make_profile: AcpProfileMaker = make_plain_profile,
+    ) -> None:
+        self._place, self._sandbox, self._options, self._maker = homes_dir, sandbox, options, make_profile
 
     async def call(self, request: AgentRequest) -> AgentReply:
         """One turn in a session of its own."""
-        with call_home(self._place) as home:
-            kind = self._maker(self._options, home)
-            async with _pipe() as (theirs, write):
-                talk = Conversation(
+        with open_call_home(self._place) as home:
+            profile = self._maker(self._options, home)
+            async with _open_stdin_pipe() as (agent_stdin, write):
+                conversation = AcpConversation(
                     request,
                     write,
                     isolated=self._sandbox.isolated,
                     mode=self._options.mode,
-                    model=kind.model,
-                    usage=kind.usage,
-                    opened=kind.opened,
-                    doubt=kind.doubt,
-                    status=kind.status,
+                    model=profile.model,
+                    usage=profile.usage,
+                    opened=profile.opened,
+                    doubt=profile.doubt,
+                    status=profile.status,
                 )
-                talk.begin()
-                reply = await _to_its_end(
-                    headless(request, self._invocation(kind, talk, theirs, home), self._sandbox), talk
+                conversation.begin()
+                reply = await _await_turn_end(
+                    run_agent_cli(
+                        request, self._invocation(profile, conversation, agent_stdin, home), self._sandbox
+                    ),
+                    conversation,
                 )
         return structs.replace(reply, model=reply.model or self._options.model or "")
 
-    def _invocation(self, kind: Kind, talk: Conversation, stdin: IO[bytes], home: Home) -> Invocation:
+    def _invocation(
+        self, profile: AcpAgentProfile, conversation: AcpConversation, stdin: IO[bytes], home: CallHome
+    ) -> AgentInvocation:
         def complain(line: bytes) -> bool:
-            found = kind.complaint(line.decode("utf-8", "replace"))
-            return found is not None and talk.fail(found.failure, now=found.now)
+            complaint = profile.complaint(line.decode("utf-8", "replace"))
+            return complaint is not None and conversation.fail(complaint.failure, now=complaint.now)
 
-        return Invocation(
-            provider=kind.name,
-            argv=kind.argv,
-            reader=talk,
-            env=kind.env,
-            keeps=(*kind.keeps, *self._options.environment),
-            writes=(str(home.root), *kind.writes),
-            network=kind.network,
+        return AgentInvocation(
+            provider=profile.name,
+            argv=profile.argv,
+            reader=conversation,
+            env=profile.env,
+            keeps=(*profile.keeps, *self._options.environment),
+            writes=(str(home.root), *profile.writes),
+            network=profile.network,
             stdin=stdin,
             errors=complain,
             start=str(home.start),
         )
 
 
-async def _to_its_end(work: Any, talk: Conversation) -> AgentReply:
+async def _await_turn_end(call: Any, conversation: AcpConversation) -> AgentReply:
     """Waits for a call; cancelled, it asks the agent to stop, and then sees to it."""
-    task = asyncio.ensure_future(work)
+    task = asyncio.ensure_future(call)
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
-        talk.cancel()
+        conversation.cancel()
         with contextlib.suppress(TimeoutError, asyncio.CancelledError):
-            await asyncio.wait({task}, timeout=_PATIENCE)
+            await asyncio.wait({task}, timeout=_CANCEL_PATIENCE_SECONDS)
         task.cancel()
         while not task.done():  # its home is not taken away from under it
             with contextlib.suppress(asyncio.CancelledError):
@@ -149,13 +160,13 @@ async def _to_its_end(work: Any, talk: Conversation) -> AgentReply:
 
 
 @contextlib.asynccontextmanager
-async def _pipe() -> AsyncIterator[tuple[IO[bytes], Callable[[bytes], object]]]:
+async def _open_stdin_pipe() -> AsyncIterator[tuple[IO[bytes], Callable[[bytes], object]]]:
     """The end that the agent reads, and a way to write that never waits for it."""
     reading, writing = os.pipe()
     loop = asyncio.get_running_loop()
-    with os.fdopen(reading, "rb", 0) as theirs:
+    with os.fdopen(reading, "rb", 0) as agent_end:
         transport, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, os.fdopen(writing, "wb", 0))
         try:
-            yield theirs, transport.write
+            yield agent_end, transport.write
         finally:
             transport.abort()

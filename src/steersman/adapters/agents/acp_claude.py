@@ -3,24 +3,33 @@
 It asks claude for settings of the working tree, hooks included; the switches are what keeps claude from acting on them.
 """
 
-from steersman.adapters.agents.acp import AcpOptions, Kind, told_usage
-from steersman.adapters.agents.claude import KEEPS, SWITCHED_ON, hosts, login
-from steersman.adapters.agents.home import Home
+from steersman.adapters.agents.acp import AcpAgentProfile, AcpOptions, read_protocol_usage
+from steersman.adapters.agents.claude import (
+    CLAUDE_PASSED_VARIABLES,
+    CLAUDE_SWITCHES,
+    claude_hosts,
+    find_claude_login,
+)
+from steersman.adapters.agents.home import CallHome
 
-NAME = "claude-acp"
+CLAUDE_ACP_NAME = "claude-acp"
 
 
-def claude(options: AcpOptions, home: Home) -> Kind:
+def make_claude_profile(options: AcpOptions, home: CallHome) -> AcpAgentProfile:
     """How claude-agent-acp is called, once."""
-    lent = login()
-    chosen = {"ANTHROPIC_MODEL": options.model} if options.model else {}
-    switched = {**dict.fromkeys(SWITCHED_ON, "1"), "CLAUDE_CONFIG_DIR": str(home.config), "IS_SANDBOX": "1"}
-    return Kind(
-        NAME,
+    claude_login = find_claude_login()
+    model_variables = {"ANTHROPIC_MODEL": options.model} if options.model else {}
+    switches = {
+        **dict.fromkeys(CLAUDE_SWITCHES, "1"),
+        "CLAUDE_CONFIG_DIR": str(home.config),
+        "IS_SANDBOX": "1",
+    }
+    return AcpAgentProfile(
+        CLAUDE_ACP_NAME,
         (options.program or "claude-agent-acp",),
-        env={**home.environment(), **switched, **chosen, **lent.environment},
-        keeps=KEEPS,
-        writes=lent.files,
-        network=(*hosts(renewed=bool(lent.files)), *options.hosts),
-        usage=told_usage,
+        env={**home.environment(), **switches, **model_variables, **claude_login.environment},
+        keeps=CLAUDE_PASSED_VARIABLES,
+        writes=claude_login.files,
+        network=(*claude_hosts(renewed=bool(claude_login.files)), *options.hosts),
+        usage=read_protocol_usage,
     )

@@ -11,23 +11,23 @@ from typing import Any
 import msgspec
 
 from steersman.adapters.agents import acp_permission as permission
-from steersman.adapters.agents.acp_errors import failure_of, stopped
-from steersman.adapters.agents.headless import Failure, Heard
-from steersman.adapters.tree_places import shown_path
-from steersman.contracts.agent import AgentRequest, Usage
+from steersman.adapters.agents.acp_errors import classify_acp_error, classify_stop_reason
+from steersman.adapters.agents.headless import CallSummary, ProviderFailure
+from steersman.adapters.tree_places import visible_tree_path
+from steersman.contracts.agent import AgentRequest, ProviderUsage
 
-VERSION = 1
-LOOP = 4  # rejections in a row, without any tool that worked: it will not get further
-BEGINNINGS = (
+ACP_VERSION = 1
+MAX_ACP_REJECTIONS = 4  # rejections in a row, without any tool that worked: it will not get further
+MAX_ANSWER_BEGINNINGS = (
     4  # messages in a row without a tool between them: a stream that breaks is begun anew, without end
 )
-_CAPABILITIES = {"fs": {"readTextFile": False, "writeTextFile": False}, "terminal": False}
-_NO_METHOD = {"code": -32601, "message": "Method not found"}
+_CLIENT_CAPABILITIES = {"fs": {"readTextFile": False, "writeTextFile": False}, "terminal": False}
+_METHOD_NOT_FOUND = {"code": -32601, "message": "Method not found"}
 
-Plain = Mapping[str, Any]
+AcpObject = Mapping[str, Any]
 
 
-class Conversation:
+class AcpConversation:
     """What is said to one agent and heard from it, until its turn is over."""
 
     def __init__(
@@ -38,9 +38,9 @@ class Conversation:
         isolated: bool,
         mode: str | None = None,
         model: str | None = None,
-        usage: Callable[[Plain], Usage] = lambda _: Usage(),
-        opened: Callable[[Plain], Failure | None] = lambda _: None,
-        doubt: Callable[[Plain], Failure | None] = lambda _: None,
+        usage: Callable[[AcpObject], ProviderUsage] = lambda _: ProviderUsage(),
+        opened: Callable[[AcpObject], ProviderFailure | None] = lambda _: None,
+        doubt: Callable[[AcpObject], ProviderFailure | None] = lambda _: None,
         status: Callable[[], int | None] = lambda: None,
     ) -> None:
         """`opened` looks at a session before anything is said in it, `usage` and `doubt` at a turn's result, `status`
@@ -49,33 +49,33 @@ class Conversation:
         self._mode, self._model = mode, model
         self._look, self._usage_of, self._doubt, self._status = opened, usage, doubt, status
         self._count = 0
-        self._asked: dict[int, Callable[[Plain], None]] = {}
+        self._asked: dict[int, Callable[[AcpObject], None]] = {}
         self._session = ""
         self._text, self._message = "", None  # of the message that is being said
         self._begun = 0
-        self._usage = Usage()
+        self._usage = ProviderUsage()
         self._ended = False
-        self._failure: Failure | None = None
-        self._cause: Failure | None = None  # of its last retry
+        self._failure: ProviderFailure | None = None
+        self._cause: ProviderFailure | None = None  # of its last retry
         self._denied: list[str] = []
         self._outside: list[str] = []  # of these: commands beside those that it may run
         self._row = 0
 
     def begin(self) -> None:
         """Says the first word."""
-        told = {
-            "protocolVersion": VERSION,
-            "clientCapabilities": _CAPABILITIES,
+        params = {
+            "protocolVersion": ACP_VERSION,
+            "clientCapabilities": _CLIENT_CAPABILITIES,
             "clientInfo": {"name": "steersman", "version": "1"},
         }
-        self._ask("initialize", told, self._initialized)
+        self._ask("initialize", params, self._initialized)
 
     def cancel(self) -> None:
         """Asks the agent to stop its turn."""
         if self._session:
             self._send({"method": "session/cancel", "params": {"sessionId": self._session}})
 
-    def fail(self, failure: Failure, *, now: bool) -> bool:
+    def fail(self, failure: ProviderFailure, *, now: bool) -> bool:
         """What standard error has told: a cause that may still pass, or enough to stop."""
         if now:
             self._failure = self._failure or failure
@@ -91,20 +91,20 @@ class Conversation:
         except (msgspec.DecodeError, RecursionError):
             return False  # a word on the wrong stream
         match message:
-            case {"method": str(method), "id": asked}:
-                self._requested(method, _table(message.get("params")), asked)
+            case {"method": str(method), "id": request_id}:
+                self._requested(method, _as_acp_object(message.get("params")), request_id)
             case {"method": "session/update"}:
-                self._updated(_table(_table(message.get("params")).get("update")))
+                self._updated(_as_acp_object(_as_acp_object(message.get("params")).get("update")))
             case {"id": int(number)} if number in self._asked:
                 self._answered(number, message)
             case _:
                 pass
         return self._ended or self._failure is not None
 
-    def heard(self) -> Heard:
+    def heard(self) -> CallSummary:
         """What is known so far."""
         failure = self._failure or (None if self._ended else self._cause)
-        return Heard(
+        return CallSummary(
             ended=self._ended and failure is None,
             failure=failure,
             text=self._text,
@@ -114,69 +114,73 @@ class Conversation:
             model=self._model or "",
         )
 
-    def exited(self, code: int, errors: str) -> Failure | None:  # noqa: ARG002  an exit explains nothing here
+    def exited(self, code: int, errors: str) -> ProviderFailure | None:  # noqa: ARG002  an exit explains nothing here
         """An agent that ends while it is talked with has crashed, whatever its code."""
-        return Failure(
+        return ProviderFailure(
             "provider_crashed", f"it ended in the middle of the talk: {errors or 'it said nothing'}"
         )
 
-    def _answered(self, number: int, message: Plain) -> None:
-        then = self._asked.pop(number)
+    def _answered(self, number: int, message: AcpObject) -> None:
+        handle_result = self._asked.pop(number)
         if "error" in message:
-            self._failure = failure_of(message["error"], self._status())
+            self._failure = classify_acp_error(message["error"], self._status())
         elif isinstance(message.get("result"), dict):
-            then(message["result"])
+            handle_result(message["result"])
         else:
-            self._failure = Failure("provider_protocol_error", "an answer without a result")
+            self._failure = ProviderFailure("provider_protocol_error", "an answer without a result")
 
-    def _initialized(self, result: Plain) -> None:
-        if result.get("protocolVersion") != VERSION:
-            told = f"it speaks version {result.get('protocolVersion')!r} of the protocol, we speak {VERSION}"
-            self._failure = Failure("provider_protocol_error", told)
+    def _initialized(self, result: AcpObject) -> None:
+        if result.get("protocolVersion") != ACP_VERSION:
+            reason = (
+                f"it speaks version {result.get('protocolVersion')!r} of the protocol, we speak {ACP_VERSION}"
+            )
+            self._failure = ProviderFailure("provider_protocol_error", reason)
         elif self._request.session:
-            told = "sessions over this protocol are not kept: leave session out"
-            self._failure = Failure("provider_invalid_request", told)
+            reason = "sessions over this protocol are not kept: leave session out"
+            self._failure = ProviderFailure("provider_invalid_request", reason)
         else:
-            cwd = shown_path(self._request.workdir, isolated=self._isolated)
+            cwd = visible_tree_path(self._request.workdir, isolated=self._isolated)
             self._ask("session/new", {"cwd": cwd, "mcpServers": []}, self._opened)
 
-    def _opened(self, result: Plain) -> None:
+    def _opened(self, result: AcpObject) -> None:
         if not isinstance(result.get("sessionId"), str):
-            self._failure = Failure("provider_protocol_error", "a session without an id")
+            self._failure = ProviderFailure("provider_protocol_error", "a session without an id")
             return
         self._session = result["sessionId"]
         self._failure = self._look(result)
         if self._failure is None:
             self._choose_mode({})
 
-    def _choose_mode(self, _: Plain) -> None:
+    def _choose_mode(self, _: AcpObject) -> None:
         if self._mode:
             self._ask("session/set_mode", self._here(modeId=self._mode), self._choose_model)
         else:
             self._choose_model({})
 
-    def _choose_model(self, _: Plain) -> None:
+    def _choose_model(self, _: AcpObject) -> None:
         if self._model:
             self._ask("session/set_model", self._here(modelId=self._model), self._prompt)
         else:
             self._prompt({})
 
-    def _prompt(self, _: Plain) -> None:
-        said = [{"type": "text", "text": self._request.prompt}]
-        self._ask("session/prompt", self._here(prompt=said), self._turned)
+    def _prompt(self, _: AcpObject) -> None:
+        content = [{"type": "text", "text": self._request.prompt}]
+        self._ask("session/prompt", self._here(prompt=content), self._turned)
 
-    def _turned(self, result: Plain) -> None:
+    def _turned(self, result: AcpObject) -> None:
         self._usage = self._usage_of(result)
-        self._failure = stopped(result.get("stopReason")) or self._doubt(result) or self._denial()
+        self._failure = (
+            classify_stop_reason(result.get("stopReason")) or self._doubt(result) or self._denial()
+        )
         self._ended = self._failure is None
 
-    def _denial(self) -> Failure | None:
+    def _denial(self) -> ProviderFailure | None:
         """A writer that was denied something has not done its work; a reader is meant to be."""
         if not (self._request.writes and self._row) or len(self._outside) == len(self._denied):
             return None
-        return Failure("provider_permission_denied", f"it was not allowed to use {self._denied[-1]}")
+        return ProviderFailure("provider_permission_denied", f"it was not allowed to use {self._denied[-1]}")
 
-    def _updated(self, update: Plain) -> None:
+    def _updated(self, update: AcpObject) -> None:
         match update:
             case {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": str(text)}}:
                 self._say(text, update.get("messageId"))
@@ -187,70 +191,70 @@ class Conversation:
             case _:
                 pass
 
-    def _say(self, text: str, message: Any) -> None:
+    def _say(self, text: str, message_id: Any) -> None:
         """The last message is the answer; where messages have names, a new name begins a new one."""
-        if message is not None and message != self._message:
-            self._text, self._message = "", message
+        if message_id is not None and message_id != self._message:
+            self._text, self._message = "", message_id
             self._begun += 1
         self._text += text
-        if self._begun >= BEGINNINGS:
-            told = f"it has begun its answer {self._begun} times and not ended it"
-            self._failure = Failure("provider_network_error", told)
+        if self._begun >= MAX_ANSWER_BEGINNINGS:
+            reason = f"it has begun its answer {self._begun} times and not ended it"
+            self._failure = ProviderFailure("provider_network_error", reason)
 
     # ── what is asked of us ─────────────────────────────────────────────────────────────────────────────────────────
 
-    def _requested(self, method: str, params: Plain, asked: Any) -> None:
+    def _requested(self, method: str, params: AcpObject, request_id: Any) -> None:
         if method == "session/request_permission":
-            self._send({"id": asked, "result": {"outcome": self._permission(params)}})
+            self._send({"id": request_id, "result": {"outcome": self._permission(params)}})
         else:
-            self._send({"id": asked, "error": _NO_METHOD})
+            self._send({"id": request_id, "error": _METHOD_NOT_FOUND})
 
-    def _permission(self, params: Plain) -> dict[str, Any]:
-        call, request = _table(params.get("toolCall")), self._request
+    def _permission(self, params: AcpObject) -> dict[str, Any]:
+        call, request = _as_acp_object(params.get("toolCall")), self._request
         self._text = ""
-        allow = permission.allowed(
+        allow = permission.allows_tool_call(
             call, request.permissions, request.workdir, isolated=self._isolated, allows=request.allows
         )
         if not allow:
-            self._reject(permission.named(call))
+            self._reject(permission.describe_tool_call(call))
             if request.allows is not None and call.get("kind") == "execute":
-                self._outside.append(permission.command(call))
-        return permission.answer(params.get("options"), allow=allow)
+                self._outside.append(permission.read_call_command(call))
+        return permission.choose_permission_option(params.get("options"), allow=allow)
 
     def _reject(self, tool: str) -> None:
         self._denied.append(tool)
         self._row += 1
-        if self._row >= LOOP:
-            told = f"it asked {self._row} times in a row for what it may not do, last: {tool}"
-            self._failure = Failure("provider_permission_denied", told)
+        if self._row >= MAX_ACP_REJECTIONS:
+            reason = f"it asked {self._row} times in a row for what it may not do, last: {tool}"
+            self._failure = ProviderFailure("provider_permission_denied", reason)
 
     # ── what is said ────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _here(self, **params: Any) -> Plain:
+    def _here(self, **params: Any) -> AcpObject:
         return {"sessionId": self._session, **params}
 
-    def _ask(self, method: str, params: Plain, then: Callable[[Plain], None]) -> None:
+    def _ask(self, method: str, params: AcpObject, handle_result: Callable[[AcpObject], None]) -> None:
         self._count += 1
-        self._asked[self._count] = then
+        self._asked[self._count] = handle_result
         self._send({"id": self._count, "method": method, "params": params})
 
-    def _send(self, message: Plain) -> None:
-        said = msgspec.json.encode({"jsonrpc": "2.0", **_clean(message)})
-        self._write(said + b"\n")
+    def _send(self, message: AcpObject) -> None:
+        encoded = msgspec.json.encode({"jsonrpc": "2.0", **_escape_unencodable_text(message)})
+        self._write(encoded + b"\n")
 
 
-def _clean(value: Any) -> Any:
+def _escape_unencodable_text(value: Any) -> Any:
     """Text that can be encoded: half a character becomes its name."""
     match value:
         case str():
             return value.encode("utf-8", "backslashreplace").decode()
         case dict():
-            return {key: _clean(item) for key, item in value.items()}
+            return {key: _escape_unencodable_text(item) for key, item in value.items()}
         case list():
-            return [_clean(item) for item in value]
+            return [_escape_unencodable_text(item) for item in value]
         case _:
             return value
 
 
-def _table(value: Any) -> dict[str, Any]:
+def _as_acp_object(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}

@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from steersman.adapters.agents.acp import AcpOptions, Complaint, Kind
-from steersman.adapters.agents.acp_conversation import Plain
-from steersman.adapters.agents.codex_events import by_status
-from steersman.adapters.agents.headless import Failure
-from steersman.adapters.agents.home import Home, user_home
-from steersman.contracts.agent import Usage
+from steersman.adapters.agents.acp import AcpAgentProfile, AcpOptions, StderrComplaint
+from steersman.adapters.agents.acp_conversation import AcpObject
+from steersman.adapters.agents.codex_events import classify_http_status
+from steersman.adapters.agents.headless import ProviderFailure
+from steersman.adapters.agents.home import CallHome, user_home
+from steersman.contracts.agent import ProviderUsage
 
-NAME = "gemini"
-_KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
-_KEEPS = (
-    *_KEYS,
+GEMINI_NAME = "gemini"
+_GEMINI_KEY_VARIABLES = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
+_GEMINI_PASSED_VARIABLES = (
+    *_GEMINI_KEY_VARIABLES,
     *(
         "GOOGLE_GEMINI_BASE_URL",
         "GOOGLE_VERTEX_BASE_URL",
@@ -30,74 +30,86 @@ _KEEPS = (
     ),
     *("GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "CODE_ASSIST_ENDPOINT"),
 )
-_API, _ASSIST = "https://generativelanguage.googleapis.com", "https://cloudcode-pa.googleapis.com"
-_LOGIN = ("oauth2.googleapis.com:443", "www.googleapis.com:443")
+_GEMINI_API_URL, _CODE_ASSIST_URL = (
+    "https://generativelanguage.googleapis.com",
+    "https://cloudcode-pa.googleapis.com",
+)
+_GOOGLE_LOGIN_HOSTS = ("oauth2.googleapis.com:443", "www.googleapis.com:443")
 # What a login is made of; settings, hooks, servers, memory and extensions lie in the same folder and stay there.
-_LENT = ("oauth_creds.json", "google_accounts.json")
-_KEY_LINE = re.compile(
+_GEMINI_LOGIN_FILES = ("oauth_creds.json", "google_accounts.json")
+_GEMINI_KEY_LINE = re.compile(
     r"^\s*(?:export\s+)?(GEMINI_API_KEY|GOOGLE_API_KEY)\s*=\s*(['\"]?)([^'\"\s#]+)\2", re.MULTILINE
 )
-_RETRIES = 2  # attempts it may make itself; the rest of the policy is ours
-_ATTEMPT = re.compile(r"Attempt (\d+) failed(?: with status (\d{3}))?")
-_UNREACHED = re.compile(r"fetch failed|ECONN|ENOTFOUND|EAI_AGAIN|socket hang up", re.IGNORECASE)
-_NO_KEY = re.compile(
+_GEMINI_ATTEMPTS = 2  # attempts it may make itself; the rest of the policy is ours
+_GEMINI_FAILED_ATTEMPT = re.compile(r"Attempt (\d+) failed(?: with status (\d{3}))?")
+_GEMINI_UNREACHED = re.compile(r"fetch failed|ECONN|ENOTFOUND|EAI_AGAIN|socket hang up", re.IGNORECASE)
+_GEMINI_NO_KEY = re.compile(
     r"must specify the GEMINI_API_KEY|Please set an Auth method|Invalid auth method", re.IGNORECASE
 )
 
 
-def gemini(options: AcpOptions, home: Home) -> Kind:
+def make_gemini_profile(options: AcpOptions, home: CallHome) -> AcpAgentProfile:
     """How gemini is called, once."""
-    folder = home.home / ".gemini"
-    folder.mkdir(mode=0o700)
-    lent, key = _lend(folder), _written_key()
-    _settle(folder / "settings.json", options, logged_in=bool(lent) and not key)
-    chosen = ("-m", options.model) if options.model else ()
-    return Kind(
-        NAME,
-        (options.program or "gemini", "--acp", *chosen),
-        env={**home.environment(), "GEMINI_CLI_NO_RELAUNCH": "true", "NO_COLOR": "1", **key},
-        keeps=_KEEPS,
-        writes=tuple(map(str, lent)),
-        network=(*_hosts(lent), *options.hosts),
-        usage=usage,
-        doubt=doubt,
-        complaint=complaint,
+    config_dir = home.home / ".gemini"
+    config_dir.mkdir(mode=0o700)
+    login_files, key_variables = _link_gemini_login(config_dir), _read_gemini_key_file()
+    _write_gemini_settings(
+        config_dir / "settings.json", options, logged_in=bool(login_files) and not key_variables
+    )
+    model_args = ("-m", options.model) if options.model else ()
+    return AcpAgentProfile(
+        GEMINI_NAME,
+        (options.program or "gemini", "--acp", *model_args),
+        env={**home.environment(), "GEMINI_CLI_NO_RELAUNCH": "true", "NO_COLOR": "1", **key_variables},
+        keeps=_GEMINI_PASSED_VARIABLES,
+        writes=tuple(map(str, login_files)),
+        network=(*_gemini_hosts(login_files), *options.hosts),
+        usage=read_gemini_usage,
+        doubt=check_gemini_result,
+        complaint=parse_gemini_stderr,
     )
 
 
-def logged_in() -> bool:
+def has_gemini_login() -> bool:
     """Whether there is anything at all to log in with."""
-    files = (user_home() / ".gemini" / _LENT[0]).is_file()
-    named = (*_KEYS, "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA")
-    return files or any(map(os.environ.get, named)) or bool(_written_key())
+    has_login_file = (user_home() / ".gemini" / _GEMINI_LOGIN_FILES[0]).is_file()
+    variables = (*_GEMINI_KEY_VARIABLES, "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA")
+    return has_login_file or any(map(os.environ.get, variables)) or bool(_read_gemini_key_file())
 
 
-def _lend(folder: Path) -> list[Path]:
+def _link_gemini_login(config_dir: Path) -> list[Path]:
     """Links the files of the user's login; what a CLI renews it renews in their place."""
-    user = user_home() / ".gemini"
-    found = [user / name for name in _LENT if (user / name).is_file()]
-    for credential in found:
-        (folder / credential.name).symlink_to(credential)
-    return found
+    user_dir = user_home() / ".gemini"
+    credentials = [user_dir / name for name in _GEMINI_LOGIN_FILES if (user_dir / name).is_file()]
+    for credential in credentials:
+        (config_dir / credential.name).symlink_to(credential)
+    return credentials
 
 
-def _written_key() -> dict[str, str]:
+def _read_gemini_key_file() -> dict[str, str]:
     """The key that the user keeps in a file of gemini's; in a tree that is not trusted gemini does not look there."""
-    if any(map(os.environ.get, _KEYS)):
+    if any(map(os.environ.get, _GEMINI_KEY_VARIABLES)):
         return {}
     for path in (user_home() / ".gemini" / ".env", user_home() / ".env"):
         with contextlib.suppress(OSError):
-            found = _KEY_LINE.search(path.read_text(encoding="utf-8", errors="replace"))
-            if found:
-                return {found[1]: found[3]}
+            match = _GEMINI_KEY_LINE.search(path.read_text(encoding="utf-8", errors="replace"))
+            if match:
+                return {match[1]: match[3]}
     return {}
 
 
-def _settle(path: Path, options: AcpOptions, *, logged_in: bool) -> None:
+def _write_gemini_settings(path: Path, options: AcpOptions, *, logged_in: bool) -> None:
     settings: dict[str, Any] = {
         **options.settings,
-        "security": {"auth": {"selectedType": _auth(logged_in=logged_in)}, "folderTrust": {"enabled": True}},
-        "general": {"maxAttempts": _RETRIES, "enableAutoUpdate": False, "checkpointing": {"enabled": False}},
+        "security": {
+            "auth": {"selectedType": _gemini_auth_type(logged_in=logged_in)},
+            "folderTrust": {"enabled": True},
+        },
+        "general": {
+            "maxAttempts": _GEMINI_ATTEMPTS,
+            "enableAutoUpdate": False,
+            "checkpointing": {"enabled": False},
+        },
         "hooksConfig": {"enabled": False},
         "telemetry": {"enabled": False},
         "privacy": {"usageStatisticsEnabled": False},
@@ -105,49 +117,71 @@ def _settle(path: Path, options: AcpOptions, *, logged_in: bool) -> None:
     path.write_text(json.dumps(settings), encoding="utf-8")
 
 
-def _auth(*, logged_in: bool) -> str:
+def _gemini_auth_type(*, logged_in: bool) -> str:
     if os.environ.get("GOOGLE_GENAI_USE_VERTEXAI"):
         return "vertex-ai"
-    return "oauth-personal" if logged_in and not any(map(os.environ.get, _KEYS)) else "gemini-api-key"
+    return (
+        "oauth-personal"
+        if logged_in and not any(map(os.environ.get, _GEMINI_KEY_VARIABLES))
+        else "gemini-api-key"
+    )
 
 
-def _hosts(lent: list[Path]) -> tuple[str, ...]:
+def _gemini_hosts(login_files: list[Path]) -> tuple[str, ...]:
     """Where the models are: another place with a login than with a key, and that login is looked at elsewhere."""
-    api = _place(os.environ.get("GOOGLE_GEMINI_BASE_URL") or _API)
-    return (api, _place(os.environ.get("CODE_ASSIST_ENDPOINT") or _ASSIST), *_LOGIN) if lent else (api,)
+    api = _gemini_host_port(os.environ.get("GOOGLE_GEMINI_BASE_URL") or _GEMINI_API_URL)
+    return (
+        (
+            api,
+            _gemini_host_port(os.environ.get("CODE_ASSIST_ENDPOINT") or _CODE_ASSIST_URL),
+            *_GOOGLE_LOGIN_HOSTS,
+        )
+        if login_files
+        else (api,)
+    )
 
 
-def _place(address: str) -> str:
+def _gemini_host_port(address: str) -> str:
     url = urlsplit(address)
     return f"{url.hostname}:{url.port or (80 if url.scheme == 'http' else 443)}"
 
 
-def doubt(result: Plain) -> Failure | None:
+def check_gemini_result(result: AcpObject) -> ProviderFailure | None:
     """A turn in which no model has answered to the end: gemini takes a stream that broke for an answer."""
     match result:
         case {"_meta": {"quota": {"model_usage": []}}}:
-            return Failure("provider_network_error", "it ended its turn without a whole answer of any model")
+            return ProviderFailure(
+                "provider_network_error", "it ended its turn without a whole answer of any model"
+            )
         case _:
             return None
 
 
-def usage(result: Plain) -> Usage:
+def read_gemini_usage(result: AcpObject) -> ProviderUsage:
     """All tokens of the turn, which gemini tells outside the protocol's own words."""
     match result:
-        case {"_meta": {"quota": {"token_count": {"input_tokens": int(said), "output_tokens": int(heard)}}}}:
-            return Usage(tokens=said + heard or None)
+        case {
+            "_meta": {
+                "quota": {
+                    "token_count": {"input_tokens": int(input_tokens), "output_tokens": int(output_tokens)}
+                }
+            }
+        }:
+            return ProviderUsage(tokens=input_tokens + output_tokens or None)
         case _:
-            return Usage()
+            return ProviderUsage()
 
 
-def complaint(line: str) -> Complaint | None:
+def parse_gemini_stderr(line: str) -> StderrComplaint | None:
     """A failed attempt, which it tells on standard error alone; the last one it may make is enough."""
-    if found := _ATTEMPT.search(line):
-        over = int(found[1]) >= _RETRIES
-        if found[2]:
-            return Complaint(Failure(by_status(int(found[2])), line.strip()), now=over)
-        if _UNREACHED.search(line):
-            return Complaint(Failure("provider_network_error", line.strip()), now=over)
-    if _NO_KEY.search(line):
-        return Complaint(Failure("provider_auth_error", line.strip()))
+    if match := _GEMINI_FAILED_ATTEMPT.search(line):
+        is_last = int(match[1]) >= _GEMINI_ATTEMPTS
+        if match[2]:
+            return StderrComplaint(
+                ProviderFailure(classify_http_status(int(match[2])), line.strip()), now=is_last
+            )
+        if _GEMINI_UNREACHED.search(line):
+            return StderrComplaint(ProviderFailure("provider_network_error", line.strip()), now=is_last)
+    if _GEMINI_NO_KEY.search(line):
+        return StderrComplaint(ProviderFailure("provider_auth_error", line.strip()))
     return None

@@ -11,21 +11,21 @@ import re
 from pathlib import Path
 from typing import Any
 
-from steersman.adapters.agents.acp import AcpOptions, Complaint, Kind
-from steersman.adapters.agents.acp_conversation import Plain
-from steersman.adapters.agents.headless import Failure
-from steersman.adapters.agents.home import Home, user_home
+from steersman.adapters.agents.acp import AcpAgentProfile, AcpOptions, StderrComplaint
+from steersman.adapters.agents.acp_conversation import AcpObject
+from steersman.adapters.agents.headless import ProviderFailure
+from steersman.adapters.agents.home import CallHome, user_home
 from steersman.errors import UserError
-from steersman.judges.model_address import find_host
+from steersman.judges.model_address import find_model_host
 
-NAME = "opencode"
-_OFF = (
+OPENCODE_NAME = "opencode"
+_OPENCODE_DISABLED = (
     *("PROJECT_CONFIG", "DEFAULT_PLUGINS", "CLAUDE_CODE", "EXTERNAL_SKILLS", "MODELS_FETCH", "LSP_DOWNLOAD"),
     *("SHARE", "AUTOUPDATE", "TERMINAL_TITLE", "EMBEDDED_WEB_UI"),
 )
-_ASKED = ("edit", "bash", "webfetch", "websearch", "task", "external_directory", "doom_loop")
+_OPENCODE_ASKED_TOOLS = ("edit", "bash", "webfetch", "websearch", "task", "external_directory", "doom_loop")
 # Where the models of the providers that opencode knows by name are served; only their keys are passed on unasked.
-_PLACES = {
+_OPENCODE_PROVIDER_HOSTS = {
     "anthropic": "api.anthropic.com:443",
     "openai": "api.openai.com:443",
     "google": "generativelanguage.googleapis.com:443",
@@ -36,140 +36,151 @@ _PLACES = {
     "xai": "api.x.ai:443",
     "opencode": "opencode.ai:443",
 }
-_RETRIES = 2  # failed attempts after which it is stopped: left alone it tries for ever and says nothing
-_FAILED = re.compile(r'message="stream error".* small=false .*error\.error="((?:[^"\\]|\\.)*)"')
-_UNREACHED = re.compile(r"connect|ECONN|socket|fetch failed|network", re.IGNORECASE)
-_STATUS = re.compile(rb'"error":\{"name":"\w+","data":\{[^}]*?"statusCode":(\d{3})')
-_RECORD_BYTES = 16 * 1024 * 1024
+_OPENCODE_ATTEMPTS = (
+    2  # failed attempts after which it is stopped: left alone it tries for ever and says nothing
+)
+_OPENCODE_STREAM_ERROR = re.compile(
+    r'message="stream error".* small=false .*error\.error="((?:[^"\\]|\\.)*)"'
+)
+_OPENCODE_UNREACHED = re.compile(r"connect|ECONN|socket|fetch failed|network", re.IGNORECASE)
+_OPENCODE_RECORDED_STATUS = re.compile(rb'"error":\{"name":"\w+","data":\{[^}]*?"statusCode":(\d{3})')
+_MAX_OPENCODE_RECORD_BYTES = 16 * 1024 * 1024
 
 
-def opencode(options: AcpOptions, home: Home) -> Kind:
+def make_opencode_profile(options: AcpOptions, home: CallHome) -> AcpAgentProfile:
     """How opencode is called, once."""
-    data = home.home / ".local" / "share" / "opencode"
-    data.mkdir(parents=True, mode=0o700)
-    lent = _lend(data)
-    return Kind(
-        NAME,
+    data_dir = home.home / ".local" / "share" / "opencode"
+    data_dir.mkdir(parents=True, mode=0o700)
+    login_files = _link_opencode_login(data_dir)
+    return AcpAgentProfile(
+        OPENCODE_NAME,
         (options.program or "opencode", "acp", "--print-logs", "--log-level", "ERROR"),
         env={
             **home.environment(),
-            **{f"OPENCODE_DISABLE_{name}": "1" for name in _OFF},
+            **{f"OPENCODE_DISABLE_{name}": "1" for name in _OPENCODE_DISABLED},
             "OPENCODE_PURE": "1",
-            "OPENCODE_CONFIG_CONTENT": json.dumps(_settings(options)),
+            "OPENCODE_CONFIG_CONTENT": json.dumps(_opencode_settings(options)),
         },
-        keeps=_keys(options),
-        writes=tuple(map(str, lent)),
-        network=(*_hosts(options), *options.hosts),
-        opened=lambda result: other_model(result, options.model),
-        status=lambda: status(data),
-        complaint=Complaints().hear,
+        keeps=_opencode_key_variables(options),
+        writes=tuple(map(str, login_files)),
+        network=(*_opencode_hosts(options), *options.hosts),
+        opened=lambda result: find_model_mismatch(result, options.model),
+        status=lambda: read_opencode_status(data_dir),
+        complaint=OpencodeStderrReader().hear,
     )
 
 
-def checked(options: AcpOptions, table: str) -> AcpOptions:
+def check_opencode_options(options: AcpOptions, table: str) -> AcpOptions:
     """The options, where they pin a model of a provider that can be reached; a UserError where not."""
     if not options.model or "/" not in options.model:
         raise UserError(
             f'{table} model is missing: opencode would choose a hosted one itself; write model = "provider/model"'
         )
-    if not (_hosts(options) or options.hosts):
+    if not (_opencode_hosts(options) or options.hosts):
         raise UserError(
             f"{table} hosts is missing: it is not known where {options.model.split('/')[0]} serves its models; "
             'write hosts = ["host:443"]'
         )
-    key = _key_name(options)
-    if os.environ.get(key) and key not in (*_keys(options), *options.environment):
+    key = _opencode_key_name(options)
+    if os.environ.get(key) and key not in (*_opencode_key_variables(options), *options.environment):
         raise UserError(
-            f"{table} does not pass {key} on: steersman knows no model provider {_provider(options)!r}; "
+            f"{table} does not pass {key} on: steersman knows no model provider {_opencode_provider(options)!r}; "
             f'write environment = ["{key}"] there, and env.pass = ["{key}"] at the top of your own settings'
         )
     return options
 
 
-def _settings(options: AcpOptions) -> dict[str, Any]:
+def _opencode_settings(options: AcpOptions) -> dict[str, Any]:
     return {
         **options.settings,
         "model": options.model,
         "small_model": options.model,
-        "enabled_providers": [_provider(options)],
-        "permission": dict.fromkeys(_ASKED, "ask"),
+        "enabled_providers": [_opencode_provider(options)],
+        "permission": dict.fromkeys(_OPENCODE_ASKED_TOOLS, "ask"),
         "autoupdate": False,
         "share": "disabled",
     }
 
 
-def other_model(result: Plain, pinned: str | None) -> Failure | None:
+def find_model_mismatch(result: AcpObject, pinned: str | None) -> ProviderFailure | None:
     """A model that it does not know it replaces by another, in silence: nothing is said to that one."""
-    chosen = next(
-        (o.get("currentValue") for o in _listed(result.get("configOptions")) if o.get("id") == "model"), None
+    model = next(
+        (
+            o.get("currentValue")
+            for o in _list_json_objects(result.get("configOptions"))
+            if o.get("id") == "model"
+        ),
+        None,
     )
-    if chosen == pinned:
+    if model == pinned:
         return None
-    told = f"it does not know the model {pinned}: it would use {chosen or 'one that it does not name'}"
-    return Failure("provider_invalid_request", told)
+    reason = f"it does not know the model {pinned}: it would use {model or 'one that it does not name'}"
+    return ProviderFailure("provider_invalid_request", reason)
 
 
-def _listed(value: Any) -> list[dict[str, Any]]:
+def _list_json_objects(value: Any) -> list[dict[str, Any]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def _provider(options: AcpOptions) -> str:
+def _opencode_provider(options: AcpOptions) -> str:
     return (options.model or "").split("/")[0]
 
 
-def _keys(options: AcpOptions) -> tuple[str, ...]:
+def _opencode_key_variables(options: AcpOptions) -> tuple[str, ...]:
     """The variable with the key of the pinned provider, where it is a known one: a repository chooses the name."""
-    return (_key_name(options),) if _provider(options) in _PLACES else ()
+    return (_opencode_key_name(options),) if _opencode_provider(options) in _OPENCODE_PROVIDER_HOSTS else ()
 
 
-def _key_name(options: AcpOptions) -> str:
-    return f"{re.sub(r'[^A-Za-z0-9]', '_', _provider(options)).upper()}_API_KEY"
+def _opencode_key_name(options: AcpOptions) -> str:
+    return f"{re.sub(r'[^A-Za-z0-9]', '_', _opencode_provider(options)).upper()}_API_KEY"
 
 
-def _hosts(options: AcpOptions) -> tuple[str, ...]:
+def _opencode_hosts(options: AcpOptions) -> tuple[str, ...]:
     match options.settings:
         case {"provider": {**providers}}:
-            given = providers.get(_provider(options))
-            match given:
+            provider_settings = providers.get(_opencode_provider(options))
+            match provider_settings:
                 case {"options": {"baseURL": str(address)}}:
-                    return tuple(filter(None, (find_host(address),)))
-    known = _PLACES.get(_provider(options))
-    return (known,) if known else ()
+                    return tuple(filter(None, (find_model_host(address),)))
+    host = _OPENCODE_PROVIDER_HOSTS.get(_opencode_provider(options))
+    return (host,) if host else ()
 
 
-def _lend(data: Path) -> list[Path]:
+def _link_opencode_login(data_dir: Path) -> list[Path]:
     """Links the user's login; the settings lie elsewhere and are not looked for."""
-    given = os.environ.get("XDG_DATA_HOME", "")
-    user = Path(given) if os.path.isabs(given) else user_home() / ".local" / "share"
-    credential = user / "opencode" / "auth.json"
+    data_home = os.environ.get("XDG_DATA_HOME", "")
+    user_dir = Path(data_home) if os.path.isabs(data_home) else user_home() / ".local" / "share"
+    credential = user_dir / "opencode" / "auth.json"
     if not credential.is_file():
         return []
-    (data / "auth.json").symlink_to(credential)
+    (data_dir / "auth.json").symlink_to(credential)
     return [credential]
 
 
-class Complaints:
+class OpencodeStderrReader:
     """Counts the attempts that failed, which opencode tells on standard error alone."""
 
     def __init__(self) -> None:
         self._failed = 0
 
-    def hear(self, line: str) -> Complaint | None:
+    def hear(self, line: str) -> StderrComplaint | None:
         """What it tries again can pass; the second time it is ours to try."""
-        found = _FAILED.search(line)
-        if found is None:
+        match = _OPENCODE_STREAM_ERROR.search(line)
+        if match is None:
             return None
         self._failed += 1
-        return Complaint(Failure("provider_network_error", found[1]), now=self._failed >= _RETRIES)
+        return StderrComplaint(
+            ProviderFailure("provider_network_error", match[1]), now=self._failed >= _OPENCODE_ATTEMPTS
+        )
 
 
-def status(data: Path) -> int | None:
+def read_opencode_status(data_dir: Path) -> int | None:
     """The status of the last error in opencode's record; the record is looked at as bytes, never opened as a store."""
-    found = None
+    last_status = None
     for name in ("opencode.db", "opencode.db-wal"):
         with contextlib.suppress(OSError):
-            opened = os.open(data / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-            with open(opened, "rb") as file:
-                for hit in _STATUS.finditer(file.read(_RECORD_BYTES)):
-                    found = int(hit[1])
-    return found
+            fd = os.open(data_dir / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            with open(fd, "rb") as file:
+                for match in _OPENCODE_RECORDED_STATUS.finditer(file.read(_MAX_OPENCODE_RECORD_BYTES)):
+                    last_status = int(match[1])
+    return last_status

@@ -9,17 +9,17 @@ import shlex
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from steersman.adapters.tree_places import shown_path
+from steersman.adapters.tree_places import visible_tree_path
 from steersman.contracts.agent import Permissions
 from steersman.contracts.commands import Argv
-from steersman.judges.own_shell import outside
+from steersman.judges.own_shell import is_outside_allowed_commands
 
-_HARMLESS = frozenset({"read", "search", "think"})
-_EDITS = frozenset({"edit", "delete", "move"})
-ONCE, NEVER = "allow_once", ("reject_once", "reject_always")
+_HARMLESS_TOOL_KINDS = frozenset({"read", "search", "think"})
+_EDITING_TOOL_KINDS = frozenset({"edit", "delete", "move"})
+ALLOW_ONCE, REJECT_KINDS = "allow_once", ("reject_once", "reject_always")
 
 
-def allowed(
+def allows_tool_call(
     call: dict[str, Any],
     permissions: Permissions,
     workdir: str,
@@ -29,42 +29,42 @@ def allowed(
 ) -> bool:
     """Whether a role may use this tool here; a command only where a box holds it, and it is one of those that may be run."""
     kind = call.get("kind")
-    shown = shown_path(workdir, isolated=isolated)
-    if not all(inside(path, workdir, shown) for path in paths(call)):
+    visible_tree = visible_tree_path(workdir, isolated=isolated)
+    if not all(is_inside_working_tree(path, workdir, visible_tree) for path in list_call_paths(call)):
         return False
-    if kind in _HARMLESS:
+    if kind in _HARMLESS_TOOL_KINDS:
         return True
-    if kind in _EDITS:
+    if kind in _EDITING_TOOL_KINDS:
         # Without a place named, only a box knows where it will write.
-        return permissions != "read" and (isolated or any(True for _ in paths(call)))
-    held = allows is None or not outside(command(call), allows)
-    return kind == "execute" and permissions == "shell" and isolated and held
+        return permissions != "read" and (isolated or any(True for _ in list_call_paths(call)))
+    is_allowed_command = allows is None or not is_outside_allowed_commands(read_call_command(call), allows)
+    return kind == "execute" and permissions == "shell" and isolated and is_allowed_command
 
 
-def answer(options: Any, *, allow: bool) -> dict[str, Any]:
+def choose_permission_option(options: Any, *, allow: bool) -> dict[str, Any]:
     """The option to choose; where there is none that fits, the question is left without an answer, which is a no."""
     offered = [o for o in options if isinstance(o, dict)] if isinstance(options, list) else []
-    wanted = (ONCE,) if allow else NEVER
-    for kind in wanted:
+    kinds = (ALLOW_ONCE,) if allow else REJECT_KINDS
+    for kind in kinds:
         for option in offered:
             if option.get("kind") == kind and isinstance(option.get("optionId"), str):
                 return {"outcome": "selected", "optionId": option["optionId"]}
     return {"outcome": "cancelled"}
 
 
-def paths(call: dict[str, Any]) -> Iterator[str]:
+def list_call_paths(call: dict[str, Any]) -> Iterator[str]:
     """Every place that a tool call names."""
     for name in ("locations", "content"):
-        listed = call.get(name)
-        for entry in listed if isinstance(listed, list) else ():
+        entries = call.get(name)
+        for entry in entries if isinstance(entries, list) else ():
             if isinstance(entry, dict) and isinstance(entry.get("path"), str):
                 yield entry["path"]
 
 
-def inside(path: str, workdir: str, shown: str = "") -> bool:
+def is_inside_working_tree(path: str, workdir: str, visible_tree: str = "") -> bool:
     """Whether a place is in the tree, links followed; the agent sees the tree at `shown`."""
-    if shown and (path == shown or path.startswith(f"{shown}/")):
-        path = workdir + path[len(shown) :]
+    if visible_tree and (path == visible_tree or path.startswith(f"{visible_tree}/")):
+        path = workdir + path[len(visible_tree) :]
     try:
         real = os.path.realpath(os.path.join(workdir, path))
     except (OSError, ValueError):
@@ -73,15 +73,15 @@ def inside(path: str, workdir: str, shown: str = "") -> bool:
     return real == top or real.startswith(top + os.sep)
 
 
-def command(call: dict[str, Any]) -> str:
+def read_call_command(call: dict[str, Any]) -> str:
     """The command of a call, as far as it says one: in what it hands to its tool, else in its title."""
-    given = call.get("rawInput")
-    found = given.get("command") if isinstance(given, dict) else None
-    if isinstance(found, list) and all(isinstance(word, str) for word in found):
-        return shlex.join(found)
-    return found if isinstance(found, str) else named(call).strip("`")
+    raw_input = call.get("rawInput")
+    raw_command = raw_input.get("command") if isinstance(raw_input, dict) else None
+    if isinstance(raw_command, list) and all(isinstance(word, str) for word in raw_command):
+        return shlex.join(raw_command)
+    return raw_command if isinstance(raw_command, str) else describe_tool_call(call).strip("`")
 
 
-def named(call: dict[str, Any]) -> str:
+def describe_tool_call(call: dict[str, Any]) -> str:
     """The tool as a person would name it."""
     return str(call.get("title") or call.get("kind") or "a tool")

@@ -17,23 +17,31 @@ from msgspec import Meta, structs
 
 from steersman.adapters.agents import claude_sessions as sessions
 from steersman.adapters.agents.claude_events import ClaudeReader
-from steersman.adapters.agents.headless import Invocation, headless
-from steersman.adapters.agents.home import Home, call_home, user_home
-from steersman.adapters.agents.shelf import SESSIONS, Kept, Shelf
-from steersman.adapters.tree_places import shown_path
-from steersman.contracts.agent import AgentReply, AgentRequest, Permissions, Usage
+from steersman.adapters.agents.headless import AgentInvocation, run_agent_cli
+from steersman.adapters.agents.home import CallHome, open_call_home, user_home
+from steersman.adapters.agents.shelf import SESSIONS_DIRECTORY, SessionStore, StoredSession
+from steersman.adapters.tree_places import visible_tree_path
+from steersman.contracts.agent import AgentReply, AgentRequest, Permissions, ProviderUsage
 from steersman.contracts.replies import reply_schema
 from steersman.ports.sandbox import Sandbox
 
-PROVIDER = "claude"
-READS = ("Read", "Glob", "Grep")
-EDITS = (*READS, "Edit", "Write", "NotebookEdit")
-TOOLS: dict[Permissions, tuple[str, ...]] = {"read": READS, "edit": EDITS, "shell": (*EDITS, "Bash")}
-MODES: dict[Permissions, str] = {"read": "dontAsk", "edit": "acceptEdits", "shell": "bypassPermissions"}
-API, RENEWAL = "https://api.anthropic.com", "platform.claude.com:443"
-LOGINS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
-KEEPS = ("ANTHROPIC_BASE_URL", "ANTHROPIC_CUSTOM_HEADERS")
-SWITCHED_ON = (
+CLAUDE_PROVIDER = "claude"
+CLAUDE_READ_TOOLS = ("Read", "Glob", "Grep")
+CLAUDE_EDIT_TOOLS = (*CLAUDE_READ_TOOLS, "Edit", "Write", "NotebookEdit")
+CLAUDE_TOOLS: dict[Permissions, tuple[str, ...]] = {
+    "read": CLAUDE_READ_TOOLS,
+    "edit": CLAUDE_EDIT_TOOLS,
+    "shell": (*CLAUDE_EDIT_TOOLS, "Bash"),
+}
+CLAUDE_PERMISSION_MODES: dict[Permissions, str] = {
+    "read": "dontAsk",
+    "edit": "acceptEdits",
+    "shell": "bypassPermissions",
+}
+ANTHROPIC_API_URL, LOGIN_RENEWAL_HOST = "https://api.anthropic.com", "platform.claude.com:443"
+CLAUDE_LOGIN_VARIABLES = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
+CLAUDE_PASSED_VARIABLES = ("ANTHROPIC_BASE_URL", "ANTHROPIC_CUSTOM_HEADERS")
+CLAUDE_SWITCHES = (
     *("DISABLE_AUTOUPDATER", "DISABLE_TELEMETRY", "DISABLE_ERROR_REPORTING"),
     *("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS"),
     *("CLAUDE_CODE_DISABLE_CLAUDE_MDS", "CLAUDE_CODE_DISABLE_AUTO_MEMORY", "CLAUDE_CODE_SAFE_MODE"),
@@ -41,9 +49,9 @@ SWITCHED_ON = (
     "CLAUDE_CODE_MAX_RETRIES",  # the policy is ours; one, because only a retry tells why and for how long
 )
 # Where rules have to hold, nobody is there to be asked: what none of them allows is denied. Files may be handled.
-HELD = "acceptEdits"
-_PLAIN = re.compile(r"[\w ./=@%+,-]+")  # of a command that a rule can name word for word
-_CREDENTIALS, _SETTINGS = ".credentials.json", ".claude.json"
+RESTRICTED_PERMISSION_MODE = "acceptEdits"
+_PLAIN_COMMAND_PATTERN = re.compile(r"[\w ./=@%+,-]+")  # of a command that a rule can name word for word
+_CLAUDE_CREDENTIALS_FILE, _CLAUDE_SETTINGS_FILE = ".credentials.json", ".claude.json"
 
 
 class ClaudeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -64,49 +72,56 @@ class ClaudeAgent:
 
     tells_cost = True
 
-    def __init__(self, place: Path, sandbox: Sandbox, options: ClaudeOptions) -> None:
-        self._place, self._sandbox, self._options = place, sandbox, options
-        self._shelf = Shelf(place.with_name(SESSIONS))
+    def __init__(self, homes_dir: Path, sandbox: Sandbox, options: ClaudeOptions) -> None:
+        self._place, self._sandbox, self._options = homes_dir, sandbox, options
+        self._shelf = SessionStore(homes_dir.with_name(SESSIONS_DIRECTORY))
 
     async def call(self, request: AgentRequest) -> AgentReply:
         """One call in a home of its own, in a box where there is one; a session that is not to be had begins anew."""
-        kept = self._shelf.find(request.session)
-        reply = await self._turn(request, kept)
-        if kept is not None and reply.error and sessions.MISSED in reply.detail:
+        stored_session = self._shelf.find(request.session)
+        reply = await self._turn(request, stored_session)
+        if stored_session is not None and reply.error and sessions.CLAUDE_SESSION_MISSED in reply.detail:
             reply = await self._turn(request, None)
         return reply
 
-    async def _turn(self, request: AgentRequest, kept: Kept | None) -> AgentReply:
-        request = structs.replace(request, session=kept.session if kept else None)
-        with call_home(self._place) as home:
-            held = home.config / "projects"
+    async def _turn(self, request: AgentRequest, stored_session: StoredSession | None) -> AgentReply:
+        request = structs.replace(request, session=stored_session.session if stored_session else None)
+        with open_call_home(self._place) as home:
+            projects_dir = home.config / "projects"
             start = self._shown(request) if request.writes else str(home.start)
-            reader = _reader(request, sessions.lend(kept, held, start) if kept else None)
-            reply = await headless(request, self._invocation(request, home, reader), self._sandbox)
-            name = None
+            reader = _make_claude_reader(
+                request,
+                sessions.restore_claude_session(stored_session, projects_dir, start)
+                if stored_session
+                else None,
+            )
+            reply = await run_agent_cli(request, self._invocation(request, home, reader), self._sandbox)
+            session_name = None
             if self._options.sessions and not reply.error:
-                name = sessions.keep(self._shelf, request.effect, held, reply.session, reader.told())
-        return structs.replace(reply, session=name)
+                session_name = sessions.keep_claude_session(
+                    self._shelf, request.effect, projects_dir, reply.session, reader.told()
+                )
+        return structs.replace(reply, session=session_name)
 
     def _invocation(
-        self, request: AgentRequest, home: Home, reader: ClaudeReader | None = None
-    ) -> Invocation:
-        options, lent = self._options, login()
+        self, request: AgentRequest, home: CallHome, reader: ClaudeReader | None = None
+    ) -> AgentInvocation:
+        options, claude_login = self._options, find_claude_login()
         tree = "" if request.writes else self._shown(request)
-        return Invocation(
-            provider=PROVIDER,
-            argv=(options.program, *words(request, options, self._permissions(request), tree)),
-            reader=reader or _reader(request),
-            env={**home.environment(), **_environment(request, home), **lent.environment},
-            keeps=(*KEEPS, *options.environment),
-            writes=(str(home.root), *lent.files),
-            network=(*hosts(renewed=bool(lent.files)), *options.hosts),
+        return AgentInvocation(
+            provider=CLAUDE_PROVIDER,
+            argv=(options.program, *build_claude_args(request, options, self._permissions(request), tree)),
+            reader=reader or _make_claude_reader(request),
+            env={**home.environment(), **_claude_environment(request, home), **claude_login.environment},
+            keeps=(*CLAUDE_PASSED_VARIABLES, *options.environment),
+            writes=(str(home.root), *claude_login.files),
+            network=(*claude_hosts(renewed=bool(claude_login.files)), *options.hosts),
             stdin=request.prompt.encode("utf-8", "backslashreplace"),
             start=str(home.start),
         )
 
     def _shown(self, request: AgentRequest) -> str:
-        return shown_path(request.workdir, isolated=self._sandbox.isolated)
+        return visible_tree_path(request.workdir, isolated=self._sandbox.isolated)
 
     def _permissions(self, request: AgentRequest) -> Permissions:
         """A shell only where it is in a box."""
@@ -115,24 +130,24 @@ class ClaudeAgent:
         return request.permissions
 
 
-def _reader(request: AgentRequest, before: Usage | None = None) -> ClaudeReader:
+def _make_claude_reader(request: AgentRequest, earlier_usage: ProviderUsage | None = None) -> ClaudeReader:
     return ClaudeReader(
         writes=request.writes,
         schema=request.contract is not None,
         held=request.allows is not None,
-        before=before,
+        before=earlier_usage,
     )
 
 
-def words(
+def build_claude_args(
     request: AgentRequest, options: ClaudeOptions, permissions: Permissions, tree: str = ""
 ) -> Iterator[str]:
     """The command line, with the tree of an agent that starts elsewhere; the prompt is not on it: others can read it."""
     yield from ("-p", "--output-format", "stream-json", "--verbose", "--include-partial-messages")
-    held = permissions == "shell" and request.allows is not None
-    mode = HELD if held else MODES[permissions]
-    yield from ("--permission-mode", mode, "--tools", ",".join(TOOLS[permissions]))
-    if held and (rules := rules_for(request.allows or ())):
+    is_restricted = permissions == "shell" and request.allows is not None
+    mode = RESTRICTED_PERMISSION_MODE if is_restricted else CLAUDE_PERMISSION_MODES[permissions]
+    yield from ("--permission-mode", mode, "--tools", ",".join(CLAUDE_TOOLS[permissions]))
+    if is_restricted and (rules := render_bash_rules(request.allows or ())):
         yield from ("--allowedTools", *rules)
     if tree:
         yield from ("--add-dir", tree)
@@ -152,58 +167,61 @@ def words(
         yield "--no-session-persistence"
 
 
-def rules_for(allows: Iterable[tuple[str, ...]]) -> list[str]:
+def render_bash_rules(allows: Iterable[tuple[str, ...]]) -> list[str]:
     """One rule for each command, word for word; one that a rule would read otherwise has none, and is denied."""
     commands = (shlex.join(argv) for argv in allows)
-    return [f"Bash({command})" for command in commands if _PLAIN.fullmatch(command)]
+    return [f"Bash({command})" for command in commands if _PLAIN_COMMAND_PATTERN.fullmatch(command)]
 
 
-def _environment(request: AgentRequest, home: Home) -> dict[str, str]:
+def _claude_environment(request: AgentRequest, home: CallHome) -> dict[str, str]:
     # Our clock for silence is over first: what the CLI says when its own is over is less clear.
-    patience = request.idle_seconds * 1000 + 60_000
+    timeout_ms = request.idle_seconds * 1000 + 60_000
     return {
-        **dict.fromkeys(SWITCHED_ON, "1"),
+        **dict.fromkeys(CLAUDE_SWITCHES, "1"),
         "CLAUDE_CONFIG_DIR": str(home.config),
-        "API_TIMEOUT_MS": str(patience),
+        "API_TIMEOUT_MS": str(timeout_ms),
         "IS_SANDBOX": "1",
     }
 
 
-def hosts(*, renewed: bool) -> tuple[str, ...]:
+def claude_hosts(*, renewed: bool) -> tuple[str, ...]:
     """The API, and where a login is renewed."""
-    url = urlsplit(os.environ.get("ANTHROPIC_BASE_URL") or API)
+    url = urlsplit(os.environ.get("ANTHROPIC_BASE_URL") or ANTHROPIC_API_URL)
     port = url.port or (80 if url.scheme == "http" else 443)
-    return (f"{url.hostname}:{port}", *((RENEWAL,) if renewed else ()))
+    return (f"{url.hostname}:{port}", *((LOGIN_RENEWAL_HOST,) if renewed else ()))
 
 
-class Login(NamedTuple):
+class ClaudeLogin(NamedTuple):
     """How the user's login reaches a call; empty where the user has none."""
 
     environment: Mapping[str, str] = {}
     files: tuple[str, ...] = ()
 
 
-def login() -> Login:
+def find_claude_login() -> ClaudeLogin:
     """The user's login, the way the user's own CLI would look for it: environment, then login file, then key file."""
-    if given := {name: os.environ[name] for name in LOGINS if os.environ.get(name)}:
-        return Login(given)
-    own = os.environ.get("CLAUDE_CONFIG_DIR")
-    place = Path(own) if own else user_home() / ".claude"
-    if (place / _CREDENTIALS).is_file():
+    if variables := {name: os.environ[name] for name in CLAUDE_LOGIN_VARIABLES if os.environ.get(name)}:
+        return ClaudeLogin(variables)
+    configured_dir = os.environ.get("CLAUDE_CONFIG_DIR")
+    claude_dir = Path(configured_dir) if configured_dir else user_home() / ".claude"
+    if (claude_dir / _CLAUDE_CREDENTIALS_FILE).is_file():
         # Where it lies: a token that is renewed in the call is written there, and so for the user's own CLI too.
-        return Login({"CLAUDE_SECURESTORAGE_CONFIG_DIR": str(place)}, (str(place / _CREDENTIALS),))
-    key = _made_key((place if own else user_home()) / _SETTINGS)
-    return Login({"ANTHROPIC_API_KEY": key}) if key else Login()
+        return ClaudeLogin(
+            {"CLAUDE_SECURESTORAGE_CONFIG_DIR": str(claude_dir)},
+            (str(claude_dir / _CLAUDE_CREDENTIALS_FILE),),
+        )
+    key = _read_created_api_key((claude_dir if configured_dir else user_home()) / _CLAUDE_SETTINGS_FILE)
+    return ClaudeLogin({"ANTHROPIC_API_KEY": key}) if key else ClaudeLogin()
 
 
-def _made_key(settings: Path) -> str:
+def _read_created_api_key(settings: Path) -> str:
     """The API key that logging in with an account for the API has made; the rest of that file is not looked at."""
     try:
-        told = msgspec.json.decode(settings.read_bytes(), type=_Settings)
+        content = msgspec.json.decode(settings.read_bytes(), type=_ClaudeSettings)
     except (OSError, msgspec.DecodeError):
         return ""
-    return told.key
+    return content.key
 
 
-class _Settings(msgspec.Struct, frozen=True):
+class _ClaudeSettings(msgspec.Struct, frozen=True):
     key: str = msgspec.field(name="primaryApiKey", default="")

@@ -11,38 +11,50 @@ from pathlib import Path
 
 import msgspec
 
-from steersman.adapters.agents.shelf import Kept, Shelf, content, is_id
-from steersman.contracts.agent import Usage
+from steersman.adapters.agents.shelf import SessionStore, StoredSession, is_session_id, read_session_file
+from steersman.contracts.agent import ProviderUsage
 
-MISSED = "No conversation found"  # what the CLI says of a session that it does not find
-_SAID, _TOLD = "session.jsonl", "told.json"
+CLAUDE_SESSION_MISSED = "No conversation found"  # what the CLI says of a session that it does not find
+_SESSION_TRANSCRIPT_FILE, _SESSION_USAGE_FILE = "session.jsonl", "told.json"
 
 
-def keep(shelf: Shelf, effect: str, projects: Path, session: str | None, told: Usage) -> str | None:
+def keep_claude_session(
+    store: SessionStore, effect: str, projects: Path, session: str | None, usage: ProviderUsage
+) -> str | None:
     """Keeps what a call has said, while nothing of the call is alive, and what it has told it used; gives its name."""
-    said = _held(projects, session)
-    if session is None or said is None:
+    transcript = _read_claude_session(projects, session)
+    if session is None or transcript is None:
         return None
-    return shelf.keep(effect, session, {_SAID: said, _TOLD: msgspec.json.encode(told)})
+    return store.keep(
+        effect,
+        session,
+        {_SESSION_TRANSCRIPT_FILE: transcript, _SESSION_USAGE_FILE: msgspec.json.encode(usage)},
+    )
 
 
-def lend(kept: Kept, projects: Path, workdir: str) -> Usage:
+def restore_claude_session(stored_session: StoredSession, projects: Path, workdir: str) -> ProviderUsage:
     """Puts a kept session where the CLI looks for it from this directory; gives what it had used, as far as is known."""
-    folder = projects / re.sub(r"[^a-zA-Z0-9]", "-", os.path.realpath(workdir))
+    session_dir = projects / re.sub(r"[^a-zA-Z0-9]", "-", os.path.realpath(workdir))
     with contextlib.suppress(OSError):  # the CLI misses it then, and says so
-        folder.mkdir(parents=True, mode=0o700)
-        (folder / f"{kept.session}.jsonl").write_bytes((kept.folder / _SAID).read_bytes())
+        session_dir.mkdir(parents=True, mode=0o700)
+        (session_dir / f"{stored_session.session}.jsonl").write_bytes(
+            (stored_session.folder / _SESSION_TRANSCRIPT_FILE).read_bytes()
+        )
     try:
-        return msgspec.json.decode((kept.folder / _TOLD).read_bytes(), type=Usage)
+        return msgspec.json.decode(
+            (stored_session.folder / _SESSION_USAGE_FILE).read_bytes(), type=ProviderUsage
+        )
     except (OSError, msgspec.DecodeError):
-        return Usage()
+        return ProviderUsage()
 
 
-def _held(projects: Path, session: str | None) -> bytes | None:
-    if not is_id(session) or projects.is_symlink():
+def _read_claude_session(projects: Path, session: str | None) -> bytes | None:
+    if not is_session_id(session) or projects.is_symlink():
         return None
     with contextlib.suppress(OSError):
-        folders = [entry.path for entry in os.scandir(projects) if entry.is_dir(follow_symlinks=False)]
-        found = (content(Path(folder, f"{session}.jsonl")) for folder in sorted(folders))
-        return next((said for said in found if said is not None), None)
+        directories = [entry.path for entry in os.scandir(projects) if entry.is_dir(follow_symlinks=False)]
+        transcripts = (
+            read_session_file(Path(directory, f"{session}.jsonl")) for directory in sorted(directories)
+        )
+        return next((transcript for transcript in transcripts if transcript is not None), None)
     return None

@@ -17,30 +17,32 @@ from msgspec import Meta, structs
 
 from steersman.adapters.agents import codex_rollout as rollout
 from steersman.adapters.agents.codex_events import CodexReader
-from steersman.adapters.agents.headless import Invocation, headless
-from steersman.adapters.agents.home import Home, call_home, lend, user_home
-from steersman.adapters.agents.shelf import SESSIONS, Kept, Shelf
-from steersman.adapters.tree_places import shown_path
-from steersman.contracts.agent import AgentReply, AgentRequest, Usage
+from steersman.adapters.agents.headless import AgentInvocation, run_agent_cli
+from steersman.adapters.agents.home import CallHome, link_credential, open_call_home, user_home
+from steersman.adapters.agents.shelf import SESSIONS_DIRECTORY, SessionStore, StoredSession
+from steersman.adapters.tree_places import visible_tree_path
+from steersman.contracts.agent import AgentReply, AgentRequest, ProviderUsage
 from steersman.contracts.replies import reply_schema
-from steersman.judges.model_address import find_host
-from steersman.judges.own_shell import outside
-from steersman.judges.text import clip
+from steersman.judges.model_address import find_model_host
+from steersman.judges.own_shell import is_outside_allowed_commands
+from steersman.judges.text import clip_text
 from steersman.ports.sandbox import Sandbox
 
-PROVIDER = "codex"
-_GATEWAY = (
+CODEX_PROVIDER = "codex"
+_CODEX_GATEWAY_NAME = (
     "steersman"  # our name for whoever serves the model: codex's own entries cannot be given fewer retries
 )
-_HOSTS = ("api.openai.com:443", "chatgpt.com:443", "auth.openai.com:443")
-_KEYS = ("CODEX_API_KEY", "OPENAI_API_KEY")
+_CODEX_HOSTS = ("api.openai.com:443", "chatgpt.com:443", "auth.openai.com:443")
+_CODEX_KEY_VARIABLES = ("CODEX_API_KEY", "OPENAI_API_KEY")
 # Everything that acts besides the model and its shell, that reaches out, or that makes what a turn used unknown.
-_OFF = (
+_CODEX_DISABLED_FEATURES = (
     *("apps", "auth_elicitation", "browser_use", "computer_use", "daemon_auto_start", "goals", "hooks"),
     *("image_generation", "memories", "multi_agent", "plugins", "recommended_plugins", "remote_plugin"),
     *("shell_snapshot", "skill_mcp_dependency_install", "tool_suggest", "unbounded_connection_retries"),
 )
-_KEPT_WORDS = frozenset({"type", "properties", "required", "items", "enum", "anyOf", "description"})
+_STRICT_SCHEMA_KEYWORDS = frozenset(
+    {"type", "properties", "required", "items", "enum", "anyOf", "description"}
+)
 
 
 class CodexOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -67,54 +69,67 @@ class CodexAgent:
 
     tells_cost = False  # it tells tokens
 
-    def __init__(self, place: Path, sandbox: Sandbox, options: CodexOptions) -> None:
-        self._place, self._sandbox, self._options = place, sandbox, options
-        self._shelf = Shelf(place.with_name(SESSIONS))
+    def __init__(self, homes_dir: Path, sandbox: Sandbox, options: CodexOptions) -> None:
+        self._place, self._sandbox, self._options = homes_dir, sandbox, options
+        self._shelf = SessionStore(homes_dir.with_name(SESSIONS_DIRECTORY))
 
     async def call(self, request: AgentRequest) -> AgentReply:
         """One turn of codex, in a new session or a continued one; one that is not to be had begins anew."""
-        kept = self._shelf.find(request.session)
-        reply = await self._turn(request, kept)
-        if kept is not None and reply.error and rollout.MISSED in reply.detail:
+        stored_session = self._shelf.find(request.session)
+        reply = await self._turn(request, stored_session)
+        if stored_session is not None and reply.error and rollout.CODEX_SESSION_MISSED in reply.detail:
             reply = await self._turn(request, None)
         return reply
 
-    async def _turn(self, request: AgentRequest, kept: Kept | None) -> AgentReply:
-        request = structs.replace(request, session=kept.session if kept else None)
-        with call_home(self._place) as home:
-            sessions = home.config / "sessions"
+    async def _turn(self, request: AgentRequest, stored_session: StoredSession | None) -> AgentReply:
+        request = structs.replace(request, session=stored_session.session if stored_session else None)
+        with open_call_home(self._place) as home:
+            sessions_dir = home.config / "sessions"
             # A continued session tells what all its turns have used; what it had used before is in no agent's reach.
-            before = rollout.lend(kept, sessions) if kept else 0
+            earlier_tokens = (
+                rollout.restore_codex_session(stored_session, sessions_dir) if stored_session else 0
+            )
             reader = CodexReader()
-            reply = await headless(request, self._invocation(request, home, reader), self._sandbox)
-            record = rollout.record(sessions, reply.session)
-            done = self._completed(request, structs.replace(reply, usage=_since(reply.usage, before)), record)
-            name = None
-            if self._options.sessions and not done.error:
-                name = rollout.keep(self._shelf, request.effect, record, reply.session)
-        return structs.replace(done, session=name, outside=_outside(request, reader.ran()))
+            reply = await run_agent_cli(request, self._invocation(request, home, reader), self._sandbox)
+            record = rollout.find_rollout_file(sessions_dir, reply.session)
+            complete_reply = self._completed(
+                request,
+                structs.replace(reply, usage=_subtract_earlier_tokens(reply.usage, earlier_tokens)),
+                record,
+            )
+            session_name = None
+            if self._options.sessions and not complete_reply.error:
+                session_name = rollout.keep_codex_session(self._shelf, request.effect, record, reply.session)
+        return structs.replace(
+            complete_reply, session=session_name, outside=_list_outside_commands(request, reader.ran())
+        )
 
-    def _invocation(self, request: AgentRequest, home: Home, reader: CodexReader | None = None) -> Invocation:
-        options, login = self._options, _login(home)
-        return Invocation(
-            provider=PROVIDER,
-            argv=(native(options.program), *words(request, options, home, isolated=self._sandbox.isolated)),
+    def _invocation(
+        self, request: AgentRequest, home: CallHome, reader: CodexReader | None = None
+    ) -> AgentInvocation:
+        options, login_files = self._options, _lend_codex_login(home)
+        return AgentInvocation(
+            provider=CODEX_PROVIDER,
+            argv=(
+                find_native_codex(options.program),
+                *build_codex_args(request, options, home, isolated=self._sandbox.isolated),
+            ),
             reader=reader or CodexReader(),
             env={
                 **home.environment(),
                 "CODEX_HOME": str(home.config),
-                **_key(options, logged_in=bool(login)),
+                **_codex_key_environment(options, logged_in=bool(login_files)),
             },
             keeps=options.environment,
-            writes=(str(home.root), *map(str, login)),
-            network=(*_network(options), *options.hosts),
+            writes=(str(home.root), *map(str, login_files)),
+            network=(*_codex_network_hosts(options), *options.hosts),
             stdin=request.prompt.encode("utf-8", "backslashreplace"),
             start=str(home.start),
         )
 
     def _completed(self, request: AgentRequest, reply: AgentReply, record: Path | None) -> AgentReply:
         """The reply with what only the record knows: a denial without an event, and the model."""
-        turn = rollout.last_turn(record)
+        turn = rollout.read_last_turn(record)
         reply = structs.replace(
             reply,
             model=turn.model or self._options.model or "",
@@ -123,56 +138,66 @@ class CodexAgent:
         if not (request.writes and turn.stuck) or reply.error:
             return reply
         # A writer that was denied something has not done its work; a reader is meant to be.
-        told = f"inferred from what its last command said: it was not allowed to do {reply.denied[-1]}"
-        return structs.replace(reply, error="provider_permission_denied", detail=clip(told, 2000), text="")
+        reason = f"inferred from what its last command said: it was not allowed to do {reply.denied[-1]}"
+        return structs.replace(
+            reply, error="provider_permission_denied", detail=clip_text(reason, 2000), text=""
+        )
 
 
-def _outside(request: AgentRequest, ran: Iterable[str]) -> tuple[str, ...]:
+def _list_outside_commands(request: AgentRequest, scripts: Iterable[str]) -> tuple[str, ...]:
     """Commands beside those that it may run: it cannot be kept from them, only from what comes of them."""
     allows = request.allows
-    return () if allows is None else tuple(script for script in ran if outside(script, allows))
+    return (
+        ()
+        if allows is None
+        else tuple(script for script in scripts if is_outside_allowed_commands(script, allows))
+    )
 
 
-def _since(usage: Usage, before: int | None) -> Usage:
-    if usage.tokens is None or before is None or usage.tokens < before:
-        return Usage()
-    return Usage(tokens=usage.tokens - before or None)
+def _subtract_earlier_tokens(usage: ProviderUsage, earlier_tokens: int | None) -> ProviderUsage:
+    if usage.tokens is None or earlier_tokens is None or usage.tokens < earlier_tokens:
+        return ProviderUsage()
+    return ProviderUsage(tokens=usage.tokens - earlier_tokens or None)
 
 
-def words(request: AgentRequest, options: CodexOptions, home: Home, *, isolated: bool) -> Iterator[str]:
+def build_codex_args(
+    request: AgentRequest, options: CodexOptions, home: CallHome, *, isolated: bool
+) -> Iterator[str]:
     """The command line; the prompt comes on standard input: an argument of 128 KiB is the longest there is."""
     yield from ("exec", "--json", "--skip-git-repo-check", "--ignore-rules", "--color", "never")
-    tree = shown_path(request.workdir, isolated=isolated)
+    tree = visible_tree_path(request.workdir, isolated=isolated)
     start = tree if request.writes else str(home.start)
-    yield from ("-C", start, "-s", _sandbox_mode(request, isolated))
+    yield from ("-C", start, "-s", _codex_sandbox_mode(request, isolated))
     if options.model:
         yield from ("-m", options.model)
     if request.contract:
         schema = home.config / "reply.schema.json"
-        schema.write_text(json.dumps(strict_subset(reply_schema(request.contract))), encoding="utf-8")
+        schema.write_text(json.dumps(strict_schema_subset(reply_schema(request.contract))), encoding="utf-8")
         yield from ("--output-schema", str(schema))
-    for name, value in _settings(request, options, (tree, start)).items():
-        yield from ("-c", f"{name}={_toml(value)}")
+    for name, value in _codex_settings(request, options, (tree, start)).items():
+        yield from ("-c", f"{name}={_encode_toml_value(value)}")
     if request.session:
         yield from ("resume", request.session)
     yield "-"
 
 
-def _sandbox_mode(request: AgentRequest, isolated: bool) -> str:
+def _codex_sandbox_mode(request: AgentRequest, isolated: bool) -> str:
     """Inside our box codex's own would only fail; without ours it is the one that holds."""
     if isolated:
         return "danger-full-access"
     return "read-only" if request.permissions == "read" else "workspace-write"
 
 
-def _settings(request: AgentRequest, options: CodexOptions, places: Iterable[str]) -> dict[str, Any]:
+def _codex_settings(
+    request: AgentRequest, options: CodexOptions, directories: Iterable[str]
+) -> dict[str, Any]:
     settings: dict[str, Any] = {
-        "model_provider": _GATEWAY,
-        f"model_providers.{_GATEWAY}": _gateway(options, request.idle_seconds),
+        "model_provider": _CODEX_GATEWAY_NAME,
+        f"model_providers.{_CODEX_GATEWAY_NAME}": _codex_gateway_settings(options, request.idle_seconds),
         "approval_policy": "never",
         "web_search": "disabled",
         # Trusted, a directory's own .codex/config.toml may start programs; codex trusts what it may write.
-        "projects": {place: {"trust_level": "untrusted"} for place in places},
+        "projects": {directory: {"trust_level": "untrusted"} for directory in directories},
         "project_doc_max_bytes": 0,  # told in the prompt, from the base commit
         "skills": {"include_instructions": False, "bundled": {"enabled": False}},
         "cli_auth_credentials_store": "file",
@@ -182,7 +207,7 @@ def _settings(request: AgentRequest, options: CodexOptions, places: Iterable[str
         "sandbox_workspace_write": {"network_access": False, "exclude_slash_tmp": True},
         # Its tools need no key. The mark by which we find what they start has none of these words in it.
         "shell_environment_policy": {"inherit": "all", "ignore_default_excludes": False},
-        **{f"features.{name}": False for name in _OFF},
+        **{f"features.{name}": False for name in _CODEX_DISABLED_FEATURES},
     }
     if options.base_url:  # another's gateway need not understand compressed requests
         settings["features.enable_request_compression"] = False
@@ -191,7 +216,7 @@ def _settings(request: AgentRequest, options: CodexOptions, places: Iterable[str
     return settings
 
 
-def _gateway(options: CodexOptions, idle: int) -> dict[str, Any]:
+def _codex_gateway_settings(options: CodexOptions, idle: int) -> dict[str, Any]:
     """Retries are ours; a stream that stops is noticed a little before our own clock notices it."""
     gateway: dict[str, Any] = {
         "name": "OpenAI",
@@ -207,62 +232,65 @@ def _gateway(options: CodexOptions, idle: int) -> dict[str, Any]:
     return {**gateway, "requires_openai_auth": True}
 
 
-def _key(options: CodexOptions, *, logged_in: bool) -> dict[str, str]:
+def _codex_key_environment(options: CodexOptions, *, logged_in: bool) -> dict[str, str]:
     """The key in the environment, under the name that codex reads; a login counts more than OPENAI_API_KEY."""
     if options.key_env:
-        found = os.environ.get(options.key_env)
-        return {options.key_env: found} if found else {}
-    for name in _KEYS[:1] if logged_in else _KEYS:
+        key = os.environ.get(options.key_env)
+        return {options.key_env: key} if key else {}
+    for name in _CODEX_KEY_VARIABLES[:1] if logged_in else _CODEX_KEY_VARIABLES:
         if os.environ.get(name):
             return {"CODEX_API_KEY": os.environ[name]}
     return {}
 
 
-def _network(options: CodexOptions) -> tuple[str, ...]:
-    return (find_host(options.base_url),) if options.base_url else _HOSTS
+def _codex_network_hosts(options: CodexOptions) -> tuple[str, ...]:
+    return (find_model_host(options.base_url),) if options.base_url else _CODEX_HOSTS
 
 
-def native(program: str) -> str:
+def find_native_codex(program: str) -> str:
     """The program behind the script that npm puts on PATH: killed, the script would leave it behind."""
     script = Path(os.path.realpath(shutil.which(program) or program))
     if script.suffix != ".js":
         return program
     package = script.parent.parent
-    places = (package.parent, package / "node_modules" / package.parent.name, package)
-    found = (
-        path for place in places for path in place.glob("*/vendor/*/bin/codex") if os.access(path, os.X_OK)
+    directories = (package.parent, package / "node_modules" / package.parent.name, package)
+    candidates = (
+        path
+        for directory in directories
+        for path in directory.glob("*/vendor/*/bin/codex")
+        if os.access(path, os.X_OK)
     )
-    return str(next(found, program))
+    return str(next(candidates, program))
 
 
-def logged_in(key_env: str | None) -> bool:
+def has_codex_login(key_env: str | None) -> bool:
     """Whether there is anything at all to log in with."""
     if key_env:
         return bool(os.environ.get(key_env))
-    return any(map(os.environ.get, _KEYS)) or (_user() / "auth.json").is_file()
+    return any(map(os.environ.get, _CODEX_KEY_VARIABLES)) or (_codex_user_dir() / "auth.json").is_file()
 
 
-def _user() -> Path:
+def _codex_user_dir() -> Path:
     return Path(os.environ.get("CODEX_HOME") or user_home() / ".codex")
 
 
-def _login(home: Home) -> tuple[Path, ...]:
+def _lend_codex_login(home: CallHome) -> tuple[Path, ...]:
     """Lends the user's login, and the lock under which it is renewed: two calls that renew it at once would lose it."""
-    user = _user()
-    login = lend(user / "auth.json", home, "auth.json")
-    if login is None:
+    user_dir = _codex_user_dir()
+    auth_file = link_credential(user_dir / "auth.json", home, "auth.json")
+    if auth_file is None:
         return ()
-    lock = user / "auth.lock"
+    lock = user_dir / "auth.lock"
     with contextlib.suppress(OSError):  # in a home that cannot be written nothing can be renewed either
         lock.touch(mode=0o600)
-    return tuple(filter(None, (login, lend(lock, home, "auth.lock"))))
+    return tuple(filter(None, (auth_file, link_credential(lock, home, "auth.lock"))))
 
 
-def strict_subset(schema: Any) -> Any:
+def strict_schema_subset(schema: Any) -> Any:
     """The schema in the words that a strict model server takes; what it leaves out the parser of replies still asks."""
     match schema:
         case {"properties": dict(fields)}:
-            inner = {name: strict_subset(field) for name, field in fields.items()}
+            inner = {name: strict_schema_subset(field) for name, field in fields.items()}
             required = sorted(inner)
             return {
                 "type": "object",
@@ -273,18 +301,24 @@ def strict_subset(schema: Any) -> Any:
         case {"enum": list(values)} if all(isinstance(v, str) for v in values):
             return {"type": "string", "enum": values}
         case dict():
-            return {k: strict_subset(v) for k, v in schema.items() if k in _KEPT_WORDS}
+            return {k: strict_schema_subset(v) for k, v in schema.items() if k in _STRICT_SCHEMA_KEYWORDS}
         case list():
-            return [strict_subset(item) for item in schema]
+            return [strict_schema_subset(item) for item in schema]
         case _:
             return schema
 
 
-def _toml(value: Any) -> str:
+def _encode_toml_value(value: Any) -> str:
     """A TOML value on one line; JSON's strings are TOML's, but for DEL."""
     match value:
         case dict():
-            return "{" + ", ".join(f"{_toml(str(k))} = {_toml(v)}" for k, v in value.items()) + "}"
+            return (
+                "{"
+                + ", ".join(
+                    f"{_encode_toml_value(str(k))} = {_encode_toml_value(v)}" for k, v in value.items()
+                )
+                + "}"
+            )
         case bool():
             return "true" if value else "false"
         case int():

@@ -11,25 +11,27 @@ from typing import Any
 
 import msgspec
 
-from steersman.adapters.agents.headless import Failure, Heard
-from steersman.contracts.agent import ProviderClass, Usage
+from steersman.adapters.agents.headless import CallSummary, ProviderFailure
+from steersman.contracts.agent import ProviderClass, ProviderUsage
 
-WAITS_FOR_NETWORK = 2  # times it may say so: left alone it waits for ever
-LOOP = 4  # denials in a row, without any tool that worked: it will not get further
+MAX_CODEX_NETWORK_WAITS = 2  # times it may say so: left alone it waits for ever
+MAX_CODEX_DENIALS = 4  # denials in a row, without any tool that worked: it will not get further
 # What a command says that met a sandbox; codex goes by the same words.
-_DENIED = re.compile(
+_CODEX_DENIED = re.compile(
     r"read-only file system|operation not permitted|permission denied|bwrap: |codex-linux-sandbox",
     re.IGNORECASE,
 )
-_RETRY = re.compile(r"Reconnecting\.\.\.\s*(?:\d+/\d+|waiting for network)?\s*(?:\((.*)\))?\s*$", re.DOTALL)
-_STATUS = re.compile(r"(?:unexpected status|exceeded retry limit, last status:) (\d{3})\b")
-_SECONDS = re.compile(r"try again in\s*(\d+(?:\.\d+)?)\s*(ms|s)", re.IGNORECASE)
-_MOMENT = re.compile(
+_CODEX_RETRY = re.compile(
+    r"Reconnecting\.\.\.\s*(?:\d+/\d+|waiting for network)?\s*(?:\((.*)\))?\s*$", re.DOTALL
+)
+_CODEX_STATUS = re.compile(r"(?:unexpected status|exceeded retry limit, last status:) (\d{3})\b")
+_RESET_IN_SECONDS = re.compile(r"try again in\s*(\d+(?:\.\d+)?)\s*(ms|s)", re.IGNORECASE)
+_RESET_AT_TIME = re.compile(
     r"try again at ((\w{3}) (\d{1,2})\w{2}, (\d{4}) )?(\d{1,2}):(\d{2}) ([AP])M", re.IGNORECASE
 )
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_RESET_MONTH_NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 # The beginning of a sentence of codex's own → class; the first that fits.
-_SENTENCES: tuple[tuple[str, ProviderClass], ...] = (
+_CODEX_SENTENCES: tuple[tuple[str, ProviderClass], ...] = (
     (
         r"Missing environment variable|Your (?:access token|authentication session) could",
         "provider_auth_error",
@@ -53,8 +55,8 @@ _SENTENCES: tuple[tuple[str, ProviderClass], ...] = (
     ),
     (r"codex-linux-sandbox was required|spawn failed|timeout waiting for child", "provider_crashed"),
 )
-_KNOWN = tuple((re.compile(start, re.DOTALL), error) for start, error in _SENTENCES)
-_BAD_CALL = re.compile(
+_CODEX_SENTENCE_PATTERNS = tuple((re.compile(start, re.DOTALL), error) for start, error in _CODEX_SENTENCES)
+_CODEX_BAD_CALL = re.compile(
     r"^error: (?:unexpected argument|invalid value|the argument)|^Error loading config|^Error: Model provider|"
     r"no rollout found for thread id|^(?:Failed to read output|Output) schema file|^No prompt provided",
     re.MULTILINE,
@@ -67,11 +69,11 @@ class CodexReader:
     def __init__(self, now: Callable[[], dt.datetime] = lambda: dt.datetime.now().astimezone()) -> None:
         self._now = now
         self._ended = False
-        self._failure: Failure | None = None
-        self._retry: Failure | None = None
+        self._failure: ProviderFailure | None = None
+        self._retry: ProviderFailure | None = None
         self._waits = 0
         self._text = ""
-        self._usage = Usage()
+        self._usage = ProviderUsage()
         self._session: str | None = None
         self._denied: list[str] = []
         self._ran: list[str] = []
@@ -93,19 +95,19 @@ class CodexReader:
             case {"type": "item.completed", "item": dict(item)}:
                 return self._item(item)
             case {"type": "turn.completed"}:
-                self._ended, self._usage = True, usage_of(event.get("usage"))
+                self._ended, self._usage = True, read_codex_usage(event.get("usage"))
             case {"type": "turn.failed"}:
-                self._failure = classify(_message(event.get("error")), self._now())
+                self._failure = classify_codex_message(_codex_error_text(event.get("error")), self._now())
             case {"type": "error", "message": str(message)}:
                 return self._trouble(message)
             case _:
                 pass
         return False
 
-    def heard(self) -> Heard:
+    def heard(self) -> CallSummary:
         """What is known so far; a retry's cause stands for the end while there is none."""
         failure = self._failure or (None if self._ended else self._retry)
-        return Heard(
+        return CallSummary(
             ended=self._ended and failure is None,
             failure=failure,
             text=self._text,
@@ -118,19 +120,21 @@ class CodexReader:
         """Every command that was started, in order."""
         return tuple(dict.fromkeys(self._ran))
 
-    def exited(self, code: int, errors: str) -> Failure | None:
+    def exited(self, code: int, errors: str) -> ProviderFailure | None:
         """An exit without a last word: a call that codex did not understand, or what it wrote to standard error."""
-        if code != 0 and _BAD_CALL.search(errors):
-            return Failure("provider_invalid_request", errors)
+        if code != 0 and _CODEX_BAD_CALL.search(errors):
+            return ProviderFailure("provider_invalid_request", errors)
         lines = [line.removeprefix("Error: ") for line in errors.splitlines()]
-        told = [found for line in lines if (found := known(line, self._now())) is not None]
-        return Failure(told[-1].error, errors, told[-1].reset_at) if told else None
+        failures = [
+            failure for line in lines if (failure := classify_codex_sentence(line, self._now())) is not None
+        ]
+        return ProviderFailure(failures[-1].error, errors, failures[-1].reset_at) if failures else None
 
     def _item(self, item: dict[str, Any]) -> bool:
         match item:
             case {"type": "agent_message", "text": str(text)}:
                 self._text = text  # the last one is the answer; those before it are comments on the way
-            case {"type": "command_execution"} if _was_denied(item):
+            case {"type": "command_execution"} if _is_denied_item(item):
                 return self._denial(str(item.get("command", "")))
             case {"type": "file_change", "status": "failed"}:
                 return self._denial("apply_patch")
@@ -143,51 +147,53 @@ class CodexReader:
     def _denial(self, tool: str) -> bool:
         self._denied.append(tool)
         self._row += 1
-        if self._row < LOOP:
+        if self._row < MAX_CODEX_DENIALS:
             return False
-        told = f"it tried {self._row} times in a row what it may not do, last: {tool}"
-        self._failure = Failure("provider_permission_denied", told)
+        reason = f"it tried {self._row} times in a row what it may not do, last: {tool}"
+        self._failure = ProviderFailure("provider_permission_denied", reason)
         return True
 
     def _trouble(self, message: str) -> bool:
         """A retry, or the sentence that `turn.failed` will say again. A login does not come back by waiting."""
-        retry = _RETRY.match(message)
+        retry = _CODEX_RETRY.match(message)
         cause = (retry[1] or "Connection failed") if retry else message
         # What it tries again can pass, whatever the server's words are.
-        unknown = Failure("provider_network_error", cause)
-        self._retry = known(cause, self._now()) or (unknown if retry else classify(cause, self._now()))
+        unknown = ProviderFailure("provider_network_error", cause)
+        self._retry = classify_codex_sentence(cause, self._now()) or (
+            unknown if retry else classify_codex_message(cause, self._now())
+        )
         self._waits += "waiting for network" in message
         return retry is not None and (
-            self._waits >= WAITS_FOR_NETWORK or self._retry.error == "provider_auth_error"
+            self._waits >= MAX_CODEX_NETWORK_WAITS or self._retry.error == "provider_auth_error"
         )
 
 
-def usage_of(told: Any) -> Usage:
+def read_codex_usage(usage: Any) -> ProviderUsage:
     """All tokens of a usage; nothing but zeros is what codex says when the server has told it nothing."""
-    if not isinstance(told, dict):
-        return Usage()
-    figures = [told.get(name) for name in ("input_tokens", "output_tokens")]
+    if not isinstance(usage, dict):
+        return ProviderUsage()
+    figures = [usage.get(name) for name in ("input_tokens", "output_tokens")]
     if not all(type(n) is int and n >= 0 for n in figures):
-        return Usage()
-    return Usage(tokens=sum(figures) or None)
+        return ProviderUsage()
+    return ProviderUsage(tokens=sum(figures) or None)
 
 
-def classify(message: str, now: dt.datetime) -> Failure:
+def classify_codex_message(message: str, now: dt.datetime) -> ProviderFailure:
     """The class of one sentence; what is only the server's words is a request that it did not want."""
-    return known(message, now) or Failure("provider_invalid_request", message)
+    return classify_codex_sentence(message, now) or ProviderFailure("provider_invalid_request", message)
 
 
-def known(message: str, now: dt.datetime) -> Failure | None:
+def classify_codex_sentence(message: str, now: dt.datetime) -> ProviderFailure | None:
     """The class of a sentence that codex begins like this; None where it is somebody else's."""
-    if status := _STATUS.match(message):
-        return Failure(by_status(int(status[1])), message, reset_of(message, now))
-    for start, error in _KNOWN:
+    if status := _CODEX_STATUS.match(message):
+        return ProviderFailure(classify_http_status(int(status[1])), message, parse_limit_reset(message, now))
+    for start, error in _CODEX_SENTENCE_PATTERNS:
         if start.match(message):
-            return Failure(error, message, reset_of(message, now))
+            return ProviderFailure(error, message, parse_limit_reset(message, now))
     return None
 
 
-def by_status(status: int) -> ProviderClass:
+def classify_http_status(status: int) -> ProviderClass:
     """The class of an HTTP status, whoever tells it."""
     if status in (401, 403):
         return "provider_auth_error"
@@ -198,36 +204,40 @@ def by_status(status: int) -> ProviderClass:
     return "provider_network_error" if status >= 500 else "provider_invalid_request"
 
 
-def reset_of(message: str, now: dt.datetime) -> int | None:
+def parse_limit_reset(message: str, now: dt.datetime) -> int | None:
     """When a limit ends, in ms since the epoch, where the sentence says it: `in 11.05s`, `at 3:04 PM`, with a date."""
-    if found := _SECONDS.search(message):
-        seconds = float(found[1]) / (1000 if found[2].lower() == "ms" else 1)
+    if match := _RESET_IN_SECONDS.search(message):
+        seconds = float(match[1]) / (1000 if match[2].lower() == "ms" else 1)
         return int((now.timestamp() + min(seconds, 10**9)) * 1000)
-    if not (found := _MOMENT.search(message)):
+    if not (match := _RESET_AT_TIME.search(message)):
         return None
-    hour = int(found[5]) % 12 + (12 if found[7].upper() == "P" else 0)
+    hour = int(match[5]) % 12 + (12 if match[7].upper() == "P" else 0)
     try:
         day = (
-            now.replace(year=int(found[4]), month=_MONTHS.index(found[2].lower()) + 1, day=int(found[3]))
-            if found[1]
+            now.replace(
+                year=int(match[4]), month=_RESET_MONTH_NAMES.index(match[2].lower()) + 1, day=int(match[3])
+            )
+            if match[1]
             else now
         )
-        return int(day.replace(hour=hour, minute=int(found[6]), second=0, microsecond=0).timestamp() * 1000)
+        return int(day.replace(hour=hour, minute=int(match[6]), second=0, microsecond=0).timestamp() * 1000)
     except ValueError:
         return None
 
 
-def says_denied(output: str) -> bool:
+def has_sandbox_denial(output: str) -> bool:
     """Whether a command's output is that of one that met a sandbox."""
-    return _DENIED.search(output) is not None
+    return _CODEX_DENIED.search(output) is not None
 
 
-def _was_denied(item: dict[str, Any]) -> bool:
+def _is_denied_item(item: dict[str, Any]) -> bool:
     if item.get("status") == "declined":
         return True
-    return item.get("exit_code") not in (0, None) and says_denied(str(item.get("aggregated_output", "")))
+    return item.get("exit_code") not in (0, None) and has_sandbox_denial(
+        str(item.get("aggregated_output", ""))
+    )
 
 
-def _message(error: Any) -> str:
-    told = error.get("message") if isinstance(error, dict) else None
-    return told if isinstance(told, str) else "it told no reason"
+def _codex_error_text(error: Any) -> str:
+    text = error.get("message") if isinstance(error, dict) else None
+    return text if isinstance(text, str) else "it told no reason"

@@ -13,17 +13,19 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from steersman.adapters.agents.codex_events import says_denied, usage_of
-from steersman.adapters.agents.shelf import Kept, Shelf, content, is_id
+from steersman.adapters.agents.codex_events import has_sandbox_denial, read_codex_usage
+from steersman.adapters.agents.shelf import SessionStore, StoredSession, is_session_id, read_session_file
 
-MISSED = "no rollout found"  # what codex says of a session that it does not find
-_FAILED = re.compile(r"exited with code [1-9]|\"exit_code\":\s*[1-9]|^Exit code: [1-9]", re.MULTILINE)
-_REJECTED = re.compile(
+CODEX_SESSION_MISSED = "no rollout found"  # what codex says of a session that it does not find
+_FAILED_COMMAND_OUTPUT = re.compile(
+    r"exited with code [1-9]|\"exit_code\":\s*[1-9]|^Exit code: [1-9]", re.MULTILINE
+)
+_REJECTED_TOOL_OUTPUT = re.compile(
     r"^(?:Script error:\n)?(?:patch rejected|exec_command failed|.{0,80}rejected by user)", re.MULTILINE
 )
 
 
-class Turn(NamedTuple):
+class RolloutTurn(NamedTuple):
     """What the record says about the last turn."""
 
     denied: tuple[str, ...] = ()
@@ -31,62 +33,64 @@ class Turn(NamedTuple):
     model: str = ""
 
 
-def last_turn(path: Path | None) -> Turn:
+def read_last_turn(path: Path | None) -> RolloutTurn:
     """The last turn of a record; nothing where there is none."""
-    denied, stuck, model = list[str](), False, ""
+    denied, is_stuck, model = list[str](), False, ""
     calls: dict[str, str] = {}
-    for kind, payload in _records(path):
+    for kind, payload in _read_rollout_records(path):
         match kind, payload:
             case "event_msg", {"type": "task_started"}:
-                denied, stuck = [], False
+                denied, is_stuck = [], False
             case "turn_context", {"model": str(model)}:
                 pass
             case "response_item", {"type": "function_call" | "custom_tool_call", "call_id": str(call)}:
-                calls[call] = _named(payload)
-            case "response_item", {"call_id": str(call), "output": said}:
-                stuck = _denied(_text(said))
-                denied += [calls.get(call, "a tool")] if stuck else []
+                calls[call] = _describe_codex_call(payload)
+            case "response_item", {"call_id": str(call), "output": output}:
+                is_stuck = _is_denied_output(_join_output_text(output))
+                denied += [calls.get(call, "a tool")] if is_stuck else []
             case _:
                 pass
-    return Turn(tuple(denied), stuck, model)
+    return RolloutTurn(tuple(denied), is_stuck, model)
 
 
-def total(path: Path | None) -> int | None:
+def count_session_tokens(path: Path | None) -> int | None:
     """All tokens of a kept session so far: what a call that continues it tells includes them."""
-    used = None
-    for kind, payload in _records(path):
+    tokens = None
+    for kind, payload in _read_rollout_records(path):
         if kind == "token_usage_record":
-            used = usage_of(payload.get("thread_token_usage")).tokens
-    return used
+            tokens = read_codex_usage(payload.get("thread_token_usage")).tokens
+    return tokens
 
 
-def record(sessions: Path, thread: str | None) -> Path | None:
+def find_rollout_file(sessions_dir: Path, thread: str | None) -> Path | None:
     """The file of a session below a `sessions` directory, wherever codex has put it."""
-    if not is_id(thread) or sessions.is_symlink():
+    if not is_session_id(thread) or sessions_dir.is_symlink():
         return None
-    return next(iter(sorted(sessions.rglob(f"rollout-*-{thread}.jsonl"))), None)
+    return next(iter(sorted(sessions_dir.rglob(f"rollout-*-{thread}.jsonl"))), None)
 
 
-def lend(kept: Kept, sessions: Path) -> int | None:
+def restore_codex_session(stored_session: StoredSession, sessions_dir: Path) -> int | None:
     """Puts a kept session where codex looks for it; gives all tokens that it has used so far, where that is known."""
-    found = record(kept.folder, kept.session)
-    if found is None:
+    rollout_file = find_rollout_file(stored_session.folder, stored_session.session)
+    if rollout_file is None:
         return None
     with contextlib.suppress(OSError):  # codex misses it then, and says so
-        sessions.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(found, sessions / found.name)
-    return total(found)
+        sessions_dir.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(rollout_file, sessions_dir / rollout_file.name)
+    return count_session_tokens(rollout_file)
 
 
-def keep(shelf: Shelf, effect: str, found: Path | None, thread: str | None) -> str | None:
+def keep_codex_session(
+    store: SessionStore, effect: str, rollout_file: Path | None, thread: str | None
+) -> str | None:
     """Keeps what a call has made of a session; gives its name, or None where there is nothing to keep."""
-    said = content(found) if found is not None else None
-    if found is None or thread is None or said is None:
+    transcript = read_session_file(rollout_file) if rollout_file is not None else None
+    if rollout_file is None or thread is None or transcript is None:
         return None
-    return shelf.keep(effect, thread, {found.name: said})
+    return store.keep(effect, thread, {rollout_file.name: transcript})
 
 
-def _records(path: Path | None) -> Iterator[tuple[str, dict[str, Any]]]:
+def _read_rollout_records(path: Path | None) -> Iterator[tuple[str, dict[str, Any]]]:
     if path is None or path.is_symlink():
         return
     with contextlib.suppress(OSError), path.open("rb") as file:
@@ -97,7 +101,7 @@ def _records(path: Path | None) -> Iterator[tuple[str, dict[str, Any]]]:
                         yield kind, payload
 
 
-def _named(call: dict[str, Any]) -> str:
+def _describe_codex_call(call: dict[str, Any]) -> str:
     """The command of a call, where it is one; else the name of the tool."""
     arguments = call.get("arguments", call.get("input", ""))
     with contextlib.suppress(msgspec.DecodeError, TypeError):
@@ -107,16 +111,16 @@ def _named(call: dict[str, Any]) -> str:
     return f"{call.get('name', 'a tool')} {arguments}".strip()
 
 
-def _text(said: Any) -> str:
-    if isinstance(said, str):
-        return said
-    parts = said if isinstance(said, list) else []
+def _join_output_text(output: Any) -> str:
+    if isinstance(output, str):
+        return output
+    parts = output if isinstance(output, list) else []
     return "\n".join(
         part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str)
     )
 
 
-def _denied(output: str) -> bool:
-    return _REJECTED.search(output) is not None or (
-        _FAILED.search(output) is not None and says_denied(output)
+def _is_denied_output(output: str) -> bool:
+    return _REJECTED_TOOL_OUTPUT.search(output) is not None or (
+        _FAILED_COMMAND_OUTPUT.search(output) is not None and has_sandbox_denial(output)
     )

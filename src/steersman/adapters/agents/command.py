@@ -11,16 +11,16 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from steersman.adapters.agents.headless import Failure, Heard, Invocation, headless
-from steersman.adapters.agents.home import Home, call_home
-from steersman.adapters.tree_places import shown_path
+from steersman.adapters.agents.headless import AgentInvocation, CallSummary, ProviderFailure, run_agent_cli
+from steersman.adapters.agents.home import CallHome, open_call_home
+from steersman.adapters.tree_places import visible_tree_path
 from steersman.contracts.agent import AgentReply, AgentRequest
-from steersman.judges.text import decode
+from steersman.judges.text import decode_outside_bytes
 from steersman.ports.sandbox import Sandbox
 
-PROVIDER = "command"
-MOST = 4 * 1024 * 1024  # bytes of an answer
-_FILLED = re.compile(r"\{(prompt_file|workdir|model)\}")
+COMMAND_PROVIDER = "command"
+MAX_COMMAND_ANSWER_BYTES = 4 * 1024 * 1024  # bytes of an answer
+_PLACEHOLDER_PATTERN = re.compile(r"\{(prompt_file|workdir|model)\}")
 
 
 class CommandOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -34,30 +34,34 @@ class CommandOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     call_micro_usd: int | None = None
 
 
-class Answer:
+class PlainTextReader:
     """A `Reader` of plain text."""
 
     def __init__(self) -> None:
         self._lines: list[bytes] = []
         self._size = 0
-        self._failure: Failure | None = None
+        self._failure: ProviderFailure | None = None
 
     def feed(self, line: bytes) -> bool:
         """Takes one line; True when there are too many."""
         self._size += len(line) + 1
-        if self._size > MOST:
-            self._failure = Failure("provider_protocol_error", f"its answer is longer than {MOST} bytes")
+        if self._size > MAX_COMMAND_ANSWER_BYTES:
+            self._failure = ProviderFailure(
+                "provider_protocol_error", f"its answer is longer than {MAX_COMMAND_ANSWER_BYTES} bytes"
+            )
             return True
         self._lines.append(line)
         return False
 
-    def heard(self) -> Heard:
+    def heard(self) -> CallSummary:
         """Everything it said; whether that is an answer, its exit code says."""
-        return Heard(ended=True, failure=self._failure, text=decode(b"\n".join(self._lines)))
+        return CallSummary(
+            ended=True, failure=self._failure, text=decode_outside_bytes(b"\n".join(self._lines))
+        )
 
-    def exited(self, code: int, errors: str) -> Failure | None:
+    def exited(self, code: int, errors: str) -> ProviderFailure | None:
         """Any code but 0 is a crash, in the program's own words."""
-        return Failure("provider_crashed", f"exit code {code}: {errors or 'it said nothing'}")
+        return ProviderFailure("provider_crashed", f"exit code {code}: {errors or 'it said nothing'}")
 
 
 class CommandAgent:
@@ -65,26 +69,26 @@ class CommandAgent:
 
     tells_cost = False
 
-    def __init__(self, place: Path, sandbox: Sandbox, options: CommandOptions) -> None:
-        self._place, self._sandbox, self._options = place, sandbox, options
+    def __init__(self, homes_dir: Path, sandbox: Sandbox, options: CommandOptions) -> None:
+        self._place, self._sandbox, self._options = homes_dir, sandbox, options
 
     async def call(self, request: AgentRequest) -> AgentReply:
         """One run of the program; a session cannot be continued."""
         if request.session:
-            told = "a command has no sessions: leave session out"
-            return AgentReply(error="provider_invalid_request", detail=told, provider=PROVIDER)
-        with call_home(self._place) as home:
-            return await headless(request, self._invocation(request, home), self._sandbox)
+            reason = "a command has no sessions: leave session out"
+            return AgentReply(error="provider_invalid_request", detail=reason, provider=COMMAND_PROVIDER)
+        with open_call_home(self._place) as home:
+            return await run_agent_cli(request, self._invocation(request, home), self._sandbox)
 
-    def _invocation(self, request: AgentRequest, home: Home) -> Invocation:
+    def _invocation(self, request: AgentRequest, home: CallHome) -> AgentInvocation:
         prompt = request.prompt.encode("utf-8", "backslashreplace")
         in_a_file = any("{prompt_file}" in word for word in self._options.command)
         if in_a_file:
             (home.config / "prompt.md").write_bytes(prompt)
-        return Invocation(
-            provider=PROVIDER,
+        return AgentInvocation(
+            provider=COMMAND_PROVIDER,
             argv=tuple(self._words(request, home)),
-            reader=Answer(),
+            reader=PlainTextReader(),
             env=home.environment(),
             keeps=self._options.environment,
             writes=(str(home.root),),
@@ -93,10 +97,10 @@ class CommandAgent:
             start=str(home.start),
         )
 
-    def _words(self, request: AgentRequest, home: Home) -> Iterator[str]:
+    def _words(self, request: AgentRequest, home: CallHome) -> Iterator[str]:
         values = {
             "prompt_file": str(home.config / "prompt.md"),
-            "workdir": shown_path(request.workdir, isolated=self._sandbox.isolated),
+            "workdir": visible_tree_path(request.workdir, isolated=self._sandbox.isolated),
             "model": self._options.model or "",
         }
-        yield from (_FILLED.sub(lambda m: values[m[1]], word) for word in self._options.command)
+        yield from (_PLACEHOLDER_PATTERN.sub(lambda m: values[m[1]], word) for word in self._options.command)

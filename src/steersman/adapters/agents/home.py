@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-_CALL = "call-"  # what a home's name begins with: nothing else beside it is ours to remove
-_LOCK = ".lock"
+_CALL_HOME_PREFIX = "call-"  # what a home's name begins with: nothing else beside it is ours to remove
+_CALL_HOME_LOCK_SUFFIX = ".lock"
 
 
-class Home(NamedTuple):
+class CallHome(NamedTuple):
     """Directories below one: HOME, the CLI's configuration, its temporary files, and an empty one to start in."""
 
     root: Path
@@ -54,25 +54,25 @@ class Home(NamedTuple):
 
 
 @contextlib.contextmanager
-def call_home(place: Path) -> Iterator[Home]:
+def open_call_home(homes_dir: Path) -> Iterator[CallHome]:
     """A fresh home below `place`; those that a killed call has left there are removed first."""
-    place.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with (place / _LOCK).open("w") as door:
-        fcntl.flock(door, fcntl.LOCK_EX)  # while one is made, nobody takes it for one that was left
-        _sweep(place)
-        home = Home(Path(tempfile.mkdtemp(prefix=_CALL, dir=place)))
-        lock = _lock_of(home.root).open("w")
+    homes_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with (homes_dir / _CALL_HOME_LOCK_SUFFIX).open("w") as lock_file:
+        fcntl.flock(lock_file, fcntl.LOCK_EX)  # while one is made, nobody takes it for one that was left
+        _remove_dead_homes(homes_dir)
+        home = CallHome(Path(tempfile.mkdtemp(prefix=_CALL_HOME_PREFIX, dir=homes_dir)))
+        lock = _call_home_lock(home.root).open("w")
         fcntl.flock(lock, fcntl.LOCK_EX)
     with lock:
-        for part in (home.home, home.config, home.tmp, home.start):
-            part.mkdir(mode=0o700)
+        for directory in (home.home, home.config, home.tmp, home.start):
+            directory.mkdir(mode=0o700)
         try:
             yield home
         finally:
-            _remove(home.root)
+            _remove_call_home(home.root)
 
 
-def lend(credential: Path, home: Home, name: str) -> Path | None:
+def link_credential(credential: Path, home: CallHome, name: str) -> Path | None:
     """Links the user's own credential file into a configuration; None where the user has none."""
     if not credential.is_file():
         return None
@@ -81,22 +81,22 @@ def lend(credential: Path, home: Home, name: str) -> Path | None:
     return credential
 
 
-def _sweep(place: Path) -> None:
+def _remove_dead_homes(homes_dir: Path) -> None:
     """Removes the homes whose call is dead: what held its lock is gone."""
-    for left in filter(Path.is_dir, place.glob(f"{_CALL}*")):
-        with contextlib.suppress(BlockingIOError), _lock_of(left).open("a") as lock:
+    for home_dir in filter(Path.is_dir, homes_dir.glob(f"{_CALL_HOME_PREFIX}*")):
+        with contextlib.suppress(BlockingIOError), _call_home_lock(home_dir).open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _remove(left)
+            _remove_call_home(home_dir)
 
 
-def _remove(root: Path) -> None:
+def _remove_call_home(root: Path) -> None:
     shutil.rmtree(root, ignore_errors=True)
-    _lock_of(root).unlink(missing_ok=True)
+    _call_home_lock(root).unlink(missing_ok=True)
 
 
-def _lock_of(root: Path) -> Path:
+def _call_home_lock(root: Path) -> Path:
     """Beside the home, out of reach of what works in it."""
-    return root.with_suffix(_LOCK)
+    return root.with_suffix(_CALL_HOME_LOCK_SUFFIX)
 
 
 def user_home() -> Path:

@@ -11,16 +11,16 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from steersman.contracts.config import Role, table_of
+from steersman.contracts.config import Role, role_table_name
 from steersman.errors import UserError
 from steersman.ports.agent import Agent
 from steersman.ports.sandbox import Sandbox
 
 # In the order in which `init` prefers them.
-PROGRAMS = {"claude": "claude", "codex": "codex", "gemini": "gemini", "opencode": "opencode"}
+AGENT_PROGRAMS = {"claude": "claude", "codex": "codex", "gemini": "gemini", "opencode": "opencode"}
 
 
-class Post(NamedTuple):
+class AgentSpec(NamedTuple):
     """A role to be filled, and what the one who fills it gets."""
 
     role: str
@@ -32,140 +32,151 @@ class Post(NamedTuple):
     @property
     def table(self) -> str:
         """Its table in steersman.toml."""
-        return table_of(self.role)
+        return role_table_name(self.role)
 
 
-def make(post: Post) -> Agent:
+def make_agent(spec: AgentSpec) -> Agent:
     """The agent that a role names; a UserError where there is none of this name or its table is wrong."""
-    maker = _MAKERS.get(post.chosen.agent)
+    maker = _AGENT_MAKERS.get(spec.chosen.agent)
     if maker is None:
         raise UserError(
-            f"{post.table} agent = {post.chosen.agent!r} is not known here; known: {', '.join(_MAKERS)}"
+            f"{spec.table} agent = {spec.chosen.agent!r} is not known here; known: {', '.join(_AGENT_MAKERS)}"
         )
-    return maker(post)
+    return maker(spec)
 
 
-def _scripted(post: Post) -> Agent:
+def _make_scripted_agent(spec: AgentSpec) -> Agent:
     from steersman.adapters.scripted import ScriptedAgent
 
-    if not post.chosen.script:
-        raise UserError(f'{post.table} script is missing: the scripted agent needs script = "file.yaml"')
-    return ScriptedAgent.load(post.project / post.chosen.script)
+    if not spec.chosen.script:
+        raise UserError(f'{spec.table} script is missing: the scripted agent needs script = "file.yaml"')
+    return ScriptedAgent.load(spec.project / spec.chosen.script)
 
 
-def _claude(post: Post) -> Agent:
+def _make_claude_agent(spec: AgentSpec) -> Agent:
     from steersman.adapters.agents.claude import ClaudeAgent, ClaudeOptions
 
-    return ClaudeAgent(post.place, post.sandbox, options(post, ClaudeOptions))
+    return ClaudeAgent(spec.place, spec.sandbox, parse_agent_options(spec, ClaudeOptions))
 
 
-def _codex(post: Post) -> Agent:
+def _make_codex_agent(spec: AgentSpec) -> Agent:
     from steersman.adapters.agents.codex import CodexAgent, CodexOptions
 
-    return CodexAgent(post.place, post.sandbox, options(post, CodexOptions))
+    return CodexAgent(spec.place, spec.sandbox, parse_agent_options(spec, CodexOptions))
 
 
-def _gemini(post: Post) -> Agent:
+def _make_gemini_agent(spec: AgentSpec) -> Agent:
     from steersman.adapters.agents.acp import AcpAgent, AcpOptions
-    from steersman.adapters.agents.acp_gemini import gemini
+    from steersman.adapters.agents.acp_gemini import make_gemini_profile
 
-    return AcpAgent(post.place, post.sandbox, options(post, AcpOptions), gemini)
+    return AcpAgent(spec.place, spec.sandbox, parse_agent_options(spec, AcpOptions), make_gemini_profile)
 
 
-def _opencode(post: Post) -> Agent:
+def _make_opencode_agent(spec: AgentSpec) -> Agent:
     from steersman.adapters.agents.acp import AcpAgent, AcpOptions
-    from steersman.adapters.agents.acp_opencode import checked, opencode
+    from steersman.adapters.agents.acp_opencode import check_opencode_options, make_opencode_profile
 
-    return AcpAgent(post.place, post.sandbox, checked(options(post, AcpOptions), post.table), opencode)
+    return AcpAgent(
+        spec.place,
+        spec.sandbox,
+        check_opencode_options(parse_agent_options(spec, AcpOptions), spec.table),
+        make_opencode_profile,
+    )
 
 
-def _claude_acp(post: Post) -> Agent:
+def _make_claude_acp_agent(spec: AgentSpec) -> Agent:
     from steersman.adapters.agents.acp import AcpAgent, AcpOptions
-    from steersman.adapters.agents.acp_claude import claude
+    from steersman.adapters.agents.acp_claude import make_claude_profile
 
-    return AcpAgent(post.place, post.sandbox, options(post, AcpOptions), claude)
+    return AcpAgent(spec.place, spec.sandbox, parse_agent_options(spec, AcpOptions), make_claude_profile)
 
 
-def _acp(post: Post) -> Agent:
+def _make_acp_agent(spec: AgentSpec) -> Agent:
     from steersman.adapters.agents.acp import AcpAgent, AcpOptions
 
-    return AcpAgent(post.place, post.sandbox, _with_command(post, options(post, AcpOptions)))
+    return AcpAgent(
+        spec.place, spec.sandbox, _resolve_command_program(spec, parse_agent_options(spec, AcpOptions))
+    )
 
 
-def _command(post: Post) -> Agent:
+def _make_command_agent(spec: AgentSpec) -> Agent:
     from steersman.adapters.agents.command import CommandAgent, CommandOptions
 
-    return CommandAgent(post.place, post.sandbox, _with_command(post, options(post, CommandOptions)))
+    return CommandAgent(
+        spec.place, spec.sandbox, _resolve_command_program(spec, parse_agent_options(spec, CommandOptions))
+    )
 
 
-def _with_command(post: Post, found: Any) -> Any:
-    if not found.command or not found.command[0].strip():
+def _resolve_command_program(spec: AgentSpec, agent_options: Any) -> Any:
+    if not agent_options.command or not agent_options.command[0].strip():
         raise UserError(
-            f'{post.table} command is missing: agent = "{post.chosen.agent}" needs command = ["program", …]'
+            f'{spec.table} command is missing: agent = "{spec.chosen.agent}" needs command = ["program", …]'
         )
-    first, *rest = found.command
+    program_word, *rest = agent_options.command
     # A path in the file is one of the project, wherever steersman was started.
-    program = str(post.project / first) if "/" in first else first
-    return msgspec.structs.replace(found, command=(program, *rest))
+    program = str(spec.project / program_word) if "/" in program_word else program_word
+    return msgspec.structs.replace(agent_options, command=(program, *rest))
 
 
-def options(post: Post, kind: type[Any]) -> Any:
+def parse_agent_options(spec: AgentSpec, kind: type[Any]) -> Any:
     """A role's table as the struct of its provider; a UserError names the field that does not fit."""
-    given = dict(post.chosen.options)
-    if post.chosen.model is not None:
-        given["model"] = post.chosen.model
+    table = dict(spec.chosen.options)
+    if spec.chosen.model is not None:
+        table["model"] = spec.chosen.model
     try:
-        return msgspec.convert(given, kind)
+        return msgspec.convert(table, kind)
     except msgspec.ValidationError as error:
-        known = ", ".join(kind.__struct_fields__)
+        field_names = ", ".join(kind.__struct_fields__)
         raise UserError(
-            f"steersman.toml, {post.table}: {error}; {post.chosen.agent} knows: {known}"
+            f"steersman.toml, {spec.table}: {error}; {spec.chosen.agent} knows: {field_names}"
         ) from None
 
 
-_MAKERS: dict[str, Callable[[Post], Agent]] = {
-    "scripted": _scripted,
-    "claude": _claude,
-    "codex": _codex,
-    "gemini": _gemini,
-    "opencode": _opencode,
-    "claude-acp": _claude_acp,
-    "acp": _acp,
-    "command": _command,
+_AGENT_MAKERS: dict[str, Callable[[AgentSpec], Agent]] = {
+    "scripted": _make_scripted_agent,
+    "claude": _make_claude_agent,
+    "codex": _make_codex_agent,
+    "gemini": _make_gemini_agent,
+    "opencode": _make_opencode_agent,
+    "claude-acp": _make_claude_acp_agent,
+    "acp": _make_acp_agent,
+    "command": _make_command_agent,
 }
 
 
-def installed() -> dict[str, str]:
+def find_installed_agents() -> dict[str, str]:
     """The CLIs found on PATH, by the name a role calls them."""
-    found = {name: shutil.which(program) for name, program in PROGRAMS.items()}
-    return {name: path for name, path in found.items() if path}
+    paths = {name: shutil.which(program) for name, program in AGENT_PROGRAMS.items()}
+    return {name: path for name, path in paths.items() if path}
 
 
-def obstacle(chosen: Role) -> str:
+def find_agent_obstacle(role: Role) -> str:
     """Why a call of this role would not even begin, with the next step; nothing where nothing is known against it."""
-    command = chosen.options.get("command") if chosen.agent in ("acp", "command") else None
-    named = command[0] if isinstance(command, list | tuple) and command else PROGRAMS.get(chosen.agent, "")
-    program = str(chosen.options.get("program", named))
+    command = role.options.get("command") if role.agent in ("acp", "command") else None
+    default_program = (
+        command[0] if isinstance(command, list | tuple) and command else AGENT_PROGRAMS.get(role.agent, "")
+    )
+    program = str(role.options.get("program", default_program))
     if program and shutil.which(program) is None:
         return f"{program} was not found: install it, or say program = … in the role's table"
-    return "" if chosen.options.get("environment") else _without_login(chosen)
+    return "" if role.options.get("environment") else _find_missing_login(role)
 
 
-def _without_login(chosen: Role) -> str:
-    if chosen.agent == "claude":
-        from steersman.adapters.agents.claude import login
+def _find_missing_login(role: Role) -> str:
+    if role.agent == "claude":
+        from steersman.adapters.agents.claude import find_claude_login
 
-        if not any(login()):
+        if not any(find_claude_login()):
             return "claude is not logged in: run `claude` and log in, or set ANTHROPIC_API_KEY"
-    if chosen.agent == "codex":
-        from steersman.adapters.agents.codex import logged_in
+    if role.agent == "codex":
+        from steersman.adapters.agents.codex import has_codex_login
 
-        key = chosen.options.get("key_env")
-        if not logged_in(key):
+        key = role.options.get("key_env")
+        if not has_codex_login(key):
             return f"codex is not logged in: {f'set {key}' if key else 'run `codex login`, or set OPENAI_API_KEY'}"
-    if chosen.agent == "gemini":
-        from steersman.adapters.agents.acp_gemini import logged_in as known
+    if role.agent == "gemini":
+        from steersman.adapters.agents.acp_gemini import has_gemini_login as is_gemini_logged_in
 
-        if not known():
+        if not is_gemini_logged_in():
             return "gemini is not logged in: run `gemini` and log in, or set GEMINI_API_KEY"
     return ""

@@ -17,88 +17,92 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-SESSIONS = "sessions"  # beside the homes of calls
-MOST = 64 * 1024 * 1024  # bytes of a session that are worth keeping
-DAYS = 30  # a session that is older is begun anew
-_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_NAME = re.compile(rf"({_ID.pattern})\.[0-9a-f]{{16}}")
-_RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*")
+SESSIONS_DIRECTORY = "sessions"  # beside the homes of calls
+MAX_SESSION_BYTES = 64 * 1024 * 1024  # bytes of a session that are worth keeping
+MAX_SESSION_DAYS = 30  # a session that is older is begun anew
+_SESSION_ID_PATTERN = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_SESSION_NAME_PATTERN = re.compile(rf"({_SESSION_ID_PATTERN.pattern})\.[0-9a-f]{{16}}")
+_SESSION_RUN_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*")
 
 
-class Kept(NamedTuple):
+class StoredSession(NamedTuple):
     """A session on the shelf: what its program calls it, and its files."""
 
     session: str
     folder: Path
 
 
-class Shelf:
+class SessionStore:
     """The kept sessions of a project; those of one run are in one folder, so that they can go with it."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
-    def find(self, name: str | None) -> Kept | None:
+    def find(self, name: str | None) -> StoredSession | None:
         """A kept session by its name; None where it is none, or not here any more."""
-        told = _NAME.fullmatch(name or "")
-        found = sorted(self.root.glob(f"*/{name}")) if told else []
-        return Kept(told[1], found[0]) if told and found else None
+        match = _SESSION_NAME_PATTERN.fullmatch(name or "")
+        paths = sorted(self.root.glob(f"*/{name}")) if match else []
+        return StoredSession(match[1], paths[0]) if match and paths else None
 
     def keep(self, effect: str, session: str, files: Mapping[str, bytes]) -> str | None:
         """Keeps a session for the run of this effect, whole or not at all; gives its name."""
         run = effect.partition(":")[0]
-        if not (is_id(session) and _RUN.fullmatch(run)):
+        if not (is_session_id(session) and _SESSION_RUN_PATTERN.fullmatch(run)):
             return None
         self._drop_old()
-        name = f"{session}.{_digest(files)}"
+        name = f"{session}.{_digest_session_files(files)}"
         with contextlib.suppress(OSError):
             return name if self._put(self.root / run, name, files) else None
         return None
 
     def drop(self, run: str) -> None:
         """Forgets every session of a run."""
-        if _RUN.fullmatch(run):
+        if _SESSION_RUN_PATTERN.fullmatch(run):
             shutil.rmtree(self.root / run, ignore_errors=True)
 
-    def _put(self, folder: Path, name: str, files: Mapping[str, bytes]) -> bool:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        draft = Path(tempfile.mkdtemp(prefix=".", dir=folder))
+    def _put(self, run_dir: Path, name: str, files: Mapping[str, bytes]) -> bool:
+        run_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        temporary = Path(tempfile.mkdtemp(prefix=".", dir=run_dir))
         try:
             for file, content in files.items():
-                (draft / file).write_bytes(content)
+                (temporary / file).write_bytes(content)
             with contextlib.suppress(OSError):  # it is there already, with the same content
-                os.rename(draft, folder / name)
+                os.rename(temporary, run_dir / name)
         finally:
-            shutil.rmtree(draft, ignore_errors=True)
-        return (folder / name).is_dir()
+            shutil.rmtree(temporary, ignore_errors=True)
+        return (run_dir / name).is_dir()
 
     def _drop_old(self) -> None:
-        oldest = time.time() - DAYS * 86_400
-        for left in self.root.glob("*/*"):
+        oldest = time.time() - MAX_SESSION_DAYS * 86_400
+        for session_dir in self.root.glob("*/*"):
             with contextlib.suppress(OSError):
-                if left.stat().st_mtime < oldest:
-                    shutil.rmtree(left)
-                    left.parent.rmdir()  # only an empty one goes
+                if session_dir.stat().st_mtime < oldest:
+                    shutil.rmtree(session_dir)
+                    session_dir.parent.rmdir()  # only an empty one goes
 
 
-def is_id(session: str | None) -> bool:
+def is_session_id(session: str | None) -> bool:
     """Whether a program's own name for a session has the form that a file may have."""
-    return _ID.fullmatch(session or "") is not None
+    return _SESSION_ID_PATTERN.fullmatch(session or "") is not None
 
 
-def content(path: Path) -> bytes | None:
+def read_session_file(path: Path) -> bytes | None:
     """A file that a call has left; None for a link, for what is no file, and for one that is too large."""
     try:
-        opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
-    with open(opened, "rb") as file:
-        found = os.fstat(opened)
-        return file.read() if stat.S_ISREG(found.st_mode) and found.st_size <= MOST else None
+    with open(fd, "rb") as file:
+        file_stat = os.fstat(fd)
+        return (
+            file.read()
+            if stat.S_ISREG(file_stat.st_mode) and file_stat.st_size <= MAX_SESSION_BYTES
+            else None
+        )
 
 
-def _digest(files: Mapping[str, bytes]) -> str:
-    rolled = hashlib.sha256()
+def _digest_session_files(files: Mapping[str, bytes]) -> str:
+    digest = hashlib.sha256()
     for file in sorted(files):
-        rolled.update(hashlib.sha256(file.encode()).digest() + hashlib.sha256(files[file]).digest())
-    return rolled.hexdigest()[:16]
+        digest.update(hashlib.sha256(file.encode()).digest() + hashlib.sha256(files[file]).digest())
+    return digest.hexdigest()[:16]

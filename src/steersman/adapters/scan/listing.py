@@ -8,21 +8,24 @@ import stat
 from pathlib import Path
 from typing import NamedTuple
 
-from steersman.adapters.git_cli import as_environment, run
-from steersman.adapters.git_repository import Git
-from steersman.adapters.git_survey import shown
+from steersman.adapters.git_cli import encode_git_settings, run_git
+from steersman.adapters.git_repository import GitRepository
+from steersman.adapters.git_survey import decode_git_path
 from steersman.errors import WorkspaceError
-from steersman.judges.planning.facts.choice import LEFT_OUT, left_out
+from steersman.judges.planning.facts.choice import EXCLUDED_DIRECTORIES, find_excluded_directory
 
-MOST_FILES = 200_000
-DEEPEST = 40
-LONGEST = 4_096  # characters of a path
-SECONDS = 60
-OURS, FROZEN = b".steersman", b"plan.dsse.json"  # our folder; a file that every frozen plan has
-_LIST = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
+MAX_LISTED_FILES = 200_000
+MAX_PATH_DEPTH = 40
+MAX_PATH_CHARACTERS = 4_096  # characters of a path
+FILE_LISTING_SECONDS = 60
+STEERSMAN_DIRECTORY, FROZEN_PLAN_FILE = (
+    b".steersman",
+    b"plan.dsse.json",
+)  # our folder; a file that every frozen plan has
+_LS_FILES_ARGS = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
 
 
-class Listing(NamedTuple):
+class ProjectListing(NamedTuple):
     """The project's own files by their paths, how much was left out, and why it is not all."""
 
     files: dict[str, bytes]  # as text, sorted; as it is called on the disk
@@ -30,25 +33,32 @@ class Listing(NamedTuple):
     trouble: tuple[str, ...]
 
 
-def listing(project: Path, folder: Path) -> Listing:
+def list_project_files(project: Path, isolated_root: Path) -> ProjectListing:
     """Through git where the project is in a repository, `folder` taking a directory of ours; else by walking."""
     if not os.path.lexists(project / ".git"):
-        return _walked(project, ())
+        return _walk_project_files(project, ())
     try:
-        return _own(project, _known_to_git(project, folder))
+        return _filter_own_files(project, _list_files_known_to_git(project, isolated_root))
     except WorkspaceError:
-        return _walked(project, ("git could not list the files, so that ignored ones are among them",))
+        return _walk_project_files(
+            project, ("git could not list the files, so that ignored ones are among them",)
+        )
 
 
-def _known_to_git(project: Path, folder: Path) -> list[bytes]:
-    git = Git(project, folder)
-    found = git.found
-    places = {
-        "GIT_WORK_TREE": str(found.top),
-        "GIT_INDEX_FILE": str(found.gitdir / "index"),
+def _list_files_known_to_git(project: Path, isolated_root: Path) -> list[bytes]:
+    git = GitRepository(project, isolated_root)
+    location = git.found
+    git_paths = {
+        "GIT_WORK_TREE": str(location.top),
+        "GIT_INDEX_FILE": str(location.gitdir / "index"),
         "GIT_DIR": str(git.hull.path),
     }
-    answer = run(_LIST, project, {**dict(as_environment(found.checkout)), **places}, seconds=SECONDS)
+    answer = run_git(
+        _LS_FILES_ARGS,
+        project,
+        {**dict(encode_git_settings(location.checkout)), **git_paths},
+        seconds=FILE_LISTING_SECONDS,
+    )
     if answer.code != 0:
         raise WorkspaceError(
             f"git cannot list the files of {project}: {answer.err.strip()[:500]}; mend that first"
@@ -56,84 +66,97 @@ def _known_to_git(project: Path, folder: Path) -> list[bytes]:
     return answer.out.split(b"\0")[:-1]
 
 
-def _own(project: Path, names: list[bytes]) -> Listing:
+def _filter_own_files(project: Path, names: list[bytes]) -> ProjectListing:
     """Of what git lists: plain files that are there and that nobody has vendored."""
-    top, real = os.fsencode(project), {b"": True}
+    top, real_directories = os.fsencode(project), {b"": True}
     files: dict[str, bytes] = {}
-    apart: set[str] = set()
-    odd, trouble = 0, set[str]()
-    for name in sorted(_not_ours(set(names))):
-        path = shown(name)
-        if (outside := left_out(path)) is not None:
-            apart.add(outside)
-        elif len(path) > LONGEST or path.count("/") >= DEEPEST:
-            odd, trouble = odd + 1, trouble | {f"a path deeper than {DEEPEST} folders"}
-        elif len(files) >= MOST_FILES:
-            trouble |= {f"more than {MOST_FILES} files"}
+    outside_paths: set[str] = set()
+    odd_count, problems = 0, set[str]()
+    for name in sorted(_drop_steersman_files(set(names))):
+        path = decode_git_path(name)
+        if (outside := find_excluded_directory(path)) is not None:
+            outside_paths.add(outside)
+        elif len(path) > MAX_PATH_CHARACTERS or path.count("/") >= MAX_PATH_DEPTH:
+            odd_count, problems = odd_count + 1, problems | {f"a path deeper than {MAX_PATH_DEPTH} folders"}
+        elif len(files) >= MAX_LISTED_FILES:
+            problems |= {f"more than {MAX_LISTED_FILES} files"}
             break
-        elif _is_plain(top, name, real):
+        elif _is_plain_project_file(top, name, real_directories):
             files[path] = name
         else:
-            odd += 1
-    return Listing(dict(sorted(files.items())), len(apart) + odd, tuple(sorted(trouble)))
+            odd_count += 1
+    return ProjectListing(
+        dict(sorted(files.items())), len(outside_paths) + odd_count, tuple(sorted(problems))
+    )
 
 
-def _not_ours(names: set[bytes]) -> set[bytes]:
+def _drop_steersman_files(names: set[bytes]) -> set[bytes]:
     """Without what steersman itself has laid there: a plan must not change because one was made before."""
-    plans = {name.rpartition(b"/")[0] + b"/" for name in names if name.endswith(b"/" + FROZEN)}
-    return {n for n in names if not n.startswith(OURS + b"/") and n.rpartition(b"/")[0] + b"/" not in plans}
+    plans = {name.rpartition(b"/")[0] + b"/" for name in names if name.endswith(b"/" + FROZEN_PLAN_FILE)}
+    return {
+        n
+        for n in names
+        if not n.startswith(STEERSMAN_DIRECTORY + b"/") and n.rpartition(b"/")[0] + b"/" not in plans
+    }
 
 
-def _is_plain(top: bytes, name: bytes, real: dict[bytes, bool]) -> bool:
+def _is_plain_project_file(top: bytes, name: bytes, real_directories: dict[bytes, bool]) -> bool:
     """A file, not a link to one, and behind no folder that is a link."""
     try:
-        return _is_real(top, name.rpartition(b"/")[0], real) and stat.S_ISREG(
+        return _is_real_directory(top, name.rpartition(b"/")[0], real_directories) and stat.S_ISREG(
             os.lstat(top + b"/" + name).st_mode
         )
     except OSError:
         return False
 
 
-def _is_real(top: bytes, folder: bytes, real: dict[bytes, bool]) -> bool:
-    if folder not in real:
-        above = _is_real(top, folder.rpartition(b"/")[0], real)
-        real[folder] = above and stat.S_ISDIR(os.lstat(top + b"/" + folder).st_mode)
-    return real[folder]
+def _is_real_directory(top: bytes, directory: bytes, real_directories: dict[bytes, bool]) -> bool:
+    if directory not in real_directories:
+        is_parent_real = _is_real_directory(top, directory.rpartition(b"/")[0], real_directories)
+        real_directories[directory] = is_parent_real and stat.S_ISDIR(
+            os.lstat(top + b"/" + directory).st_mode
+        )
+    return real_directories[directory]
 
 
-def _walked(project: Path, told: tuple[str, ...]) -> Listing:
+def _walk_project_files(project: Path, notes: tuple[str, ...]) -> ProjectListing:
     """Everything below, folder by folder; links and what is no plain file are passed over."""
     top = os.fsencode(project)
     files: dict[str, bytes] = {}
-    waiting, skipped, trouble = [b""], 0, set(told)
-    while waiting:
-        here = waiting.pop()
-        entries = _entries(top + b"/" + here)
-        for entry in () if here and any(e.name == FROZEN for e in entries) else entries:
-            name = here + entry.name
-            path = shown(name)
+    pending, skipped, problems = [b""], 0, set(notes)
+    while pending:
+        directory = pending.pop()
+        entries = _list_sorted_entries(top + b"/" + directory)
+        for entry in () if directory and any(e.name == FROZEN_PLAN_FILE for e in entries) else entries:
+            name = directory + entry.name
+            path = decode_git_path(name)
             if entry.is_dir(follow_symlinks=False):
-                apart = entry.name == OURS or shown(entry.name).casefold() in LEFT_OUT
-                if apart or path.count("/") >= DEEPEST - 1 or len(path) > LONGEST:
-                    skipped += entry.name not in (b".git", OURS)
-                    trouble |= set() if apart else {f"a path deeper than {DEEPEST} folders"}
+                is_excluded = (
+                    entry.name == STEERSMAN_DIRECTORY
+                    or decode_git_path(entry.name).casefold() in EXCLUDED_DIRECTORIES
+                )
+                if is_excluded or path.count("/") >= MAX_PATH_DEPTH - 1 or len(path) > MAX_PATH_CHARACTERS:
+                    skipped += entry.name not in (b".git", STEERSMAN_DIRECTORY)
+                    problems |= set() if is_excluded else {f"a path deeper than {MAX_PATH_DEPTH} folders"}
                 else:
-                    waiting.append(name + b"/")
+                    pending.append(name + b"/")
             elif not entry.is_file(follow_symlinks=False):
                 skipped += 1
-            elif len(files) >= MOST_FILES:
-                return Listing(
-                    dict(sorted(files.items())), skipped, (*sorted(trouble), f"more than {MOST_FILES} files")
+            elif len(files) >= MAX_LISTED_FILES:
+                return ProjectListing(
+                    dict(sorted(files.items())),
+                    skipped,
+                    (*sorted(problems), f"more than {MAX_LISTED_FILES} files"),
                 )
             else:
                 files[path] = name
-    return Listing(dict(sorted(files.items())), skipped, tuple(sorted(trouble)))
+    return ProjectListing(dict(sorted(files.items())), skipped, tuple(sorted(problems)))
 
 
-def _entries(folder: bytes) -> list["os.DirEntry[bytes]"]:
+def _list_sorted_entries(directory: bytes) -> list["os.DirEntry[bytes]"]:
     """Sorted backwards for folders, as the last one put aside is the first one looked at."""
     try:
-        with os.scandir(folder) as entries:
+        with os.scandir(directory) as entries:
             return sorted(entries, key=lambda entry: entry.name, reverse=True)
     except OSError:
         return []

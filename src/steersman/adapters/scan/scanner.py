@@ -14,17 +14,17 @@ from pathlib import Path
 
 import msgspec
 
-from steersman.adapters.scan.listing import Listing, listing
-from steersman.contracts.planning.context import Bounds, FactPack
+from steersman.adapters.scan.listing import ProjectListing, list_project_files
+from steersman.contracts.planning.context import FactPack, ScanBounds
 from steersman.errors import WorkspaceError
-from steersman.judges.planning.facts.choice import choose
-from steersman.judges.planning.facts.finding import Source, folder_of
-from steersman.judges.planning.facts.pack import Page, examine, pack_of
-from steersman.judges.planning.paths import covers, plain
-from steersman.judges.text import clip
+from steersman.judges.planning.facts.choice import select_project_files
+from steersman.judges.planning.facts.finding import ProjectSource, parent_directory
+from steersman.judges.planning.facts.pack import FileFindings, build_fact_pack, examine_project_file
+from steersman.judges.planning.paths import covers_path, strip_directory_mark
+from steersman.judges.text import clip_text
 
 
-class Limits(msgspec.Struct, frozen=True):
+class ScanLimits(msgspec.Struct, frozen=True):
     """How much is read."""
 
     each: int = 4 * 1024 * 1024  # bytes of one file
@@ -35,37 +35,39 @@ class Limits(msgspec.Struct, frozen=True):
 class TreeScanner:
     """Implements ports.scanner.Scanner on a directory; `folder` takes a git directory of ours."""
 
-    def __init__(self, project: Path, folder: Path, limits: Limits = Limits()) -> None:  # noqa: B008  a constant
-        self._project, self._folder, self._limits = project, folder, limits
+    def __init__(self, project: Path, isolated_root: Path, limits: ScanLimits = ScanLimits()) -> None:  # noqa: B008  a constant
+        self._project, self._folder, self._limits = project, isolated_root, limits
 
     def scan(self, project_id: str, root: str = ".") -> FactPack:
-        there = listing(self._project, self._folder)
-        if plain(root) not in ("", "."):
-            there = there._replace(files={p: name for p, name in there.files.items() if covers(root, p)})
-            if not there.files:
+        project_listing = list_project_files(self._project, self._folder)
+        if strip_directory_mark(root) not in ("", "."):
+            project_listing = project_listing._replace(
+                files={p: name for p, name in project_listing.files.items() if covers_path(root, p)}
+            )
+            if not project_listing.files:
                 raise WorkspaceError(f"the project has no file in {root}: name a folder of it, or .")
-        choice = choose(tuple(there.files))
-        reading = _Reading(self._project, there, self._limits)
+        choice = select_project_files(tuple(project_listing.files))
+        reading = _BoundedReading(self._project, project_listing, self._limits)
         pages = [page for path in choice.read if (page := reading.page(path)) is not None]
-        return pack_of(project_id, pages, choice, reading.bounds(len(pages)))
+        return build_fact_pack(project_id, pages, choice, reading.bounds(len(pages)))
 
 
-class _Reading:
+class _BoundedReading:
     """Files read so far."""
 
-    def __init__(self, project: Path, there: Listing, limits: Limits) -> None:
-        self._there, self._limits = there, limits
+    def __init__(self, project: Path, project_listing: ProjectListing, limits: ScanLimits) -> None:
+        self._there, self._limits = project_listing, limits
         self._top = os.fsencode(project)
-        self._names = _by_folder(there.files)
+        self._names = _group_names_by_directory(project_listing.files)
         self._bytes = self._files = self._passed = 0
         self._over = False
 
-    def page(self, path: str) -> Page | None:
+    def page(self, path: str) -> FileFindings | None:
         """What a file says; None where it cannot be read or a bound is reached."""
         if self._over or self._files >= self._limits.files:
             self._over = True
             return None
-        data = _content(self._top, self._there.files[path], self._limits.each)
+        data = _read_bounded_file(self._top, self._there.files[path], self._limits.each)
         if data is None:
             self._passed += 1
             return None
@@ -73,51 +75,51 @@ class _Reading:
             self._over = True
             return None
         self._bytes, self._files = self._bytes + len(data), self._files + 1
-        source = Source(path, data.decode("utf-8", "replace"), self._names[folder_of(path)])
-        return examine(source, hashlib.sha256(data).hexdigest())
+        source = ProjectSource(path, data.decode("utf-8", "replace"), self._names[parent_directory(path)])
+        return examine_project_file(source, hashlib.sha256(data).hexdigest())
 
-    def bounds(self, read: int) -> Bounds:
+    def bounds(self, read: int) -> ScanBounds:
         """How far it went."""
-        why = [*self._there.trouble]
+        reasons = [*self._there.trouble]
         if self._over:
-            why.append(f"more than {self._limits.files} files or {self._limits.total} bytes to read")
+            reasons.append(f"more than {self._limits.files} files or {self._limits.total} bytes to read")
         if self._passed:
-            why.append(f"{self._passed} files too long or not readable")
-        return Bounds(
+            reasons.append(f"{self._passed} files too long or not readable")
+        return ScanBounds(
             files_seen=len(self._there.files),
             files_read=read,
             bytes_read=self._bytes,
             skipped=self._there.skipped + self._passed,
-            complete=not why,
-            stopped_by=clip("; ".join(why), 200),
+            complete=not reasons,
+            stopped_by=clip_text("; ".join(reasons), 200),
         )
 
 
-def _by_folder(files: Mapping[str, bytes]) -> dict[str, frozenset[str]]:
+def _group_names_by_directory(files: Mapping[str, bytes]) -> dict[str, frozenset[str]]:
     names: defaultdict[str, set[str]] = defaultdict(set)
     for path in files:
-        names[folder_of(path)].add(path.rpartition("/")[2])
-    return {folder: frozenset(found) for folder, found in names.items()}
+        names[parent_directory(path)].add(path.rpartition("/")[2])
+    return {directory: frozenset(directory_names) for directory, directory_names in names.items()}
 
 
-def _content(top: bytes, name: bytes, most: int) -> bytes | None:
+def _read_bounded_file(top: bytes, name: bytes, max_bytes: int) -> bytes | None:
     """The bytes of a plain file; None for one that is too long, no file, or behind a link."""
     fd = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        *folders, last = name.split(b"/")
-        for part in folders:
-            inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=fd)
+        *parents, file_name = name.split(b"/")
+        for part in parents:
+            next_fd = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=fd)
             os.close(fd)
-            fd = inner
-        found = os.open(last, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=fd)
+            fd = next_fd
+        file_fd = os.open(file_name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=fd)
     except OSError:
         return None
     finally:
         with suppress(OSError):
             os.close(fd)
-    with open(found, "rb") as file:
-        said = os.fstat(found)
-        if not stat.S_ISREG(said.st_mode) or said.st_size > most:
+    with open(file_fd, "rb") as file:
+        file_stat = os.fstat(file_fd)
+        if not stat.S_ISREG(file_stat.st_mode) or file_stat.st_size > max_bytes:
             return None
-        data = file.read(said.st_size + 1)  # room for all of it and no more: most files are small
-    return data if len(data) <= said.st_size else None  # one that grows is being written
+        data = file.read(file_stat.st_size + 1)  # room for all of it and no more: most files are small
+    return data if len(data) <= file_stat.st_size else None  # one that grows is being written

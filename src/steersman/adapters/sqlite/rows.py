@@ -11,155 +11,185 @@ import msgspec
 from msgspec.structs import replace
 
 from steersman.errors import StoreBroken
-from steersman.ports.journal import UNFINISHED, BudgetRow, Gate, Head, Posted
+from steersman.ports.journal import UNFINISHED_STATUSES, BudgetRow, Gate, Head, InboxItem
 
-Columns = Mapping[str, tuple[type, ...]]
-Row = tuple[Any, ...]
+TableColumns = Mapping[str, tuple[type, ...]]
+StoreRow = tuple[Any, ...]
 
-_TEXT, _NUMBER, _BYTES, _MAYBE, _DOCUMENT = (str,), (int,), (bytes,), (int, NoneType), (bytes, str)
-HEAD: Columns = dict.fromkeys(
-    ("run", "root", "parent", "machine", "definition", "title", "state", "status", "outcome"), _TEXT
-) | {"seq": _NUMBER, "hash": _BYTES, "epoch": _NUMBER, "created": _NUMBER, "at": _NUMBER, "due": _MAYBE}
-GATE: Columns = {
-    "run": _TEXT,
-    "id": _TEXT,
-    "body": _DOCUMENT,
-    "digest": _TEXT,
-    "answer": _TEXT,
-    "person": _TEXT,
+_TEXT_TYPES, _NUMBER_TYPES, _BYTES_TYPES, _OPTIONAL_NUMBER_TYPES, _DOCUMENT_TYPES = (
+    (str,),
+    (int,),
+    (bytes,),
+    (int, NoneType),
+    (bytes, str),
+)
+HEAD_COLUMNS: TableColumns = dict.fromkeys(
+    ("run", "root", "parent", "machine", "definition", "title", "state", "status", "outcome"), _TEXT_TYPES
+) | {
+    "seq": _NUMBER_TYPES,
+    "hash": _BYTES_TYPES,
+    "epoch": _NUMBER_TYPES,
+    "created": _NUMBER_TYPES,
+    "at": _NUMBER_TYPES,
+    "due": _OPTIONAL_NUMBER_TYPES,
 }
-INBOX: Columns = {"run": _TEXT, "id": _NUMBER, "kind": _TEXT, "body": _DOCUMENT, "at": _NUMBER}
-BUDGET: Columns = {"run": _TEXT, "name": _TEXT, "spent": _NUMBER, "reserved": _NUMBER, "bound": _MAYBE}
-STATUSES = (*UNFINISHED, "done", "stopped")
-BROKEN = "broken"
+GATE_COLUMNS: TableColumns = {
+    "run": _TEXT_TYPES,
+    "id": _TEXT_TYPES,
+    "body": _DOCUMENT_TYPES,
+    "digest": _TEXT_TYPES,
+    "answer": _TEXT_TYPES,
+    "person": _TEXT_TYPES,
+}
+INBOX_COLUMNS: TableColumns = {
+    "run": _TEXT_TYPES,
+    "id": _NUMBER_TYPES,
+    "kind": _TEXT_TYPES,
+    "body": _DOCUMENT_TYPES,
+    "at": _NUMBER_TYPES,
+}
+BUDGET_COLUMNS: TableColumns = {
+    "run": _TEXT_TYPES,
+    "name": _TEXT_TYPES,
+    "spent": _NUMBER_TYPES,
+    "reserved": _NUMBER_TYPES,
+    "bound": _OPTIONAL_NUMBER_TYPES,
+}
+HEAD_STATUSES = (*UNFINISHED_STATUSES, "done", "stopped")
+BROKEN_STATUS = "broken"
 
-_DUE = tuple(types[0] for types in HEAD.values())
-_WHOLE = ((*_DUE[:-1], NoneType), _DUE)
-_gate = msgspec.json.Decoder(Gate).decode
-_body = msgspec.json.Decoder(dict[str, Any]).decode
+_HEAD_TYPES_WITH_DUE = tuple(types[0] for types in HEAD_COLUMNS.values())
+_VALID_HEAD_TYPES = ((*_HEAD_TYPES_WITH_DUE[:-1], NoneType), _HEAD_TYPES_WITH_DUE)
+_decode_gate_json = msgspec.json.Decoder(Gate).decode
+_decode_body_json = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class RowBroken(StoreBroken):
     """One run's row does not hold what it should."""
 
     def __init__(self, table: str, run: Any, why: str) -> None:
-        self.run, self.why = _name(run), f"its row in {table} cannot be read: {why}"
+        self.run, self.why = _run_name_text(run), f"its row in {table} cannot be read: {why}"
         super().__init__(
             f"run {self.run}: {self.why}; the other runs go on: see `steersman audit verify {self.run}`"
         )
 
 
-def names(columns: Columns) -> str:
+def join_column_names(columns: TableColumns) -> str:
     """The columns, for a query."""
     return ", ".join(columns)
 
 
-def undecoded(columns: Columns) -> str:
+def cast_text_columns(columns: TableColumns) -> str:
     """The same with every text as the bytes it is: some may not be UTF-8."""
-    return ", ".join(f"CAST({c} AS BLOB) AS {c}" if kind == _TEXT else c for c, kind in columns.items())
+    return ", ".join(f"CAST({c} AS BLOB) AS {c}" if kind == _TEXT_TYPES else c for c, kind in columns.items())
 
 
-def decoded(columns: Columns, row: Row) -> Row:
+def decode_cast_row(columns: TableColumns, row: StoreRow) -> StoreRow:
     """A row of those: bytes stay where no text can be read."""
-    return tuple(_text(v) if kind == _TEXT else v for v, kind in zip(row, columns.values(), strict=True))
+    return tuple(
+        _decode_text_or_bytes(v) if kind == _TEXT_TYPES else v
+        for v, kind in zip(row, columns.values(), strict=True)
+    )
 
 
-def _text(value: bytes) -> str | bytes:
+def _decode_text_or_bytes(value: bytes) -> str | bytes:
     try:
         return value.decode()
     except UnicodeDecodeError:
         return value
 
 
-def head(row: Row) -> Head:
+def decode_head(row: StoreRow) -> Head:
     """One run's row."""
-    if tuple(map(type, row)) not in _WHOLE:
-        _refuse("head", HEAD, row)
-    if row[7] not in STATUSES:
+    if tuple(map(type, row)) not in _VALID_HEAD_TYPES:
+        _refuse_wrong_types("head", HEAD_COLUMNS, row)
+    if row[7] not in HEAD_STATUSES:
         raise RowBroken("head", row[0], f"no run is {row[7]!r}")
     return Head(*row[:10], row[10].hex(), *row[11:])
 
 
-def listed(row: Row) -> Head:
+def decode_listed_head(row: StoreRow) -> Head:
     """The same for a list: a row that does not fit is called broken, and the others go on."""
     try:
-        return head(row)
+        return decode_head(row)
     except StoreBroken:
-        kept = [v if type(v) in kind else kind[0]() for v, kind in zip(row, HEAD.values(), strict=True)]
-        kept[0], kept[7], kept[10], kept[14] = _name(row[0]), BROKEN, "", None
-        return Head(*kept)
+        values = [
+            v if type(v) in kind else kind[0]() for v, kind in zip(row, HEAD_COLUMNS.values(), strict=True)
+        ]
+        values[0], values[7], values[10], values[14] = _run_name_text(row[0]), BROKEN_STATUS, "", None
+        return Head(*values)
 
 
-def gate(row: Row) -> Gate:
+def decode_gate(row: StoreRow) -> Gate:
     """An open question; its columns count: an answer is held against them."""
-    _refuse("gate", GATE, row)
+    _refuse_wrong_types("gate", GATE_COLUMNS, row)
     run, _, body, digest, answer, person = row
     try:
-        found = _gate(body)
+        stored_gate = _decode_gate_json(body)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise RowBroken("gate", run, str(error)) from error
-    if found.run != run:
-        raise RowBroken("gate", run, f"it says that run {found.run} asks")
-    return replace(found, digest=digest, answer=answer, person=person)
+    if stored_gate.run != run:
+        raise RowBroken("gate", run, f"it says that run {stored_gate.run} asks")
+    return replace(stored_gate, digest=digest, answer=answer, person=person)
 
 
-def posted(row: Row) -> Posted:
+def decode_posted_event(row: StoreRow) -> InboxItem:
     """An external event."""
-    _refuse("inbox", INBOX, row)
+    _refuse_wrong_types("inbox", INBOX_COLUMNS, row)
     run, number, kind, body, at = row
     try:
-        return Posted(number, run, kind, _body(body), at)
+        return InboxItem(number, run, kind, _decode_body_json(body), at)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise RowBroken("inbox", run, str(error)) from error
 
 
-def budget(row: Row) -> BudgetRow:
+def decode_budget_row(row: StoreRow) -> BudgetRow:
     """One figure of a run's budget."""
-    _refuse("budget", BUDGET, row)
+    _refuse_wrong_types("budget", BUDGET_COLUMNS, row)
     return BudgetRow(*row[1:])
 
 
-def verdict(number: int, body: Any) -> dict[str, Any]:
+def decode_verdict(number: int, body: Any) -> dict[str, Any]:
     """What became of an external event."""
     try:
-        return _body(binary("inbox", str(number), body))
+        return _decode_body_json(require_stored_bytes("inbox", str(number), body))
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise _unreadable(f"inbox {number}", str(error)) from error
+        raise _unreadable_store_error(f"inbox {number}", str(error)) from error
 
 
-def document(table: str, of: str, body: Any) -> bytes:
+def require_json_document(table: str, row_key: str, body: Any) -> bytes:
     """A JSON object as it was kept."""
     try:
-        _body(binary(table, of, body))
+        _decode_body_json(require_stored_bytes(table, row_key, body))
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise _unreadable(f"{table} {of}", str(error)) from error
+        raise _unreadable_store_error(f"{table} {row_key}", str(error)) from error
     return bytes(body)
 
 
-def binary(table: str, of: str, value: Any) -> bytes:
+def require_stored_bytes(table: str, row_key: str, value: Any) -> bytes:
     """Bytes as they were kept."""
     if not isinstance(value, bytes):
-        raise _unreadable(f"{table} {of}", f"it is {_kind(value)}")
+        raise _unreadable_store_error(f"{table} {row_key}", f"it is {_describe_column_value(value)}")
     return value
 
 
-def _refuse(table: str, columns: Columns, row: Row) -> None:
+def _refuse_wrong_types(table: str, columns: TableColumns, row: StoreRow) -> None:
     """StoreBroken for the first column that holds something else than it should."""
     for value, (column, kind) in zip(row, columns.items(), strict=True):
         if type(value) not in kind:
-            raise RowBroken(table, row[0], f"{column} is {_kind(value)}")
+            raise RowBroken(table, row[0], f"{column} is {_describe_column_value(value)}")
 
 
-def _unreadable(what: str, why: str) -> StoreBroken:
+def _unreadable_store_error(what: str, why: str) -> StoreBroken:
     return StoreBroken(
         f"{what} cannot be read ({why}): restore the store from a backup; `steersman audit verify` says which runs still fit"
     )
 
 
-def _name(run: Any) -> str:
+def _run_name_text(run: Any) -> str:
     return run if isinstance(run, str) else repr(run)
 
 
-def _kind(value: Any) -> str:
+def _describe_column_value(value: Any) -> str:
     kinds = {str: "text", bytes: "bytes", int: "a number", float: "a fraction"}
     return kinds.get(type(value), "nothing")

@@ -7,9 +7,14 @@ from typing import TYPE_CHECKING, Any
 import apsw
 import msgspec
 
-from steersman.adapters.sqlite.connection import identity, in_our_words, open_store, told
-from steersman.adapters.sqlite.reader import SqliteReader
-from steersman.adapters.sqlite.turns import Turns
+from steersman.adapters.sqlite.connection import (
+    StoreErrorTranslator,
+    open_store,
+    read_store_identity,
+    translate_store_error,
+)
+from steersman.adapters.sqlite.reader import SqliteJournalReader
+from steersman.adapters.sqlite.turns import WriteFairness
 from steersman.adapters.sqlite.writer import GroupWriter
 from steersman.errors import OverBudget, StaleError, StoreBroken, StoreFull
 from steersman.ports.journal import Batch, Head, Spend
@@ -17,9 +22,9 @@ from steersman.ports.journal import Batch, Head, Spend
 if TYPE_CHECKING:
     from pathlib import Path
 
-LARGE = 64 * 1024  # payloads above are files, synced before the commit that names them
+LARGE_PAYLOAD_BYTES = 64 * 1024  # payloads above are files, synced before the commit that names them
 
-_json = msgspec.json.Encoder().encode
+_encode_store_json = msgspec.json.Encoder().encode
 
 INSERT_ENTRY = "INSERT INTO entry(run, seq, hash, body) VALUES(?, ?, ?, ?)"
 INSERT_HEAD = "INSERT INTO head VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -32,7 +37,7 @@ UPDATE_HEAD = (
 )
 
 
-class _Transaction:
+class _JournalTransaction:
     """All of it or nothing; afterwards whoever waits has a turn. A class: a step has no time for a generator."""
 
     __slots__ = ("_store",)
@@ -44,28 +49,28 @@ class _Transaction:
         self._store._enter()  # noqa: SLF001  one thing in two parts
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        failed = self._store._leave(error)  # noqa: SLF001  one thing in two parts
-        if failed is None or failed is error:
+        error_to_raise = self._store._leave(error)  # noqa: SLF001  one thing in two parts
+        if error_to_raise is None or error_to_raise is error:
             return
         try:
-            raise failed
+            raise error_to_raise
         finally:
-            del failed, error  # no cycle: a store that nobody holds is closed at once
+            del error_to_raise, error  # no cycle: a store that nobody holds is closed at once
 
 
-class SqliteJournal(SqliteReader):
+class SqliteJournal(SqliteJournalReader):
     """Implements ports.journal.Journal on one file."""
 
     def __init__(self, path: str | os.PathLike[str], *, create: bool = True, vfs: str | None = None) -> None:
         super().__init__(path, only=False, vfs=vfs)
-        self._turns = _turns(self.path)
+        self._turns = _open_write_fairness(self.path)
         try:
             self._write = open_store(self.path, self._turns.busy, create=create, vfs=vfs)
         except BaseException:
             self._turns.close()
             raise
         self._turns.waited()
-        self._identity = identity(self.path)
+        self._identity = read_store_identity(self.path)
         self._failed: str | None = None
         self._writer: GroupWriter | None = None
 
@@ -113,22 +118,22 @@ class SqliteJournal(SqliteReader):
             raise
         self._write.execute("RELEASE item")
 
-    def writing(self) -> "_Transaction":
+    def writing(self) -> "_JournalTransaction":
         """A transaction for tables that stand beside the tapes in the same file."""
-        return _Transaction(self)
+        return _JournalTransaction(self)
 
     @property
     def connection(self) -> apsw.Connection:
         """What such a transaction writes through."""
         return self._write
 
-    def _transaction(self) -> "_Transaction":
-        return _Transaction(self)
+    def _transaction(self) -> "_JournalTransaction":
+        return _JournalTransaction(self)
 
     def _enter(self) -> None:
         self._lock.acquire()
         try:
-            with told(self.path):
+            with StoreErrorTranslator(self.path):
                 self._begin()
         except BaseException as error:
             self._lock.release()
@@ -142,8 +147,8 @@ class SqliteJournal(SqliteReader):
                 return self._undone(error)
             try:
                 self._write.execute("COMMIT")
-            except BaseException as failed:
-                return self._undone(failed)
+            except BaseException as commit_error:
+                return self._undone(commit_error)
             self._turns.ended()
             return None
         finally:
@@ -154,14 +159,14 @@ class SqliteJournal(SqliteReader):
         try:
             if self._write.in_transaction:
                 self._write.execute("ROLLBACK")
-        except apsw.Error as worse:
-            error = worse.with_traceback(None)
-        ours = in_our_words(self.path, error)
-        if ours is None:
+        except apsw.Error as rollback_error:
+            error = rollback_error.with_traceback(None)
+        translated = translate_store_error(self.path, error)
+        if translated is None:
             return error
-        ours.__cause__ = error
-        self._remember(ours)
-        return ours
+        translated.__cause__ = error
+        self._remember(translated)
+        return translated
 
     def _remember(self, error: BaseException) -> None:
         """A failed sync is never retried: what it covered is unknown."""
@@ -171,7 +176,7 @@ class SqliteJournal(SqliteReader):
     def _begin(self) -> None:
         if self._failed:
             raise StoreFull(self._failed)
-        if identity(self.path) != self._identity:
+        if read_store_identity(self.path) != self._identity:
             raise StoreBroken(
                 f"{self.path} was deleted or replaced while in use; nothing more is written: restore it, then `steersman resume`"
             )
@@ -183,83 +188,102 @@ class SqliteJournal(SqliteReader):
             raise
         self._turns.began()
 
-    def _put(self, b: Batch) -> None:
-        h = b.head
-        run = self._write.execute
-        if b.expect_seq == 0:
+    def _put(self, batch: Batch) -> None:
+        head = batch.head
+        execute = self._write.execute
+        if batch.expect_seq == 0:
             try:
-                run(INSERT_HEAD, _head_values(h))
+                execute(INSERT_HEAD, _head_values(head))
             except apsw.ConstraintError as error:
-                raise StaleError(f"run {h.run} exists already") from error
+                raise StaleError(f"run {head.run} exists already") from error
         else:
-            hash_ = bytes.fromhex(h.hash)
-            if b.quiet:
-                run(STEP_HEAD, (h.state, h.seq, hash_, h.at, h.run, b.expect_seq, b.expect_epoch))
+            hash_ = bytes.fromhex(head.hash)
+            if batch.quiet:
+                execute(
+                    STEP_HEAD,
+                    (head.state, head.seq, hash_, head.at, head.run, batch.expect_seq, batch.expect_epoch),
+                )
             else:
-                values = (h.definition, h.state, h.status, h.outcome, h.seq, hash_, h.epoch, h.at, h.due)
-                run(UPDATE_HEAD, (*values, h.run, b.expect_seq, b.expect_epoch))
+                values = (
+                    head.definition,
+                    head.state,
+                    head.status,
+                    head.outcome,
+                    head.seq,
+                    hash_,
+                    head.epoch,
+                    head.at,
+                    head.due,
+                )
+                execute(UPDATE_HEAD, (*values, head.run, batch.expect_seq, batch.expect_epoch))
             if self._write.changes() != 1:
-                raise StaleError(f"run {h.run} has moved on: another driver owns it now")
-        for seq, body, hash_ in b.entries:
-            run(INSERT_ENTRY, (h.run, seq, bytes.fromhex(hash_), body))
-        if b.snapshot is not None:
-            run("INSERT OR REPLACE INTO snapshot VALUES(?, ?, ?)", (h.run, h.seq, b.snapshot))
-        self._put_rest(b)
+                raise StaleError(f"run {head.run} has moved on: another driver owns it now")
+        for seq, body, hash_ in batch.entries:
+            execute(INSERT_ENTRY, (head.run, seq, bytes.fromhex(hash_), body))
+        if batch.snapshot is not None:
+            execute("INSERT OR REPLACE INTO snapshot VALUES(?, ?, ?)", (head.run, head.seq, batch.snapshot))
+        self._put_rest(batch)
 
-    def _put_rest(self, b: Batch) -> None:
-        run = self._write.execute
-        for ref, data in b.payloads:
-            run(INSERT_PAYLOAD, (b.head.root, ref, None if len(data) > LARGE else data, len(data)))
-        for posted, verdict in b.taken:
-            run("UPDATE inbox SET verdict=? WHERE id=? AND verdict IS NULL", (_json(verdict), posted))
+    def _put_rest(self, batch: Batch) -> None:
+        execute = self._write.execute
+        for ref, data in batch.payloads:
+            execute(
+                INSERT_PAYLOAD,
+                (batch.head.root, ref, None if len(data) > LARGE_PAYLOAD_BYTES else data, len(data)),
+            )
+        for posted, verdict in batch.taken:
+            execute(
+                "UPDATE inbox SET verdict=? WHERE id=? AND verdict IS NULL",
+                (_encode_store_json(verdict), posted),
+            )
             if self._write.changes() != 1:
                 raise StaleError(f"inbox item {posted} was taken already")
-        for gate in b.gates:
-            run(
+        for gate in batch.gates:
+            execute(
                 "INSERT OR IGNORE INTO gate VALUES(?, ?, ?, ?, '', '')",
-                (gate.id, gate.run, gate.digest, _json(gate)),
+                (gate.id, gate.run, gate.digest, _encode_store_json(gate)),
             )
-        for gate in b.restored:
-            row = (gate.id, gate.run, gate.digest, _json(gate))
-            run("INSERT OR REPLACE INTO gate VALUES(?, ?, ?, ?, '', '')", row)
-        for gate_id in b.closed:
-            run("DELETE FROM gate WHERE id=?", (gate_id,))
-        if b.definition is not None:
-            run("INSERT OR IGNORE INTO definition VALUES(?, ?)", b.definition)
-        if b.key is not None:
-            run("INSERT OR IGNORE INTO payload_key VALUES(?, ?)", (b.head.root, b.key))
-        for target, kind, body in b.posts:
-            run(
+        for gate in batch.restored:
+            row = (gate.id, gate.run, gate.digest, _encode_store_json(gate))
+            execute("INSERT OR REPLACE INTO gate VALUES(?, ?, ?, ?, '', '')", row)
+        for gate_id in batch.closed:
+            execute("DELETE FROM gate WHERE id=?", (gate_id,))
+        if batch.definition is not None:
+            execute("INSERT OR IGNORE INTO definition VALUES(?, ?)", batch.definition)
+        if batch.key is not None:
+            execute("INSERT OR IGNORE INTO payload_key VALUES(?, ?)", (batch.head.root, batch.key))
+        for target, kind, body in batch.posts:
+            execute(
                 "INSERT INTO inbox(run, kind, body, at) VALUES(?, ?, ?, ?)",
-                (target, kind, _json(body), b.head.at),
+                (target, kind, _encode_store_json(body), batch.head.at),
             )
-        for spend in b.spends:
+        for spend in batch.spends:
             self._spend(spend)
 
-    def _spend(self, s: Spend) -> None:
-        run = self._write.execute
-        run("INSERT OR IGNORE INTO budget VALUES(?, ?, 0, 0, NULL)", (s.run, s.name))
-        if s.limit is not None:
-            run("UPDATE budget SET bound=? WHERE run=? AND name=?", (s.limit, s.run, s.name))
-        fits = "AND (bound IS NULL OR spent + reserved + ? <= bound)" if s.bound else "AND ? IS NOT NULL"
+    def _spend(self, spend: Spend) -> None:
+        execute = self._write.execute
+        execute("INSERT OR IGNORE INTO budget VALUES(?, ?, 0, 0, NULL)", (spend.run, spend.name))
+        if spend.limit is not None:
+            execute("UPDATE budget SET bound=? WHERE run=? AND name=?", (spend.limit, spend.run, spend.name))
+        fits = "AND (bound IS NULL OR spent + reserved + ? <= bound)" if spend.bound else "AND ? IS NOT NULL"
         sql = f"UPDATE budget SET spent=spent+?, reserved=reserved+? WHERE run=? AND name=? {fits}"  # noqa: S608  two constants
-        run(sql, (s.spent, s.reserved, s.run, s.name, s.spent + s.reserved))
+        execute(sql, (spend.spent, spend.reserved, spend.run, spend.name, spend.spent + spend.reserved))
         if self._write.changes() != 1:
-            raise OverBudget(s.run, s.name)
+            raise OverBudget(spend.run, spend.name)
 
     def keep(self, root: str, payloads: tuple[tuple[str, bytes], ...]) -> None:
         self._large(root, payloads)
         with self._transaction():
             for ref, data in payloads:
                 self._write.execute(
-                    INSERT_PAYLOAD, (root, ref, None if len(data) > LARGE else data, len(data))
+                    INSERT_PAYLOAD, (root, ref, None if len(data) > LARGE_PAYLOAD_BYTES else data, len(data))
                 )
 
     def _large(self, root: str, payloads: tuple[tuple[str, bytes], ...]) -> None:
         for ref, data in payloads:
-            if len(data) > LARGE:
-                with told(self.path):
-                    _write_synced(self._file(root, ref), data)
+            if len(data) > LARGE_PAYLOAD_BYTES:
+                with StoreErrorTranslator(self.path):
+                    _write_synced_payload(self._file(root, ref), data)
 
     # ── inbox and gates ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -267,7 +291,8 @@ class SqliteJournal(SqliteReader):
         """An external event, durable when this returns."""
         with self._transaction():
             self._write.execute(
-                "INSERT INTO inbox(run, kind, body, at) VALUES(?, ?, ?, ?)", (run, kind, _json(body), at)
+                "INSERT INTO inbox(run, kind, body, at) VALUES(?, ?, ?, ?)",
+                (run, kind, _encode_store_json(body), at),
             )
             return int(self._write.last_insert_rowid())
 
@@ -280,9 +305,10 @@ class SqliteJournal(SqliteReader):
             )
             won = self._write.changes() == 1
             if won:
-                told_run, said = gate.split(":", 1)[0], _json({"gate": gate, **body})
+                run_id, body_json = gate.split(":", 1)[0], _encode_store_json({"gate": gate, **body})
                 self._write.execute(
-                    "INSERT INTO inbox(run, kind, body, at) VALUES(?, 'answer', ?, ?)", (told_run, said, at)
+                    "INSERT INTO inbox(run, kind, body, at) VALUES(?, 'answer', ?, ?)",
+                    (run_id, body_json, at),
                 )
             posted = self._write.last_insert_rowid()
         return posted if won else None
@@ -326,44 +352,44 @@ class SqliteJournal(SqliteReader):
         self._turns.close()
 
 
-def _turns(path: str) -> Turns:
-    with told(path):
+def _open_write_fairness(path: str) -> WriteFairness:
+    with StoreErrorTranslator(path):
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        return Turns(path)
+        return WriteFairness(path)
 
 
-def _head_values(h: Head) -> tuple[Any, ...]:
+def _head_values(head: Head) -> tuple[Any, ...]:
     return (
-        h.run,
-        h.root,
-        h.parent,
-        h.machine,
-        h.definition,
-        h.title,
-        h.state,
-        h.status,
-        h.outcome,
-        h.seq,
-        bytes.fromhex(h.hash),
-        h.epoch,
-        h.created,
-        h.at,
-        h.due,
+        head.run,
+        head.root,
+        head.parent,
+        head.machine,
+        head.definition,
+        head.title,
+        head.state,
+        head.status,
+        head.outcome,
+        head.seq,
+        bytes.fromhex(head.hash),
+        head.epoch,
+        head.created,
+        head.at,
+        head.due,
     )
 
 
-def _write_synced(path: "Path", data: bytes) -> None:
+def _write_synced_payload(path: "Path", data: bytes) -> None:
     if path.exists():
         return
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    part = path.with_suffix(f".{os.getpid()}.part")
-    with part.open("wb") as out:
-        out.write(data)
-        out.flush()
-        os.fsync(out.fileno())
-    part.rename(path)
-    for folder in (path.parent, path.parent.parent, path.parent.parent.parent):  # each may be new
-        fd = os.open(folder, os.O_RDONLY)
+    temporary = path.with_suffix(f".{os.getpid()}.part")
+    with temporary.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.rename(path)
+    for directory in (path.parent, path.parent.parent, path.parent.parent.parent):  # each may be new
+        fd = os.open(directory, os.O_RDONLY)
         try:
             os.fsync(fd)
         finally:

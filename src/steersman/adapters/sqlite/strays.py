@@ -6,9 +6,9 @@ from typing import Any
 
 import apsw
 
-from steersman.adapters.sqlite.connection import SCHEMA
+from steersman.adapters.sqlite.connection import STORE_SCHEMA_VERSION
 
-OWNED = {
+OWNED_TABLES = {
     "gate": "run",
     "budget": "run",
     "inbox": "run",
@@ -16,38 +16,46 @@ OWNED = {
     "payload": "root",
     "payload_key": "root",
 }
-NAMES = "SELECT type, name FROM sqlite_schema WHERE name NOT LIKE 'sqlite_stat%'"
-TOLD = 20  # runs named for a table
+SCHEMA_NAMES_QUERY = "SELECT type, name FROM sqlite_schema WHERE name NOT LIKE 'sqlite_stat%'"
+MAX_NAMED_RUNS = 20  # runs named for a table
 
-Query = Callable[[str], list[Any]]
+StoreQuery = Callable[[str], list[Any]]
 
 
-def strays(query: Query) -> list[str]:
+def find_foreign_contents(query: StoreQuery) -> list[str]:
     """Each in a sentence; empty: nothing."""
-    ours, there = _ours(), set(query(NAMES))
+    expected, present = _expected_schema_names(), set(query(SCHEMA_NAMES_QUERY))
     return [
-        *(f"there is a {kind} {name}, which steersman has not made" for kind, name in sorted(there - ours)),
-        *(f"the {kind} {name} is missing" for kind, name in sorted(ours - there)),
-        *(words for table in OWNED if ("table", table) in there for words in _rows(query, table)),
+        *(
+            f"there is a {kind} {name}, which steersman has not made"
+            for kind, name in sorted(present - expected)
+        ),
+        *(f"the {kind} {name} is missing" for kind, name in sorted(expected - present)),
+        *(
+            sentence
+            for table in OWNED_TABLES
+            if ("table", table) in present
+            for sentence in _find_ownerless_rows(query, table)
+        ),
     ]
 
 
-def _ours() -> set[Any]:
+def _expected_schema_names() -> set[Any]:
     """What the schema of this version makes."""
     db = apsw.Connection(":memory:")
     try:
-        for step in range(1, SCHEMA + 1):
+        for step in range(1, STORE_SCHEMA_VERSION + 1):
             db.execute(files("steersman.adapters.sqlite").joinpath(f"sql/{step:03}.sql").read_text())
-        return set(db.execute(NAMES).fetchall())
+        return set(db.execute(SCHEMA_NAMES_QUERY).fetchall())
     finally:
         db.close()
 
 
-def _rows(query: Query, table: str) -> Iterator[str]:
-    owner = f"{table}.{OWNED[table]}"
+def _find_ownerless_rows(query: StoreQuery, table: str) -> Iterator[str]:
+    owner = f"{table}.{OWNED_TABLES[table]}"
     known = (
         f"SELECT 1 FROM head WHERE head.run = {owner} UNION ALL SELECT 1 FROM entry WHERE entry.run = {owner}"  # noqa: S608  constants
     )
-    sql = f"SELECT DISTINCT CAST({owner} AS BLOB) FROM {table} WHERE NOT EXISTS ({known}) LIMIT {TOLD}"  # noqa: S608  constants
+    sql = f"SELECT DISTINCT CAST({owner} AS BLOB) FROM {table} WHERE NOT EXISTS ({known}) LIMIT {MAX_NAMED_RUNS}"  # noqa: S608  constants
     for (run,) in query(sql):
         yield f"there are rows in {table} of run {run.decode(errors='backslashreplace')}, which the store does not have"

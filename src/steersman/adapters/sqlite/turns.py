@@ -11,26 +11,26 @@ import fcntl
 import os
 import time
 
-HOLD = 0.005  # seconds of holding the lock before others are looked for
-REST = 0.002  # longer than a waiting writer's poll
-POLL = 0.0007
-URGENT = 0.008
-YIELD = 0.1  # nobody makes room for longer than this: whoever asked for it may have been stopped
-PATIENCE = 30.0
+LOCK_HOLD_SECONDS = 0.005  # seconds of holding the lock before others are looked for
+LOCK_REST_SECONDS = 0.002  # longer than a waiting writer's poll
+LOCK_POLL_SECONDS = 0.0007
+LOCK_URGENT_SECONDS = 0.008
+LOCK_YIELD_SECONDS = 0.1  # nobody makes room for longer than this: whoever asked for it may have been stopped
+LOCK_PATIENCE_SECONDS = 30.0
 
 
-def patient(tries: int) -> bool:
+def poll_while_busy(tries: int) -> bool:
     """The busy handler of whoever only reads: the same poll, and nobody is asked to make room."""
-    time.sleep(POLL)
-    return tries * POLL < PATIENCE
+    time.sleep(LOCK_POLL_SECONDS)
+    return tries * LOCK_POLL_SECONDS < LOCK_PATIENCE_SECONDS
 
 
-class Turns:
+class WriteFairness:
     """One writer's manners."""
 
     def __init__(self, store: str) -> None:
-        self._waiting = _opened(f"{store}-waiting")
-        self._urgent = _opened(f"{store}-urgent")
+        self._waiting = _open_fairness_file(f"{store}-waiting")
+        self._urgent = _open_fairness_file(f"{store}-urgent")
         self._since = 0.0
         self._waits = self._pressed = False
         self._held = 0.0
@@ -38,14 +38,14 @@ class Turns:
 
     def make_room(self) -> None:
         """Before we begin: lets somebody go first who has waited for long."""
-        if _taken(self._urgent):
+        if _is_fairness_lock_held(self._urgent):
             self._yield()
 
     def _yield(self) -> None:
-        deadline = time.monotonic() + YIELD
+        deadline = time.monotonic() + LOCK_YIELD_SECONDS
         while time.monotonic() < deadline:
-            time.sleep(POLL)
-            if not _taken(self._urgent):
+            time.sleep(LOCK_POLL_SECONDS)
+            if not _is_fairness_lock_held(self._urgent):
                 return
 
     def busy(self, tries: int) -> bool:
@@ -55,11 +55,11 @@ class Turns:
             self._since = now
             self._waits = True
             fcntl.flock(self._waiting, fcntl.LOCK_SH)
-        if now - self._since > PATIENCE:
+        if now - self._since > LOCK_PATIENCE_SECONDS:
             return False
-        if now - self._since > URGENT and not self._pressed:
-            self._pressed = _locked(self._urgent, fcntl.LOCK_EX)
-        time.sleep(POLL)
+        if now - self._since > LOCK_URGENT_SECONDS and not self._pressed:
+            self._pressed = _try_fairness_lock(self._urgent, fcntl.LOCK_EX)
+        time.sleep(LOCK_POLL_SECONDS)
         if not self._pressed:
             self.make_room()
         return True
@@ -81,11 +81,11 @@ class Turns:
     def ended(self) -> None:
         """The lock is given up; after every 5 ms of holding it, whoever waits goes first."""
         self._held += time.monotonic() - self._began
-        if self._held < HOLD:
+        if self._held < LOCK_HOLD_SECONDS:
             return
         self._held = 0.0
-        if _taken(self._waiting, fcntl.LOCK_EX):
-            time.sleep(REST)
+        if _is_fairness_lock_held(self._waiting, fcntl.LOCK_EX):
+            time.sleep(LOCK_REST_SECONDS)
 
     def close(self) -> None:
         for fd in {self._waiting, self._urgent} - {-1}:
@@ -93,21 +93,21 @@ class Turns:
         self._waiting = self._urgent = -1
 
 
-def _opened(path: str) -> int:
+def _open_fairness_file(path: str) -> int:
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
-def _locked(fd: int, how: int) -> bool:
+def _try_fairness_lock(fd: int, operation: int) -> bool:
     try:
-        fcntl.flock(fd, how | fcntl.LOCK_NB)
+        fcntl.flock(fd, operation | fcntl.LOCK_NB)
     except OSError:
         return False
     return True
 
 
-def _taken(fd: int, how: int = fcntl.LOCK_SH) -> bool:
+def _is_fairness_lock_held(fd: int, operation: int = fcntl.LOCK_SH) -> bool:
     """Whether somebody else holds it against us."""
-    if _locked(fd, how):
+    if _try_fairness_lock(fd, operation):
         fcntl.flock(fd, fcntl.LOCK_UN)
         return False
     return True

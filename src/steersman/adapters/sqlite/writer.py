@@ -6,24 +6,24 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from steersman.adapters.sqlite.turns import HOLD
+from steersman.adapters.sqlite.turns import LOCK_HOLD_SECONDS
 from steersman.ports.journal import Batch
 
-Done = Callable[[BaseException | None], None]
+CommitCallback = Callable[[BaseException | None], None]
 
 
 class GroupWriter:
     """Takes batches from any thread; calls each one's `done` after its commit."""
 
-    def __init__(self, together: Callable[[Any, Any], None]) -> None:
-        self._together = together
-        self._queue: deque[tuple[Batch, Done]] = deque()
+    def __init__(self, commit_together: Callable[[Any, Any], None]) -> None:
+        self._together = commit_together
+        self._queue: deque[tuple[Batch, CommitCallback]] = deque()
         self._ready = threading.Condition()
         self._closing = False
         self._thread = threading.Thread(target=self._work, name="steersman-writer", daemon=True)
         self._thread.start()
 
-    def submit(self, batch: Batch, done: Done) -> None:
+    def submit(self, batch: Batch, done: CommitCallback) -> None:
         with self._ready:
             self._queue.append((batch, done))
             if len(self._queue) == 1:  # otherwise the thread is awake or has been told
@@ -46,37 +46,40 @@ class GroupWriter:
             self._commit()
 
     def _commit(self) -> None:
-        group: list[tuple[Done, BaseException | None]] = []
-        taken: list[Done] = []
+        outcomes: list[tuple[CommitCallback, BaseException | None]] = []
+        callbacks: list[CommitCallback] = []
         started = time.monotonic()
 
         def take() -> Batch | None:
-            if not self._queue or time.monotonic() - started > HOLD:
+            if not self._queue or time.monotonic() - started > LOCK_HOLD_SECONDS:
                 return None
             batch, done = self._queue.popleft()
-            taken.append(done)
+            callbacks.append(done)
             return batch
 
         def report(error: BaseException | None) -> None:
-            group.append((taken[-1], error))
+            outcomes.append((callbacks[-1], error))
 
         failure: BaseException | None = None
         try:
             self._together(take, report)
         except BaseException as error:
             failure = error
-        self._tell(group, taken, failure)
+        self._tell(outcomes, callbacks, failure)
 
     def _tell(
-        self, group: list[tuple[Done, BaseException | None]], taken: list[Done], failure: BaseException | None
+        self,
+        outcomes: list[tuple[CommitCallback, BaseException | None]],
+        callbacks: list[CommitCallback],
+        failure: BaseException | None,
     ) -> None:
         if failure is None:
-            for done, error in group:
+            for done, error in outcomes:
                 done(error)
             return
         if (
-            not taken and self._queue
+            not callbacks and self._queue
         ):  # the transaction could not even begin: the oldest is told, the next is tried
-            taken.append(self._queue.popleft()[1])
-        for done in taken:
+            callbacks.append(self._queue.popleft()[1])
+        for done in callbacks:
             done(failure)

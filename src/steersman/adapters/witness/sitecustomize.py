@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def _load_the_other() -> None:
-    here = os.path.dirname(__file__)
-    found = PathFinder.find_spec("sitecustomize", [path for path in sys.path if path != here])
-    if found is not None and found.loader is not None:
-        other = sys.modules["sitecustomize"] = module_from_spec(found)
-        found.loader.exec_module(other)
+def _load_other_sitecustomize() -> None:
+    reporter_dir = os.path.dirname(__file__)
+    spec = PathFinder.find_spec("sitecustomize", [path for path in sys.path if path != reporter_dir])
+    if spec is not None and spec.loader is not None:
+        module = sys.modules["sitecustomize"] = module_from_spec(spec)
+        spec.loader.exec_module(module)
 
 
-def _words() -> list[str]:
+def _read_process_argv() -> list[str]:
     if hasattr(sys, "orig_argv"):  # since Python 3.10
         return list(sys.orig_argv)
     try:
@@ -58,7 +58,7 @@ def _calls_unittest(words: list[str]) -> bool:
 
 
 # What unittest calls its result with, as an outcome in a phase; of a part of a test only its failure counts.
-_OUTCOMES = {
+_UNITTEST_OUTCOMES = {
     "addSuccess": ("call", "passed", False),
     "addError": ("call", "failed", False),
     "addFailure": ("call", "failed", False),
@@ -70,62 +70,62 @@ _OUTCOMES = {
 }
 
 
-def _witness() -> None:
-    from steersman_integrity import RunnerWatch, loaded_modules
-    from steersman_wire import ENDED, taken
+def _report_unittest() -> None:
+    from steersman_integrity import RunnerWatch, list_loaded_modules
+    from steersman_wire import ENDED_EVENT, open_reporter_socket
 
-    tell = taken()
-    if tell is None:
+    send_event = open_reporter_socket()
+    if send_event is None:
         return
     import unittest
 
-    outermost: list[Any] = []  # a result that a test makes for itself has nothing to tell
-    held: list[str] = []  # the file of the test that was told last
-    watch: list[RunnerWatch] = []
+    outermost_results: list[Any] = []  # a result that a test makes for itself has nothing to tell
+    last_file: list[str] = []  # the file of the test that was told last
+    watches: list[RunnerWatch] = []
 
-    class Witnessed(unittest.TextTestResult):
+    class ReportingResult(unittest.TextTestResult):
         def __init__(self, *given: Any, **named: Any) -> None:
             super().__init__(*given, **named)
-            outermost.append(self)
+            outermost_results.append(self)
 
-    def telling(name: str) -> Any:
-        plain = getattr(unittest.TextTestResult, name)
+    def make_reporting_method(name: str) -> Any:
+        original = getattr(unittest.TextTestResult, name)
 
-        def method(self: Any, *given: Any) -> None:
-            plain(self, *given)
-            if self is not outermost[0]:
+        def method(self: Any, *args: Any) -> None:
+            original(self, *args)
+            if self is not outermost_results[0]:
                 return
             if name == "stopTestRun":
-                tell("loaded", loaded_modules())
-                tell("replaced", watch[0].replaced())
-                tell(ENDED, 0, 0)
+                send_event("loaded", list_loaded_modules())
+                send_event("replaced", watches[0].replaced())
+                send_event(ENDED_EVENT, 0, 0)
                 return
             if name == "stopTest":
-                watch[0].look()
-            example = getattr(getattr(given[0], "_dt_test", None), "filename", None)
-            module = sys.modules.get(type(given[0]).__module__)
+                watches[0].look()
+            example = getattr(getattr(args[0], "_dt_test", None), "filename", None)
+            module = sys.modules.get(type(args[0]).__module__)
             file = example or getattr(module, "__file__", None)
-            if file and held != [file]:
-                held[:] = [file]
-                told = os.path.realpath(file)
-                tell("from", "", [] if example else [told])
+            if file and last_file != [file]:
+                last_file[:] = [file]
+                real_path = os.path.realpath(file)
+                send_event("from", "", [] if example else [real_path])
                 if example:
-                    tell("example", told)
-            if name != "addSubTest" or given[2] is not None:
-                tell("test", "", given[0].id(), *_OUTCOMES[name])
+                    send_event("example", real_path)
+            if name != "addSubTest" or args[2] is not None:
+                send_event("test", "", args[0].id(), *_UNITTEST_OUTCOMES[name])
 
         return method
 
-    for name in (*_OUTCOMES, "stopTestRun"):
-        setattr(Witnessed, name, telling(name))
-    unittest.TextTestRunner.resultclass = Witnessed
-    watch.append(RunnerWatch())
+    for name in (*_UNITTEST_OUTCOMES, "stopTestRun"):
+        setattr(ReportingResult, name, make_reporting_method(name))
+    unittest.TextTestRunner.resultclass = ReportingResult
+    watches.append(RunnerWatch())
 
 
-_load_the_other()
-if _runs_unittest(_words()) or _calls_unittest(_words()):
-    _witness()
+_load_other_sitecustomize()
+if _runs_unittest(_read_process_argv()) or _calls_unittest(_read_process_argv()):
+    _report_unittest()
 elif os.path.exists(os.path.join(os.path.dirname(__file__), "steersman_witness.py")) and _starts_pytest(
-    _words()
+    _read_process_argv()
 ):
     os.environ["PYTEST_ADDOPTS"] = f"-p steersman_witness {os.environ.get('PYTEST_ADDOPTS', '')}".strip()

@@ -15,53 +15,53 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-PLACE = "STEERSMAN_WITNESS"
-ENDED = "ended"
+SOCKET_VARIABLE = "STEERSMAN_WITNESS"
+ENDED_EVENT = "ended"
 
 
-def taken() -> Callable[..., None] | None:
+def open_reporter_socket() -> Callable[..., None] | None:
     """What tells an event, or None where another process has the wire or there is none."""
-    path = os.environ.get(PLACE)
+    path = os.environ.get(SOCKET_VARIABLE)
     if not path:
         return None
-    _forget(os.path.dirname(path))
-    line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    _clear_reporter_environment(os.path.dirname(path))
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        line.connect(path)
-        word = line.recv(64).decode("ascii")
+        connection.connect(path)
+        token = connection.recv(64).decode("ascii")
     except (OSError, ValueError):
-        word = ""
-    if not word:
-        line.close()
+        token = ""
+    if not token:
+        connection.close()
         return None
-    os.register_at_fork(after_in_child=line.close)
-    return _telling(line, word)
+    os.register_at_fork(after_in_child=connection.close)
+    return _make_event_sender(connection, token)
 
 
-def _forget(folder: str) -> None:
+def _clear_reporter_environment(directory: str) -> None:
     """Takes out of the environment what was put there for this process: its children are not asked."""
-    os.environ.pop(PLACE)
-    _without("PYTEST_ADDOPTS", "-p steersman_witness", " ")
-    _without("PYTHONPATH", folder, os.pathsep)
+    os.environ.pop(SOCKET_VARIABLE)
+    _remove_from_variable("PYTEST_ADDOPTS", "-p steersman_witness", " ")
+    _remove_from_variable("PYTHONPATH", directory, os.pathsep)
 
 
-def _without(name: str, word: str, between: str) -> None:
-    left = os.environ.pop(name, "").replace(word, "", 1).strip(between)
-    if left:
-        os.environ[name] = left
+def _remove_from_variable(name: str, word: str, separator: str) -> None:
+    remaining = os.environ.pop(name, "").replace(word, "", 1).strip(separator)
+    if remaining:
+        os.environ[name] = remaining
 
 
-def _telling(line: socket.socket, word: str) -> Callable[..., None]:
-    dumps, told = json.dumps, 0  # a test may put something else in their place
+def _make_event_sender(connection: socket.socket, token: str) -> Callable[..., None]:
+    dumps, event_number = json.dumps, 0  # a test may put something else in their place
 
-    def tell(*event: object) -> None:
-        nonlocal told
-        told += 1
+    def send_event(*event: object) -> None:
+        nonlocal event_number
+        event_number += 1
         try:
-            line.sendall(f"{word} {told} {dumps(event)}\n".encode("ascii"))
-            if event[0] == ENDED:
-                line.close()
+            connection.sendall(f"{token} {event_number} {dumps(event)}\n".encode("ascii"))
+            if event[0] == ENDED_EVENT:
+                connection.close()
         except (OSError, ValueError, TypeError):
-            line.close()
+            connection.close()
 
-    return tell
+    return send_event

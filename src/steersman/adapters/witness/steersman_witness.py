@@ -5,27 +5,27 @@ from __future__ import annotations
 import os
 
 import pytest
-from steersman_integrity import RunnerWatch, loaded_modules
-from steersman_wire import ENDED, taken
+from steersman_integrity import RunnerWatch, list_loaded_modules
+from steersman_wire import ENDED_EVENT, open_reporter_socket
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-_FOUND = "steersman_found"
+_WORKER_OUTPUT_KEY = "steersman_found"
 
 
 def pytest_addoption(pluginmanager: Any) -> None:
-    """Called when the plugin is loaded, before any file of the project: the wire is taken here."""
-    tell = taken()
-    if tell is not None:
-        pluginmanager.register(Witness(tell))
+    """Called when the plugin is loaded, before any file of the project: the reporter socket is opened here."""
+    send_event = open_reporter_socket()
+    if send_event is not None:
+        pluginmanager.register(PytestReporter(send_event))
     elif "PYTEST_XDIST_WORKER" in os.environ:
-        pluginmanager.register(Worker())
+        pluginmanager.register(XdistWorkerReporter())
 
 
-class Worker:
+class XdistWorkerReporter:
     """In a process of pytest-xdist: what it has loaded and replaced goes to the controller."""
 
     def __init__(self) -> None:
@@ -39,14 +39,14 @@ class Worker:
         """At the end of the worker."""
         output = getattr(session.config, "workeroutput", None)
         if output is not None:
-            output[_FOUND] = [self._watch.replaced(), loaded_modules()]
+            output[_WORKER_OUTPUT_KEY] = [self._watch.replaced(), list_loaded_modules()]
 
 
-class Witness:
+class PytestReporter:
     """The hooks of the outermost session. Where tests run in workers it is the controller that hears of them."""
 
-    def __init__(self, tell: Callable[..., None]) -> None:
-        self._tell, self._watch = tell, RunnerWatch()
+    def __init__(self, send_event: Callable[..., None]) -> None:
+        self._tell, self._watch = send_event, RunnerWatch()
         self._from: dict[str, list[str]] = {}
         self._root = os.getcwd()
         self._replaced: dict[str, None] = {}
@@ -84,14 +84,14 @@ class Witness:
     @pytest.hookimpl(optionalhook=True)  # without pytest-xdist there is no such hook
     def pytest_testnodedown(self, node: Any) -> None:
         """A worker of pytest-xdist is done."""
-        replaced, loaded = getattr(node, "workeroutput", {}).get(_FOUND, ([], {}))
+        replaced, loaded = getattr(node, "workeroutput", {}).get(_WORKER_OUTPUT_KEY, ([], {}))
         self._replaced.update(dict.fromkeys(replaced))
         self._loaded.update(loaded)
 
     def pytest_sessionfinish(self, session: Any, exitstatus: Any) -> None:
         """The end, and how many tests it was to come to."""
         self._replaced.update(dict.fromkeys(self._watch.replaced()))
-        self._loaded.update(loaded_modules())
+        self._loaded.update(list_loaded_modules())
         self._tell("loaded", self._loaded)
         self._tell("replaced", list(self._replaced))
-        self._tell(ENDED, int(exitstatus), session.testscollected)
+        self._tell(ENDED_EVENT, int(exitstatus), session.testscollected)

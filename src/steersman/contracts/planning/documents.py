@@ -4,24 +4,30 @@ from typing import Any
 
 import msgspec
 
-from steersman.contracts.planning.content import AgentProfile, CommandSpec, Rule, Snapshot, Workflow
+from steersman.contracts.planning.content import (
+    AgentProfile,
+    CommandSpec,
+    RegistryRule,
+    RegistrySnapshot,
+    Workflow,
+)
 from steersman.contracts.planning.context import ContextBundle, FactPack, MemoryPack
 from steersman.contracts.planning.decisions import PrecheckReport, RiskAssessment, RoutingAdvice, RuleDecision
 from steersman.contracts.planning.forms import AuditLog, CoordinatorRunTape
 from steersman.contracts.planning.graph import ExecutionGraph
 from steersman.contracts.planning.intent import ExecutionIntent
 from steersman.contracts.planning.policy import ExecutionPolicy
-from steersman.contracts.planning.questions import AnswerPack, QuestionPack, Settled
-from steersman.contracts.planning.review import CoordinatorRunSummary, FailurePack, Manifest, ReviewPack
+from steersman.contracts.planning.questions import AnswerPack, QuestionPack, SettledQuestions
+from steersman.contracts.planning.review import CoordinatorRunSummary, FailurePack, PlanManifest, ReviewPack
 
-DOCUMENTS: dict[str, type[msgspec.Struct]] = {
+PLANNING_DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "execution_intent": ExecutionIntent,
     "execution_policy": ExecutionPolicy,
     "workflow": Workflow,
     "agent": AgentProfile,
     "command": CommandSpec,
-    "rule": Rule,
-    "registry_snapshot": Snapshot,
+    "rule": RegistryRule,
+    "registry_snapshot": RegistrySnapshot,
     "memory_pack": MemoryPack,
     "fact_pack": FactPack,
     "context_bundle": ContextBundle,
@@ -32,17 +38,17 @@ DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "execution_graph": ExecutionGraph,
     "question_pack": QuestionPack,
     "answer_pack": AnswerPack,
-    "settled_questions": Settled,
+    "settled_questions": SettledQuestions,
     "review_pack": ReviewPack,
     "failure_pack": FailurePack,
-    "manifest": Manifest,
+    "manifest": PlanManifest,
     "coordinator_run_tape": CoordinatorRunTape,
     "audit_log": AuditLog,
     "coordinator_run_summary": CoordinatorRunSummary,
 }
 
 
-def document_schema(name: str) -> dict[str, Any]:
+def planning_document_schema(name: str) -> dict[str, Any]:
     """The JSON Schema of one document."""
-    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": name.replace("_", " ")}
-    return {**head, **msgspec.json.schema(DOCUMENTS[name])}
+    header = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": name.replace("_", " ")}
+    return {**header, **msgspec.json.schema(PLANNING_DOCUMENTS[name])}

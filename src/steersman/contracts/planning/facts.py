@@ -5,7 +5,7 @@
 
 import msgspec
 
-from steersman.contracts.planning.words import Risk
+from steersman.contracts.planning.words import RiskLevel
 
 
 class PrecheckFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -57,7 +57,7 @@ class RulesFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     unexplained: int = 0  # denies without a reason
     violations: int = 0  # advice on models that the policy leaves nobody to take
     forbidden: int = 0  # commands that the policy forbids
-    overall_risk: Risk = "low"
+    overall_risk: RiskLevel = "low"
     decisions_ref: str = ""
     decisions_digest: str = ""
     risk_ref: str = ""
@@ -84,7 +84,7 @@ class GraphFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     alone: int = 0  # a risk that full_auto does not take
     decisions_ref: str = ""  # what the rules say now that the rest is settled
     decisions_digest: str = ""
-    overall_risk: Risk = "low"  # of what is left
+    overall_risk: RiskLevel = "low"  # of what is left
     risk_ref: str = ""
     graph_ref: str = ""
     graph_digest: str = ""

@@ -7,48 +7,48 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from steersman.contracts.planning.review import FailureType, Recovery
-from steersman.contracts.planning.words import Count, Document
+from steersman.contracts.planning.review import FailureType, RecoverySuggestion
+from steersman.contracts.planning.words import BoundedCount, StrictDocument
 
-Moment = Annotated[str, Meta(max_length=40)]
-Word = Annotated[str, Meta(max_length=200)]
+AuditMoment = Annotated[str, Meta(max_length=40)]
+AuditWord = Annotated[str, Meta(max_length=200)]
 
 
-class GuardEvaluated(Document, frozen=True, kw_only=True):
+class GuardEvaluation(StrictDocument, frozen=True, kw_only=True):
     """One guard, as it was answered."""
 
-    guard_name: Word
+    guard_name: AuditWord
     passed: bool
     reason: Annotated[str, Meta(max_length=1000)]
     evidence_refs: tuple[str, ...] = ()
 
 
-class OutputProduced(Document, frozen=True, kw_only=True):
+class ProducedOutput(StrictDocument, frozen=True, kw_only=True):
     """One document that a state has made."""
 
-    artifact_type: Word
-    artifact_id: Word
-    checksum: Word
+    artifact_type: AuditWord
+    artifact_id: AuditWord
+    checksum: AuditWord
 
 
-class StateRecord(Document, frozen=True, kw_only=True):
+class StateRecord(StrictDocument, frozen=True, kw_only=True):
     """One transition."""
 
-    sequence: Count
-    from_state: Word  # INIT before the first
-    to_state: Word
-    timestamp: Moment
-    trigger: Word
-    actor: Word  # the person whose event it is; else steersman
-    guards_evaluated: tuple[GuardEvaluated, ...]
-    outputs_produced: tuple[OutputProduced, ...]
-    duration_ms: Count
+    sequence: BoundedCount
+    from_state: AuditWord  # INIT before the first
+    to_state: AuditWord
+    timestamp: AuditMoment
+    trigger: AuditWord
+    actor: AuditWord  # the person whose event it is; else steersman
+    guards_evaluated: tuple[GuardEvaluation, ...]
+    outputs_produced: tuple[ProducedOutput, ...]
+    duration_ms: BoundedCount
 
 
-class DecisionRecord(Document, frozen=True, kw_only=True):
+class DecisionRecord(StrictDocument, frozen=True, kw_only=True):
     """One decision, what it went by, and what else was looked at."""
 
-    decision_id: Word
+    decision_id: AuditWord
     decision_type: Literal[
         "rule_adjudication",
         "model_routing",
@@ -59,30 +59,30 @@ class DecisionRecord(Document, frozen=True, kw_only=True):
     ]
     inputs: tuple[str, ...]
     rationale: Annotated[str, Meta(max_length=4000)]
-    outcome: Word
+    outcome: AuditWord
     alternatives_considered: tuple[str, ...] = ()
 
 
-class FailureInfo(Document, frozen=True, kw_only=True):
+class FailureInfo(StrictDocument, frozen=True, kw_only=True):
     """Why it failed."""
 
     failure_type: FailureType
     failure_message: Annotated[str, Meta(max_length=2000)]
-    failed_at_state: Word
-    recovery_suggestions: tuple[Recovery, ...]
+    failed_at_state: AuditWord
+    recovery_suggestions: tuple[RecoverySuggestion, ...]
 
 
-class CoordinatorRunTape(Document, frozen=True, kw_only=True):
+class CoordinatorRunTape(StrictDocument, frozen=True, kw_only=True):
     """A planner's run in the specification's form."""
 
     schema_version: Literal["0.9.2"] = "0.9.2"
-    run_id: Word
-    plan_id: Word
-    intent_id: Word
-    coordinator_version: Word
-    started_at: Moment
-    completed_at: Moment
-    final_state: Word
+    run_id: AuditWord
+    plan_id: AuditWord
+    intent_id: AuditWord
+    coordinator_version: AuditWord
+    started_at: AuditMoment
+    completed_at: AuditMoment
+    final_state: AuditWord
     states: tuple[StateRecord, ...]
     decisions: tuple[DecisionRecord, ...]
     rule_evaluations: tuple[dict[str, Any], ...]
@@ -91,10 +91,10 @@ class CoordinatorRunTape(Document, frozen=True, kw_only=True):
     metadata: dict[str, int]
 
 
-class AuditRecord(Document, frozen=True, kw_only=True):
+class AuditRecord(StrictDocument, frozen=True, kw_only=True):
     """One line of the audit log."""
 
-    log_id: Word
+    log_id: AuditWord
     event_type: Literal[
         "run_started",
         "run_completed",
@@ -109,16 +109,16 @@ class AuditRecord(Document, frozen=True, kw_only=True):
         "red_line_check",
         "policy_enforcement",
     ]
-    coordinator_run_id: Word
-    timestamp: Moment
-    operator: Word
+    coordinator_run_id: AuditWord
+    timestamp: AuditMoment
+    operator: AuditWord
     critical: bool = False
     record: dict[str, Any]
 
 
-class AuditLog(Document, frozen=True, kw_only=True):
+class AuditLog(StrictDocument, frozen=True, kw_only=True):
     """All of them, in order."""
 
     schema_version: Literal["0.9.2"] = "0.9.2"
-    coordinator_run_id: Word
+    coordinator_run_id: AuditWord
     entries: tuple[AuditRecord, ...]

@@ -5,50 +5,50 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from steersman.contracts.planning.words import (
-    Count,
-    Digest,
-    Document,
-    Effect,
-    Id,
-    Line,
-    MaybeId,
-    Mode,
-    Moment,
-    Phase,
-    Ref,
-    Review,
-    Risk,
-    Version,
+    BoundedCount,
+    CommandEffect,
+    ContentId,
+    ContentVersion,
+    EvidenceRef,
+    ExecutionMode,
+    HexDigest,
+    OptionalContentId,
+    PlanPhase,
+    ReviewCategory,
+    RiskLevel,
+    ShortText,
+    StrictDocument,
+    UtcMoment,
 )
 
 NodeType = Literal["phase", "action_proposal", "decision_point", "question", "review_gate"]
 EdgeType = Literal["sequential", "parallel", "conditional", "fallback"]
 NodeId = Annotated[str, Meta(pattern=r"^n_[a-z0-9_]{1,150}$")]
-MOST_NODES = 20_000
-ONLY_IF = "\nOnly if: "  # in the description of a phase: before the condition on which it hangs
+MAX_GRAPH_NODES = 20_000
+CONDITION_MARKER = "\nOnly if: "  # in the description of a phase: before the condition on which it hangs
 
 
-class Node(Document, frozen=True, kw_only=True, gc=False):
+class GraphNode(StrictDocument, frozen=True, kw_only=True, gc=False):
     """One box of the graph."""
 
     node_id: NodeId
     node_type: NodeType
     label: Annotated[str, Meta(min_length=1, max_length=400)]
     description: Annotated[str, Meta(max_length=4000)] = ""
-    phase_ref: Phase | Literal[""] = ""
-    workflow_ref: MaybeId = ""
-    command_ref: MaybeId = ""
-    effects: tuple[Effect, ...] = ()
-    risk_level: Risk | Literal[""] = ""
-    evidence_refs: tuple[Ref, ...] = ()
+    phase_ref: PlanPhase | Literal[""] = ""
+    workflow_ref: OptionalContentId = ""
+    command_ref: OptionalContentId = ""
+    effects: tuple[CommandEffect, ...] = ()
+    risk_level: RiskLevel | Literal[""] = ""
+    evidence_refs: tuple[EvidenceRef, ...] = ()
     rule_refs: tuple[Annotated[str, Meta(max_length=120)], ...] = ()
     question_ref: Annotated[str, Meta(max_length=120)] = ""
-    review_criteria: tuple[Review, ...] = ()
+    review_criteria: tuple[ReviewCategory, ...] = ()
     status: Literal["proposed", "excluded", "placeholder"] = "proposed"
     reason: Annotated[str, Meta(max_length=2000)] = ""  # why it is excluded, or how an answer changed it
 
 
-class Edge(Document, frozen=True, kw_only=True, gc=False):
+class GraphEdge(StrictDocument, frozen=True, kw_only=True, gc=False):
     """From one node to another."""
 
     edge_id: Annotated[str, Meta(pattern=r"^e_[0-9a-f]{16}$")]
@@ -59,62 +59,62 @@ class Edge(Document, frozen=True, kw_only=True, gc=False):
     label: Annotated[str, Meta(max_length=200)] = ""
 
 
-class Swimlane(Document, frozen=True, kw_only=True):
+class Swimlane(StrictDocument, frozen=True, kw_only=True):
     """What one agent answers for."""
 
     swimlane_id: Annotated[str, Meta(max_length=120)]
-    agent_id: Id
+    agent_id: ContentId
     role: Annotated[str, Meta(min_length=1, max_length=80)]
     node_refs: tuple[NodeId, ...]
 
 
-class Versions(Document, frozen=True, kw_only=True):
+class RegistryVersions(StrictDocument, frozen=True, kw_only=True):
     """Which version of each piece of content was used."""
 
-    workflows: dict[Id, Version]
-    agents: dict[Id, Version]
-    commands: dict[Id, Version]
-    rules: dict[Id, Version]
+    workflows: dict[ContentId, ContentVersion]
+    agents: dict[ContentId, ContentVersion]
+    commands: dict[ContentId, ContentVersion]
+    rules: dict[ContentId, ContentVersion]
 
 
-class GraphLineage(Document, frozen=True, kw_only=True):
+class GraphLineage(StrictDocument, frozen=True, kw_only=True):
     """What the graph was made from."""
 
     derived_from_intent: Annotated[str, Meta(max_length=80)]
-    intent_checksum: Digest
-    policy_digest: Digest
-    facts_digest: Digest
-    memory_digest: Digest
-    registry_digest: Digest
+    intent_checksum: HexDigest
+    policy_digest: HexDigest
+    facts_digest: HexDigest
+    memory_digest: HexDigest
+    registry_digest: HexDigest
     answers_digest: Annotated[str, Meta(pattern=r"^([0-9a-f]{64})?$")] = (
         ""  # of every answer and default that holds; a draft has none
     )
-    registry_versions: Versions
+    registry_versions: RegistryVersions
     coordinator_version: Annotated[str, Meta(max_length=40)]
 
 
-class Estimate(Document, frozen=True, kw_only=True):
+class PlanEstimate(StrictDocument, frozen=True, kw_only=True):
     """A number and what it was worked out from."""
 
-    value: Count
+    value: BoundedCount
     unit: Literal["minutes", "points", "files", "commits", "tokens", "micro_usd"]
-    basis: tuple[Line, ...]
+    basis: tuple[ShortText, ...]
 
 
-class ExecutionGraph(Document, frozen=True, kw_only=True):
+class ExecutionGraph(StrictDocument, frozen=True, kw_only=True):
     """The plan as a graph without cycles; `checksum` is over nodes, edges and swimlanes."""
 
     schema_version: Literal["0.9.2"] = "0.9.2"
     graph_id: Annotated[str, Meta(pattern=r"^graph_[0-9a-f]{16}$")]
     plan_id: Annotated[str, Meta(pattern=r"^plan_[0-9a-f]{16}$")]
     intent_id: Annotated[str, Meta(max_length=80)]
-    created_at: Moment  # of the intent
+    created_at: UtcMoment  # of the intent
     stage: Literal["draft", "final"]
-    execution_policy: Mode
-    nodes: Annotated[tuple[Node, ...], Meta(min_length=1, max_length=MOST_NODES)]
-    edges: tuple[Edge, ...]
+    execution_policy: ExecutionMode
+    nodes: Annotated[tuple[GraphNode, ...], Meta(min_length=1, max_length=MAX_GRAPH_NODES)]
+    edges: tuple[GraphEdge, ...]
     swimlanes: tuple[Swimlane, ...]
     lineage: GraphLineage
-    estimated_duration: Estimate
-    complexity: Estimate  # 0–100 points
-    checksum: Digest
+    estimated_duration: PlanEstimate
+    complexity: PlanEstimate  # 0–100 points
+    checksum: HexDigest

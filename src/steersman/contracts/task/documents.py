@@ -9,118 +9,128 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from steersman.contracts.planning.words import Document, Line, Text
-from steersman.contracts.task.words import Exit, Key, Kind, Name, Path, Phase, Sha, Touch, Tree
+from steersman.contracts.planning.words import LongText, ShortText, StrictDocument
+from steersman.contracts.task.words import (
+    AcceptExit,
+    DocumentKey,
+    FileIntent,
+    OptionalSha256,
+    OptionalTreeId,
+    RoleName,
+    SuiteKind,
+    TaskPath,
+    TaskPhase,
+)
 
-Lines = Annotated[tuple[Line, ...], Meta(max_length=200)]
-Texts = Annotated[tuple[Text, ...], Meta(max_length=200)]
+DocumentLines = Annotated[tuple[ShortText, ...], Meta(max_length=200)]
+DocumentTexts = Annotated[tuple[LongText, ...], Meta(max_length=200)]
 
 
-class Question(Document, frozen=True, kw_only=True):
+class TaskQuestion(StrictDocument, frozen=True, kw_only=True):
     """Something that a planner does not know; one that blocks has to be answered before anything is built."""
 
-    id: Key
-    text: Text
+    id: DocumentKey
+    text: LongText
     blocking: bool
-    asked_by: Name = "planner"
+    asked_by: RoleName = "planner"
     answer: Annotated[str, Meta(max_length=4000)] = ""
 
 
-class Scope(Document, frozen=True, kw_only=True):
+class TaskScope(StrictDocument, frozen=True, kw_only=True):
     """What belongs to the task and what does not."""
 
-    in_scope: Lines = ()
-    out_of_scope: Lines = ()
+    in_scope: DocumentLines = ()
+    out_of_scope: DocumentLines = ()
 
 
-class Step(Document, frozen=True, kw_only=True):
+class WorkStep(StrictDocument, frozen=True, kw_only=True):
     """One piece of work."""
 
-    id: Key
-    title: Line
+    id: DocumentKey
+    title: ShortText
     description: Annotated[str, Meta(max_length=4000)] = ""
-    depends: Annotated[tuple[Key, ...], Meta(max_length=50)] = ()
+    depends: Annotated[tuple[DocumentKey, ...], Meta(max_length=50)] = ()
 
 
-class Danger(Document, frozen=True, kw_only=True):
+class TaskRisk(StrictDocument, frozen=True, kw_only=True):
     """What could go wrong, and what is done about it."""
 
-    description: Line
+    description: ShortText
     mitigation: Annotated[str, Meta(max_length=400)] = ""
 
 
-class Criterion(Document, frozen=True, kw_only=True):
+class AcceptanceCriterion(StrictDocument, frozen=True, kw_only=True):
     """By what the task is judged."""
 
-    id: Key
-    description: Line
+    id: DocumentKey
+    description: ShortText
     must_have: bool = True
 
 
-class PlannedFile(Document, frozen=True, kw_only=True):
+class PlannedFile(StrictDocument, frozen=True, kw_only=True):
     """A file that may be touched, and how; a name that ends in a slash is a folder with everything in it."""
 
-    path: Path
-    intent: Touch
+    path: TaskPath
+    intent: FileIntent
     summary: Annotated[str, Meta(max_length=400)] = ""
 
 
-class TestPlan(Document, frozen=True, kw_only=True):
+class TestPlan(StrictDocument, frozen=True, kw_only=True):
     """How it will be shown that it works."""
 
     strategy: Annotated[str, Meta(max_length=4000)] = ""
-    cases: Lines = ()
+    cases: DocumentLines = ()
 
 
-class Plan(Document, frozen=True, kw_only=True):
+class TaskPlan(StrictDocument, frozen=True, kw_only=True):
     """`planning/planning.ai.json`."""
 
     schema_version: Literal["1.0.0"] = "1.0.0"
-    task_id: Line
+    task_id: ShortText
     round: Annotated[int, Meta(ge=1, le=1000)]
-    title: Line
-    brief: Text
-    requirements: Lines
-    scope: Scope = Scope()
-    work: Annotated[tuple[Step, ...], Meta(max_length=100)] = ()
-    risks: Annotated[tuple[Danger, ...], Meta(max_length=50)] = ()
-    assumptions: Lines = ()
-    acceptance_criteria: Annotated[tuple[Criterion, ...], Meta(max_length=100)]
+    title: ShortText
+    brief: LongText
+    requirements: DocumentLines
+    scope: TaskScope = TaskScope()
+    work: Annotated[tuple[WorkStep, ...], Meta(max_length=100)] = ()
+    risks: Annotated[tuple[TaskRisk, ...], Meta(max_length=50)] = ()
+    assumptions: DocumentLines = ()
+    acceptance_criteria: Annotated[tuple[AcceptanceCriterion, ...], Meta(max_length=100)]
     file_plan: Annotated[tuple[PlannedFile, ...], Meta(max_length=500)]
     test_plan: TestPlan = TestPlan()
-    questions: Annotated[tuple[Question, ...], Meta(max_length=100)] = ()
-    notes: Lines = ()
+    questions: Annotated[tuple[TaskQuestion, ...], Meta(max_length=100)] = ()
+    notes: DocumentLines = ()
 
 
-class PlanFiles(Document, frozen=True, kw_only=True):
+class PlanFiles(StrictDocument, frozen=True, kw_only=True):
     """`plan.files.json`: the scope that a change is held to; `inferred` says that nobody wrote it by hand."""
 
     schema_version: Literal["1.0.0"] = "1.0.0"
-    task_id: Line
+    task_id: ShortText
     inferred: bool
     files: Annotated[tuple[PlannedFile, ...], Meta(min_length=1, max_length=500)]
 
 
-class Issue(Document, frozen=True, kw_only=True):
+class ReviewIssue(StrictDocument, frozen=True, kw_only=True):
     """One thing that has to change; the same thing has the same id in every round."""
 
-    id: Key
-    text: Text
-    found_by: Name
+    id: DocumentKey
+    text: LongText
+    found_by: RoleName
 
 
-class PlanOpinion(Document, frozen=True, kw_only=True):
+class PlanOpinion(StrictDocument, frozen=True, kw_only=True):
     """What one reviewer says of a plan."""
 
-    reviewer: Name
+    reviewer: RoleName
     decision: Literal["accept", "needs_changes", "blocked"]
-    summary: Text
-    blocking_issues: Annotated[tuple[Issue, ...], Meta(max_length=100)] = ()
-    suggestions: Texts = ()
+    summary: LongText
+    blocking_issues: Annotated[tuple[ReviewIssue, ...], Meta(max_length=100)] = ()
+    suggestions: DocumentTexts = ()
     provider: Annotated[str, Meta(max_length=200)] = ""
 
 
-class Flaw(Document, frozen=True, kw_only=True):
+class PlanFlaw(StrictDocument, frozen=True, kw_only=True):
     """What steersman itself finds wrong with a plan."""
 
     id: Literal[
@@ -135,83 +145,85 @@ class Flaw(Document, frozen=True, kw_only=True):
         "OUTSIDE_PLAN",
     ]
     severity: Literal["error", "warning"]
-    message: Text
+    message: LongText
 
 
-class PlanReview(Document, frozen=True, kw_only=True):
+class PlanReview(StrictDocument, frozen=True, kw_only=True):
     """`review/plan-review.json`: every opinion, and what follows from all of them."""
 
     schema_version: Literal["1.0.0"] = "1.0.0"
-    task_id: Line
+    task_id: ShortText
     round: Annotated[int, Meta(ge=1, le=1000)]
-    plan_digest: Sha
+    plan_digest: OptionalSha256
     ok: bool
     blocked: bool
     decision: Literal["accepted", "needs_changes", "blocked"]
     reviewers: Annotated[tuple[PlanOpinion, ...], Meta(max_length=20)]
-    flaws: Annotated[tuple[Flaw, ...], Meta(max_length=100)] = ()
-    blocking_issues: Annotated[tuple[Issue, ...], Meta(max_length=500)] = ()
+    flaws: Annotated[tuple[PlanFlaw, ...], Meta(max_length=100)] = ()
+    blocking_issues: Annotated[tuple[ReviewIssue, ...], Meta(max_length=500)] = ()
 
 
-class CodeOpinion(Document, frozen=True, kw_only=True):
+class CodeOpinion(StrictDocument, frozen=True, kw_only=True):
     """What one reviewer says of a change."""
 
-    reviewer: Name
+    reviewer: RoleName
     decision: Literal["approve", "needs_changes", "plan_flawed"]
-    summary: Text
-    blocking_issues: Annotated[tuple[Issue, ...], Meta(max_length=100)] = ()
-    plan_issues: Annotated[tuple[Issue, ...], Meta(max_length=100)] = ()
-    suggestions: Texts = ()
+    summary: LongText
+    blocking_issues: Annotated[tuple[ReviewIssue, ...], Meta(max_length=100)] = ()
+    plan_issues: Annotated[tuple[ReviewIssue, ...], Meta(max_length=100)] = ()
+    suggestions: DocumentTexts = ()
     provider: Annotated[str, Meta(max_length=200)] = ""
 
 
-class CodeReview(Document, frozen=True, kw_only=True):
+class CodeReview(StrictDocument, frozen=True, kw_only=True):
     """`review/code-review.json`: every opinion on exactly one tree."""
 
     schema_version: Literal["1.0.0"] = "1.0.0"
-    task_id: Line
+    task_id: ShortText
     round: Annotated[int, Meta(ge=1, le=1000)]
-    tree: Tree
-    patch_digest: Sha
+    tree: OptionalTreeId
+    patch_digest: OptionalSha256
     ok: bool
     decision: Literal["passes", "needs_changes", "plan_flawed"]
     reviewers: Annotated[tuple[CodeOpinion, ...], Meta(max_length=20)]
-    blocking_issues: Annotated[tuple[Issue, ...], Meta(max_length=500)] = ()
-    plan_issues: Annotated[tuple[Issue, ...], Meta(max_length=500)] = ()
+    blocking_issues: Annotated[tuple[ReviewIssue, ...], Meta(max_length=500)] = ()
+    plan_issues: Annotated[tuple[ReviewIssue, ...], Meta(max_length=500)] = ()
 
 
-class Copy(Document, frozen=True, kw_only=True):
+class FileCopy(StrictDocument, frozen=True, kw_only=True):
     """A changed file: its copy below `code/files/`, or the tombstone of one that was deleted."""
 
-    path: Path
+    path: TaskPath
     change: Literal["created", "updated", "deleted"]
-    digest: Sha = ""  # of the copy; nothing for one that was deleted
+    digest: OptionalSha256 = ""  # of the copy; nothing for one that was deleted
     kept: bool = True  # False: its name or content cannot be laid down as a plain file; the tree has it
     why: Annotated[str, Meta(max_length=400)] = ""
 
 
-class Copies(Document, frozen=True, kw_only=True):
+class ChangeCopies(StrictDocument, frozen=True, kw_only=True):
     """`code/files.json`: everything a change touches, held against the scope."""
 
     schema_version: Literal["1.0.0"] = "1.0.0"
-    task_id: Line
-    base: Tree
-    tree: Tree
-    commit: Tree
-    patch_digest: Sha
-    files: Annotated[tuple[Copy, ...], Meta(max_length=20_000)]
-    outside: Annotated[tuple[Path, ...], Meta(max_length=20_000)] = ()  # changed, and not in plan.files.json
+    task_id: ShortText
+    base: OptionalTreeId
+    tree: OptionalTreeId
+    commit: OptionalTreeId
+    patch_digest: OptionalSha256
+    files: Annotated[tuple[FileCopy, ...], Meta(max_length=20_000)]
+    outside: Annotated[
+        tuple[TaskPath, ...], Meta(max_length=20_000)
+    ] = ()  # changed, and not in plan.files.json
     held_to: Annotated[str, Meta(max_length=40)] = ""  # the frozen plan that bounds the task
     commands: Annotated[
-        tuple[Line, ...], Meta(max_length=100)
+        tuple[ShortText, ...], Meta(max_length=100)
     ] = ()  # that the coder wanted, and that it has not
 
 
-class Suite(Document, frozen=True, kw_only=True):
+class SuiteResult(StrictDocument, frozen=True, kw_only=True):
     """One command that steersman ran itself."""
 
-    name: Line
-    kind: Kind
+    name: ShortText
+    kind: SuiteKind
     argv: Annotated[tuple[Annotated[str, Meta(max_length=4000)], ...], Meta(max_length=64)]
     verdict: Literal["passed", "failed", "blocked", "timeout", "no_tests"]
     exit_code: int | None = None
@@ -220,116 +232,118 @@ class Suite(Document, frozen=True, kw_only=True):
     reason: Annotated[str, Meta(max_length=4000)] = ""
 
 
-class TestReport(Document, frozen=True, kw_only=True):
+class TestReport(StrictDocument, frozen=True, kw_only=True):
     """`test/report.json`: every suite on exactly one tree."""
 
     schema_version: Literal["1.0.0"] = "1.0.0"
-    task_id: Line
+    task_id: ShortText
     round: Annotated[int, Meta(ge=1, le=1000)]
-    tree: Tree
+    tree: OptionalTreeId
     overall_pass: bool
     summary: dict[
         Literal["passed", "failed", "blocked", "timeout", "no_tests", "known", "flaky", "tests"], int
     ]
-    suites: Annotated[tuple[Suite, ...], Meta(max_length=200)]
+    suites: Annotated[tuple[SuiteResult, ...], Meta(max_length=200)]
 
 
-class Waived(Document, frozen=True, kw_only=True):
+class WaivedGuard(StrictDocument, frozen=True, kw_only=True):
     """A guard that a named person waived."""
 
-    source: Phase
-    to: Phase
-    person: Line
-    reason: Text
+    source: TaskPhase
+    to: TaskPhase
+    person: ShortText
+    reason: LongText
 
 
-class Judged(Document, frozen=True, kw_only=True):
+class AcceptedTestEvidence(StrictDocument, frozen=True, kw_only=True):
     """Results of the tests that a named person has accepted, for what the change does to the tests."""
 
-    tree: Tree
-    person: Line
+    tree: OptionalTreeId
+    person: ShortText
     reason: Annotated[str, Meta(max_length=4000)] = ""
 
 
-class Handed(Document, frozen=True, kw_only=True):
+class HandoverRecord(StrictDocument, frozen=True, kw_only=True):
     """Where the change went."""
 
-    form: Name
-    ref: Line
-    commit: Tree
+    form: RoleName
+    ref: ShortText
+    commit: OptionalTreeId
 
 
-class Decision(Document, frozen=True, kw_only=True):
+class AcceptDecision(StrictDocument, frozen=True, kw_only=True):
     """`accept/decision.json`: one of the five exits of accept, who took it, why, and of exactly what."""
 
     schema_version: Literal["1.0.0"] = "1.0.0"
-    task_id: Line
-    decision: Exit
-    decided_by: Line
+    task_id: ShortText
+    decision: AcceptExit
+    decided_by: ShortText
     reason: Annotated[str, Meta(max_length=4000)] = ""
-    tree: Tree
-    artifacts: dict[str, Sha]
-    overrides: Annotated[tuple[Waived, ...], Meta(max_length=200)] = ()
-    evidence: Annotated[tuple[Judged, ...], Meta(max_length=1)] = ()
+    tree: OptionalTreeId
+    artifacts: dict[str, OptionalSha256]
+    overrides: Annotated[tuple[WaivedGuard, ...], Meta(max_length=200)] = ()
+    evidence: Annotated[tuple[AcceptedTestEvidence, ...], Meta(max_length=1)] = ()
 
 
-class RevertRecord(Document, frozen=True, kw_only=True):
+class RevertRecord(StrictDocument, frozen=True, kw_only=True):
     """`revert/record.json`: what was taken back, and by which commit; or why it could not be: later commits changed the
     same lines, the branch never had it, or something stood in the way."""
 
     schema_version: Literal["1.0.0"] = "1.0.0"
-    task_id: Line
+    task_id: ShortText
     status: Literal["reverted", "nothing_delivered", "conflicted", "not_merged", "blocked"]
     reason: Annotated[str, Meta(max_length=4000)] = ""
-    reverted_by: Line
+    reverted_by: ShortText
     branch: Annotated[str, Meta(max_length=400)] = ""
-    delivered: Tree = ""
-    commit: Tree = ""
+    delivered: OptionalTreeId = ""
+    commit: OptionalTreeId = ""
     detail: Annotated[str, Meta(max_length=4000)] = ""
 
 
-class Actor(Document, frozen=True, kw_only=True):
+class PhaseProgress(StrictDocument, frozen=True, kw_only=True):
     """How far a phase is; one that has rounds says in which it is."""
 
     status: str | None = None
     round: int | UnsetType = UNSET
 
 
-class TaskState(Document, frozen=True, kw_only=True):
+class TaskState(StrictDocument, frozen=True, kw_only=True):
     """`state.json`: a projection of the tape, and it says so."""
 
     schema_version: Literal["1.0.0"] = "1.0.0"
     note: Literal["This file is made from the tape. What is changed in it by hand is told and undone."] = (
         "This file is made from the tape. What is changed in it by hand is told and undone."
     )
-    task_id: Line
+    task_id: ShortText
     title: str
-    phase: Phase
+    phase: TaskPhase
     step: str
     status: str
     outcome: str = ""
     entries: int
-    actors: dict[Literal["planning", "plan_review", "codegen", "review", "test", "accept", "revert"], Actor]
+    actors: dict[
+        Literal["planning", "plan_review", "codegen", "review", "test", "accept", "revert"], PhaseProgress
+    ]
     next: tuple[str, ...] = ()  # what may come now
     artifacts: dict[str, str]
-    overrides: tuple[Waived, ...] = ()
+    overrides: tuple[WaivedGuard, ...] = ()
     digest: str = ""  # of everything above, under the run's own key
 
 
-DOCUMENTS: dict[str, type[msgspec.Struct]] = {
-    "planning/planning.ai.json": Plan,
+TASK_DOCUMENTS: dict[str, type[msgspec.Struct]] = {
+    "planning/planning.ai.json": TaskPlan,
     "plan.files.json": PlanFiles,
     "review/plan-review.json": PlanReview,
-    "code/files.json": Copies,
+    "code/files.json": ChangeCopies,
     "review/code-review.json": CodeReview,
     "test/report.json": TestReport,
-    "accept/decision.json": Decision,
+    "accept/decision.json": AcceptDecision,
     "revert/record.json": RevertRecord,
     "state.json": TaskState,
 }
 
 
-def task_schema(name: str) -> dict[str, Any]:
+def task_document_schema(name: str) -> dict[str, Any]:
     """The JSON Schema of one of these files."""
-    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": name}
-    return {**head, **msgspec.json.schema(DOCUMENTS[name])}
+    header = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": name}
+    return {**header, **msgspec.json.schema(TASK_DOCUMENTS[name])}

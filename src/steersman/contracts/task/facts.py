@@ -63,7 +63,7 @@ class BaseFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     told_ref: str = ""
 
 
-class OthersFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+class PrerequisiteFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """The tasks that come first, and the branch that this one would begin on."""
 
     error: str = ""  # why they could not be looked at; told_ref has the words

@@ -5,25 +5,25 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from steersman.contracts.planning.words import Line, Text
-from steersman.contracts.task.words import Path, Touch
+from steersman.contracts.planning.words import LongText, ShortText
+from steersman.contracts.task.words import FileIntent, TaskPath
 
-Texts = Annotated[tuple[Text, ...], Meta(max_length=50)]
-Lines = Annotated[tuple[Line, ...], Meta(max_length=100)]
+TaskReplyTexts = Annotated[tuple[LongText, ...], Meta(max_length=50)]
+TaskReplyLines = Annotated[tuple[ShortText, ...], Meta(max_length=100)]
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ProposedQuestion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A question to the person."""
 
-    text: Text
+    text: LongText
     blocking: bool
 
 
-class File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ProposedFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A file that will be touched."""
 
-    path: Path
-    intent: Touch
+    path: TaskPath
+    intent: FileIntent
     summary: Annotated[str, Meta(max_length=400)]
 
 
@@ -31,19 +31,19 @@ class TaskPlannerReply(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     """A draft of the plan, whole; what is not known is asked."""
 
     nonce: str
-    title: Line
-    brief: Text
-    requirements: Lines
-    in_scope: Lines
-    out_of_scope: Lines
-    steps: Lines
-    risks: Lines
-    assumptions: Lines
-    acceptance_criteria: Lines
-    files: Annotated[tuple[File, ...], Meta(max_length=500)]
+    title: ShortText
+    brief: LongText
+    requirements: TaskReplyLines
+    in_scope: TaskReplyLines
+    out_of_scope: TaskReplyLines
+    steps: TaskReplyLines
+    risks: TaskReplyLines
+    assumptions: TaskReplyLines
+    acceptance_criteria: TaskReplyLines
+    files: Annotated[tuple[ProposedFile, ...], Meta(max_length=500)]
     test_strategy: Annotated[str, Meta(max_length=4000)]
-    test_cases: Lines
-    questions: Annotated[tuple[Asked, ...], Meta(max_length=20)]
+    test_cases: TaskReplyLines
+    questions: Annotated[tuple[ProposedQuestion, ...], Meta(max_length=20)]
 
 
 class PlanCommentReply(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -51,9 +51,9 @@ class PlanCommentReply(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
     nonce: str
     ready: bool  # nothing of what is said below has to be settled first
-    comment: Text
-    concerns: Texts
-    questions: Annotated[tuple[Asked, ...], Meta(max_length=20)]
+    comment: LongText
+    concerns: TaskReplyTexts
+    questions: Annotated[tuple[ProposedQuestion, ...], Meta(max_length=20)]
 
 
 class PlanReviewerReply(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -61,9 +61,9 @@ class PlanReviewerReply(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
     nonce: str
     decision: Literal["accept", "needs_changes", "blocked"]
-    summary: Text
-    blocking_issues: Texts
-    suggestions: Texts
+    summary: LongText
+    blocking_issues: TaskReplyTexts
+    suggestions: TaskReplyTexts
 
 
 class TaskCoderReply(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -71,8 +71,8 @@ class TaskCoderReply(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     nonce: str
     status: Literal["done", "plan_unclear", "scope_mismatch"]
-    summary: Text
-    missing: Texts  # what of the plan is unclear, or which files it lacks
+    summary: LongText
+    missing: TaskReplyTexts  # what of the plan is unclear, or which files it lacks
 
 
 class CodeReviewerReply(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -80,7 +80,7 @@ class CodeReviewerReply(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
     nonce: str
     decision: Literal["approve", "needs_changes", "plan_flawed"]
-    summary: Text
-    blocking_issues: Texts
-    plan_issues: Texts
-    suggestions: Texts
+    summary: LongText
+    blocking_issues: TaskReplyTexts
+    plan_issues: TaskReplyTexts
+    suggestions: TaskReplyTexts

@@ -12,15 +12,15 @@ import click
 from steersman.contracts.commands import CommandResult
 from steersman.contracts.config import Config
 from steersman.errors import UserError
-from steersman.faces.deck import DONE, REFUSED, Deck, verb
-from steersman.faces.speech import insider
-from steersman.faces.trust import is_trusted, record_trust
+from steersman.faces.deck import EXIT_DONE, EXIT_REFUSED, CommandContext, define_command
+from steersman.faces.speech import refuse_agent_caller
+from steersman.faces.trust import is_config_trusted, record_trust
 
-KEY = "known_failures"
-LISTED = 12
+KNOWN_FAILURES_KEY = "known_failures"
+MAX_ACKNOWLEDGED_NAMES = 12
 
 
-@verb(
+@define_command(
     "acknowledge",
     "steersman acknowledge 261116-abc",
     "steersman acknowledge 261116-abc tests/test_shop.py::test_cart --yes",
@@ -29,88 +29,120 @@ LISTED = 12
 @click.argument("run")
 @click.argument("names", nargs=-1)
 @click.option("--yes", is_flag=True, help="Write without asking.")
-def acknowledge(deck: Deck, *, run: str, names: tuple[str, ...], yes: bool) -> int:
+def acknowledge_command(context: CommandContext, *, run: str, names: tuple[str, ...], yes: bool) -> int:
     """Acknowledge what fails on the base tree of RUN: all of it, or only these NAMES. The names are written into
     `known_failures` of steersman.toml, everything else in the file stays as it is. The next run goes on with them."""
-    found = deck.sight.find(run)
-    refused = insider(deck, found, "acknowledge")
-    if refused is not None:
-        return refused
-    loaded = deck.read_config()
+    run_id = context.sight.find(run)
+    refusal_code = refuse_agent_caller(context, run_id, "acknowledge")
+    if refusal_code is not None:
+        return refusal_code
+    loaded = context.read_config()
     if loaded.path is None:
-        raise UserError(f"there is no steersman.toml to write to: run `{deck.me} init` first")
-    wanted = _choose(deck, _base_results(deck, found), names, loaded.config)
-    if not wanted:
-        deck.tell({"file": str(loaded.path), "added": [], "exit_code": DONE})
-        deck.say(f"nothing to add: what fails on the base tree of {found} is acknowledged in {loaded.path}")
-        return DONE
-    new = edit_known_failures(loaded.path, wanted)
-    for line in (f"to be added to {KEY} in {loaded.path}:", *_listed(wanted)):
-        deck.say(line)
-    if not yes and not deck.agreed("Acknowledge these failures?", "--yes writes without asking"):
-        return REFUSED
-    write_known_failures(deck, loaded, new)
-    again = _start_again(deck, found)
-    deck.tell({"file": str(loaded.path), "added": list(wanted), "next": [again], "exit_code": DONE})
-    deck.say(f"{len(wanted)} written; a failure that is not among them still fails a check", fg="green")
-    deck.say("next:")
-    deck.say(f"  {again}")
-    return DONE
+        raise UserError(f"there is no steersman.toml to write to: run `{context.me} init` first")
+    chosen_names = _choose_acknowledged_names(
+        context, _load_base_results(context, run_id), names, loaded.config
+    )
+    if not chosen_names:
+        context.tell({"file": str(loaded.path), "added": [], "exit_code": EXIT_DONE})
+        context.say(
+            f"nothing to add: what fails on the base tree of {run_id} is acknowledged in {loaded.path}"
+        )
+        return EXIT_DONE
+    new_text = edit_known_failures(loaded.path, chosen_names)
+    for line in (
+        f"to be added to {KNOWN_FAILURES_KEY} in {loaded.path}:",
+        *_render_acknowledged_names(chosen_names),
+    ):
+        context.say(line)
+    if not yes and not context.agreed("Acknowledge these failures?", "--yes writes without asking"):
+        return EXIT_REFUSED
+    write_known_failures(context, loaded, new_text)
+    next_command = _next_run_command(context, run_id)
+    context.tell(
+        {
+            "file": str(loaded.path),
+            "added": list(chosen_names),
+            "next": [next_command],
+            "exit_code": EXIT_DONE,
+        }
+    )
+    context.say(
+        f"{len(chosen_names)} written; a failure that is not among them still fails a check", fg="green"
+    )
+    context.say("next:")
+    context.say(f"  {next_command}")
+    return EXIT_DONE
 
 
-def _base_results(deck: Deck, run: str) -> list[CommandResult]:
+def _load_base_results(context: CommandContext, run: str) -> list[CommandResult]:
     import msgspec
 
-    context: Any = deck.sight.live(run).snapshot.context
-    ref = getattr(context, "baseline_ref", "")
+    run_context: Any = context.sight.live(run).snapshot.context
+    ref = getattr(run_context, "baseline_ref", "")
     if not ref:
-        raise UserError(f"no check of run {run} has been run on its base tree: see `{deck.me} show {run}`")
+        raise UserError(f"no check of run {run} has been run on its base tree: see `{context.me} show {run}`")
     try:
-        return msgspec.json.decode(deck.sight.live(run).payloads.get(ref), type=list[CommandResult])
+        return msgspec.json.decode(context.sight.live(run).payloads.get(ref), type=list[CommandResult])
     except msgspec.MsgspecError:
         raise UserError(f"the results of run {run} were pruned: start a new run") from None
 
 
-def _choose(
-    deck: Deck, results: list[CommandResult], names: tuple[str, ...], config: Config
+def _choose_acknowledged_names(
+    context: CommandContext, results: list[CommandResult], names: tuple[str, ...], config: Config
 ) -> tuple[str, ...]:
-    from steersman.judges.base_checks import acknowledgeable
-    from steersman.judges.baseline import is_known
+    from steersman.judges.base_checks import find_acknowledgeable_failures
+    from steersman.judges.baseline import is_known_failure
 
-    known = frozenset(config.known_failures)
-    found = acknowledgeable(results, known, config.no_tests)
-    for name, why in found.refused:
-        deck.warn(f"{name} cannot be acknowledged: {why}", fg="yellow")
-    if found.refused and not found.names:
+    known_failures = frozenset(config.known_failures)
+    acknowledgeable_failures = find_acknowledgeable_failures(results, known_failures, config.no_tests)
+    for name, reason in acknowledgeable_failures.refused:
+        context.warn(f"{name} cannot be acknowledged: {reason}", fg="yellow")
+    if acknowledgeable_failures.refused and not acknowledgeable_failures.names:
         raise UserError("nothing here can be acknowledged: correct the checks above in steersman.toml")
-    unknown = [name for name in names if not is_known(name, (*found.names, *known))]
-    if unknown:
-        raise UserError(f"{unknown[0]} did not fail on the base tree; what did: {', '.join(found.names)}")
-    return tuple(n for n in found.names if is_known(n, names)) if names else found.names
+    unknown_names = [
+        name
+        for name in names
+        if not is_known_failure(name, (*acknowledgeable_failures.names, *known_failures))
+    ]
+    if unknown_names:
+        raise UserError(
+            f"{unknown_names[0]} did not fail on the base tree; what did: {', '.join(acknowledgeable_failures.names)}"
+        )
+    return (
+        tuple(
+            failure_name
+            for failure_name in acknowledgeable_failures.names
+            if is_known_failure(failure_name, names)
+        )
+        if names
+        else acknowledgeable_failures.names
+    )
 
 
 def edit_known_failures(path: Path, names: Sequence[str]) -> str:
     """The text of the file with these names in known_failures and everything else as it is."""
-    from steersman.judges.toml_edit import add_to_list
+    from steersman.judges.toml_edit import add_to_toml_list
 
     try:
-        new = add_to_list(path.read_text(encoding="utf-8"), KEY, names)
+        new_text = add_to_toml_list(path.read_text(encoding="utf-8"), KNOWN_FAILURES_KEY, names)
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from None
-    if new is None:
-        raise UserError(f"cannot edit {path} safely; add these to {KEY} by hand: {', '.join(names)}")
-    return new
+    if new_text is None:
+        raise UserError(
+            f"cannot edit {path} safely; add these to {KNOWN_FAILURES_KEY} by hand: {', '.join(names)}"
+        )
+    return new_text
 
 
-def write_known_failures(deck: Deck, loaded: Any, text: str) -> None:
+def write_known_failures(context: CommandContext, loaded: Any, text: str) -> None:
     """Writes what a person has just read; settings that were trusted stay so."""
-    trusted = is_trusted(deck, loaded)
-    write_settings(loaded.path, text)
-    if trusted:
-        record_trust(deck, loaded, deck.read_config().powerful)
+    was_trusted = is_config_trusted(context, loaded)
+    write_settings_file(loaded.path, text)
+    if was_trusted:
+        record_trust(context, loaded, context.read_config().powerful)
 
 
-def write_settings(path: Path, text: str) -> None:
+def write_settings_file(path: Path, text: str) -> None:
     """Writes steersman.toml, or says who has to look after it."""
     try:
         path.write_text(text, encoding="utf-8")
@@ -118,13 +150,16 @@ def write_settings(path: Path, text: str) -> None:
         raise UserError(f"cannot write {path}: {error.strerror}; check who owns the directory") from None
 
 
-def _listed(names: tuple[str, ...]) -> list[str]:
-    rest = len(names) - LISTED
-    return [*(f"  {name}" for name in names[:LISTED]), *([f"  and {rest} more"] if rest > 0 else [])]
+def _render_acknowledged_names(names: tuple[str, ...]) -> list[str]:
+    remaining_count = len(names) - MAX_ACKNOWLEDGED_NAMES
+    return [
+        *(f"  {name}" for name in names[:MAX_ACKNOWLEDGED_NAMES]),
+        *([f"  and {remaining_count} more"] if remaining_count > 0 else []),
+    ]
 
 
-def _start_again(deck: Deck, run: str) -> str:
+def _next_run_command(context: CommandContext, run: str) -> str:
     from steersman.views.base_stop import start_again_command
 
-    live = deck.sight.live(run)
-    return start_again_command(live.snapshot.machine, live.title, deck.me)
+    active_run = context.sight.live(run)
+    return start_again_command(active_run.snapshot.machine, active_run.title, context.me)

@@ -6,241 +6,280 @@ import click
 import msgspec
 
 from steersman.errors import UserError
-from steersman.faces.cli import Lazy
-from steersman.faces.deck import DONE, STORE, Deck, UnheardError, verb
-from steersman.judges.text import one_line, printable_json
+from steersman.faces.cli import LazyGroup
+from steersman.faces.deck import EXIT_DONE, EXIT_STORE, CommandContext, OutputWriteError, define_command
+from steersman.judges.text import printable_json, printable_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from steersman.runtime.audit import Verdict
+    from steersman.runtime.audit import AuditVerdict
 
-HERE = "audit"
-KNOWN = {
-    "tape": (f"{HERE}:tape", "The entries of a run, one a line."),
-    "verify": (f"{HERE}:verify", "Hold tape, state, texts and anchors against each other."),
-    "replay": (f"{HERE}:replay", "Decide every recorded step again."),
-    "anchor": (f"{HERE}:anchor", "Sign the tape as it is now, outside the store."),
-    "prune": (f"{HERE}:prune", "Drop the texts of a run that is over; hashes stay."),
-    "export": (f"{HERE}:export", "A run as lines that need no steersman to be checked."),
+AUDIT_MODULE = "audit"
+AUDIT_COMMANDS = {
+    "tape": (f"{AUDIT_MODULE}:audit_tape_command", "The entries of a run, one a line."),
+    "verify": (
+        f"{AUDIT_MODULE}:audit_verify_command",
+        "Hold tape, state, texts and anchors against each other.",
+    ),
+    "replay": (f"{AUDIT_MODULE}:audit_replay_command", "Decide every recorded step again."),
+    "anchor": (f"{AUDIT_MODULE}:audit_anchor_command", "Sign the tape as it is now, outside the store."),
+    "prune": (f"{AUDIT_MODULE}:audit_prune_command", "Drop the texts of a run that is over; hashes stay."),
+    "export": (
+        f"{AUDIT_MODULE}:audit_export_command",
+        "A run as lines that need no steersman to be checked.",
+    ),
 }
-EXITS = "0 everything fits · 2 wrong usage · 5 the tape or the store does not fit"
-_run = click.argument("run")
+AUDIT_EXIT_CODES = "0 everything fits · 2 wrong usage · 5 the tape or the store does not fit"
+_audited_run_argument = click.argument("run")
 
 
-@click.group("audit", cls=Lazy, known=KNOWN, no_args_is_help=False, epilog=f"Exit codes: {EXITS}")
-def audit() -> None:
+@click.group(
+    "audit",
+    cls=LazyGroup,
+    known=AUDIT_COMMANDS,
+    no_args_is_help=False,
+    epilog=f"Exit codes: {AUDIT_EXIT_CODES}",
+)
+def audit_group() -> None:
     """The tape: read, verify, replay, anchor, prune, export."""
 
 
-@verb(
+@define_command(
     "tape",
     "steersman audit tape 261116-abc",
     "steersman audit tape 261116-abc --after 20 --json",
     "steersman audit tape 261116-abc --as runtape   # of a plan",
-    exits=EXITS,
+    exits=AUDIT_EXIT_CODES,
 )
-@_run
+@_audited_run_argument
 @click.option("--after", type=click.IntRange(0), default=0, help="Only entries after this one.")
 @click.option("--as", "form", type=click.Choice(["entries", "runtape", "auditlog"]), default="entries", show_default=True,
               help="As steersman keeps it, or a plan's tape in one of its specification's forms, as JSON.")  # fmt: skip
-def tape(deck: Deck, *, run: str, after: int, form: str) -> int:
+def audit_tape_command(context: CommandContext, *, run: str, after: int, form: str) -> int:
     """The entries of RUN, one a line; with --json one JSON object a line."""
     if form != "entries":
-        return _in_form(deck, run, form)
-    from steersman.kernel.replay import Bad
-    from steersman.runtime.audit import tape as entries_of
+        return _print_plan_tape(context, run, form)
+    from steersman.kernel.replay import BadEntry
+    from steersman.runtime.audit import read_tape
 
-    for link in entries_of(deck.journal, _found(deck, run)):
-        if isinstance(link, Bad):
-            deck.warn(f"the tape cannot be read from entry {link.seq} on: {link.why}", fg="red")
-            return STORE
-        if link[0].seq > after:
-            deck.stream({**msgspec.to_builtins(link[0]), "hash": link[1]})
-            deck.say(one_line(_line(link[0], link[1])))
-    return DONE
-
-
-def _in_form(deck: Deck, run: str, form: str) -> int:
-    from steersman.runtime.projections import form as rendered
-    from steersman.runtime.projections import picture
-
-    seen = picture(deck.sight.world, _found(deck, run))
-    if seen.live.machine.name != "coordinator":
-        raise UserError(f"run {seen.snapshot.run} is no plan: `--as {form}` is a form of plans")
-    document = rendered(seen, form)
-    deck.say(printable_json(msgspec.json.format(msgspec.json.encode(document)).decode()))
-    deck.tell(msgspec.to_builtins(document))
-    return DONE
+    for tape_item in read_tape(context.journal, _find_audited_run(context, run)):
+        if isinstance(tape_item, BadEntry):
+            context.warn(f"the tape cannot be read from entry {tape_item.seq} on: {tape_item.why}", fg="red")
+            return EXIT_STORE
+        if tape_item[0].seq > after:
+            context.stream({**msgspec.to_builtins(tape_item[0]), "hash": tape_item[1]})
+            context.say(printable_line(_render_tape_line(tape_item[0], tape_item[1])))
+    return EXIT_DONE
 
 
-def _line(e: Any, hash_: str) -> str:
-    from steersman.views.moments import stamp
+def _print_plan_tape(context: CommandContext, run: str, form: str) -> int:
+    from steersman.runtime.projections import planning_tape_form as render_form
+    from steersman.runtime.projections import read_run_view
 
-    way = f"{e.source or '·'} → {e.to}" if e.to and not e.stay else e.to or e.source or ""
-    yes = [name for name, answer in e.guards.items() if answer]
-    no = [name for name, answer in e.guards.items() if not answer]
+    run_view = read_run_view(context.sight.world, _find_audited_run(context, run))
+    if run_view.live.machine.name != "coordinator":
+        raise UserError(f"run {run_view.snapshot.run} is no plan: `--as {form}` is a form of plans")
+    document = render_form(run_view, form)
+    context.say(printable_json(msgspec.json.format(msgspec.json.encode(document)).decode()))
+    context.tell(msgspec.to_builtins(document))
+    return EXIT_DONE
+
+
+def _render_tape_line(entry: Any, hash_: str) -> str:
+    from steersman.views.moments import format_timestamp
+
+    transition = (
+        f"{entry.source or '·'} → {entry.to}"
+        if entry.to and not entry.stay
+        else entry.to or entry.source or ""
+    )
+    passed_guards = [name for name, answer in entry.guards.items() if answer]
+    failed_guards = [name for name, answer in entry.guards.items() if not answer]
     parts = [
-        f"{e.seq:4}  {stamp(e.at)}  {e.kind:15} {way:20} {e.event}",
-        f"by {e.actor}" if e.actor != "steersman" else "",
-        f"yes: {', '.join(yes)}" if yes else "",
-        f"no: {', '.join(no)}" if no else "",
-        f"retry {e.retry.retry_count} ({e.retry.retry_reason})" if e.retry else "",
-        f"why: {e.why}" if e.why else "",
-        "late" if e.late else "",
+        f"{entry.seq:4}  {format_timestamp(entry.at)}  {entry.kind:15} {transition:20} {entry.event}",
+        f"by {entry.actor}" if entry.actor != "steersman" else "",
+        f"yes: {', '.join(passed_guards)}" if passed_guards else "",
+        f"no: {', '.join(failed_guards)}" if failed_guards else "",
+        f"retry {entry.retry.retry_count} ({entry.retry.retry_reason})" if entry.retry else "",
+        f"why: {entry.why}" if entry.why else "",
+        "late" if entry.late else "",
         hash_[:12],
     ]
-    return "  ".join(p for p in parts if p)
+    return "  ".join(part for part in parts if part)
 
 
-@verb("verify", "steersman audit verify 261116-abc", "steersman audit verify   # every run", exits=EXITS)
+@define_command(
+    "verify",
+    "steersman audit verify 261116-abc",
+    "steersman audit verify   # every run",
+    exits=AUDIT_EXIT_CODES,
+)
 @click.argument("run", required=False)
-def verify(deck: Deck, *, run: str | None) -> int:
+def audit_verify_command(context: CommandContext, *, run: str | None) -> int:
     """Hold chain, state, seals, snapshot, head, texts, anchors and git refs of RUN (or of every run, and what the store holds beside them) against each other."""
-    known, ask = _askable(deck)
-    runs = [_among(known, run)] if run else known
-    verdicts = [ask(name) for name in runs]
-    if not run and deck.has_store():
-        verdicts += _around(deck)
-    deck.tell(verdicts[0] if run else verdicts)
+    known_runs, audit_run = _list_auditable_runs(context)
+    runs = [_match_auditable_run(known_runs, run)] if run else known_runs
+    verdicts = [audit_run(name) for name in runs]
+    if not run and context.has_store():
+        verdicts += _audit_store_surroundings(context)
+    context.tell(verdicts[0] if run else verdicts)
     for verdict in verdicts:
-        _told(deck, verdict)
-    for beyond in dict.fromkeys(words for v in verdicts for words in v.beyond):
-        deck.say(f"cannot be seen in any run: {beyond}")
-    return DONE if all(v.ok for v in verdicts) else STORE
+        _print_audit_verdict(context, verdict)
+    for blind_spot in dict.fromkeys(words for run_verdict in verdicts for words in run_verdict.beyond):
+        context.say(f"cannot be seen in any run: {blind_spot}")
+    return EXIT_DONE if all(run_verdict.ok for run_verdict in verdicts) else EXIT_STORE
 
 
-def _around(deck: Deck) -> "list[Verdict]":
+def _audit_store_surroundings(context: CommandContext) -> "list[AuditVerdict]":
     """What the store holds beside its runs, where something is wrong with it."""
-    from steersman.runtime.audit import around
+    from steersman.runtime.audit import audit_store
 
-    verdict = around(deck.sight.world)
+    verdict = audit_store(context.sight.world)
     return [] if verdict.ok and not verdict.gone else [verdict]
 
 
-def _askable(deck: Deck) -> "tuple[list[str], Callable[[str], Verdict]]":
+def _list_auditable_runs(context: CommandContext) -> "tuple[list[str], Callable[[str], AuditVerdict]]":
     """The runs there are or were, and how to ask about one; a store that is gone has lost all that anchors name."""
-    from steersman.faces.lost import hint, world_without_store
-    from steersman.runtime.audit import audited, known_runs, lost_runs, missing
+    from steersman.faces.lost import missing_runs_hint, open_ports_without_store
+    from steersman.runtime.audit import audit_missing_run, audit_run, find_anchored_lost_runs, list_known_runs
 
-    bare = world_without_store(deck)
-    lost = lost_runs(bare, lambda _run: False) if bare is not None else []
-    if bare is None or not lost:
-        world = deck.sight.world
-        return known_runs(world), lambda run: audited(world, run)
-    deck.warn(hint(deck, lost), fg="red")
-    return lost, lambda run: missing(bare, run)
-
-
-def _among(known: list[str], prefix: str) -> str:
-    """Like finding a run, but among those whose head row is gone, too."""
-    found = [prefix] if prefix in known else [r for r in known if r.startswith(prefix)]
-    found = [r for r in found if "." not in r] or found
-    if not found:
-        raise UserError(f"there is no run {prefix!r}: see `steersman runs --all`")
-    if len(found) > 1:
-        raise UserError(f"{prefix!r} could be {', '.join(found[:20])}: write more of it")
-    return found[0]
-
-
-def _told(deck: Deck, v: "Verdict") -> None:
-    if v.ok and not v.run:
-        deck.say("the store beside the runs: all fits", fg="green")
-    elif v.ok:
-        by = "and an anchor agrees" if v.anchored else "but no anchor says how long it was"
-        deck.say(f"run {v.run}: {v.entries} entries, all fit, {by}", fg="green")
-    else:
-        where = f", first at entry {v.first_bad}" if v.first_bad is not None else ""
-        what = f"run {v.run}" if v.run else "the store beside the runs"
-        deck.say(f"{what}: does not fit{where}", fg="red", bold=True)
-    for problem in v.problems:
-        deck.say(f"  {one_line(problem)}")
-    for lost in v.gone:
-        deck.say(f"  {'gone from git' if v.run else 'not here'}: {one_line(lost)}", fg="yellow")
-    for sent in v.waiting:
-        deck.say(f"  waiting to be taken: {one_line(sent)}")
-    for unseen in v.unseen:
-        deck.say(f"  cannot be seen: {unseen}")
-
-
-@verb("replay", "steersman audit replay 261116-abc", exits=EXITS)
-@_run
-def replay(deck: Deck, *, run: str) -> int:
-    """Decide every recorded step of RUN again; what another version of the machine decided is said to be so."""
-    from steersman.runtime.audit import replay as replayed
-
-    found = _found(deck, run)
-    head = deck.sight.head(found)
-    m = deck.helm.machines().get(head.machine)
-    if m is None:
-        raise UserError(f"run {found} needs machine {head.machine}, which is not installed here")
-    r = replayed(deck.sight.world.journal, m, found)
-    deck.tell(r)
-    deck.say(
-        f"run {found}: {r.same} decided the same again, {r.different} differently, {r.other_version} by another version"
+    storeless_ports = open_ports_without_store(context)
+    missing_runs = (
+        find_anchored_lost_runs(storeless_ports, lambda _run: False) if storeless_ports is not None else []
     )
-    for d in r.decisions:
-        deck.say(f"  entry {d.seq}: {d.verdict} {d.detail}")
-    if r.bad is not None:
-        deck.say(f"  the tape cannot be read from entry {r.bad.seq} on: {r.bad.why}", fg="red")
-    return DONE if not r.different and r.bad is None else STORE
+    if storeless_ports is None or not missing_runs:
+        ports = context.sight.world
+        return list_known_runs(ports), lambda run: audit_run(ports, run)
+    context.warn(missing_runs_hint(context, missing_runs), fg="red")
+    return missing_runs, lambda run: audit_missing_run(storeless_ports, run)
 
 
-@verb(
-    "anchor", "steersman audit anchor 261116-abc", "steersman audit anchor 261116-abc --to git", exits=EXITS
+def _match_auditable_run(known_runs: list[str], prefix: str) -> str:
+    """Like finding a run, but among those whose head row is gone, too."""
+    matches = (
+        [prefix]
+        if prefix in known_runs
+        else [known_run for known_run in known_runs if known_run.startswith(prefix)]
+    )
+    matches = [known_run for known_run in matches if "." not in known_run] or matches
+    if not matches:
+        raise UserError(f"there is no run {prefix!r}: see `steersman runs --all`")
+    if len(matches) > 1:
+        raise UserError(f"{prefix!r} could be {', '.join(matches[:20])}: write more of it")
+    return matches[0]
+
+
+def _print_audit_verdict(context: CommandContext, verdict: "AuditVerdict") -> None:
+    if verdict.ok and not verdict.run:
+        context.say("the store beside the runs: all fits", fg="green")
+    elif verdict.ok:
+        anchor_text = "and an anchor agrees" if verdict.anchored else "but no anchor says how long it was"
+        context.say(f"run {verdict.run}: {verdict.entries} entries, all fit, {anchor_text}", fg="green")
+    else:
+        place_text = f", first at entry {verdict.first_bad}" if verdict.first_bad is not None else ""
+        subject = f"run {verdict.run}" if verdict.run else "the store beside the runs"
+        context.say(f"{subject}: does not fit{place_text}", fg="red", bold=True)
+    for problem in verdict.problems:
+        context.say(f"  {printable_line(problem)}")
+    for missing_text in verdict.gone:
+        context.say(
+            f"  {'gone from git' if verdict.run else 'not here'}: {printable_line(missing_text)}", fg="yellow"
+        )
+    for waiting_text in verdict.waiting:
+        context.say(f"  waiting to be taken: {printable_line(waiting_text)}")
+    for unseen_text in verdict.unseen:
+        context.say(f"  cannot be seen: {unseen_text}")
+
+
+@define_command("replay", "steersman audit replay 261116-abc", exits=AUDIT_EXIT_CODES)
+@_audited_run_argument
+def audit_replay_command(context: CommandContext, *, run: str) -> int:
+    """Decide every recorded step of RUN again; what another version of the machine decided is said to be so."""
+    from steersman.runtime.audit import replay_run
+
+    run_id = _find_audited_run(context, run)
+    head = context.sight.head(run_id)
+    definition = context.helm.installed_machines().get(head.machine)
+    if definition is None:
+        raise UserError(f"run {run_id} needs machine {head.machine}, which is not installed here")
+    replay_result = replay_run(context.sight.world.journal, definition, run_id)
+    context.tell(replay_result)
+    context.say(
+        f"run {run_id}: {replay_result.same} decided the same again, {replay_result.different} differently, {replay_result.other_version} by another version"
+    )
+    for decision in replay_result.decisions:
+        context.say(f"  entry {decision.seq}: {decision.verdict} {decision.detail}")
+    if replay_result.bad is not None:
+        context.say(
+            f"  the tape cannot be read from entry {replay_result.bad.seq} on: {replay_result.bad.why}",
+            fg="red",
+        )
+    return EXIT_DONE if not replay_result.different and replay_result.bad is None else EXIT_STORE
+
+
+@define_command(
+    "anchor",
+    "steersman audit anchor 261116-abc",
+    "steersman audit anchor 261116-abc --to git",
+    exits=AUDIT_EXIT_CODES,
 )
-@_run
+@_audited_run_argument
 @click.option("--to", "where", default="file", show_default=True, help="file, git, or command.")
-def anchor(deck: Deck, *, run: str, where: str) -> None:
+def audit_anchor_command(context: CommandContext, *, run: str, where: str) -> None:
     """Sign the tape of RUN as it is now and keep the statement outside the store."""
-    from steersman.runtime.audit import anchor as keep
+    from steersman.runtime.audit import anchor_run as keep_anchor
 
     if where == "command":
-        deck.load_config()
-    made = keep(deck.bridge.world, _found(deck, run), where)
-    deck.tell(made)
-    deck.say(f"run {made.run}: entry {made.seq} with hash {made.hash[:12]}… is anchored ({where})")
+        context.load_config()
+    anchor_record = keep_anchor(context.bridge.world, _find_audited_run(context, run), where)
+    context.tell(anchor_record)
+    context.say(
+        f"run {anchor_record.run}: entry {anchor_record.seq} with hash {anchor_record.hash[:12]}… is anchored ({where})"
+    )
 
 
-@verb("prune", 'steersman audit prune 261116-abc --reason "a year old" --yes', exits=EXITS)
-@_run
+@define_command(
+    "prune", 'steersman audit prune 261116-abc --reason "a year old" --yes', exits=AUDIT_EXIT_CODES
+)
+@_audited_run_argument
 @click.option("--reason", default="", help="Why; it stays on tape.")
 @click.option("--yes", is_flag=True, help="Do not ask: the texts cannot be had back.")
-def prune(deck: Deck, *, run: str, reason: str, yes: bool) -> int:
+def audit_prune_command(context: CommandContext, *, run: str, reason: str, yes: bool) -> int:
     """Drop prompts, replies, output and diffs of RUN and its children; entries, hashes and state stay."""
-    from steersman.faces.speech import insider
-    from steersman.runtime.audit import prune as drop
+    from steersman.faces.speech import refuse_agent_caller
+    from steersman.runtime.audit import prune_run as drop_payloads
 
-    found = _found(deck, run)
-    refused = insider(deck, found, "prune")
-    if refused is not None:
-        return refused
-    question = f"drop all texts of run {found} and its children? They cannot be had back"
-    if not yes and not deck.agreed(question, f"{deck.me} audit prune {found} --yes"):
+    run_id = _find_audited_run(context, run)
+    refusal_code = refuse_agent_caller(context, run_id, "prune")
+    if refusal_code is not None:
+        return refusal_code
+    question = f"drop all texts of run {run_id} and its children? They cannot be had back"
+    if not yes and not context.agreed(question, f"{context.me} audit prune {run_id} --yes"):
         raise UserError("nothing was dropped")
-    done = drop(deck.bridge.world, found, deck.person, reason)
-    deck.tell(done)
-    deck.say(f"run {done.run}: {done.payloads} texts dropped, entry {done.seq} says so")
-    return DONE
+    pruned = drop_payloads(context.bridge.world, run_id, context.person, reason)
+    context.tell(pruned)
+    context.say(f"run {pruned.run}: {pruned.payloads} texts dropped, entry {pruned.seq} says so")
+    return EXIT_DONE
 
 
-@verb(
+@define_command(
     "export",
     "steersman audit export 261116-abc --out run.jsonl",
     "steersman audit export 261116-abc --payloads",
-    exits=EXITS,
+    exits=AUDIT_EXIT_CODES,
 )
-@_run
+@_audited_run_argument
 @click.option("--payloads", is_flag=True, help="With all texts and the key that names them.")
 @click.option("--out", metavar="FILE", default=None, help="Write it here instead of printing it.")
-def export(deck: Deck, *, run: str, payloads: bool, out: str | None) -> None:
+def audit_export_command(context: CommandContext, *, run: str, payloads: bool, out: str | None) -> None:
     """RUN as lines of canonical JSON (with or without --json) that need no steersman to be checked."""
-    from steersman.runtime.audit import export as lines_of
-    from steersman.runtime.audit import kept_anchors
+    from steersman.runtime.audit import collect_anchors
+    from steersman.runtime.audit import export_run as export_lines
 
-    found = _found(deck, run)
-    world = deck.sight.world
-    lines = lines_of(world.journal, found, payloads=payloads, anchors=kept_anchors(world, found))
+    run_id = _find_audited_run(context, run)
+    ports = context.sight.world
+    lines = export_lines(ports.journal, run_id, payloads=payloads, anchors=collect_anchors(ports, run_id))
     try:
         with click.open_file(out or "-", "wb") as file:
             for line in lines:
@@ -250,11 +289,11 @@ def export(deck: Deck, *, run: str, payloads: bool, out: str | None) -> None:
         raise  # whoever read has enough: no trouble of the file's
     except OSError as error:
         if out is None:
-            raise UnheardError(error) from None
+            raise OutputWriteError(error) from None
         raise UserError(f"cannot write {out}: {error.strerror}; choose another --out") from None
     if out:
-        deck.warn(f"written to {out}")
+        context.warn(f"written to {out}")
 
 
-def _found(deck: Deck, run: str) -> str:
-    return deck.sight.find(run)
+def _find_audited_run(context: CommandContext, run: str) -> str:
+    return context.sight.find(run)

@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Any, BinaryIO, get_args
 import click
 
 from steersman.errors import UserError
-from steersman.faces.cli import Lazy
-from steersman.faces.deck import DONE, REFUSED, Deck, verb
+from steersman.faces.cli import LazyGroup
+from steersman.faces.deck import EXIT_DONE, EXIT_REFUSED, CommandContext, define_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from steersman.faces.jsonl import Answer
+    from steersman.faces.jsonl import InputVerdict
     from steersman.judges.commands import CommandRules
 
-HERE = "check"
-KNOWN = {
-    "command": (f"{HERE}:command", "May a tester propose this command here?"),
-    "verdict": (f"{HERE}:verdict", "Is this reply a verdict, exactly?"),
-    "artifact": (f"{HERE}:artifact", "May a file of a run have this name?"),
+CHECK_MODULE = "check"
+CHECK_COMMANDS = {
+    "command": (f"{CHECK_MODULE}:check_proposal_command", "May a tester propose this command here?"),
+    "verdict": (f"{CHECK_MODULE}:check_verdict_command", "Is this reply a verdict, exactly?"),
+    "artifact": (f"{CHECK_MODULE}:check_artifact_command", "May a file of a run have this name?"),
 }
-EXITS = "0 accepted, or with --jsonl every line answered · 2 wrong usage · 4 refused"
-ROLES = (
+CHECK_EXIT_CODES = "0 accepted, or with --jsonl every line answered · 2 wrong usage · 4 refused"
+REPLY_CONTRACT_ROLES = (
     "reviewer",
     "tester",
     "planner",
@@ -35,102 +35,120 @@ ROLES = (
     "task_coder",
     "code_reviewer",
 )  # whose replies have a contract
-_jsonl = click.option(
+_jsonl_option = click.option(
     "--jsonl",
     is_flag=True,
     help='Judge many: lines {"id", "input"} from FILE or standard input, {"id", "result", "reason"} out.',
 )
 
 
-@click.group("check", cls=Lazy, known=KNOWN, no_args_is_help=False, epilog=f"Exit codes: {EXITS}")
-def check() -> None:
+@click.group(
+    "check",
+    cls=LazyGroup,
+    known=CHECK_COMMANDS,
+    no_args_is_help=False,
+    epilog=f"Exit codes: {CHECK_EXIT_CODES}",
+)
+def check_group() -> None:
     """Would it be accepted? A command, a verdict, a name; nothing is run and nothing is written."""
 
 
 # ── command ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@verb(
+@define_command(
     "command",
     'steersman check command "pytest -q tests/test_shop.py"',
     "steersman check command -- pytest -k 'cart and not slow'",
     'steersman check command --set tests --set uv "uv run pytest -q"',
     "steersman check command --jsonl < proposals.jsonl",
-    exits=EXITS,
+    exits=CHECK_EXIT_CODES,
 )
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
 @click.option(
     "--set", "sets", multiple=True, metavar="NAME", help="Judge by these sets, not by steersman.toml; may be repeated."
 )  # fmt: skip
-@_jsonl
-def command(deck: Deck, *, words: tuple[str, ...], sets: tuple[str, ...], jsonl: bool) -> int:
+@_jsonl_option
+def check_proposal_command(
+    context: CommandContext, *, words: tuple[str, ...], sets: tuple[str, ...], jsonl: bool
+) -> int:
     """May a tester propose this command here? WORDS is one line in quotes, or the words themselves after `--`.
 
     With a steersman.toml this is what a run here would say: its checks, its [commands], and the sets that its own checks
     use. Without one, the sets `tests` and `read` are on."""
-    judge = _commands(deck, sets)
+    judge = _build_command_judge(context, sets)
     if jsonl:
-        return _by_line(deck, words, judge)
+        return _judge_jsonl_input(context, words, judge)
     if not words:
         raise click.UsageError('a command is missing, such as: steersman check command "pytest -q"')
-    return _say(deck, judge(words[0] if len(words) == 1 else list(words)), {"input": list(words)})
+    return _print_input_verdict(
+        context, judge(words[0] if len(words) == 1 else list(words)), {"input": list(words)}
+    )
 
 
-def _commands(deck: Deck, sets: tuple[str, ...]) -> "Callable[[Any], Answer]":
-    from steersman.faces.jsonl import Answer
-    from steersman.judges.commands import Blocked
+def _build_command_judge(context: CommandContext, sets: tuple[str, ...]) -> "Callable[[Any], InputVerdict]":
+    from steersman.faces.jsonl import InputVerdict
+    from steersman.judges.commands import BlockedCommand
 
-    rules = _rules(deck, sets)
+    rules = _load_command_rules(context, sets)
 
-    def judge(proposal: Any) -> Answer:
+    def judge(proposal: Any) -> InputVerdict:
         verdict = rules.approve(proposal)
-        if isinstance(verdict, Blocked):
-            return Answer(accepted=False, reason=verdict.reason)
-        if (trouble := deck.helm.out_of_bounds(deck.start, verdict.reach)) is not None:
-            return Answer(accepted=False, reason=f"not on the allow-list: {trouble}")
-        return Answer(
+        if isinstance(verdict, BlockedCommand):
+            return InputVerdict(accepted=False, reason=verdict.reason)
+        if (problem := context.helm.command_reach_problem(context.start, verdict.reach)) is not None:
+            return InputVerdict(accepted=False, reason=f"not on the allow-list: {problem}")
+        return InputVerdict(
             accepted=True, reason=f"fits {verdict.fits} (set {verdict.set}), proves {verdict.proves}"
         )
 
     return judge
 
 
-def _rules(deck: Deck, sets: tuple[str, ...]) -> "CommandRules":
+def _load_command_rules(context: CommandContext, sets: tuple[str, ...]) -> "CommandRules":
     """The rules of the project, or plain ones with the sets that were asked for."""
     from msgspec.structs import replace
 
-    from steersman.contracts.grammars import Commands, SetName
+    from steersman.contracts.grammars import Commands, GrammarSetName
 
-    known = get_args(SetName)
-    unknown = [name for name in sets if name not in known]
-    if unknown:
-        raise UserError(f"there is no set {unknown[0]!r}: there are {', '.join(known)}")
-    loaded = deck.read_config()
+    known_sets = get_args(GrammarSetName)
+    unknown_sets = [name for name in sets if name not in known_sets]
+    if unknown_sets:
+        raise UserError(f"there is no set {unknown_sets[0]!r}: there are {', '.join(known_sets)}")
+    loaded = context.read_config()
     if loaded.path is None:
-        return deck.helm.command_rules((), Commands(sets=sets or ("tests", "read")))  # type: ignore[arg-type]  of SetName
+        return context.helm.command_rules((), Commands(sets=sets or ("tests", "read")))  # type: ignore[arg-type]  of SetName
     checks = tuple(check.run for check in loaded.config.checks.values())
-    written = loaded.config.commands
-    return deck.helm.command_rules(() if sets else checks, replace(written, sets=sets) if sets else written)
+    command_settings = loaded.config.commands
+    return context.helm.command_rules(
+        () if sets else checks, replace(command_settings, sets=sets) if sets else command_settings
+    )
 
 
 # ── verdict ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@verb(
+@define_command(
     "verdict",
     "steersman check verdict reply.txt",
     "steersman check verdict --role reviewer --nonce 5f3a < reply.txt",
     "steersman check verdict --schema answer.schema.json reply.txt",
     "steersman check verdict --jsonl < replies.jsonl",
-    exits=EXITS,
+    exits=CHECK_EXIT_CODES,
 )
 @click.argument("file", default="-")
-@click.option("--role", type=click.Choice(ROLES), help="Judge by the contract of this role.")
+@click.option("--role", type=click.Choice(REPLY_CONTRACT_ROLES), help="Judge by the contract of this role.")
 @click.option("--nonce", default=None, help="What has to come back; without it any nonce will do, or none.")
 @click.option("--schema", default=None, metavar="FILE", help="Judge by a JSON Schema of your own.")
-@_jsonl
-def verdict(
-    deck: Deck, *, file: str, role: str | None, nonce: str | None, schema: str | None, jsonl: bool
+@_jsonl_option
+def check_verdict_command(
+    context: CommandContext,
+    *,
+    file: str,
+    role: str | None,
+    nonce: str | None,
+    schema: str | None,
+    jsonl: bool,
 ) -> int:
     """Is the reply in FILE (or on standard input) a verdict: exactly one JSON object, optionally in one fence?
 
@@ -139,88 +157,94 @@ def verdict(
         raise click.UsageError("--role and --schema exclude each other")
     if nonce is not None and not role:
         raise click.UsageError("--nonce needs --role")
-    judge = _verdicts(role, nonce, None if schema is None else _schema(schema))
+    judge = _build_verdict_judge(role, nonce, None if schema is None else _read_schema_file(schema))
     if jsonl:
-        return _by_line(deck, (file,), judge)
-    return _say(deck, judge(_text(file)), {"file": file})
+        return _judge_jsonl_input(context, (file,), judge)
+    return _print_input_verdict(context, judge(_read_reply_text(file)), {"file": file})
 
 
-def _verdicts(role: str | None, nonce: str | None, schema: Any) -> "Callable[[Any], Answer]":
-    from steersman.faces.jsonl import Answer
-    from steersman.judges.reply import Refused, parse_reply, parse_verdict, schema_problems
+def _build_verdict_judge(role: str | None, nonce: str | None, schema: Any) -> "Callable[[Any], InputVerdict]":
+    from steersman.faces.jsonl import InputVerdict
+    from steersman.judges.reply import RefusedReply, find_text_schema_problems, parse_reply, parse_verdict
 
-    def problems(text: str) -> tuple[str, ...]:
+    def find_reply_problems(text: str) -> tuple[str, ...]:
         if schema is not None:
-            return schema_problems(text, schema)
-        found = parse_verdict(text) if role is None else parse_reply(text, role, nonce)
-        return found.problems if isinstance(found, Refused) else ()
+            return find_text_schema_problems(text, schema)
+        parsed_reply = parse_verdict(text) if role is None else parse_reply(text, role, nonce)
+        return parsed_reply.problems if isinstance(parsed_reply, RefusedReply) else ()
 
-    def judge(text: Any) -> Answer:
+    def judge(text: Any) -> InputVerdict:
         if not isinstance(text, str):
-            return Answer(accepted=False, reason="reply: is not a text")
-        found = problems(text)
-        return Answer(accepted=not found, reason="; ".join(found) or f"fits {role or 'the schema'}")
+            return InputVerdict(accepted=False, reason="reply: is not a text")
+        problem_texts = find_reply_problems(text)
+        return InputVerdict(
+            accepted=not problem_texts, reason="; ".join(problem_texts) or f"fits {role or 'the schema'}"
+        )
 
     return judge
 
 
-def _schema(path: str) -> Any:
+def _read_schema_file(path: str) -> Any:
     """A schema from a file of the person's own: read as strictly as what it judges, and tried before it is used."""
-    from steersman.judges.problems import problems_of
-    from steersman.judges.strict_json import Refused, read_object
+    from steersman.judges.problems import find_json_schema_problems
+    from steersman.judges.strict_json import RefusedReply, read_json_object
 
-    found = read_object(_text(path))
-    if isinstance(found, Refused):
-        raise UserError(f"{path} is no JSON Schema: {'; '.join(found.problems)}")
+    schema_object = read_json_object(_read_reply_text(path))
+    if isinstance(schema_object, RefusedReply):
+        raise UserError(f"{path} is no JSON Schema: {'; '.join(schema_object.problems)}")
     try:
-        problems_of({}, found.value)
+        find_json_schema_problems({}, schema_object.value)
     except ValueError as error:
         raise UserError(f"{path} is no JSON Schema: {error}") from None
-    return found.value
+    return schema_object.value
 
 
-def _text(path: str) -> str:
-    from steersman.judges.strict_json import MAX_BYTES
+def _read_reply_text(path: str) -> str:
+    from steersman.judges.strict_json import MAX_REPLY_BYTES
 
-    with _opened(path) as stream:
-        data = stream.read(MAX_BYTES + 1)
+    with _open_input_file(path) as stream:
+        data = stream.read(MAX_REPLY_BYTES + 1)
     return data.decode("utf-8", "surrogateescape")  # what is not UTF-8 is refused as such by the reader
 
 
 # ── artifact ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@verb(
+@define_command(
     "artifact",
     "steersman check artifact research/notes.md",
     "steersman check artifact --beneath .steersman/runs/261116-abc claims.json",
     "steersman check artifact --jsonl < names.jsonl",
-    exits=EXITS,
+    exits=CHECK_EXIT_CODES,
 )
 @click.argument("names", nargs=-1, type=click.UNPROCESSED)
 @click.option("--beneath", default=None, metavar="DIR", help="The folder it would be in (default: this one).")
-@_jsonl
-def artifact(deck: Deck, *, names: tuple[str, ...], beneath: str | None, jsonl: bool) -> int:
+@_jsonl_option
+def check_artifact_command(
+    context: CommandContext, *, names: tuple[str, ...], beneath: str | None, jsonl: bool
+) -> int:
     """May an agent's file have this NAME in the folder of its run? Looks at the form, at who owns it, and at the disk:
     links, devices and other spellings of it are in the way. A name that begins with a dash goes after `--`."""
-    judge = _artifacts(deck, beneath)
+    judge = _build_artifact_judge(context, beneath)
     if jsonl:
-        return _by_line(deck, names, judge)
+        return _judge_jsonl_input(context, names, judge)
     if len(names) != 1:
         raise click.UsageError("one name is needed, such as: steersman check artifact claims.json")
-    return _say(deck, judge(names[0]), {"input": names[0]})
+    return _print_input_verdict(context, judge(names[0]), {"input": names[0]})
 
 
-def _artifacts(deck: Deck, beneath: str | None) -> "Callable[[Any], Answer]":
-    from steersman.faces.jsonl import Answer
-    from steersman.judges.artifact_names import artifact_problem, opens_a_gate
+def _build_artifact_judge(context: CommandContext, beneath: str | None) -> "Callable[[Any], InputVerdict]":
+    from steersman.faces.jsonl import InputVerdict
+    from steersman.judges.artifact_names import find_artifact_name_problem, find_copy_gate_reason
 
-    def judge(name: Any) -> Answer:
-        trouble = artifact_problem(name) or deck.helm.cannot_hold(beneath or deck.start, name)
-        if trouble is not None:
-            return Answer(accepted=False, reason=trouble)
-        gate = opens_a_gate(name)
-        return Answer(accepted=True, reason=f"opens a gate: {gate}" if gate else "a plain name")
+    def judge(name: Any) -> InputVerdict:
+        problem = find_artifact_name_problem(name) or context.helm.file_placement_problem(
+            beneath or context.start, name
+        )
+        if problem is not None:
+            return InputVerdict(accepted=False, reason=problem)
+        gate = find_copy_gate_reason(name)
+        return InputVerdict(accepted=True, reason=f"opens a gate: {gate}" if gate else "a plain name")
 
     return judge
 
@@ -228,19 +252,21 @@ def _artifacts(deck: Deck, beneath: str | None) -> "Callable[[Any], Answer]":
 # ── the same for all ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _by_line(deck: Deck, given: tuple[str, ...], judge: "Callable[[Any], Answer]") -> int:
-    from steersman.faces.jsonl import answer_all
+def _judge_jsonl_input(
+    context: CommandContext, input_files: tuple[str, ...], judge: "Callable[[Any], InputVerdict]"
+) -> int:
+    from steersman.faces.jsonl import answer_jsonl_stream
 
-    if len(given) > 1:
+    if len(input_files) > 1:
         raise click.UsageError("--jsonl takes one FILE, or standard input")
-    deck.quiet = True
-    with _opened(given[0] if given else "-") as stream:
-        answer_all(stream, sys.stdout, judge)
-    return DONE
+    context.quiet = True
+    with _open_input_file(input_files[0] if input_files else "-") as stream:
+        answer_jsonl_stream(stream, sys.stdout, judge)
+    return EXIT_DONE
 
 
 @contextmanager
-def _opened(path: str) -> "Iterator[BinaryIO]":
+def _open_input_file(path: str) -> "Iterator[BinaryIO]":
     if path == "-" and sys.stdin is not None:  # None where the caller has closed it
         yield sys.stdin.buffer
         return
@@ -251,9 +277,11 @@ def _opened(path: str) -> "Iterator[BinaryIO]":
         raise UserError(f"cannot read {path}: {error.strerror}") from None
 
 
-def _say(deck: Deck, answer: "Answer", about: dict[str, Any]) -> int:
-    deck.quiet = True
-    result, code = ("accept", DONE) if answer.accepted else ("refuse", REFUSED)
-    deck.tell({**about, "result": result, "reason": answer.reason, "exit_code": code})
-    deck.say(f"{result}: {answer.reason}", fg=None if answer.accepted else "red")
+def _print_input_verdict(
+    context: CommandContext, answer: "InputVerdict", result_fields: dict[str, Any]
+) -> int:
+    context.quiet = True
+    result, code = ("accept", EXIT_DONE) if answer.accepted else ("refuse", EXIT_REFUSED)
+    context.tell({**result_fields, "result": result, "reason": answer.reason, "exit_code": code})
+    context.say(f"{result}: {answer.reason}", fg=None if answer.accepted else "red")
     return code

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from steersman.errors import UserError
-from steersman.faces.deck import DONE, ENDED, WAITING, Deck, verb
-from steersman.judges.text import count_of
+from steersman.faces.deck import EXIT_DONE, EXIT_ENDED, EXIT_WAITING, CommandContext, define_command
+from steersman.judges.text import count_with_noun
 
 if TYPE_CHECKING:
-    from steersman.runtime.audit import Verdict
+    from steersman.runtime.audit import AuditVerdict
 
-OPERATOR = "demo operator"
-TASK = "A discount is taken off as cents; it has to be a percentage"
-CONFIG = """version = 1
+DEMO_OPERATOR = "demo operator"
+DEMO_TASK = "A discount is taken off as cents; it has to be a percentage"
+DEMO_CONFIG = """version = 1
 
 [checks]
 unit = [{python}, "-m", "unittest", "-v"]
@@ -41,121 +41,140 @@ turns = 60
 """
 
 
-@verb("demo", "steersman demo", "steersman demo --json", exits="0 approved, tested, verified · 1 not so")
+@define_command(
+    "demo", "steersman demo", "steersman demo --json", exits="0 approved, tested, verified · 1 not so"
+)
 @click.option("--keep-state", is_flag=True, help="Keep the store where other projects have theirs.")
-def demo(deck: Deck, *, keep_state: bool) -> int:
+def demo_command(context: CommandContext, *, keep_state: bool) -> int:
     """A whole run in seconds: proposal, approval, two rounds, real tests, a delivered branch, a verified tape."""
-    place = Path(tempfile.mkdtemp(prefix="steersman-demo-"))
-    repo = place / "shop"
+    demo_directory = Path(tempfile.mkdtemp(prefix="steersman-demo-"))
+    repository = demo_directory / "shop"
     if not keep_state:
-        os.environ["XDG_STATE_HOME"] = str(place / "state")
-    _project(repo)
-    deck.say(f"a throw-away repository: {repo}", bold=True)
-    deck.say("its own test fails, and shall pass at the end:")
-    for line in _tests(repo)[-4:]:
-        deck.say(f"    {line}")
-    inner = Deck(deck.helm, str(repo), as_json=False, mute=deck.as_json)
-    inner.me = f"{'' if keep_state else f'XDG_STATE_HOME={place}/state '}steersman --project {repo}"
+        os.environ["XDG_STATE_HOME"] = str(demo_directory / "state")
+    _create_demo_repository(repository)
+    context.say(f"a throw-away repository: {repository}", bold=True)
+    context.say("its own test fails, and shall pass at the end:")
+    for line in _run_demo_tests(repository)[-4:]:
+        context.say(f"    {line}")
+    demo_context = CommandContext(context.helm, str(repository), as_json=False, mute=context.as_json)
+    demo_context.me = (
+        f"{'' if keep_state else f'XDG_STATE_HOME={demo_directory}/state '}steersman --project {repository}"
+    )
     try:
-        return _voyage(deck, inner)
+        return _drive_demo_run(context, demo_context)
     finally:
-        inner.close()
+        demo_context.close()
 
 
-def _voyage(deck: Deck, inner: Deck) -> int:
+def _drive_demo_run(context: CommandContext, demo_context: CommandContext) -> int:
     from steersman.faces.trust import record_trust
-    from steersman.faces.voyage import launch, spoken
-    from steersman.runtime.audit import audited
-    from steersman.runtime.start import Order
+    from steersman.faces.voyage import drive_new_run, wait_for_verdict
+    from steersman.runtime.audit import audit_run
+    from steersman.runtime.start import StartRequest
 
-    loaded = inner.read_config()
-    record_trust(inner, loaded, loaded.powerful)  # the demo has just written it
+    loaded = demo_context.read_config()
+    record_trust(demo_context, loaded, loaded.powerful)  # the demo has just written it
     config = loaded.config
-    bridge = inner.new_bridge()
-    deck.say("\nthe crew discusses a proposal:", bold=True)
-    code = launch(inner, Order("roundtable", TASK, OPERATOR, config, {"red_base": "fix"}))
-    if code != WAITING:
-        return ENDED
-    run = bridge.world.journal.heads()[0].run
-    deck.say(
-        f"\nthe demo plays the operator here and approves as {OPERATOR!r}; in your runs that is you:",
+    runs = demo_context.new_bridge()
+    context.say("\nthe crew discusses a proposal:", bold=True)
+    code = drive_new_run(
+        demo_context, StartRequest("roundtable", DEMO_TASK, DEMO_OPERATOR, config, {"red_base": "fix"})
+    )
+    if code != EXIT_WAITING:
+        return EXIT_ENDED
+    run = runs.world.journal.heads()[0].run
+    context.say(
+        f"\nthe demo plays the operator here and approves as {DEMO_OPERATOR!r}; in your runs that is you:",
         bold=True,
     )
-    code = spoken(inner, run, bridge.answer(bridge.gate(run), "approve", OPERATOR))
-    verdict = audited(bridge.world, run)
-    return _summed_up(deck, inner, run, code, verdict)
+    code = wait_for_verdict(demo_context, run, runs.answer(runs.gate(run), "approve", DEMO_OPERATOR))
+    verdict = audit_run(runs.world, run)
+    return _print_demo_summary(context, demo_context, run, code, verdict)
 
 
-def _summed_up(deck: Deck, inner: Deck, run: str, code: int, verdict: "Verdict") -> int:
-    context: Any = inner.bridge.live(run).snapshot.context
-    good = (
-        code == DONE
-        and context.outcome == "approved"
-        and context.tests > 0
+def _print_demo_summary(
+    context: CommandContext, demo_context: CommandContext, run: str, code: int, verdict: "AuditVerdict"
+) -> int:
+    run_context: Any = demo_context.bridge.live(run).snapshot.context
+    is_success = (
+        code == EXIT_DONE
+        and run_context.outcome == "approved"
+        and run_context.tests > 0
         and verdict.ok
         and verdict.anchored
     )
-    after = [
-        f"git -C {inner.project} diff main steersman/{run}",
-        *(f"{inner.me} {word} {run}" for word in ("show", "report", "audit tape", "audit verify")),
-        f"{inner.me} machine show roundtable --format mermaid",
+    next_commands = [
+        f"git -C {demo_context.project} diff main steersman/{run}",
+        *(f"{demo_context.me} {word} {run}" for word in ("show", "report", "audit tape", "audit verify")),
+        f"{demo_context.me} machine show roundtable --format mermaid",
     ]
-    deck.tell(
+    context.tell(
         {
             "run": run,
-            "outcome": context.outcome,
-            "tests": context.tests,
+            "outcome": run_context.outcome,
+            "tests": run_context.tests,
             "verified": verdict.ok,
             "anchored": verdict.anchored,
-            "repository": str(inner.project),
-            "next": after,
-            "exit_code": DONE if good else ENDED,
+            "repository": str(demo_context.project),
+            "next": next_commands,
+            "exit_code": EXIT_DONE if is_success else EXIT_ENDED,
         }
     )
-    audit = "verified, and an anchor agrees" if verdict.ok and verdict.anchored else "NOT verified"
-    deck.say(f"\n{context.outcome} · {count_of(context.tests, 'test')} really run · the tape of {verdict.entries} entries is {audit}",
-             bold=True, fg="green" if good else "red")  # fmt: skip
-    deck.say("look at it:")
-    for command in after:
-        deck.say(f"  {command}")
-    return DONE if good else ENDED
+    audit_text = "verified, and an anchor agrees" if verdict.ok and verdict.anchored else "NOT verified"
+    context.say(f"\n{run_context.outcome} · {count_with_noun(run_context.tests, 'test')} really run · the tape of {verdict.entries} entries is {audit_text}",
+             bold=True, fg="green" if is_success else "red")  # fmt: skip
+    context.say("look at it:")
+    for command in next_commands:
+        context.say(f"  {command}")
+    return EXIT_DONE if is_success else EXIT_ENDED
 
 
-def _project(repo: Path) -> None:
+def _create_demo_repository(repository: Path) -> None:
     import json
 
-    repo.mkdir()
-    ours = files("steersman.faces.demo")
+    repository.mkdir()
+    demo_files = files("steersman.faces.demo")
     for name in ("prices.py", "test_prices.py"):
-        (repo / name).write_text(ours.joinpath(f"{name}.txt").read_text(encoding="utf-8"), encoding="utf-8")
-    crew = ours.joinpath("crew.yaml").read_text(encoding="utf-8")
+        (repository / name).write_text(
+            demo_files.joinpath(f"{name}.txt").read_text(encoding="utf-8"), encoding="utf-8"
+        )
+    crew = demo_files.joinpath("crew.yaml").read_text(encoding="utf-8")
     python = next((name for name in ("python3", "python") if shutil.which(name)), sys.executable)
-    (repo / "crew.yaml").write_text(crew.replace("[[python3,", f"[[{python},"), encoding="utf-8")
-    (repo / "steersman.toml").write_text(CONFIG.format(python=json.dumps(sys.executable)), encoding="utf-8")
-    me = ["-c", f"user.name={OPERATOR}", "-c", "user.email=demo@localhost", "-c", "commit.gpgSign=false"]
-    for words in (
+    (repository / "crew.yaml").write_text(crew.replace("[[python3,", f"[[{python},"), encoding="utf-8")
+    (repository / "steersman.toml").write_text(
+        DEMO_CONFIG.format(python=json.dumps(sys.executable)), encoding="utf-8"
+    )
+    git_identity = [
+        "-c",
+        f"user.name={DEMO_OPERATOR}",
+        "-c",
+        "user.email=demo@localhost",
+        "-c",
+        "commit.gpgSign=false",
+    ]
+    for git_arguments in (
         ["init", "-q", "-b", "main"],
         ["add", "-A"],
-        [*me, "commit", "-q", "-m", "A shop with a wrong discount"],
+        [*git_identity, "commit", "-q", "-m", "A shop with a wrong discount"],
     ):
-        _git(repo, words)
+        _run_demo_git(repository, git_arguments)
 
 
-def _git(repo: Path, words: list[str]) -> None:
+def _run_demo_git(repository: Path, git_arguments: list[str]) -> None:
     # Started from a hook, say, git would be told of another repository.
     env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
-        done = subprocess.run(
-            ["git", *words], cwd=repo, env=env, capture_output=True, check=False, timeout=60
+        completed = subprocess.run(
+            ["git", *git_arguments], cwd=repository, env=env, capture_output=True, check=False, timeout=60
         )
     except OSError:
         raise UserError("git was not found on PATH; install git 2.38 or newer and try again") from None
-    if done.returncode:
-        raise UserError(f"git {words[0]} said: {done.stderr.decode('utf-8', 'replace').strip()}")
+    if completed.returncode:
+        raise UserError(f"git {git_arguments[0]} said: {completed.stderr.decode('utf-8', 'replace').strip()}")
 
 
-def _tests(repo: Path) -> list[str]:
+def _run_demo_tests(repository: Path) -> list[str]:
     argv = [sys.executable, "-m", "unittest", "-q"]
     env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run(argv, cwd=repo, capture_output=True, check=False, env=env, timeout=60)
-    return [line for line in done.stderr.decode("utf-8", "replace").splitlines() if line.strip()]
+    completed = subprocess.run(argv, cwd=repository, capture_output=True, check=False, env=env, timeout=60)
+    return [line for line in completed.stderr.decode("utf-8", "replace").splitlines() if line.strip()]

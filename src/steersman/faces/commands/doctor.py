@@ -9,18 +9,18 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from steersman.errors import JournalError, MemoryUnavailable, NoMemory, SteersmanError, StoreBroken
-from steersman.faces.deck import DONE, ENDED, STORE, Deck, verb
-from steersman.faces.lost import lost
-from steersman.faces.trust import count_lines, is_trusted
+from steersman.faces.deck import EXIT_DONE, EXIT_ENDED, EXIT_STORE, CommandContext, define_command
+from steersman.faces.lost import find_missing_runs
+from steersman.faces.trust import count_lines_text, is_config_trusted
 from steersman.ports.journal import Journal
 from steersman.ports.sandbox import NOT_ISOLATED
-from steersman.views.moments import span
+from steersman.views.moments import format_duration
 
-ROOM = 200 * 1024 * 1024
-OLDEST_GIT = (2, 38)
+MIN_FREE_BYTES = 200 * 1024 * 1024
+OLDEST_GIT_VERSION = (2, 38)
 
 
-class Finding(msgspec.Struct, frozen=True):
+class DoctorFinding(msgspec.Struct, frozen=True):
     """One thing looked at."""
 
     what: str
@@ -30,90 +30,103 @@ class Finding(msgspec.Struct, frozen=True):
     store: bool = False
 
 
-@verb(
+@define_command(
     "doctor", "steersman doctor", exits="0 all well · 1 something to mend · 2 wrong usage · 5 store trouble"
 )
-def doctor(deck: Deck) -> int:
+def doctor_command(context: CommandContext) -> int:
     """Check Python, git, SQLite, store, memories, disk, steersman.toml, sandbox, agents, delivery, runs put aside and overdue timers."""
-    deck.quiet = True
-    looks: tuple[Callable[[Deck], Iterator[Finding]], ...] = (
-        _python,
-        _git,
-        _disk,
-        _config,
-        _sandbox,
-        _agents,
-        _delivery,
-        _talkers,
-        _store,
-        _memories,
-        _lost,
-        _runs,
+    context.quiet = True
+    examinations: tuple[Callable[[CommandContext], Iterator[DoctorFinding]], ...] = (
+        _check_python_version,
+        _check_git_version,
+        _check_state_disk,
+        _check_settings_file,
+        _check_sandbox_isolation,
+        _check_crew_agents,
+        _check_delivery_setup,
+        _check_chat_agents,
+        _check_store_health,
+        _check_memory_store,
+        _check_missing_runs,
+        _check_broken_and_overdue_runs,
     )
-    found = [f for look in looks for f in look(deck)]
-    deck.tell(found)
-    for f in found:
-        deck.say(f"{'ok  ' if f.ok else 'MEND'}  {f.what}: {f.told}", fg=None if f.ok else "red")
-        if f.fix and not f.ok:
-            deck.say(f"      {f.fix}")
-    if any(f.store and not f.ok for f in found):
-        return STORE
-    return ENDED if any(not f.ok for f in found) else DONE
+    findings = [finding for examine in examinations for finding in examine(context)]
+    context.tell(findings)
+    for finding in findings:
+        context.say(
+            f"{'ok  ' if finding.ok else 'MEND'}  {finding.what}: {finding.told}",
+            fg=None if finding.ok else "red",
+        )
+        if finding.fix and not finding.ok:
+            context.say(f"      {finding.fix}")
+    if any(finding.store and not finding.ok for finding in findings):
+        return EXIT_STORE
+    return EXIT_ENDED if any(not finding.ok for finding in findings) else EXIT_DONE
 
 
-def _python(_deck: Deck) -> Iterator[Finding]:
-    told = ".".join(map(str, sys.version_info[:3]))
-    yield Finding("python", sys.version_info >= (3, 11), told, "install Python 3.11 or newer")
+def _check_python_version(_context: CommandContext) -> Iterator[DoctorFinding]:
+    version = ".".join(map(str, sys.version_info[:3]))
+    yield DoctorFinding("python", sys.version_info >= (3, 11), version, "install Python 3.11 or newer")
 
 
-def _git(_deck: Deck) -> Iterator[Finding]:
+def _check_git_version(_context: CommandContext) -> Iterator[DoctorFinding]:
     try:
-        quiet = {
+        git_env = {
             "PATH": os.environ.get("PATH", ""),
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_CONFIG_GLOBAL": "/dev/null",
         }
-        said = subprocess.run(
-            ["git", "version"], env=quiet, capture_output=True, check=False, timeout=10
+        version_text = subprocess.run(
+            ["git", "version"], env=git_env, capture_output=True, check=False, timeout=10
         ).stdout.decode()
     except (OSError, subprocess.TimeoutExpired):
-        yield Finding("git", ok=False, told="not found on PATH", fix="install git 2.38 or newer")
+        yield DoctorFinding("git", ok=False, told="not found on PATH", fix="install git 2.38 or newer")
         return
-    numbers = [int(n) for n in said.split()[2].split(".")[:2] if n.isdigit()] if len(said.split()) > 2 else []
-    yield Finding("git", tuple(numbers) >= OLDEST_GIT, said.strip(), "install git 2.38 or newer")
+    numbers = (
+        [int(number_text) for number_text in version_text.split()[2].split(".")[:2] if number_text.isdigit()]
+        if len(version_text.split()) > 2
+        else []
+    )
+    yield DoctorFinding(
+        "git", tuple(numbers) >= OLDEST_GIT_VERSION, version_text.strip(), "install git 2.38 or newer"
+    )
 
 
-def _disk(deck: Deck) -> Iterator[Finding]:
-    place = str(deck.helm.state_dir(deck.project))
-    while not os.path.exists(place):
-        place = os.path.dirname(place)
-    free = shutil.disk_usage(place).free
+def _check_state_disk(context: CommandContext) -> Iterator[DoctorFinding]:
+    directory = str(context.helm.project_state_directory(context.project))
+    while not os.path.exists(directory):
+        directory = os.path.dirname(directory)
+    free_bytes = shutil.disk_usage(directory).free
     fix = "make room: what is acknowledged has to fit"
-    yield Finding("disk", free >= ROOM, f"{free // 2**20} MB free at {place}", fix)
-    writable = os.access(place, os.W_OK)
-    told = "can be written" if writable else "is read-only: nothing can be written here, only looked at"
+    yield DoctorFinding(
+        "disk", free_bytes >= MIN_FREE_BYTES, f"{free_bytes // 2**20} MB free at {directory}", fix
+    )
+    writable = os.access(directory, os.W_OK)
+    writable_text = (
+        "can be written" if writable else "is read-only: nothing can be written here, only looked at"
+    )
     fix = "make its disk writable, check who owns it, or set XDG_STATE_HOME"
-    yield Finding("state directory", writable, f"{place} {told}", fix, store=True)
+    yield DoctorFinding("state directory", writable, f"{directory} {writable_text}", fix, store=True)
 
 
-def _config(deck: Deck) -> Iterator[Finding]:
+def _check_settings_file(context: CommandContext) -> Iterator[DoctorFinding]:
     try:
-        loaded = deck.read_config()
+        loaded = context.read_config()
     except SteersmanError as error:
-        yield Finding("settings", ok=False, told=str(error), fix="correct the file that is named above")
+        yield DoctorFinding("settings", ok=False, told=str(error), fix="correct the file that is named above")
         return
-    yield from (Finding("limits", ok=True, told=change) for change in loaded.tightened)
+    yield from (DoctorFinding("limits", ok=True, told=change) for change in loaded.tightened)
     if loaded.powerful:
-        known = is_trusted(deck, loaded)
-        count = count_lines(len(loaded.powerful))
-        told = f"trusted: {count}" if known else "not trusted yet: nothing is started"
-        yield Finding("trust", known, told, f"{deck.me} trust")
+        is_known = is_config_trusted(context, loaded)
+        count = count_lines_text(len(loaded.powerful))
+        trust_text = f"trusted: {count}" if is_known else "not trusted yet: nothing is started"
+        yield DoctorFinding("trust", is_known, trust_text, f"{context.me} trust")
     if loaded.path is None:
-        yield Finding("steersman.toml", ok=False, told="not there", fix=f"{deck.me} init")
+        yield DoctorFinding("steersman.toml", ok=False, told="not there", fix=f"{context.me} init")
         return
-    yield Finding("steersman.toml", ok=True, told=str(loaded.path))
+    yield DoctorFinding("steersman.toml", ok=True, told=str(loaded.path))
     checks = loaded.config.checks
-    yield Finding(
+    yield DoctorFinding(
         "checks",
         bool(checks),
         f"{len(checks)} under [checks]",
@@ -121,158 +134,184 @@ def _config(deck: Deck) -> Iterator[Finding]:
     )
 
 
-def _sandbox(deck: Deck) -> Iterator[Finding]:
+def _check_sandbox_isolation(context: CommandContext) -> Iterator[DoctorFinding]:
     try:
-        box = deck.helm.sandbox(deck.read_config().config)
+        sandbox = context.helm.open_project_sandbox(context.read_config().config)
     except SteersmanError as error:
-        yield Finding("sandbox", ok=False, told=str(error), fix="see above; no run starts without it")
+        yield DoctorFinding("sandbox", ok=False, told=str(error), fix="see above; no run starts without it")
         return
-    told = f"agents and checks run in a box{_unbound()}" if box.isolated else f"{NOT_ISOLATED}: {box.why}"
-    yield Finding("sandbox", box.isolated, told, box.fix)
+    isolation_text = (
+        f"agents and checks run in a box{_root_limit_note()}"
+        if sandbox.isolated
+        else f"{NOT_ISOLATED}: {sandbox.why}"
+    )
+    yield DoctorFinding("sandbox", sandbox.isolated, isolation_text, sandbox.fix)
 
 
-def _unbound() -> str:
+def _root_limit_note() -> str:
     """Which of a box's limits does not hold for whoever asks."""
-    root = "; its limit on the number of processes does not bind: the kernel does not count those of root"
-    return root if os.geteuid() == 0 else ""
+    root_note = (
+        "; its limit on the number of processes does not bind: the kernel does not count those of root"
+    )
+    return root_note if os.geteuid() == 0 else ""
 
 
-def _agents(deck: Deck) -> Iterator[Finding]:
-    from steersman.faces.outlook import crew_problems
+def _check_crew_agents(context: CommandContext) -> Iterator[DoctorFinding]:
+    from steersman.faces.outlook import find_crew_problems
 
     try:
-        config = deck.load_config(ask=False).config
+        config = context.load_config(ask=False).config
     except SteersmanError:
         return
-    for m in deck.helm.machines().values():
-        found = crew_problems(deck, m, config)
-        yield Finding(
-            f"crew of {m.name}", not found, "; ".join(found) or "everybody can be called", "see above"
+    for definition in context.helm.installed_machines().values():
+        crew_problems_found = find_crew_problems(context, definition, config)
+        yield DoctorFinding(
+            f"crew of {definition.name}",
+            not crew_problems_found,
+            "; ".join(crew_problems_found) or "everybody can be called",
+            "see above",
         )
 
 
-def _delivery(deck: Deck) -> Iterator[Finding]:
-    from steersman.faces.outlook import delivery_problems
+def _check_delivery_setup(context: CommandContext) -> Iterator[DoctorFinding]:
+    from steersman.faces.outlook import find_delivery_problems
 
     try:
-        config = deck.read_config().config
+        config = context.read_config().config
     except SteersmanError:
         return
-    found = delivery_problems(deck, config)
-    yield Finding("delivery", not found, "; ".join(found) or f"as {config.deliver}", "see above")
+    delivery_problem_texts = find_delivery_problems(context, config)
+    yield DoctorFinding(
+        "delivery",
+        not delivery_problem_texts,
+        "; ".join(delivery_problem_texts) or f"as {config.deliver}",
+        "see above",
+    )
     try:
-        cut = deck.helm.open_world(deck.project, journal=None).workspace(config).interrupted()
+        interrupted_runs = (
+            context.helm.open_ports(context.project, journal=None).workspace(config).interrupted()
+        )
     except SteersmanError:
         return  # no repository: said above
-    if cut:
-        told = (
-            f"the delivery of run {', '.join(cut)} was cut short; files of that run may be in your checkout"
+    if interrupted_runs:
+        interrupted_text = f"the delivery of run {', '.join(interrupted_runs)} was cut short; files of that run may be in your checkout"
+        yield DoctorFinding(
+            "interrupted delivery", ok=False, told=interrupted_text, fix=f"{context.me} resume"
         )
-        yield Finding("interrupted delivery", ok=False, told=told, fix=f"{deck.me} resume")
 
 
-def _talkers(deck: Deck) -> Iterator[Finding]:
-    from steersman.runtime.chat import Talks
+def _check_chat_agents(context: CommandContext) -> Iterator[DoctorFinding]:
+    from steersman.runtime.chat import ChatService
 
     try:
-        config = deck.load_config(ask=False).config
+        config = context.load_config(ask=False).config
     except SteersmanError:
         return
     for name in config.chat.agents:
         try:
-            Talks(deck.helm.open_world(deck.project, journal=None), config).ready([name])
+            ChatService(context.helm.open_ports(context.project, journal=None), config).ready([name])
         except SteersmanError as error:
-            yield Finding(f"@{name}", ok=False, told=str(error), fix="mend [chat] in steersman.toml")
+            yield DoctorFinding(f"@{name}", ok=False, told=str(error), fix="mend [chat] in steersman.toml")
         else:
-            yield Finding(f"@{name}", ok=True, told="can be talked to")
+            yield DoctorFinding(f"@{name}", ok=True, told="can be talked to")
 
 
-def _store(deck: Deck) -> Iterator[Finding]:
-    yield Finding("sqlite", ok=True, told=deck.helm.sqlite_version())
-    if not deck.has_store():
-        gone = bool(lost(deck))
-        told = "gone, but anchors say what was in it" if gone else "nothing has been run here yet"
-        yield Finding("store", not gone, told, "restore it from a backup", store=True)
+def _check_store_health(context: CommandContext) -> Iterator[DoctorFinding]:
+    yield DoctorFinding("sqlite", ok=True, told=context.helm.sqlite_version())
+    if not context.has_store():
+        is_gone = bool(find_missing_runs(context))
+        store_text = "gone, but anchors say what was in it" if is_gone else "nothing has been run here yet"
+        yield DoctorFinding("store", not is_gone, store_text, "restore it from a backup", store=True)
         return
     try:
-        damage = deck.journal.integrity()  # type: ignore[attr-defined]  of the SQLite store
+        damage = context.journal.integrity()  # type: ignore[attr-defined]  of the SQLite store
     except JournalError as error:
-        yield Finding("store", ok=False, told=str(error), store=True)  # it names its own fix
+        yield DoctorFinding("store", ok=False, told=str(error), store=True)  # it names its own fix
         return
     fix = "restore it from a backup; `steersman audit verify` says which runs still fit"
-    yield Finding("store", not damage, "; ".join(damage[:5]) or "whole", fix, store=True)
+    yield DoctorFinding("store", not damage, "; ".join(damage[:5]) or "whole", fix, store=True)
 
 
-def _memories(deck: Deck) -> Iterator[Finding]:
+def _check_memory_store(context: CommandContext) -> Iterator[DoctorFinding]:
     try:
-        kept = len(deck.helm.memories(deck.project).entries(limit=10_000))
-    except NoMemory as nothing:
-        yield Finding("memories", ok=True, told=str(nothing))
+        memory_count = len(context.helm.open_memories(context.project).entries(limit=10_000))
+    except NoMemory as no_memory_error:
+        yield DoctorFinding("memories", ok=True, told=str(no_memory_error))
     except MemoryUnavailable as error:
-        yield Finding("memories", ok=False, told=str(error).removesuffix(f": {error.fix}"), fix=error.fix)
+        yield DoctorFinding(
+            "memories", ok=False, told=str(error).removesuffix(f": {error.fix}"), fix=error.fix
+        )
     else:
-        yield Finding("memories", ok=True, told=f"{kept} kept")
+        yield DoctorFinding("memories", ok=True, told=f"{memory_count} kept")
 
 
-def _lost(deck: Deck) -> Iterator[Finding]:
+def _check_missing_runs(context: CommandContext) -> Iterator[DoctorFinding]:
     try:
-        runs = lost(deck)
+        runs = find_missing_runs(context)
     except SteersmanError:  # the store has been told, or git
         return
     for run in runs:
-        told = "an anchor vouches for it, but the store does not have it"
-        yield Finding(
+        missing_text = "an anchor vouches for it, but the store does not have it"
+        yield DoctorFinding(
             f"run {run}",
             ok=False,
-            told=told,
-            fix=f"restore the store from a backup, or see `{deck.me} audit verify {run}`",
+            told=missing_text,
+            fix=f"restore the store from a backup, or see `{context.me} audit verify {run}`",
             store=True,
         )
 
 
-def _runs(deck: Deck) -> Iterator[Finding]:
-    if not deck.has_store():
+def _check_broken_and_overdue_runs(context: CommandContext) -> Iterator[DoctorFinding]:
+    if not context.has_store():
         return
     try:
-        journal = deck.journal
-        aside, now = _damaged(journal) | journal.quarantined(), _now()
-        due = [h for h in journal.due(now) if not deck.helm.owner(deck.top, h.run)]
+        journal = context.journal
+        broken_runs, now = _find_damaged_runs(journal) | journal.quarantined(), _current_milliseconds()
+        overdue_heads = [
+            due_head
+            for due_head in journal.due(now)
+            if not context.helm.find_run_owner(context.top, due_head.run)
+        ]
     except JournalError:
         return
-    for run, why in aside.items():
-        yield Finding(
-            f"run {run}", ok=False, told=f"broken: {why}", fix=f"{deck.me} audit verify {run}", store=True
+    for run, reason in broken_runs.items():
+        yield DoctorFinding(
+            f"run {run}",
+            ok=False,
+            told=f"broken: {reason}",
+            fix=f"{context.me} audit verify {run}",
+            store=True,
         )
-    for head in due:
-        late = span(now - (head.due or now))
-        yield Finding(
+    for head in overdue_heads:
+        lateness = format_duration(now - (head.due or now))
+        yield DoctorFinding(
             f"run {head.run}",
             ok=False,
-            told=f"{late} overdue and nobody drives it",
-            fix=f"{deck.me} resume {head.run}",
+            told=f"{lateness} overdue and nobody drives it",
+            fix=f"{context.me} resume {head.run}",
         )
 
 
-def _damaged(journal: Journal) -> dict[str, str]:
+def _find_damaged_runs(journal: Journal) -> dict[str, str]:
     """Runs of which a row beside the tape cannot be read; a tape itself is read by `audit verify`."""
-    from steersman.runtime.inbox import unfit
+    from steersman.runtime.inbox import find_inbox_problem
 
-    found = {}
+    damaged_runs = {}
     for head in journal.heads(limit=100_000):
         try:
             journal.head(head.run)
             journal.gates(head.run)
             journal.budget(head.run)
             journal.definition(head.definition)
-            why = next(filter(None, map(unfit, journal.pending(head.run))), "")
+            reason = next(filter(None, map(find_inbox_problem, journal.pending(head.run))), "")
         except StoreBroken as error:
-            why = str(error).removeprefix(f"run {head.run}: ")
-        if why:
-            found[head.run] = why
-    return found
+            reason = str(error).removeprefix(f"run {head.run}: ")
+        if reason:
+            damaged_runs[head.run] = reason
+    return damaged_runs
 
 
-def _now() -> int:
+def _current_milliseconds() -> int:
     import time
 
     return time.time_ns() // 1_000_000

@@ -7,16 +7,16 @@ import click
 import msgspec
 
 from steersman.contracts.planning.context import FactKind
-from steersman.faces.deck import DONE, Deck, verb
+from steersman.faces.deck import EXIT_DONE, CommandContext, define_command
 
 if TYPE_CHECKING:
-    from steersman.contracts.planning.context import Evidence, Fact, FactPack
+    from steersman.contracts.planning.context import FactPack, ProjectFact, ScanEvidence
 
-KINDS = get_args(FactKind)
-WIDE = 44  # columns for a name
+FACT_KIND_CHOICES = get_args(FactKind)
+FACT_NAME_COLUMNS = 44  # columns for a name
 
 
-@verb(
+@define_command(
     "facts",
     "steersman facts",
     "steersman facts --kind test_command --kind ci",
@@ -24,42 +24,60 @@ WIDE = 44  # columns for a name
     exits="0 scanned · 2 wrong usage",
 )
 @click.option(
-    "--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only this kind; may be repeated."
+    "--kind",
+    "kinds",
+    multiple=True,
+    type=click.Choice(FACT_KIND_CHOICES),
+    help="Only this kind; may be repeated.",
 )
-def facts(deck: Deck, *, kinds: tuple[str, ...]) -> int:
+def facts_command(context: CommandContext, *, kinds: tuple[str, ...]) -> int:
     """Look the project over and show what its own files say: languages, frameworks, packages, commands, CI, owners.
 
     Each fact has the file and line that says so. Vendored folders, ignored files and links are left out; files that
     look like they keep secrets are named and never opened. Planning goes by these facts, and `init` by the same."""
-    deck.quiet = True
-    pack = deck.helm.scanner(deck.project).scan(deck.project.name[:120] or "project")
-    shown = tuple(fact for fact in pack.facts if not kinds or fact.kind in kinds)
-    cited = {name for fact in shown for name in fact.evidence}
-    deck.tell(
-        msgspec.structs.replace(pack, facts=shown, evidence=tuple(e for e in pack.evidence if e.id in cited))
+    context.quiet = True
+    pack = context.helm.open_fact_scanner(context.project).scan(context.project.name[:120] or "project")
+    shown_facts = tuple(fact for fact in pack.facts if not kinds or fact.kind in kinds)
+    cited_ids = {name for fact in shown_facts for name in fact.evidence}
+    context.tell(
+        msgspec.structs.replace(
+            pack,
+            facts=shown_facts,
+            evidence=tuple(evidence_item for evidence_item in pack.evidence if evidence_item.id in cited_ids),
+        )
     )
-    for line in _lines(shown, {e.id: e for e in pack.evidence}):
-        deck.say(line)
-    for why in pack.bounds.unread:
-        deck.say(f"cannot be read: {why}", fg="yellow")
-    deck.say(_bounds(pack), fg=None if pack.bounds.complete else "yellow")
-    return DONE
+    for line in _render_fact_lines(
+        shown_facts, {evidence_item.id: evidence_item for evidence_item in pack.evidence}
+    ):
+        context.say(line)
+    for reason in pack.bounds.unread:
+        context.say(f"cannot be read: {reason}", fg="yellow")
+    context.say(_describe_scan_bounds(pack), fg=None if pack.bounds.complete else "yellow")
+    return EXIT_DONE
 
 
-def _lines(shown: "tuple[Fact, ...]", evidence: "dict[str, Evidence]") -> Iterator[str]:
+def _render_fact_lines(
+    shown_facts: "tuple[ProjectFact, ...]", evidence: "dict[str, ScanEvidence]"
+) -> Iterator[str]:
     kind = ""
-    for fact in shown:
+    for fact in shown_facts:
         if fact.kind != kind:
             kind = fact.kind
             yield kind
-        place = evidence[fact.evidence[0]]
-        at = f"{place.source_file}:{place.first_line}" if place.first_line else place.source_file
-        said = f"{fact.name}  {fact.value}".strip()
-        within = f"  (in {fact.root})" if fact.root != "." else ""
-        yield f"  {said:{WIDE}}  {at}{within}"
+        evidence_item = evidence[fact.evidence[0]]
+        location = (
+            f"{evidence_item.source_file}:{evidence_item.first_line}"
+            if evidence_item.first_line
+            else evidence_item.source_file
+        )
+        fact_text = f"{fact.name}  {fact.value}".strip()
+        root_text = f"  (in {fact.root})" if fact.root != "." else ""
+        yield f"  {fact_text:{FACT_NAME_COLUMNS}}  {location}{root_text}"
 
 
-def _bounds(pack: "FactPack") -> str:
-    b = pack.bounds
-    read = f"{b.files_seen} files seen, {b.files_read} read, {b.skipped} left out"
-    return f"{read}; complete" if b.complete else f"{read}; not complete: {b.stopped_by}"
+def _describe_scan_bounds(pack: "FactPack") -> str:
+    bounds = pack.bounds
+    counts_text = f"{bounds.files_seen} files seen, {bounds.files_read} read, {bounds.skipped} left out"
+    return (
+        f"{counts_text}; complete" if bounds.complete else f"{counts_text}; not complete: {bounds.stopped_by}"
+    )

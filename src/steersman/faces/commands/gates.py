@@ -6,16 +6,24 @@ import click
 import msgspec
 
 from steersman.errors import SteersmanError
-from steersman.faces.deck import Deck, verb
-from steersman.views.gates import EVIDENCE, EXCERPT, SHOWN, asked, commands, gate_reason, question
+from steersman.faces.deck import CommandContext, define_command
+from steersman.views.gates import (
+    EVIDENCE_GATE,
+    MAX_GATE_EXCERPT,
+    MAX_GATE_TEXT,
+    gate_commands,
+    gate_question,
+    gate_reason,
+    render_gate_lines,
+)
 
 if TYPE_CHECKING:
     from steersman.ports.journal import Gate
     from steersman.views.base_stop import Remedy
-    from steersman.views.status import Text
+    from steersman.views.status import PayloadReader
 
 
-@verb(
+@define_command(
     "gates",
     "steersman gates",
     "steersman gates 261116-abc --full",
@@ -23,94 +31,117 @@ if TYPE_CHECKING:
 )
 @click.argument("run", required=False)
 @click.option("--full", is_flag=True, help="The whole texts the gate is about.")
-def gates(deck: Deck, *, run: str | None, full: bool) -> None:
+def gates_command(context: CommandContext, *, run: str | None, full: bool) -> None:
     """What waits for a person's answer, with the texts it is about and the commands that answer; of RUN, or of all runs,
     then with the beginning of each text."""
-    if not run and not deck.has_store():
-        deck.tell([])
-        deck.say("nothing waits for you")
+    if not run and not context.has_store():
+        context.tell([])
+        context.say("nothing waits for you")
         return
-    found = deck.sight.find(run) if run else None
-    waiting = [g for g in deck.sight.world.journal.gates(found) if not g.answer]
-    from steersman.runtime.projections import not_isolated, overrides
+    run_id = context.sight.find(run) if run else None
+    open_gates = [
+        open_gate for open_gate in context.sight.world.journal.gates(run_id) if not open_gate.answer
+    ]
+    from steersman.runtime.projections import read_overrides, recorded_isolation_warning
     from steersman.views.base_stop import remedy_lines
-    from steersman.views.status import waiver
+    from steersman.views.status import override_line
 
-    still = {g.id: _stands_still(deck, g) for g in waiting}
-    open_ = {g.run: not_isolated(deck.sight.world, g.run) for g in waiting}
-    texts = {g.run: _texts(deck, g.run, alone=run is not None) for g in waiting}
-    waived = {g.run: overrides(deck.sight.world, g.run) for g in waiting}
-    deck.tell(
+    stalled = {open_gate.id: _describe_stalled_gate(context, open_gate) for open_gate in open_gates}
+    isolation_notes = {
+        open_gate.run: recorded_isolation_warning(context.sight.world, open_gate.run)
+        for open_gate in open_gates
+    }
+    texts = {
+        open_gate.run: _open_gate_texts(context, open_gate.run, alone=run is not None)
+        for open_gate in open_gates
+    }
+    overrides_by_run = {
+        open_gate.run: read_overrides(context.sight.world, open_gate.run) for open_gate in open_gates
+    }
+    context.tell(
         [
             {
-                **msgspec.to_builtins(g),
-                "question": question(g),
-                "why": still[g.id][0] or gate_reason(g, texts[g.run]),
-                "commands": commands(g, deck.me),
-                "not_isolated": open_[g.run],
-                "overrides": waived[g.run],
-                "remedies": still[g.id][2],
+                **msgspec.to_builtins(open_gate),
+                "question": gate_question(open_gate),
+                "why": stalled[open_gate.id][0] or gate_reason(open_gate, texts[open_gate.run]),
+                "commands": gate_commands(open_gate, context.me),
+                "not_isolated": isolation_notes[open_gate.run],
+                "overrides": overrides_by_run[open_gate.run],
+                "remedies": stalled[open_gate.id][2],
             }
-            for g in waiting
+            for open_gate in open_gates
         ]
     )
-    for name, why in ({} if run else deck.sight.world.journal.quarantined()).items():
-        deck.warn(f"run {name} is put aside: {why}: {deck.me} audit verify {name}", fg="red")
-    if not waiting:
-        deck.say("nothing waits for you")
-    titles = {h.run: h.title for h in deck.sight.world.journal.heads(unfinished=True, limit=100_000)}
-    most = None if full else SHOWN if run else EXCERPT
-    for gate in waiting:
+    for name, reason in ({} if run else context.sight.world.journal.quarantined()).items():
+        context.warn(f"run {name} is put aside: {reason}: {context.me} audit verify {name}", fg="red")
+    if not open_gates:
+        context.say("nothing waits for you")
+    titles = {
+        head.run: head.title for head in context.sight.world.journal.heads(unfinished=True, limit=100_000)
+    }
+    line_limit = None if full else MAX_GATE_TEXT if run else MAX_GATE_EXCERPT
+    for gate in open_gates:
         text = texts[gate.run]
-        deck.say(f"run {gate.run} · {titles.get(gate.run, '')}", bold=True)
-        why, more, remedies = still[gate.id]
-        past = [waiver(o) for o in waived[gate.run]]
-        told = asked(
-            gate, text, deck.me, most=most, not_isolated=open_[gate.run], cause=why, more=more, waived=past
+        context.say(f"run {gate.run} · {titles.get(gate.run, '')}", bold=True)
+        reason, other_commands, remedies = stalled[gate.id]
+        override_texts = [override_line(override) for override in overrides_by_run[gate.run]]
+        gate_lines = render_gate_lines(
+            gate,
+            text,
+            context.me,
+            most=line_limit,
+            not_isolated=isolation_notes[gate.run],
+            cause=reason,
+            more=other_commands,
+            waived=override_texts,
         )
-        failures = _failure_lines(deck, gate) if run else []
-        for line in (*failures, *told, *([""] if remedies else []), *remedy_lines(remedies)):
-            deck.say(line)
-        deck.say()
+        failures = _gate_failure_lines(context, gate) if run else []
+        for line in (*failures, *gate_lines, *([""] if remedies else []), *remedy_lines(remedies)):
+            context.say(line)
+        context.say()
 
 
-def _failure_lines(deck: Deck, gate: "Gate") -> list[str]:
+def _gate_failure_lines(context: CommandContext, gate: "Gate") -> list[str]:
     """What failed among the results that are in question: command, end, and last lines."""
-    if gate.job != EVIDENCE:
+    if gate.job != EVIDENCE_GATE:
         return []
-    from steersman.runtime.projections import picture
+    from steersman.runtime.projections import read_run_view
 
     try:
-        checks = picture(deck.sight.world, gate.run).status.checks
+        checks = read_run_view(context.sight.world, gate.run).status.checks
     except SteersmanError:  # that it cannot be read is told with its texts
         return []
-    return [line for c in checks for line in c.failure]
+    return [line for check_status in checks for line in check_status.failure]
 
 
-def _stands_still(deck: Deck, gate: "Gate") -> "tuple[str, list[str], list[Remedy]]":
+def _describe_stalled_gate(context: CommandContext, gate: "Gate") -> "tuple[str, list[str], list[Remedy]]":
     """Of a task that cannot go on: why, what is legal beside the answer, and what helps where its base tree is red."""
     if gate.job != "again":
         return "", [], []
-    from steersman.runtime.projections import picture
-    from steersman.views.screen import stop_remedies
-    from steersman.views.ways import command
+    from steersman.runtime.projections import read_run_view
+    from steersman.views.screen import base_remedies_for_run
+    from steersman.views.ways import action_command
 
     try:
-        seen = picture(deck.sight.world, gate.run).status
+        status = read_run_view(context.sight.world, gate.run).status
     except SteersmanError:  # that it cannot be read is told with its texts
         return "", [], []
-    more = [command(word, gate.run, deck.me) for word in seen.besides]
-    return seen.cause, more, stop_remedies(seen, deck.me) if seen.base_problem else []
+    other_commands = [action_command(word, gate.run, context.me) for word in status.besides]
+    return (
+        status.cause,
+        other_commands,
+        base_remedies_for_run(status, context.me) if status.base_problem else [],
+    )
 
 
-def _texts(deck: Deck, run: str, *, alone: bool) -> "Text":
+def _open_gate_texts(context: CommandContext, run: str, *, alone: bool) -> "PayloadReader":
     """The texts of a run; among others, one that cannot be read does not hide what else waits."""
-    from steersman.runtime.projections import reading
+    from steersman.runtime.projections import payload_reader
 
     try:
-        return reading(deck.sight.live(run))
+        return payload_reader(context.sight.live(run))
     except SteersmanError as error:
         if alone:
             raise
-        trouble = f"(this text cannot be read: {error})"
-        return lambda _: trouble
+        problem = f"(this text cannot be read: {error})"
+        return lambda _: problem

@@ -4,64 +4,92 @@ import time
 from contextlib import suppress
 
 from steersman.errors import SteersmanError
-from steersman.faces.deck import Deck, verb
-from steersman.views.base_stop import NOT_GREEN, base_stop_remedies, remedy_lines
-from steersman.views.gates import question
-from steersman.views.listing import listing, put_aside
+from steersman.faces.deck import CommandContext, define_command
+from steersman.views.base_stop import BASE_NOT_GREEN, base_stop_remedies, remedy_lines
+from steersman.views.gates import gate_question
+from steersman.views.listing import find_broken_runs, run_table_lines
 
-LAST = 5
+RECENT_RUNS = 5
 
 
-@verb("home", "steersman")
-def home(deck: Deck) -> None:
+@define_command("home", "steersman")
+def home_command(context: CommandContext) -> None:
     """What waits for you, what can be resumed, what next."""
-    _mention_trust(deck)
-    if not deck.has_store():
-        _welcome(deck)
+    _print_trust_notice(context)
+    if not context.has_store():
+        _print_welcome(context)
         return
-    journal = deck.journal
-    waiting = [g for g in journal.gates() if not g.answer]
+    journal = context.journal
+    open_gates = [gate for gate in journal.gates() if not gate.answer]
     heads = journal.heads(unfinished=True)
-    idle = [h for h in heads if h.status == "working" and not deck.helm.owner(deck.top, h.run)]
-    busy = [h for h in heads if h.status == "working" and h not in idle]
-    _list(deck, "waits for you:", [f"{g.run}  {question(g)}   {deck.me} gates {g.run}" for g in waiting])
-    _list(deck, "can go on:", [f"{h.run}  {h.state}  {h.title}   {deck.me} resume {h.run}" for h in idle])
-    _list(deck, "at work:", [f"{h.run}  {h.state}  {h.title}   {deck.me} watch {h.run}" for h in busy])
-    last = [h for h in journal.heads(limit=50) if not h.parent][:LAST]
-    broken = put_aside([*heads, *last], journal.quarantined())
-    _list(deck, "broken:", [f"{run}  {why}   {deck.me} audit verify {run}" for run, why in broken.items()])
-    _list(deck, "last runs:", listing(last, broken, time.time_ns() // 1_000_000)[1:])
-    if last and last[0].outcome == NOT_GREEN:  # of an older one somebody has taken care
-        remedies = base_stop_remedies(NOT_GREEN, last[0].run, last[0].machine, last[0].title, deck.me)
-        _list(deck, f"{last[0].run} stopped because checks fail on the base tree:", remedy_lines(remedies))
-    deck.say(f'next: {deck.me} run "what to do" · {deck.me} runs · {deck.me} --help')
+    idle_heads = [
+        head
+        for head in heads
+        if head.status == "working" and not context.helm.find_run_owner(context.top, head.run)
+    ]
+    busy_heads = [head for head in heads if head.status == "working" and head not in idle_heads]
+    _print_home_section(
+        context,
+        "waits for you:",
+        [f"{gate.run}  {gate_question(gate)}   {context.me} gates {gate.run}" for gate in open_gates],
+    )
+    _print_home_section(
+        context,
+        "can go on:",
+        [f"{head.run}  {head.state}  {head.title}   {context.me} resume {head.run}" for head in idle_heads],
+    )
+    _print_home_section(
+        context,
+        "at work:",
+        [f"{head.run}  {head.state}  {head.title}   {context.me} watch {head.run}" for head in busy_heads],
+    )
+    last_heads = [head for head in journal.heads(limit=50) if not head.parent][:RECENT_RUNS]
+    broken = find_broken_runs([*heads, *last_heads], journal.quarantined())
+    _print_home_section(
+        context,
+        "broken:",
+        [f"{run}  {reason}   {context.me} audit verify {run}" for run, reason in broken.items()],
+    )
+    _print_home_section(
+        context, "last runs:", run_table_lines(last_heads, broken, time.time_ns() // 1_000_000)[1:]
+    )
+    if last_heads and last_heads[0].outcome == BASE_NOT_GREEN:  # of an older one somebody has taken care
+        remedies = base_stop_remedies(
+            BASE_NOT_GREEN, last_heads[0].run, last_heads[0].machine, last_heads[0].title, context.me
+        )
+        _print_home_section(
+            context,
+            f"{last_heads[0].run} stopped because checks fail on the base tree:",
+            remedy_lines(remedies),
+        )
+    context.say(f'next: {context.me} run "what to do" · {context.me} runs · {context.me} --help')
 
 
-def _mention_trust(deck: Deck) -> None:
+def _print_trust_notice(context: CommandContext) -> None:
     """Says what is not trusted yet; settings that cannot be read are told by the commands that need them."""
-    from steersman.faces.trust import describe_state, is_trusted, trust_command
+    from steersman.faces.trust import describe_trust_state, is_config_trusted, trust_command_text
 
     with suppress(SteersmanError):
-        loaded = deck.read_config(only_look=True)
-        if not is_trusted(deck, loaded):
-            deck.say(f"{describe_state(deck, loaded)}.", fg="yellow")
-            deck.say(f"Nothing of it is started until you trust it: {trust_command(deck)}\n")
+        loaded = context.read_config(only_look=True)
+        if not is_config_trusted(context, loaded):
+            context.say(f"{describe_trust_state(context, loaded)}.", fg="yellow")
+            context.say(f"Nothing of it is started until you trust it: {trust_command_text(context)}\n")
 
 
-def _list(deck: Deck, title: str, lines: list[str]) -> None:
+def _print_home_section(context: CommandContext, title: str, lines: list[str]) -> None:
     if lines:
-        deck.say(title, bold=True)
+        context.say(title, bold=True)
         for line in lines:
-            deck.say(f"  {line}")
-        deck.say()
+            context.say(f"  {line}")
+        context.say()
 
 
-def _welcome(deck: Deck) -> None:
-    deck.say(f"nothing has been run in {deck.top} yet.", bold=True)
-    for command, what in (
+def _print_welcome(context: CommandContext) -> None:
+    context.say(f"nothing has been run in {context.top} yet.", bold=True)
+    for command, description in (
         ("demo", "a whole run on a throw-away repository, in seconds"),
         ("init", "find this project's checks and write steersman.toml"),
         ('run "what to do"', "give the crew a task"),
         ("--help", "everything else"),
     ):
-        deck.say(f"  {f'{deck.me} {command}':38}  {what}")
+        context.say(f"  {f'{context.me} {command}':38}  {description}")

@@ -15,23 +15,23 @@ import click
 from steersman.contracts.commands import CommandResult
 from steersman.contracts.config import Config
 from steersman.errors import MemoryUnavailable, UserError
-from steersman.faces.deck import DONE, ENDED, REFUSED, Deck, verb
-from steersman.judges.text import count_of
+from steersman.faces.deck import EXIT_DONE, EXIT_ENDED, EXIT_REFUSED, CommandContext, define_command
+from steersman.judges.text import count_with_noun
 from steersman.ports.sandbox import NOT_ISOLATED
 
 if TYPE_CHECKING:
-    from steersman.contracts.workspace import Base
+    from steersman.contracts.workspace import RunBase
     from steersman.faces.setup_plans import ProvenSetup
-    from steersman.runtime.check_proof import Proof
+    from steersman.runtime.check_proof import CheckProof
 
-NAME = "steersman.toml"
-ROLES = ("coder", "reviewer", "tester")
-SECONDS = 600
-SOURCE = "steersman init"
-LISTED = 20  # failing tests that are named
+CONFIG_FILE_NAME = "steersman.toml"
+INIT_CREW_ROLES = ("coder", "reviewer", "tester")
+DEFAULT_CHECK_SECONDS = 600
+INIT_MEMORY_SOURCE = "steersman init"
+MAX_FAILING_TESTS = 20  # failing tests that are named
 
 
-@verb(
+@define_command(
     "init",
     "steersman init",
     "steersman init --yes              # run the proposed commands without asking",
@@ -46,10 +46,14 @@ LISTED = 20  # failing tests that are named
 @click.option("--acknowledge-failures", is_flag=True, help="Write tests that fail now into known_failures.")
 @click.option("--script", metavar="FILE", default=None, help="Let a scripted crew play every role.")
 @click.option(
-    "--seconds", type=click.IntRange(1), default=SECONDS, show_default=True, help="For each command."
+    "--seconds",
+    type=click.IntRange(1),
+    default=DEFAULT_CHECK_SECONDS,
+    show_default=True,
+    help="For each command.",
 )
-def init(
-    deck: Deck,
+def init_command(
+    context: CommandContext,
     *,
     force: bool,
     yes: bool,
@@ -59,41 +63,59 @@ def init(
     seconds: int,
 ) -> int:
     """Propose setup and checks, prove them in a fresh copy of the last commit, and write steersman.toml."""
-    if acknowledge_failures and deck.helm.inside(deck.top):
-        raise _RefusedError("failures are acknowledged by a person: an agent never speaks for one")
+    if acknowledge_failures and context.helm.find_calling_effect(context.top):
+        raise _InitRefusedError("failures are acknowledged by a person: an agent never speaks for one")
     if check:
-        return _check_again(deck, yes=yes, acknowledge=acknowledge_failures)
-    path = deck.project / NAME
+        return _prove_existing_checks(context, yes=yes, acknowledge=acknowledge_failures)
+    path = context.project / CONFIG_FILE_NAME
     if path.is_symlink():
         raise UserError(f"cannot use {path}: it is a symlink. Replace it with a file or remove it.")
     if path.exists() and not force:
-        raise _RefusedError(f"{path} is there already: prove it with --check, or write over it with --force")
-    problem = deck.helm.open_world(deck.project, journal=None).workspace(Config()).problem()
-    proven, notes = (_unproven(deck), []) if problem else _propose_and_prove(deck, seconds, yes=yes)
-    if proven is None:
-        deck.say("nothing was run and nothing was written")
-        return REFUSED
-    for line in _result_lines(proven):  # why a check fails is said before a person is asked about it
-        deck.say(line)
-    known = _acknowledged(deck, proven.proof, asked=acknowledge_failures)
-    roles = {name: {"agent": "scripted", "script": script} for name in ROLES} if script else crew(deck)
-    config = proven.config
-    copy = _write(path, deck.helm.render_config(config=config, roles=roles, known_failures=known))
-    _trust_written(deck, path)
-    memory = _remember(deck)
-    code = DONE if problem or not config.checks or _is_proven(proven.proof) else ENDED
-    deck.tell(
-        {**_facts(proven), "file": str(path), "notes": notes, "known_failures": known, "memory": memory}
-        | {"copy": copy, "problem": problem, "exit_code": code}
+        raise _InitRefusedError(
+            f"{path} is there already: prove it with --check, or write over it with --force"
+        )
+    problem = context.helm.open_ports(context.project, journal=None).workspace(Config()).problem()
+    proven, notes = (
+        (_detect_unproven_setup(context), [])
+        if problem
+        else _propose_and_prove_setup(context, seconds, yes=yes)
     )
-    for line in _next_lines(deck, proven, known, roles, path, copy):
-        deck.say(line)
+    if proven is None:
+        context.say("nothing was run and nothing was written")
+        return EXIT_REFUSED
+    for line in _setup_result_lines(proven):  # why a check fails is said before a person is asked about it
+        context.say(line)
+    known_failures = _choose_known_failures(context, proven.proof, is_requested=acknowledge_failures)
+    roles = (
+        {name: {"agent": "scripted", "script": script} for name in INIT_CREW_ROLES}
+        if script
+        else choose_installed_crew(context)
+    )
+    config = proven.config
+    backup_path = _write_config_with_backup(
+        path, context.helm.render_project_config(config=config, roles=roles, known_failures=known_failures)
+    )
+    _trust_written_config(context, path)
+    memory = _remember_project_facts(context)
+    code = EXIT_DONE if problem or not config.checks or _is_setup_proven(proven.proof) else EXIT_ENDED
+    context.tell(
+        {
+            **_proven_setup_fields(proven),
+            "file": str(path),
+            "notes": notes,
+            "known_failures": known_failures,
+            "memory": memory,
+        }
+        | {"copy": backup_path, "problem": problem, "exit_code": code}
+    )
+    for line in _init_next_lines(context, proven, known_failures, roles, path, backup_path):
+        context.say(line)
     if problem:
-        deck.warn(f"before a run can start: {problem}", fg="yellow")
+        context.warn(f"before a run can start: {problem}", fg="yellow")
     return code
 
 
-class _RefusedError(UserError):
+class _InitRefusedError(UserError):
     """Nothing was written."""
 
     exit_code = 4
@@ -102,260 +124,310 @@ class _RefusedError(UserError):
 # ── proposing and proving ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _unproven(deck: Deck) -> "ProvenSetup":
+def _detect_unproven_setup(context: CommandContext) -> "ProvenSetup":
     """Where there is no commit nothing can be proven: what the files on disk name."""
     from steersman.contracts.config import Check
     from steersman.faces.setup_plans import ProvenSetup
-    from steersman.runtime.check_proof import Proof
+    from steersman.runtime.check_proof import CheckProof
 
-    checks = {name: Check(tuple(argv)) for name, argv in deck.helm.detect_checks(deck.project).items()}
-    return ProvenSetup(Config(checks=checks), Proof(problem="there is no commit to prove them on"))
+    checks = {
+        name: Check(tuple(argv)) for name, argv in context.helm.detect_project_checks(context.project).items()
+    }
+    return ProvenSetup(Config(checks=checks), CheckProof(problem="there is no commit to prove them on"))
 
 
-def _propose_and_prove(deck: Deck, seconds: int, *, yes: bool) -> "tuple[ProvenSetup | None, list[str]]":
+def _propose_and_prove_setup(
+    context: CommandContext, seconds: int, *, yes: bool
+) -> "tuple[ProvenSetup | None, list[str]]":
     from steersman.faces.setup_plans import (
         ProvenSetup,
-        commands_shown,
-        propose_plans,
-        prove_plans,
-        read_project,
+        propose_setup_plans,
+        prove_setup_plans,
+        read_project_files,
+        render_setup_commands,
     )
-    from steersman.runtime.check_proof import Proof
+    from steersman.runtime.check_proof import CheckProof
 
-    deck.helm.state_dir(deck.project).mkdir(parents=True, exist_ok=True)  # setup that is kept is kept there
-    world = deck.helm.open_world(deck.project, journal=None)
-    workspace = world.workspace(Config())
+    context.helm.project_state_directory(context.project).mkdir(
+        parents=True, exist_ok=True
+    )  # setup that is kept is kept there
+    ports = context.helm.open_ports(context.project, journal=None)
+    workspace = ports.workspace(Config())
     base = workspace.base(None)
-    choice, notes = propose_plans(read_project(workspace, base.commit), deck.helm.detect_checks(deck.project))
+    choice, notes = propose_setup_plans(
+        read_project_files(workspace, base.commit), context.helm.detect_project_checks(context.project)
+    )
     config = choice.config(seconds)
     for note in notes:
-        deck.say(f"note: {note}")
+        context.say(f"note: {note}")
     if not config.checks:
-        return ProvenSetup(config, Proof()), notes
-    if not _agreed(deck, base, config, [*commands_shown(config, choice)], yes=yes):
+        return ProvenSetup(config, CheckProof()), notes
+    if not _confirm_setup_commands(context, base, config, [*render_setup_commands(config, choice)], yes=yes):
         return None, notes
-    return asyncio.run(prove_plans(world, base.commit, choice, seconds, _progress(deck))), notes
+    return asyncio.run(
+        prove_setup_plans(ports, base.commit, choice, seconds, _build_progress_printer(context))
+    ), notes
 
 
-def _agreed(deck: Deck, base: "Base", config: Config, lines: list[str], *, yes: bool) -> bool:
+def _confirm_setup_commands(
+    context: CommandContext, base: "RunBase", config: Config, lines: list[str], *, yes: bool
+) -> bool:
     """A person's yes to everything that is about to run: the project's own code is in it."""
-    box = deck.helm.sandbox(config)
-    open_ = [] if box.isolated else [f"{NOT_ISOLATED}: {box.why}"]
+    sandbox = context.helm.open_project_sandbox(config)
+    isolation_warnings = [] if sandbox.isolated else [f"{NOT_ISOLATED}: {sandbox.why}"]
     branch = f" ({base.branch})" if base.branch else ""
     head = f"these commands run in a fresh copy of commit {base.commit[:12]}{branch}:"
-    included = deck.helm.listed_includes(deck.project)
-    copied = [f"  copied from your checkout (.worktreeinclude): {', '.join(included)}"] if included else []
-    for line in (head, *lines, *copied, *open_):
-        deck.say(line) if yes or not deck.as_json else deck.warn(line)
+    included_patterns = context.helm.list_worktree_includes(context.project)
+    copied_lines = (
+        [f"  copied from your checkout (.worktreeinclude): {', '.join(included_patterns)}"]
+        if included_patterns
+        else []
+    )
+    for line in (head, *lines, *copied_lines, *isolation_warnings):
+        context.say(line) if yes or not context.as_json else context.warn(line)
     if base.dirty:
-        deck.warn("uncommitted changes are not part of a run: checks are proven without them", fg="yellow")
-    return yes or deck.agreed("run them?", f"run them with `{_typed_command(deck)} --yes`")
+        context.warn("uncommitted changes are not part of a run: checks are proven without them", fg="yellow")
+    return yes or context.agreed("run them?", f"run them with `{_retyped_init_command(context)} --yes`")
 
 
-def _typed_command(deck: Deck) -> str:
+def _retyped_init_command(context: CommandContext) -> str:
     """This command with the options that were typed."""
-    typed = click.get_current_context().params
-    words = [f"--{n.replace('_', '-')}" for n in ("force", "check", "acknowledge_failures") if typed[n]]
-    words += ["--script", shlex.quote(typed["script"])] if typed["script"] else []
-    words += ["--seconds", str(typed["seconds"])] if typed["seconds"] != SECONDS else []
-    return " ".join((deck.me, "init", *words, *(["--json"] if deck.as_json else [])))
+    options = click.get_current_context().params
+    words = [
+        f"--{option_name.replace('_', '-')}"
+        for option_name in ("force", "check", "acknowledge_failures")
+        if options[option_name]
+    ]
+    words += ["--script", shlex.quote(options["script"])] if options["script"] else []
+    words += ["--seconds", str(options["seconds"])] if options["seconds"] != DEFAULT_CHECK_SECONDS else []
+    return " ".join((context.me, "init", *words, *(["--json"] if context.as_json else [])))
 
 
-def _progress(deck: Deck) -> Any:
-    def heard(what: str, seconds: int) -> None:
-        deck.say(f"  … {what}" + (f", {seconds} s" if seconds else ""))
+def _build_progress_printer(context: CommandContext) -> Any:
+    def print_progress(progress_text: str, seconds: int) -> None:
+        context.say(f"  … {progress_text}" + (f", {seconds} s" if seconds else ""))
 
-    return heard
+    return print_progress
 
 
-def _check_again(deck: Deck, *, yes: bool, acknowledge: bool) -> int:
+def _prove_existing_checks(context: CommandContext, *, yes: bool, acknowledge: bool) -> int:
     """`init --check`: the checks of the file that is there, as they are; `acknowledge` writes what fails into the file."""
     from steersman.faces.commands.acknowledge import edit_known_failures, write_known_failures
-    from steersman.faces.setup_plans import ProvenSetup, commands_shown
+    from steersman.faces.setup_plans import ProvenSetup, render_setup_commands
     from steersman.runtime.check_proof import prove_checks
 
-    loaded = deck.load_config()
+    loaded = context.load_config()
     config: Config = loaded.config
     if loaded.path is None or not config.checks:
-        raise UserError(f"there is no check to prove: add one under [checks], or run `{deck.me} init`")
-    world = deck.helm.open_world(deck.project, journal=None)
-    workspace = world.workspace(config)
+        raise UserError(f"there is no check to prove: add one under [checks], or run `{context.me} init`")
+    ports = context.helm.open_ports(context.project, journal=None)
+    workspace = ports.workspace(config)
     if problem := workspace.problem():
         raise UserError(problem)
-    deck.helm.state_dir(deck.project).mkdir(parents=True, exist_ok=True)
+    context.helm.project_state_directory(context.project).mkdir(parents=True, exist_ok=True)
     base = workspace.base(config.base)
-    if not _agreed(deck, base, config, [*commands_shown(config)], yes=yes):
-        deck.say("nothing was run")
-        return REFUSED
-    world = deck.helm.open_world(deck.project, journal=None)
-    proof = asyncio.run(prove_checks(world, config, base.commit, _progress(deck)))
-    proven, failures = ProvenSetup(config, proof), _unknown_failures(config, proof)
-    for line in _result_lines(proven):
-        deck.say(line)
-    added = failures if acknowledge else []
-    if added:
-        write_known_failures(deck, loaded, edit_known_failures(loaded.path, added))
-    known = (*config.known_failures, *added)
-    code = DONE if _is_proven(proof, known) and added == failures else ENDED
-    deck.tell({**_facts(proven), "file": str(loaded.path), "added": added, "exit_code": code})
-    for line in _acknowledged_lines(added, loaded.path) if added else _failure_remedies(deck, failures):
-        deck.say(line)
-    deck.say("every check is proven" if code == DONE else "not every check is proven", bold=True)
+    if not _confirm_setup_commands(context, base, config, [*render_setup_commands(config)], yes=yes):
+        context.say("nothing was run")
+        return EXIT_REFUSED
+    ports = context.helm.open_ports(context.project, journal=None)
+    proof = asyncio.run(prove_checks(ports, config, base.commit, _build_progress_printer(context)))
+    proven, failures = ProvenSetup(config, proof), _list_unknown_failures(config, proof)
+    for line in _setup_result_lines(proven):
+        context.say(line)
+    added_failures = failures if acknowledge else []
+    if added_failures:
+        write_known_failures(context, loaded, edit_known_failures(loaded.path, added_failures))
+    known_failures = (*config.known_failures, *added_failures)
+    code = EXIT_DONE if _is_setup_proven(proof, known_failures) and added_failures == failures else EXIT_ENDED
+    context.tell(
+        {**_proven_setup_fields(proven), "file": str(loaded.path), "added": added_failures, "exit_code": code}
+    )
+    for line in (
+        _known_failure_lines(added_failures, loaded.path)
+        if added_failures
+        else _base_failure_remedies(context, failures)
+    ):
+        context.say(line)
+    context.say("every check is proven" if code == EXIT_DONE else "not every check is proven", bold=True)
     return code
 
 
 # ── judging what happened ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _is_proven(proof: "Proof", known: Container[str] = ()) -> bool:
+def _is_setup_proven(proof: "CheckProof", known_failures: Container[str] = ()) -> bool:
     """Whether setup worked, tests were counted, and each check passed or came to its tests or is known to fail."""
-    from steersman.faces.setup_plans import counts_tests
+    from steersman.faces.setup_plans import has_counted_tests
 
     if proof.problem or proof.failed_setup is not None or not proof.results:
         return False
-    came_to_tests = all(
-        r.verdict == "passed" or (r.verdict == "failed" and (counts_tests(r) or r.name in known))
-        for r in proof.results
+    all_reached_tests = all(
+        result.verdict == "passed"
+        or (result.verdict == "failed" and (has_counted_tests(result) or result.name in known_failures))
+        for result in proof.results
     )
-    return came_to_tests and any(counts_tests(r) for r in proof.results)
+    return all_reached_tests and any(has_counted_tests(result) for result in proof.results)
 
 
-def _failures(proof: "Proof") -> list[str]:
+def _list_base_failures(proof: "CheckProof") -> list[str]:
     """The tests that fail on the base, by name; where a failure has no name, the check."""
-    from steersman.faces.setup_plans import counts_tests
+    from steersman.faces.setup_plans import has_counted_tests
 
     names: dict[str, None] = {}
-    for r in proof.results:
-        if r.verdict == "failed" and counts_tests(r):  # one that did not come to its tests is broken, not red
-            named = r.report is not None and not r.report.cut and bool(r.report.failed)
-            names |= dict.fromkeys(r.report.failed if named and r.report is not None else (r.name,))
+    for result in proof.results:
+        if result.verdict == "failed" and has_counted_tests(
+            result
+        ):  # one that did not come to its tests is broken, not red
+            has_names = result.report is not None and not result.report.cut and bool(result.report.failed)
+            names |= dict.fromkeys(
+                result.report.failed if has_names and result.report is not None else (result.name,)
+            )
     return list(names)
 
 
-def _unknown_failures(config: Config, proof: "Proof") -> list[str]:
+def _list_unknown_failures(config: Config, proof: "CheckProof") -> list[str]:
     """The failures that nobody has acknowledged in the file."""
-    from steersman.judges.baseline import is_known
-    from steersman.runtime.check_proof import Proof
+    from steersman.judges.baseline import is_known_failure
+    from steersman.runtime.check_proof import CheckProof
 
-    left = tuple(r for r in proof.results if r.name not in config.known_failures)
-    return [name for name in _failures(Proof(left)) if not is_known(name, config.known_failures)]
+    remaining_results = tuple(result for result in proof.results if result.name not in config.known_failures)
+    return [
+        name
+        for name in _list_base_failures(CheckProof(remaining_results))
+        if not is_known_failure(name, config.known_failures)
+    ]
 
 
-def _acknowledged(deck: Deck, proof: "Proof", *, asked: bool) -> list[str]:
+def _choose_known_failures(context: CommandContext, proof: "CheckProof", *, is_requested: bool) -> list[str]:
     """The failures that a person acknowledges: by the option, or by a yes to a question of its own."""
-    from steersman.judges.base_checks import NO_NAMES, failure_names
+    from steersman.judges.base_checks import UNNAMED_FAILURES_REASON, list_failure_names
 
-    nameless = [r.name for r in proof.results if r.name in _failures(proof) and not failure_names(r)]
+    nameless = [
+        result.name
+        for result in proof.results
+        if result.name in _list_base_failures(proof) and not list_failure_names(result)
+    ]
     for name in dict.fromkeys(nameless):
-        deck.warn(f"{name} cannot be acknowledged: {NO_NAMES}", fg="yellow")
-    names = [name for name in _failures(proof) if name not in nameless]
-    if not names or asked:
+        context.warn(f"{name} cannot be acknowledged: {UNNAMED_FAILURES_REASON}", fg="yellow")
+    names = [name for name in _list_base_failures(proof) if name not in nameless]
+    if not names or is_requested:
         return names
-    if deck.as_json or sys.stdin is None or not sys.stdin.isatty():
+    if context.as_json or sys.stdin is None or not sys.stdin.isatty():
         return []
-    for name in names[:LISTED]:
-        deck.say(f"  fails now: {name}", fg="yellow")
-    more = f" ({len(names)} in all)" if len(names) > LISTED else ""
+    for name in names[:MAX_FAILING_TESTS]:
+        context.say(f"  fails now: {name}", fg="yellow")
+    more = f" ({len(names)} in all)" if len(names) > MAX_FAILING_TESTS else ""
     question = f"acknowledge these failures{more} in known_failures? Other failures still count"
-    return names if deck.agreed(question, otherwise=None) else []
+    return names if context.agreed(question, otherwise=None) else []
 
 
 # ── saying it ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _facts(proven: "ProvenSetup") -> dict[str, Any]:
+def _proven_setup_fields(proven: "ProvenSetup") -> dict[str, Any]:
     config, proof = proven.config, proven.proof
-    results = {r.name: r for r in reversed(proof.results)}
+    results = {result.name: result for result in reversed(proof.results)}
     return {
         "setup": [{"run": list(step.run), "cwd": step.cwd} for step in config.worktree.setup],
         "env": dict(config.env),
         "checks": {
-            name: {"argv": list(check.run), "cwd": check.cwd, **_result(results.get(name))}
+            name: {"argv": list(check.run), "cwd": check.cwd, **_command_result_fields(results.get(name))}
             for name, check in config.checks.items()
         },
-        "failed_setup": _result(proof.failed_setup) if proof.failed_setup else None,
+        "failed_setup": _command_result_fields(proof.failed_setup) if proof.failed_setup else None,
         "unproven": proof.problem,
         "given_up": list(proven.given_up),
     }
 
 
-def _result(r: CommandResult | None) -> dict[str, Any]:
-    if r is None:
+def _command_result_fields(result: CommandResult | None) -> dict[str, Any]:
+    if result is None:
         return {"verdict": "not run"}
     return {
-        "verdict": r.verdict,
-        "exit_code": r.exit_code,
-        "tests": r.tests,
-        "failed": list(r.report.failed) if r.report is not None else [],
-        "reason": r.reason,
+        "verdict": result.verdict,
+        "exit_code": result.exit_code,
+        "tests": result.tests,
+        "failed": list(result.report.failed) if result.report is not None else [],
+        "reason": result.reason,
     }
 
 
-def _result_lines(proven: "ProvenSetup") -> Iterator[str]:
+def _setup_result_lines(proven: "ProvenSetup") -> Iterator[str]:
     """What was proven, one line for each check; what failed, with the end of its output."""
-    from steersman.judges.base_checks import count_known
+    from steersman.judges.base_checks import count_known_failures
     from steersman.views.failed_check import failed_check_lines
     from steersman.views.status import verdict_words
 
     proof, acknowledged = proven.proof, frozenset(proven.config.known_failures)
-    for what in proven.given_up:
-        yield f"  given up: {what}"
+    for attempt in proven.given_up:
+        yield f"  given up: {attempt}"
     if proof.problem:
         yield f"  not proven: {proof.problem}"
     if proof.failed_setup is not None:
         yield from (f"  {line}" for line in failed_check_lines(proof.failed_setup))
-    for r in proof.results:
-        if r.verdict == "passed":
-            tests = count_of(r.tests, "test") if r.tests is not None else r.reason or "no tests counted"
-            yield f"  {r.name}: passed · {tests} · {r.micros / 1_000_000:.1f} s"
-        elif known := count_known(r, proof.results, acknowledged):
-            yield f"  {r.name}: {verdict_words(r.verdict, known)} · {r.micros / 1_000_000:.1f} s"
+    for result in proof.results:
+        if result.verdict == "passed":
+            tests = (
+                count_with_noun(result.tests, "test")
+                if result.tests is not None
+                else result.reason or "no tests counted"
+            )
+            yield f"  {result.name}: passed · {tests} · {result.micros / 1_000_000:.1f} s"
+        elif known_count := count_known_failures(result, proof.results, acknowledged):
+            yield f"  {result.name}: {verdict_words(result.verdict, known_count)} · {result.micros / 1_000_000:.1f} s"
         else:
-            yield from (f"  {line}" for line in failed_check_lines(r))
+            yield from (f"  {line}" for line in failed_check_lines(result))
 
 
-def _next_lines(
-    deck: Deck, proven: "ProvenSetup", known: list[str], roles: dict[str, Any], path: Path, copy: str
+def _init_next_lines(
+    context: CommandContext,
+    proven: "ProvenSetup",
+    known_failures: list[str],
+    roles: dict[str, Any],
+    path: Path,
+    backup_path: str,
 ) -> Iterator[str]:
     config, proof = proven.config, proven.proof
-    for name, table in roles.items():
-        if "script" not in table:  # one that was found, not one that was asked for
-            yield f"  {name}: {table['agent']}"
+    for name, role_table in roles.items():
+        if "script" not in role_table:  # one that was found, not one that was asked for
+            yield f"  {name}: {role_table['agent']}"
     yield f"written: {path}"
-    if copy:
-        yield f"  the file that was there is kept in {Path(copy).name}: take over what you need of it"
-    if known:
-        yield from _acknowledged_lines(known, path)
+    if backup_path:
+        yield f"  the file that was there is kept in {Path(backup_path).name}: take over what you need of it"
+    if known_failures:
+        yield from _known_failure_lines(known_failures, path)
     if not config.checks:
         yield "no check was found: add one under [checks], for without evidence nothing is approved"
-    yield from _failure_remedies(deck, [name for name in _failures(proof) if name not in known])
-    for r in proof.results:
-        if r.verdict == "no_tests":
-            yield f"{r.name} counts no test; say how in [checks], one of:"
-            argv = json.dumps(list(r.argv))
-            yield f"  {r.name} = {{ run = {argv}, summary = 'Passed: +(?P<passed>\\d+)' }}"
-            yield f"  {r.name} = {{ run = {argv}, exit_code_is_enough = true }}"
-    if config.checks and not _is_proven(proof):
-        yield f"next: edit {NAME}, then `{deck.me} init --check`"
+    yield from _base_failure_remedies(
+        context, [name for name in _list_base_failures(proof) if name not in known_failures]
+    )
+    for result in proof.results:
+        if result.verdict == "no_tests":
+            yield f"{result.name} counts no test; say how in [checks], one of:"
+            argv = json.dumps(list(result.argv))
+            yield f"  {result.name} = {{ run = {argv}, summary = 'Passed: +(?P<passed>\\d+)' }}"
+            yield f"  {result.name} = {{ run = {argv}, exit_code_is_enough = true }}"
+    if config.checks and not _is_setup_proven(proof):
+        yield f"next: edit {CONFIG_FILE_NAME}, then `{context.me} init --check`"
     elif not roles:
         yield "next: say who plays coder, reviewer and tester in [roles.…], or look at `steersman demo` first"
 
 
-def _failure_remedies(deck: Deck, failures: list[str]) -> Iterator[str]:
+def _base_failure_remedies(context: CommandContext, failures: list[str]) -> Iterator[str]:
     """What a person can do about failures on the base that nobody has acknowledged."""
     if not failures:
         return
-    one = len(failures) == 1
-    count = "1 test fails" if one else f"{len(failures)} tests fail"
+    is_single = len(failures) == 1
+    count = "1 test fails" if is_single else f"{len(failures)} tests fail"
     yield f"{count} on the base, and no run starts there until you repair or acknowledge that"
-    yield f"  to acknowledge by name: {deck.me} init --check --acknowledge-failures"
+    yield f"  to acknowledge by name: {context.me} init --check --acknowledge-failures"
     yield (
-        f"  to have a run repair {'it' if one else 'them'}:"
-        f' {deck.me} run "Make the failing tests pass" --fix-base'
+        f"  to have a run repair {'it' if is_single else 'them'}:"
+        f' {context.me} run "Make the failing tests pass" --fix-base'
     )
 
 
-def _acknowledged_lines(names: list[str], path: Path) -> Iterator[str]:
+def _known_failure_lines(names: list[str], path: Path) -> Iterator[str]:
     """What was written into known_failures."""
     from steersman.views.failed_check import group_test_names
 
@@ -367,53 +439,59 @@ def _acknowledged_lines(names: list[str], path: Path) -> Iterator[str]:
 # ── the rest of the file ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _remember(deck: Deck) -> str | None:
+def _remember_project_facts(context: CommandContext) -> str | None:
     """The first memory, without which nothing is planned: what the project is, from its own files."""
-    from steersman.faces.commands.memory import now
-    from steersman.faces.intents import project_id
-    from steersman.judges.planning.facts.sentence import about
+    from steersman.faces.commands.memory import memory_timestamp
+    from steersman.faces.intents import read_project_id
+    from steersman.judges.planning.facts.sentence import summarize_project
 
-    words = about(deck.helm.scanner(deck.project).scan(project_id(deck)))
-    memories = deck.helm.memories(deck.project)
+    summary = summarize_project(
+        context.helm.open_fact_scanner(context.project).scan(read_project_id(context))
+    )
+    memories = context.helm.open_memories(context.project)
     try:
-        kept, _ = memories.add(words, source=SOURCE, created_at=now())
-        for old in memories.entries(scopes=("project",), limit=10_000):
-            if old.source == SOURCE and old.id != kept.id:  # what the project was before
-                memories.forget(old.id)
-    except MemoryUnavailable as trouble:  # whoever plans is told again; checks can be written without it
-        deck.warn(str(trouble), fg="yellow")
+        new_memory, _ = memories.add(summary, source=INIT_MEMORY_SOURCE, created_at=memory_timestamp())
+        for old_memory in memories.entries(scopes=("project",), limit=10_000):
+            if (
+                old_memory.source == INIT_MEMORY_SOURCE and old_memory.id != new_memory.id
+            ):  # what the project was before
+                memories.forget(old_memory.id)
+    except MemoryUnavailable as problem:  # whoever plans is told again; checks can be written without it
+        context.warn(str(problem), fg="yellow")
         return None
-    return str(kept.id)
+    return str(new_memory.id)
 
 
-def crew(deck: Deck) -> dict[str, dict[str, str]]:
+def choose_installed_crew(context: CommandContext) -> dict[str, dict[str, str]]:
     """Whoever is installed: one CLI plays every role; with two, another one reviews and tests than writes."""
-    there = list(deck.helm.installed_agents())[:2]
-    return {name: {"agent": there[0 if name == "coder" else -1]} for name in ROLES} if there else {}
+    agents = list(context.helm.installed_agents())[:2]
+    return (
+        {name: {"agent": agents[0 if name == "coder" else -1]} for name in INIT_CREW_ROLES} if agents else {}
+    )
 
 
-def _trust_written(deck: Deck, path: Path) -> None:
+def _trust_written_config(context: CommandContext, path: Path) -> None:
     """Trusts what init has written for the person who runs it; files of `.steersman/` came with the repository."""
     from steersman.faces.trust import record_trust
-    from steersman.judges.powerful_parts import is_file_line
+    from steersman.judges.powerful_parts import is_file_setting_line
 
-    if deck.helm.inside(deck.top):  # an agent can write the file, and trust nothing
+    if context.helm.find_calling_effect(context.top):  # an agent can write the file, and trust nothing
         return
-    loaded = deck.helm.load_config(path.parent)
-    record_trust(deck, loaded, [line for line in loaded.powerful if not is_file_line(line)])
+    loaded = context.helm.load_limited_config(path.parent)
+    record_trust(context, loaded, [line for line in loaded.powerful if not is_file_setting_line(line)])
 
 
-def _write(path: Path, words: str) -> str:
+def _write_config_with_backup(path: Path, config_text: str) -> str:
     """Writes the file; one that was there with other words is kept beside it. Returns the path of that copy."""
-    from steersman.faces.commands.acknowledge import write_settings
+    from steersman.faces.commands.acknowledge import write_settings_file
 
-    copy = ""
+    backup_path = ""
     try:
-        if path.exists() and (old := path.read_bytes()) != words.encode():
-            copies = (f"{path}.bak{number or ''}" for number in count())
-            copy = next(name for name in copies if not os.path.lexists(name))
-            Path(copy).write_bytes(old)
+        if path.exists() and (old_bytes := path.read_bytes()) != config_text.encode():
+            backup_paths = (f"{path}.bak{number or ''}" for number in count())
+            backup_path = next(name for name in backup_paths if not os.path.lexists(name))
+            Path(backup_path).write_bytes(old_bytes)
     except OSError as error:
         raise UserError(f"cannot keep a copy of {path}: {error.strerror}; move it away yourself") from None
-    write_settings(path, words)
-    return copy
+    write_settings_file(path, config_text)
+    return backup_path

@@ -5,47 +5,59 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from steersman.errors import UserError
-from steersman.faces.cli import Lazy
-from steersman.faces.deck import DONE, REFUSED, Deck, verb
-from steersman.judges.text import count_of
+from steersman.faces.cli import LazyGroup
+from steersman.faces.deck import EXIT_DONE, EXIT_REFUSED, CommandContext, define_command
+from steersman.judges.text import count_with_noun
 
 if TYPE_CHECKING:
-    from steersman.contracts.planning.decisions import PrecheckReport, Problem
+    from steersman.contracts.planning.decisions import DocumentProblem, PrecheckReport
     from steersman.judges.planning.registry import Registry
-    from steersman.ports.documents import Written
+    from steersman.ports.documents import ParsedDocument
 
-HERE = "intent"
-KNOWN = {
-    "new": (f"{HERE}:new", "Draft an intent for a goal, from the project's own files."),
-    "check": (f"{HERE}:check", "Everything that is wrong with an intent or a policy, with line and field."),
-    "seal": (f"{HERE}:seal", "Pin what an intent names and write its checksum."),
+INTENT_MODULE = "intent"
+INTENT_COMMANDS = {
+    "new": (
+        f"{INTENT_MODULE}:intent_new_command",
+        "Draft an intent for a goal, from the project's own files.",
+    ),
+    "check": (
+        f"{INTENT_MODULE}:intent_check_command",
+        "Everything that is wrong with an intent or a policy, with line and field.",
+    ),
+    "seal": (f"{INTENT_MODULE}:intent_seal_command", "Pin what an intent names and write its checksum."),
 }
-EXITS = "0 fine · 2 wrong usage · 4 refused: something is wrong with it"
-MODES = ("interactive", "semi_auto", "full_auto")
-AREAS = ("frontend", "backend", "infra", "docs", "tests", "ops", "security", "data")
-_INTENT, _POLICY = "execution_intent", "execution_policy"
+INTENT_EXIT_CODES = "0 fine · 2 wrong usage · 4 refused: something is wrong with it"
+INTENT_MODES = ("interactive", "semi_auto", "full_auto")
+SCOPE_AREAS = ("frontend", "backend", "infra", "docs", "tests", "ops", "security", "data")
+_INTENT_SCHEMA_NAME, _POLICY_SCHEMA_NAME = "execution_intent", "execution_policy"
 
 
-@click.group("intent", cls=Lazy, known=KNOWN, no_args_is_help=False, epilog=f"Exit codes: {EXITS}")
-def intent() -> None:
+@click.group(
+    "intent",
+    cls=LazyGroup,
+    known=INTENT_COMMANDS,
+    no_args_is_help=False,
+    epilog=f"Exit codes: {INTENT_EXIT_CODES}",
+)
+def intent_group() -> None:
     """What is to be planned: draft it, check it, seal it."""
 
 
 # ── new ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@verb(
+@define_command(
     "new",
     'steersman intent new "Fix the rounding of invoices" --out fix.yaml',
     'steersman intent new "Upgrade requests" --mode semi_auto --file pyproject.toml --out upgrade.json',
     'steersman intent new "Explain how prices are made" --workflow wf_documentation --area docs',
     'steersman intent new "Fix the rounding of invoices" --from-agent coder --out fix.yaml',
-    exits=EXITS,
+    exits=INTENT_EXIT_CODES,
 )
 @click.argument("goal")
 @click.option("--out", default="", metavar="FILE", help="Write it there, as JSON where the name ends so (default: print YAML).")  # fmt: skip
 @click.option("--workflow", default="", metavar="ID", help="This workflow, not the one that the goal's words ask for.")  # fmt: skip
-@click.option("--mode", type=click.Choice(MODES), default="interactive", show_default=True, help="How much may be asked.")  # fmt: skip
+@click.option("--mode", type=click.Choice(INTENT_MODES), default="interactive", show_default=True, help="How much may be asked.")  # fmt: skip
 @click.option(
     "--file",
     "files",
@@ -53,175 +65,222 @@ def intent() -> None:
     metavar="PATH",
     help="What may be touched, named from where you stand; may be repeated.",
 )
-@click.option("--area", "areas", multiple=True, type=click.Choice(AREAS), help="The same by area; may be repeated.")  # fmt: skip
+@click.option("--area", "areas", multiple=True, type=click.Choice(SCOPE_AREAS), help="The same by area; may be repeated.")  # fmt: skip
 @click.option("--from-agent", "role", default="", metavar="ROLE", help="Let the agent of this role propose changes to the draft; you seal it.")  # fmt: skip
-def new(
-    deck: Deck, *, goal: str, out: str, workflow: str, mode: Any, files: tuple[str, ...], areas: tuple[str, ...], role: str
+def intent_new_command(
+    context: CommandContext, *, goal: str, out: str, workflow: str, mode: Any, files: tuple[str, ...], areas: tuple[str, ...], role: str
 ) -> int:  # fmt: skip
     """Draft an intent for GOAL: no model is asked. The workflow is chosen by the words of the goal, its commands by what
     the project's own files show, and the draft is sealed as it stands. Read it before you plan it."""
-    from steersman.faces.intents import absent, drafted, lines_of, to_look_at
-    from steersman.faces.linked import linked
+    from steersman.faces.intents import (
+        draft_intent_for_goal,
+        draft_review_lines,
+        find_missing_targets,
+        render_problem_lines,
+    )
+    from steersman.faces.linked import find_symlinked_targets
 
-    deck.quiet = True
-    named = tuple(file.removeprefix("./") or file for file in files)  # as a shell may complete them
-    draft = drafted(deck, goal, mode=mode, workflow=workflow, files=named, areas=areas)
+    context.quiet = True
+    target_files = tuple(file.removeprefix("./") or file for file in files)  # as a shell may complete them
+    draft = draft_intent_for_goal(
+        context, goal, mode=mode, workflow=workflow, files=target_files, areas=areas
+    )
     if role:
-        from steersman.faces.intents import proposed
+        from steersman.faces.intents import apply_agent_proposal
 
-        draft = proposed(deck, draft, role)
+        draft = apply_agent_proposal(context, draft, role)
     form = "json" if out.endswith(".json") else "yaml"
-    documents = deck.helm.documents()
+    documents = context.helm.open_documents()
     text = documents.render(draft.value, form)
     if out:
         documents.write(out, text, new=True)
-    say = deck.say if out else deck.warn
-    for line in to_look_at(draft):
-        say(line)
-    wrong = _wrong(deck, draft.value)
-    for line in wrong:
-        say(line, fg="red")
-    noted = lines_of((*absent(deck, draft.value), *linked(deck, draft.value)), "the draft")
-    for line in noted:
-        say(f"note: {line}")
-    deck.tell(
+    print_line = context.say if out else context.warn
+    for line in draft_review_lines(draft):
+        print_line(line)
+    problem_lines = _find_draft_problems(context, draft.value)
+    for line in problem_lines:
+        print_line(line, fg="red")
+    remark_lines = render_problem_lines(
+        (*find_missing_targets(context, draft.value), *find_symlinked_targets(context, draft.value)),
+        "the draft",
+    )
+    for line in remark_lines:
+        print_line(f"note: {line}")
+    context.tell(
         {
             "file": out or None,
             "intent": draft.value,
             "why": draft.why,
             "left_out": dict(draft.left_out),
             "sealed": not role,
-            "problems": wrong,
-            "remarks": noted,
+            "problems": problem_lines,
+            "remarks": remark_lines,
         }
     )
     if not out:
-        deck.say(text.rstrip("\n"))
-        return DONE
-    return _then(deck, out, sealed=not role)
+        context.say(text.rstrip("\n"))
+        return EXIT_DONE
+    return _print_intent_next_step(context, out, sealed=not role)
 
 
-def _wrong(deck: Deck, value: Any) -> list[str]:
+def _find_draft_problems(context: CommandContext, value: Any) -> list[str]:
     """What has to be mended by hand before the draft can be planned."""
-    from steersman.faces.intents import lines_of, registry_of
-    from steersman.judges.planning.sense import sense_problems
-    from steersman.judges.planning.shape import schema_problems
+    from steersman.faces.intents import load_sound_registry, render_problem_lines
+    from steersman.judges.planning.sense import find_semantic_problems
+    from steersman.judges.planning.shape import find_schema_problems
 
-    return lines_of((*schema_problems(value), *sense_problems(value, registry_of(deck))), "the draft")
+    return render_problem_lines(
+        (*find_schema_problems(value), *find_semantic_problems(value, load_sound_registry(context))),
+        "the draft",
+    )
 
 
-def _then(deck: Deck, out: str, *, sealed: bool) -> int:
-    deck.say(f"written: {out}" + ("" if sealed else "; it is not sealed: an agent had its hand in it"))
-    after = f"{deck.me} intent check {out}" if sealed else f"read it, then {deck.me} intent seal {out}"
-    deck.say(f"next: {after}, then {deck.me} plan {out}")
-    return DONE
+def _print_intent_next_step(context: CommandContext, out: str, *, sealed: bool) -> int:
+    context.say(f"written: {out}" + ("" if sealed else "; it is not sealed: an agent had its hand in it"))
+    next_command = (
+        f"{context.me} intent check {out}" if sealed else f"read it, then {context.me} intent seal {out}"
+    )
+    context.say(f"next: {next_command}, then {context.me} plan {out}")
+    return EXIT_DONE
 
 
 # ── check ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@verb(
+@define_command(
     "check",
     "steersman intent check fix.yaml",
     "steersman intent check fix.yaml --policy team-policy.yaml --json",
     "steersman intent check --policy team-policy.yaml",
-    exits=EXITS,
+    exits=INTENT_EXIT_CODES,
 )
 @click.argument("file", required=False, metavar="[FILE]")
 @click.option("--policy", default="", metavar="NAME_OR_FILE", help="Look at it under this policy, and at the policy; without FILE at the policy alone.")  # fmt: skip
-def check(deck: Deck, *, file: str | None, policy: str) -> int:
+def intent_check_command(context: CommandContext, *, file: str | None, policy: str) -> int:
     """Everything that is wrong with the intent in FILE, at once, with line and field: its form, what it says, its
     checksum, the red lines, what it names in the registry, the policy, and what it cites: the project is scanned, and a
     reference that leads nowhere is told. That is a problem where nobody would be asked about it, and else a remark."""
-    from steersman.faces.intents import registry_of
+    from steersman.faces.intents import load_sound_registry
 
-    deck.quiet = True
+    context.quiet = True
     if not file and not policy:
         raise click.UsageError("a file with an intent is missing, such as: steersman intent check fix.yaml")
-    registry = registry_of(deck)
+    registry = load_sound_registry(context)
     if not file:
-        return _policy_alone(deck, policy, registry)
-    written = deck.helm.documents().read(file, _INTENT)
-    return _verdict(deck, written, _policy(deck, policy, written.value), registry)
+        return _check_policy_alone(context, policy, registry)
+    intent_document = context.helm.open_documents().read(file, _INTENT_SCHEMA_NAME)
+    return _check_intent_document(
+        context, intent_document, _read_intent_policy(context, policy, intent_document.value), registry
+    )
 
 
-def _policy(deck: Deck, given: str, value: Any) -> "Written":
-    from steersman.faces.planning import policy_of
+def _read_intent_policy(context: CommandContext, policy_option: str, value: Any) -> "ParsedDocument":
+    from steersman.faces.planning import read_policy
 
-    return policy_of(deck, given, value)
-
-
-def _policy_alone(deck: Deck, given: str, registry: "Registry") -> int:
-    from steersman.judges.planning.policy import policy_problems
-
-    written = _policy(deck, given, None)
-    found = policy_problems(written.value, registry, written.lines)
-    return _say(deck, written.file, found, (), {"policy": written.file})
+    return read_policy(context, policy_option, value)
 
 
-def _verdict(deck: Deck, written: "Written", policy: "Written", registry: "Registry") -> int:
-    from steersman.faces.intents import absent, lines_of, unmet
-    from steersman.faces.linked import linked
-    from steersman.judges.planning.precheck import precheck, troubles
-    from steersman.judges.planning.sense import remarks
+def _check_policy_alone(context: CommandContext, policy_option: str, registry: "Registry") -> int:
+    from steersman.judges.planning.policy import find_policy_problems
 
-    report = precheck(written.value, policy.value, registry, written.lines, policy.lines, _name(deck))
-    for line in lines_of(report.policy_problems, policy.file):
-        deck.say(line, fg="red")
-    found = [p for p in troubles(report) if p not in report.policy_problems]
-    found += _unfit(report, deck, written)
-    about = {"policy": policy.file, "policy_problems": report.policy_problems, "report": report}
-    groundless, doubtful = unmet(deck, written, policy, registry)
-    found += groundless
-    noted = (
-        *remarks(written.value, registry, written.lines),
-        *absent(deck, written.value, written.lines),
-        *linked(deck, written.value, written.lines),
+    policy_document = _read_intent_policy(context, policy_option, None)
+    problem_list = find_policy_problems(policy_document.value, registry, policy_document.lines)
+    return _print_intent_verdict(
+        context, policy_document.file, problem_list, (), {"policy": policy_document.file}
+    )
+
+
+def _check_intent_document(
+    context: CommandContext, intent_document: "ParsedDocument", policy: "ParsedDocument", registry: "Registry"
+) -> int:
+    from steersman.faces.intents import find_missing_targets, find_unmet_citations, render_problem_lines
+    from steersman.faces.linked import find_symlinked_targets
+    from steersman.judges.planning.precheck import collect_precheck_problems, precheck_intent
+    from steersman.judges.planning.sense import find_intent_remarks
+
+    report = precheck_intent(
+        intent_document.value,
+        policy.value,
+        registry,
+        intent_document.lines,
+        policy.lines,
+        _read_config_project(context),
+    )
+    for line in render_problem_lines(report.policy_problems, policy.file):
+        context.say(line, fg="red")
+    problem_list = [
+        report_problem
+        for report_problem in collect_precheck_problems(report)
+        if report_problem not in report.policy_problems
+    ]
+    problem_list += _find_seal_problems(report, context, intent_document)
+    result_fields = {"policy": policy.file, "policy_problems": report.policy_problems, "report": report}
+    groundless, doubtful = find_unmet_citations(context, intent_document, policy, registry)
+    problem_list += groundless
+    remark_list = (
+        *find_intent_remarks(intent_document.value, registry, intent_document.lines),
+        *find_missing_targets(context, intent_document.value, intent_document.lines),
+        *find_symlinked_targets(context, intent_document.value, intent_document.lines),
         *doubtful,
     )
-    return _say(deck, written.file, found, noted, about, also=len(report.policy_problems))
+    return _print_intent_verdict(
+        context,
+        intent_document.file,
+        problem_list,
+        remark_list,
+        result_fields,
+        other_count=len(report.policy_problems),
+    )
 
 
-def _name(deck: Deck) -> str:
-    return deck.read_config().config.project or ""
+def _read_config_project(context: CommandContext) -> str:
+    return context.read_config().config.project or ""
 
 
-def _unfit(report: "PrecheckReport", deck: Deck, written: "Written") -> "list[Problem]":
+def _find_seal_problems(
+    report: "PrecheckReport", context: CommandContext, intent_document: "ParsedDocument"
+) -> "list[DocumentProblem]":
     """What the report says without being a sentence of its own: the checksum, and what is not as it was pinned."""
-    from steersman.judges.planning.places import problem
-    from steersman.judges.planning.precheck import unfit, unsealed
+    from steersman.judges.planning.places import document_problem
+    from steersman.judges.planning.precheck import describe_checksum_problem, find_unusable_references
 
-    found = list(unfit(report, "inactive", "drifted", "unpinned"))  # what is missing crosses a red line
+    problem_list = list(
+        find_unusable_references(report, "inactive", "drifted", "unpinned")
+    )  # what is missing crosses a red line
     if not report.checksum_matches:
-        seal = f"read what changed, then run `{deck.me} intent seal {written.file}`"
-        found.append(problem(("audit", "checksum"), unsealed(report), seal, written.lines))
-    return found
+        seal_hint = f"read what changed, then run `{context.me} intent seal {intent_document.file}`"
+        problem_list.append(
+            document_problem(
+                ("audit", "checksum"), describe_checksum_problem(report), seal_hint, intent_document.lines
+            )
+        )
+    return problem_list
 
 
-def _say(
-    deck: Deck, file: str, found: "Any", noted: "Any", about: dict[str, Any], *, also: int = 0
+def _print_intent_verdict(
+    context: CommandContext, file: str, problem_list: "Any", remark_list: "Any", result_fields: dict[str, Any], *, other_count: int = 0
 ) -> int:  # fmt: skip
-    from steersman.faces.intents import lines_of
+    from steersman.faces.intents import render_problem_lines
 
-    for line in lines_of(found, file):
-        deck.say(line, fg="red")
-    for line in lines_of(noted, file):
-        deck.say(f"note: {line}")
-    count = len(found) + also
-    code = REFUSED if count else DONE
+    for line in render_problem_lines(problem_list, file):
+        context.say(line, fg="red")
+    for line in render_problem_lines(remark_list, file):
+        context.say(f"note: {line}")
+    count = len(problem_list) + other_count
+    code = EXIT_REFUSED if count else EXIT_DONE
     result = "refuse" if count else "accept"
-    deck.tell(
+    context.tell(
         {
             "file": file,
             "result": result,
-            "problems": list(found),
-            "remarks": list(noted),
-            **about,
+            "problems": list(problem_list),
+            "remarks": list(remark_list),
+            **result_fields,
             "exit_code": code,
         }
     )
-    deck.say(
-        f"refuse: {count_of(count, 'problem')}" if count else "accept: nothing is wrong with it",
+    context.say(
+        f"refuse: {count_with_noun(count, 'problem')}" if count else "accept: nothing is wrong with it",
         fg="red" if count else "green",
     )
     return code
@@ -230,52 +289,57 @@ def _say(
 # ── seal ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@verb(
+@define_command(
     "seal",
     "steersman intent seal fix.yaml",
     "steersman intent seal fix.yaml --out sealed.yaml --json",
-    exits=EXITS,
+    exits=INTENT_EXIT_CODES,
 )
 @click.argument("file")
 @click.option("--out", default="", metavar="FILE", help="Write a new file and leave this one as it is.")
-def seal(deck: Deck, *, file: str, out: str) -> int:
+def intent_seal_command(context: CommandContext, *, file: str, out: str) -> int:
     """Pin every workflow, agent and command that the intent in FILE names to the registry as it is now, and write the
     checksum: SHA-256 over the RFC 8785 bytes of the whole document without `audit.checksum`."""
-    from steersman.faces.intents import lines_of, registry_of
-    from steersman.judges.planning.intent import sealed_bytes
-    from steersman.judges.planning.seal import dangling_pins, sealed
-    from steersman.judges.planning.shape import schema_problems
+    from steersman.faces.intents import load_sound_registry, render_problem_lines
+    from steersman.judges.planning.intent import intent_checksum_bytes
+    from steersman.judges.planning.seal import find_dangling_pins, seal_intent
+    from steersman.judges.planning.shape import find_schema_problems
 
-    deck.quiet = True
-    registry, documents = registry_of(deck), deck.helm.documents()
-    was = documents.read(file, _INTENT)
-    if not isinstance(was.value, dict):
-        raise UserError(f"{file} holds no intent: `{deck.me} intent new` makes one")
-    value = sealed(was.value, registry)
-    wrong = schema_problems(value, was.lines)
-    if wrong:
-        deck.tell({"file": file, "result": "refuse", "problems": list(wrong), "exit_code": REFUSED})
-        for line in lines_of(wrong, file):
-            deck.say(line, fg="red")
-        deck.say("refuse: only a whole intent can be sealed; nothing was written", fg="red")
-        return REFUSED
-    now, kept = documents.sealed(was, value, _INTENT)
-    documents.write(out or file, now.text, new=bool(out))
-    deck.helm.registries(deck.project).keep(registry)
-    if not kept:
-        deck.warn(
+    context.quiet = True
+    registry, documents = load_sound_registry(context), context.helm.open_documents()
+    old_document = documents.read(file, _INTENT_SCHEMA_NAME)
+    if not isinstance(old_document.value, dict):
+        raise UserError(f"{file} holds no intent: `{context.me} intent new` makes one")
+    value = seal_intent(old_document.value, registry)
+    problem_list = find_schema_problems(value, old_document.lines)
+    if problem_list:
+        context.tell(
+            {"file": file, "result": "refuse", "problems": list(problem_list), "exit_code": EXIT_REFUSED}
+        )
+        for line in render_problem_lines(problem_list, file):
+            context.say(line, fg="red")
+        context.say("refuse: only a whole intent can be sealed; nothing was written", fg="red")
+        return EXIT_REFUSED
+    new_document, layout_kept = documents.sealed(old_document, value, _INTENT_SCHEMA_NAME)
+    documents.write(out or file, new_document.text, new=bool(out))
+    context.helm.open_registries(context.project).keep(registry)
+    if not layout_kept:
+        context.warn(
             f"{out or file} was written anew: comments and layout of {file} could not be kept", fg="yellow"
         )
-    removed = dangling_pins(was.value, registry)
+    removed = find_dangling_pins(old_document.value, registry)
     for ref in removed:
-        deck.warn(f"{ref} was taken out: the registry has nothing of this name", fg="yellow")
-    covered, pinned = sealed_bytes(value), [r for r in value["evidence_refs"] if r.startswith("registry://")]
-    deck.tell({"file": out or file, "result": "sealed", "checksum": value["audit"]["checksum"], "bytes": len(covered),
-               "pins": pinned, "removed": removed, "registry": registry.digest})  # fmt: skip
-    deck.say(f"sealed: {out or file}")
-    deck.say(f"  {len(pinned)} pins to the registry {registry.digest[:12]}")
-    deck.say(
-        f"  checksum {value['audit']['checksum']}: SHA-256 over {len(covered)} bytes, the document without"
+        context.warn(f"{ref} was taken out: the registry has nothing of this name", fg="yellow")
+    covered_bytes, pins = (
+        intent_checksum_bytes(value),
+        [evidence_ref for evidence_ref in value["evidence_refs"] if evidence_ref.startswith("registry://")],
     )
-    deck.say("  audit.checksum in the form of RFC 8785 (keys sorted, no blanks, UTF-8)")
-    return DONE
+    context.tell({"file": out or file, "result": "sealed", "checksum": value["audit"]["checksum"], "bytes": len(covered_bytes),
+               "pins": pins, "removed": removed, "registry": registry.digest})  # fmt: skip
+    context.say(f"sealed: {out or file}")
+    context.say(f"  {len(pins)} pins to the registry {registry.digest[:12]}")
+    context.say(
+        f"  checksum {value['audit']['checksum']}: SHA-256 over {len(covered_bytes)} bytes, the document without"
+    )
+    context.say("  audit.checksum in the form of RFC 8785 (keys sorted, no blanks, UTF-8)")
+    return EXIT_DONE

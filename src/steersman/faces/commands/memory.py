@@ -7,141 +7,183 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from steersman.errors import NoMemory, UserError
-from steersman.faces.cli import Lazy
-from steersman.faces.deck import DONE, Deck, verb
+from steersman.faces.cli import LazyGroup
+from steersman.faces.deck import EXIT_DONE, CommandContext, define_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from steersman.contracts.planning.context import Memory
+    from steersman.contracts.planning.context import MemoryRecord
 
-HERE = "memory"
-KNOWN = {
-    "add": (f"{HERE}:add", "Keep a sentence for the next plan."),
-    "search": (f"{HERE}:search", "Find what was kept, the best first."),
-    "list": (f"{HERE}:entries", "Everything that was kept, the youngest first."),
-    "forget": (f"{HERE}:forget", "Remove one for good."),
+MEMORY_MODULE = "memory"
+MEMORY_COMMANDS = {
+    "add": (f"{MEMORY_MODULE}:memory_add_command", "Keep a sentence for the next plan."),
+    "search": (f"{MEMORY_MODULE}:memory_search_command", "Find what was kept, the best first."),
+    "list": (f"{MEMORY_MODULE}:memory_list_command", "Everything that was kept, the youngest first."),
+    "forget": (f"{MEMORY_MODULE}:memory_forget_command", "Remove one for good."),
 }
-EXITS = "0 done · 2 wrong usage · 4 refused · 5 the memories cannot be used"
-SCOPES = ("project", "repo", "task", "agent")
-_scopes = click.option(
-    "--scope", "scopes", multiple=True, type=click.Choice(SCOPES), help="Only these; may be repeated."
+MEMORY_EXIT_CODES = "0 done · 2 wrong usage · 4 refused · 5 the memories cannot be used"
+MEMORY_SCOPE_CHOICES = ("project", "repo", "task", "agent")
+_memory_scopes_option = click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    type=click.Choice(MEMORY_SCOPE_CHOICES),
+    help="Only these; may be repeated.",
 )
-_subject = click.option("--subject", default="", metavar="NAME", help="Only about this task or agent.")
-_limit = click.option(
+_memory_subject_option = click.option(
+    "--subject", default="", metavar="NAME", help="Only about this task or agent."
+)
+_memory_limit_option = click.option(
     "--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="At most so many."
 )
 
 
-@click.group("memory", cls=Lazy, known=KNOWN, no_args_is_help=False, epilog=f"Exit codes: {EXITS}")
-def memory() -> None:
+@click.group(
+    "memory",
+    cls=LazyGroup,
+    known=MEMORY_COMMANDS,
+    no_args_is_help=False,
+    epilog=f"Exit codes: {MEMORY_EXIT_CODES}",
+)
+def memory_group() -> None:
     """What was learnt before: a plan is made with it, and there is no plan without at least one memory."""
 
 
-@verb(
+@define_command(
     "add",
     'steersman memory add "Invoices are rounded half to even, by contract."',
     'steersman memory add "Deploy only on weekdays" --tag release',
     'steersman memory add "Reads the tests first" --scope agent --subject coder',
     "steersman memory add - < lesson.txt",
-    exits=EXITS,
+    exits=MEMORY_EXIT_CODES,
 )
 @click.argument("text")
 @click.option(
-    "--scope", type=click.Choice(SCOPES), default="project", show_default=True, help="What it is about."
+    "--scope",
+    type=click.Choice(MEMORY_SCOPE_CHOICES),
+    default="project",
+    show_default=True,
+    help="What it is about.",
 )
 @click.option("--subject", default="", metavar="NAME", help="The task or agent it is about.")
 @click.option(
     "--tag", "tags", multiple=True, metavar="WORD", help="A word it is found by too; may be repeated."
 )
-def add(deck: Deck, *, text: str, scope: str, subject: str, tags: tuple[str, ...]) -> int:
+def memory_add_command(
+    context: CommandContext, *, text: str, scope: str, subject: str, tags: tuple[str, ...]
+) -> int:
     """Keep TEXT, or with `-` what comes on standard input, for the next plan.
 
     Secrets are taken out before anything is kept. The same text of the same scope and subject is kept once; its name is
     made of what it says."""
-    _by_a_person(deck)
-    said = sys.stdin.read(64_000) if text == "-" else text
-    store = deck.helm.memories(deck.project)
-    kept, new = store.add(said, scope=scope, subject=subject, tags=tags, source=deck.person, created_at=now())
-    deck.tell({"memory": kept, "new": new})
-    deck.say(f"{kept.id}: {'kept' if new else 'was kept already'}")
-    if kept.text != said.strip():
-        deck.say("a secret was taken out of it", fg="yellow")
-    return DONE
+    _refuse_agent_memory(context)
+    memory_text = sys.stdin.read(64_000) if text == "-" else text
+    store = context.helm.open_memories(context.project)
+    memory_record, is_new = store.add(
+        memory_text,
+        scope=scope,
+        subject=subject,
+        tags=tags,
+        source=context.person,
+        created_at=memory_timestamp(),
+    )
+    context.tell({"memory": memory_record, "new": is_new})
+    context.say(f"{memory_record.id}: {'kept' if is_new else 'was kept already'}")
+    if memory_record.text != memory_text.strip():
+        context.say("a secret was taken out of it", fg="yellow")
+    return EXIT_DONE
 
 
-@verb(
+@define_command(
     "search",
     'steersman memory search "rounding of invoices"',
     "steersman memory search 部署 --scope project --json",
-    exits=EXITS,
+    exits=MEMORY_EXIT_CODES,
 )
 @click.argument("query")
-@_scopes
-@_subject
-@_limit
-def search(deck: Deck, *, query: str, scopes: tuple[Any, ...], subject: str, limit: int) -> int:
+@_memory_scopes_option
+@_memory_subject_option
+@_memory_limit_option
+def memory_search_command(
+    context: CommandContext, *, query: str, scopes: tuple[Any, ...], subject: str, limit: int
+) -> int:
     """Find what was kept by the words of QUERY, the best first. Words are words: there is no language of queries.
 
     Longer words also find what begins with them; text without spaces is found by any two characters of it."""
-    return _show(deck, lambda m: m.search(query, scopes=scopes or SCOPES, subject=subject, limit=limit))
+    return _print_memories(
+        context,
+        lambda memory_store: memory_store.search(
+            query, scopes=scopes or MEMORY_SCOPE_CHOICES, subject=subject, limit=limit
+        ),
+    )
 
 
-@verb(
-    "list", "steersman memory list", "steersman memory list --scope agent --subject coder --json", exits=EXITS
+@define_command(
+    "list",
+    "steersman memory list",
+    "steersman memory list --scope agent --subject coder --json",
+    exits=MEMORY_EXIT_CODES,
 )
-@_scopes
-@_subject
-@_limit
-def entries(deck: Deck, *, scopes: tuple[Any, ...], subject: str, limit: int) -> int:
+@_memory_scopes_option
+@_memory_subject_option
+@_memory_limit_option
+def memory_list_command(context: CommandContext, *, scopes: tuple[Any, ...], subject: str, limit: int) -> int:
     """Show what was kept, the youngest first."""
-    return _show(deck, lambda m: m.entries(scopes=scopes or SCOPES, subject=subject, limit=limit))
+    return _print_memories(
+        context,
+        lambda memory_store: memory_store.entries(
+            scopes=scopes or MEMORY_SCOPE_CHOICES, subject=subject, limit=limit
+        ),
+    )
 
 
-@verb("forget", "steersman memory forget mem_0f3a5c7e9b1d", exits=EXITS)
+@define_command("forget", "steersman memory forget mem_0f3a5c7e9b1d", exits=MEMORY_EXIT_CODES)
 @click.argument("name")
-def forget(deck: Deck, *, name: str) -> int:
+def memory_forget_command(context: CommandContext, *, name: str) -> int:
     """Remove the memory NAME for good: from the file, from its index and from its log."""
-    _by_a_person(deck)
-    if not deck.helm.memories(deck.project).forget(name):
-        raise UserError(f"there is no memory {name!r}: see `{deck.me} memory list`")
-    deck.tell({"forgotten": name})
-    deck.say(f"{name}: forgotten")
-    return DONE
+    _refuse_agent_memory(context)
+    if not context.helm.open_memories(context.project).forget(name):
+        raise UserError(f"there is no memory {name!r}: see `{context.me} memory list`")
+    context.tell({"forgotten": name})
+    context.say(f"{name}: forgotten")
+    return EXIT_DONE
 
 
-def now() -> str:
+def memory_timestamp() -> str:
     """This second, in the form of every document."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
-def _show(deck: Deck, ask: "Callable[[Any], list[Memory]]") -> int:
-    deck.quiet = True
+def _print_memories(context: CommandContext, query_memories: "Callable[[Any], list[MemoryRecord]]") -> int:
+    context.quiet = True
     try:
-        found = ask(deck.helm.memories(deck.project))
-    except NoMemory as nothing:
-        deck.tell([])
-        deck.say(str(nothing))
-        return DONE
-    deck.tell(found)
-    for kept in found:
-        about = f"{kept.scope} {kept.subject}".strip()
-        deck.say(f"{kept.id}  {kept.created_at}  {about}", bold=True)
-        deck.say("\n".join(f"  {line}" for line in kept.text.split("\n")))
-        if kept.tags:
-            deck.say(f"  tags: {', '.join(kept.tags)}")
-    if not found:
-        deck.say("nothing was found")
-    return DONE
+        memory_records = query_memories(context.helm.open_memories(context.project))
+    except NoMemory as no_memory_error:
+        context.tell([])
+        context.say(str(no_memory_error))
+        return EXIT_DONE
+    context.tell(memory_records)
+    for memory_record in memory_records:
+        scope_text = f"{memory_record.scope} {memory_record.subject}".strip()
+        context.say(f"{memory_record.id}  {memory_record.created_at}  {scope_text}", bold=True)
+        context.say("\n".join(f"  {line}" for line in memory_record.text.split("\n")))
+        if memory_record.tags:
+            context.say(f"  tags: {', '.join(memory_record.tags)}")
+    if not memory_records:
+        context.say("nothing was found")
+    return EXIT_DONE
 
 
-class _InsideError(UserError):
+class _AgentMemoryError(UserError):
     """A plan goes by memories: no agent plants one."""
 
     exit_code = 4
 
 
-def _by_a_person(deck: Deck) -> None:
-    effect = deck.helm.inside(deck.top)
+def _refuse_agent_memory(context: CommandContext) -> None:
+    effect = context.helm.find_calling_effect(context.top)
     if effect:
-        raise _InsideError(f"this works for {effect}: an agent's words are no memory; a person may keep them")
+        raise _AgentMemoryError(
+            f"this works for {effect}: an agent's words are no memory; a person may keep them"
+        )

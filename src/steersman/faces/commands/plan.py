@@ -5,21 +5,27 @@ from typing import Any
 import click
 
 from steersman.errors import UserError
-from steersman.faces.cli import Lazy
-from steersman.faces.deck import DONE, ENDED, REFUSED, Deck, verb
+from steersman.faces.cli import LazyGroup
+from steersman.faces.deck import EXIT_DONE, EXIT_ENDED, EXIT_REFUSED, CommandContext, define_command
 
-HERE = "plan"
-KNOWN = {
-    "make": (f"{HERE}:make", "Plan an intent, or a goal in words."),
-    "answer": (f"{HERE}:answer", "Answer the questions of a plan that waits."),
-    "explain": (f"{HERE}:explain", "What a plan says, or why there is none."),
-    "verify": (f"{HERE}:verify", "Hold every byte of a frozen plan against its manifest."),
-    "diff": (f"{HERE}:diff", "What differs between two frozen plans, and which input made it so."),
+PLAN_MODULE = "plan"
+PLAN_COMMANDS = {
+    "make": (f"{PLAN_MODULE}:plan_make_command", "Plan an intent, or a goal in words."),
+    "answer": (f"{PLAN_MODULE}:plan_answer_command", "Answer the questions of a plan that waits."),
+    "explain": (f"{PLAN_MODULE}:plan_explain_command", "What a plan says, or why there is none."),
+    "verify": (
+        f"{PLAN_MODULE}:plan_verify_command",
+        "Hold every byte of a frozen plan against its manifest.",
+    ),
+    "diff": (
+        f"{PLAN_MODULE}:plan_diff_command",
+        "What differs between two frozen plans, and which input made it so.",
+    ),
 }
-EXITS = "0 the plan is frozen · 1 blocked or aborted · 2 wrong usage · 3 questions wait · 4 refused: the file holds no intent, policy or answers that can be taken · 5 store trouble"
+PLAN_EXIT_CODES = "0 the plan is frozen · 1 blocked or aborted · 2 wrong usage · 3 questions wait · 4 refused: the file holds no intent, policy or answers that can be taken · 5 store trouble"
 
 
-class Plans(Lazy):
+class PlanGroup(LazyGroup):
     """A first word that is no command of the group is what to plan."""
 
     default = "make"
@@ -34,13 +40,13 @@ class Plans(Lazy):
 
 @click.group(
     "plan",
-    cls=Plans,
-    known=KNOWN,
+    cls=PlanGroup,
+    known=PLAN_COMMANDS,
     no_args_is_help=False,
     context_settings={"ignore_unknown_options": True},
-    epilog=f"Exit codes: {EXITS}",
+    epilog=f"Exit codes: {PLAN_EXIT_CODES}",
 )
-def plan() -> None:
+def plan_group() -> None:
     """Plan an intent, or a goal in words; nothing is executed.
 
     \b
@@ -50,12 +56,12 @@ def plan() -> None:
     """
 
 
-@verb(
+@define_command(
     "make",
     "steersman plan intent.yaml",
     "steersman plan intent.yaml --policy full_auto --out plan/",
     'steersman plan "Fix the rounding of invoices"',
-    exits=EXITS,
+    exits=PLAN_EXIT_CODES,
 )
 @click.argument("what", metavar="INTENT_OR_GOAL")
 @click.option("--policy", default="", metavar="NAME_OR_FILE",
@@ -63,90 +69,106 @@ def plan() -> None:
 @click.option(
     "--out", default="", metavar="DIR", help="Where the frozen plan goes (default: beside the run)."
 )
-def make(deck: Deck, *, what: str, policy: str, out: str) -> int:
+def plan_make_command(context: CommandContext, *, what: str, policy: str, out: str) -> int:
     """Plan INTENT_OR_GOAL: a file with an intent (- is standard input), or a goal in words for which one is drafted."""
-    from steersman.faces.planning import drafted, order_for, policy_of, read_intent
-    from steersman.faces.voyage import launch
+    from steersman.faces.planning import (
+        build_plan_order,
+        draft_goal_intent,
+        read_intent_argument,
+        read_policy,
+    )
+    from steersman.faces.voyage import drive_new_run
 
-    written = read_intent(deck, what) or drafted(deck, what)
-    chosen = policy_of(deck, policy, written.value)
-    order = order_for(deck, written, chosen, out)
-    deck.new_bridge()
-    return launch(deck, order)
+    intent_document = read_intent_argument(context, what) or draft_goal_intent(context, what)
+    policy_document = read_policy(context, policy, intent_document.value)
+    order = build_plan_order(context, intent_document, policy_document, out)
+    context.new_bridge()
+    return drive_new_run(context, order)
 
 
-@verb(
+@define_command(
     "answer",
     "steersman plan answer 261116-abc --template > answers.json",
     "steersman plan answer 261116-abc answers.json",
     "steersman plan answer 261116-abc   # asks you, one question at a time",
     "steersman plan answer 261116-abc --defaults",
-    exits=EXITS,
+    exits=PLAN_EXIT_CODES,
 )
 @click.argument("run")
 @click.argument("file", required=False, metavar="[ANSWERS]")
 @click.option("--template", is_flag=True, help="Print an answer pack to fill in; nothing is answered.")
 @click.option("--defaults", is_flag=True, help="Let every question take its default now.")
-def answer(deck: Deck, *, run: str, file: str | None, template: bool, defaults: bool) -> int:
+def plan_answer_command(
+    context: CommandContext, *, run: str, file: str | None, template: bool, defaults: bool
+) -> int:
     """Answer the questions of RUN from a file with an AnswerPack (- is standard input), or one by one at a prompt."""
-    from steersman.faces.questions import answer_with, ask_each, template_of, waiting_pack
-    from steersman.faces.speech import insider
+    from steersman.faces.questions import (
+        answer_plan_gate,
+        ask_plan_questions,
+        build_answer_template,
+        find_waiting_questions,
+    )
+    from steersman.faces.speech import refuse_agent_caller
 
     if sum((bool(file), template, defaults)) > 1:
         raise UserError("choose one: a file, --template or --defaults")
-    gate, pack = waiting_pack(deck, run)
+    gate, pack = find_waiting_questions(context, run)
     if template:
-        deck.say(template_of(pack))
-        deck.tell(template_of(pack, plain=True))
-        return DONE
-    refused = insider(deck, gate.run, "answer")
-    if refused is not None:
-        return refused
+        context.say(build_answer_template(pack))
+        context.tell(build_answer_template(pack, plain=True))
+        return EXIT_DONE
+    refusal_code = refuse_agent_caller(context, gate.run, "answer")
+    if refusal_code is not None:
+        return refusal_code
     if defaults:
-        return answer_with(deck, gate, None)
-    return answer_with(deck, gate, _given(deck, file, pack) if file else ask_each(deck, pack))
+        return answer_plan_gate(context, gate, None)
+    return answer_plan_gate(
+        context, gate, _read_answer_pack(context, file, pack) if file else ask_plan_questions(context, pack)
+    )
 
 
-class _RefusedError(UserError):
+class _AnswersRefusedError(UserError):
     """What was given cannot be taken as it is."""
 
-    exit_code = REFUSED
+    exit_code = EXIT_REFUSED
 
 
-def _given(deck: Deck, file: str, pack: Any) -> Any:
-    from steersman.faces.planning import standard_input
-    from steersman.machines.coordinator.answers import problems
+def _read_answer_pack(context: CommandContext, file: str, pack: Any) -> Any:
+    from steersman.faces.planning import read_stdin_document
+    from steersman.machines.coordinator.answers import find_answer_pack_problems
 
-    documents, send = (
-        deck.helm.documents(),
+    documents, stdin_hint = (
+        context.helm.open_documents(),
         "send answers, such as: steersman plan answer RUN - < answers.json",
     )
     if file == "-":
         file = "standard input"
-        written = documents.parse(standard_input(send), file, "answer_pack")
+        answer_document = documents.parse(read_stdin_document(stdin_hint), file, "answer_pack")
     else:
-        written = documents.read(file, "answer_pack")
-    wrong = problems(pack, written.value, written.lines)
-    if wrong:
-        _told(deck, wrong, file)
-        raise _RefusedError(f"{file} was not taken, the questions stay open: mend what is named above")
-    return written.value
+        answer_document = documents.read(file, "answer_pack")
+    problem_list = find_answer_pack_problems(pack, answer_document.value, answer_document.lines)
+    if problem_list:
+        _warn_plan_problems(context, problem_list, file)
+        raise _AnswersRefusedError(f"{file} was not taken, the questions stay open: mend what is named above")
+    return answer_document.value
 
 
-@verb("explain", "steersman plan explain 261116-abc", "steersman plan explain plan/", exits=EXITS)
+@define_command(
+    "explain", "steersman plan explain 261116-abc", "steersman plan explain plan/", exits=PLAN_EXIT_CODES
+)
 @click.argument("what", metavar="RUN_OR_DIR")
-def explain(deck: Deck, *, what: str) -> int:
+def plan_explain_command(context: CommandContext, *, what: str) -> int:
     """What the plan of a run, or in a directory, says: objective, steps, risks, reviews, what was left out and why."""
-    from steersman.faces.planning import explanation
+    from steersman.faces.planning import explain_plan
 
-    lines, value, code = explanation(deck, what)
+    lines, value, code = explain_plan(context, what)
     for line in lines:
-        deck.say(line)
-    deck.tell(value)
+        context.say(line)
+    context.tell(value)
     return code
 
 
-@verb(
+@define_command(
     "verify",
     "steersman plan verify plan/",
     "steersman plan verify plan/ --key their-anchor.pub   # of another project",
@@ -154,65 +176,65 @@ def explain(deck: Deck, *, what: str) -> int:
 )
 @click.argument("place", metavar="DIR")
 @click.option("--key", default="", metavar="FILE", help="The maker's public key (anchor.pub), where it is not this project's.")  # fmt: skip
-def verify(deck: Deck, *, place: str, key: str) -> int:
+def plan_verify_command(context: CommandContext, *, place: str, key: str) -> int:
     """Hold every byte of the frozen plan in DIR against its manifest, lineage and signature."""
-    from steersman.faces.planning import verified
+    from steersman.faces.planning import verify_plan_directory
 
-    problems, signed = verified(deck, place, key)
-    _told(deck, problems, place)
-    deck.tell(
+    problems, signature = verify_plan_directory(context, place, key)
+    _warn_plan_problems(context, problems, place)
+    context.tell(
         {
             "place": place,
             "whole": not problems,
-            "signature": signed,
-            "problems": [_plain(p) for p in problems],
+            "signature": signature,
+            "problems": [_plan_problem_fields(plan_problem) for plan_problem in problems],
         }
     )
     if problems:
-        told = (
+        trust_text = (
             "cannot be trusted"
-            if signed.startswith(("by a key", "missing"))
+            if signature.startswith(("by a key", "missing"))
             else "is not the plan that was frozen"
         )
-        deck.say(f"{place} {told}: signature {signed}, {len(problems)} differences", fg="red")
-        return ENDED
-    deck.say(f"{place}: every file is as it was frozen; signature: {signed}", fg="green")
-    return DONE
+        context.say(f"{place} {trust_text}: signature {signature}, {len(problems)} differences", fg="red")
+        return EXIT_ENDED
+    context.say(f"{place}: every file is as it was frozen; signature: {signature}", fg="green")
+    return EXIT_DONE
 
 
-@verb(
+@define_command(
     "diff",
     "steersman plan diff plan-a/ plan-b/",
     exits="0 the same plan · 1 they differ · 2 there is no plan",
 )
 @click.argument("one", metavar="DIR")
 @click.argument("other", metavar="DIR")
-def diff(deck: Deck, *, one: str, other: str) -> int:
+def plan_diff_command(context: CommandContext, *, one: str, other: str) -> int:
     """What differs between two frozen plans: the inputs first, then the files, then what of the plan itself."""
-    from steersman.faces.planning import compared
+    from steersman.faces.planning import compare_frozen_plans
 
-    inputs, files, changes = compared(deck, one, other)
+    inputs, files, changes = compare_frozen_plans(context, one, other)
     for name, lines in (("inputs", inputs), ("files", files), ("plan", changes)):
         if lines:
-            deck.say(f"{name}:")
+            context.say(f"{name}:")
             for line in lines:
-                deck.say(f"  {line}")
-    same = not (inputs or files or changes)
-    if same:
-        deck.say("the same plan, byte for byte")
-    deck.tell({"same": same, "inputs": list(inputs), "files": list(files), "plan": list(changes)})
-    return DONE if same else ENDED
+                context.say(f"  {line}")
+    is_same = not (inputs or files or changes)
+    if is_same:
+        context.say("the same plan, byte for byte")
+    context.tell({"same": is_same, "inputs": list(inputs), "files": list(files), "plan": list(changes)})
+    return EXIT_DONE if is_same else EXIT_ENDED
 
 
-def _told(deck: Deck, problems: Any, where: str) -> None:
-    from steersman.faces.intents import lines_of
+def _warn_plan_problems(context: CommandContext, problems: Any, source_name: str) -> None:
+    from steersman.faces.intents import render_problem_lines
 
-    for line in lines_of(problems, where):
-        deck.warn(line)
+    for line in render_problem_lines(problems, source_name):
+        context.warn(line)
 
 
-def _plain(problem: Any) -> dict[str, Any]:
+def _plan_problem_fields(problem: Any) -> dict[str, Any]:
     import msgspec
 
-    found: dict[str, Any] = msgspec.to_builtins(problem)
-    return found
+    problem_fields: dict[str, Any] = msgspec.to_builtins(problem)
+    return problem_fields

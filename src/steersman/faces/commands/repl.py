@@ -2,10 +2,10 @@
 
 import click
 
-from steersman.faces.deck import Deck, verb
+from steersman.faces.deck import CommandContext, define_command
 
 
-@verb(
+@define_command(
     "repl",
     "steersman repl",
     "steersman repl 261116-abc",
@@ -17,10 +17,10 @@ from steersman.faces.deck import Deck, verb
 @click.option(
     "--strict", is_flag=True, help="From a pipe: end at the first entry that is not done (default: go on)."
 )
-def repl(deck: Deck, *, run: str, strict: bool) -> int:
+def repl_command(context: CommandContext, *, run: str, strict: bool) -> int:
     """Work on RUN, or on the task that moved last, at a prompt. /help says what can be typed; Ctrl-D ends it.
 
     Lines that come from a pipe are read as if they were typed."""
-    from steersman.faces.entries import sit
+    from steersman.faces.entries import run_repl
 
-    return sit(deck, run, strict=strict)
+    return run_repl(context, run, strict=strict)

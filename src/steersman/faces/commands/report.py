@@ -3,10 +3,10 @@
 import click
 
 from steersman.errors import UserError
-from steersman.faces.deck import Deck, verb
+from steersman.faces.deck import CommandContext, define_command
 
 
-@verb(
+@define_command(
     "report",
     "steersman report 261116-abc",
     "steersman report 261116-abc --out report.md",
@@ -14,24 +14,24 @@ from steersman.faces.deck import Deck, verb
 )
 @click.argument("run")
 @click.option("--out", metavar="FILE", default=None, help="Write it here instead of printing it.")
-def report(deck: Deck, *, run: str, out: str | None) -> None:
+def report_command(context: CommandContext, *, run: str, out: str | None) -> None:
     """What was asked, decided, changed and proven in RUN, and by whom."""
     import msgspec
 
-    from steersman.runtime.projections import markdown, picture
-    from steersman.views.reviews import reviews
+    from steersman.runtime.projections import read_run_view, render_view_report
+    from steersman.views.reviews import find_recorded_reviews
 
-    found = deck.sight.find(run)
-    seen = picture(deck.sight.world, found)
-    words = markdown(seen)
-    told = msgspec.to_builtins(reviews(seen.entries, seen.text))
-    deck.tell({"run": found, "report": words, "reviews": told, "file": out})
+    run_id = context.sight.find(run)
+    run_view = read_run_view(context.sight.world, run_id)
+    report_text = render_view_report(run_view)
+    review_fields = msgspec.to_builtins(find_recorded_reviews(run_view.entries, run_view.text))
+    context.tell({"run": run_id, "report": report_text, "reviews": review_fields, "file": out})
     if out is None:
-        deck.say(words.rstrip("\n"))
+        context.say(report_text.rstrip("\n"))
         return
     try:
         with open(out, "w", encoding="utf-8") as file:
-            file.write(words)
+            file.write(report_text)
     except OSError as error:
         raise UserError(f"cannot write {out}: {error.strerror}; choose another --out") from None
-    deck.say(f"written to {out}")
+    context.say(f"written to {out}")

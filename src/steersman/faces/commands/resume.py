@@ -3,12 +3,14 @@
 import click
 
 from steersman.errors import SteersmanError
-from steersman.faces.deck import DONE, USAGE, WAITING, Deck, verb
-from steersman.faces.voyage import background, drive_on
+from steersman.faces.deck import EXIT_DONE, EXIT_USAGE, EXIT_WAITING, CommandContext, define_command
+from steersman.faces.voyage import resume_and_drive, start_background_driver
 from steersman.ports.journal import Head
 
 
-@verb("resume", "steersman resume", "steersman resume 261116-abc", "steersman resume 261116-abc --take-over")
+@define_command(
+    "resume", "steersman resume", "steersman resume 261116-abc", "steersman resume 261116-abc --take-over"
+)
 @click.argument("run", required=False)
 @click.option(
     "--take-over", is_flag=True, help="From an owner that is stopped or hangs: its later writes are void."
@@ -16,70 +18,79 @@ from steersman.ports.journal import Head
 @click.option("--detach", is_flag=True, help="Drive it in the background.")
 @click.option("--despite-verify", metavar="REASON", default=None,
               help="Drive it though `audit verify` rejects it; who and why go on tape.")  # fmt: skip
-def resume(deck: Deck, *, run: str | None, take_over: bool, detach: bool, despite_verify: str | None) -> int:
+def resume_command(
+    context: CommandContext, *, run: str | None, take_over: bool, detach: bool, despite_verify: str | None
+) -> int:
     """Drive RUN on from where its tape ends. Without RUN: the only one that can go on, or a list of them."""
-    _settle_deliveries(deck)
+    _settle_cut_deliveries(context)
     if run is None:
-        ready = _ready(deck)
-        if len(ready) != 1:
-            return _choice(deck, ready)
-        run = ready[0].run
-    found = deck.bridge.find(run)
+        ready_heads = _list_ready_runs(context)
+        if len(ready_heads) != 1:
+            return _print_ready_runs(context, ready_heads)
+        run = ready_heads[0].run
+    run_id = context.bridge.find(run)
     if despite_verify is not None:
-        return _despite_verify(deck, found, despite_verify, take_over=take_over)
+        return _resume_despite_verify(context, run_id, despite_verify, take_over=take_over)
     if detach:
-        log = background(deck, found)
-        deck.say(f"run {found} goes on in the background, log in {log}: {deck.me} watch {found}")
-        deck.tell({"run": found, "log": log, "exit_code": 0})
+        log = start_background_driver(context, run_id)
+        context.say(f"run {run_id} goes on in the background, log in {log}: {context.me} watch {run_id}")
+        context.tell({"run": run_id, "log": log, "exit_code": 0})
         return 0
-    return drive_on(deck, found, take_over=take_over)
+    return resume_and_drive(context, run_id, take_over=take_over)
 
 
-def _despite_verify(deck: Deck, run: str, reason: str, *, take_over: bool) -> int:
-    from steersman.faces.speech import insider
+def _resume_despite_verify(context: CommandContext, run: str, reason: str, *, take_over: bool) -> int:
+    from steersman.faces.speech import refuse_agent_caller
 
-    refused = insider(deck, run, "resume --despite-verify")
-    if refused is not None:
-        return refused
-    return drive_on(deck, run, take_over=take_over, despite=reason)
+    refusal_code = refuse_agent_caller(context, run, "resume --despite-verify")
+    if refusal_code is not None:
+        return refusal_code
+    return resume_and_drive(context, run, take_over=take_over, despite_reason=reason)
 
 
-def _settle_deliveries(deck: Deck) -> None:
+def _settle_cut_deliveries(context: CommandContext) -> None:
     """Finishes or undoes deliveries that were cut short, of whichever run."""
     try:
-        done = deck.bridge.world.workspace(deck.read_config().config).settle()
+        settled = context.bridge.world.workspace(context.read_config().config).settle()
     except SteersmanError as error:
-        deck.say(str(error))
+        context.say(str(error))
         return
-    for what in done:
-        deck.say(what)
+    for settled_text in settled:
+        context.say(settled_text)
 
 
-def _ready(deck: Deck) -> list[Head]:
+def _list_ready_runs(context: CommandContext) -> list[Head]:
     """Runs that would move if somebody drove them now."""
-    journal, now = deck.bridge.world.journal, deck.bridge.world.clock.now()
+    journal, now = context.bridge.world.journal, context.bridge.world.clock.now()
     return [
-        h
-        for h in deck.bridge.resumable()
-        if h.status == "working" or (h.due is not None and h.due <= now) or journal.pending(h.run)
+        head
+        for head in context.bridge.resumable()
+        if head.status == "working" or (head.due is not None and head.due <= now) or journal.pending(head.run)
     ]
 
 
-def _choice(deck: Deck, ready: list[Head]) -> int:
+def _print_ready_runs(context: CommandContext, ready_heads: list[Head]) -> int:
     """Says which runs can go on, or that none can."""
-    deck.tell([{"run": h.run, "state": h.state, "title": h.title} for h in ready])
-    for head in ready:
-        deck.say(f"{deck.me} resume {head.run}    {head.state} · {head.title}")
-    if ready:
-        deck.say("several runs can go on: name one")
-        return USAGE
-    waiting = deck.bridge.world.journal.heads(unfinished=True)
-    told = f"{len(waiting)} wait for somebody: {deck.me} gates" if waiting else "and none waits"
-    deck.say(f"no run can go on by itself now, {told}")
-    return WAITING if waiting else DONE
+    context.tell(
+        [
+            {"run": ready_head.run, "state": ready_head.state, "title": ready_head.title}
+            for ready_head in ready_heads
+        ]
+    )
+    for head in ready_heads:
+        context.say(f"{context.me} resume {head.run}    {head.state} · {head.title}")
+    if ready_heads:
+        context.say("several runs can go on: name one")
+        return EXIT_USAGE
+    waiting_heads = context.bridge.world.journal.heads(unfinished=True)
+    waiting_text = (
+        f"{len(waiting_heads)} wait for somebody: {context.me} gates" if waiting_heads else "and none waits"
+    )
+    context.say(f"no run can go on by itself now, {waiting_text}")
+    return EXIT_WAITING if waiting_heads else EXIT_DONE
 
 
-@verb(
+@define_command(
     "fork",
     "steersman fork 261116-abc --at 12",
     "steersman audit tape 261116-abc   # the entries to choose from",
@@ -89,20 +100,20 @@ def _choice(deck: Deck, ready: list[Head]) -> int:
     "--at", type=click.IntRange(1), default=None, help="The entry to start from (default: the last)."
 )
 @click.option("--hold", is_flag=True, help="Make the new run, but do not drive it yet.")
-def fork(deck: Deck, *, run: str, at: int | None, hold: bool) -> int:
+def fork_command(context: CommandContext, *, run: str, at: int | None, hold: bool) -> int:
     """Start a new run as RUN was after one of its entries, with its tree. The old one is left alone."""
     import asyncio
 
-    from steersman.faces.speech import insider
+    from steersman.faces.speech import refuse_agent_caller
 
-    found = deck.bridge.find(run)
-    refused = insider(deck, found, "fork")
-    if refused is not None:
-        return refused
-    new = asyncio.run(deck.bridge.fork(found, at or deck.bridge.head(found).seq, deck.person))
-    deck.say(f"run {new} begins as {found} was after entry {at or deck.bridge.head(found).seq}")
+    run_id = context.bridge.find(run)
+    refusal_code = refuse_agent_caller(context, run_id, "fork")
+    if refusal_code is not None:
+        return refusal_code
+    new_run = asyncio.run(context.bridge.fork(run_id, at or context.bridge.head(run_id).seq, context.person))
+    context.say(f"run {new_run} begins as {run_id} was after entry {at or context.bridge.head(run_id).seq}")
     if hold:
-        deck.say(f"  {deck.me} resume {new}")
-        deck.tell({"run": new, "from": found, "exit_code": 0})
+        context.say(f"  {context.me} resume {new_run}")
+        context.tell({"run": new_run, "from": run_id, "exit_code": 0})
         return 0
-    return drive_on(deck, new)
+    return resume_and_drive(context, new_run)

@@ -2,16 +2,16 @@
 
 import click
 
-from steersman.faces.deck import REFUSED, Deck, verb
-from steersman.faces.speech import insider
-from steersman.faces.voyage import spoken
-from steersman.kernel.snapshot import fields
-from steersman.runtime.projections import picture
+from steersman.faces.deck import EXIT_REFUSED, CommandContext, define_command
+from steersman.faces.speech import refuse_agent_caller
+from steersman.faces.voyage import wait_for_verdict
+from steersman.kernel.snapshot import context_fields
+from steersman.runtime.projections import read_run_view
 
-EVENT = "revert_requested"
+REVERT_COMMAND_EVENT = "revert_requested"
 
 
-@verb(
+@define_command(
     "revert",
     "steersman revert 261116-abc",
     'steersman revert 261116-abc --on release/1.2 --reason "breaks the import"',
@@ -22,36 +22,43 @@ EVENT = "revert_requested"
     "--on", "branch", default="", metavar="BRANCH", help="Where the change is (default: where it went)."
 )
 @click.option("--reason", default="", help="Why; it stays on tape.")
-def revert(deck: Deck, *, run: str, branch: str, reason: str) -> int:
+def revert_command(context: CommandContext, *, run: str, branch: str, reason: str) -> int:
     """Take back what RUN has delivered: a commit on top of the branch undoes it, whatever came later.
 
     Where later commits have changed the same lines, nothing is changed, and the files are named.
     """
-    return take_back(deck, deck.bridge.find(run), branch, reason)
+    return revert_delivered_change(context, context.bridge.find(run), branch, reason)
 
 
-def take_back(deck: Deck, found: str, branch: str, reason: str) -> int:
+def revert_delivered_change(context: CommandContext, run_id: str, branch: str, reason: str) -> int:
     """Has a delivered change undone."""
-    if deck.bridge.head(found).machine == "task":
+    if context.bridge.head(run_id).machine == "task":
         from steersman.errors import UserError
-        from steersman.faces.deeds import Deeds
+        from steersman.faces.deeds import RunActions
 
         if branch:
             raise UserError("a task is taken back where it was delivered to: leave --on out")
-        return Deeds(deck, found).revert(reason)
-    refused = insider(deck, found, EVENT)
-    if refused is not None:
-        return refused
-    data = {"branch": branch, "person": deck.person}
-    code = spoken(deck, found, deck.bridge.send(found, EVENT, data, deck.person, reason))
-    if code == REFUSED:
-        deck.warn(_why_not(fields(picture(deck.bridge.world, found).snapshot.context)), fg="yellow")
+        return RunActions(context, run_id).revert(reason)
+    refusal_code = refuse_agent_caller(context, run_id, REVERT_COMMAND_EVENT)
+    if refusal_code is not None:
+        return refusal_code
+    data = {"branch": branch, "person": context.person}
+    code = wait_for_verdict(
+        context, run_id, context.bridge.send(run_id, REVERT_COMMAND_EVENT, data, context.person, reason)
+    )
+    if code == EXIT_REFUSED:
+        context.warn(
+            _revert_refusal_reason(
+                context_fields(read_run_view(context.bridge.world, run_id).snapshot.context)
+            ),
+            fg="yellow",
+        )
     return code
 
 
-def _why_not(now: dict[str, object]) -> str:
-    if now.get("handover") == "reverted":
-        return f"it was taken back already, by commit {str(now.get('reverted_commit'))[:12]}"
-    if now.get("outcome") != "approved":
+def _revert_refusal_reason(run_fields: dict[str, object]) -> str:
+    if run_fields.get("handover") == "reverted":
+        return f"it was taken back already, by commit {str(run_fields.get('reverted_commit'))[:12]}"
+    if run_fields.get("outcome") != "approved":
         return "it has delivered nothing: only an approved change can be taken back"
     return "it has delivered nothing that could be taken back"

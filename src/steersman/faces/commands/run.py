@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from steersman.errors import UserError
-from steersman.faces.deck import DONE, Deck, verb
-from steersman.faces.issue_text import HELP, TASK, read_issue
-from steersman.judges.text import visible
+from steersman.faces.deck import EXIT_DONE, CommandContext, define_command
+from steersman.faces.issue_text import ISSUE_OPTION_HELP, ISSUE_TASK_TEXT, read_issue_text
+from steersman.judges.text import has_visible_text
 
 if TYPE_CHECKING:
-    from steersman.runtime.start import Order
+    from steersman.runtime.start import StartRequest
 
 
-@verb(
+@define_command(
     "run",
     'steersman run "Add a --verbose flag"',
     'steersman run "Fix the rounding bug" --mode implementation --max-iterations 5',
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     "steersman run --issue report.md",
 )
 @click.argument("task", required=False, default="")
-@click.option("--issue", default="", metavar="FILE", help=HELP)
+@click.option("--issue", default="", metavar="FILE", help=ISSUE_OPTION_HELP)
 @click.option("--mode", type=click.Choice(["proposal", "implementation"]), default="proposal", show_default=True,
               help="Discuss a proposal first and wait for your word, or go straight to work.")  # fmt: skip
 @click.option(
@@ -58,8 +58,8 @@ if TYPE_CHECKING:
 @click.option(
     "--unattended", is_flag=True, help="First check everything that could stop it while nobody looks."
 )
-def run(
-    deck: Deck,
+def run_command(
+    context: CommandContext,
     *,
     task: str,
     issue: str,
@@ -74,71 +74,76 @@ def run(
     **given: Any,
 ) -> int:
     """Give TASK to the crew and watch it work, until it waits for somebody or has its outcome."""
-    issue_text = read_issue(issue)
-    task = task if visible(task) or not issue_text else TASK
-    if not visible(task):
+    issue_text = read_issue_text(issue)
+    task = task if has_visible_text(task) or not issue_text else ISSUE_TASK_TEXT
+    if not has_visible_text(task):
         raise UserError('a run needs a task: steersman run "what to do"')
-    from steersman.faces.outlook import machine_named, ready_alone, show_outlook
+    from steersman.faces.outlook import print_dry_run, require_machine, require_unattended_ready
 
-    if not machine_named(deck, machine).tree:
-        raise UserError(f"{machine} plans and carries nothing out: use `{deck.me} plan`")
-    config = deck.load_config(ask=not unattended).config
+    if not require_machine(context, machine).tree:
+        raise UserError(f"{machine} plans and carries nothing out: use `{context.me} plan`")
+    config = context.load_config(ask=not unattended).config
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     roles: tuple[str, ...] = ()
     texts: dict[str, str] = {}
     if machine == "task":
-        from steersman.faces.tasks import after_of, bounds_of, options_of, roles_of
+        from steersman.faces.tasks import (
+            build_task_options,
+            list_task_roles,
+            load_task_bounds,
+            resolve_after_runs,
+        )
 
-        options = options_of(config, after=after_of(deck, after, config))
-        roles = roles_of(options)
-        texts = bounds_of(deck, plan, key, config)
+        options = build_task_options(config, after=resolve_after_runs(context, after, config))
+        roles = list_task_roles(options)
+        texts = load_task_bounds(context, plan, key, config)
     elif plan or key or after:
         raise UserError(f"{machine} takes no plan and comes after no task: use --as task")
     if fix_base:
         options["red_base"] = "fix"
     if dry:
-        return show_outlook(deck, machine, config, options)
-    from steersman.runtime.start import Order
+        return print_dry_run(context, machine, config, options)
+    from steersman.runtime.start import StartRequest
 
-    order = Order(machine, task, deck.person, config, options, texts, roles, issue_text)
+    order = StartRequest(machine, task, context.person, config, options, texts, roles, issue_text)
     if unattended:
-        ready_alone(deck, machine, config, options)
-    told_dirty(deck, config)
-    deck.new_bridge()
-    return _detached(deck, order) if detach else _watched(deck, order)
+        require_unattended_ready(context, machine, config, options)
+    warn_uncommitted_changes(context, config)
+    context.new_bridge()
+    return _start_detached_run(context, order) if detach else _start_watched_run(context, order)
 
 
-def told_dirty(deck: Deck, config: Any) -> None:
+def warn_uncommitted_changes(context: CommandContext, config: Any) -> None:
     """Says what of the checkout the run does not use; where no run can start, no store is made."""
-    from steersman.runtime.project_files import describe_differences
+    from steersman.runtime.project_files import describe_checkout_differences
 
-    workspace = deck.helm.open_world(deck.project, journal=None).workspace(config)
+    workspace = context.helm.open_ports(context.project, journal=None).workspace(config)
     problem = workspace.problem()
     if problem:
         raise UserError(problem)
     base = workspace.base(config.base or None)
     if base.dirty:
-        deck.warn(
+        context.warn(
             f"note: your checkout has uncommitted changes; the run starts from commit {base.commit[:12]} without them",
             fg="yellow",
         )
-    for told in describe_differences(workspace, config, base.commit):
-        deck.warn(f"note: {told}", fg="yellow")
+    for difference in describe_checkout_differences(workspace, config, base.commit):
+        context.warn(f"note: {difference}", fg="yellow")
 
 
-def _watched(deck: Deck, order: "Order") -> int:
-    from steersman.faces.voyage import launch
+def _start_watched_run(context: CommandContext, order: "StartRequest") -> int:
+    from steersman.faces.voyage import drive_new_run
 
-    return launch(deck, order)
+    return drive_new_run(context, order)
 
 
-def _detached(deck: Deck, order: "Order") -> int:
-    from steersman.faces.voyage import background
+def _start_detached_run(context: CommandContext, order: "StartRequest") -> int:
+    from steersman.faces.voyage import start_background_driver
 
-    _, lock, live = asyncio.run(deck.bridge.start(order))
+    _, lock, active_run = asyncio.run(context.bridge.start(order))
     lock.release()
-    log = background(deck, live.run)
-    deck.say(f"{live.run}")
-    deck.say(f"goes on in the background, log in {log}: {deck.me} watch {live.run}")
-    deck.tell({"run": live.run, "log": log, "exit_code": DONE})
-    return DONE
+    log = start_background_driver(context, active_run.run)
+    context.say(f"{active_run.run}")
+    context.say(f"goes on in the background, log in {log}: {context.me} watch {active_run.run}")
+    context.tell({"run": active_run.run, "log": log, "exit_code": EXIT_DONE})
+    return EXIT_DONE

@@ -3,37 +3,39 @@
 import click
 import msgspec
 
-from steersman.faces.deck import Deck, verb
-from steersman.views.screen import screen
+from steersman.faces.deck import CommandContext, define_command
+from steersman.views.screen import status_screen_lines
 
 
-@verb(
+@define_command(
     "show",
     "steersman show 261116-abc",
     "steersman show 2611 --json",
     exits="0 done · 2 wrong usage · 5 store trouble",
 )
 @click.argument("run")
-def show(deck: Deck, *, run: str) -> None:
+def show_command(context: CommandContext, *, run: str) -> None:
     """State, rounds, findings, gates, checks, budget, delivery, doubts and overrides of RUN."""
-    tell_run(deck, deck.sight.find(run))
+    print_run_details(context, context.sight.find(run))
 
 
-def tell_run(deck: Deck, found: str) -> None:
+def print_run_details(context: CommandContext, run_id: str) -> None:
     """Everything about a run."""
-    from steersman.faces.papers import touched
-    from steersman.runtime.projections import picture
+    from steersman.faces.papers import describe_touched_files
+    from steersman.runtime.projections import read_run_view
 
-    seen = picture(deck.sight.world, found)
-    owner = deck.sight.world.locks.owner(found)
-    files = touched(deck, found)
-    deck.tell({**msgspec.to_builtins(seen.status), "driven_by": owner, "files": files})
-    for line in screen(seen.status, deck.sight.world.clock.now(), "" if deck.prompting else deck.me):
-        deck.say(line)
-    for told in files:
-        deck.say(f"\n{told}", fg="red")
+    run_view = read_run_view(context.sight.world, run_id)
+    owner = context.sight.world.locks.owner(run_id)
+    files = describe_touched_files(context, run_id)
+    context.tell({**msgspec.to_builtins(run_view.status), "driven_by": owner, "files": files})
+    for line in status_screen_lines(
+        run_view.status, context.sight.world.clock.now(), "" if context.prompting else context.me
+    ):
+        context.say(line)
+    for touched_line in files:
+        context.say(f"\n{touched_line}", fg="red")
     if owner:
-        deck.say(f"\n{owner} drives it: {deck.me} watch {found}")
-    elif seen.status.status == "working":
-        go_on = "/resume" if deck.prompting else f"{deck.me} resume {found}"
-        deck.say(f"\nnobody drives it: {go_on}", fg="yellow")
+        context.say(f"\n{owner} drives it: {context.me} watch {run_id}")
+    elif run_view.status.status == "working":
+        resume_text = "/resume" if context.prompting else f"{context.me} resume {run_id}"
+        context.say(f"\nnobody drives it: {resume_text}", fg="yellow")

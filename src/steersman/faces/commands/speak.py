@@ -5,15 +5,15 @@ from typing import Any
 import click
 
 from steersman.errors import UserError
-from steersman.faces.deck import Deck, verb
-from steersman.faces.speech import insider
-from steersman.faces.voyage import spoken
-from steersman.judges.text import visible, well_formed
+from steersman.faces.deck import CommandContext, define_command
+from steersman.faces.speech import refuse_agent_caller
+from steersman.faces.voyage import wait_for_verdict
+from steersman.judges.text import escape_surrogates, has_visible_text
 
-FOLLOWUP = "task_followup_received"
+FOLLOWUP_COMMAND_EVENT = "task_followup_received"
 
 
-@verb(
+@define_command(
     "send",
     'steersman send 261116-abc aborted_by_operator --data \'{"choice": "abort"}\'',
     "steersman why 261116-abc      # what is legal now",
@@ -22,12 +22,12 @@ FOLLOWUP = "task_followup_received"
 @click.argument("event")
 @click.option("--data", default="{}", metavar="JSON", help="What the event carries.")
 @click.option("--reason", default="", help="Why; it stays on tape.")
-def send(deck: Deck, *, run: str, event: str, data: str, reason: str) -> int:
+def send_command(context: CommandContext, *, run: str, event: str, data: str, reason: str) -> int:
     """Send RUN an EVENT that a person may cause. A refused one is on tape too, and what is legal now is shown."""
-    return say_event(deck, deck.bridge.find(run), event, _object(data), reason)
+    return send_person_event(context, context.bridge.find(run), event, _parse_event_data(data), reason)
 
 
-@verb(
+@define_command(
     "followup",
     'steersman followup 261116-abc "also handle negative numbers"',
     "steersman followup 261116-abc --confirm",
@@ -35,31 +35,41 @@ def send(deck: Deck, *, run: str, event: str, data: str, reason: str) -> int:
 @click.argument("run")
 @click.argument("text", required=False, default="")
 @click.option("--confirm", is_flag=True, help="Confirm the proposal that waits: the same as `approve`.")
-def followup(deck: Deck, *, run: str, text: str, confirm: bool) -> int:
+def followup_command(context: CommandContext, *, run: str, text: str, confirm: bool) -> int:
     """Ask a RUN that has its outcome for more. Iterations start afresh, budgets do not."""
-    found = deck.bridge.find(run)
-    if confirm == visible(text):
+    run_id = context.bridge.find(run)
+    if confirm == has_visible_text(text):
         raise UserError('a follow-up is either words or --confirm: steersman followup RUN "what else"')
-    return _confirmed(deck, found) if confirm else follow(deck, found, text)
+    return _confirm_proposal(context, run_id) if confirm else send_followup(context, run_id, text)
 
 
-def follow(deck: Deck, run: str, text: str) -> int:
+def send_followup(context: CommandContext, run: str, text: str) -> int:
     """A person's words to a run that has its outcome."""
-    ref = deck.bridge.text(run, text)
-    return say_event(deck, run, FOLLOWUP, {"choice": "followup", "text": ref, "person": deck.person}, "")
+    ref = context.bridge.text(run, text)
+    return send_person_event(
+        context,
+        run,
+        FOLLOWUP_COMMAND_EVENT,
+        {"choice": "followup", "text": ref, "person": context.person},
+        "",
+    )
 
 
-def _confirmed(deck: Deck, run: str) -> int:
-    refused = insider(deck, run, "approve")
-    if refused is not None:
-        return refused
-    open_now = [g for g in deck.bridge.world.journal.gates(run) if not g.answer and g.job == "confirm"]
-    if not open_now:
-        raise UserError(f"run {run} has no proposal to confirm: see `{deck.me} why {run}`")
-    return spoken(deck, run, deck.bridge.answer(open_now[0], "approve", deck.person))
+def _confirm_proposal(context: CommandContext, run: str) -> int:
+    refusal_code = refuse_agent_caller(context, run, "approve")
+    if refusal_code is not None:
+        return refusal_code
+    open_gates = [
+        open_gate
+        for open_gate in context.bridge.world.journal.gates(run)
+        if not open_gate.answer and open_gate.job == "confirm"
+    ]
+    if not open_gates:
+        raise UserError(f"run {run} has no proposal to confirm: see `{context.me} why {run}`")
+    return wait_for_verdict(context, run, context.bridge.answer(open_gates[0], "approve", context.person))
 
 
-@verb(
+@define_command(
     "abort",
     "steersman abort 261116-abc",
     'steersman abort 261116-abc --reason "wrong branch"',
@@ -67,32 +77,34 @@ def _confirmed(deck: Deck, run: str) -> int:
 )
 @click.argument("run")
 @click.option("--reason", default="", help="Why; it stays on tape.")
-def abort(deck: Deck, *, run: str, reason: str) -> int:
+def abort_command(context: CommandContext, *, run: str, reason: str) -> int:
     """Stop RUN for good, with everything it has started."""
-    return stop(deck, deck.bridge.find(run), reason)
+    return abort_run(context, context.bridge.find(run), reason)
 
 
-def stop(deck: Deck, run: str, reason: str) -> int:
+def abort_run(context: CommandContext, run: str, reason: str) -> int:
     """Ends a run for good."""
-    refused = insider(deck, run, "abort")
-    if refused is not None:
-        return refused
-    return spoken(deck, run, deck.bridge.abort(run, deck.person, reason), wanted_end=True)
+    refusal_code = refuse_agent_caller(context, run, "abort")
+    if refusal_code is not None:
+        return refusal_code
+    return wait_for_verdict(context, run, context.bridge.abort(run, context.person, reason), wanted_end=True)
 
 
-def say_event(deck: Deck, run: str, event: str, data: dict[str, Any], reason: str) -> int:
+def send_person_event(
+    context: CommandContext, run: str, event: str, data: dict[str, Any], reason: str
+) -> int:
     """A person's event, and what became of it."""
-    refused = insider(deck, run, event)
-    if refused is not None:
-        return refused
-    return spoken(deck, run, deck.bridge.send(run, event, data, deck.person, reason))
+    refusal_code = refuse_agent_caller(context, run, event)
+    if refusal_code is not None:
+        return refusal_code
+    return wait_for_verdict(context, run, context.bridge.send(run, event, data, context.person, reason))
 
 
-def _object(words: str) -> dict[str, Any]:
+def _parse_event_data(json_text: str) -> dict[str, Any]:
     import msgspec
 
     try:
-        return msgspec.json.decode(well_formed(words), type=dict[str, Any])
+        return msgspec.json.decode(escape_surrogates(json_text), type=dict[str, Any])
     except msgspec.MsgspecError as error:
         raise UserError(
             f'--data is not a JSON object: {error}; write for example \'{{"choice": "…"}}\''

@@ -4,45 +4,48 @@ import time
 
 import click
 
-from steersman.faces.deck import DONE, Deck, verb
-from steersman.faces.ending import tell_ending
-from steersman.faces.screens import screen_for
-from steersman.faces.voyage import exit_code
-from steersman.runtime.projections import picture
+from steersman.faces.deck import EXIT_DONE, CommandContext, define_command
+from steersman.faces.ending import print_run_outcome
+from steersman.faces.screens import open_run_screen
+from steersman.faces.voyage import run_exit_code
+from steersman.runtime.projections import read_run_view
 
-POLL = 0.2
-PATIENCE = 3.0  # seconds for a driver that is only just starting
+WATCH_POLL_SECONDS = 0.2
+WATCH_START_SECONDS = 3.0  # seconds for a driver that is only just starting
 
 
-@verb("watch", "steersman watch 261116-abc", "steersman watch 261116-abc --for 30")
+@define_command("watch", "steersman watch 261116-abc", "steersman watch 261116-abc --for 30")
 @click.argument("run")
 @click.option(
     "--for", "seconds", type=click.IntRange(1), default=None, help="Look away after so many seconds."
 )
-def watch(deck: Deck, *, run: str, seconds: int | None) -> int:
+def watch_command(context: CommandContext, *, run: str, seconds: int | None) -> int:
     """Follow RUN until it parks or ends; Ctrl-C looks away and leaves the run alone."""
-    found = deck.bridge.find(run)
+    run_id = context.bridge.find(run)
     try:
-        _follow(deck, found, time.monotonic() + seconds if seconds else None)
+        _follow_watched_run(context, run_id, time.monotonic() + seconds if seconds else None)
     except KeyboardInterrupt:
-        deck.say(f"run {found} goes on without you: {deck.me} watch {found}")
-        return DONE
-    return tell_ending(deck, found, exit_code(deck.bridge.head(found)))
+        context.say(f"run {run_id} goes on without you: {context.me} watch {run_id}")
+        return EXIT_DONE
+    return print_run_outcome(context, run_id, run_exit_code(context.bridge.head(run_id)))
 
 
-def _follow(deck: Deck, run: str, end: float | None) -> None:
-    world = deck.bridge.world
-    driven = time.monotonic()
-    before = None
-    with screen_for(deck, keys="Ctrl-C looks away; the run goes on") as screen:
-        while end is None or time.monotonic() < end:
-            owned = world.locks.owner(run) is not None
-            if (now := world.journal.changed()) != before:
-                before = now
-                seen = picture(world, run)
-                screen.show(seen.status, seen.entries)
-            if owned:
-                driven = time.monotonic()
-            elif deck.bridge.head(run).status != "working" or time.monotonic() > driven + PATIENCE:
+def _follow_watched_run(context: CommandContext, run: str, deadline: float | None) -> None:
+    ports = context.bridge.world
+    last_driven = time.monotonic()
+    last_change = None
+    with open_run_screen(context, keys="Ctrl-C looks away; the run goes on") as screen:
+        while deadline is None or time.monotonic() < deadline:
+            is_owned = ports.locks.owner(run) is not None
+            if (change := ports.journal.changed()) != last_change:
+                last_change = change
+                run_view = read_run_view(ports, run)
+                screen.show(run_view.status, run_view.entries)
+            if is_owned:
+                last_driven = time.monotonic()
+            elif (
+                context.bridge.head(run).status != "working"
+                or time.monotonic() > last_driven + WATCH_START_SECONDS
+            ):
                 return
-            time.sleep(POLL)
+            time.sleep(WATCH_POLL_SECONDS)

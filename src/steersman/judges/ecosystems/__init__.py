@@ -6,55 +6,75 @@
 from collections.abc import Callable, Iterable
 
 from steersman.judges.ecosystems import go, javascript, jvm, python, rust
-from steersman.judges.ecosystems.project import Plan, ProjectFiles, Proposal
+from steersman.judges.ecosystems.project import ProjectFiles, SetupPlan, SetupProposal
 
-__all__ = ["Plan", "ProjectFiles", "Proposal", "files_to_read", "propose_all"]
+__all__ = ["ProjectFiles", "SetupPlan", "SetupProposal", "list_files_to_read", "propose_project_checks"]
 
-MOST_FOLDERS = 8  # folders below the top that get proposals of their own
-MOST_TESTS = 40  # test files that are looked into
-MOST_READ = 400
-_READ = frozenset((*go.READ, *javascript.READ, *jvm.READ, *python.READ, *rust.READ))
+MAX_PROPOSED_DIRECTORIES = 8  # folders below the top that get proposals of their own
+MAX_READ_TEST_FILES = 40  # test files that are looked into
+MAX_READ_PROJECT_FILES = 400
+_READ_FILE_NAMES = frozenset(
+    (
+        *go.GO_READ_FILES,
+        *javascript.JAVASCRIPT_READ_FILES,
+        *jvm.JVM_READ_FILES,
+        *python.PYTHON_READ_FILES,
+        *rust.RUST_READ_FILES,
+    )
+)
 
 # Each ecosystem with its manifests, and whether what it proposes at the top covers the folders below.
-_ECOSYSTEMS: tuple[tuple[Callable[[ProjectFiles], Proposal | None], tuple[str, ...], bool], ...] = (
-    (python.propose_python, python.MANIFESTS, True),
-    (javascript.propose_javascript, javascript.MANIFESTS, True),
-    (go.propose_go, go.MANIFESTS, False),
-    (rust.propose_rust, rust.MANIFESTS, True),
-    (jvm.propose_jvm, jvm.MANIFESTS, True),
+_ECOSYSTEMS: tuple[tuple[Callable[[ProjectFiles], SetupProposal | None], tuple[str, ...], bool], ...] = (
+    (python.propose_python, python.PYTHON_MANIFESTS, True),
+    (javascript.propose_javascript, javascript.JAVASCRIPT_MANIFESTS, True),
+    (go.propose_go, go.GO_MANIFESTS, False),
+    (rust.propose_rust, rust.RUST_MANIFESTS, True),
+    (jvm.propose_jvm, jvm.JVM_MANIFESTS, True),
 )
 
 
-def files_to_read(paths: Iterable[str]) -> list[str]:
+def list_files_to_read(paths: Iterable[str]) -> list[str]:
     """The files whose texts proposals depend on: manifests, and a few tests to tell their form."""
-    there = sorted(paths, key=lambda p: (p.count("/"), p))
-    manifests = [p for p in there if p.rpartition("/")[2] in _READ or python.is_requirement_file(p)]
-    tests = [p for p in there if python.is_python_test(p)][:MOST_TESTS]
-    tests += [p for p in there if javascript.is_javascript_test(p)][:MOST_TESTS]
-    return list(dict.fromkeys((*tests, *manifests)))[:MOST_READ]
+    sorted_paths = sorted(paths, key=lambda path: (path.count("/"), path))
+    manifests = [
+        path
+        for path in sorted_paths
+        if path.rpartition("/")[2] in _READ_FILE_NAMES or python.is_requirement_file(path)
+    ]
+    tests = [path for path in sorted_paths if python.is_python_test(path)][:MAX_READ_TEST_FILES]
+    tests += [path for path in sorted_paths if javascript.is_javascript_test(path)][:MAX_READ_TEST_FILES]
+    return list(dict.fromkeys((*tests, *manifests)))[:MAX_READ_PROJECT_FILES]
 
 
-def propose_all(files: ProjectFiles) -> tuple[list[Proposal], list[str]]:
+def propose_project_checks(files: ProjectFiles) -> tuple[list[SetupProposal], list[str]]:
     """The proposals for a project, and in words what was left out."""
-    proposals: list[Proposal] = []
+    proposals: list[SetupProposal] = []
     notes: list[str] = []
     for propose, manifests, covers in _ECOSYSTEMS:
-        below = [folder for folder in files.folders_with(*manifests) if folder.count("/") < 4]
+        below = [directory for directory in files.folders_with(*manifests) if directory.count("/") < 4]
         at_top = any(name in files.paths for name in manifests) or not below
         top = propose(files) if at_top else None
         if top is not None:
             proposals.append(top)
         if top is not None and covers:
             continue
-        found = [p for folder in _outermost(below, nested=not covers) if (p := propose(files.below(folder)))]
-        proposals += found[:MOST_FOLDERS]
-        if left := [p.folder for p in found[MOST_FOLDERS:]]:
-            notes.append(f"{found[0].ecosystem}: no check is proposed for {', '.join(left)}")
-    if left := javascript.left_out_packages(files):
-        notes.append(f"javascript: no check of its own is proposed for {', '.join(left)}")
+        proposals_below = [
+            proposal
+            for directory in _find_outermost_directories(below, nested=not covers)
+            if (proposal := propose(files.below(directory)))
+        ]
+        proposals += proposals_below[:MAX_PROPOSED_DIRECTORIES]
+        if left_out := [proposal.folder for proposal in proposals_below[MAX_PROPOSED_DIRECTORIES:]]:
+            notes.append(f"{proposals_below[0].ecosystem}: no check is proposed for {', '.join(left_out)}")
+    if left_out := javascript.find_left_out_packages(files):
+        notes.append(f"javascript: no check of its own is proposed for {', '.join(left_out)}")
     return proposals, notes
 
 
-def _outermost(folders: list[str], *, nested: bool) -> list[str]:
+def _find_outermost_directories(directories: list[str], *, nested: bool) -> list[str]:
     """The folders without those inside another one, unless each stands for itself."""
-    return [f for f in folders if nested or not any(f.startswith(f"{other}/") for other in folders)]
+    return [
+        directory
+        for directory in directories
+        if nested or not any(directory.startswith(f"{other}/") for other in directories)
+    ]

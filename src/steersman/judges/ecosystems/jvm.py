@@ -4,13 +4,13 @@ Checks have no network, so setup downloads what they need, and they run offline.
 """
 
 from steersman.contracts.config import Check, SetupStep
-from steersman.judges.ecosystems.project import Plan, ProjectFiles, Proposal, check_name
+from steersman.judges.ecosystems.project import ProjectFiles, SetupPlan, SetupProposal, proposed_check_name
 
-GRADLE = ("build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts")
-MANIFESTS = (*GRADLE, "pom.xml")
-READ: tuple[str, ...] = ()
+GRADLE_FILES = ("build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts")
+JVM_MANIFESTS = (*GRADLE_FILES, "pom.xml")
+JVM_READ_FILES: tuple[str, ...] = ()
 # Runs no test, but loads everything that running one needs; `dependency:go-offline` leaves the test provider out.
-_MAVEN_LOAD = (
+_MAVEN_LOAD_OPTIONS = (
     "test",
     "-Dtest=NoSuchTest",
     "-DfailIfNoTests=false",
@@ -18,19 +18,21 @@ _MAVEN_LOAD = (
 )
 
 
-def propose_jvm(files: ProjectFiles) -> Proposal | None:
+def propose_jvm(files: ProjectFiles) -> SetupProposal | None:
     """One proposal for a build with tests; a wrapper is preferred to a program of the machine."""
     if not any("/src/test/" in f"/{path}" for path in files.paths):
         return None
     folder = files.folder
-    if any(name in files.paths for name in GRADLE):
+    if any(name in files.paths for name in GRADLE_FILES):
         program = "./gradlew" if "gradlew" in files.paths else "gradle"
         steps = (SetupStep((program, "--no-daemon", "testClasses"), folder),)
         check = Check((program, "--no-daemon", "--offline", "test"), folder)
-        return Proposal("jvm", folder, (Plan(steps, {check_name("gradle", folder): check}),))
+        return SetupProposal(
+            "jvm", folder, (SetupPlan(steps, {proposed_check_name("gradle", folder): check}),)
+        )
     if "pom.xml" not in files.paths:
         return None
     program = "./mvnw" if "mvnw" in files.paths else "mvn"
-    steps = (SetupStep((program, "-B", "-q", *_MAVEN_LOAD), folder),)
+    steps = (SetupStep((program, "-B", "-q", *_MAVEN_LOAD_OPTIONS), folder),)
     check = Check((program, "-B", "-o", "test"), folder)
-    return Proposal("jvm", folder, (Plan(steps, {check_name("maven", folder): check}),))
+    return SetupProposal("jvm", folder, (SetupPlan(steps, {proposed_check_name("maven", folder): check}),))

@@ -13,7 +13,7 @@ import msgspec
 from steersman.contracts.config import Check, SetupStep
 
 # Folders whose manifests and tests are material, not parts of the project.
-_MATERIAL = frozenset(
+_MATERIAL_DIRECTORIES = frozenset(
     [
         ".git",
         ".venv",
@@ -58,8 +58,8 @@ class ProjectFiles(msgspec.Struct, frozen=True, eq=False):
         """The same project seen from one of its folders."""
         start = f"{folder}/"
         return ProjectFiles(
-            frozenset(p.removeprefix(start) for p in self.paths if p.startswith(start)),
-            {p.removeprefix(start): text for p, text in self.texts.items() if p.startswith(start)},
+            frozenset(path.removeprefix(start) for path in self.paths if path.startswith(start)),
+            {path.removeprefix(start): text for path, text in self.texts.items() if path.startswith(start)},
             f"{self.folder}/{folder}".lstrip("/"),
         )
 
@@ -84,11 +84,18 @@ class ProjectFiles(msgspec.Struct, frozen=True, eq=False):
 
     def folders_with(self, *names: str) -> list[str]:
         """The folders below this one that hold such a file and are no material, those near the top first."""
-        found = {folder for p in self.paths if (folder := _folder(p)) and p.rpartition("/")[2] in names}
-        return sorted((f for f in found if not is_material(f)), key=lambda f: (f.count("/"), f))
+        directories = {
+            folder
+            for path in self.paths
+            if (folder := _parent_directory(path)) and path.rpartition("/")[2] in names
+        }
+        return sorted(
+            (each for each in directories if not is_material_path(each)),
+            key=lambda each: (each.count("/"), each),
+        )
 
 
-class Plan(msgspec.Struct, frozen=True):
+class SetupPlan(msgspec.Struct, frozen=True):
     """One way to set a project up and check it."""
 
     setup: tuple[SetupStep, ...] = ()
@@ -96,45 +103,45 @@ class Plan(msgspec.Struct, frozen=True):
     env: Mapping[str, str] = {}
 
 
-class Proposal(msgspec.Struct, frozen=True):
+class SetupProposal(msgspec.Struct, frozen=True):
     """What one ecosystem proposes for one folder: the best plan first, the next for when it fails."""
 
     ecosystem: str
     folder: str
-    plans: tuple[Plan, ...]
+    plans: tuple[SetupPlan, ...]
 
 
-def is_material(path: str) -> bool:
+def is_material_path(path: str) -> bool:
     """Whether a path lies in a folder of examples, fixtures, vendored or built files."""
-    return any(part.lower() in _MATERIAL for part in path.split("/"))
+    return any(part.lower() in _MATERIAL_DIRECTORIES for part in path.split("/"))
 
 
-def check_name(runner: str, folder: str) -> str:
+def proposed_check_name(runner: str, folder: str) -> str:
     """A name for a check of a folder: the runner alone at the top."""
-    words = "".join(c if c.isascii() and (c.isalnum() or c in "_.") else "-" for c in folder)
+    words = "".join(char if char.isascii() and (char.isalnum() or char in "_.") else "-" for char in folder)
     return f"{runner}-{words}"[:64] if folder else runner
 
 
-def table_at(value: Any, *keys: str) -> dict[str, Any]:
+def find_nested_table(value: Any, *keys: str) -> dict[str, Any]:
     """The table below these keys; an empty one where there is none."""
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}
 
 
-def strings_in(value: Any) -> list[str]:
+def filter_strings(value: Any) -> list[str]:
     """The texts of a list, without anything else."""
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
-def distinct_plans(plans: Iterable[Plan]) -> tuple[Plan, ...]:
+def list_distinct_plans(plans: Iterable[SetupPlan]) -> tuple[SetupPlan, ...]:
     """The plans in order, each once."""
-    kept: list[Plan] = []
+    distinct: list[SetupPlan] = []
     for plan in plans:
-        if plan not in kept:
-            kept.append(plan)
-    return tuple(kept)
+        if plan not in distinct:
+            distinct.append(plan)
+    return tuple(distinct)
 
 
-def _folder(path: str) -> str:
+def _parent_directory(path: str) -> str:
     return path.rpartition("/")[0]

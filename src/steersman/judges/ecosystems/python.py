@@ -9,71 +9,73 @@ from collections.abc import Iterator
 
 from steersman.contracts.config import Check, SetupStep
 from steersman.judges.ecosystems.project import (
-    Plan,
     ProjectFiles,
-    Proposal,
-    check_name,
-    distinct_plans,
-    is_material,
-    table_at,
+    SetupPlan,
+    SetupProposal,
+    find_nested_table,
+    is_material_path,
+    list_distinct_plans,
+    proposed_check_name,
 )
 from steersman.judges.ecosystems.python_needs import (
-    Needs,
-    dependencies_of,
-    extras_of,
-    find_needs,
-    group_names,
-    is_installable,
-    names_pytest,
-    poetry_groups,
-    read_tox,
-    requirement_files,
+    PythonTestNeeds,
+    find_python_extras,
+    find_python_test_needs,
+    find_requirement_files,
+    has_pytest_mention,
+    is_installable_project,
+    list_poetry_test_groups,
+    list_python_dependencies,
+    list_test_dependency_groups,
+    read_tox_environment,
 )
 
-MANIFESTS = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "Pipfile", "tox.ini")
-READ = (
+PYTHON_MANIFESTS = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "Pipfile", "tox.ini")
+PYTHON_READ_FILES = (
     "pyproject.toml", "setup.py", "setup.cfg", "tox.ini", "pytest.ini", "Pipfile", "conftest.py", "manage.py",
 )  # fmt: skip
-PYTHON = ".venv/bin/python"
-_TEST_NAME = re.compile(r"(?:.*/)?(?:test_[^/]*|[^/]*_test|tests)\.py")
+VENV_PYTHON = ".venv/bin/python"
+_PYTHON_TEST_NAME = re.compile(r"(?:.*/)?(?:test_[^/]*|[^/]*_test|tests)\.py")
 _PYTEST_STYLE = re.compile(r"^(?:async )?def test|^(?:import|from) pytest\b", re.MULTILINE)
 
 
 def is_python_test(path: str) -> bool:
     """Whether a path is that of a test module, by its name."""
-    return bool(_TEST_NAME.fullmatch(path)) and not is_material(path)
+    return bool(_PYTHON_TEST_NAME.fullmatch(path)) and not is_material_path(path)
 
 
 def is_requirement_file(path: str) -> bool:
     """Whether a path is that of a file of requirements, at the top of a project or one folder below."""
-    return bool(requirement_files(["/".join(path.split("/")[-2:]), path.rpartition("/")[2]]))
+    return bool(find_requirement_files(["/".join(path.split("/")[-2:]), path.rpartition("/")[2]]))
 
 
-def propose_python(files: ProjectFiles) -> Proposal | None:
+def propose_python(files: ProjectFiles) -> SetupProposal | None:
     """One proposal for a project with tests: plans by its lock file first, then with pip."""
     tests = sorted(path for path in files.paths if is_python_test(path))
     if not tests:
         return None
-    runner = _runner(files, tests)
-    if runner == "unittest" and not any(name in files.paths for name in MANIFESTS):
-        check = Check(("python3", *_unittest(files, tests)), files.folder)
-        return Proposal("python", files.folder, (Plan((), {check_name("unittest", files.folder): check}),))
+    runner = _find_python_runner(files, tests)
+    if runner == "unittest" and not any(name in files.paths for name in PYTHON_MANIFESTS):
+        check = Check(("python3", *_unittest_argv(files, tests)), files.folder)
+        return SetupProposal(
+            "python", files.folder, (SetupPlan((), {proposed_check_name("unittest", files.folder): check}),)
+        )
     argv = {
-        "pytest": (PYTHON, "-m", "pytest", "-q"),
-        "django": (PYTHON, "manage.py", "test"),
-        "unittest": (PYTHON, *_unittest(files, tests)),
+        "pytest": (VENV_PYTHON, "-m", "pytest", "-q"),
+        "django": (VENV_PYTHON, "manage.py", "test"),
+        "unittest": (VENV_PYTHON, *_unittest_argv(files, tests)),
     }[runner]
-    paths = read_tox(files).paths if runner == "pytest" else ()
-    checks = {check_name(runner, files.folder): Check((*argv, *paths), files.folder)}
-    pip = _pip_setups(files, find_needs(files, pytest=runner == "pytest"))
-    plans = [Plan(steps, checks, env) for steps, env in _locked_setups(files)]
-    plans += [Plan(steps, checks) for steps in pip]
-    return Proposal("python", files.folder, distinct_plans(plans)[:5])
+    paths = read_tox_environment(files).paths if runner == "pytest" else ()
+    checks = {proposed_check_name(runner, files.folder): Check((*argv, *paths), files.folder)}
+    pip = _list_pip_setups(files, find_python_test_needs(files, pytest=runner == "pytest"))
+    plans = [SetupPlan(steps, checks, env) for steps, env in _list_locked_setups(files)]
+    plans += [SetupPlan(steps, checks) for steps in pip]
+    return SetupProposal("python", files.folder, list_distinct_plans(plans)[:5])
 
 
-def _runner(files: ProjectFiles, tests: list[str]) -> str:
+def _find_python_runner(files: ProjectFiles, tests: list[str]) -> str:
     """pytest where anything names it or a test has its form; else Django's or the standard library's."""
-    if names_pytest(files):
+    if has_pytest_mention(files):
         return "pytest"
     texts = [text for path in tests if (text := files.text(path))]
     if any(_PYTEST_STYLE.search(text) for text in texts):
@@ -83,51 +85,55 @@ def _runner(files: ProjectFiles, tests: list[str]) -> str:
     return "unittest" if any("unittest" in text for text in texts) else "pytest"
 
 
-def _unittest(files: ProjectFiles, tests: list[str]) -> tuple[str, ...]:
+def _unittest_argv(files: ProjectFiles, tests: list[str]) -> tuple[str, ...]:
     """Discovery from the top; a folder of tests that is no package has to be named."""
-    folders = sorted({path.partition("/")[0] for path in tests if "/" in path})
-    plain = [folder for folder in folders if f"{folder}/__init__.py" not in files.paths]
+    directories = sorted({path.partition("/")[0] for path in tests if "/" in path})
+    unpackaged = [directory for directory in directories if f"{directory}/__init__.py" not in files.paths]
     at_top = any("/" not in path for path in tests)
-    where = ("-s", plain[0]) if plain and not at_top else ()
-    return ("-m", "unittest", "discover", "-q", *where)
+    start_options = ("-s", unpackaged[0]) if unpackaged and not at_top else ()
+    return ("-m", "unittest", "discover", "-q", *start_options)
 
 
-def _locked_setups(files: ProjectFiles) -> Iterator[tuple[tuple[SetupStep, ...], dict[str, str]]]:
+def _list_locked_setups(files: ProjectFiles) -> Iterator[tuple[tuple[SetupStep, ...], dict[str, str]]]:
     """Setups by the tool whose lock file the project has."""
     data, folder = files.toml("pyproject.toml"), files.folder
     if "uv.lock" in files.paths:
-        whole = ["--all-packages"] if table_at(data, "tool", "uv", "workspace") else []
-        everything = ["--all-extras"] if extras_of(files) else []
-        everything += ["--all-groups"] if table_at(data, "dependency-groups") else []
-        wanted = [word for name in group_names(data) for word in ("--group", name)]
-        for more in (everything, wanted):
-            yield (SetupStep(("uv", "sync", "--frozen", *whole, *more), folder),), {}
+        workspace_options = ["--all-packages"] if find_nested_table(data, "tool", "uv", "workspace") else []
+        everything = ["--all-extras"] if find_python_extras(files) else []
+        everything += ["--all-groups"] if find_nested_table(data, "dependency-groups") else []
+        wanted = [word for name in list_test_dependency_groups(data) for word in ("--group", name)]
+        for options in (everything, wanted):
+            yield (SetupStep(("uv", "sync", "--frozen", *workspace_options, *options), folder),), {}
     if "poetry.lock" in files.paths:
-        extras = ["--all-extras"] if table_at(data, "tool", "poetry", "extras") or extras_of(files) else []
-        groups = [word for name in poetry_groups(data, optional=True) for word in ("--with", name)]
+        extras = (
+            ["--all-extras"]
+            if find_nested_table(data, "tool", "poetry", "extras") or find_python_extras(files)
+            else []
+        )
+        groups = [word for name in list_poetry_test_groups(data, optional=True) for word in ("--with", name)]
         env = {"POETRY_VIRTUALENVS_IN_PROJECT": "true", "POETRY_NO_INTERACTION": "1"}
-        for more in ([*extras, *groups], []):
-            yield (SetupStep(("poetry", "install", *more), folder),), env
+        for options in ([*extras, *groups], []):
+            yield (SetupStep(("poetry", "install", *options), folder),), env
     if "pdm.lock" in files.paths:
         yield (SetupStep(("pdm", "install", "--frozen-lockfile"), folder),), {"PDM_NON_INTERACTIVE": "1"}
     if "Pipfile.lock" in files.paths:
         yield (SetupStep(("pipenv", "sync", "--dev"), folder),), {"PIPENV_VENV_IN_PROJECT": "1"}
 
 
-def _pip_setups(files: ProjectFiles, guesses: list[Needs]) -> Iterator[tuple[SetupStep, ...]]:
+def _list_pip_setups(files: ProjectFiles, guesses: list[PythonTestNeeds]) -> Iterator[tuple[SetupStep, ...]]:
     """With pip: the project with what its tests need; at last its dependencies without the project itself."""
     for needs in guesses:
         extras = f"[{','.join(needs.extras)}]" if needs.extras else ""
-        itself = ("-e", f".{extras}") if is_installable(files) else ()
+        itself = ("-e", f".{extras}") if is_installable_project(files) else ()
         yield _pip_steps(files, needs.files, (*itself, *needs.requirements))
-    yield _pip_steps(files, guesses[-1].files, (*dependencies_of(files), *guesses[-1].requirements))
+    yield _pip_steps(files, guesses[-1].files, (*list_python_dependencies(files), *guesses[-1].requirements))
 
 
 def _pip_steps(
     files: ProjectFiles, requirement_names: tuple[str, ...], words: tuple[str, ...]
 ) -> tuple[SetupStep, ...]:
     """A virtual environment, the requirement files, then the rest: files with hashes stand alone."""
-    pip = (PYTHON, "-m", "pip", "install", "-q")
+    pip = (VENV_PYTHON, "-m", "pip", "install", "-q")
     steps: list[tuple[str, ...]] = [("python3", "-m", "venv", ".venv")]
     if requirement_names:
         steps.append((*pip, *(word for name in requirement_names for word in ("-r", name))))

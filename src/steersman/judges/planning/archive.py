@@ -5,44 +5,46 @@
 
 import msgspec
 
-from steersman.contracts.planning.content import KINDS
-from steersman.contracts.planning.words import Kind
-from steersman.judges.planning.registry import Item, Origin, Registry
-from steersman.kernel.canonical import canonical
+from steersman.contracts.planning.content import CONTENT_TYPES
+from steersman.contracts.planning.words import ContentKind
+from steersman.judges.planning.registry import ContentOrigin, Registry, RegistryItem
+from steersman.kernel.canonical import canonical_bytes
 
 
-class _Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    kind: Kind
-    origin: Origin
+class _ArchivedItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    kind: ContentKind
+    origin: ContentOrigin
     content: msgspec.Raw
     file: str = ""
 
 
-_read = msgspec.json.Decoder(tuple[_Kept, ...]).decode
+_decode_archived_items = msgspec.json.Decoder(tuple[_ArchivedItem, ...]).decode
 
 
-def archived(registry: Registry) -> bytes:
+def encode_registry_archive(registry: Registry) -> bytes:
     """Everything that holds, sorted by kind and id."""
-    kept = (
+    records = (
         {"kind": kind, "origin": item.origin, "content": item.content, "file": item.file}
         for kind, items in sorted(registry.held.items())
         for item in items.values()
     )
-    return canonical(list(kept))
+    return canonical_bytes(list(records))
 
 
-def items_archived(data: bytes) -> tuple[Item, ...]:
+def decode_registry_archive(data: bytes) -> tuple[RegistryItem, ...]:
     """What an archive holds. Raises msgspec.DecodeError."""
     return tuple(
-        Item(msgspec.json.decode(one.content, type=KINDS[one.kind]), one.origin, one.file)
-        for one in _read(data)
+        RegistryItem(
+            msgspec.json.decode(record.content, type=CONTENT_TYPES[record.kind]), record.origin, record.file
+        )
+        for record in _decode_archived_items(data)
     )
 
 
-def unarchived(data: bytes, digest: str) -> Registry | None:
+def restore_archived_registry(data: bytes, digest: str) -> Registry | None:
     """The registry of this digest; None where the bytes are not of it."""
     try:
-        items = items_archived(data)
+        items = decode_registry_archive(data)
     except (msgspec.DecodeError, RecursionError):
         return None
     registry = Registry(items)

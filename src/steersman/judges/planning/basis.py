@@ -10,66 +10,66 @@ import re
 
 import msgspec
 
-from steersman.contracts.planning.content import Rule
+from steersman.contracts.planning.content import RegistryRule
 from steersman.contracts.planning.context import ContextBundle
 from steersman.contracts.planning.intent import ExecutionIntent
-from steersman.contracts.planning.words import Ref
+from steersman.contracts.planning.words import EvidenceRef
 from steersman.judges.planning.environment import FACT_KINDS
-from steersman.judges.planning.evidence import Shelf
+from steersman.judges.planning.evidence import CitableEvidence
 
-DOCUMENTS = ("intent", "policy", "registry", "memory")
-KNOWN = "known:"
-CITED = 5  # of one kind: enough to look at
-_REF = re.compile(r"[a-z][a-z0-9+.-]{1,20}://\S{1,480}")
+EVIDENCE_DOCUMENTS = ("intent", "policy", "registry", "memory")
+KNOWN_PREFIX = "known:"
+MAX_CITED_REFS = 5  # of one kind: enough to look at
+_EVIDENCE_REF_PATTERN = re.compile(r"[a-z][a-z0-9+.-]{1,20}://\S{1,480}")
 
 
-class Basis(msgspec.Struct, frozen=True):
+class EvidenceBasis(msgspec.Struct, frozen=True):
     """The names of what a rule goes by, and what of it is lacking."""
 
-    used: tuple[Ref, ...]
+    used: tuple[EvidenceRef, ...]
     lacking: tuple[str, ...]
 
 
-class Grounds:
+class RuleEvidence:
     """Everything that rules about one intent can go by."""
 
-    def __init__(self, intent: ExecutionIntent, bundle: ContextBundle, shelf: Shelf) -> None:
+    def __init__(self, intent: ExecutionIntent, bundle: ContextBundle, citable: CitableEvidence) -> None:
         self._bounds = bundle.facts.bounds
         self.scan = f"doc://scan/{bundle.facts.fingerprint[:12]}"
         self._found = {fact.kind for fact in bundle.facts.facts}
-        self._citable = frozenset((*bundle.evidence_refs, *shelf.leading(intent.evidence_refs)))
-        self._documents: dict[str, tuple[Ref, ...]] = {
+        self._citable = frozenset((*bundle.evidence_refs, *citable.leading(intent.evidence_refs)))
+        self._documents: dict[str, tuple[EvidenceRef, ...]] = {
             "intent": (f"intent://{intent.id}",),
             "policy": (f"doc://policy/{bundle.policy.policy_id}",),
             "registry": (),  # the rule's own name is cited anyway, and so is the command's
-            "memory": tuple(f"memory://{memory.id}" for memory in bundle.memory.memories[:CITED]),
+            "memory": tuple(f"memory://{memory.id}" for memory in bundle.memory.memories[:MAX_CITED_REFS]),
         }
-        self._facts: dict[str, list[Ref]] = {}
+        self._facts: dict[str, list[EvidenceRef]] = {}
         for ref in bundle.evidence_refs:
-            scheme, _, rest = ref.partition("://")
+            scheme, _, fact_name = ref.partition("://")
             if scheme == "fact":
-                self._facts.setdefault(rest.partition("/")[0], []).append(ref)
+                self._facts.setdefault(fact_name.partition("/")[0], []).append(ref)
 
-    def basis(self, rule: Rule) -> Basis:
+    def basis(self, rule: RegistryRule) -> EvidenceBasis:
         """What one rule goes by; its own name comes first."""
-        used: list[Ref] = [f"rule://{rule.id}@{rule.version}"]
+        used: list[EvidenceRef] = [f"rule://{rule.id}@{rule.version}"]
         lacking = []
         for name in rule.evidence_required:
-            cited = self.cited(name)
-            if cited is None:
+            refs = self.cited(name)
+            if refs is None:
                 lacking.append(name)
             else:
-                used += cited
-        return Basis(tuple(dict.fromkeys(used)), tuple(lacking))
+                used += refs
+        return EvidenceBasis(tuple(dict.fromkeys(used)), tuple(lacking))
 
-    def cited(self, name: str) -> tuple[Ref, ...] | None:
+    def cited(self, name: str) -> tuple[EvidenceRef, ...] | None:
         """The names under which a required piece of evidence is there; None where it is lacking."""
         if name in self._documents:
             return self._documents[name]
-        kind = name.removeprefix(KNOWN)
+        kind = name.removeprefix(KNOWN_PREFIX)
         if kind in self._found:
-            return tuple(self._facts.get(kind, [self.scan])[:CITED])
-        if name.startswith(KNOWN):
+            return tuple(self._facts.get(kind, [self.scan])[:MAX_CITED_REFS])
+        if name.startswith(KNOWN_PREFIX):
             return (self.scan,) if self._all_seen(kind) else None
         return (name,) if name in self._citable else None
 
@@ -79,16 +79,16 @@ class Grounds:
         return self._bounds.complete or (bool(unknown) and kind not in unknown)
 
 
-def speaks_of_facts(name: str) -> bool:
+def is_fact_evidence(name: str) -> bool:
     """Whether a required piece of evidence is about what the scan finds."""
-    return name.removeprefix(KNOWN) in FACT_KINDS
+    return name.removeprefix(KNOWN_PREFIX) in FACT_KINDS
 
 
-def misnamed(name: str) -> tuple[str, str] | None:
+def find_evidence_name_problem(name: str) -> tuple[str, str] | None:
     """What is wrong with the name of a required piece of evidence, and what would do."""
-    if name in DOCUMENTS or speaks_of_facts(name) or _REF.fullmatch(name):
+    if name in EVIDENCE_DOCUMENTS or is_fact_evidence(name) or _EVIDENCE_REF_PATTERN.fullmatch(name):
         return None
     return (
         "is no kind of fact, no document and no reference",
-        f"write one of {', '.join((*DOCUMENTS, *FACT_KINDS))}, known:<kind of fact>, or a reference such as doc://guide",
+        f"write one of {', '.join((*EVIDENCE_DOCUMENTS, *FACT_KINDS))}, known:<kind of fact>, or a reference such as doc://guide",
     )

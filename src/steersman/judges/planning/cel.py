@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 import msgspec
 
 from steersman.errors import UserError
-from steersman.judges.planning.environment import VARIABLES, Shape
-from steersman.judges.text import clip, one_line
+from steersman.judges.planning.environment import RULE_VARIABLES, VariableType
+from steersman.judges.text import clip_text, printable_line
 
-LOOPS = frozenset({"all", "exists", "exists_one", "filter"})
-FUNCTIONS = LOOPS | {"size", "has", "contains", "startsWith", "endsWith", "matches"}
-DEEPEST, MOST_LOOPS, MOST_SUMS, LONGEST = 2, 6, 20, 2000
+CEL_LOOPS = frozenset({"all", "exists", "exists_one", "filter"})
+CEL_FUNCTIONS = CEL_LOOPS | {"size", "has", "contains", "startsWith", "endsWith", "matches"}
+MAX_LOOP_DEPTH, MAX_LOOPS, MAX_SUMS, MAX_EXPRESSION_LENGTH = 2, 6, 20, 2000
 
-_TOKEN = re.compile(
+_CEL_TOKEN = re.compile(
     r"""(?P<blank>[ \t\r\n\f]+|//[^\n]*)
       | (?P<fences>'{3}|"{3})
       | (?P<text>"(?:\\.|[^"\\\r\n])*"|'(?:\\.|[^'\\\r\n])*'|[rR]"[^"\r\n]*"|[rR]'[^'\r\n]*'
@@ -31,26 +31,26 @@ _TOKEN = re.compile(
       | (?P<mark>&&|\|\||[=!<>]=|[-+*/%?:!<>()\[\],.])""",
     re.VERBOSE,
 )
-_COMPLAINT = re.compile(r"ERROR: <input>:(\d+):(\d+): ([^\n]*)")
-_UNDECLARED = re.compile(r"undeclared reference to '([^']*)'")
+_CEL_ERROR = re.compile(r"ERROR: <input>:(\d+):(\d+): ([^\n]*)")
+_UNDECLARED_NAME = re.compile(r"undeclared reference to '([^']*)'")
 
 
-Program = Callable[[Any], Any]  # an activation → a value of the library
+CelProgram = Callable[[Any], Any]  # an activation → a value of the library
 
 
-class Fault(NamedTuple):
+class RuleFault(NamedTuple):
     """What is wrong with an expression, and what would mend it."""
 
     message: str
     fix: str = ""
 
 
-class Mute(msgspec.Struct, frozen=True):
+class FailedProgram(msgspec.Struct, frozen=True):
     """In place of a program where there is none: its value is the reason."""
 
     why: str
 
-    def __call__(self, _values: Any) -> "Mute":
+    def __call__(self, _values: Any) -> "FailedProgram":
         return self
 
     def value(self) -> str:
@@ -58,41 +58,43 @@ class Mute(msgspec.Struct, frozen=True):
         return self.why
 
 
-def compiled(source: str) -> Program | tuple[Fault, ...]:
+def compile_cel_expression(source: str) -> CelProgram | tuple[RuleFault, ...]:
     """The expression, or everything that is wrong with it."""
-    if len(source) > LONGEST:
-        return (Fault(f"longer than {LONGEST} characters", "split it into several rules"),)
-    truth, env = _environment()
-    faults = [*_unbounded(source), *_unmatchable(source)]
+    if len(source) > MAX_EXPRESSION_LENGTH:
+        return (RuleFault(f"longer than {MAX_EXPRESSION_LENGTH} characters", "split it into several rules"),)
+    truth, env = _cel_environment()
+    faults = [*_find_unbounded_parts(source), *_find_bad_patterns(source)]
     try:
         expression = env.compile(source)
     except Exception as error:
-        return (*faults, *_complaints(str(error)))
-    said = expression.return_type()
-    if said != truth:
+        return (*faults, *_parse_cel_errors(str(error)))
+    result_type = expression.return_type()
+    if result_type != truth:
         faults.append(
-            Fault(f"says {said.name().lower()}, not yes or no", "compare it with something, or ask `in`")
+            RuleFault(
+                f"says {result_type.name().lower()}, not yes or no", "compare it with something, or ask `in`"
+            )
         )
     return tuple(faults) or expression.eval
 
 
-def activation(values: Mapping[str, Any]) -> Any:
+def build_cel_activation(values: Mapping[str, Any]) -> Any:
     """The values of the variables, for any number of programs; what is left out is an error where it is needed."""
-    return _environment()[1].Activation(values)
+    return _cel_environment()[1].Activation(values)
 
 
-def words(source: str) -> frozenset[str]:
+def find_cel_words(source: str) -> frozenset[str]:
     """The names that an expression uses, such as `facts`; text and comments are left out."""
-    return frozenset(lexeme for kind, lexeme in _tokens(source) if kind == "word")
+    return frozenset(lexeme for kind, lexeme in _tokenize_cel(source) if kind == "word")
 
 
-def quoted_texts(source: str) -> Iterator[str]:
+def find_quoted_texts(source: str) -> Iterator[str]:
     """The texts that an expression has in quotes, as they are written."""
-    return (lexeme.lstrip("rR")[1:-1] for kind, lexeme in _tokens(source) if kind == "text")
+    return (lexeme.lstrip("rR")[1:-1] for kind, lexeme in _tokenize_cel(source) if kind == "text")
 
 
 @cache
-def _environment() -> tuple[Any, Any]:
+def _cel_environment() -> tuple[Any, Any]:
     """The type of what is true or not, and what compiles expressions."""
     try:
         # It brings no types of its own.
@@ -101,106 +103,115 @@ def _environment() -> tuple[Any, Any]:
         raise UserError('rules need cel-expr-python: pip install "steersman[plan]"') from None
     text = cel.Type.STRING
     texts = cel.Type.List(text)
-    types: dict[Shape, Any] = {
+    types: dict[VariableType, Any] = {
         "string": text,
         "bool": cel.Type.BOOL,
         "int": cel.Type.INT,
         "list(string)": texts,
         "map(string, list(string))": cel.Type.Map(text, texts),
     }
-    return cel.Type.BOOL, cel.NewEnv(variables={v.name: types[v.shape] for v in VARIABLES})
+    return cel.Type.BOOL, cel.NewEnv(variables={v.name: types[v.shape] for v in RULE_VARIABLES})
 
 
-def _tokens(source: str) -> Iterator[tuple[str, str]]:
+def _tokenize_cel(source: str) -> Iterator[tuple[str, str]]:
     """Kind and text of every token but blanks; what is none of them comes as `other`."""
-    at = 0
-    while at < len(source):
-        match = _TOKEN.match(source, at)
+    position = 0
+    while position < len(source):
+        match = _CEL_TOKEN.match(source, position)
         if match is None:
-            yield "other", source[at]
-            at += 1
+            yield "other", source[position]
+            position += 1
             continue
-        at = match.end()
+        position = match.end()
         if match.lastgroup != "blank":
             yield str(match.lastgroup), match[0]
 
 
-def _unbounded(source: str) -> Iterator[Fault]:
+def _find_unbounded_parts(source: str) -> Iterator[RuleFault]:
     """Everything that could grow beyond bounds, or that is outside the part of the language rules are written in."""
     open_calls: list[str] = []
-    before, loops, deepest, sums = "", 0, 0, 0
-    for kind, lexeme in _tokens(source):
+    previous_word, loops, deepest, sums = "", 0, 0, 0
+    for kind, lexeme in _tokenize_cel(source):
         if kind in ("other", "fences") or (kind == "text" and lexeme[0] in "bB"):
-            yield Fault(
-                f"{one_line(lexeme)} has no place in a rule",
+            yield RuleFault(
+                f"{printable_line(lexeme)} has no place in a rule",
                 "rules have words, numbers, 'text', lists and operators; no bytes, no maps, no text over several lines",
             )
         elif lexeme == "(":
-            open_calls.append(before)
-            if before and before not in FUNCTIONS:
-                yield Fault(
-                    f"{clip(before, 60)}() is not a function of rules",
-                    f"there are {', '.join(sorted(FUNCTIONS))}",
+            open_calls.append(previous_word)
+            if previous_word and previous_word not in CEL_FUNCTIONS:
+                yield RuleFault(
+                    f"{clip_text(previous_word, 60)}() is not a function of rules",
+                    f"there are {', '.join(sorted(CEL_FUNCTIONS))}",
                 )
-            if before in LOOPS:
+            if previous_word in CEL_LOOPS:
                 loops += 1
-                deepest = max(deepest, sum(call in LOOPS for call in open_calls))
+                deepest = max(deepest, sum(call in CEL_LOOPS for call in open_calls))
         elif lexeme == ")" and open_calls:
             open_calls.pop()
         elif lexeme == "+":
             sums += 1
-        before = lexeme if kind == "word" and lexeme != "in" else ""
-    if deepest > DEEPEST:
-        yield Fault(f"loops are nested {deepest} deep; {DEEPEST} is the most", "ask for less in one rule")
-    if loops > MOST_LOOPS:
-        yield Fault(f"{loops} loops; {MOST_LOOPS} is the most", "split it into several rules")
-    if sums > MOST_SUMS:
-        yield Fault(f"{sums} sums; {MOST_SUMS} is the most", "write the value out")
+        previous_word = lexeme if kind == "word" and lexeme != "in" else ""
+    if deepest > MAX_LOOP_DEPTH:
+        yield RuleFault(
+            f"loops are nested {deepest} deep; {MAX_LOOP_DEPTH} is the most", "ask for less in one rule"
+        )
+    if loops > MAX_LOOPS:
+        yield RuleFault(f"{loops} loops; {MAX_LOOPS} is the most", "split it into several rules")
+    if sums > MAX_SUMS:
+        yield RuleFault(f"{sums} sums; {MAX_SUMS} is the most", "write the value out")
 
 
-def _unmatchable(source: str) -> Iterator[Fault]:
+def _find_bad_patterns(source: str) -> Iterator[RuleFault]:
     """Patterns that no text could be held against: only whoever tries one knows whether it is within the library's bounds."""
-    tokens = [*_tokens(source), ("", ""), ("", ""), ("", "")]
-    for n, (kind, lexeme) in enumerate(tokens[:-3]):
-        if (kind, lexeme, tokens[n + 1][1]) != ("word", "matches", "("):
+    tokens = [*_tokenize_cel(source), ("", ""), ("", ""), ("", "")]
+    for index, (kind, lexeme) in enumerate(tokens[:-3]):
+        if (kind, lexeme, tokens[index + 1][1]) != ("word", "matches", "("):
             continue
-        (wanted, pattern), (_, after) = tokens[n + 2], tokens[n + 3]
-        if wanted != "text" or after != ")":
-            yield Fault("matches() is asked for a pattern that is not written out", "write .matches('…')")
-        elif why := _tried(pattern):
-            yield Fault(
-                f"the pattern {clip(pattern, 60)}: {clip(one_line(why), 400)}", "ask for a simpler one"
+        (argument_kind, pattern), (_, following_text) = tokens[index + 2], tokens[index + 3]
+        if argument_kind != "text" or following_text != ")":
+            yield RuleFault("matches() is asked for a pattern that is not written out", "write .matches('…')")
+        elif why := _pattern_error(pattern):
+            yield RuleFault(
+                f"the pattern {clip_text(pattern, 60)}: {clip_text(printable_line(why), 400)}",
+                "ask for a simpler one",
             )
 
 
-def _tried(pattern: str) -> str:
+def _pattern_error(pattern: str) -> str:
     """Why a pattern cannot be used; nothing where it can, or where it is no text at all, which is told anyway."""
-    _, env = _environment()
+    _, env = _cel_environment()
     try:
-        said = env.compile(f"''.matches({pattern})").eval(activation({})).value()
+        result = env.compile(f"''.matches({pattern})").eval(build_cel_activation({})).value()
     except Exception:
         return ""
-    return "" if isinstance(said, bool) else str(said).removeprefix("INVALID_ARGUMENT: ")
+    return "" if isinstance(result, bool) else str(result).removeprefix("INVALID_ARGUMENT: ")
 
 
-def _complaints(said: str) -> Iterator[Fault]:
-    found = _COMPLAINT.findall(said)
-    if not found:
-        deep = "recursion limit" in said
-        yield Fault(
-            "is nested too deep" if deep else "is not text that can be read",
-            "write it with fewer brackets inside each other" if deep else "write it in plain characters",
+def _parse_cel_errors(error_text: str) -> Iterator[RuleFault]:
+    errors = _CEL_ERROR.findall(error_text)
+    if not errors:
+        is_too_deep = "recursion limit" in error_text
+        yield RuleFault(
+            "is nested too deep" if is_too_deep else "is not text that can be read",
+            "write it with fewer brackets inside each other"
+            if is_too_deep
+            else "write it in plain characters",
         )
-    for line, column, what in found:
-        told = clip(one_line(what.replace(" (in container '')", "")), 400)
-        yield Fault(f"line {line}, column {column}: {told}", _remedy(what))
+    for line, column, message in errors:
+        shown_message = clip_text(printable_line(message.replace(" (in container '')", "")), 400)
+        yield RuleFault(f"line {line}, column {column}: {shown_message}", _suggest_variable(message))
 
 
-def _remedy(what: str) -> str:
-    unknown = _UNDECLARED.search(what)
-    if unknown is None:
+def _suggest_variable(message: str) -> str:
+    undeclared = _UNDECLARED_NAME.search(message)
+    if undeclared is None:
         return ""
     import difflib  # slow to import, and only for what is misspelt
 
-    near = difflib.get_close_matches(unknown[1], [v.name for v in VARIABLES], 1, 0.6)
-    return f"did you mean {near[0]}?" if near else "`steersman registry variables` lists what there is"
+    close_matches = difflib.get_close_matches(undeclared[1], [v.name for v in RULE_VARIABLES], 1, 0.6)
+    return (
+        f"did you mean {close_matches[0]}?"
+        if close_matches
+        else "`steersman registry variables` lists what there is"
+    )

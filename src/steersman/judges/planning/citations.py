@@ -5,27 +5,27 @@
 
 import re
 
-from steersman.contracts.planning.context import ContextBundle, Fact, FactPack, MemoryPack
+from steersman.contracts.planning.context import ContextBundle, FactPack, MemoryPack, ProjectFact
 from steersman.contracts.planning.policy import ExecutionPolicy
 
-_UNFIT = re.compile(r"[\s\x00-\x1f\x7f%]")
-_LONGEST = 440  # of a name, behind its kind; a reference has 480
+_UNCITABLE_CHARACTERS = re.compile(r"[\s\x00-\x1f\x7f%]")
+_MAX_FACT_REF_LENGTH = 440  # of a name, behind its kind; a reference has 480
 
 
-def fact_ref(fact: Fact) -> str:
+def format_fact_ref(fact: ProjectFact) -> str:
     """The name of a fact: its kind and its name."""
-    return f"fact://{fact.kind}/{_UNFIT.sub(_escaped, fact.name)[:_LONGEST]}"
+    return f"fact://{fact.kind}/{_UNCITABLE_CHARACTERS.sub(_percent_encode_match, fact.name)[:_MAX_FACT_REF_LENGTH]}"
 
 
-def _escaped(found: re.Match[str]) -> str:
-    return "".join(f"%{byte:02X}" for byte in found[0].encode())
+def _percent_encode_match(match: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in match[0].encode())
 
 
-def bundled(memory: MemoryPack, facts: FactPack, policy: ExecutionPolicy) -> ContextBundle:
+def build_context_bundle(memory: MemoryPack, facts: FactPack, policy: ExecutionPolicy) -> ContextBundle:
     """All that the planner goes by, with every name of it."""
-    names = {
-        *(fact_ref(fact) for fact in facts.facts),
-        *(f"scan://{seen.id}" for seen in facts.evidence),
-        *(f"memory://{kept.id}" for kept in memory.memories),
+    refs = {
+        *(format_fact_ref(fact) for fact in facts.facts),
+        *(f"scan://{evidence.id}" for evidence in facts.evidence),
+        *(f"memory://{record.id}" for record in memory.memories),
     }
-    return ContextBundle(memory=memory, facts=facts, policy=policy, evidence_refs=tuple(sorted(names)))
+    return ContextBundle(memory=memory, facts=facts, policy=policy, evidence_refs=tuple(sorted(refs)))

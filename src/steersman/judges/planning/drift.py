@@ -6,14 +6,14 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from steersman.contracts.planning.words import Kind
-from steersman.judges.planning.registry import Registry, fields, pins
+from steersman.contracts.planning.words import ContentKind
+from steersman.judges.planning.registry import Registry, compare_content_fields, parse_pins
 
 
-class Drift(NamedTuple):
+class PinDrift(NamedTuple):
     """One pin that no longer fits."""
 
-    kind: Kind
+    kind: ContentKind
     id: str
     found: str  # drifted, missing or inactive
     pinned: str
@@ -22,21 +22,41 @@ class Drift(NamedTuple):
     kept: bool  # whether the pinned content could be found to compare
 
 
-def drift(refs: Iterable[str], now: Registry, kept: Sequence[Registry]) -> tuple[Drift, ...]:
+def find_pin_drift(
+    refs: Iterable[str], current: Registry, archived: Sequence[Registry]
+) -> tuple[PinDrift, ...]:
     """Every pin that does not fit the registry as it is now, sorted by kind and id."""
-    fixed = pins(refs)
-    found = []
-    for (kind, id_), (version, start) in sorted(fixed.items()):
-        reference = now.reference(kind, id_, fixed)
+    pins_by_content = parse_pins(refs)
+    drifts = []
+    for (kind, id_), (version, digest_start) in sorted(pins_by_content.items()):
+        reference = current.reference(kind, id_, pins_by_content)
         if reference.found == "usable":
             continue
-        meant = next((r for r in kept if _is(r, kind, id_, version, start)), None)
-        changes = fields(meant.get(kind, id_), now.get(kind, id_)) if meant else ()
-        held = f"{reference.version}#{reference.digest[:12]}" if reference.version else ""
-        found.append(Drift(kind, id_, reference.found, reference.pinned, held, changes, meant is not None))
-    return tuple(found)
+        pinned_registry = next(
+            (r for r in archived if _has_pinned_version(r, kind, id_, version, digest_start)), None
+        )
+        changes = (
+            compare_content_fields(pinned_registry.get(kind, id_), current.get(kind, id_))
+            if pinned_registry
+            else ()
+        )
+        current_version = f"{reference.version}#{reference.digest[:12]}" if reference.version else ""
+        drifts.append(
+            PinDrift(
+                kind,
+                id_,
+                reference.found,
+                reference.pinned,
+                current_version,
+                changes,
+                pinned_registry is not None,
+            )
+        )
+    return tuple(drifts)
 
 
-def _is(registry: Registry, kind: Kind, id_: str, version: str, start: str) -> bool:
+def _has_pinned_version(
+    registry: Registry, kind: ContentKind, id_: str, version: str, digest_start: str
+) -> bool:
     entry = registry.entries.get((kind, id_))
-    return entry is not None and (entry.version, entry.digest[:12]) == (version, start)
+    return entry is not None and (entry.version, entry.digest[:12]) == (version, digest_start)

@@ -11,26 +11,26 @@ import msgspec
 from steersman.contracts.planning.content import CommandSpec
 from steersman.contracts.planning.context import ContextBundle, FactKind
 from steersman.contracts.planning.intent import ExecutionIntent, PlannedCommand
-from steersman.contracts.planning.words import Effect, Phase, Risk, graver
-from steersman.judges.planning.intent import Effective
-from steersman.judges.planning.paths import folder
+from steersman.contracts.planning.words import CommandEffect, PlanPhase, RiskLevel, gravest_risk
+from steersman.judges.planning.intent import EffectiveAsking
+from steersman.judges.planning.paths import is_directory_target
 
-Shape = Literal["string", "bool", "int", "list(string)", "map(string, list(string))"]
+VariableType = Literal["string", "bool", "int", "list(string)", "map(string, list(string))"]
 FACT_KINDS: tuple[str, ...] = get_args(FactKind)
-_PHASES: tuple[Phase, ...] = get_args(Phase)
-_EFFECTS: tuple[Effect, ...] = get_args(Effect)
+_ALL_PHASES: tuple[PlanPhase, ...] = get_args(PlanPhase)
+_ALL_EFFECTS: tuple[CommandEffect, ...] = get_args(CommandEffect)
 
 
-class Variable(NamedTuple):
+class RuleVariable(NamedTuple):
     """A name that rules may use."""
 
     name: str
-    shape: Shape
+    shape: VariableType
     meaning: str
 
 
-VARIABLES = tuple(
-    Variable(*row)
+RULE_VARIABLES = tuple(
+    RuleVariable(*row)
     for row in (
         ("command.id", "string", "the planned command"),
         ("command.version", "string", "its version in the registry"),
@@ -104,44 +104,54 @@ VARIABLES = tuple(
     )
 )
 # What the scan has to have found; a rule that is asked without it does not see them.
-FROM_FACTS = frozenset(v.name for v in VARIABLES if v.name.startswith("facts."))
+FACT_VARIABLES = frozenset(v.name for v in RULE_VARIABLES if v.name.startswith("facts."))
 
 
-class Target(msgspec.Struct, frozen=True):
+class CommandTarget(msgspec.Struct, frozen=True):
     """A planned command as it holds: an intent cannot talk a command of the registry down."""
 
     id: str
-    effects: tuple[Effect, ...]
-    risk: Risk
-    phases: tuple[Phase, ...]
+    effects: tuple[CommandEffect, ...]
+    risk: RiskLevel
+    phases: tuple[PlanPhase, ...]
     understated: bool
 
 
-def target_of(planned: PlannedCommand, spec: CommandSpec | None, phases: frozenset[Phase]) -> Target:
+def build_command_target(
+    planned: PlannedCommand, spec: CommandSpec | None, phases: frozenset[PlanPhase]
+) -> CommandTarget:
     """A planned command together with its entry; `phases` are the selected ones."""
     if spec is None:
-        return Target(planned.command_id, _sorted(planned.effects), planned.risk_level, (), understated=False)
-    risk = graver(planned.risk_level, spec.risk_level)
-    less = risk != planned.risk_level or not set(spec.effects) <= set(planned.effects)
-    own = tuple(p for p in _PHASES if p in spec.phases)
-    selected = tuple(p for p in own if p in phases)
-    return Target(
-        spec.id, _sorted((*planned.effects, *spec.effects)), risk, selected or own, understated=less
+        return CommandTarget(
+            planned.command_id, _sort_effects(planned.effects), planned.risk_level, (), understated=False
+        )
+    risk = gravest_risk(planned.risk_level, spec.risk_level)
+    is_understated = risk != planned.risk_level or not set(spec.effects) <= set(planned.effects)
+    own_phases = tuple(p for p in _ALL_PHASES if p in spec.phases)
+    selected_own = tuple(p for p in own_phases if p in phases)
+    return CommandTarget(
+        spec.id,
+        _sort_effects((*planned.effects, *spec.effects)),
+        risk,
+        selected_own or own_phases,
+        understated=is_understated,
     )
 
 
-def selected_phases(intent: ExecutionIntent) -> frozenset[Phase]:
+def list_selected_phases(intent: ExecutionIntent) -> frozenset[PlanPhase]:
     """The phases that any selected workflow is wanted for."""
     return frozenset(phase for w in intent.selected_workflows for phase in w.phases)
 
 
-def shared_values(intent: ExecutionIntent, bundle: ContextBundle, effective: Effective) -> dict[str, Any]:
+def shared_rule_values(
+    intent: ExecutionIntent, bundle: ContextBundle, effective: EffectiveAsking
+) -> dict[str, Any]:
     """The values that are the same for every command of an intent."""
     return {
-        **_intent(intent),
-        "intent.folders": _folders(intent, bundle),
-        **_policy(bundle),
-        **_facts(bundle),
+        **_intent_values(intent),
+        "intent.folders": _find_directory_targets(intent, bundle),
+        **_policy_values(bundle),
+        **_fact_values(bundle),
         "plan.mode": effective.mode,
         "plan.asking": effective.asking,
         "plan.budget": effective.budget,
@@ -150,8 +160,8 @@ def shared_values(intent: ExecutionIntent, bundle: ContextBundle, effective: Eff
     }
 
 
-def command_values(
-    planned: PlannedCommand, spec: CommandSpec, target: Target, after: tuple[str, ...] = ()
+def command_rule_values(
+    planned: PlannedCommand, spec: CommandSpec, target: CommandTarget, after: tuple[str, ...] = ()
 ) -> Mapping[str, Any]:
     """The values of one planned command; `after` are the commands that come before it."""
     return {
@@ -171,7 +181,7 @@ def command_values(
     }
 
 
-def _intent(intent: ExecutionIntent) -> dict[str, Any]:
+def _intent_values(intent: ExecutionIntent) -> dict[str, Any]:
     targets, budgets = intent.scope.targets, intent.budgets
     return {
         "intent.id": intent.id,
@@ -183,7 +193,7 @@ def _intent(intent: ExecutionIntent) -> dict[str, Any]:
         "intent.workflows": [w.workflow_id for w in intent.selected_workflows],
         "intent.agents": [a.agent_id for a in intent.selected_agents],
         "intent.roles": [a.role for a in intent.selected_agents],
-        "intent.phases": [p for p in _PHASES if p in selected_phases(intent)],
+        "intent.phases": [p for p in _ALL_PHASES if p in list_selected_phases(intent)],
         "intent.commands": [c.command_id for c in intent.planned_commands],
         "intent.areas": list(targets.areas),
         "intent.files": list(targets.files),
@@ -195,13 +205,13 @@ def _intent(intent: ExecutionIntent) -> dict[str, Any]:
     }
 
 
-def _folders(intent: ExecutionIntent, bundle: ContextBundle) -> list[str]:
+def _find_directory_targets(intent: ExecutionIntent, bundle: ContextBundle) -> list[str]:
     """The targets that stand for more than one file."""
-    read = {evidence.source_file for evidence in bundle.facts.evidence}
-    return [name for name in intent.scope.targets.files if folder(name, read)]
+    scanned_files = {evidence.source_file for evidence in bundle.facts.evidence}
+    return [name for name in intent.scope.targets.files if is_directory_target(name, scanned_files)]
 
 
-def _policy(bundle: ContextBundle) -> dict[str, Any]:
+def _policy_values(bundle: ContextBundle) -> dict[str, Any]:
     policy = bundle.policy
     return {
         "policy.id": policy.policy_id,
@@ -215,17 +225,17 @@ def _policy(bundle: ContextBundle) -> dict[str, Any]:
     }
 
 
-def _facts(bundle: ContextBundle) -> dict[str, Any]:
-    names: dict[str, set[str]] = {kind: set() for kind in FACT_KINDS}
+def _fact_values(bundle: ContextBundle) -> dict[str, Any]:
+    names_by_kind: dict[str, set[str]] = {kind: set() for kind in FACT_KINDS}
     for fact in bundle.facts.facts:
-        names[fact.kind].add(fact.name)
+        names_by_kind[fact.kind].add(fact.name)
     return {
-        "facts.kinds": [kind for kind, found in names.items() if found],
-        "facts.languages": sorted(names["language"]),
-        "facts.names": {kind: sorted(found) for kind, found in names.items()},
+        "facts.kinds": [kind for kind, fact_names in names_by_kind.items() if fact_names],
+        "facts.languages": sorted(names_by_kind["language"]),
+        "facts.names": {kind: sorted(fact_names) for kind, fact_names in names_by_kind.items()},
         "facts.complete": bundle.facts.bounds.complete,
     }
 
 
-def _sorted(effects: tuple[Effect, ...]) -> tuple[Effect, ...]:
-    return tuple(e for e in _EFFECTS if e in effects)
+def _sort_effects(effects: tuple[CommandEffect, ...]) -> tuple[CommandEffect, ...]:
+    return tuple(e for e in _ALL_EFFECTS if e in effects)

@@ -13,31 +13,33 @@ from typing import Any
 
 from steersman.contracts.planning.context import ContextBundle
 from steersman.contracts.planning.intent import ExecutionIntent
-from steersman.contracts.planning.words import Ref
-from steersman.judges.planning.registry import Registry, cited_content
-from steersman.kernel.canonical import digest
-from steersman.kernel.canonical import plain as builtins
+from steersman.contracts.planning.words import EvidenceRef
+from steersman.judges.planning.registry import Registry, parse_cited_content
+from steersman.kernel.canonical import plain_value as builtins
+from steersman.kernel.canonical import sha256_hex
 
-SPEAKING = ("scan", "fact", "memory", "doc")
-WISHES = ("description", "objective")  # the parts of an intent in which somebody says what is wanted
+JUSTIFYING_SCHEMES = ("scan", "fact", "memory", "doc")
+WISH_FIELDS = ("description", "objective")  # the parts of an intent in which somebody says what is wanted
 
-_IN_CONTEXT = ("scan", "fact", "memory")  # the bundle lists every name
-_EMPTY = digest(b"")  # of a file that was not opened, or has nothing in it
-_NAMES = ("workflow_id", "agent_id", "command_id")
-_LINES = re.compile(r"L([1-9][0-9]{0,8})(?:-L([1-9][0-9]{0,8}))?")
-_NUMBER = re.compile(r"0|[1-9][0-9]{0,3}")
+_CONTEXT_SCHEMES = ("scan", "fact", "memory")  # the bundle lists every name
+_EMPTY_FILE_DIGEST = sha256_hex(b"")  # of a file that was not opened, or has nothing in it
+_MEMBER_ID_FIELDS = ("workflow_id", "agent_id", "command_id")
+_LINE_RANGE_PATTERN = re.compile(r"L([1-9][0-9]{0,8})(?:-L([1-9][0-9]{0,8}))?")
+_LIST_INDEX_PATTERN = re.compile(r"0|[1-9][0-9]{0,3}")
 
 
-class Shelf:
+class CitableEvidence:
     """Everything that one intent can cite."""
 
     def __init__(self, intent: ExecutionIntent, registry: Registry, bundle: ContextBundle) -> None:
         self._intent, self._registry = intent, registry
         self._named = frozenset(bundle.evidence_refs)
         self._files: dict[str, list[tuple[int, int]]] = {}
-        for seen in bundle.facts.evidence:
-            if seen.digest != _EMPTY:
-                self._files.setdefault(seen.source_file, []).append((seen.first_line, seen.last_line))
+        for evidence in bundle.facts.evidence:
+            if evidence.digest != _EMPTY_FILE_DIGEST:
+                self._files.setdefault(evidence.source_file, []).append(
+                    (evidence.first_line, evidence.last_line)
+                )
         self._known: dict[str, bool] = {}
 
     def leads(self, ref: str) -> bool:
@@ -48,43 +50,43 @@ class Shelf:
 
     def speaks(self, ref: str) -> bool:
         """Whether a reference ends at something that can be a reason for a command."""
-        scheme, _, rest = ref.partition("://")
-        wish = scheme == "intent" and rest.partition("/")[2].partition("/")[0] in WISHES
-        return (wish or scheme in SPEAKING) and self.leads(ref)
+        scheme, _, target = ref.partition("://")
+        is_wish = scheme == "intent" and target.partition("/")[2].partition("/")[0] in WISH_FIELDS
+        return (is_wish or scheme in JUSTIFYING_SCHEMES) and self.leads(ref)
 
-    def leading(self, refs: Iterable[Ref]) -> tuple[Ref, ...]:
+    def leading(self, refs: Iterable[EvidenceRef]) -> tuple[EvidenceRef, ...]:
         """Those of some references that lead, in their order."""
         return tuple(ref for ref in refs if self.leads(ref))
 
-    def missing(self, refs: Iterable[Ref]) -> tuple[Ref, ...]:
+    def missing(self, refs: Iterable[EvidenceRef]) -> tuple[EvidenceRef, ...]:
         """Those that lead nowhere, sorted."""
         return tuple(sorted({ref for ref in refs if not self.leads(ref)}))
 
-    def _looked_up(self, scheme: str, rest: str, ref: str) -> bool:
-        if scheme in _IN_CONTEXT:
+    def _looked_up(self, scheme: str, target: str, ref: str) -> bool:
+        if scheme in _CONTEXT_SCHEMES:
             return ref in self._named
-        if content := cited_content(ref):
+        if content := parse_cited_content(ref):
             return self._registry.citation(*content).found == "usable"
         if scheme == "doc":
-            return self._shown(*rest.partition("#"))
+            return self._shown(*target.partition("#"))
         # Nobody has answered anything when an intent is written, so that answer:// leads nowhere.
-        return scheme == "intent" and self._said(rest.split("/"))
+        return scheme == "intent" and self._said(target.split("/"))
 
-    def _shown(self, file: str, mark: str, part: str) -> bool:
+    def _shown(self, file: str, mark: str, line_range: str) -> bool:
         """Whether the scan has read a file, and shown these lines of it; how many lines it has nobody knows here."""
         if not mark:
             return file in self._files
-        lines = _LINES.fullmatch(part)
+        lines = _LINE_RANGE_PATTERN.fullmatch(line_range)
         if lines is None:
             return False
-        first, last = int(lines[1]), int(lines[2] or lines[1])
-        return any(1 <= begin <= first <= last <= end for begin, end in self._files.get(file, ()))
+        first_line, last_line = int(lines[1]), int(lines[2] or lines[1])
+        return any(1 <= begin <= first_line <= last_line <= end for begin, end in self._files.get(file, ()))
 
     def _said(self, parts: list[str]) -> bool:
         """Whether this intent has something at a path; members of lists go by their id or their number."""
         value: Any = self._document if parts[0] == self._intent.id else None
         for part in parts[1:]:
-            value = _member(value, part)
+            value = _get_intent_member(value, part)
         return value is not None and value not in ("", [], {})
 
     @cached_property
@@ -92,11 +94,13 @@ class Shelf:
         return builtins(self._intent)
 
 
-def _member(value: Any, name: str) -> Any:
+def _get_intent_member(value: Any, name: str) -> Any:
     if isinstance(value, dict):
         return value.get(name)
     if not isinstance(value, list):
         return None
-    if _NUMBER.fullmatch(name):
+    if _LIST_INDEX_PATTERN.fullmatch(name):
         return value[int(name)] if int(name) < len(value) else None
-    return next((v for v in value if isinstance(v, dict) and name in (v.get(n) for n in _NAMES)), None)
+    return next(
+        (v for v in value if isinstance(v, dict) and name in (v.get(n) for n in _MEMBER_ID_FIELDS)), None
+    )

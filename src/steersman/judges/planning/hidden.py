@@ -2,11 +2,11 @@
 
 import re
 
-from steersman.judges.redaction import redact
+from steersman.judges.redaction import redact_text
 
-_MARK = re.compile(r"\[redacted:([\w-]{1,40}):[0-9a-f]{8}\]")
+_REDACTION_MARK = re.compile(r"\[redacted:([\w-]{1,40}):[0-9a-f]{8}\]")
 
 
-def hidden(text: str, known: tuple[str, ...] = ()) -> str:
+def mask_secrets(text: str, known: tuple[str, ...] = ()) -> str:
     """The text with the kind of each secret in its place; `known` are values to hide too."""
-    return _MARK.sub(r"[redacted:\1]", redact(text, known))
+    return _REDACTION_MARK.sub(r"[redacted:\1]", redact_text(text, known))

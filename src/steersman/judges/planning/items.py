@@ -9,17 +9,17 @@ from typing import Any
 
 import msgspec
 
-from steersman.contracts.planning.content import KINDS
-from steersman.contracts.planning.decisions import Problem
-from steersman.contracts.planning.documents import document_schema
-from steersman.contracts.planning.words import Kind
-from steersman.judges.planning.places import Lines, Path
-from steersman.judges.planning.registry import Item, Origin
-from steersman.judges.planning.schema import Schema, typed
-from steersman.judges.planning.shape import schema_problems
-from steersman.judges.text import clip
+from steersman.contracts.planning.content import CONTENT_TYPES
+from steersman.contracts.planning.decisions import DocumentProblem
+from steersman.contracts.planning.documents import planning_document_schema
+from steersman.contracts.planning.words import ContentKind
+from steersman.judges.planning.places import FieldLines, FieldPath
+from steersman.judges.planning.registry import ContentOrigin, RegistryItem
+from steersman.judges.planning.schema import JsonSchema, convert_bare_scalars
+from steersman.judges.planning.shape import find_schema_problems
+from steersman.judges.text import clip_text
 
-FOLDERS: dict[str, Kind] = {
+KIND_DIRECTORIES: dict[str, ContentKind] = {
     "workflows": "workflow",
     "agents": "agent",
     "commands": "command",
@@ -27,58 +27,73 @@ FOLDERS: dict[str, Kind] = {
 }
 
 
-class Source(msgspec.Struct, frozen=True):
+class ContentSource(msgspec.Struct, frozen=True):
     """Where something was read: the file, the kind that its folder says, the side it is from."""
 
     file: str
-    kind: Kind
-    origin: Origin
+    kind: ContentKind
+    origin: ContentOrigin
 
 
-class _Part(msgspec.Struct, frozen=True):
+class _ContentPart(msgspec.Struct, frozen=True):
     """One piece of a file: where in it, the lines of its fields, and which of them were written without quotes."""
 
-    path: Path
-    lines: dict[Path, int]
-    bare: set[Path]
+    path: FieldPath
+    lines: dict[FieldPath, int]
+    bare: set[FieldPath]
 
 
-def items_of(
-    value: Any, lines: Lines, bare: Collection[Path], source: Source
-) -> tuple[tuple[Item, ...], tuple[Problem, ...]]:
+def parse_registry_items(
+    value: Any, lines: FieldLines, bare: Collection[FieldPath], source: ContentSource
+) -> tuple[tuple[RegistryItem, ...], tuple[DocumentProblem, ...]]:
     """One piece of content, or a list of them."""
-    many = isinstance(value, list)
-    parts = _parts(len(value) if many else 0, lines, bare) if many else [_Part((), dict(lines), set(bare))]
-    read = [_item(one, part, source) for one, part in zip(value if many else [value], parts, strict=True)]
-    items = tuple(one for one in read if isinstance(one, Item))
-    return items, tuple(problem for one in read if not isinstance(one, Item) for problem in one)
+    is_list = isinstance(value, list)
+    parts = (
+        _split_content_parts(len(value) if is_list else 0, lines, bare)
+        if is_list
+        else [_ContentPart((), dict(lines), set(bare))]
+    )
+    results = [
+        _parse_registry_item(entry, part, source)
+        for entry, part in zip(value if is_list else [value], parts, strict=True)
+    ]
+    items = tuple(entry for entry in results if isinstance(entry, RegistryItem))
+    return items, tuple(
+        problem for entry in results if not isinstance(entry, RegistryItem) for problem in entry
+    )
 
 
-def _parts(count: int, lines: Lines, bare: Collection[Path]) -> list[_Part]:
-    parts: dict[Path, _Part] = {(n,): _Part((n,), {}, set()) for n in range(count)}
-    for at, line in lines.items():
-        if at[:1] in parts:
-            parts[at[:1]].lines[at[1:]] = line
-    for at in bare:
-        parts[at[:1]].bare.add(at[1:])
+def _split_content_parts(count: int, lines: FieldLines, bare: Collection[FieldPath]) -> list[_ContentPart]:
+    parts: dict[FieldPath, _ContentPart] = {(n,): _ContentPart((n,), {}, set()) for n in range(count)}
+    for path, line in lines.items():
+        if path[:1] in parts:
+            parts[path[:1]].lines[path[1:]] = line
+    for path in bare:
+        parts[path[:1]].bare.add(path[1:])
     return list(parts.values())
 
 
-def _item(value: Any, part: _Part, source: Source) -> Item | tuple[Problem, ...]:
-    raw = typed(value, _schema(source.kind), part.bare)
-    problems = schema_problems(raw, part.lines, source.kind)
+def _parse_registry_item(
+    value: Any, part: _ContentPart, source: ContentSource
+) -> RegistryItem | tuple[DocumentProblem, ...]:
+    raw = convert_bare_scalars(value, _content_schema(source.kind), part.bare)
+    problems = find_schema_problems(raw, part.lines, source.kind)
     if not problems:
-        return Item(msgspec.convert(raw, KINDS[source.kind]), source.origin, source.file, part.lines)
-    return tuple(_placed(p, value, part, source) for p in problems)
+        return RegistryItem(
+            msgspec.convert(raw, CONTENT_TYPES[source.kind]), source.origin, source.file, part.lines
+        )
+    return tuple(_add_problem_source(p, value, part, source) for p in problems)
 
 
 @cache
-def _schema(kind: Kind) -> Schema:
-    return document_schema(kind)
+def _content_schema(kind: ContentKind) -> JsonSchema:
+    return planning_document_schema(kind)
 
 
-def _placed(told: Problem, value: Any, part: _Part, source: Source) -> Problem:
+def _add_problem_source(
+    problem: DocumentProblem, value: Any, part: _ContentPart, source: ContentSource
+) -> DocumentProblem:
     """The same with the file, and with the id where there is one."""
     id_ = value.get("id") if isinstance(value, dict) else None
-    name = f"{clip(id_, 80)}." if isinstance(id_, str) else "".join(f"[{n}]." for n in part.path)
-    return msgspec.structs.replace(told, field=clip(f"{source.file}: {name}{told.field}", 400))
+    name = f"{clip_text(id_, 80)}." if isinstance(id_, str) else "".join(f"[{n}]." for n in part.path)
+    return msgspec.structs.replace(problem, field=clip_text(f"{source.file}: {name}{problem.field}", 400))

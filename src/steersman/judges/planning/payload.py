@@ -10,16 +10,16 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Any
 
-from steersman.contracts.planning.decisions import Problem
-from steersman.judges.planning.places import NO_LINES, Lines, Path, problem
-from steersman.judges.strict_json import MAX_DEPTH
-from steersman.judges.text import clip
+from steersman.contracts.planning.decisions import DocumentProblem
+from steersman.judges.planning.places import NO_FIELD_LINES, FieldLines, FieldPath, document_problem
+from steersman.judges.strict_json import MAX_JSON_DEPTH
+from steersman.judges.text import clip_text
 
-MAX_PARTS = 50_000
-MOST = 100  # that are listed
+MAX_PAYLOAD_PARTS = 50_000
+MAX_PAYLOAD_PROBLEMS = 100  # that are listed
 
 # A key of exactly this name, in singular or plural.
-_NAMES = frozenset((
+_EXECUTION_KEYS = frozenset((
     "execute", "exec", "executable", "execfile", "run", "runner", "runcommand", "runscript", "shell", "sh",
     "bash", "zsh", "ksh", "csh", "pwsh", "powershell", "cmd", "cmdline", "commandline", "command", "argv",
     "script", "python", "perl", "ruby", "php", "subprocess", "spawn", "popen", "system", "ossystem", "eval",
@@ -27,11 +27,11 @@ _NAMES = frozenset((
     "posthook",
 ))  # fmt: skip
 # A key that has one of these among its words, such as `shell_command` or `postExec`.
-_WORDS = frozenset((
+_EXECUTION_WORDS = frozenset((
     "execute", "exec", "shell", "bash", "powershell", "pwsh", "subprocess", "popen", "eval", "cmd", "cmdline",
 ))  # fmt: skip
 
-_LATIN = {
+_LATIN_LOOKALIKES = {
     letter: latin
     for latin, letters in {
         "a": "аɑα",
@@ -62,77 +62,81 @@ _LATIN = {
     }.items()
     for letter in letters
 }
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_NO_WORD = re.compile(r"[\W_]+")
+_CAMEL_CASE_BREAK = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_WORD_BREAK = re.compile(r"[\W_]+")
 
 
-def payload(raw: Any, lines: Lines = NO_LINES) -> tuple[Problem, ...]:
+def find_execution_payload(raw: Any, lines: FieldLines = NO_FIELD_LINES) -> tuple[DocumentProblem, ...]:
     """Every key that could carry an execution, with its place; nothing when the whole value was looked through."""
-    found: list[Problem] = []
-    for path, key in _keys(raw):
+    problems: list[DocumentProblem] = []
+    for path, key in _walk_keys(raw):
         if key is None:
-            found.append(_unseen(path, lines))
-        elif is_payload(key):
-            found.append(_carried(path, key, lines))
-        if len(found) == MOST:
+            problems.append(_uninspectable_problem(path, lines))
+        elif is_execution_key(key):
+            problems.append(_execution_key_problem(path, key, lines))
+        if len(problems) == MAX_PAYLOAD_PROBLEMS:
             break
-    return tuple(found)
+    return tuple(problems)
 
 
-def is_fathomable(raw: Any) -> bool:
+def is_inspectable(raw: Any) -> bool:
     """Whether a value is small and shallow enough to be looked through."""
-    return all(key is not None for _, key in _keys(raw))
+    return all(key is not None for _, key in _walk_keys(raw))
 
 
-def is_payload(key: str) -> bool:
+def is_execution_key(key: str) -> bool:
     """Whether a key of this name could carry an execution."""
-    words = _folded(key)
-    whole = "".join(words)
-    return whole in _NAMES or whole.removesuffix("s") in _NAMES or not _WORDS.isdisjoint(words)
+    words = _fold_key_words(key)
+    joined = "".join(words)
+    return (
+        joined in _EXECUTION_KEYS
+        or joined.removesuffix("s") in _EXECUTION_KEYS
+        or not _EXECUTION_WORDS.isdisjoint(words)
+    )
 
 
-def _folded(key: str) -> list[str]:
+def _fold_key_words(key: str) -> list[str]:
     """The words of a key in plain small Latin letters."""
     plain = "".join(c for c in unicodedata.normalize("NFKD", key) if unicodedata.category(c)[0] not in "MC")
-    apart = _HUMP.sub(" ", plain)
-    small = unicodedata.normalize("NFKD", apart.casefold())
-    alike = "".join(_LATIN.get(c, c) for c in small)
-    return [word for word in _NO_WORD.split(alike) if word]
+    separated = _CAMEL_CASE_BREAK.sub(" ", plain)
+    lowered = unicodedata.normalize("NFKD", separated.casefold())
+    latin = "".join(_LATIN_LOOKALIKES.get(c, c) for c in lowered)
+    return [word for word in _WORD_BREAK.split(latin) if word]
 
 
-def _keys(raw: Any) -> Iterator[tuple[Path, str | None]]:
+def _walk_keys(raw: Any) -> Iterator[tuple[FieldPath, str | None]]:
     """Every key with its path, in the order of the document; None for a place beyond which nobody looks."""
-    waiting: list[tuple[Path, Any]] = [((), raw)]
-    seen = 0
-    while waiting:
-        path, value = waiting.pop()
-        seen += 1
+    pending: list[tuple[FieldPath, Any]] = [((), raw)]
+    visited = 0
+    while pending:
+        path, value = pending.pop()
+        visited += 1
         if not isinstance(value, dict | list):
             continue
-        if len(path) >= MAX_DEPTH or seen > MAX_PARTS:
+        if len(path) >= MAX_JSON_DEPTH or visited > MAX_PAYLOAD_PARTS:
             yield path, None
             return
         if isinstance(value, dict):
             yield from (((*path, str(key)), str(key)) for key in value)
-            inner = [((*path, str(key)), item) for key, item in value.items()]
+            children = [((*path, str(key)), item) for key, item in value.items()]
         else:
-            inner = [((*path, n), item) for n, item in enumerate(value)]
-        waiting.extend(reversed(inner))
+            children = [((*path, n), item) for n, item in enumerate(value)]
+        pending.extend(reversed(children))
 
 
-def _carried(path: Path, key: str, lines: Lines) -> Problem:
-    return problem(
+def _execution_key_problem(path: FieldPath, key: str, lines: FieldLines) -> DocumentProblem:
+    return document_problem(
         path,
-        f"{clip(ascii(key), 80)} is the name of something to execute, and an intent carries none (I1)",
+        f"{clip_text(ascii(key), 80)} is the name of something to execute, and an intent carries none (I1)",
         "take the field out; name a command of the registry under planned_commands instead",
         lines,
     )
 
 
-def _unseen(path: Path, lines: Lines) -> Problem:
-    return problem(
+def _uninspectable_problem(path: FieldPath, lines: FieldLines) -> DocumentProblem:
+    return document_problem(
         path,
-        f"nested deeper than {MAX_DEPTH} levels, or of more than {MAX_PARTS} parts: nobody can say what it carries",
+        f"nested deeper than {MAX_JSON_DEPTH} levels, or of more than {MAX_PAYLOAD_PARTS} parts: nobody can say what it carries",
         "make the intent smaller",
         lines,
     )

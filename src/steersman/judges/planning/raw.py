@@ -6,10 +6,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from steersman.judges.planning.places import Path
+from steersman.judges.planning.places import FieldPath
 
 
-def at(value: Any, path: Path) -> Any:
+def get_value_at(value: Any, path: FieldPath) -> Any:
     """What stands at a path; None where nothing does."""
     for name in path:
         match value:
@@ -22,32 +22,32 @@ def at(value: Any, path: Path) -> Any:
     return value
 
 
-def text(value: Any, *path: str | int) -> str:
+def get_text_at(value: Any, *path: str | int) -> str:
     """The text at a path; empty where there is none."""
-    found = at(value, path)
-    return found if isinstance(found, str) else ""
+    item = get_value_at(value, path)
+    return item if isinstance(item, str) else ""
 
 
-def each(value: Any, *path: str | int) -> Iterator[tuple[Path, Any]]:
+def iter_list_at(value: Any, *path: str | int) -> Iterator[tuple[FieldPath, Any]]:
     """The items of the list at a path, each with its own path."""
-    found = at(value, path)
-    if isinstance(found, list):
-        yield from (((*path, n), item) for n, item in enumerate(found))
+    items = get_value_at(value, path)
+    if isinstance(items, list):
+        yield from (((*path, n), item) for n, item in enumerate(items))
 
 
-def texts(value: Any, *path: str | int) -> Iterator[tuple[Path, str]]:
+def iter_texts_at(value: Any, *path: str | int) -> Iterator[tuple[FieldPath, str]]:
     """The same, of those that are text."""
-    yield from ((where, item) for where, item in each(value, *path) if isinstance(item, str))
+    yield from ((item_path, item) for item_path, item in iter_list_at(value, *path) if isinstance(item, str))
 
 
-def every_text(value: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
+def walk_texts(value: Any, path: FieldPath = ()) -> Iterator[tuple[FieldPath, str]]:
     """Every text of a document with its path, in its order."""
     match value:
         case str():
             yield path, value
         case dict():
             for key, item in value.items():
-                yield from every_text(item, (*path, key))
+                yield from walk_texts(item, (*path, key))
         case list():
             for n, item in enumerate(value):
-                yield from every_text(item, (*path, n))
+                yield from walk_texts(item, (*path, n))

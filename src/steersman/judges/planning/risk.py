@@ -10,19 +10,30 @@ from steersman.contracts.planning.content import CommandSpec, Workflow
 from steersman.contracts.planning.context import ContextBundle
 from steersman.contracts.planning.decisions import RiskAssessment, RiskFactor, RuleDecision
 from steersman.contracts.planning.intent import ExecutionIntent, PlannedCommand
-from steersman.contracts.planning.words import RISKS, Review, Risk, Severity, graver
-from steersman.judges.planning.basis import CITED, Grounds
-from steersman.judges.planning.environment import selected_phases, target_of
-from steersman.judges.planning.evidence import Shelf
-from steersman.judges.planning.registry import Registry, pin
-from steersman.judges.text import clip
+from steersman.contracts.planning.words import (
+    RISK_LEVELS,
+    ReviewCategory,
+    RiskLevel,
+    RuleSeverity,
+    gravest_risk,
+)
+from steersman.judges.planning.basis import MAX_CITED_REFS, RuleEvidence
+from steersman.judges.planning.environment import build_command_target, list_selected_phases
+from steersman.judges.planning.evidence import CitableEvidence
+from steersman.judges.planning.registry import Registry, format_pin
+from steersman.judges.text import clip_text
 
-_OWN = "intent://"  # an intent is no evidence for what it says
+_INTENT_SCHEME = "intent://"  # an intent is no evidence for what it says
 # What a command is worth that a rule wants looked at, by the rule's severity.
-_WANTED: dict[Severity, Risk] = {"info": "low", "warn": "medium", "error": "high", "block": "critical"}
+_RISK_BY_SEVERITY: dict[RuleSeverity, RiskLevel] = {
+    "info": "low",
+    "warn": "medium",
+    "error": "high",
+    "block": "critical",
+}
 
 
-def assess(
+def assess_plan_risk(
     intent: ExecutionIntent, registry: Registry, decisions: tuple[RuleDecision, ...], bundle: ContextBundle
 ) -> RiskAssessment:
     """The danger of everything that is not left out."""
@@ -31,71 +42,87 @@ def assess(
         for command, decision in zip(intent.planned_commands, decisions, strict=True)
         if decision.decision != "deny"
     ]
-    shelf = Shelf(intent, registry, bundle)
-    grounds = Grounds(intent, bundle, shelf)
+    citable = CitableEvidence(intent, registry, bundle)
+    rule_evidence = RuleEvidence(intent, bundle, citable)
     factors = (
-        *_stated(intent, shelf),
-        *(factor for command, _ in planned for factor in _command(intent, registry, shelf, command)),
-        *(factor for _, decision in planned for factor in _ruled(decision)),
-        *_groundless(intent, shelf, grounds),
-        *_surroundings(registry, grounds, bundle, [c for c, _ in planned]),
+        *_stated_risk_factors(intent, citable),
+        *(
+            factor
+            for command, _ in planned
+            for factor in _command_risk_factors(intent, registry, citable, command)
+        ),
+        *(factor for _, decision in planned for factor in _rule_risk_factors(decision)),
+        *_dangling_ref_factors(intent, citable, rule_evidence),
+        *_project_risk_factors(registry, rule_evidence, bundle, [c for c, _ in planned]),
     )
     return RiskAssessment(
-        overall_risk=graver(*(factor.risk for factor in factors)),
+        overall_risk=gravest_risk(*(factor.risk for factor in factors)),
         stated_risk=intent.risk.overall,
-        factors=tuple(sorted(factors, key=lambda f: (-RISKS.index(f.risk), f.what))),
-        requires_review=_reviews(intent, registry, [decision for _, decision in planned]),
+        factors=tuple(sorted(factors, key=lambda f: (-RISK_LEVELS.index(f.risk), f.what))),
+        requires_review=_collect_plan_reviews(intent, registry, [decision for _, decision in planned]),
     )
 
 
-def _stated(intent: ExecutionIntent, shelf: Shelf) -> Iterator[RiskFactor]:
+def _stated_risk_factors(intent: ExecutionIntent, citable: CitableEvidence) -> Iterator[RiskFactor]:
     """What the author says, with what the intent cites about the project; more than low without it is unjustified."""
-    cited = (*intent.evidence_refs, *(ref for c in intent.planned_commands for ref in c.evidence_refs))
-    shown = [ref for ref in dict.fromkeys(cited) if shelf.speaks(ref) and not ref.startswith(_OWN)]
-    for driver in intent.risk.drivers if shown or intent.risk.overall != "low" else ():
-        yield _factor(intent.risk.overall, f"the intent says: {driver}", *shown[:CITED])
+    cited_refs = (*intent.evidence_refs, *(ref for c in intent.planned_commands for ref in c.evidence_refs))
+    project_refs = [
+        ref for ref in dict.fromkeys(cited_refs) if citable.speaks(ref) and not ref.startswith(_INTENT_SCHEME)
+    ]
+    for driver in intent.risk.drivers if project_refs or intent.risk.overall != "low" else ():
+        yield _build_risk_factor(
+            intent.risk.overall, f"the intent says: {driver}", *project_refs[:MAX_CITED_REFS]
+        )
 
 
-def _command(
-    intent: ExecutionIntent, registry: Registry, shelf: Shelf, planned: PlannedCommand
+def _command_risk_factors(
+    intent: ExecutionIntent, registry: Registry, citable: CitableEvidence, planned: PlannedCommand
 ) -> Iterator[RiskFactor]:
     spec = cast("CommandSpec | None", registry.usable("command", planned.command_id))
     if spec is None:
         return
-    target = target_of(planned, spec, selected_phases(intent))
-    entry = pin(registry.entries["command", spec.id])
-    shown = (entry, *shelf.leading(planned.evidence_refs))
+    target = build_command_target(planned, spec, list_selected_phases(intent))
+    entry = format_pin(registry.entries["command", spec.id])
+    refs = (entry, *citable.leading(planned.evidence_refs))
     if target.risk != "low":
-        yield _factor(target.risk, f"{spec.id} is {target.risk}: {spec.title}", *shown)
+        yield _build_risk_factor(target.risk, f"{spec.id} is {target.risk}: {spec.title}", *refs)
     if spec.destructive:
-        yield _factor(
-            graver("high", target.risk),
+        yield _build_risk_factor(
+            gravest_risk("high", target.risk),
             f"{spec.id} destroys; {spec.rollback or 'no way back is known'}",
             entry,
         )
     if target.understated:
-        more = f"{', '.join(target.effects)} at {target.risk}"
-        stated = f"{', '.join(planned.effects)} at {planned.risk_level}"
-        yield _factor(target.risk, f"{spec.id} is stated as {stated}; the registry makes it {more}", *shown)
-
-
-def _ruled(decision: RuleDecision) -> Iterator[RiskFactor]:
-    if decision.decision == "require_review":
-        yield _factor(
-            _WANTED[decision.severity], f"{decision.command_id}: {decision.reason}", *decision.evidence_used
+        registry_claim = f"{', '.join(target.effects)} at {target.risk}"
+        intent_claim = f"{', '.join(planned.effects)} at {planned.risk_level}"
+        yield _build_risk_factor(
+            target.risk,
+            f"{spec.id} is stated as {intent_claim}; the registry makes it {registry_claim}",
+            *refs,
         )
 
 
-def _groundless(intent: ExecutionIntent, shelf: Shelf, grounds: Grounds) -> Iterator[RiskFactor]:
+def _rule_risk_factors(decision: RuleDecision) -> Iterator[RiskFactor]:
+    if decision.decision == "require_review":
+        yield _build_risk_factor(
+            _RISK_BY_SEVERITY[decision.severity],
+            f"{decision.command_id}: {decision.reason}",
+            *decision.evidence_used,
+        )
+
+
+def _dangling_ref_factors(
+    intent: ExecutionIntent, citable: CitableEvidence, rule_evidence: RuleEvidence
+) -> Iterator[RiskFactor]:
     """What the intent as a whole cites and nobody can find: the less is known, the more is at risk."""
-    if missing := shelf.missing(intent.evidence_refs):
-        told = f"the intent cites what cannot be found: {', '.join(missing)}"
-        yield _factor("medium", told, grounds.scan)
+    if missing := citable.missing(intent.evidence_refs):
+        message = f"the intent cites what cannot be found: {', '.join(missing)}"
+        yield _build_risk_factor("medium", message, rule_evidence.scan)
 
 
-def _surroundings(
+def _project_risk_factors(
     registry: Registry,
-    grounds: Grounds,
+    rule_evidence: RuleEvidence,
     bundle: ContextBundle,
     planned: list[PlannedCommand],
 ) -> Iterator[RiskFactor]:
@@ -107,30 +134,34 @@ def _surroundings(
     bounds = bundle.facts.bounds
     if not bounds.complete:
         why = "; ".join((bounds.stopped_by or "it was stopped", *bounds.unread))
-        yield _factor("medium", f"the scan is not complete: {why}", grounds.scan)
-    secret = grounds.cited("secret_file")
-    if secret is not None:
-        yield _factor("medium", "files that usually hold secrets are in the tree", *secret)
-    untested = grounds.cited("known:test_command")
-    if writes and untested and grounds.cited("test_command") is None:
-        yield _factor("medium", "something is written, and the project has no test command", *untested)
-    unbuilt = grounds.cited("known:ci")
-    if writes and unbuilt and grounds.cited("ci") is None:
-        yield _factor("low", "something is written, and nothing builds the project on its own", *unbuilt)
+        yield _build_risk_factor("medium", f"the scan is not complete: {why}", rule_evidence.scan)
+    secret_refs = rule_evidence.cited("secret_file")
+    if secret_refs is not None:
+        yield _build_risk_factor("medium", "files that usually hold secrets are in the tree", *secret_refs)
+    untested = rule_evidence.cited("known:test_command")
+    if writes and untested and rule_evidence.cited("test_command") is None:
+        yield _build_risk_factor(
+            "medium", "something is written, and the project has no test command", *untested
+        )
+    unbuilt = rule_evidence.cited("known:ci")
+    if writes and unbuilt and rule_evidence.cited("ci") is None:
+        yield _build_risk_factor(
+            "low", "something is written, and nothing builds the project on its own", *unbuilt
+        )
 
 
-def _reviews(
+def _collect_plan_reviews(
     intent: ExecutionIntent, registry: Registry, decisions: list[RuleDecision]
-) -> tuple[Review, ...]:
+) -> tuple[ReviewCategory, ...]:
     """Who has to look: as the intent, the rules and the selected phases say."""
-    wanted = {*intent.risk.requires_review, *(review for d in decisions for review in d.review)}
+    reviews = {*intent.risk.requires_review, *(review for d in decisions for review in d.review)}
     for selected in intent.selected_workflows:
         workflow = cast("Workflow | None", registry.usable("workflow", selected.workflow_id))
         phases = workflow.phases if workflow else ()
-        wanted |= {review for p in phases if p.phase in selected.phases for review in p.review}
-    return tuple(sorted(wanted))
+        reviews |= {review for p in phases if p.phase in selected.phases for review in p.review}
+    return tuple(sorted(reviews))
 
 
-def _factor(risk: Risk, what: str, *refs: str) -> RiskFactor:
-    shown = {ref for ref in refs if not ref.startswith(_OWN)}
-    return RiskFactor(risk=risk, what=clip(what, 1000), evidence_refs=tuple(sorted(shown)))
+def _build_risk_factor(risk: RiskLevel, description: str, *refs: str) -> RiskFactor:
+    kept_refs = {ref for ref in refs if not ref.startswith(_INTENT_SCHEME)}
+    return RiskFactor(risk=risk, what=clip_text(description, 1000), evidence_refs=tuple(sorted(kept_refs)))

@@ -9,30 +9,34 @@ from steersman.contracts.planning.content import AgentProfile, CommandSpec, Mode
 from steersman.contracts.planning.decisions import RoutingAdvice
 from steersman.contracts.planning.intent import ExecutionIntent
 from steersman.contracts.planning.policy import ExecutionPolicy, ModelRules
-from steersman.judges.planning.environment import Target, selected_phases, target_of
+from steersman.judges.planning.environment import CommandTarget, build_command_target, list_selected_phases
 from steersman.judges.planning.registry import Registry
 
-_MOST = 1_000_000_000  # that a document counts to
-_SENSITIVE = {"data", "security"}
+_MAX_DOCUMENT_COUNT = 1_000_000_000  # that a document counts to
+_SENSITIVE_EFFECTS = {"data", "security"}
 
 
-def advise(intent: ExecutionIntent, registry: Registry, policy: ExecutionPolicy) -> tuple[RoutingAdvice, ...]:
+def advise_models(
+    intent: ExecutionIntent, registry: Registry, policy: ExecutionPolicy
+) -> tuple[RoutingAdvice, ...]:
     """One piece of advice for each selected agent that the registry has, in the intent's order."""
-    phases, targets = selected_phases(intent), []
+    phases, targets = list_selected_phases(intent), []
     for planned in intent.planned_commands:
         spec = cast("CommandSpec | None", registry.usable("command", planned.command_id))
-        targets.append(target_of(planned, spec, phases))
+        targets.append(build_command_target(planned, spec, phases))
     ids = dict.fromkeys(selected.agent_id for selected in intent.selected_agents)
     agents = (cast("AgentProfile | None", registry.usable("agent", id_)) for id_ in ids)
-    return tuple(_advice(agent, targets, policy.models) for agent in agents if agent is not None)
+    return tuple(_advise_agent_model(agent, targets, policy.models) for agent in agents if agent is not None)
 
 
-def _advice(agent: AgentProfile, targets: list[Target], rules: ModelRules) -> RoutingAdvice:
-    own = [t for t in targets if not set(t.phases).isdisjoint(agent.phases)]
-    sensitive = any(not _SENSITIVE.isdisjoint(target.effects) for target in own)
-    left = [model for model in agent.models if _may(model, rules, sensitive=sensitive)]
-    tokens = min(agent.tokens_per_action * max(1, len(own)), _MOST)
-    chosen = left[0] if left else None
+def _advise_agent_model(
+    agent: AgentProfile, targets: list[CommandTarget], rules: ModelRules
+) -> RoutingAdvice:
+    own_targets = [t for t in targets if not set(t.phases).isdisjoint(agent.phases)]
+    sensitive = any(not _SENSITIVE_EFFECTS.isdisjoint(target.effects) for target in own_targets)
+    allowed_models = [model for model in agent.models if _allows_model(model, rules, sensitive=sensitive)]
+    tokens = min(agent.tokens_per_action * max(1, len(own_targets)), _MAX_DOCUMENT_COUNT)
+    chosen = allowed_models[0] if allowed_models else None
     return RoutingAdvice(
         agent_id=agent.id,
         task_type=agent.role,
@@ -40,29 +44,33 @@ def _advice(agent: AgentProfile, targets: list[Target], rules: ModelRules) -> Ro
         placement=chosen.placement if chosen else "",
         sensitive=sensitive,
         tokens=tokens,
-        micro_usd=_cost(chosen, tokens),
-        reason=_reason(agent, left, len(own), sensitive=sensitive),
-        fallback=left[1].model if len(left) > 1 else "",
-        violation=bool(agent.models) and not left,
+        micro_usd=_estimate_model_cost(chosen, tokens),
+        reason=_explain_model_choice(agent, allowed_models, len(own_targets), sensitive=sensitive),
+        fallback=allowed_models[1].model if len(allowed_models) > 1 else "",
+        violation=bool(agent.models) and not allowed_models,
     )
 
 
-def _may(model: ModelChoice, rules: ModelRules, *, sensitive: bool) -> bool:
-    placed = model.placement in rules.placements and (not sensitive or model.placement in rules.sensitive)
-    return placed and (not rules.allowed or model.model in rules.allowed)
+def _allows_model(model: ModelChoice, rules: ModelRules, *, sensitive: bool) -> bool:
+    is_placed = model.placement in rules.placements and (not sensitive or model.placement in rules.sensitive)
+    return is_placed and (not rules.allowed or model.model in rules.allowed)
 
 
-def _cost(chosen: ModelChoice | None, tokens: int) -> int:
+def _estimate_model_cost(chosen: ModelChoice | None, tokens: int) -> int:
     if chosen is None:
         return 0
-    return min(-(-tokens * chosen.micro_usd_per_million_tokens // 1_000_000), _MOST)
+    return min(-(-tokens * chosen.micro_usd_per_million_tokens // 1_000_000), _MAX_DOCUMENT_COUNT)
 
 
-def _reason(agent: AgentProfile, left: list[ModelChoice], actions: int, *, sensitive: bool) -> str:
+def _explain_model_choice(
+    agent: AgentProfile, allowed_models: list[ModelChoice], actions: int, *, sensitive: bool
+) -> str:
     if not agent.models:
         return f"the registry names no model for {agent.id}: any that its operator has will do"
     work = f"{actions} planned action{'' if actions == 1 else 's'}{', some with data or security effects' if sensitive else ''}"
-    if not left:
+    if not allowed_models:
         return f"the policy leaves none of the {len(agent.models)} models of {agent.id} for {work}"
-    which = "the first choice" if left[0] == agent.models[0] else "the first that the policy leaves"
-    return f"{which} of {agent.id} for {work}"
+    choice = (
+        "the first choice" if allowed_models[0] == agent.models[0] else "the first that the policy leaves"
+    )
+    return f"{choice} of {agent.id} for {work}"

@@ -10,96 +10,105 @@ from typing import Any, Literal, NamedTuple, cast
 
 import msgspec
 
-from steersman.contracts.planning.content import CommandSpec, Rule
+from steersman.contracts.planning.content import CommandSpec, RegistryRule
 from steersman.contracts.planning.context import ContextBundle
-from steersman.contracts.planning.decisions import RuleDecision, RuleFired
+from steersman.contracts.planning.decisions import RuleDecision, RuleOutcome
 from steersman.contracts.planning.intent import ExecutionIntent, PlannedCommand
-from steersman.contracts.planning.words import DECISIONS, SEVERITIES, Decision, Ref, Review, Severity
-from steersman.judges.planning.basis import Basis, Grounds
-from steersman.judges.planning.cel import Mute, Program, activation, quoted_texts
-from steersman.judges.planning.environment import (
-    FROM_FACTS,
-    Target,
-    command_values,
-    selected_phases,
-    shared_values,
-    target_of,
+from steersman.contracts.planning.words import (
+    DECISION_KINDS,
+    RULE_SEVERITIES,
+    DecisionKind,
+    EvidenceRef,
+    ReviewCategory,
+    RuleSeverity,
 )
-from steersman.judges.planning.evidence import Shelf
-from steersman.judges.planning.intent import Effective
-from steersman.judges.planning.paths import covers, plain
-from steersman.judges.planning.registry import Registry, pin
-from steersman.judges.planning.rulebook import Compiled, Rulebook
-from steersman.judges.planning.sequence import preceding
-from steersman.judges.text import clip, one_line
+from steersman.judges.planning.basis import EvidenceBasis, RuleEvidence
+from steersman.judges.planning.cel import CelProgram, FailedProgram, build_cel_activation, find_quoted_texts
+from steersman.judges.planning.environment import (
+    FACT_VARIABLES,
+    CommandTarget,
+    build_command_target,
+    command_rule_values,
+    list_selected_phases,
+    shared_rule_values,
+)
+from steersman.judges.planning.evidence import CitableEvidence
+from steersman.judges.planning.intent import EffectiveAsking
+from steersman.judges.planning.paths import covers_path, strip_directory_mark
+from steersman.judges.planning.registry import Registry, format_pin
+from steersman.judges.planning.rulebook import CompiledRule, CompiledRuleSet
+from steersman.judges.planning.sequence import find_preceding_commands
+from steersman.judges.text import clip_text, printable_line
 from steersman.kernel.canonical import digest_of
 
 
-class Ruling(msgspec.Struct, frozen=True):
+class RuleVerdict(msgspec.Struct, frozen=True):
     """What holds of everything that fired."""
 
-    decision: Decision
-    severity: Severity
-    winners: tuple[Rule, ...]
+    decision: DecisionKind
+    severity: RuleSeverity
+    winners: tuple[RegistryRule, ...]
     conflict: str = ""
 
 
-def adjudicate(
+def adjudicate_planned_commands(
     intent: ExecutionIntent,
     registry: Registry,
     bundle: ContextBundle,
-    rulebook: Rulebook,
-    effective: Effective,
+    rulebook: CompiledRuleSet,
+    effective: EffectiveAsking,
 ) -> tuple[RuleDecision, ...]:
     """One decision for each planned command, in the intent's order."""
-    court = _Court(intent, registry, bundle, rulebook, effective)
-    return tuple(court.decide(n, planned) for n, planned in enumerate(intent.planned_commands))
+    adjudicator = _RuleAdjudicator(intent, registry, bundle, rulebook, effective)
+    return tuple(adjudicator.decide(n, planned) for n, planned in enumerate(intent.planned_commands))
 
 
-def weigh(fired: tuple[Rule, ...]) -> Ruling:
+def weigh_fired_rules(fired: tuple[RegistryRule, ...]) -> RuleVerdict:
     """What some rules that fired say together; allow where there is none."""
     if not fired:
-        return Ruling("allow", "info", ())
-    held = [r for r in fired if r.then.decision == "deny"] or fired
-    severity = max((r.severity for r in held), key=SEVERITIES.index)
-    gravest = [r for r in held if r.severity == severity]
-    decision = max((r.then.decision for r in gravest), key=DECISIONS.index)
+        return RuleVerdict("allow", "info", ())
+    relevant = [r for r in fired if r.then.decision == "deny"] or fired
+    severity = max((r.severity for r in relevant), key=RULE_SEVERITIES.index)
+    gravest = [r for r in relevant if r.severity == severity]
+    decision = max((r.then.decision for r in gravest), key=DECISION_KINDS.index)
     winners = tuple(r for r in gravest if r.then.decision == decision)
     allowing = ", ".join(r.id for r in fired if (r.then.decision, r.severity) == ("allow", "block"))
     if (severity, decision) != ("block", "deny") or not allowing:
-        return Ruling(decision, severity, winners)
-    said = f"{', '.join(r.id for r in winners)} against {allowing}: deny and allow, both at severity block"
-    return Ruling(decision, severity, winners, clip(said, 1000))
+        return RuleVerdict(decision, severity, winners)
+    conflict = (
+        f"{', '.join(r.id for r in winners)} against {allowing}: deny and allow, both at severity block"
+    )
+    return RuleVerdict(decision, severity, winners, clip_text(conflict, 1000))
 
 
-class _Asked(NamedTuple):
+class _PreparedRule(NamedTuple):
     """A rule made ready for one intent; its two plain answers are the same for every command."""
 
-    ask: Program
+    ask: CelProgram
     unseeing: bool  # for lack of evidence it is asked without the facts
-    fired: RuleFired
-    silent: RuleFired
-    case: "_Case"
+    fired: RuleOutcome
+    silent: RuleOutcome
+    case: "_RuleCase"
     wider: list[str] | None = None  # the files in scope, with the paths in its folders that the rule names
 
 
-class _Case(msgspec.Struct, frozen=True):
+class _RuleCase(msgspec.Struct, frozen=True):
     """The rule behind it."""
 
-    rule: Rule
-    basis: Basis
+    rule: RegistryRule
+    basis: EvidenceBasis
     commands: frozenset[str]
 
 
-class _Heard(msgspec.Struct, frozen=True):
+class _RuleAnswers(msgspec.Struct, frozen=True):
     """What was said about one command."""
 
-    answers: tuple[RuleFired, ...]
-    fired: tuple[Rule, ...]
-    unsaid: tuple[RuleFired, ...]  # by rules that could not answer
+    answers: tuple[RuleOutcome, ...]
+    fired: tuple[RegistryRule, ...]
+    unsaid: tuple[RuleOutcome, ...]  # by rules that could not answer
 
 
-class _Court:
+class _RuleAdjudicator:
     """All rules, made ready for one intent."""
 
     def __init__(
@@ -107,61 +116,81 @@ class _Court:
         intent: ExecutionIntent,
         registry: Registry,
         bundle: ContextBundle,
-        rulebook: Rulebook,
-        effective: Effective,
+        rulebook: CompiledRuleSet,
+        effective: EffectiveAsking,
     ) -> None:
-        self._shelf = Shelf(intent, registry, bundle)
-        grounds = Grounds(intent, bundle, self._shelf)
+        self._shelf = CitableEvidence(intent, registry, bundle)
+        rule_evidence = RuleEvidence(intent, bundle, self._shelf)
         self._registry = registry
         files = intent.scope.targets.files
-        self._asked = tuple(_asked(one, grounds.basis(one.rule), files) for one in rulebook.rules)
-        self._seen = shared_values(intent, bundle, effective)
-        self._unseen = {name: value for name, value in self._seen.items() if name not in FROM_FACTS}
-        self._phases = selected_phases(intent)
-        self._after = preceding(intent, registry)
-        self._scopes: dict[tuple[Any, ...], tuple[tuple[_Asked, ...], bool]] = {}
+        self._asked = tuple(
+            _prepare_rule(compiled_rule, rule_evidence.basis(compiled_rule.rule), files)
+            for compiled_rule in rulebook.rules
+        )
+        self._seen = shared_rule_values(intent, bundle, effective)
+        self._unseen = {name: value for name, value in self._seen.items() if name not in FACT_VARIABLES}
+        self._phases = list_selected_phases(intent)
+        self._after = find_preceding_commands(intent, registry)
+        self._scopes: dict[tuple[Any, ...], tuple[tuple[_PreparedRule, ...], bool]] = {}
 
     def decide(self, position: int, planned: PlannedCommand) -> RuleDecision:
         """What all rules say about one command; what leads nowhere is not among what is cited for it."""
         planned = msgspec.structs.replace(planned, evidence_refs=self._shelf.leading(planned.evidence_refs))
         spec = cast("CommandSpec | None", self._registry.usable("command", planned.command_id))
         if spec is None:
-            return _unknown(position, planned)
-        target = target_of(planned, spec, self._phases)
-        values = command_values(planned, spec, target, self._after.get(spec.id, ()))
-        heard = _hear(self._in_scope(target), {**self._seen, **values}, {**self._unseen, **values})
-        entry = pin(self._registry.entries["command", spec.id])
-        return _decision(position, planned, target, heard, entry)
+            return _unknown_command_decision(position, planned)
+        target = build_command_target(planned, spec, self._phases)
+        values = command_rule_values(planned, spec, target, self._after.get(spec.id, ()))
+        rule_answers = _ask_rules(
+            self._in_scope(target), {**self._seen, **values}, {**self._unseen, **values}
+        )
+        entry = format_pin(self._registry.entries["command", spec.id])
+        return _build_rule_decision(position, planned, target, rule_answers, entry)
 
-    def _in_scope(self, target: Target) -> tuple[_Asked, ...]:
+    def _in_scope(self, target: CommandTarget) -> tuple[_PreparedRule, ...]:
         key = (target.effects, target.risk, target.phases)
         if key not in self._scopes:
-            found = tuple(one for one in self._asked if _reaches(one.case.rule, target))
-            self._scopes[key] = found, any(one.case.commands for one in found)
-        asked, by_name = self._scopes[key]
+            rules = tuple(
+                prepared for prepared in self._asked if _is_in_rule_scope(prepared.case.rule, target)
+            )
+            self._scopes[key] = rules, any(prepared.case.commands for prepared in rules)
+        candidates, by_name = self._scopes[key]
         if not by_name:
-            return asked
-        return tuple(one for one in asked if not one.case.commands or target.id in one.case.commands)
+            return candidates
+        return tuple(
+            prepared
+            for prepared in candidates
+            if not prepared.case.commands or target.id in prepared.case.commands
+        )
 
 
-def _asked(one: Compiled, basis: Basis, files: tuple[str, ...]) -> _Asked:
-    rule = one.rule
-    within = [] if rule.then.decision == "allow" else _named_within(rule, files)
-    fired = _record(rule, basis, "fired", rule.then.reason)
-    silent = _record(rule, basis, "silent", "its condition does not hold")
-    broken = "; ".join(f"{path[0]}: {fault.message}" for path, fault in one.faults)
-    case = _Case(rule, basis, frozenset(rule.scope.commands))
-    wider = [*files, *within] if within else None
-    return _Asked(one.program or Mute(broken), bool(basis.lacking), fired, silent, case, wider)
+def _prepare_rule(compiled_rule: CompiledRule, basis: EvidenceBasis, files: tuple[str, ...]) -> _PreparedRule:
+    rule = compiled_rule.rule
+    named_paths = [] if rule.then.decision == "allow" else _find_named_paths(rule, files)
+    fired = _rule_outcome(rule, basis, "fired", rule.then.reason)
+    silent = _rule_outcome(rule, basis, "silent", "its condition does not hold")
+    fault_text = "; ".join(f"{path[0]}: {fault.message}" for path, fault in compiled_rule.faults)
+    case = _RuleCase(rule, basis, frozenset(rule.scope.commands))
+    wider_files = [*files, *named_paths] if named_paths else None
+    return _PreparedRule(
+        compiled_rule.program or FailedProgram(fault_text),
+        bool(basis.lacking),
+        fired,
+        silent,
+        case,
+        wider_files,
+    )
 
 
-def _named_within(rule: Rule, files: tuple[str, ...]) -> list[str]:
+def _find_named_paths(rule: RegistryRule, files: tuple[str, ...]) -> list[str]:
     """The paths that a rule names in folders of the scope: who may change a folder may change them."""
-    paths = dict.fromkeys(quoted_texts(rule.when)) if files else {}
-    return [p for p in paths if p not in files and any(covers(f, plain(p)) for f in files)]
+    paths = dict.fromkeys(find_quoted_texts(rule.when)) if files else {}
+    return [
+        p for p in paths if p not in files and any(covers_path(f, strip_directory_mark(p)) for f in files)
+    ]
 
 
-def _reaches(rule: Rule, target: Target) -> bool:
+def _is_in_rule_scope(rule: RegistryRule, target: CommandTarget) -> bool:
     """Whether a command is in a rule's scope, its name left aside."""
     scope = rule.scope
     return (
@@ -171,40 +200,53 @@ def _reaches(rule: Rule, target: Target) -> bool:
     )
 
 
-def _hear(asked: tuple[_Asked, ...], seen: dict[str, Any], unseen: dict[str, Any]) -> _Heard:
+def _ask_rules(
+    prepared_rules: tuple[_PreparedRule, ...], full_values: dict[str, Any], blind_values: dict[str, Any]
+) -> _RuleAnswers:
     """The answer of every rule; one whose evidence is lacking is asked without the facts, and may still know."""
-    seeing, unseeing = activation(seen), activation(unseen)
-    answers: list[RuleFired] = []
-    fired: list[Rule] = []
-    unsaid: list[RuleFired] = []
-    for ask, blind, yes, no, case, wider in asked:  # millions of times: no call that is not the library's
+    full_activation, blind_activation = build_cel_activation(full_values), build_cel_activation(blind_values)
+    answers: list[RuleOutcome] = []
+    fired: list[RegistryRule] = []
+    undecided: list[RuleOutcome] = []
+    for (
+        program,
+        is_blind,
+        fired_outcome,
+        silent_outcome,
+        case,
+        wider_files,
+    ) in prepared_rules:  # millions of times: no call that is not the library's
         try:
-            said = ask(unseeing if blind else seeing).value()
-            if said is False and wider is not None:
-                said = ask(activation({**(unseen if blind else seen), "intent.files": wider})).value()
+            result = program(blind_activation if is_blind else full_activation).value()
+            if result is False and wider_files is not None:
+                result = program(
+                    build_cel_activation(
+                        {**(blind_values if is_blind else full_values), "intent.files": wider_files}
+                    )
+                ).value()
         except Exception as error:  # the library raises where it cannot even make an error value
-            said = error
-        if said is False:
-            answers.append(no)
-        elif said is True:
-            answers.append(yes)
+            result = error
+        if result is False:
+            answers.append(silent_outcome)
+        elif result is True:
+            answers.append(fired_outcome)
             fired.append(case.rule)
         else:
-            unsaid.append(_undecidable(case, str(said)))
-            answers.append(unsaid[-1])
-    return _Heard(tuple(answers), tuple(fired), tuple(unsaid))
+            undecided.append(_undecidable_outcome(case, str(result)))
+            answers.append(undecided[-1])
+    return _RuleAnswers(tuple(answers), tuple(fired), tuple(undecided))
 
 
-def _undecidable(case: _Case, said: str) -> RuleFired:
+def _undecidable_outcome(case: _RuleCase, result_text: str) -> RuleOutcome:
     lacking = ", ".join(case.basis.lacking)
-    why = f" without {lacking}, and that is not there" if lacking else f": {one_line(said)}"
-    return _record(case.rule, case.basis, "undecidable", clip(f"cannot be decided{why}", 1000))
+    why = f" without {lacking}, and that is not there" if lacking else f": {printable_line(result_text)}"
+    return _rule_outcome(case.rule, case.basis, "undecidable", clip_text(f"cannot be decided{why}", 1000))
 
 
-def _record(
-    rule: Rule, basis: Basis, outcome: Literal["fired", "silent", "undecidable"], reason: str
-) -> RuleFired:
-    return RuleFired(
+def _rule_outcome(
+    rule: RegistryRule, basis: EvidenceBasis, outcome: Literal["fired", "silent", "undecidable"], reason: str
+) -> RuleOutcome:
+    return RuleOutcome(
         rule_id=rule.id,
         rule_version=rule.version,
         severity=rule.severity,
@@ -215,44 +257,52 @@ def _record(
     )
 
 
-def _decision(
-    position: int, planned: PlannedCommand, target: Target, heard: _Heard, entry: Ref
+def _build_rule_decision(
+    position: int,
+    planned: PlannedCommand,
+    target: CommandTarget,
+    rule_answers: _RuleAnswers,
+    entry: EvidenceRef,
 ) -> RuleDecision:
-    ruling = weigh(heard.fired)
-    spoke = [a for a in heard.answers if a.outcome != "silent"]
-    used = {entry, *planned.evidence_refs, *(ref for a in spoke for ref in a.evidence_used)}
-    grave = ruling.severity == "block" or target.risk in ("high", "critical")
+    ruling = weigh_fired_rules(rule_answers.fired)
+    outspoken = [a for a in rule_answers.answers if a.outcome != "silent"]
+    used = {entry, *planned.evidence_refs, *(ref for a in outspoken for ref in a.evidence_used)}
+    is_grave = ruling.severity == "block" or target.risk in ("high", "critical")
     return RuleDecision(
-        decision_id=_name(position, planned, spoke),
+        decision_id=_rule_decision_id(position, planned, outspoken),
         command_id=planned.command_id,
         decision=ruling.decision,
         severity=ruling.severity,
-        hard=ruling.decision == "deny" and grave,
-        undecidable=bool(heard.unsaid),
+        hard=ruling.decision == "deny" and is_grave,
+        undecidable=bool(rule_answers.unsaid),
         conflict=ruling.conflict,
         evidence_used=tuple(sorted(used)),
-        reason=clip(_reason(ruling, heard), 2000),
-        required_changes=_once(change for rule in heard.fired for change in rule.then.required_changes),
-        review=_reviews(heard.fired),
-        rules=heard.answers,
+        reason=clip_text(_explain_rule_decision(ruling, rule_answers), 2000),
+        required_changes=_unique_texts(
+            change for rule in rule_answers.fired for change in rule.then.required_changes
+        ),
+        review=_collect_rule_reviews(rule_answers.fired),
+        rules=rule_answers.answers,
     )
 
 
-def _reason(ruling: Ruling, heard: _Heard) -> str:
-    parts = [f"{said.rule_id} {said.reason}" for said in heard.unsaid]
-    if not heard.fired:
-        parts.append(f"no rule objects, of {len(heard.answers)} that were asked")
+def _explain_rule_decision(ruling: RuleVerdict, rule_answers: _RuleAnswers) -> str:
+    parts = [f"{answer.rule_id} {answer.reason}" for answer in rule_answers.unsaid]
+    if not rule_answers.fired:
+        parts.append(f"no rule objects, of {len(rule_answers.answers)} that were asked")
     parts += [
         f"{rule.id} ({rule.severity}, {rule.then.decision}): {rule.then.reason}" for rule in ruling.winners
     ]
     winning = {rule.id for rule in ruling.winners}
-    less = [f"{r.id} ({r.severity}, {r.then.decision})" for r in heard.fired if r.id not in winning]
-    return "; ".join([*parts, f"outweighs {', '.join(less)}"] if less else parts)
+    outweighed = [
+        f"{r.id} ({r.severity}, {r.then.decision})" for r in rule_answers.fired if r.id not in winning
+    ]
+    return "; ".join([*parts, f"outweighs {', '.join(outweighed)}"] if outweighed else parts)
 
 
-def _unknown(position: int, planned: PlannedCommand) -> RuleDecision:
+def _unknown_command_decision(position: int, planned: PlannedCommand) -> RuleDecision:
     return RuleDecision(
-        decision_id=_name(position, planned, []),
+        decision_id=_rule_decision_id(position, planned, []),
         command_id=planned.command_id,
         decision="deny",
         severity="error",
@@ -264,14 +314,14 @@ def _unknown(position: int, planned: PlannedCommand) -> RuleDecision:
     )
 
 
-def _name(position: int, planned: PlannedCommand, spoke: list[RuleFired]) -> str:
-    said = [[a.rule_id, a.rule_version, a.outcome] for a in spoke]
-    return f"decision_{digest_of([position, planned.command_id, said])[:16]}"
+def _rule_decision_id(position: int, planned: PlannedCommand, outspoken: list[RuleOutcome]) -> str:
+    outcomes = [[a.rule_id, a.rule_version, a.outcome] for a in outspoken]
+    return f"decision_{digest_of([position, planned.command_id, outcomes])[:16]}"
 
 
-def _reviews(fired: tuple[Rule, ...]) -> tuple[Review, ...]:
+def _collect_rule_reviews(fired: tuple[RegistryRule, ...]) -> tuple[ReviewCategory, ...]:
     return tuple(sorted({review for rule in fired for review in rule.then.review}))
 
 
-def _once(found: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(found))
+def _unique_texts(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(texts))

@@ -10,175 +10,194 @@ from typing import NamedTuple, cast
 
 from steersman.contracts.planning.content import CommandSpec, Workflow, WorkflowPhase
 from steersman.contracts.planning.intent import ExecutionIntent, PlannedCommand
-from steersman.contracts.planning.words import Effect, Phase
+from steersman.contracts.planning.words import CommandEffect, PlanPhase
 from steersman.judges.planning.registry import Registry
 
-Chosen = tuple[Workflow, WorkflowPhase]
-Steps = tuple[tuple[PlannedCommand, ...], ...]
+PhaseOfWorkflow = tuple[Workflow, WorkflowPhase]
+CommandSteps = tuple[tuple[PlannedCommand, ...], ...]
 
 
-class Home(NamedTuple):
+class PlannedPhase(NamedTuple):
     """One selected phase of one workflow."""
 
     workflow: Workflow
     phase: WorkflowPhase
-    before: tuple[Phase, ...]  # selected phases that have to be over
+    before: tuple[PlanPhase, ...]  # selected phases that have to be over
     commands: tuple[PlannedCommand, ...]  # that belong here, in their order
 
 
-def homes(intent: ExecutionIntent, registry: Registry) -> tuple[Home, ...]:
+def find_selected_phases(intent: ExecutionIntent, registry: Registry) -> tuple[PlannedPhase, ...]:
     """Every selected phase that the registry knows, by workflow id and then as the workflow declares them."""
-    selected = tuple(_selected(intent, registry))
-    chosen: dict[str, set[Phase]] = {}
+    selected = tuple(_select_workflow_phases(intent, registry))
+    chosen: dict[str, set[PlanPhase]] = {}
     for workflow, phase in selected:
         chosen.setdefault(workflow.id, set()).add(phase.phase)
-    at = _at(intent, registry, selected)
+    assigned = _assign_commands(intent, registry, selected)
     return tuple(
-        Home(
+        PlannedPhase(
             workflow,
             phase,
-            _before(workflow, phase, chosen[workflow.id]),
-            _in_order(phase, at.get((workflow.id, phase.phase), ())),
+            _nearest_selected_phases(workflow, phase, chosen[workflow.id]),
+            _order_phase_commands(phase, assigned.get((workflow.id, phase.phase), ())),
         )
         for workflow, phase in selected
     )
 
 
-def earlier(found: Iterable[Home]) -> tuple[frozenset[Phase], ...]:
+def find_earlier_phases(selected_phases: Iterable[PlannedPhase]) -> tuple[frozenset[PlanPhase], ...]:
     """For each home: every phase of its workflow that comes before it, near or far."""
-    found = tuple(found)
-    before = {(home.workflow.id, home.phase.phase): home.before for home in found}
-    return tuple(_reached(home.workflow.id, home.before, before) for home in found)
-
-
-def steps(commands: Iterable[PlannedCommand], effects: Callable[[PlannedCommand], Iterable[Effect]]) -> Steps:
-    """Commands that follow each other, as steps: neighbours that only read are one, anything else is one by itself."""
-    found: list[list[PlannedCommand]] = []
-    reading = False
-    for command in commands:
-        reads = all(effect == "read" for effect in effects(command))
-        if reads and reading:
-            found[-1].append(command)
-        else:
-            found.append([command])
-        reading = reads
-    return tuple(map(tuple, found))
-
-
-def preceding(intent: ExecutionIntent, registry: Registry) -> dict[str, tuple[str, ...]]:
-    """By command: those that come before it wherever it is planned; what a condition may leave undone does not count."""
-    found = homes(intent, registry)
-    sure = {
-        (home.workflow.id, home.phase.phase): {c.command_id for c in home.commands}
-        for home in found
-        if not home.phase.condition
+    selected_phases = tuple(selected_phases)
+    predecessors = {
+        (selected.workflow.id, selected.phase.phase): selected.before for selected in selected_phases
     }
-    before: dict[str, set[str]] = {}
-    for home, phases in zip(found, earlier(found), strict=True):
-        done = set[str]().union(*(sure.get((home.workflow.id, phase), ()) for phase in phases))
-        for step in steps(home.commands, lambda c: effects_of(c, _spec(registry, c.command_id))):
+    return tuple(
+        _reach_earlier_phases(selected.workflow.id, selected.before, predecessors)
+        for selected in selected_phases
+    )
+
+
+def group_command_steps(
+    commands: Iterable[PlannedCommand], effects: Callable[[PlannedCommand], Iterable[CommandEffect]]
+) -> CommandSteps:
+    """Commands that follow each other, as steps: neighbours that only read are one, anything else is one by itself."""
+    groups: list[list[PlannedCommand]] = []
+    was_reading = False
+    for command in commands:
+        is_reading = all(effect == "read" for effect in effects(command))
+        if is_reading and was_reading:
+            groups[-1].append(command)
+        else:
+            groups.append([command])
+        was_reading = is_reading
+    return tuple(map(tuple, groups))
+
+
+def find_preceding_commands(intent: ExecutionIntent, registry: Registry) -> dict[str, tuple[str, ...]]:
+    """By command: those that come before it wherever it is planned; what a condition may leave undone does not count."""
+    selected_phases = find_selected_phases(intent, registry)
+    unconditional = {
+        (selected.workflow.id, selected.phase.phase): {c.command_id for c in selected.commands}
+        for selected in selected_phases
+        if not selected.phase.condition
+    }
+    preceding_ids: dict[str, set[str]] = {}
+    for selected, phases in zip(selected_phases, find_earlier_phases(selected_phases), strict=True):
+        done_ids = set[str]().union(
+            *(unconditional.get((selected.workflow.id, phase), ()) for phase in phases)
+        )
+        for step in group_command_steps(
+            selected.commands, lambda c: combined_effects(c, _find_usable_command(registry, c.command_id))
+        ):
             for command in step:
-                known = before.get(command.command_id)
-                before[command.command_id] = set(done) if known is None else known & done
-            done |= {command.command_id for command in step}
-    return {id_: tuple(sorted(some - {id_})) for id_, some in before.items()}
+                known_ids = preceding_ids.get(command.command_id)
+                preceding_ids[command.command_id] = (
+                    set(done_ids) if known_ids is None else known_ids & done_ids
+                )
+            done_ids |= {command.command_id for command in step}
+    return {id_: tuple(sorted(ids - {id_})) for id_, ids in preceding_ids.items()}
 
 
-def effects_of(planned: PlannedCommand, spec: CommandSpec | None) -> tuple[Effect, ...]:
+def combined_effects(planned: PlannedCommand, spec: CommandSpec | None) -> tuple[CommandEffect, ...]:
     """What a command does to the world: an intent can add to what the registry says, never take away."""
     return tuple(sorted({*planned.effects, *(spec.effects if spec else ())}))
 
 
-def _spec(registry: Registry, id_: str) -> CommandSpec | None:
+def _find_usable_command(registry: Registry, id_: str) -> CommandSpec | None:
     return cast("CommandSpec | None", registry.usable("command", id_))
 
 
-def _selected(intent: ExecutionIntent, registry: Registry) -> Iterator[Chosen]:
-    wanted: dict[str, set[Phase]] = {}
-    for chosen in intent.selected_workflows:
-        wanted.setdefault(chosen.workflow_id, set()).update(chosen.phases)
-    for id_, phases in sorted(wanted.items()):
+def _select_workflow_phases(intent: ExecutionIntent, registry: Registry) -> Iterator[PhaseOfWorkflow]:
+    phases_by_workflow: dict[str, set[PlanPhase]] = {}
+    for selected in intent.selected_workflows:
+        phases_by_workflow.setdefault(selected.workflow_id, set()).update(selected.phases)
+    for id_, phases in sorted(phases_by_workflow.items()):
         workflow = cast("Workflow | None", registry.usable("workflow", id_))
         if workflow is not None:
-            yield from ((workflow, phase) for phase in _once(workflow) if phase.phase in phases)
+            yield from ((workflow, phase) for phase in _unique_phases(workflow) if phase.phase in phases)
 
 
-def _once(workflow: Workflow) -> list[WorkflowPhase]:
+def _unique_phases(workflow: Workflow) -> list[WorkflowPhase]:
     """Its phases; of two with one name the first holds."""
-    found: dict[Phase, WorkflowPhase] = {}
+    phases_by_name: dict[PlanPhase, WorkflowPhase] = {}
     for phase in workflow.phases:
-        found.setdefault(phase.phase, phase)
-    return list(found.values())
+        phases_by_name.setdefault(phase.phase, phase)
+    return list(phases_by_name.values())
 
 
-def _at(
-    intent: ExecutionIntent, registry: Registry, selected: tuple[Chosen, ...]
-) -> dict[tuple[str, Phase], list[PlannedCommand]]:
+def _assign_commands(
+    intent: ExecutionIntent, registry: Registry, selected: tuple[PhaseOfWorkflow, ...]
+) -> dict[tuple[str, PlanPhase], list[PlannedCommand]]:
     """The phases that ask for a command by name; where none does, those that ask for none; else all it is made for."""
-    named: dict[tuple[str, Phase], list[Chosen]] = {}
-    free: dict[Phase, list[Chosen]] = {}
-    made: dict[Phase, list[Chosen]] = {}
-    for here in selected:
-        _, phase = here
-        made.setdefault(phase.phase, []).append(here)
+    by_command: dict[tuple[str, PlanPhase], list[PhaseOfWorkflow]] = {}
+    open_phases: dict[PlanPhase, list[PhaseOfWorkflow]] = {}
+    by_phase: dict[PlanPhase, list[PhaseOfWorkflow]] = {}
+    for candidate in selected:
+        _, phase = candidate
+        by_phase.setdefault(phase.phase, []).append(candidate)
         if not phase.commands:
-            free.setdefault(phase.phase, []).append(here)
+            open_phases.setdefault(phase.phase, []).append(candidate)
         for id_ in dict.fromkeys(phase.commands):
-            named.setdefault((id_, phase.phase), []).append(here)
-    at: dict[tuple[str, Phase], list[PlannedCommand]] = {}
+            by_command.setdefault((id_, phase.phase), []).append(candidate)
+    assigned: dict[tuple[str, PlanPhase], list[PlannedCommand]] = {}
     for id_, command in {c.command_id: c for c in intent.planned_commands}.items():
-        spec = _spec(registry, id_)
+        spec = _find_usable_command(registry, id_)
         phases = tuple(dict.fromkeys(spec.phases)) if spec else ()
-        fit = (
-            [where for phase in phases for where in named.get((id_, phase), ())]
-            or [where for phase in phases for where in free.get(phase, ())]
-            or [where for phase in phases for where in made.get(phase, ())]
+        matches = (
+            [match for phase in phases for match in by_command.get((id_, phase), ())]
+            or [match for phase in phases for match in open_phases.get(phase, ())]
+            or [match for phase in phases for match in by_phase.get(phase, ())]
         )
-        for workflow, phase in fit:
-            at.setdefault((workflow.id, phase.phase), []).append(command)
-    return at
+        for workflow, phase in matches:
+            assigned.setdefault((workflow.id, phase.phase), []).append(command)
+    return assigned
 
 
-def _in_order(phase: WorkflowPhase, commands: Iterable[PlannedCommand]) -> tuple[PlannedCommand, ...]:
+def _order_phase_commands(
+    phase: WorkflowPhase, commands: Iterable[PlannedCommand]
+) -> tuple[PlannedCommand, ...]:
     """As the phase lists them; what it does not list comes after, as the intent does."""
-    place = {id_: n for n, id_ in reversed(list(enumerate(phase.commands)))}
-    return tuple(sorted(commands, key=lambda c: place.get(c.command_id, len(phase.commands))))
+    position = {id_: n for n, id_ in reversed(list(enumerate(phase.commands)))}
+    return tuple(sorted(commands, key=lambda c: position.get(c.command_id, len(phase.commands))))
 
 
-def waits(workflow: Workflow) -> dict[Phase, tuple[Phase, ...]]:
+def find_phase_prerequisites(workflow: Workflow) -> dict[PlanPhase, tuple[PlanPhase, ...]]:
     """What each phase waits for; where no phase says so, they follow each other as declared."""
-    once = _once(workflow)
-    if any(phase.after for phase in once):
-        return {phase.phase: phase.after for phase in once}
-    names = [phase.phase for phase in once]
+    unique_phases = _unique_phases(workflow)
+    if any(phase.after for phase in unique_phases):
+        return {phase.phase: phase.after for phase in unique_phases}
+    names = [phase.phase for phase in unique_phases]
     return {name: tuple(names[n - 1 : n]) if n else () for n, name in enumerate(names)}
 
 
-def _before(workflow: Workflow, phase: WorkflowPhase, chosen: set[Phase]) -> tuple[Phase, ...]:
+def _nearest_selected_phases(
+    workflow: Workflow, phase: WorkflowPhase, chosen: set[PlanPhase]
+) -> tuple[PlanPhase, ...]:
     """The nearest selected phases before this one: what was not selected is stepped over."""
-    after = waits(workflow)
-    declared = list(after)
-    near: set[Phase] = set()
-    seen: set[Phase] = set()
-    waiting = list(after[phase.phase])
-    while waiting:
-        name = waiting.pop()
+    prerequisites = find_phase_prerequisites(workflow)
+    declared = list(prerequisites)
+    nearest: set[PlanPhase] = set()
+    skipped: set[PlanPhase] = set()
+    pending = list(prerequisites[phase.phase])
+    while pending:
+        name = pending.pop()
         if name in chosen:
-            near.add(name)
-        elif name not in seen:
-            seen.add(name)
-            waiting.extend(after.get(name, ()))
-    return tuple(sorted(near, key=declared.index))
+            nearest.add(name)
+        elif name not in skipped:
+            skipped.add(name)
+            pending.extend(prerequisites.get(name, ()))
+    return tuple(sorted(nearest, key=declared.index))
 
 
-def _reached(
-    workflow: str, start: tuple[Phase, ...], before: dict[tuple[str, Phase], tuple[Phase, ...]]
-) -> frozenset[Phase]:
-    seen: set[Phase] = set()
-    waiting = list(start)
-    while waiting:
-        phase = waiting.pop()
-        if phase not in seen:
-            seen.add(phase)
-            waiting.extend(before[workflow, phase])
-    return frozenset(seen)
+def _reach_earlier_phases(
+    workflow: str,
+    start: tuple[PlanPhase, ...],
+    predecessors: dict[tuple[str, PlanPhase], tuple[PlanPhase, ...]],
+) -> frozenset[PlanPhase]:
+    reached: set[PlanPhase] = set()
+    pending = list(start)
+    while pending:
+        phase = pending.pop()
+        if phase not in reached:
+            reached.add(phase)
+            pending.extend(predecessors[workflow, phase])
+    return frozenset(reached)

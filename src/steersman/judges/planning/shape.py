@@ -9,21 +9,21 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from steersman.contracts.planning.decisions import Problem
-from steersman.contracts.planning.documents import DOCUMENTS, document_schema
-from steersman.contracts.planning.words import FORMER
-from steersman.judges.planning.payload import is_fathomable
-from steersman.judges.planning.places import NO_LINES, Lines, Path, problem
-from steersman.judges.planning.schema import Schema, part
-from steersman.judges.problems import errors_of, validator_of
-from steersman.judges.text import clip, well_formed
-from steersman.kernel.canonical import encode, unacceptable
+from steersman.contracts.planning.decisions import DocumentProblem
+from steersman.contracts.planning.documents import PLANNING_DOCUMENTS, planning_document_schema
+from steersman.contracts.planning.words import FORMER_WORDS
+from steersman.judges.planning.payload import is_inspectable
+from steersman.judges.planning.places import NO_FIELD_LINES, FieldLines, FieldPath, document_problem
+from steersman.judges.planning.schema import JsonSchema, find_schema_part
+from steersman.judges.problems import build_schema_validator, find_schema_errors
+from steersman.judges.text import clip_text, escape_surrogates
+from steersman.kernel.canonical import encode_sorted_json, find_unacceptable_value
 
 T = TypeVar("T", bound=msgspec.Struct)
 
-MOST = 300
+MAX_SCHEMA_PROBLEMS = 300
 
-_KINDS = {
+_TYPE_WORDS = {
     "string": "text",
     "integer": "a whole number",
     "boolean": "true or false",
@@ -32,18 +32,18 @@ _KINDS = {
     "null": "nothing",
     "number": "a number with a fraction",
 }
-_AN_ID = "an id of the registry has 3 to 80 small letters, digits and _, such as wf_bug_fix; `steersman registry list` has them all"
+_CONTENT_ID_ADVICE = "an id of the registry has 3 to 80 small letters, digits and _, such as wf_bug_fix; `steersman registry list` has them all"
 # What to write, by the name of the field.
-_FORMS = {
+_FIELD_ADVICE = {
     "id": "intent_ and then 6 to 64 small letters, digits or _, such as intent_fix_login",
     "version": "three numbers, such as 1.0.0",
     "created_at": "a moment in UTC, such as 2026-01-25T09:30:00Z",
     "checksum": "run `steersman intent seal FILE`, which works it out",
     "audit": "created_by, source and checksum; `steersman intent seal FILE` works the checksum out",
     "evidence_refs": "a reference, such as fact://test_command/pytest; `steersman facts` has those of this project",
-    "workflow_id": _AN_ID,
-    "agent_id": _AN_ID,
-    "command_id": _AN_ID,
+    "workflow_id": _CONTENT_ID_ADVICE,
+    "agent_id": _CONTENT_ID_ADVICE,
+    "command_id": _CONTENT_ID_ADVICE,
     "forbidden_operations": "an effect or the id of a command, such as deploy or cmd_delete_files",
     "policy_id": "3 to 80 small letters, digits and _, beginning with a letter, such as policy_team",
     "execution": "execution: forbidden",
@@ -53,7 +53,7 @@ _FORMS = {
     "max_cost_usd": "whole dollars, from 0 to 10000",
 }
 # Of a registry's content: an id of its kind.
-_IDS = {
+_EXAMPLE_IDS = {
     "workflow": "wf_bug_fix",
     "agent": "agent_coder",
     "command": "cmd_run_tests",
@@ -61,63 +61,69 @@ _IDS = {
 }
 
 
-def schema_problems(raw: Any, lines: Lines = NO_LINES, name: str = "execution_intent") -> tuple[Problem, ...]:
+def find_schema_problems(
+    raw: Any, lines: FieldLines = NO_FIELD_LINES, name: str = "execution_intent"
+) -> tuple[DocumentProblem, ...]:
     """All that is wrong with the form of a document, in the order of its schema; nothing when it fits."""
-    if not is_fathomable(raw):
-        return (problem((), "is nested too deeply or too large to be read", "make it smaller", lines),)
-    odd = unacceptable(raw, "document")
-    if odd is None and _plainly_fits(raw, DOCUMENTS[name]):
+    if not is_inspectable(raw):
+        return (
+            document_problem((), "is nested too deeply or too large to be read", "make it smaller", lines),
+        )
+    unacceptable_part = find_unacceptable_value(raw, "document")
+    if unacceptable_part is None and _is_plainly_valid(raw, PLANNING_DOCUMENTS[name]):
         return ()
-    schema = _schema(name)
-    found: dict[tuple[Path, str], Problem] = {}
-    for error in errors_of(raw if odd is None else _encodable(raw), _validator(name)):
-        for path, what, fix in _spelled(error, schema, name):
-            kind = "" if error.kind.name in _GRADED else error.kind.name
-            found.setdefault((path, kind), problem(path, what, fix, lines))
-    if odd is not None:
-        found[(), "odd"] = problem((), f"holds what no document may hold: {clip(odd, 400)}", "use text, whole numbers and true or false", lines)  # fmt: skip
-    if not found and (why := _undecoded(raw, DOCUMENTS[name])):
-        found[(), "decoded"] = problem((), why, "correct the field that is named", lines)
-    return tuple(found.values())[:MOST]
+    schema = _cached_document_schema(name)
+    problems: dict[tuple[FieldPath, str], DocumentProblem] = {}
+    for error in find_schema_errors(
+        raw if unacceptable_part is None else _escape_surrogates(raw), _cached_document_validator(name)
+    ):
+        for path, message, fix in _spell_schema_error(error, schema, name):
+            kind = "" if error.kind.name in _ONE_PER_FIELD else error.kind.name
+            problems.setdefault((path, kind), document_problem(path, message, fix, lines))
+    if unacceptable_part is not None:
+        problems[(), "odd"] = document_problem((), f"holds what no document may hold: {clip_text(unacceptable_part, 400)}", "use text, whole numbers and true or false", lines)  # fmt: skip
+    if not problems and (why := _find_decode_error(raw, PLANNING_DOCUMENTS[name])):
+        problems[(), "decoded"] = document_problem((), why, "correct the field that is named", lines)
+    return tuple(problems.values())[:MAX_SCHEMA_PROBLEMS]
 
 
-def fitting(raw: Any, shape: type[T], name: str) -> T | None:
+def convert_valid_document(raw: Any, shape: type[T], name: str) -> T | None:
     """The document as a value, where nothing is wrong with its form."""
-    return None if schema_problems(raw, name=name) else msgspec.convert(raw, shape)
+    return None if find_schema_problems(raw, name=name) else msgspec.convert(raw, shape)
 
 
 @cache
-def _schema(name: str) -> Schema:
-    return document_schema(name)
+def _cached_document_schema(name: str) -> JsonSchema:
+    return planning_document_schema(name)
 
 
 @cache
-def _validator(name: str) -> Any:
-    return validator_of(_schema(name))
+def _cached_document_validator(name: str) -> Any:
+    return build_schema_validator(_cached_document_schema(name))
 
 
-def _plainly_fits(raw: Any, shape: type[msgspec.Struct]) -> bool:
+def _is_plainly_valid(raw: Any, shape: type[msgspec.Struct]) -> bool:
     """The quick answer for a document without problems: listing them costs more than all the rest.
 
     Both readers of patterns agree on plain ASCII; Python's takes a newline at the end and digits of any script."""
-    data = encode(raw)
-    return data.isascii() and b"\\n" not in data and b"\\u" not in data and not _undecoded(raw, shape)
+    data = encode_sorted_json(raw)
+    return data.isascii() and b"\\n" not in data and b"\\u" not in data and not _find_decode_error(raw, shape)
 
 
-def _encodable(value: Any) -> Any:
+def _escape_surrogates(value: Any) -> Any:
     """The same with every lone surrogate written out, so that the rest can be looked at."""
     match value:
         case str():
-            return well_formed(value)
+            return escape_surrogates(value)
         case dict():
-            return {well_formed(str(key)): _encodable(item) for key, item in value.items()}
+            return {escape_surrogates(str(key)): _escape_surrogates(item) for key, item in value.items()}
         case list():
-            return [_encodable(item) for item in value]
+            return [_escape_surrogates(item) for item in value]
         case _:
             return value
 
 
-def _undecoded(raw: Any, shape: type[msgspec.Struct]) -> str:
+def _find_decode_error(raw: Any, shape: type[msgspec.Struct]) -> str:
     try:
         msgspec.convert(raw, shape)
     except msgspec.ValidationError as error:
@@ -125,102 +131,114 @@ def _undecoded(raw: Any, shape: type[msgspec.Struct]) -> str:
     return ""
 
 
-Told = tuple[Path, str, str]
+SchemaProblemParts = tuple[FieldPath, str, str]
 
 
-def _spelled(error: Any, schema: Schema, of: str) -> Iterator[Told]:
-    path: Path = tuple(error.instance_path)
+def _spell_schema_error(error: Any, schema: JsonSchema, document: str) -> Iterator[SchemaProblemParts]:
+    path: FieldPath = tuple(error.instance_path)
     match error.kind.name:
         case "required":
-            yield (*path, error.kind.property), "is missing", _form(error.kind.property, of) or "add it"
+            yield (
+                (*path, error.kind.property),
+                "is missing",
+                _advise_field(error.kind.property, document) or "add it",
+            )
         case "additionalProperties":
-            known = sorted(part(schema, path).get("properties", {}))
+            known_fields = sorted(find_schema_part(schema, path).get("properties", {}))
             yield from (
-                ((*path, name), "is not a known field", _meant(name, known)) for name in error.kind.unexpected
+                ((*path, name), "is not a known field", _suggest_known_word(name, known_fields))
+                for name in error.kind.unexpected
             )
         case name:
-            say = _SAYINGS.get(name, _otherwise)
-            what, fix = say(error)
-            yield path, what, fix or _form_at(path, of)
+            describe = _ERROR_DESCRIBERS.get(name, _describe_other_error)
+            message, fix = describe(error)
+            yield path, message, fix or _advise_path(path, document)
 
 
-def _type(error: Any) -> tuple[str, str]:
-    wanted, given = " or ".join(_KINDS[t] for t in error.kind.types), _kind_of(error.instance)
-    quoted = given == "text" and error.kind.types != ["string"]
-    return f"has to be {wanted}, and is {given}", "write it without quotes" if quoted else ""
+def _describe_type_error(error: Any) -> tuple[str, str]:
+    wanted_types, given_type = (
+        " or ".join(_TYPE_WORDS[t] for t in error.kind.types),
+        _describe_value_type(error.instance),
+    )
+    is_quoted = given_type == "text" and error.kind.types != ["string"]
+    return f"has to be {wanted_types}, and is {given_type}", "write it without quotes" if is_quoted else ""
 
 
-def _kind_of(value: Any) -> str:
+def _describe_value_type(value: Any) -> str:
     match value:
         case None:
-            return _KINDS["null"]
+            return _TYPE_WORDS["null"]
         case bool():
-            return _KINDS["boolean"]
+            return _TYPE_WORDS["boolean"]
         case int():
-            return _KINDS["integer"]
+            return _TYPE_WORDS["integer"]
         case float():
-            return _KINDS["number"]
+            return _TYPE_WORDS["number"]
         case str():
-            return _KINDS["string"]
+            return _TYPE_WORDS["string"]
         case list():
-            return _KINDS["array"]
+            return _TYPE_WORDS["array"]
         case _:
-            return _KINDS["object"]
+            return _TYPE_WORDS["object"]
 
 
-def _enum(error: Any) -> tuple[str, str]:
-    options, given = error.kind.options, error.instance
-    said = [str(o).lower() if isinstance(o, bool) else str(o) for o in options]
+def _describe_enum_error(error: Any) -> tuple[str, str]:
+    options, value = error.kind.options, error.instance
+    choices = [str(o).lower() if isinstance(o, bool) else str(o) for o in options]
     if len(options) == 1:
-        return f"has to be {said[0]}", f"write {said[0]}"
-    what = f"{clip(ascii(given), 60) if isinstance(given, str) else _kind_of(given)} is not one of {', '.join(said)}"
-    if not isinstance(given, str):
-        return what, ""
-    return what, f"`{given}` is called `{FORMER[given]}` here" if FORMER.get(given) in options else _meant(
-        given, said
-    )
+        return f"has to be {choices[0]}", f"write {choices[0]}"
+    message = f"{clip_text(ascii(value), 60) if isinstance(value, str) else _describe_value_type(value)} is not one of {', '.join(choices)}"
+    if not isinstance(value, str):
+        return message, ""
+    return message, f"`{value}` is called `{FORMER_WORDS[value]}` here" if FORMER_WORDS.get(
+        value
+    ) in options else _suggest_known_word(value, choices)
 
 
-def _pattern(error: Any) -> tuple[str, str]:
+def _describe_pattern_error(error: Any) -> tuple[str, str]:
     if error.kind.pattern == r"\S":
         return "is blank", "say something"
-    return f"{clip(ascii(error.instance), 60)} does not have the right form", ""
+    return f"{clip_text(ascii(error.instance), 60)} does not have the right form", ""
 
 
-def _bound(words: str, fix: str) -> Callable[[Any], tuple[str, str]]:
+def _make_bound_describer(words: str, fix: str) -> Callable[[Any], tuple[str, str]]:
     return lambda error: (words.replace("{}", str(error.kind.limit)), fix)
 
 
-def _otherwise(error: Any) -> tuple[str, str]:
+def _describe_other_error(error: Any) -> tuple[str, str]:
     return f"does not fit ({error.kind.name})", ""
 
 
-_SAYINGS: dict[str, Callable[[Any], tuple[str, str]]] = {
-    "type": _type,
-    "enum": _enum,
-    "pattern": _pattern,
-    "minLength": _bound("is shorter than {} characters", "say more"),
-    "maxLength": _bound("is longer than {} characters", "shorten it"),
-    "minItems": _bound("needs at least {}", ""),
-    "maxItems": _bound("has more than {}", "leave some out"),
-    "minimum": _bound("is less than {}", ""),
-    "maximum": _bound("is more than {}", ""),
+_ERROR_DESCRIBERS: dict[str, Callable[[Any], tuple[str, str]]] = {
+    "type": _describe_type_error,
+    "enum": _describe_enum_error,
+    "pattern": _describe_pattern_error,
+    "minLength": _make_bound_describer("is shorter than {} characters", "say more"),
+    "maxLength": _make_bound_describer("is longer than {} characters", "shorten it"),
+    "minItems": _make_bound_describer("needs at least {}", ""),
+    "maxItems": _make_bound_describer("has more than {}", "leave some out"),
+    "minimum": _make_bound_describer("is less than {}", ""),
+    "maximum": _make_bound_describer("is more than {}", ""),
 }
-_GRADED = frozenset(_SAYINGS)  # one of them is enough for one field
+_ONE_PER_FIELD = frozenset(_ERROR_DESCRIBERS)  # one of them is enough for one field
 
 
-def _form(name: str, of: str) -> str:
-    if name == "id" and of in _IDS:
-        return f"3 to 80 small letters, digits and _, beginning with a letter, such as {_IDS[of]}"
-    return _FORMS.get(name, "")
+def _advise_field(name: str, document: str) -> str:
+    if name == "id" and document in _EXAMPLE_IDS:
+        return (
+            f"3 to 80 small letters, digits and _, beginning with a letter, such as {_EXAMPLE_IDS[document]}"
+        )
+    return _FIELD_ADVICE.get(name, "")
 
 
-def _form_at(path: Path, of: str) -> str:
-    return next((_form(p, of) for p in reversed(path) if isinstance(p, str)), "")
+def _advise_path(path: FieldPath, document: str) -> str:
+    return next((_advise_field(p, document) for p in reversed(path) if isinstance(p, str)), "")
 
 
-def _meant(word: str, known: list[str]) -> str:
+def _suggest_known_word(word: str, known_words: list[str]) -> str:
     import difflib  # slow to import, and only for what is misspelt
 
-    near = difflib.get_close_matches(word, known, 1, 0.6)
-    return f"did you mean `{near[0]}`?" if near else f"known here are {', '.join(known)}"
+    close_matches = difflib.get_close_matches(word, known_words, 1, 0.6)
+    return (
+        f"did you mean `{close_matches[0]}`?" if close_matches else f"known here are {', '.join(known_words)}"
+    )

@@ -7,59 +7,79 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import cast
 
-from steersman.contracts.planning.content import AgentProfile, CommandSpec, Content, Rule, Workflow
-from steersman.contracts.planning.decisions import Problem
-from steersman.contracts.planning.words import Kind, Phase
+from steersman.contracts.planning.content import (
+    AgentProfile,
+    CommandSpec,
+    RegistryContent,
+    RegistryRule,
+    Workflow,
+)
+from steersman.contracts.planning.decisions import DocumentProblem
+from steersman.contracts.planning.words import ContentKind, PlanPhase
 from steersman.judges.planning.environment import FACT_KINDS
-from steersman.judges.planning.places import problem
-from steersman.judges.planning.registry import USABLE, Item, Path, Registry, kind_of
+from steersman.judges.planning.places import document_problem
+from steersman.judges.planning.registry import (
+    USABLE_STATUSES,
+    ContentPath,
+    Registry,
+    RegistryItem,
+    get_content_kind,
+)
 from steersman.judges.planning.rulebook import compile_rule
-from steersman.judges.planning.sequence import waits
-from steersman.judges.text import clip
+from steersman.judges.planning.sequence import find_phase_prerequisites
+from steersman.judges.text import clip_text
 
-Finding = tuple[Path, str, str]  # field, what is wrong, what would mend it
+RegistryFinding = tuple[ContentPath, str, str]  # field, what is wrong, what would mend it
 
 
-def problems(registry: Registry) -> tuple[Problem, ...]:
+def find_registry_problems(registry: Registry) -> tuple[DocumentProblem, ...]:
     """All of them: first those of identity, then in the order in which the content was read."""
-    circles = {kind: cycle(_chains(registry, kind)) for kind in registry.held}
-    own = (
-        placed(item, finding)
+    cycles_by_kind = {kind: find_graph_cycle(_supersedes_graph(registry, kind)) for kind in registry.held}
+    content_problems = (
+        locate_registry_finding(item, finding)
         for item in registry.items
-        for finding in (*_superseded(registry, item.content, circles), *_own(registry, item.content))
+        for finding in (
+            *_check_supersedes(registry, item.content, cycles_by_kind),
+            *_check_content(registry, item.content),
+        )
     )
-    return (*identity(registry), *own)
+    return (*find_identity_problems(registry), *content_problems)
 
 
-def identity(registry: Registry) -> tuple[Problem, ...]:
+def find_identity_problems(registry: Registry) -> tuple[DocumentProblem, ...]:
     """Where it is not plain which content holds: with one of these nothing may be planned."""
-    found: list[Problem] = []
-    seen: dict[tuple[Kind, str], Item] = {}
+    problem_list: list[DocumentProblem] = []
+    items_by_id: dict[tuple[ContentKind, str], RegistryItem] = {}
     for item in registry.items:
-        first = seen.setdefault((kind_of(item.content), item.content.id), item)
-        if first is not item:
-            found += (placed(item, finding) for finding in _second(first, item))
-    return tuple(found)
+        earlier = items_by_id.setdefault((get_content_kind(item.content), item.content.id), item)
+        if earlier is not item:
+            problem_list += (
+                locate_registry_finding(item, finding) for finding in _check_duplicate_id(earlier, item)
+            )
+    return tuple(problem_list)
 
 
-def placed(item: Item, finding: Finding) -> Problem:
+def locate_registry_finding(item: RegistryItem, finding: RegistryFinding) -> DocumentProblem:
     """A finding with the place in the file that the content was read from."""
     path, message, fix = finding
-    told = problem((item.content.id, *path), message, fix)
-    line = problem(path, message, fix, item.lines).line
-    return Problem(
-        field=clip(f"{item.file}: {told.field}", 400), message=told.message, fix=told.fix, line=line
+    located = document_problem((item.content.id, *path), message, fix)
+    line = document_problem(path, message, fix, item.lines).line
+    return DocumentProblem(
+        field=clip_text(f"{item.file}: {located.field}", 400),
+        message=located.message,
+        fix=located.fix,
+        line=line,
     )
 
 
-def cycle(steps: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
+def find_graph_cycle(steps: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
     """One way in a circle through a graph of successors, first and last the same; empty where there is none."""
-    left = {name: iter(sorted(after)) for name, after in sorted(steps.items())}
+    successors = {name: iter(sorted(targets)) for name, targets in sorted(steps.items())}
     done: set[str] = set()
-    for start in left:
+    for start in successors:
         path, on_path = [start], {start}
         while path:
-            step = next((n for n in left[path[-1]] if n in left and n not in done), None)
+            step = next((n for n in successors[path[-1]] if n in successors and n not in done), None)
             if step is None:
                 done.add(path[-1])
                 on_path.discard(path.pop())
@@ -71,133 +91,149 @@ def cycle(steps: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
     return ()
 
 
-def _second(first: Item, item: Item) -> Iterator[Finding]:
+def _check_duplicate_id(earlier: RegistryItem, item: RegistryItem) -> Iterator[RegistryFinding]:
     """One id, one piece of content: a project replaces what is built in openly, or not at all."""
-    if first.origin == item.origin:
-        yield ("id",), f"stands in {first.file} too", "give one of the two another id"
+    if earlier.origin == item.origin:
+        yield ("id",), f"stands in {earlier.file} too", "give one of the two another id"
     else:
-        yield from _replacing(item.content, first.content)
+        yield from _check_replacement(item.content, earlier.content)
 
 
-def _replacing(mine: Content, built_in: Content) -> Iterator[Finding]:
-    named = f"{built_in.id}@{built_in.version}"
-    if _number(mine.version) <= _number(built_in.version):
+def _check_replacement(mine: RegistryContent, built_in: RegistryContent) -> Iterator[RegistryFinding]:
+    reference = f"{built_in.id}@{built_in.version}"
+    if _parse_version_number(mine.version) <= _parse_version_number(built_in.version):
         yield ("version",), f"is not above the built-in {built_in.version}", "raise it"
-    if named not in mine.lineage.supersedes:
+    if reference not in mine.lineage.supersedes:
         yield (
             ("lineage", "supersedes"),
-            f"does not say that it replaces the built-in {named}",
-            f"add {named}, or take another id",
+            f"does not say that it replaces the built-in {reference}",
+            f"add {reference}, or take another id",
         )
 
 
-def _number(version: str) -> tuple[int, ...]:
+def _parse_version_number(version: str) -> tuple[int, ...]:
     return tuple(map(int, version.split(".")))
 
 
-def _own(registry: Registry, content: Content) -> Iterator[Finding]:
+def _check_content(registry: Registry, content: RegistryContent) -> Iterator[RegistryFinding]:
     match content:
         case Workflow():
-            yield from _workflow(registry, content)
+            yield from _check_workflow(registry, content)
         case CommandSpec():
-            yield from _command(content)
-        case Rule():
-            yield from _rule(registry, content)
+            yield from _check_command_spec(content)
+        case RegistryRule():
+            yield from _check_registry_rule(registry, content)
         case _:
             pass  # an agent names nothing that could be missing
 
 
-def _superseded(
-    registry: Registry, content: Content, circles: Mapping[Kind, tuple[str, ...]]
-) -> Iterator[Finding]:
+def _check_supersedes(
+    registry: Registry, content: RegistryContent, cycles_by_kind: Mapping[ContentKind, tuple[str, ...]]
+) -> Iterator[RegistryFinding]:
     """Who replaces others leads forward: not to itself, not in a circle, and not beside what it replaces."""
-    kind = kind_of(content)
-    for n, named in enumerate(content.lineage.supersedes):
-        id_, _, version = named.partition("@")
-        path: Path = ("lineage", "supersedes", n)
-        other = registry.get(kind, id_)
+    kind = get_content_kind(content)
+    for n, reference in enumerate(content.lineage.supersedes):
+        id_, _, version = reference.partition("@")
+        path: ContentPath = ("lineage", "supersedes", n)
+        superseded = registry.get(kind, id_)
         if (id_, version) == (content.id, content.version):
             yield path, "names itself", "name the version before it"
-        elif other is not None and id_ != content.id and {other.status, content.status} <= {*USABLE}:
-            yield path, f"{id_} is replaced and still {other.status}", "set its status to deprecated"
-    circle = circles[kind]
+        elif (
+            superseded is not None
+            and id_ != content.id
+            and {superseded.status, content.status} <= {*USABLE_STATUSES}
+        ):
+            yield path, f"{id_} is replaced and still {superseded.status}", "set its status to deprecated"
+    circle = cycles_by_kind[kind]
     if circle and circle[0] == content.id:
         yield ("lineage", "supersedes"), f"leads in a circle: {' → '.join(circle)}", "take one of them out"
 
 
-def _chains(registry: Registry, kind: Kind) -> dict[str, list[str]]:
+def _supersedes_graph(registry: Registry, kind: ContentKind) -> dict[str, list[str]]:
     return {
         id_: [name for name in (s.partition("@")[0] for s in item.content.lineage.supersedes) if name != id_]
         for id_, item in registry.held[kind].items()
     }
 
 
-def _workflow(registry: Registry, workflow: Workflow) -> Iterator[Finding]:
-    there = [p.phase for p in workflow.phases]
+def _check_workflow(registry: Registry, workflow: Workflow) -> Iterator[RegistryFinding]:
+    phase_names = [p.phase for p in workflow.phases]
     roles = {cast("AgentProfile", agent).role for agent in registry.all_usable("agent")}
     for n, phase in enumerate(workflow.phases):
-        path: Path = ("phases", n)
-        if phase.phase in there[:n]:
+        path: ContentPath = ("phases", n)
+        if phase.phase in phase_names[:n]:
             yield (*path, "phase"), f"{phase.phase} is there twice", "put the two together"
         if phase.role not in roles:
             yield (*path, "role"), f"no agent has the role {phase.role}", f"one of {', '.join(sorted(roles))}"
-        for k, name in enumerate(phase.after):
-            if name not in there:
-                yield (*path, "after", k), f"the workflow has no phase {name}", f"one of {', '.join(there)}"
-        if phase.fallback and phase.fallback not in there:
+        for position, name in enumerate(phase.after):
+            if name not in phase_names:
+                yield (
+                    (*path, "after", position),
+                    f"the workflow has no phase {name}",
+                    f"one of {', '.join(phase_names)}",
+                )
+        if phase.fallback and phase.fallback not in phase_names:
             yield (
                 (*path, "fallback"),
                 f"the workflow has no phase {phase.fallback}",
-                f"one of {', '.join(there)}",
+                f"one of {', '.join(phase_names)}",
             )
-        for k, id_ in enumerate(phase.commands):
-            yield from _named(registry, id_, phase.phase, (*path, "commands", k))
-    circle = cycle(_ways(workflow))
+        for position, id_ in enumerate(phase.commands):
+            yield from _check_phase_command(registry, id_, phase.phase, (*path, "commands", position))
+    circle = find_graph_cycle(_workflow_graph(workflow))
     if circle:
-        yield ("phases",), f"lead in a circle: {' → '.join(circle)}", f"take {_edge(circle)} out"
+        yield (
+            ("phases",),
+            f"lead in a circle: {' → '.join(circle)}",
+            f"take {_describe_cycle_edge(circle)} out",
+        )
 
 
-def _edge(circle: tuple[str, ...]) -> str:
-    before, after = next(pairwise(circle))
-    return f"the step from {before} to {after}"
+def _describe_cycle_edge(circle: tuple[str, ...]) -> str:
+    start, end = next(pairwise(circle))
+    return f"the step from {start} to {end}"
 
 
-def _ways(workflow: Workflow) -> dict[str, list[str]]:
+def _workflow_graph(workflow: Workflow) -> dict[str, list[str]]:
     """Every step that a graph of this workflow can have; a fallback that leads back is none, it stands in words there."""
-    after = waits(workflow)
-    steps: dict[str, list[str]] = {name: [] for name in after}
-    for name, before in after.items():
-        for one in before:
-            steps.setdefault(one, []).append(name)
+    prerequisites = find_phase_prerequisites(workflow)
+    steps: dict[str, list[str]] = {name: [] for name in prerequisites}
+    for name, earlier in prerequisites.items():
+        for prerequisite in earlier:
+            steps.setdefault(prerequisite, []).append(name)
     for phase in workflow.phases:
-        if phase.fallback and phase.fallback not in _up_to(phase.phase, after):
+        if phase.fallback and phase.fallback not in _phase_and_predecessors(phase.phase, prerequisites):
             steps[phase.phase].append(phase.fallback)
     return steps
 
 
-def _up_to(phase: Phase, after: Mapping[Phase, Iterable[Phase]]) -> set[Phase]:
+def _phase_and_predecessors(
+    phase: PlanPhase, prerequisites: Mapping[PlanPhase, Iterable[PlanPhase]]
+) -> set[PlanPhase]:
     """A phase and all that come before it."""
-    seen: set[Phase] = set()
-    waiting = [phase]
-    while waiting:
-        name = waiting.pop()
-        if name not in seen:
-            seen.add(name)
-            waiting.extend(after.get(name, ()))
-    return seen
+    reached: set[PlanPhase] = set()
+    pending = [phase]
+    while pending:
+        name = pending.pop()
+        if name not in reached:
+            reached.add(name)
+            pending.extend(prerequisites.get(name, ()))
+    return reached
 
 
-def _named(registry: Registry, id_: str, phase: str, path: Path) -> Iterator[Finding]:
-    found = cast("CommandSpec | None", registry.get("command", id_))
-    if found is None:
+def _check_phase_command(
+    registry: Registry, id_: str, phase: str, path: ContentPath
+) -> Iterator[RegistryFinding]:
+    spec = cast("CommandSpec | None", registry.get("command", id_))
+    if spec is None:
         yield path, f"there is no command {id_}", "`steersman registry list command` has them all"
-    elif found.status not in USABLE:
-        yield path, f"{id_} is {found.status}", "name a command that is active or frozen"
-    elif phase not in found.phases:
+    elif spec.status not in USABLE_STATUSES:
+        yield path, f"{id_} is {spec.status}", "name a command that is active or frozen"
+    elif phase not in spec.phases:
         yield path, f"{id_} does not belong to {phase}", f"add {phase} to its phases, or leave it out here"
 
 
-def _command(command: CommandSpec) -> Iterator[Finding]:
+def _check_command_spec(command: CommandSpec) -> Iterator[RegistryFinding]:
     if command.fact and command.fact not in FACT_KINDS:
         yield ("fact",), f"{command.fact} is no kind of fact", f"one of {', '.join(FACT_KINDS)}"
     for n, name in enumerate(command.evidence):
@@ -207,7 +243,7 @@ def _command(command: CommandSpec) -> Iterator[Finding]:
         yield ("effects",), "destroys and only reads", "add write, deploy, security or data"
 
 
-def _rule(registry: Registry, rule: Rule) -> Iterator[Finding]:
+def _check_registry_rule(registry: Registry, rule: RegistryRule) -> Iterator[RegistryFinding]:
     for n, id_ in enumerate(rule.scope.commands):
         if registry.get("command", id_) is None:
             yield (

@@ -6,66 +6,79 @@
 from collections.abc import Container, Iterable, Iterator
 from typing import NamedTuple
 
-from steersman.contracts.planning.decisions import Problem
+from steersman.contracts.planning.decisions import DocumentProblem
 from steersman.contracts.planning.intent import ExecutionIntent
-from steersman.contracts.planning.words import Ref
-from steersman.judges.planning.evidence import Shelf
-from steersman.judges.planning.places import NO_LINES, Lines, Path, problem
+from steersman.contracts.planning.words import EvidenceRef
+from steersman.judges.planning.evidence import CitableEvidence
+from steersman.judges.planning.places import NO_FIELD_LINES, FieldLines, FieldPath, document_problem
 
-CHANGED = "draft it anew, or cite what is there now and seal it again: the project has changed since"
-_OTHERWISE = "cite what can be found; `steersman facts` and `steersman memory list` have it"
-_REGISTERED = ("registry://", "rule://")
+PROJECT_CHANGED_FIX = (
+    "draft it anew, or cite what is there now and seal it again: the project has changed since"
+)
+_DANGLING_REF_FIX = "cite what can be found; `steersman facts` and `steersman memory list` have it"
+_REGISTRY_SCHEMES = ("registry://", "rule://")
 
 
-class Unfound(NamedTuple):
+class DanglingRefs(NamedTuple):
     """What leads nowhere: cited for commands, and only for the intent as a whole."""
 
-    of_commands: tuple[Problem, ...]
-    of_whole: tuple[Problem, ...]
+    of_commands: tuple[DocumentProblem, ...]
+    of_whole: tuple[DocumentProblem, ...]
 
 
-def unfound(intent: ExecutionIntent, shelf: Shelf, lines: Lines = NO_LINES) -> Unfound:
+def find_dangling_refs(
+    intent: ExecutionIntent, citable: CitableEvidence, lines: FieldLines = NO_FIELD_LINES
+) -> DanglingRefs:
     """Every reference that leads nowhere, and every command for which nothing speaks that does lead."""
-    of_commands: list[Problem] = []
+    of_commands: list[DocumentProblem] = []
     for n, command in enumerate(intent.planned_commands):
-        path: Path = ("planned_commands", n, "evidence_refs")
-        lost = tuple(_lost(command.evidence_refs, shelf, path, lines))
-        mute = not lost and not any(map(shelf.speaks, command.evidence_refs))
-        of_commands += (_mute(command.command_id, path, lines),) if mute else lost
+        path: FieldPath = ("planned_commands", n, "evidence_refs")
+        dangling = tuple(_find_lost_refs(command.evidence_refs, citable, path, lines))
+        is_unjustified = not dangling and not any(map(citable.speaks, command.evidence_refs))
+        of_commands += (
+            (_unjustified_command_problem(command.command_id, path, lines),) if is_unjustified else dangling
+        )
     cited = {ref for command in intent.planned_commands for ref in command.evidence_refs}
-    return Unfound(
-        tuple(of_commands), tuple(_lost(intent.evidence_refs, shelf, ("evidence_refs",), lines, cited))
+    return DanglingRefs(
+        tuple(of_commands),
+        tuple(_find_lost_refs(intent.evidence_refs, citable, ("evidence_refs",), lines, cited)),
     )
 
 
-def without_ground(intent: ExecutionIntent, shelf: Shelf, left_out: Iterable[str]) -> tuple[Problem, ...]:
+def find_ungrounded_commands(
+    intent: ExecutionIntent, citable: CitableEvidence, left_out: Iterable[str]
+) -> tuple[DocumentProblem, ...]:
     """The commands among those left out for which something is cited that leads nowhere, each with all of it."""
-    out = set(left_out)
+    left_out_ids = set(left_out)
     return tuple(
-        problem(
+        document_problem(
             ("planned_commands", n, "evidence_refs"),
-            f"{command.command_id} is left out: {', '.join(gone)} cannot be found",
-            f"{fix_for(*gone)} (`steersman intent check FILE` lists them)",
+            f"{command.command_id} is left out: {', '.join(missing_refs)} cannot be found",
+            f"{advise_dangling_refs(*missing_refs)} (`steersman intent check FILE` lists them)",
         )
         for n, command in enumerate(intent.planned_commands)
-        if command.command_id in out and (gone := shelf.missing(command.evidence_refs))
+        if command.command_id in left_out_ids and (missing_refs := citable.missing(command.evidence_refs))
     )
 
 
-def fix_for(*refs: Ref) -> str:
+def advise_dangling_refs(*refs: EvidenceRef) -> str:
     """What to do about references that lead nowhere: what a scan once found was there."""
-    scanned = any(ref.startswith(("scan://", "fact://")) for ref in refs)
-    return CHANGED if scanned else _OTHERWISE
+    has_scan_ref = any(ref.startswith(("scan://", "fact://")) for ref in refs)
+    return PROJECT_CHANGED_FIX if has_scan_ref else _DANGLING_REF_FIX
 
 
-def _lost(
-    refs: Iterable[Ref], shelf: Shelf, path: Path, lines: Lines, told: Container[Ref] = ()
-) -> Iterator[Problem]:
+def _find_lost_refs(
+    refs: Iterable[EvidenceRef],
+    citable: CitableEvidence,
+    path: FieldPath,
+    lines: FieldLines,
+    reported: Container[EvidenceRef] = (),
+) -> Iterator[DocumentProblem]:
     for n, ref in enumerate(refs):
-        if not shelf.leads(ref) and not ref.startswith(_REGISTERED) and ref not in told:
-            yield problem((*path, n), f"{ref} leads nowhere", fix_for(ref), lines)
+        if not citable.leads(ref) and not ref.startswith(_REGISTRY_SCHEMES) and ref not in reported:
+            yield document_problem((*path, n), f"{ref} leads nowhere", advise_dangling_refs(ref), lines)
 
 
-def _mute(command: str, path: Path, lines: Lines) -> Problem:
-    said = f"nothing of it says that {command} is right here, only what it is"
-    return problem(path, said, "cite a fact, a memory, a document or the objective", lines)
+def _unjustified_command_problem(command: str, path: FieldPath, lines: FieldLines) -> DocumentProblem:
+    message = f"nothing of it says that {command} is right here, only what it is"
+    return document_problem(path, message, "cite a fact, a memory, a document or the objective", lines)

@@ -3,7 +3,7 @@
 from typing import Literal, NamedTuple
 
 
-class Found(NamedTuple):
+class ArtifactOnDisk(NamedTuple):
     """What is in an artifact's place; `detail` is outside text and says more where it is no file."""
 
     kind: Literal["file", "missing", "link", "other", "unreadable", "too_long"]

@@ -11,27 +11,27 @@ from typing import NamedTuple
 
 import msgspec
 
-from steersman.contracts.task.documents import DOCUMENTS, task_schema
-from steersman.contracts.task.words import FILES, PLAN, STATE
-from steersman.judges.artifact_names import name_problem
-from steersman.judges.problems import problems_of
-from steersman.judges.strict_json import read
-from steersman.judges.task.found import Found
-from steersman.judges.text import clip, one_line
+from steersman.contracts.task.documents import TASK_DOCUMENTS, task_document_schema
+from steersman.contracts.task.words import PLAN_FILE, SCOPE_FILE, STATE_FILE
+from steersman.judges.artifact_names import find_file_name_problem
+from steersman.judges.problems import find_json_schema_problems
+from steersman.judges.strict_json import read_strict_json
+from steersman.judges.task.found import ArtifactOnDisk
+from steersman.judges.text import clip_text, printable_line
 
-_SAID = 400  # characters of what somebody else has written
-_SHOWN = 3  # problems of one file
-_AT = re.compile(
+_MAX_QUOTED_CHARACTERS = 400  # characters of what somebody else has written
+_MAX_SHOWN_PROBLEMS = 3  # problems of one file
+_JSON_ERROR_POSITION = re.compile(
     r"reply: is not one JSON object: (?P<what>.*): line (?P<line>\d+) column (?P<column>\d+) \(char (?P<at>\d+)\)",
     re.DOTALL,
 )
 
-RESTORE = "`restore` puts the recorded file back"
-UNKNOWN = "is not on record: nobody has laid it down"
-ADOPT = f"`adopt` takes your plan over, {RESTORE}"
+RESTORE_HINT = "`restore` puts the recorded file back"
+UNRECORDED_FILE_PROBLEM = "is not on record: nobody has laid it down"
+ADOPT_HINT = f"`adopt` takes your plan over, {RESTORE_HINT}"
 
 
-class Damage(NamedTuple):
+class DamagedFile(NamedTuple):
     """A file that is not what was recorded: what is wrong with it, and what a person can do."""
 
     name: str
@@ -42,136 +42,161 @@ class Damage(NamedTuple):
     @property
     def recorded(self) -> bool:
         """Whether it was ever laid down."""
-        return self.problem != UNKNOWN
+        return self.problem != UNRECORDED_FILE_PROBLEM
 
 
-def damage(name: str, found: Found, recorded: str, *, mine: bool, task_id: str = "") -> Damage | None:
+def find_file_damage(
+    name: str, artifact: ArtifactOnDisk, recorded_digest: str, *, may_adopt: bool, task_id: str = ""
+) -> DamagedFile | None:
     """What is wrong with a file; `mine` says that this phase may take a changed plan over, if it is of this task."""
-    if found.kind == "file" and hashlib.sha256(found.data).hexdigest() == recorded:
+    if artifact.kind == "file" and hashlib.sha256(artifact.data).hexdigest() == recorded_digest:
         return None
-    problem = no_file(found) or _unreadable_text(name, found.data)
+    problem = find_unreadable_file_problem(artifact) or _find_document_text_problem(name, artifact.data)
     if problem:
-        return Damage(name, problem, _next(name, found), adoptable=False)
-    document = msgspec.json.decode(found.data)
-    if name not in (PLAN, FILES) or not mine:
-        return Damage(name, "was changed by hand", _next(name, found), adoptable=False)
+        return DamagedFile(name, problem, _suggest_file_repair(name, artifact), adoptable=False)
+    document = msgspec.json.decode(artifact.data)
+    if name not in (PLAN_FILE, SCOPE_FILE) or not may_adopt:
+        return DamagedFile(name, "was changed by hand", _suggest_file_repair(name, artifact), adoptable=False)
     if document["task_id"] != task_id:
-        theirs = clip(one_line(document["task_id"]), _SAID)
-        problem = f"was changed by hand, and is the plan of another task: its task_id is {theirs}"
-        return Damage(name, problem, RESTORE, adoptable=False)
-    return Damage(name, "was changed by hand; it is whole and fits its schema", ADOPT, adoptable=True)
+        other_task_id = clip_text(printable_line(document["task_id"]), _MAX_QUOTED_CHARACTERS)
+        problem = f"was changed by hand, and is the plan of another task: its task_id is {other_task_id}"
+        return DamagedFile(name, problem, RESTORE_HINT, adoptable=False)
+    return DamagedFile(
+        name, "was changed by hand; it is whole and fits its schema", ADOPT_HINT, adoptable=True
+    )
 
 
-def stranger(name: str) -> Damage:
+def unknown_file_damage(name: str) -> DamagedFile:
     """Something among the documents that is not one; a folder, which nobody can look into, is not moved, nor a name that
     no file of ours may have."""
-    first = "move it away, or make it readable; then " if name.endswith("/") else ""
-    then = f"{first}`restore` moves it aside"
-    if not first and name_problem(f"aside/1/{name}"):
-        then = "move it away by hand: under such a name nothing is kept; `restore` does the rest"
-    return Damage(name, UNKNOWN, then, adoptable=False)
+    preparation = "move it away, or make it readable; then " if name.endswith("/") else ""
+    repair = f"{preparation}`restore` moves it aside"
+    if not preparation and find_file_name_problem(f"aside/1/{name}"):
+        repair = "move it away by hand: under such a name nothing is kept; `restore` does the rest"
+    return DamagedFile(name, UNRECORDED_FILE_PROBLEM, repair, adoptable=False)
 
 
-def no_folder(name: str, found: Found) -> Damage:
+def copies_directory_damage(name: str, artifact: ArtifactOnDisk) -> DamagedFile:
     """Something else in the place of a folder of copies, or a folder that cannot be looked into."""
-    problem = "is a file, and not the folder of copies" if found.kind == "file" else no_file(found)
-    first = "make it readable" if found.kind == "unreadable" else "move it away"
-    return Damage(name, problem, f"{first}, then `restore` puts the recorded files back", adoptable=False)
+    problem = (
+        "is a file, and not the folder of copies"
+        if artifact.kind == "file"
+        else find_unreadable_file_problem(artifact)
+    )
+    preparation = "make it readable" if artifact.kind == "unreadable" else "move it away"
+    return DamagedFile(
+        name, problem, f"{preparation}, then `restore` puts the recorded files back", adoptable=False
+    )
 
 
-def no_file(found: Found) -> str:
+def find_unreadable_file_problem(artifact: ArtifactOnDisk) -> str:
     """What is wrong where there is nothing to be read; nothing where there is."""
-    more = f": {clip(one_line(found.detail), _SAID)}" if found.detail else ""
-    match found.kind:
+    detail = (
+        f": {clip_text(printable_line(artifact.detail), _MAX_QUOTED_CHARACTERS)}" if artifact.detail else ""
+    )
+    match artifact.kind:
         case "missing":
             return "is deleted"
         case "link":
-            return f"is a link, and links are not followed{more}"
+            return f"is a link, and links are not followed{detail}"
         case "other":
-            return f"is no plain file, but a folder or a device{more}"
+            return f"is no plain file, but a folder or a device{detail}"
         case "unreadable":
-            return f"cannot be read{more}"
+            return f"cannot be read{detail}"
         case "too_long":
-            return f"is longer than what is read{more}"
+            return f"is longer than what is read{detail}"
         case _:
-            return "" if found.data.strip() else "is empty"
+            return "" if artifact.data.strip() else "is empty"
 
 
-def _unreadable_text(name: str, data: bytes) -> str:
+def _find_document_text_problem(name: str, data: bytes) -> str:
     """Why these bytes are no document of this name; nothing where they are one."""
-    if name not in DOCUMENTS:
+    if name not in TASK_DOCUMENTS:
         return "is not what was recorded"
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
-        torn = error.reason == "unexpected end of data"
-        return f"{'is cut short' if torn else 'is no JSON: not UTF-8'}, at byte {error.start + 1}"
-    reading = read(text, len(data), len(data))
+        is_cut = error.reason == "unexpected end of data"
+        return f"{'is cut short' if is_cut else 'is no JSON: not UTF-8'}, at byte {error.start + 1}"
+    reading = read_strict_json(text, len(data), len(data))
     if reading.problems:
-        return _no_json(reading.problems[0], reading.body)
-    wrong = [str(p) for p in problems_of(reading.value, task_schema(name))]
-    return _unfit("; ".join(wrong[:_SHOWN])) if wrong else _undecoded(name, data)
+        return _explain_document_json_error(reading.problems[0], reading.body)
+    schema_problems = [
+        str(problem) for problem in find_json_schema_problems(reading.value, task_document_schema(name))
+    ]
+    return (
+        _schema_mismatch_problem("; ".join(schema_problems[:_MAX_SHOWN_PROBLEMS]))
+        if schema_problems
+        else _find_document_decode_problem(name, data)
+    )
 
 
-def _no_json(problem: str, body: str) -> str:
-    at = _AT.fullmatch(problem)
-    if at is None:
-        return f"is no sound JSON: {clip(one_line(problem.removeprefix('reply: ')), _SAID)}"
-    rest = body[int(at["at"]) :]
-    torn = at["what"].startswith("Unterminated string") or any(
+def _explain_document_json_error(problem: str, body: str) -> str:
+    position = _JSON_ERROR_POSITION.fullmatch(problem)
+    if position is None:
+        return f"is no sound JSON: {clip_text(printable_line(problem.removeprefix('reply: ')), _MAX_QUOTED_CHARACTERS)}"
+    rest = body[int(position["at"]) :]
+    is_cut = position["what"].startswith("Unterminated string") or any(
         word.startswith(rest) for word in ("true", "false", "null")
     )
-    where = f"line {at['line']}, column {at['column']}"
-    return f"is cut short: its JSON breaks off in {where}" if torn else f"is no JSON: {at['what']} in {where}"
+    where = f"line {position['line']}, column {position['column']}"
+    return (
+        f"is cut short: its JSON breaks off in {where}"
+        if is_cut
+        else f"is no JSON: {position['what']} in {where}"
+    )
 
 
-def _undecoded(name: str, data: bytes) -> str:
+def _find_document_decode_problem(name: str, data: bytes) -> str:
     """What only the decoder sees: a fence around the document, a blank that is none for a schema."""
     try:
-        msgspec.json.decode(data, type=DOCUMENTS[name])
+        msgspec.json.decode(data, type=TASK_DOCUMENTS[name])
     except msgspec.DecodeError as error:
-        return _unfit(str(error))
+        return _schema_mismatch_problem(str(error))
     return ""
 
 
-def _unfit(what: str) -> str:
-    return f"does not fit its schema: {clip(one_line(what), 2 * _SAID)}"
+def _schema_mismatch_problem(what: str) -> str:
+    return f"does not fit its schema: {clip_text(printable_line(what), 2 * _MAX_QUOTED_CHARACTERS)}"
 
 
-def _above(name: str, found: Found) -> bool:
+def _is_directory_link(name: str, artifact: ArtifactOnDisk) -> bool:
     """Whether the link is not the file, but a folder on the way to it."""
-    linked = found.detail.removesuffix(" is a link")
-    return linked != found.detail and linked not in (name, name.rpartition("/")[2])
+    link_name = artifact.detail.removesuffix(" is a link")
+    return link_name != artifact.detail and link_name not in (name, name.rpartition("/")[2])
 
 
-def _next(name: str, found: Found) -> str:
-    if name == STATE:
+def _suggest_file_repair(name: str, artifact: ArtifactOnDisk) -> str:
+    if name == STATE_FILE:
         return "nothing to do: it is made again from the tape"
-    match found.kind:
-        case "link" if _above(name, found):
-            return f"remove the link that stands in the place of a folder, what it leads to stays; then {RESTORE}"
+    match artifact.kind:
+        case "link" if _is_directory_link(name, artifact):
+            return f"remove the link that stands in the place of a folder, what it leads to stays; then {RESTORE_HINT}"
         case "link":
-            return f"{RESTORE}; what the link leads to is left alone"
+            return f"{RESTORE_HINT}; what the link leads to is left alone"
         case "other":
-            return f"move it away, then {RESTORE}"
+            return f"move it away, then {RESTORE_HINT}"
         case "unreadable":
-            return f"make it readable again, or {RESTORE}"
+            return f"make it readable again, or {RESTORE_HINT}"
         case _:
-            return RESTORE
+            return RESTORE_HINT
 
 
-def told(damages: Sequence[Damage]) -> str:
+def render_damaged_files(damages: Sequence[DamagedFile]) -> str:
     """For people: each file, what is wrong with it, what to do."""
-    return "\n".join(f"{clip(one_line(d.name), 1024)} {d.problem}\n    {d.next}" for d in damages)
+    return "\n".join(
+        f"{clip_text(printable_line(damaged_file.name), 1024)} {damaged_file.problem}\n    {damaged_file.next}"
+        for damaged_file in damages
+    )
 
 
-def folder_data(entries: Mapping[str, str]) -> bytes:
+def encode_directory_listing(entries: Mapping[str, str]) -> bytes:
     """A folder as bytes: every file by its name with the digest of its content."""
     return b"".join(
         f"{digest} {name}\0".encode("utf-8", "surrogatepass") for name, digest in sorted(entries.items())
     )
 
 
-def folder_digest(entries: Mapping[str, str]) -> str:
+def digest_directory_listing(entries: Mapping[str, str]) -> str:
     """One digest over the files of a folder: that of `folder_data`."""
-    return hashlib.sha256(folder_data(entries)).hexdigest()
+    return hashlib.sha256(encode_directory_listing(entries)).hexdigest()

@@ -6,45 +6,62 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from steersman.contracts.task.documents import CodeOpinion, CodeReview, Flaw, Issue, PlanOpinion, PlanReview
+from steersman.contracts.task.documents import (
+    CodeOpinion,
+    CodeReview,
+    PlanFlaw,
+    PlanOpinion,
+    PlanReview,
+    ReviewIssue,
+)
 from steersman.contracts.task.replies import CodeReviewerReply, PlanReviewerReply
-from steersman.judges.findings import finding_id, named_finding
-from steersman.judges.task.plan import NOTHING
-from steersman.judges.text import clip
+from steersman.judges.findings import finding_id, identify_finding
+from steersman.judges.task.plan import NO_TEXTS
+from steersman.judges.text import clip_text
 
-FLAWS, ISSUES, REVIEWERS, PROVIDER = 100, 500, 20, 200  # the bounds of the contract
+MAX_REVIEW_FLAWS, MAX_REVIEW_ISSUES, MAX_REVIEWERS, MAX_PROVIDER_CHARACTERS = (
+    100,
+    500,
+    20,
+    200,
+)  # the bounds of the contract
 
 
-def issue_id(text: str) -> str:
+def review_issue_id(text: str) -> str:
     """The id of an issue, the same in every round: `f-` and ten hex digits."""
     return finding_id(text)
 
 
-def plan_review(
+def build_plan_review(
     task_id: str,
     round_: int,
     plan_digest: str,
     opinions: Mapping[str, PlanReviewerReply],
     providers: Mapping[str, str],
-    flaws: Sequence[Flaw],
-    open_before: Mapping[str, str] = NOTHING,
+    flaws: Sequence[PlanFlaw],
+    open_before: Mapping[str, str] = NO_TEXTS,
 ) -> PlanReview:
     """Every opinion on a plan and what follows; `open_before` are earlier issues by id, which a reviewer may name."""
-    said = [
+    plan_opinions = [
         PlanOpinion(
             reviewer=role,
-            decision=one.decision,
-            summary=one.summary,
-            blocking_issues=_issues(role, one.blocking_issues, open_before),
-            suggestions=one.suggestions,
-            provider=clip(providers.get(role, ""), PROVIDER),
+            decision=opinion.decision,
+            summary=opinion.summary,
+            blocking_issues=_collect_reviewer_issues(role, opinion.blocking_issues, open_before),
+            suggestions=opinion.suggestions,
+            provider=clip_text(providers.get(role, ""), MAX_PROVIDER_CHARACTERS),
         )
-        for role, one in sorted(opinions.items())
+        for role, opinion in sorted(opinions.items())
     ]
-    issues = _once(issue for one in said for issue in one.blocking_issues)
-    wrong = [flaw for flaw in flaws if flaw.severity == "error"]
-    blocked = any(one.decision == "blocked" for one in said)
-    ok = bool(said) and all(one.decision == "accept" for one in said) and not issues and not wrong
+    issues = _unique_review_issues(issue for opinion in plan_opinions for issue in opinion.blocking_issues)
+    errors = [flaw for flaw in flaws if flaw.severity == "error"]
+    blocked = any(opinion.decision == "blocked" for opinion in plan_opinions)
+    ok = (
+        bool(plan_opinions)
+        and all(opinion.decision == "accept" for opinion in plan_opinions)
+        and not issues
+        and not errors
+    )
     return PlanReview(
         task_id=task_id,
         round=round_,
@@ -52,37 +69,37 @@ def plan_review(
         ok=ok,
         blocked=blocked,
         decision="blocked" if blocked else "accepted" if ok else "needs_changes",
-        reviewers=tuple(said[:REVIEWERS]),
-        flaws=(*wrong, *(flaw for flaw in flaws if flaw.severity != "error"))[:FLAWS],
-        blocking_issues=issues[:ISSUES],
+        reviewers=tuple(plan_opinions[:MAX_REVIEWERS]),
+        flaws=(*errors, *(flaw for flaw in flaws if flaw.severity != "error"))[:MAX_REVIEW_FLAWS],
+        blocking_issues=issues[:MAX_REVIEW_ISSUES],
     )
 
 
-def code_review(
+def build_code_review(
     task_id: str,
     round_: int,
     tree: str,
     patch_digest: str,
     opinions: Mapping[str, CodeReviewerReply],
     providers: Mapping[str, str],
-    open_before: Mapping[str, str] = NOTHING,
+    open_before: Mapping[str, str] = NO_TEXTS,
 ) -> CodeReview:
     """Every opinion on a change and what follows; `open_before` are earlier issues by id, which a reviewer may name."""
-    said = [
+    code_opinions = [
         CodeOpinion(
             reviewer=role,
-            decision=one.decision,
-            summary=one.summary,
-            blocking_issues=_issues(role, one.blocking_issues, open_before),
-            plan_issues=_issues(role, one.plan_issues, open_before),
-            suggestions=one.suggestions,
-            provider=clip(providers.get(role, ""), PROVIDER),
+            decision=opinion.decision,
+            summary=opinion.summary,
+            blocking_issues=_collect_reviewer_issues(role, opinion.blocking_issues, open_before),
+            plan_issues=_collect_reviewer_issues(role, opinion.plan_issues, open_before),
+            suggestions=opinion.suggestions,
+            provider=clip_text(providers.get(role, ""), MAX_PROVIDER_CHARACTERS),
         )
-        for role, one in sorted(opinions.items())
+        for role, opinion in sorted(opinions.items())
     ]
-    issues = _once(issue for one in said for issue in one.blocking_issues)
-    plan_issues = _once(issue for one in said for issue in one.plan_issues)
-    decision = _of_code(said, (*issues, *plan_issues))
+    issues = _unique_review_issues(issue for opinion in code_opinions for issue in opinion.blocking_issues)
+    plan_issues = _unique_review_issues(issue for opinion in code_opinions for issue in opinion.plan_issues)
+    decision = _decide_code_review(code_opinions, (*issues, *plan_issues))
     return CodeReview(
         task_id=task_id,
         round=round_,
@@ -90,29 +107,33 @@ def code_review(
         patch_digest=patch_digest,
         ok=decision == "passes",
         decision=decision,
-        reviewers=tuple(said[:REVIEWERS]),
-        blocking_issues=issues[:ISSUES],
-        plan_issues=plan_issues[:ISSUES],
+        reviewers=tuple(code_opinions[:MAX_REVIEWERS]),
+        blocking_issues=issues[:MAX_REVIEW_ISSUES],
+        plan_issues=plan_issues[:MAX_REVIEW_ISSUES],
     )
 
 
-def _of_code(
-    said: Sequence[CodeOpinion], issues: Sequence[Issue]
+def _decide_code_review(
+    opinions: Sequence[CodeOpinion], issues: Sequence[ReviewIssue]
 ) -> Literal["passes", "needs_changes", "plan_flawed"]:
-    if any(one.decision == "plan_flawed" for one in said):
+    if any(opinion.decision == "plan_flawed" for opinion in opinions):
         return "plan_flawed"
-    passes = bool(said) and not issues and all(one.decision == "approve" for one in said)
+    passes = bool(opinions) and not issues and all(opinion.decision == "approve" for opinion in opinions)
     return "passes" if passes else "needs_changes"
 
 
-def _issues(role: str, texts: Sequence[str], open_before: Mapping[str, str]) -> tuple[Issue, ...]:
+def _collect_reviewer_issues(
+    role: str, texts: Sequence[str], open_before: Mapping[str, str]
+) -> tuple[ReviewIssue, ...]:
     """The issues of one reviewer; one that is named by its id alone keeps the words it had."""
-    named = (named_finding(text, open_before) for text in texts)
-    return _once(Issue(id=key, text=words or open_before[key], found_by=role) for key, words in named)
+    findings = (identify_finding(text, open_before) for text in texts)
+    return _unique_review_issues(
+        ReviewIssue(id=key, text=words or open_before[key], found_by=role) for key, words in findings
+    )
 
 
-def _once(issues: Iterable[Issue]) -> tuple[Issue, ...]:
-    found: dict[str, Issue] = {}
+def _unique_review_issues(issues: Iterable[ReviewIssue]) -> tuple[ReviewIssue, ...]:
+    issues_by_id: dict[str, ReviewIssue] = {}
     for issue in issues:
-        found.setdefault(issue.id, issue)
-    return tuple(found.values())
+        issues_by_id.setdefault(issue.id, issue)
+    return tuple(issues_by_id.values())

@@ -3,27 +3,27 @@
 **Invariant:** names only; no file is ever looked at.
 """
 
-from steersman.judges.planning.paths import leaves, why_kept
-from steersman.judges.text import printable
+from steersman.judges.planning.paths import is_outside_project, reserved_path_reason
+from steersman.judges.text import printable_text
 
 
-def normal(name: str) -> str:
+def normalize_scope_path(name: str) -> str:
     """A name without what changes nothing (`./`, `//`, `**` at the end); a folder keeps its slash."""
     bare = name.removesuffix("**")
     parts = [part for part in bare.split("/") if part not in ("", ".")]
-    folder = parts and (bare.endswith(("/", "/.")))
-    return "/".join(parts) + ("/" if folder else "")
+    is_directory = parts and (bare.endswith(("/", "/.")))
+    return "/".join(parts) + ("/" if is_directory else "")
 
 
-def unfit(name: str) -> str | None:
+def find_scope_path_problem(name: str) -> str | None:
     """Why a scope may not have this name, or None."""
-    if leaves(name):
+    if is_outside_project(name):
         return "leads out of the repository"
-    plain = normal(name)
+    plain = normalize_scope_path(name)
     if not plain:
         return "is the whole repository: name files or folders"
-    if printable(plain) != plain or "\n" in plain or "\t" in plain:
+    if printable_text(plain) != plain or "\n" in plain or "\t" in plain:
         return "has a control or invisible character"
     if "*" in plain or "?" in plain:
         return "is a pattern: name the file, or its folder with a slash at the end"
-    return why_kept(plain) or None
+    return reserved_path_reason(plain) or None

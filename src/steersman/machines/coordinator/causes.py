@@ -10,326 +10,375 @@ from msgspec.structs import replace
 
 from steersman.contracts.planning.decisions import RuleDecision
 from steersman.contracts.planning.intent import PlannedCommand
-from steersman.contracts.planning.questions import AskedQuestion, Cause, Default, Impact, Suggestion
-from steersman.contracts.planning.words import RISKS, Profile, Question, Risk
-from steersman.judges.planning.evidence import Shelf
-from steersman.judges.planning.paths import ANYWHERE, region, whole
-from steersman.judges.text import clip
+from steersman.contracts.planning.questions import (
+    AskedQuestion,
+    DefaultAnswer,
+    QuestionCause,
+    QuestionImpact,
+    SuggestedAnswer,
+)
+from steersman.contracts.planning.words import RISK_LEVELS, QuestionKind, RiskLevel, RiskProfile
+from steersman.judges.planning.evidence import CitableEvidence
+from steersman.judges.planning.paths import WHOLE_PROJECT_TARGETS, describe_region, is_whole_project
+from steersman.judges.text import clip_text
 from steersman.kernel.canonical import digest_of
 from steersman.machines.coordinator import choices as word
-from steersman.machines.coordinator.inputs import Inputs, risk_of, within_of
-from steersman.machines.coordinator.places import Place, homeless
-from steersman.machines.coordinator.purpose import bare, lacking, makes
+from steersman.machines.coordinator.inputs import PlanInputs, intent_boundary, planned_command_risk
+from steersman.machines.coordinator.places import SelectedPhase, find_phaseless_commands
+from steersman.machines.coordinator.purpose import find_unmet_phases, is_changing_phase, is_purpose_unmet
 
-HIGHEST: dict[Profile, Risk] = {"safe": "medium", "aggressive_safe": "high", "aggressive": "critical"}
-_GRAVE = ("error", "block")
+HIGHEST_RISK_BY_PROFILE: dict[RiskProfile, RiskLevel] = {
+    "safe": "medium",
+    "aggressive_safe": "high",
+    "aggressive": "critical",
+}
+_GRAVE_SEVERITIES = ("error", "block")
 
-INSTEAD = Suggestion(
-    answer=word.APPROVE,
+APPROVE_SUGGESTION = SuggestedAnswer(
+    answer=word.ANSWER_APPROVE,
     meaning="It stays, and your answer takes the place of that review.",
     risk_change="higher",
 )
-STOPPING = Suggestion(answer=word.STOP, meaning="Stop here; there will be no plan.", risk_change="lower")
+STOP_SUGGESTION = SuggestedAnswer(
+    answer=word.ANSWER_STOP, meaning="Stop here; there will be no plan.", risk_change="lower"
+)
 
 
-class _Draft(NamedTuple):
+class _QuestionDraft(NamedTuple):
     """A question without its id and its place in the graph."""
 
-    cause: Cause
+    cause: QuestionCause
     about: str
-    type: Question
-    level: Risk
+    type: QuestionKind
+    level: RiskLevel
     text: str
     context: str
     evidence: tuple[str, ...]
-    default: Default
-    answers: tuple[Suggestion, ...]
+    default: DefaultAnswer
+    answers: tuple[SuggestedAnswer, ...]
     nodes: tuple[str, ...]
     scope: Literal["entire_plan", "single_phase", "single_action"] = "single_action"
-    within: tuple[str, ...] = ANYWHERE
+    within: tuple[str, ...] = WHOLE_PROJECT_TARGETS
 
 
-def causes(
-    inputs: Inputs, found: tuple[Place, ...], nodes: dict[str, list[str]], phases: tuple[str, ...]
+def raise_plan_questions(
+    inputs: PlanInputs,
+    selected_phases: tuple[SelectedPhase, ...],
+    nodes: dict[str, list[str]],
+    phases: tuple[str, ...],
 ) -> Iterator[AskedQuestion]:
     """Every question that the inputs raise; `nodes` are those of each command, `phases` those of phases."""
-    yield from map(_asked, _about_commands(inputs, found, nodes))
-    yield from map(_asked, _missing_commands(inputs, found))
-    yield from map(_asked, _ambiguous_scope(inputs, found, phases))
+    yield from map(_build_asked_question, _command_questions(inputs, selected_phases, nodes))
+    yield from map(_build_asked_question, _missing_command_questions(inputs, selected_phases))
+    yield from map(_build_asked_question, _ambiguous_scope_questions(inputs, selected_phases, phases))
 
 
-def _denied(inputs: Inputs) -> dict[str, RuleDecision]:
+def _denied_commands(inputs: PlanInputs) -> dict[str, RuleDecision]:
     """Commands that a rule denies, by id."""
     return {id_: d for id_, d in inputs.decided().items() if d.decision == "deny"}
 
 
-def _allowed(inputs: Inputs) -> set[str]:
+def _allowed_command_ids(inputs: PlanInputs) -> set[str]:
     """The planned commands that no rule denies."""
-    return {c.command_id for c in inputs.intent.planned_commands} - _denied(inputs).keys()
+    return {c.command_id for c in inputs.intent.planned_commands} - _denied_commands(inputs).keys()
 
 
-def _about_commands(
-    inputs: Inputs, found: tuple[Place, ...], nodes: dict[str, list[str]]
-) -> Iterator[_Draft]:
+def _command_questions(
+    inputs: PlanInputs, selected_phases: tuple[SelectedPhase, ...], nodes: dict[str, list[str]]
+) -> Iterator[_QuestionDraft]:
     decided = inputs.decided()
-    nowhere = {command.command_id for command in homeless(inputs, found)}
-    emptied, shelf = _emptied(inputs, found), inputs.shelf()
+    nowhere = {command.command_id for command in find_phaseless_commands(inputs, selected_phases)}
+    emptied, shelf = _emptied_phases_by_command(inputs, selected_phases), inputs.shelf()
     for id_, planned in {c.command_id: c for c in inputs.intent.planned_commands}.items():
         at, decision = tuple(nodes.get(id_, ())), decided.get(id_)
         if id_ in nowhere:
-            yield _homeless(inputs, planned, at)
+            yield _phaseless_command_question(inputs, planned, at)
         elif decision is not None and decision.decision == "deny":
-            yield _excluded(inputs, decision, at, emptied.get(id_, ()))
+            yield _denied_command_question(inputs, decision, at, emptied.get(id_, ()))
         else:
-            yield from _unmet_evidence(inputs, planned, at, shelf)
-            yield from _risk_above(inputs, planned, at)
+            yield from _unmet_evidence_questions(inputs, planned, at, shelf)
+            yield from _excess_risk_questions(inputs, planned, at)
             if decision is not None and decision.decision == "require_review":
-                yield _review(inputs, decision, at)
+                yield _required_review_question(inputs, decision, at)
 
 
-def _emptied(inputs: Inputs, found: tuple[Place, ...]) -> dict[str, tuple[Place, ...]]:
+def _emptied_phases_by_command(
+    inputs: PlanInputs, selected_phases: tuple[SelectedPhase, ...]
+) -> dict[str, tuple[SelectedPhase, ...]]:
     """By command: phases that can do without one, and in which nothing is left because rules deny all of it."""
-    denied, may = _denied(inputs), _allowed(inputs)
-    empty = [p for p in found if p.commands and not p.phase.needs_command and bare(inputs, p, may)]
-    by_command: dict[str, list[Place]] = {}
+    denied, allowed = _denied_commands(inputs), _allowed_command_ids(inputs)
+    empty = [
+        p
+        for p in selected_phases
+        if p.commands and not p.phase.needs_command and is_purpose_unmet(inputs, p, allowed)
+    ]
+    by_command: dict[str, list[SelectedPhase]] = {}
     for place in empty:
         for command in place.commands:
             if command.command_id in denied:
                 by_command.setdefault(command.command_id, []).append(place)
-    return {id_: tuple(some) for id_, some in by_command.items()}
+    return {id_: tuple(phases) for id_, phases in by_command.items()}
 
 
-def _unmet_evidence(
-    inputs: Inputs, planned: PlannedCommand, nodes: tuple[str, ...], shelf: Shelf
-) -> Iterator[_Draft]:
+def _unmet_evidence_questions(
+    inputs: PlanInputs, planned: PlannedCommand, nodes: tuple[str, ...], shelf: CitableEvidence
+) -> Iterator[_QuestionDraft]:
     id_, refs = planned.command_id, planned.evidence_refs
     missing, speaking = shelf.missing(refs), tuple(filter(shelf.speaks, refs))
-    told = f"Nothing known says that {id_} is right: "
+    question_text = f"Nothing known says that {id_} is right: "
     if missing and speaking:
-        told = f"{_listed(missing)}, cited for {id_}, leads nowhere; {_listed(speaking)} can be found and speaks for it"
-        why = f"Neither facts nor memory nor the registry has {_listed(missing)}: something has changed since, or never was."
+        question_text = f"{_join_clipped(missing)}, cited for {id_}, leads nowhere; {_join_clipped(speaking)} can be found and speaks for it"
+        why = f"Neither facts nor memory nor the registry has {_join_clipped(missing)}: something has changed since, or never was."
     elif missing:
-        told += f"{_listed(missing)} cannot be found"
-        why = f"The intent cites {_listed(missing)} for {id_}, and neither facts nor memory nor the registry has it."
+        question_text += f"{_join_clipped(missing)} cannot be found"
+        why = f"The intent cites {_join_clipped(missing)} for {id_}, and neither facts nor memory nor the registry has it."
     elif not speaking:
-        told += f"{_listed(refs)} says what it is, not why"
+        question_text += f"{_join_clipped(refs)} says what it is, not why"
         why = f"What the intent cites for {id_} can be found, and no fact, memory, document or objective is among it."
     else:
         return
-    yield _Draft(
+    yield _QuestionDraft(
         "unmet_evidence", id_, "blocker", "high",
-        f"{told}. Leave the command out?",
+        f"{question_text}. Leave the command out?",
         why,
-        (_cited(inputs, "planned_commands", id_), *sorted(set(planned.evidence_refs) - set(missing))),
-        Default(strategy="exclude", reason="What is cited and not there speaks for nothing; nobody has looked."),
+        (_intent_field_ref(inputs, "planned_commands", id_), *sorted(set(planned.evidence_refs) - set(missing))),
+        DefaultAnswer(strategy="exclude", reason="What is cited and not there speaks for nothing; nobody has looked."),
         (
-            _leave_out(id_),
-            Suggestion(
-                answer=word.ACCEPT_WITHOUT,
+            _leave_out_suggestion(id_),
+            SuggestedAnswer(
+                answer=word.ANSWER_ACCEPT_WITHOUT,
                 meaning="Propose it all the same; your answer is the evidence, beside what is there.",
                 risk_change="higher",
             ),
-            STOPPING,
+            STOP_SUGGESTION,
         ),
         nodes,
     )  # fmt: skip
 
 
-def _risk_above(inputs: Inputs, planned: PlannedCommand, nodes: tuple[str, ...]) -> Iterator[_Draft]:
+def _excess_risk_questions(
+    inputs: PlanInputs, planned: PlannedCommand, nodes: tuple[str, ...]
+) -> Iterator[_QuestionDraft]:
     id_, profile = planned.command_id, inputs.bundle.policy.risk_profile
-    risk = risk_of(planned, inputs.command(id_))
-    if RISKS.index(risk) <= RISKS.index(HIGHEST[profile]):
+    risk = planned_command_risk(planned, inputs.command(id_))
+    if RISK_LEVELS.index(risk) <= RISK_LEVELS.index(HIGHEST_RISK_BY_PROFILE[profile]):
         return
-    yield _Draft(
+    yield _QuestionDraft(
         "risk_above_profile", id_, "risk_mitigation", "critical",
-        f"{id_} is of {risk} risk, and the profile {profile} goes up to {HIGHEST[profile]}. Accept the risk?",
+        f"{id_} is of {risk} risk, and the profile {profile} goes up to {HIGHEST_RISK_BY_PROFILE[profile]}. Accept the risk?",
         f"The policy's risk_profile is {profile}. The graver of intent and registry counts for {id_}: {risk}.",
-        (_cited(inputs, "planned_commands", id_), _registered(inputs, "command", id_)),
-        Default(strategy="exclude", reason="A risk above the profile is taken by a person or not at all."),
+        (_intent_field_ref(inputs, "planned_commands", id_), _registry_content_ref(inputs, "command", id_)),
+        DefaultAnswer(strategy="exclude", reason="A risk above the profile is taken by a person or not at all."),
         (
-            _leave_out(id_),
-            Suggestion(
-                answer=word.ACCEPT_RISK, meaning="Keep it in the plan; you accept the risk.", risk_change="higher"
+            _leave_out_suggestion(id_),
+            SuggestedAnswer(
+                answer=word.ANSWER_ACCEPT_RISK, meaning="Keep it in the plan; you accept the risk.", risk_change="higher"
             ),
-            STOPPING,
+            STOP_SUGGESTION,
         ),
         nodes,
     )  # fmt: skip
 
 
-def _review(inputs: Inputs, decision: RuleDecision, nodes: tuple[str, ...]) -> _Draft:
-    id_, grave = decision.command_id, decision.severity in _GRAVE
-    return _Draft(
+def _required_review_question(
+    inputs: PlanInputs, decision: RuleDecision, nodes: tuple[str, ...]
+) -> _QuestionDraft:
+    id_, grave = decision.command_id, decision.severity in _GRAVE_SEVERITIES
+    return _QuestionDraft(
         "requires_review", id_, "blocker" if grave else "risk_mitigation", "critical" if grave else "medium",
         f"Rules want {id_} reviewed before it is carried out. Keep it behind its review?",
         f"Severity {decision.severity}: {decision.reason}",
-        _ruled(inputs, decision),
-        Default(strategy="use", value=word.KEEP, reason="The review that the rules want stands in the plan."),
+        _rule_decision_refs(inputs, decision),
+        DefaultAnswer(strategy="use", value=word.ANSWER_KEEP_WITH_REVIEW, reason="The review that the rules want stands in the plan."),
         (
-            Suggestion(
-                answer=word.KEEP, meaning="It stays, and its review gate before it.", risk_change="same"
+            SuggestedAnswer(
+                answer=word.ANSWER_KEEP_WITH_REVIEW, meaning="It stays, and its review gate before it.", risk_change="same"
             ),
-            _leave_out(id_),
-            *(() if decision.severity == "block" else (INSTEAD,)),
-            STOPPING,
+            _leave_out_suggestion(id_),
+            *(() if decision.severity == "block" else (APPROVE_SUGGESTION,)),
+            STOP_SUGGESTION,
         ),
         nodes,
     )  # fmt: skip
 
 
-def _excluded(
-    inputs: Inputs, decision: RuleDecision, nodes: tuple[str, ...], empty: tuple[Place, ...]
-) -> _Draft:
+def _denied_command_question(
+    inputs: PlanInputs, decision: RuleDecision, nodes: tuple[str, ...], empty: tuple[SelectedPhase, ...]
+) -> _QuestionDraft:
     id_ = decision.command_id
-    where = _listed(tuple(f"{p.workflow.id}/{p.phase.phase}" for p in empty))
-    left = f" Nothing is left to do in {where}." if empty else ""
-    return _Draft(
+    where = _join_clipped(tuple(f"{p.workflow.id}/{p.phase.phase}" for p in empty))
+    emptied_text = f" Nothing is left to do in {where}." if empty else ""
+    return _QuestionDraft(
         "excluded_command", id_, "blocker" if empty else "clarification", "high" if empty else "low",
-        f"Rules deny {id_}, so it is left out.{left} Is the plan right without it?",
+        f"Rules deny {id_}, so it is left out.{emptied_text} Is the plan right without it?",
         f"Severity {decision.severity}: {decision.reason}",
-        _ruled(inputs, decision),
-        Default(strategy="use", value=word.LEAVE_OUT, reason="What a rule denies is left out."),
-        (_leave_out(id_), STOPPING),
+        _rule_decision_refs(inputs, decision),
+        DefaultAnswer(strategy="use", value=word.ANSWER_LEAVE_OUT, reason="What a rule denies is left out."),
+        (_leave_out_suggestion(id_), STOP_SUGGESTION),
         (*nodes, *(place.node for place in empty)),
         "single_phase" if empty else "single_action",
     )  # fmt: skip
 
 
-def _homeless(inputs: Inputs, planned: PlannedCommand, nodes: tuple[str, ...]) -> _Draft:
+def _phaseless_command_question(
+    inputs: PlanInputs, planned: PlannedCommand, nodes: tuple[str, ...]
+) -> _QuestionDraft:
     id_ = planned.command_id
     spec = inputs.command(id_)
-    wanted = _listed(spec.phases) if spec else "none that the registry knows"
-    return _Draft(
+    wanted = _join_clipped(spec.phases) if spec else "none that the registry knows"
+    return _QuestionDraft(
         "excluded_command", id_, "clarification", "low",
         f"{id_} belongs to no selected phase, so it is left out. Is the plan right without it?",
         f"The phases of {id_} are: {wanted}. None of them is among the selected phases.",
-        (_cited(inputs, "planned_commands", id_), _registered(inputs, "command", id_)),
-        Default(strategy="use", value=word.LEAVE_OUT, reason="There is no phase to do it in."),
-        (_leave_out(id_), STOPPING),
+        (_intent_field_ref(inputs, "planned_commands", id_), _registry_content_ref(inputs, "command", id_)),
+        DefaultAnswer(strategy="use", value=word.ANSWER_LEAVE_OUT, reason="There is no phase to do it in."),
+        (_leave_out_suggestion(id_), STOP_SUGGESTION),
         nodes,
     )  # fmt: skip
 
 
-def _missing_commands(inputs: Inputs, found: tuple[Place, ...]) -> Iterator[_Draft]:
-    denied = _denied(inputs)
-    for place in lacking(inputs, found, _allowed(inputs)):
+def _missing_command_questions(
+    inputs: PlanInputs, selected_phases: tuple[SelectedPhase, ...]
+) -> Iterator[_QuestionDraft]:
+    denied = _denied_commands(inputs)
+    for place in find_unmet_phases(inputs, selected_phases, _allowed_command_ids(inputs)):
         where = f"{place.workflow.id}/{place.phase.phase}"
-        gone = _listed(tuple(c.command_id for c in place.commands if c.command_id in denied))
-        what = "changed" if makes(inputs, place) else "done"
-        none = f"rules deny what was planned for it ({gone})" if gone else "no planned command does it"
-        yield _Draft(
+        denied_ids = _join_clipped(tuple(c.command_id for c in place.commands if c.command_id in denied))
+        what = "changed" if is_changing_phase(inputs, place) else "done"
+        none = (
+            f"rules deny what was planned for it ({denied_ids})"
+            if denied_ids
+            else "no planned command does it"
+        )
+        yield _QuestionDraft(
             "missing_command", where, "blocker", "high",
             f"Something has to be {what} in {where}, and {none}. Is it done by hand?",
-            f"The phase is there to: {place.phase.purpose} It can use {_listed(place.phase.commands) or 'any command'}.",
+            f"The phase is there to: {place.phase.purpose} It can use {_join_clipped(place.phase.commands) or 'any command'}.",
             (
-                _cited(inputs, "selected_workflows", place.workflow.id),
-                _registered(inputs, "workflow", place.workflow.id),
+                _intent_field_ref(inputs, "selected_workflows", place.workflow.id),
+                _registry_content_ref(inputs, "workflow", place.workflow.id),
             ),
-            Default(strategy="block", reason="A phase that has to show something is not passed over in silence."),
+            DefaultAnswer(strategy="block", reason="A phase that has to show something is not passed over in silence."),
             (
-                Suggestion(
-                    answer=word.BY_HAND, meaning="A person does it and shows what was done.", risk_change="same"
+                SuggestedAnswer(
+                    answer=word.ANSWER_BY_HAND, meaning="A person does it and shows what was done.", risk_change="same"
                 ),
-                STOPPING,
+                STOP_SUGGESTION,
             ),
             (place.node,),
             "single_phase",
         )  # fmt: skip
 
 
-def _open(inputs: Inputs) -> bool:
+def _is_scope_open(inputs: PlanInputs) -> bool:
     """Whether nobody has said what the plan is about: nothing is named, or everything."""
     targets = inputs.intent.scope.targets
-    return any(map(whole, targets.files)) or not (targets.files or targets.modules or targets.areas)
+    return any(map(is_whole_project, targets.files)) or not (
+        targets.files or targets.modules or targets.areas
+    )
 
 
-def _ambiguous_scope(inputs: Inputs, found: tuple[Place, ...], phases: tuple[str, ...]) -> Iterator[_Draft]:
-    if not _open(inputs):
+def _ambiguous_scope_questions(
+    inputs: PlanInputs, selected_phases: tuple[SelectedPhase, ...], phases: tuple[str, ...]
+) -> Iterator[_QuestionDraft]:
+    if not _is_scope_open(inputs):
         return
-    may, within = _allowed(inputs), within_of(inputs.intent)
+    allowed, within = _allowed_command_ids(inputs), intent_boundary(inputs.intent)
     planned = {c.command_id for c in inputs.intent.planned_commands if "write" in inputs.effects(c)}
-    writes, told_by = planned & may, _listed(tuple(sorted(planned)))
-    lost = {p.node for p in lacking(inputs, found, may - planned)}
-    spare = lost <= {p.node for p in lacking(inputs, found, may)}
+    writes, writing_commands = planned & allowed, _join_clipped(tuple(sorted(planned)))
+    lost = {p.node for p in find_unmet_phases(inputs, selected_phases, allowed - planned)}
+    spare = lost <= {p.node for p in find_unmet_phases(inputs, selected_phases, allowed)}
     everything = bool(inputs.intent.scope.targets.files)
-    where = clip(region(within), 300)
-    text = Suggestion(
-        answer=word.TEXT,
+    where = clip_text(describe_region(within), 300)
+    text = SuggestedAnswer(
+        answer=word.ANSWER_TEXT,
         meaning=f"Only what you name in {where}: files, or directories with a slash at the end, one a line.",
         risk_change="lower",
     )
-    anything = Suggestion(
-        answer=word.WHOLE_PROJECT,
+    anything = SuggestedAnswer(
+        answer=word.ANSWER_WHOLE_PROJECT,
         meaning=f"Anything in {where}.",
         risk_change="higher" if writes else "same",
     )
-    without = Suggestion(
-        answer=word.LEAVE_OUT, meaning="Every command that writes is left out.", risk_change="lower"
+    without = SuggestedAnswer(
+        answer=word.ANSWER_LEAVE_OUT, meaning="Every command that writes is left out.", risk_change="lower"
     )
-    told = f"{told_by} would write." if writes else "No planned command writes."
-    yield _Draft(
+    writes_text = f"{writing_commands} would write." if writes else "No planned command writes."
+    yield _QuestionDraft(
         "ambiguous_scope", "scope.targets",
         "blocker" if writes else "clarification", "high" if writes else "medium",
         f"The intent names {'the whole project' if everything else 'no file, module or area'}. What is the plan about?",
-        f"scope.targets {'leaves nothing out' if everything else 'is empty'}. {told}",
-        (_cited(inputs, "scope", "targets"),),
-        Default(strategy="block", reason="Nobody has said what may be changed.")
+        f"scope.targets {'leaves nothing out' if everything else 'is empty'}. {writes_text}",
+        (_intent_field_ref(inputs, "scope", "targets"),),
+        DefaultAnswer(strategy="block", reason="Nobody has said what may be changed.")
         if writes
-        else Default(
-            strategy="use", value=word.WHOLE_PROJECT, reason="Nothing is written, so nothing is at stake."
+        else DefaultAnswer(
+            strategy="use", value=word.ANSWER_WHOLE_PROJECT, reason="Nothing is written, so nothing is at stake."
         ),
-        (text, anything, *((without,) if writes and spare else ()), STOPPING),
+        (text, anything, *((without,) if writes and spare else ()), STOP_SUGGESTION),
         phases,
         "entire_plan",
         within,
     )  # fmt: skip
 
 
-def _leave_out(id_: str) -> Suggestion:
-    return Suggestion(answer=word.LEAVE_OUT, meaning=f"{id_} is not in the plan.", risk_change="lower")
+def _leave_out_suggestion(id_: str) -> SuggestedAnswer:
+    return SuggestedAnswer(
+        answer=word.ANSWER_LEAVE_OUT, meaning=f"{id_} is not in the plan.", risk_change="lower"
+    )
 
 
-def _cited(inputs: Inputs, *path: str) -> str:
+def _intent_field_ref(inputs: PlanInputs, *path: str) -> str:
     return f"intent://{inputs.intent.id}/{'/'.join(path)}"
 
 
-def _registered(inputs: Inputs, kind: str, id_: str) -> str:
+def _registry_content_ref(inputs: PlanInputs, kind: str, id_: str) -> str:
     versions = inputs.lineage.registry_versions
     known = versions.workflows if kind == "workflow" else versions.commands
     return f"registry://{kind}/{id_}@{known.get(id_, '0.0.0')}"
 
 
-def _ruled(inputs: Inputs, decision: RuleDecision) -> tuple[str, ...]:
+def _rule_decision_refs(inputs: PlanInputs, decision: RuleDecision) -> tuple[str, ...]:
     rules = (f"rule://{r.rule_id}@{r.rule_version}" for r in decision.rules if r.outcome == "fired")
-    return (_cited(inputs, "planned_commands", decision.command_id), *rules, *decision.evidence_used)
+    return (
+        _intent_field_ref(inputs, "planned_commands", decision.command_id),
+        *rules,
+        *decision.evidence_used,
+    )
 
 
-def _listed(things: tuple[str, ...]) -> str:
-    return clip(", ".join(things), 800)
+def _join_clipped(things: tuple[str, ...]) -> str:
+    return clip_text(", ".join(things), 800)
 
 
-def _asked(d: _Draft) -> AskedQuestion:
-    told = f"{len(d.nodes)} nodes of the graph depend on it."
+def _build_asked_question(draft: _QuestionDraft) -> AskedQuestion:
+    impact_text = f"{len(draft.nodes)} nodes of the graph depend on it."
     question = AskedQuestion(
         question_id="",
-        cause=d.cause,
-        about=d.about,
-        type=d.type,
-        blocking_level=d.level,
-        question_text=clip(d.text, 2000),
-        context=clip(d.context, 4000),
-        evidence_refs=tuple(sorted(set(d.evidence))),
-        default_strategy=d.default,
-        impact=Impact(scope=d.scope, description=told, affected_nodes=d.nodes),
-        suggested_answers=d.answers,
-        within=d.within,
+        cause=draft.cause,
+        about=draft.about,
+        type=draft.type,
+        blocking_level=draft.level,
+        question_text=clip_text(draft.text, 2000),
+        context=clip_text(draft.context, 4000),
+        evidence_refs=tuple(sorted(set(draft.evidence))),
+        default_strategy=draft.default,
+        impact=QuestionImpact(scope=draft.scope, description=impact_text, affected_nodes=draft.nodes),
+        suggested_answers=draft.answers,
+        within=draft.within,
     )
-    return replace(question, question_id=f"q_{digest_of(_same(question))[:16]}")
+    return replace(question, question_id=f"q_{digest_of(_question_identity(question))[:16]}")
 
 
-def _same(question: AskedQuestion) -> list[object]:
+def _question_identity(question: AskedQuestion) -> list[object]:
     """What makes a question the same one. Its context and nodes may gain a warning that only the rest of a plan calls
     for, and an answer to it still holds."""
-    q = question
-    words = [q.cause, q.about, q.type, q.blocking_level, q.question_text]
-    return [*words, q.default_strategy, q.suggested_answers, q.within]
+    asked_question = question
+    words = [
+        asked_question.cause,
+        asked_question.about,
+        asked_question.type,
+        asked_question.blocking_level,
+        asked_question.question_text,
+    ]
+    return [*words, asked_question.default_strategy, asked_question.suggested_answers, asked_question.within]

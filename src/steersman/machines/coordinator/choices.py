@@ -9,23 +9,25 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from steersman.contracts.planning.intent import ExecutionIntent
-from steersman.contracts.planning.questions import Answer, AskedQuestion, Settled
+from steersman.contracts.planning.questions import AskedQuestion, QuestionAnswer, SettledQuestions
 
-LEAVE_OUT = "leave_out"
-STOP = "stop"
-TEXT = "text"  # the answer is in words of one's own
-KEEP = "keep_with_review"
-APPROVE = "approve"
-ACCEPT_RISK = "accept_risk"
-ACCEPT_WITHOUT = "accept_without"
-WHOLE_PROJECT = "whole_project"
-BY_HAND = "by_hand"
+ANSWER_LEAVE_OUT = "leave_out"
+ANSWER_STOP = "stop"
+ANSWER_TEXT = "text"  # the answer is in words of one's own
+ANSWER_KEEP_WITH_REVIEW = "keep_with_review"
+ANSWER_APPROVE = "approve"
+ANSWER_ACCEPT_RISK = "accept_risk"
+ANSWER_ACCEPT_WITHOUT = "accept_without"
+ANSWER_WHOLE_PROJECT = "whole_project"
+ANSWER_BY_HAND = "by_hand"
 
 # Answers by which somebody takes something upon themselves; no default of a critical question may be one of them.
-APPROVING = frozenset({APPROVE, ACCEPT_RISK, ACCEPT_WITHOUT, WHOLE_PROJECT})
+APPROVING_ANSWERS = frozenset(
+    {ANSWER_APPROVE, ANSWER_ACCEPT_RISK, ANSWER_ACCEPT_WITHOUT, ANSWER_WHOLE_PROJECT}
+)
 
 
-class Choices(NamedTuple):
+class PlanChoices(NamedTuple):
     """What holds for a plan now, by command or phase; each with why."""
 
     left_out: Mapping[str, str] = {}
@@ -38,41 +40,43 @@ class Choices(NamedTuple):
     within: tuple[str, ...] = ()
 
 
-NO_CHOICES = Choices()
+NO_CHOICES = PlanChoices()
 
 
-def default_word(question: AskedQuestion) -> str:
+def default_answer_word(question: AskedQuestion) -> str:
     """The answer that a question's default stands for."""
     default = question.default_strategy
-    return {"use": default.value, "exclude": LEAVE_OUT, "block": STOP}[default.strategy]
+    return {"use": default.value, "exclude": ANSWER_LEAVE_OUT, "block": ANSWER_STOP}[default.strategy]
 
 
-def choices(questions: Iterable[AskedQuestion], settled: Settled) -> Choices:
+def collect_plan_choices(questions: Iterable[AskedQuestion], settled: SettledQuestions) -> PlanChoices:
     """Every settled answer as what it does to the plan."""
-    said = {answer.question_id: answer for answer in settled.answers}
-    pairs = [(q, said[q.question_id]) for q in questions if q.question_id in said]
-    whole = next(((q, a) for q, a in pairs if a.answer == WHOLE_PROJECT), None)
+    answers_by_id = {answer.question_id: answer for answer in settled.answers}
+    pairs = [(q, answers_by_id[q.question_id]) for q in questions if q.question_id in answers_by_id]
+    whole_project = next(((q, a) for q, a in pairs if a.answer == ANSWER_WHOLE_PROJECT), None)
     scopes = [(q, a) for q, a in pairs if q.cause == "ambiguous_scope"]
     commands = [(q, a) for q, a in pairs if q.cause not in ("ambiguous_scope", "missing_command")]
-    return Choices(
-        left_out=_those(commands, LEAVE_OUT),
-        approved=_those(commands, APPROVE),
+    return PlanChoices(
+        left_out=_reasons_by_subject(commands, ANSWER_LEAVE_OUT),
+        approved=_reasons_by_subject(commands, ANSWER_APPROVE),
         accepted={
             q.about: f"answer://{a.question_id}"
             for q, a in commands
-            if q.cause == "unmet_evidence" and a.answer == ACCEPT_WITHOUT
+            if q.cause == "unmet_evidence" and a.answer == ANSWER_ACCEPT_WITHOUT
         },
         by_hand={
-            q.about: why(q, a) for q, a in pairs if q.cause == "missing_command" and a.answer == BY_HAND
+            q.about: explain_settled_answer(q, a)
+            for q, a in pairs
+            if q.cause == "missing_command" and a.answer == ANSWER_BY_HAND
         },
-        no_writes=next((why(q, a) for q, a in scopes if a.answer == LEAVE_OUT), ""),
-        scope=next((named(a.text) for _, a in scopes if a.answer == TEXT), ()),
-        whole=f"answer://{whole[1].question_id}" if whole else "",
-        within=whole[0].within if whole else (),
+        no_writes=next((explain_settled_answer(q, a) for q, a in scopes if a.answer == ANSWER_LEAVE_OUT), ""),
+        scope=next((parse_named_files(a.text) for _, a in scopes if a.answer == ANSWER_TEXT), ()),
+        whole=f"answer://{whole_project[1].question_id}" if whole_project else "",
+        within=whole_project[0].within if whole_project else (),
     )
 
 
-def scoped(intent: ExecutionIntent, chosen: Choices) -> ExecutionIntent:
+def narrow_intent_scope(intent: ExecutionIntent, chosen: PlanChoices) -> ExecutionIntent:
     """The intent with the files that an answer has named in place of its own."""
     if not chosen.scope:
         return intent
@@ -80,22 +84,22 @@ def scoped(intent: ExecutionIntent, chosen: Choices) -> ExecutionIntent:
     return replace(intent, scope=replace(intent.scope, targets=targets))
 
 
-def judged_scope(intent: ExecutionIntent, chosen: Choices) -> ExecutionIntent:
+def intent_as_rules_see_it(intent: ExecutionIntent, chosen: PlanChoices) -> ExecutionIntent:
     """The intent as rules see it: who may change anything has named everything that the plan may reach."""
-    return scoped(intent, chosen._replace(scope=chosen.within) if chosen.whole else chosen)
+    return narrow_intent_scope(intent, chosen._replace(scope=chosen.within) if chosen.whole else chosen)
 
 
-def named(text: str) -> tuple[str, ...]:
+def parse_named_files(text: str) -> tuple[str, ...]:
     """The files and directories that words name, one a line."""
     return tuple(sorted({line.strip() for line in text.splitlines() if line.strip()}))
 
 
-def why(question: AskedQuestion, answer: Answer) -> str:
+def explain_settled_answer(question: AskedQuestion, answer: QuestionAnswer) -> str:
     """Who has said what to which question, in one line."""
-    return f"{question.cause}, {_source(answer)}: {answer.answer} ({question.question_id})"
+    return f"{question.cause}, {_answer_source(answer)}: {answer.answer} ({question.question_id})"
 
 
-def _source(answer: Answer) -> str:
+def _answer_source(answer: QuestionAnswer) -> str:
     """Where an answer comes from; only a timeout means that nobody answered."""
     match answer.provided_by:
         case "human":
@@ -108,5 +112,5 @@ def _source(answer: Answer) -> str:
             return "not asked"
 
 
-def _those(pairs: list[tuple[AskedQuestion, Answer]], word: str) -> dict[str, str]:
-    return {q.about: why(q, a) for q, a in pairs if a.answer == word}
+def _reasons_by_subject(pairs: list[tuple[AskedQuestion, QuestionAnswer]], word: str) -> dict[str, str]:
+    return {q.about: explain_settled_answer(q, a) for q, a in pairs if a.answer == word}

@@ -32,7 +32,7 @@ class IntentReceived(msgspec.Struct, frozen=True, omit_defaults=True):
     person: str = ""
 
 
-class Context(msgspec.Struct, kw_only=True):
+class CoordinatorContext(msgspec.Struct, kw_only=True):
     """The run's knowledge."""
 
     # fixed at creation
@@ -80,24 +80,33 @@ class Context(msgspec.Struct, kw_only=True):
     answered: Log = Log()
 
 
-def with_time_left(context: dict[str, Any]) -> dict[str, Any]:
+def upcast_add_time_left(context: dict[str, Any]) -> dict[str, Any]:
     """From version 1, in which refused answers began the time for answers anew."""
     return {**context, "left_ms": 0}
 
 
-def with_person(context: dict[str, Any]) -> dict[str, Any]:
+def upcast_add_answered_by(context: dict[str, Any]) -> dict[str, Any]:
     """From version 2, in which nobody's name stood beside an answer."""
     return {**context, "answered_by": ""}
 
 
-FIXED = ("mode", "fallback", "wait_ms", "task_ref", "config_ref", "intent_ref", "policy_ref", "out_ref")
+COORDINATOR_FIXED_FIELDS = (
+    "mode",
+    "fallback",
+    "wait_ms",
+    "task_ref",
+    "config_ref",
+    "intent_ref",
+    "policy_ref",
+    "out_ref",
+)
 
 
-def begin(request: dict[str, Any]) -> tuple[IntentReceived, Context]:
+def begin_coordinator(request: dict[str, Any]) -> tuple[IntentReceived, CoordinatorContext]:
     """What the first event carries, and the context of a new run."""
-    given = {name: request[name] for name in FIXED if name in request}
+    fixed_values = {name: request[name] for name in COORDINATOR_FIXED_FIELDS if name in request}
     try:
-        context = msgspec.convert(given, Context)
+        context = msgspec.convert(fixed_values, CoordinatorContext)
     except msgspec.ValidationError as error:
         raise UserError(
             f"coordinator cannot begin like this ({error}): give it an intent with `steersman plan`"
@@ -105,115 +114,124 @@ def begin(request: dict[str, Any]) -> tuple[IntentReceived, Context]:
     return IntentReceived(context.intent_ref, context.policy_ref, request.get("person", "")), context
 
 
-def prechecked(_c: Context, e: PrecheckFacts) -> tuple[Op, ...]:
+def fold_precheck_facts(_c: CoordinatorContext, facts: PrecheckFacts) -> tuple[Op, ...]:
     return (
-        ("set", "intent_id", e.intent_id),
-        ("set", "registry", e.registry),
-        ("set", "report_ref", e.report_ref),
-        *_output("precheck_report", e.report_digest),
-        *_failed(e),
+        ("set", "intent_id", facts.intent_id),
+        ("set", "registry", facts.registry),
+        ("set", "report_ref", facts.report_ref),
+        *_output_digest_ops("precheck_report", facts.report_digest),
+        *_failure_ref_ops(facts),
     )
 
 
-def context_built(_c: Context, e: ContextFacts) -> tuple[Op, ...]:
+def fold_context_facts(_c: CoordinatorContext, facts: ContextFacts) -> tuple[Op, ...]:
     return (
-        ("set", "bundle_ref", e.bundle_ref),
-        ("set", "plan_id", e.plan_id),
-        *_output("context_bundle", e.bundle_digest),
-        *_failed(e),
+        ("set", "bundle_ref", facts.bundle_ref),
+        ("set", "plan_id", facts.plan_id),
+        *_output_digest_ops("context_bundle", facts.bundle_digest),
+        *_failure_ref_ops(facts),
     )
 
 
-def adjudicated(_c: Context, e: RulesFacts) -> tuple[Op, ...]:
+def fold_rule_facts(_c: CoordinatorContext, facts: RulesFacts) -> tuple[Op, ...]:
     return (
-        ("set", "decisions_ref", e.decisions_ref),
-        ("set", "risk_ref", e.risk_ref),
-        ("set", "routing_ref", e.routing_ref),
-        ("set", "overall_risk", e.overall_risk),
-        *_output("rule_decisions", e.decisions_digest),
-        *_failed(e),
+        ("set", "decisions_ref", facts.decisions_ref),
+        ("set", "risk_ref", facts.risk_ref),
+        ("set", "routing_ref", facts.routing_ref),
+        ("set", "overall_risk", facts.overall_risk),
+        *_output_digest_ops("rule_decisions", facts.decisions_digest),
+        *_failure_ref_ops(facts),
     )
 
 
-def drafted(_c: Context, e: GraphFacts) -> tuple[Op, ...]:
-    return (("set", "uncertainties_ref", e.uncertainties_ref), *_graph(e))
+def fold_graph_draft(_c: CoordinatorContext, facts: GraphFacts) -> tuple[Op, ...]:
+    return (("set", "uncertainties_ref", facts.uncertainties_ref), *_graph_ops(facts))
 
 
-def finalized(_c: Context, e: GraphFacts) -> tuple[Op, ...]:
+def fold_final_graph(_c: CoordinatorContext, facts: GraphFacts) -> tuple[Op, ...]:
     """The rules were asked once more about what is left, and its risk was worked out: the plan shows both."""
-    now = _told(decisions_ref=e.decisions_ref, risk_ref=e.risk_ref)
-    risk: tuple[Op, ...] = (("set", "overall_risk", e.overall_risk),) if e.risk_ref else ()
-    told = _output("rule_decisions", e.decisions_digest)
-    return (("set", "settled_ref", e.settled_ref), *now, *risk, *told, *_graph(e))
+    now = _set_known_refs(decisions_ref=facts.decisions_ref, risk_ref=facts.risk_ref)
+    risk: tuple[Op, ...] = (("set", "overall_risk", facts.overall_risk),) if facts.risk_ref else ()
+    decision_ops = _output_digest_ops("rule_decisions", facts.decisions_digest)
+    return (("set", "settled_ref", facts.settled_ref), *now, *risk, *decision_ops, *_graph_ops(facts))
 
 
-def _graph(e: GraphFacts) -> tuple[Op, ...]:
+def _graph_ops(facts: GraphFacts) -> tuple[Op, ...]:
     return (
-        ("set", "graph_ref", e.graph_ref),
-        ("set", "nodes", e.nodes),
-        *_output("execution_graph", e.graph_digest),
-        *_failed(e),
+        ("set", "graph_ref", facts.graph_ref),
+        ("set", "nodes", facts.nodes),
+        *_output_digest_ops("execution_graph", facts.graph_digest),
+        *_failure_ref_ops(facts),
     )
 
 
-def emitted(c: Context, e: QuestionFacts) -> tuple[Op, ...]:
+def fold_question_pack(context: CoordinatorContext, facts: QuestionFacts) -> tuple[Op, ...]:
     """A round of asking begins: what was said to the round before is kept in what is settled."""
     return (
-        ("set", "pack_ref", e.pack_ref),
-        ("set", "pack_digest", e.pack_digest),
-        ("set", "packs", [*c.packs, e.pack_ref] if e.pack_ref else c.packs),
-        ("set", "consumed", e.consumed),
+        ("set", "pack_ref", facts.pack_ref),
+        ("set", "pack_digest", facts.pack_digest),
+        ("set", "packs", [*context.packs, facts.pack_ref] if facts.pack_ref else context.packs),
+        ("set", "consumed", facts.consumed),
         ("add", "round", 1),
         ("set", "answers_ref", ""),
         ("set", "problems_ref", ""),
         ("set", "left_ms", 0),
-        *_output("question_pack", e.pack_digest),
-        *_failed(e),
+        *_output_digest_ops("question_pack", facts.pack_digest),
+        *_failure_ref_ops(facts),
     )
 
 
-def answered(_c: Context, e: GateAnswer) -> tuple[Op, ...]:
-    said = {"choice": e.choice, "text": e.text, "person": e.person, "timed_out": e.timed_out}
-    who = "" if e.timed_out else e.person or "unknown"
+def fold_gate_answers(_c: CoordinatorContext, answer: GateAnswer) -> tuple[Op, ...]:
+    answer_record = {
+        "choice": answer.choice,
+        "text": answer.text,
+        "person": answer.person,
+        "timed_out": answer.timed_out,
+    }
+    person = "" if answer.timed_out else answer.person or "unknown"
     return (
-        ("set", "said", e.choice),
-        ("set", "answered_by", who),
-        ("set", "answers_ref", e.text),
-        ("append", "answered", said),
+        ("set", "said", answer.choice),
+        ("set", "answered_by", person),
+        ("set", "answers_ref", answer.text),
+        ("append", "answered", answer_record),
     )
 
 
-def weighed(_c: Context, e: AnswerFacts) -> tuple[Op, ...]:
+def fold_weighed_answers(_c: CoordinatorContext, facts: AnswerFacts) -> tuple[Op, ...]:
     return (
-        ("set", "problems_ref", e.problems_ref),
-        ("set", "left_ms", e.left_ms),
-        ("set", "conflicts_ref", e.conflicts_ref),
-        *_told(settled_ref=e.settled_ref),
-        *_failed(e),
+        ("set", "problems_ref", facts.problems_ref),
+        ("set", "left_ms", facts.left_ms),
+        ("set", "conflicts_ref", facts.conflicts_ref),
+        *_set_known_refs(settled_ref=facts.settled_ref),
+        *_failure_ref_ops(facts),
     )
 
 
-def packed(_c: Context, e: ReviewFacts) -> tuple[Op, ...]:
-    return (("set", "review_ref", e.pack_ref), *_output("review_pack", e.pack_digest), *_failed(e))
-
-
-def frozen(_c: Context, e: FreezeFacts) -> tuple[Op, ...]:
+def fold_review_pack(_c: CoordinatorContext, facts: ReviewFacts) -> tuple[Op, ...]:
     return (
-        ("set", "manifest_ref", e.manifest_ref),
-        ("set", "manifest_digest", e.manifest_digest),
-        *_output("manifest", e.manifest_digest),
-        *_failed(e),
+        ("set", "review_ref", facts.pack_ref),
+        *_output_digest_ops("review_pack", facts.pack_digest),
+        *_failure_ref_ops(facts),
     )
 
 
-def _output(name: str, digest: str) -> tuple[Op, ...]:
+def fold_frozen_plan(_c: CoordinatorContext, facts: FreezeFacts) -> tuple[Op, ...]:
+    return (
+        ("set", "manifest_ref", facts.manifest_ref),
+        ("set", "manifest_digest", facts.manifest_digest),
+        *_output_digest_ops("manifest", facts.manifest_digest),
+        *_failure_ref_ops(facts),
+    )
+
+
+def _output_digest_ops(name: str, digest: str) -> tuple[Op, ...]:
     return (("put", "outputs", name, digest),) if digest else ()
 
 
-def _failed(e: Any) -> tuple[Op, ...]:
+def _failure_ref_ops(facts: Any) -> tuple[Op, ...]:
     """Why there would be no plan if the run ended here; the next state that brings something says it anew."""
-    return (("set", "failure_ref", e.failure_ref), ("set", "detail_ref", e.detail_ref))
+    return (("set", "failure_ref", facts.failure_ref), ("set", "detail_ref", facts.detail_ref))
 
 
-def _told(**refs: str) -> tuple[Op, ...]:
+def _set_known_refs(**refs: str) -> tuple[Op, ...]:
     return tuple(("set", name, ref) for name, ref in refs.items() if ref)

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from steersman.contracts.planning.content import Snapshot
+from steersman.contracts.planning.content import RegistrySnapshot
 from steersman.contracts.planning.context import ContextBundle
 from steersman.contracts.planning.decisions import (
+    DocumentProblem,
     PrecheckReport,
-    Problem,
     RiskAssessment,
     RoutingAdvice,
     RuleDecision,
@@ -20,19 +20,19 @@ from steersman.contracts.planning.decisions import (
 from steersman.contracts.planning.graph import ExecutionGraph, GraphLineage
 from steersman.contracts.planning.intent import ExecutionIntent
 from steersman.contracts.planning.policy import ExecutionPolicy
-from steersman.contracts.planning.questions import QuestionPack, Settled
-from steersman.contracts.planning.review import Frozen, Manifest, ReviewPack
-from steersman.contracts.planning.words import Kind
-from steersman.judges.text import clip
-from steersman.kernel.canonical import canonical, digest
-from steersman.machines.coordinator.inputs import Inputs
+from steersman.contracts.planning.questions import QuestionPack, SettledQuestions
+from steersman.contracts.planning.review import FrozenFile, PlanManifest, ReviewPack
+from steersman.contracts.planning.words import ContentKind
+from steersman.judges.text import clip_text
+from steersman.kernel.canonical import canonical_bytes, sha256_hex
+from steersman.machines.coordinator.inputs import PlanInputs
 
-MANIFEST = "manifest.json"
+MANIFEST_FILE = "manifest.json"
 # Each document by its file; a tuple is a list of documents.
-SHAPES: dict[str, Any] = {
+FROZEN_DOCUMENT_TYPES: dict[str, Any] = {
     "intent.json": ExecutionIntent,
     "policy.json": ExecutionPolicy,
-    "registry_snapshot.json": Snapshot,
+    "registry_snapshot.json": RegistrySnapshot,
     "context_bundle.json": ContextBundle,
     "precheck_report.json": PrecheckReport,
     "rule_decisions.json": tuple[RuleDecision, ...],
@@ -40,28 +40,28 @@ SHAPES: dict[str, Any] = {
     "routing_advice.json": tuple[RoutingAdvice, ...],
     "execution_graph.json": ExecutionGraph,
     "question_pack.json": tuple[QuestionPack, ...],
-    "settled_questions.json": Settled,
+    "settled_questions.json": SettledQuestions,
     "review_pack.json": ReviewPack,
 }
 # For people, drawn from the documents by views.
-DRAWN = ("execution_graph.mmd", "execution_graph.svg", "plan.md", "review_pack.md")
-NAMES = tuple(sorted((*SHAPES, *DRAWN)))
+RENDERED_PLAN_FILES = ("execution_graph.mmd", "execution_graph.svg", "plan.md", "review_pack.md")
+FROZEN_FILE_NAMES = tuple(sorted((*FROZEN_DOCUMENT_TYPES, *RENDERED_PLAN_FILES)))
 
 
-class Outputs(NamedTuple):
+class PlanOutputs(NamedTuple):
     """Everything that a plan consists of when it is done."""
 
-    inputs: Inputs
+    inputs: PlanInputs
     intent: Mapping[str, Any]  # as it stands in its file: the checksum is over these words
     report: PrecheckReport
     routing: tuple[RoutingAdvice, ...]
     graph: ExecutionGraph
     packs: tuple[QuestionPack, ...]
-    settled: Settled
+    settled: SettledQuestions
     review: ReviewPack
 
 
-def documents(outputs: Outputs) -> dict[str, bytes]:
+def encode_plan_documents(outputs: PlanOutputs) -> dict[str, bytes]:
     """The canonical bytes of every document, by file name."""
     inputs = outputs.inputs
     values: dict[str, Any] = {
@@ -78,75 +78,89 @@ def documents(outputs: Outputs) -> dict[str, bytes]:
         "settled_questions.json": outputs.settled,
         "review_pack.json": outputs.review,
     }
-    return {name: canonical(values[name]) for name in SHAPES}
+    return {name: canonical_bytes(values[name]) for name in FROZEN_DOCUMENT_TYPES}
 
 
-def frozen(outputs: Outputs, drawn: Mapping[str, str]) -> dict[str, bytes]:
+def freeze_plan_files(outputs: PlanOutputs, drawn: Mapping[str, str]) -> dict[str, bytes]:
     """Every file of the plan, the manifest last; `drawn` are the texts for people, by file name."""
-    files = {**documents(outputs), **{name: drawn[name].encode() for name in DRAWN}}
-    listed = manifest(outputs.inputs.plan_id, outputs.inputs.intent.id, files, outputs.graph.lineage)
-    return {**{name: files[name] for name in NAMES}, MANIFEST: canonical(listed)}
+    files = {**encode_plan_documents(outputs), **{name: drawn[name].encode() for name in RENDERED_PLAN_FILES}}
+    listed = build_plan_manifest(
+        outputs.inputs.plan_id, outputs.inputs.intent.id, files, outputs.graph.lineage
+    )
+    return {**{name: files[name] for name in FROZEN_FILE_NAMES}, MANIFEST_FILE: canonical_bytes(listed)}
 
 
-def manifest(plan_id: str, intent_id: str, files: Mapping[str, bytes], lineage: GraphLineage) -> Manifest:
+def build_plan_manifest(
+    plan_id: str, intent_id: str, files: Mapping[str, bytes], lineage: GraphLineage
+) -> PlanManifest:
     """Every file with its digest, by name, and where it all comes from."""
     listed = tuple(
-        Frozen(name=name, sha256=digest(data), bytes=len(data)) for name, data in sorted(files.items())
+        FrozenFile(name=name, sha256=sha256_hex(data), bytes=len(data))
+        for name, data in sorted(files.items())
     )
-    return Manifest(plan_id=plan_id, intent_id=intent_id, files=listed, lineage=lineage)
+    return PlanManifest(plan_id=plan_id, intent_id=intent_id, files=listed, lineage=lineage)
 
 
-def malformed(files: Mapping[str, bytes]) -> tuple[Problem, ...]:
+def find_malformed_files(files: Mapping[str, bytes]) -> tuple[DocumentProblem, ...]:
     """Documents that are not what their schema says, byte for byte."""
-    shapes = {**SHAPES, MANIFEST: Manifest}
+    shapes = {**FROZEN_DOCUMENT_TYPES, MANIFEST_FILE: PlanManifest}
     return tuple(
-        problem for name in shapes if name in files for problem in _broken(name, files[name], shapes[name])
+        problem
+        for name in shapes
+        if name in files
+        for problem in _find_schema_breaks(name, files[name], shapes[name])
     )
 
 
-def unmatched(listed: Manifest, files: Mapping[str, bytes]) -> tuple[Problem, ...]:
+def find_unmatched_files(listed: PlanManifest, files: Mapping[str, bytes]) -> tuple[DocumentProblem, ...]:
     """Files that are missing, too many, or not the bytes that the manifest has."""
-    return tuple(_unmatched(listed, files))
+    return tuple(_find_manifest_mismatches(listed, files))
 
 
-def lineage_gaps(graph: ExecutionGraph, snapshot: Snapshot) -> tuple[Problem, ...]:
+def find_lineage_gaps(graph: ExecutionGraph, snapshot: RegistrySnapshot) -> tuple[DocumentProblem, ...]:
     """What a graph uses and its lineage does not lead to: content without a version, or of another than the registry's."""
-    return tuple(_gaps(graph, snapshot))
+    return tuple(_find_untraced_content(graph, snapshot))
 
 
-def _broken(name: str, data: bytes, shape: Any) -> Iterator[Problem]:
+def _find_schema_breaks(name: str, data: bytes, shape: Any) -> Iterator[DocumentProblem]:
     try:
         msgspec.json.decode(data, type=shape, strict=True)
         plain = msgspec.json.decode(data)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        yield _of(name, f"It breaks its schema: {clip(str(error), 600)}")
+        yield _frozen_file_problem(name, f"It breaks its schema: {clip_text(str(error), 600)}")
         return
-    if canonical(plain) != data:
-        yield _of(name, "Its bytes are not the canonical ones.")
+    if canonical_bytes(plain) != data:
+        yield _frozen_file_problem(name, "Its bytes are not the canonical ones.")
 
 
-def _unmatched(listed: Manifest, files: Mapping[str, bytes]) -> Iterator[Problem]:
+def _find_manifest_mismatches(listed: PlanManifest, files: Mapping[str, bytes]) -> Iterator[DocumentProblem]:
     there = {file.name: file for file in listed.files}
-    for name in NAMES:
+    for name in FROZEN_FILE_NAMES:
         if name not in there:
-            yield _of(name, "The manifest does not list it.")
+            yield _frozen_file_problem(name, "The manifest does not list it.")
     if list(there) != sorted(there) or len(there) != len(listed.files):
-        yield _of(MANIFEST, "Its files are not listed once each, by name.")
-    for name in sorted(files.keys() - there.keys() - {MANIFEST}):
-        yield Problem(field=clip(name, 200), message="It does not belong to the plan.", fix="Remove it.")
+        yield _frozen_file_problem(MANIFEST_FILE, "Its files are not listed once each, by name.")
+    for name in sorted(files.keys() - there.keys() - {MANIFEST_FILE}):
+        yield DocumentProblem(
+            field=clip_text(name, 200), message="It does not belong to the plan.", fix="Remove it."
+        )
     for name, file in there.items():
         if name not in files:
-            yield _of(name, "It is missing.")
-        elif digest(files[name]) != file.sha256:
-            yield _of(name, f"It was changed: its SHA-256 is {digest(files[name])}, not {file.sha256}.")
+            yield _frozen_file_problem(name, "It is missing.")
+        elif sha256_hex(files[name]) != file.sha256:
+            yield _frozen_file_problem(
+                name, f"It was changed: its SHA-256 is {sha256_hex(files[name])}, not {file.sha256}."
+            )
         elif len(files[name]) != file.bytes:
-            yield _of(MANIFEST, f"It gives {name} {file.bytes} bytes; there are {len(files[name])}.")
+            yield _frozen_file_problem(
+                MANIFEST_FILE, f"It gives {name} {file.bytes} bytes; there are {len(files[name])}."
+            )
 
 
-def _gaps(graph: ExecutionGraph, snapshot: Snapshot) -> Iterator[Problem]:
+def _find_untraced_content(graph: ExecutionGraph, snapshot: RegistrySnapshot) -> Iterator[DocumentProblem]:
     versions = graph.lineage.registry_versions
     known = {(entry.kind, entry.id): entry.version for entry in snapshot.entries}
-    kinds: dict[Kind, tuple[dict[str, str], set[str]]] = {
+    kinds: dict[ContentKind, tuple[dict[str, str], set[str]]] = {
         "workflow": (versions.workflows, {node.workflow_ref for node in graph.nodes}),
         "agent": (versions.agents, {lane.agent_id for lane in graph.swimlanes}),
         "command": (versions.commands, {node.command_ref for node in graph.nodes}),
@@ -154,22 +168,26 @@ def _gaps(graph: ExecutionGraph, snapshot: Snapshot) -> Iterator[Problem]:
     }
     for kind, (traced, used) in kinds.items():
         for id_ in sorted(used - {""} - traced.keys()):
-            yield _lost(kind, id_, "the graph uses it, and the lineage has no version of it")
+            yield _untraced_content_problem(
+                kind, id_, "the graph uses it, and the lineage has no version of it"
+            )
         for id_, version in sorted(traced.items()):
             if known.get((kind, id_)) != version:
-                yield _lost(kind, id_, f"the lineage has version {version}, the registry another or none")
+                yield _untraced_content_problem(
+                    kind, id_, f"the lineage has version {version}, the registry another or none"
+                )
 
 
-def _lost(kind: str, id_: str, why: str) -> Problem:
-    return Problem(
+def _untraced_content_problem(kind: str, id_: str, why: str) -> DocumentProblem:
+    return DocumentProblem(
         field=f"lineage.registry_versions.{kind}s.{id_}",
         message=f"The {kind} {id_} cannot be traced: {why}.",
         fix="Plan again with the registry as it is now.",
     )
 
 
-def _of(name: str, message: str) -> Problem:
-    return Problem(
+def _frozen_file_problem(name: str, message: str) -> DocumentProblem:
+    return DocumentProblem(
         field=name,
         message=message,
         fix="Restore the file, or plan again: `steersman plan` gives the same bytes.",

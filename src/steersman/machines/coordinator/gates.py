@@ -10,15 +10,18 @@ from itertools import groupby
 from typing import NamedTuple
 
 from steersman.contracts.planning.intent import PlannedCommand
-from steersman.contracts.planning.words import Effect, Phase, Review
-from steersman.machines.coordinator.inputs import CHANGING
-from steersman.machines.coordinator.nodes import Desk
-from steersman.machines.coordinator.places import Place
+from steersman.contracts.planning.words import CommandEffect, PlanPhase, ReviewCategory
+from steersman.machines.coordinator.inputs import CHANGING_EFFECTS
+from steersman.machines.coordinator.nodes import GraphSources
+from steersman.machines.coordinator.places import SelectedPhase
 
-OUTSIDE: tuple[Phase, ...] = ("release", "operations")  # whatever these change, somebody has or uses at once
-LASTING: frozenset[Effect] = frozenset({"deploy", "data"})
+OUTWARD_PHASES: tuple[PlanPhase, ...] = (
+    "release",
+    "operations",
+)  # whatever these change, somebody has or uses at once
+LASTING_EFFECTS: frozenset[CommandEffect] = frozenset({"deploy", "data"})
 # The reviews of what is about to happen, and what each is about; a review of architecture is about what was made.
-AHEAD: dict[Review, frozenset[Effect]] = {
+EFFECTS_BY_REVIEW: dict[ReviewCategory, frozenset[CommandEffect]] = {
     "release": frozenset(),  # no effect: anything that cannot be taken back
     "cost": frozenset(),
     "compliance": frozenset(),
@@ -27,14 +30,14 @@ AHEAD: dict[Review, frozenset[Effect]] = {
 }
 
 
-class Stand(NamedTuple):
+class ReviewPlacement(NamedTuple):
     """Who looks in a phase, and when: before one of its commands, or before it is left."""
 
-    reviews: tuple[Review, ...]
+    reviews: tuple[ReviewCategory, ...]
     before: str  # a command; none: before the phase is left
 
 
-class _Flow(NamedTuple):
+class _PhaseFlow(NamedTuple):
     """The phases of one workflow, by number, and what leads from one to another."""
 
     final: tuple[tuple[PlannedCommand, ...], ...]  # of each what nobody can take back, in its order
@@ -47,74 +50,78 @@ class _Flow(NamedTuple):
     def bare(self, looked: set[int] | frozenset[int]) -> set[int]:
         """The phases that can be come to without a look that would stand in some of them and is sure to be taken."""
         looked = looked & self.sure
-        seen: set[int] = set()
+        reached: set[int] = set()
         waiting = list(self.begins)
         while waiting:
             n = waiting.pop()
-            if n not in seen:
-                seen.add(n)
+            if n not in reached:
+                reached.add(n)
                 waiting += [self.instead[n]] if n in self.instead else []
                 waiting += () if n in looked else self.then.get(n, ())
-        return seen
+        return reached
 
     def last(self) -> int:
         """The phase that is there for reviews, else the last one; where it can be, one that is always come to."""
         return max(self.reviews or self.sure or {len(self.final) - 1})
 
 
-def stands(d: Desk) -> Iterator[Stand]:
+def place_reviews(sources: GraphSources) -> Iterator[ReviewPlacement]:
     """For each place of a desk its reviews and where they stand; one workflow at a time, so that little is kept."""
-    for _, group in groupby(d.found, key=lambda place: place.workflow.id):
+    for _, group in groupby(sources.found, key=lambda place: place.workflow.id):
         places = tuple(group)
-        flow = _flow(d, places)
-        asked: list[set[Review]] = [set(place.phase.review) for place in places]
-        for review in d.inputs.intent.risk.requires_review:
-            for n in _where(d, flow, review):
-                asked[n].add(review)
-        for reviews, lasting in zip(asked, flow.final, strict=True):
-            yield Stand(tuple(sorted(reviews)), lasting[0].command_id if lasting else "")
+        flow = _build_phase_flow(sources, places)
+        requested_reviews: list[set[ReviewCategory]] = [set(place.phase.review) for place in places]
+        for review in sources.inputs.intent.risk.requires_review:
+            for n in _phases_of_review(sources, flow, review):
+                requested_reviews[n].add(review)
+        for reviews, lasting in zip(requested_reviews, flow.final, strict=True):
+            yield ReviewPlacement(tuple(sorted(reviews)), lasting[0].command_id if lasting else "")
 
 
-def _flow(d: Desk, places: tuple[Place, ...]) -> _Flow:
+def _build_phase_flow(sources: GraphSources, places: tuple[SelectedPhase, ...]) -> _PhaseFlow:
     at = {str(place.phase.phase): n for n, place in enumerate(places)}
     then: dict[int, list[int]] = {}
     for n, place in enumerate(places):
         for phase in place.before:
             then.setdefault(at[phase], []).append(n)
     sure = frozenset(n for n, place in enumerate(places) if not place.phase.condition)
-    return _Flow(
-        tuple(tuple(_final(d, place)) for place in places),
+    return _PhaseFlow(
+        tuple(tuple(_irreversible_commands(sources, place)) for place in places),
         tuple(n for n, place in enumerate(places) if not place.before),
         then,
         {
             n: at[p.phase.fallback]
             for n, p in enumerate(places)
-            if p.phase.fallback in at and not d.leads_back(p)
+            if p.phase.fallback in at and not sources.leads_back(p)
         },
         sure,
         sure & frozenset({at["review"]} if "review" in at else ()),
     )
 
 
-def _final(d: Desk, place: Place) -> Iterator[PlannedCommand]:
+def _irreversible_commands(sources: GraphSources, place: SelectedPhase) -> Iterator[PlannedCommand]:
     """The proposed commands of a phase that nobody can take back, in their order."""
-    everything = place.phase.phase in OUTSIDE
+    everything = place.phase.phase in OUTWARD_PHASES
     for planned in place.commands:
-        effects = d.effects(planned)
-        lasts = everything or not LASTING.isdisjoint(effects)
-        if lasts and not CHANGING.isdisjoint(effects) and planned.command_id not in d.out:
+        effects = sources.effects(planned)
+        lasts = everything or not LASTING_EFFECTS.isdisjoint(effects)
+        if lasts and not CHANGING_EFFECTS.isdisjoint(effects) and planned.command_id not in sources.out:
             yield planned
 
 
-def _where(d: Desk, flow: _Flow, review: Review) -> tuple[int, ...]:
+def _phases_of_review(sources: GraphSources, flow: _PhaseFlow, review: ReviewCategory) -> tuple[int, ...]:
     """The phases of one workflow, by number, in which a review of the intent stands."""
-    about = {n for n, commands in enumerate(flow.final) if any(_about(d, review, c) for c in commands)}
+    about = {
+        n
+        for n, commands in enumerate(flow.final)
+        if any(_is_review_about(sources, review, c) for c in commands)
+    }
     alone = about & flow.bare(about)
     helped = flow.bare(about | flow.reviews)
-    found = alone if about & helped == alone else (about | flow.reviews) & helped
-    return tuple(sorted(found)) or (flow.last(),)
+    phase_numbers = alone if about & helped == alone else (about | flow.reviews) & helped
+    return tuple(sorted(phase_numbers)) or (flow.last(),)
 
 
-def _about(d: Desk, review: Review, planned: PlannedCommand) -> bool:
-    wanted = AHEAD.get(review)
-    return wanted is not None and (not wanted or not wanted.isdisjoint(d.effects(planned)))
+def _is_review_about(sources: GraphSources, review: ReviewCategory, planned: PlannedCommand) -> bool:
+    wanted = EFFECTS_BY_REVIEW.get(review)
+    return wanted is not None and (not wanted or not wanted.isdisjoint(sources.effects(planned)))

@@ -6,23 +6,23 @@
 from collections.abc import Iterable
 from typing import NamedTuple, cast
 
-from steersman.contracts.planning.content import AgentProfile, CommandSpec, Content, Workflow
+from steersman.contracts.planning.content import AgentProfile, CommandSpec, RegistryContent, Workflow
 from steersman.contracts.planning.context import ContextBundle
 from steersman.contracts.planning.decisions import RiskAssessment, RuleDecision
-from steersman.contracts.planning.graph import GraphLineage, Versions
+from steersman.contracts.planning.graph import GraphLineage, RegistryVersions
 from steersman.contracts.planning.intent import ExecutionIntent, PlannedCommand
-from steersman.contracts.planning.words import Effect, Risk, graver
-from steersman.judges.planning.evidence import Shelf
-from steersman.judges.planning.intent import Effective
-from steersman.judges.planning.paths import common
+from steersman.contracts.planning.words import CommandEffect, RiskLevel, gravest_risk
+from steersman.judges.planning.evidence import CitableEvidence
+from steersman.judges.planning.intent import EffectiveAsking
+from steersman.judges.planning.paths import intersect_paths
 from steersman.judges.planning.registry import Registry
-from steersman.judges.planning.sequence import effects_of
+from steersman.judges.planning.sequence import combined_effects
 from steersman.kernel.canonical import digest_of
 
-CHANGING: frozenset[Effect] = frozenset({"write", "deploy"})
+CHANGING_EFFECTS: frozenset[CommandEffect] = frozenset({"write", "deploy"})
 
 
-class Inputs(NamedTuple):
+class PlanInputs(NamedTuple):
     """Everything a draft goes by."""
 
     intent: ExecutionIntent
@@ -32,7 +32,7 @@ class Inputs(NamedTuple):
     risk: RiskAssessment
     plan_id: str
     lineage: GraphLineage
-    effective: Effective
+    effective: EffectiveAsking
 
     def workflow(self, id_: str) -> Workflow | None:
         """A workflow that may be planned with."""
@@ -46,25 +46,25 @@ class Inputs(NamedTuple):
         """A command that may be planned with."""
         return cast("CommandSpec | None", self.registry.usable("command", id_))
 
-    def effects(self, planned: PlannedCommand) -> tuple[Effect, ...]:
+    def effects(self, planned: PlannedCommand) -> tuple[CommandEffect, ...]:
         """What a planned command does to the world, by intent and registry together."""
-        return effects_of(planned, self.command(planned.command_id))
+        return combined_effects(planned, self.command(planned.command_id))
 
     def changes(self, planned: PlannedCommand) -> bool:
         """Whether a planned command leaves anything otherwise than it was, by itself."""
         spec = self.command(planned.command_id)
-        return not (spec and spec.records) and not CHANGING.isdisjoint(self.effects(planned))
+        return not (spec and spec.records) and not CHANGING_EFFECTS.isdisjoint(self.effects(planned))
 
-    def shelf(self) -> Shelf:
+    def shelf(self) -> CitableEvidence:
         """Everything that the intent can cite."""
-        return Shelf(self.intent, self.registry, self.bundle)
+        return CitableEvidence(self.intent, self.registry, self.bundle)
 
     def decided(self) -> dict[str, RuleDecision]:
         """What the rules say, by command."""
         return {decision.command_id: decision for decision in self.decisions}
 
 
-def lineage(
+def build_plan_lineage(
     intent: ExecutionIntent, registry: Registry, bundle: ContextBundle, coordinator_version: str
 ) -> GraphLineage:
     """Where a plan comes from: digests of every input, and the version of every piece of content it can use."""
@@ -78,17 +78,17 @@ def lineage(
         facts_digest=digest_of(bundle.facts),
         memory_digest=digest_of(bundle.memory),
         registry_digest=registry.digest,
-        registry_versions=Versions(
-            workflows=_versions(workflows),
-            agents=_versions(agents),
-            commands=_versions(commands),
-            rules=_versions(registry.all_usable("rule")),
+        registry_versions=RegistryVersions(
+            workflows=_content_versions(workflows),
+            agents=_content_versions(agents),
+            commands=_content_versions(commands),
+            rules=_content_versions(registry.all_usable("rule")),
         ),
         coordinator_version=coordinator_version,
     )
 
 
-def plan_id(made_from: GraphLineage) -> str:
+def derive_plan_id(made_from: GraphLineage) -> str:
     """The name of a plan: the same inputs under the same coordinator have the same one, whatever is answered to it."""
     parts = {
         "intent": made_from.intent_checksum,
@@ -101,16 +101,16 @@ def plan_id(made_from: GraphLineage) -> str:
     return f"plan_{digest_of(parts)[:16]}"
 
 
-def within_of(intent: ExecutionIntent) -> tuple[str, ...]:
+def intent_boundary(intent: ExecutionIntent) -> tuple[str, ...]:
     """The files and directories that nothing of a plan leaves, whatever its targets are."""
     lock, root = intent.constraints.lock_scope, intent.scope.repo_root
-    return common(root, lock.paths) if lock.mode == "files" else (root,)
+    return intersect_paths(root, lock.paths) if lock.mode == "files" else (root,)
 
 
-def risk_of(planned: PlannedCommand, spec: CommandSpec | None) -> Risk:
+def planned_command_risk(planned: PlannedCommand, spec: CommandSpec | None) -> RiskLevel:
     """The graver of what intent and registry say."""
-    return graver(planned.risk_level, spec.risk_level) if spec else planned.risk_level
+    return gravest_risk(planned.risk_level, spec.risk_level) if spec else planned.risk_level
 
 
-def _versions(contents: Iterable[Content | None]) -> dict[str, str]:
+def _content_versions(contents: Iterable[RegistryContent | None]) -> dict[str, str]:
     return {c.id: c.version for c in sorted(filter(None, contents), key=lambda c: c.id)}

@@ -6,29 +6,37 @@ only record what others changed.
 
 from collections.abc import Container, Iterator
 
-from steersman.contracts.planning.words import Phase
-from steersman.machines.coordinator.inputs import CHANGING, Inputs
-from steersman.machines.coordinator.places import Place
+from steersman.contracts.planning.words import PlanPhase
+from steersman.machines.coordinator.inputs import CHANGING_EFFECTS, PlanInputs
+from steersman.machines.coordinator.places import SelectedPhase
 
 # The phases that leave something otherwise than it was; in all others looking can be the whole of it.
-MAKING: tuple[Phase, ...] = ("implementation", "release", "operations")
+CHANGING_PHASES: tuple[PlanPhase, ...] = ("implementation", "release", "operations")
 
 
-def bare(inputs: Inputs, place: Place, kept: Container[str]) -> bool:
+def is_purpose_unmet(inputs: PlanInputs, place: SelectedPhase, kept_ids: Container[str]) -> bool:
     """Whether nothing of what a phase is there for is left, when only some commands are kept."""
-    left = [command for command in place.commands if command.command_id in kept]
-    return not any(map(inputs.changes, left)) if makes(inputs, place) else not left
+    kept_commands = [command for command in place.commands if command.command_id in kept_ids]
+    return (
+        not any(map(inputs.changes, kept_commands)) if is_changing_phase(inputs, place) else not kept_commands
+    )
 
 
-def lacking(inputs: Inputs, found: tuple[Place, ...], kept: Container[str]) -> Iterator[Place]:
+def find_unmet_phases(
+    inputs: PlanInputs, selected_phases: tuple[SelectedPhase, ...], kept_ids: Container[str]
+) -> Iterator[SelectedPhase]:
     """The phases that have to show something and could not."""
-    return (place for place in found if place.phase.needs_command and bare(inputs, place, kept))
+    return (
+        place
+        for place in selected_phases
+        if place.phase.needs_command and is_purpose_unmet(inputs, place, kept_ids)
+    )
 
 
-def makes(inputs: Inputs, place: Place) -> bool:
+def is_changing_phase(inputs: PlanInputs, place: SelectedPhase) -> bool:
     """Whether a phase is there to change something: one of those that do, and a command of it would."""
     listed = (inputs.command(id_) for id_ in place.phase.commands)
-    return place.phase.phase in MAKING and (
+    return place.phase.phase in CHANGING_PHASES and (
         any(map(inputs.changes, place.commands))
-        or any(spec and not spec.records and not CHANGING.isdisjoint(spec.effects) for spec in listed)
+        or any(spec and not spec.records and not CHANGING_EFFECTS.isdisjoint(spec.effects) for spec in listed)
     )

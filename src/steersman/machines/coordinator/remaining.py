@@ -10,147 +10,168 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from steersman.contracts.planning.decisions import Problem, RiskAssessment, RiskFactor, RuleDecision
+from steersman.contracts.planning.decisions import DocumentProblem, RiskAssessment, RiskFactor, RuleDecision
 from steersman.contracts.planning.intent import ExecutionIntent
-from steersman.contracts.planning.questions import Settled
-from steersman.contracts.planning.words import RISKS, graver
-from steersman.judges.planning.risk import assess
-from steersman.judges.planning.unfound import without_ground
-from steersman.judges.text import clip
-from steersman.machines.coordinator.choices import Choices, judged_scope
-from steersman.machines.coordinator.graph import chosen_by
-from steersman.machines.coordinator.inputs import Inputs
-from steersman.machines.coordinator.nodes import desk
-from steersman.machines.coordinator.places import places
-from steersman.machines.coordinator.purpose import lacking, makes
+from steersman.contracts.planning.questions import SettledQuestions
+from steersman.contracts.planning.words import RISK_LEVELS, gravest_risk
+from steersman.judges.planning.risk import assess_plan_risk
+from steersman.judges.planning.unfound import find_ungrounded_commands
+from steersman.judges.text import clip_text
+from steersman.machines.coordinator.choices import PlanChoices, intent_as_rules_see_it
+from steersman.machines.coordinator.graph import choices_from_settled
+from steersman.machines.coordinator.inputs import PlanInputs
+from steersman.machines.coordinator.nodes import gather_graph_sources
+from steersman.machines.coordinator.places import select_phases
+from steersman.machines.coordinator.purpose import find_unmet_phases, is_changing_phase
 
-Adjudicate = Callable[[ExecutionIntent], tuple[RuleDecision, ...]]
-
-
-NO_RISK = RiskAssessment(overall_risk="low", stated_risk="low", factors=(), requires_review=())
+IntentAdjudicator = Callable[[ExecutionIntent], tuple[RuleDecision, ...]]
 
 
-class Remaining(NamedTuple):
+NO_REMAINING_RISK = RiskAssessment(overall_risk="low", stated_risk="low", factors=(), requires_review=())
+
+
+class RemainingObjections(NamedTuple):
     """What stands against the rest of a plan."""
 
-    ruled_out: tuple[Problem, ...]
-    emptied: tuple[Problem, ...]
-    alone: tuple[Problem, ...]
+    ruled_out: tuple[DocumentProblem, ...]
+    emptied: tuple[DocumentProblem, ...]
+    alone: tuple[DocumentProblem, ...]
     decisions: tuple[RuleDecision, ...] = ()  # what holds now: as before, with the warnings that came to it
-    groundless: tuple[Problem, ...] = ()  # commands that are missing because what is cited for them is
-    risk: RiskAssessment = NO_RISK  # of what is left
+    groundless: tuple[
+        DocumentProblem, ...
+    ] = ()  # commands that are missing because what is cited for them is
+    risk: RiskAssessment = NO_REMAINING_RISK  # of what is left
 
     def any(self) -> bool:
         """Whether something does."""
         return bool(self.ruled_out or self.emptied or self.alone)
 
 
-NOTHING = Remaining((), (), ())
-STRICT = ("require_review", "deny")
+NO_OBJECTIONS = RemainingObjections((), (), ())
+STRICT_DECISIONS = ("require_review", "deny")
 
 
-def remaining(inputs: Inputs, settled: Settled, adjudicate: Adjudicate) -> Remaining:
+def find_remaining_objections(
+    inputs: PlanInputs, settled: SettledQuestions, adjudicate: IntentAdjudicator
+) -> RemainingObjections:
     """Everything that stands against what is left; `adjudicate` asks all rules about an intent."""
-    choices = chosen_by(inputs, settled)
-    left = _left(inputs, choices)
-    kept = {c.command_id for c in left.planned_commands}
-    now = adjudicate(left)
-    decisions = tuple(_holding(inputs, now))
-    risk = _risk(inputs, left, decisions, choices)
+    choices = choices_from_settled(inputs, settled)
+    remaining_intent = _remaining_intent(inputs, choices)
+    kept_ids = {c.command_id for c in remaining_intent.planned_commands}
+    now = adjudicate(remaining_intent)
+    decisions = tuple(_merge_rule_decisions(inputs, now))
+    risk = _remaining_risk(inputs, remaining_intent, decisions, choices)
     grave = inputs.effective.mode == "full_auto" and risk.overall_risk in ("high", "critical")
-    told = f"What is left is of {risk.overall_risk} risk, and full_auto plans nothing above medium."
-    return Remaining(
-        ruled_out=tuple(_ruled_out(inputs, now)),
-        emptied=tuple(_emptied(inputs, kept, choices)),
-        alone=(Problem(field="interaction.mode", message=told, fix="Choose semi_auto or interactive."),)
+    risk_message = f"What is left is of {risk.overall_risk} risk, and full_auto plans nothing above medium."
+    return RemainingObjections(
+        ruled_out=tuple(_find_ruled_out_commands(inputs, now)),
+        emptied=tuple(_find_emptied_phases(inputs, kept_ids, choices)),
+        alone=(
+            DocumentProblem(
+                field="interaction.mode", message=risk_message, fix="Choose semi_auto or interactive."
+            ),
+        )
         if grave
         else (),
         decisions=decisions,
-        groundless=without_ground(inputs.intent, inputs.shelf(), choices.left_out.keys() - kept),
+        groundless=find_ungrounded_commands(
+            inputs.intent, inputs.shelf(), choices.left_out.keys() - kept_ids
+        ),
         risk=risk,
     )
 
 
-def objections(inputs: Inputs, settled: Settled, adjudicate: Adjudicate) -> dict[str, RuleDecision]:
+def find_answer_objections(
+    inputs: PlanInputs, settled: SettledQuestions, adjudicate: IntentAdjudicator
+) -> dict[str, RuleDecision]:
     """The commands left by some answers that a rule denies or cannot judge, by id; what it denied before is left out."""
-    found = adjudicate(_left(inputs, chosen_by(inputs, settled)))
-    return {d.command_id: d for d in found if d.decision == "deny" or d.undecidable or d.conflict}
+    decisions = adjudicate(_remaining_intent(inputs, choices_from_settled(inputs, settled)))
+    return {d.command_id: d for d in decisions if d.decision == "deny" or d.undecidable or d.conflict}
 
 
-def _left(inputs: Inputs, choices: Choices) -> ExecutionIntent:
+def _remaining_intent(inputs: PlanInputs, choices: PlanChoices) -> ExecutionIntent:
     """The intent as its answers have made it: the commands that are proposed, and the files that were named."""
-    out = desk(inputs, choices).out
+    out = gather_graph_sources(inputs, choices).out
     commands = tuple(c for c in inputs.intent.planned_commands if c.command_id not in out)
-    return replace(judged_scope(inputs.intent, choices), planned_commands=commands)
+    return replace(intent_as_rules_see_it(inputs.intent, choices), planned_commands=commands)
 
 
-def _risk(
-    inputs: Inputs, left: ExecutionIntent, decisions: tuple[RuleDecision, ...], choices: Choices
+def _remaining_risk(
+    inputs: PlanInputs,
+    remaining_intent: ExecutionIntent,
+    decisions: tuple[RuleDecision, ...],
+    choices: PlanChoices,
 ) -> RiskAssessment:
     """The danger of what is left: graver where an answer lets anything be written. A review that somebody has taken
     upon themselves is no longer asked for."""
-    held = {d.command_id: replace(d, review=()) if d.command_id in choices.approved else d for d in decisions}
-    ruled = tuple(held[c.command_id] for c in left.planned_commands)
-    found = assess(left, inputs.registry, ruled, inputs.bundle)
-    if not choices.whole or not any("write" in inputs.effects(c) for c in left.planned_commands):
-        return found
-    higher = graver(found.overall_risk, "medium" if found.overall_risk == "low" else "high")
-    told = RiskFactor(
+    decisions_by_command = {
+        d.command_id: replace(d, review=()) if d.command_id in choices.approved else d for d in decisions
+    }
+    ruled = tuple(decisions_by_command[c.command_id] for c in remaining_intent.planned_commands)
+    assessment = assess_plan_risk(remaining_intent, inputs.registry, ruled, inputs.bundle)
+    if not choices.whole or not any("write" in inputs.effects(c) for c in remaining_intent.planned_commands):
+        return assessment
+    higher = gravest_risk(assessment.overall_risk, "medium" if assessment.overall_risk == "low" else "high")
+    whole_project_factor = RiskFactor(
         risk=higher, what="anything in the project may be changed", evidence_refs=(choices.whole,)
     )
-    factors = sorted((told, *found.factors), key=lambda f: (-RISKS.index(f.risk), f.what))
-    return replace(found, overall_risk=higher, factors=tuple(factors))
+    factors = sorted(
+        (whole_project_factor, *assessment.factors), key=lambda f: (-RISK_LEVELS.index(f.risk), f.what)
+    )
+    return replace(assessment, overall_risk=higher, factors=tuple(factors))
 
 
-def _ruled_out(inputs: Inputs, decisions: tuple[RuleDecision, ...]) -> Iterator[Problem]:
+def _find_ruled_out_commands(
+    inputs: PlanInputs, decisions: tuple[RuleDecision, ...]
+) -> Iterator[DocumentProblem]:
     """Commands about which a rule speaks that nobody could answer to: it was silent about the whole, or outweighed."""
     before = inputs.decided()
     for now in decisions:
         was = before[now.command_id]
-        new = _speaking(now) - _speaking(was)
-        if now.decision in STRICT and was.decision not in STRICT:
-            new = _speaking(now)  # what outweighed them holds no more
+        new = _strict_rule_ids(now) - _strict_rule_ids(was)
+        if now.decision in STRICT_DECISIONS and was.decision not in STRICT_DECISIONS:
+            new = _strict_rule_ids(now)  # what outweighed them holds no more
         if new or now.decision == "deny" or now.undecidable or now.conflict:
-            yield Problem(
+            yield DocumentProblem(
                 field=f"planned_commands.{now.command_id}",
-                message=clip(
+                message=clip_text(
                     f"{now.command_id}, as the plan is now ({', '.join(sorted(new))}): {now.reason}", 1000
                 ),
                 fix="Write what was answered into the intent, so that it is asked before; or keep in the plan what the rule asks for.",
             )
 
 
-def _speaking(decision: RuleDecision) -> set[str]:
+def _strict_rule_ids(decision: RuleDecision) -> set[str]:
     """The rules that want a review of a command, or that deny it."""
-    return {r.rule_id for r in decision.rules if r.outcome == "fired" and r.decision in STRICT}
+    return {r.rule_id for r in decision.rules if r.outcome == "fired" and r.decision in STRICT_DECISIONS}
 
 
-def _fired(decision: RuleDecision) -> set[str]:
+def _fired_rule_ids(decision: RuleDecision) -> set[str]:
     return {r.rule_id for r in decision.rules if r.outcome == "fired"}
 
 
-def _holding(inputs: Inputs, decisions: tuple[RuleDecision, ...]) -> Iterator[RuleDecision]:
+def _merge_rule_decisions(inputs: PlanInputs, decisions: tuple[RuleDecision, ...]) -> Iterator[RuleDecision]:
     """What the rules said of the whole, with the warnings that they have only of the rest."""
     now = {d.command_id: d for d in decisions}
-    return (_warned(was, now.get(was.command_id, was)) for was in inputs.decisions)
+    return (_add_new_warnings(was, now.get(was.command_id, was)) for was in inputs.decisions)
 
 
-def _warned(was: RuleDecision, now: RuleDecision) -> RuleDecision:
+def _add_new_warnings(was: RuleDecision, now: RuleDecision) -> RuleDecision:
     """A warning beside what was said before: nothing of that is taken back. What was allowed stands on what holds now."""
-    spoke = _fired(was)
-    if was.decision == "allow" and now.decision not in STRICT:
-        return was if _fired(now) == spoke else now
+    earlier_rule_ids = _fired_rule_ids(was)
+    if was.decision == "allow" and now.decision not in STRICT_DECISIONS:
+        return was if _fired_rule_ids(now) == earlier_rule_ids else now
     fresh = {
         r.rule_id: r
         for r in now.rules
-        if r.outcome == "fired" and r.decision == "warn" and r.rule_id not in spoke
+        if r.outcome == "fired" and r.decision == "warn" and r.rule_id not in earlier_rule_ids
     }
     if not fresh:
         return was
-    told = "; ".join(f"{r.rule_id} ({r.severity}, warn): {r.reason}" for r in fresh.values())
+    warning_text = "; ".join(f"{r.rule_id} ({r.severity}, warn): {r.reason}" for r in fresh.values())
     return replace(
         was,
-        reason=clip(f"{was.reason}; of what is left {told}", 2000),
+        reason=clip_text(f"{was.reason}; of what is left {warning_text}", 2000),
         evidence_used=tuple(
             sorted({*was.evidence_used, *(e for r in fresh.values() for e in r.evidence_used)})
         ),
@@ -158,21 +179,25 @@ def _warned(was: RuleDecision, now: RuleDecision) -> RuleDecision:
     )
 
 
-def _emptied(inputs: Inputs, kept: set[str], choices: Choices) -> Iterator[Problem]:
-    if not kept and not choices.by_hand:
-        yield Problem(
+def _find_emptied_phases(
+    inputs: PlanInputs, kept_ids: set[str], choices: PlanChoices
+) -> Iterator[DocumentProblem]:
+    if not kept_ids and not choices.by_hand:
+        yield DocumentProblem(
             field="planned_commands",
             message="No command is left: there is nothing to propose.",
             fix="Plan commands, and cite evidence for them that can be found.",
         )
-    for place in lacking(inputs, places(inputs), kept):
+    for place in find_unmet_phases(inputs, select_phases(inputs), kept_ids):
         name = f"{place.workflow.id}/{place.phase.phase}"
-        left = (
-            "nothing is left in it that changes anything" if makes(inputs, place) else "nothing is left in it"
+        emptied_text = (
+            "nothing is left in it that changes anything"
+            if is_changing_phase(inputs, place)
+            else "nothing is left in it"
         )
         if name not in choices.by_hand:
-            yield Problem(
+            yield DocumentProblem(
                 field=f"selected_workflows.{name}",
-                message=f"The phase {place.phase.phase} of {place.workflow.id} has to show something, and {left}.",
+                message=f"The phase {place.phase.phase} of {place.workflow.id} has to show something, and {emptied_text}.",
                 fix="Plan a command for it that rules allow and evidence speaks for, or do not select the phase.",
             )

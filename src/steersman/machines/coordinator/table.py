@@ -70,23 +70,31 @@ FREEZE = effect("freeze", FreezeFacts, "freeze")
 class S(State):
     RECEIVED = state("An intent is here.", initial=True)
     PRECHECKED = state(
-        "The intent is held against schema, registry and red lines.", do(PRECHECK, work.precheck)
+        "The intent is held against schema, registry and red lines.", do(PRECHECK, work.precheck_input)
     )
-    CONTEXT_BUILT = state("Memory, facts and policy are put together.", do(BUILD_CONTEXT, work.build_context))
+    CONTEXT_BUILT = state(
+        "Memory, facts and policy are put together.", do(BUILD_CONTEXT, work.plan_context_input)
+    )
     RULES_EVALUATED = state(
-        "Every planned command gets its verdicts.", do(ADJUDICATE, work.adjudicate, version=3)
+        "Every planned command gets its verdicts.", do(ADJUDICATE, work.adjudication_input, version=3)
     )
-    GRAPH_DRAFTED = state("Phases, commands and decisions become a graph.", do(DRAFT, work.draft))
-    QUESTIONS_EMITTED = state("What is not known becomes questions.", do(EMIT, work.emit, version=2))
+    GRAPH_DRAFTED = state("Phases, commands and decisions become a graph.", do(DRAFT, work.graph_draft_input))
+    QUESTIONS_EMITTED = state(
+        "What is not known becomes questions.", do(EMIT, work.question_emission_input, version=2)
+    )
     AWAITING_ANSWERS = state(
         "Paused until answers arrive or time runs out.",
-        do(ASK, work.ask_people, when=UNANSWERED, version=2),
-        do(WEIGH, work.weigh, when=GIVEN, version=3),
+        do(ASK, work.answers_gate_input, when=UNANSWERED, version=2),
+        do(WEIGH, work.answer_weighing_input, when=GIVEN, version=3),
     )
-    GRAPH_FINALIZED = state("Answers and defaults are worked into the graph.", do(FINALIZE, work.finalize))
-    REVIEW_PACK_BUILT = state("Impact, budgets and reviews are put together.", do(PACK, work.review))
+    GRAPH_FINALIZED = state(
+        "Answers and defaults are worked into the graph.", do(FINALIZE, work.final_graph_input)
+    )
+    REVIEW_PACK_BUILT = state(
+        "Impact, budgets and reviews are put together.", do(PACK, work.review_pack_input)
+    )
     FROZEN_OUTPUTS = state(
-        "Every output is written, read back and held against its digest.", do(FREEZE, work.freeze)
+        "Every output is written, read back and held against its digest.", do(FREEZE, work.plan_freeze_input)
     )
     DONE = final("The plan is frozen; nothing of it was executed.")
     BLOCKED = final("A constraint said no; the intent can be fixed and resubmitted.")
@@ -264,10 +272,13 @@ NAMES = (
 # fmt: on
 COMPUTES = (computed(S.RECEIVED, (otherwise, E.intent_accepted)),)
 FOLDS = (
-    *(fold(e, ctx.prechecked) for e in (E.validation_passed, E.validation_failed, E.red_line_crossed)),
-    *(fold(e, ctx.context_built) for e in (E.context_ready, E.memory_unavailable, E.context_incomplete)),
     *(
-        fold(e, ctx.adjudicated)
+        fold(e, ctx.fold_precheck_facts)
+        for e in (E.validation_passed, E.validation_failed, E.red_line_crossed)
+    ),
+    *(fold(e, ctx.fold_context_facts) for e in (E.context_ready, E.memory_unavailable, E.context_incomplete)),
+    *(
+        fold(e, ctx.fold_rule_facts)
         for e in (
             E.rules_adjudicated,
             E.hard_rule_deny,
@@ -277,17 +288,20 @@ FOLDS = (
             E.operation_forbidden,
         )
     ),
-    *(fold(e, ctx.drafted) for e in (E.uncertainties_found, E.no_questions_needed, E.graph_invalid)),
-    *(fold(e, ctx.emitted, version=2) for e in (E.questions_emitted, E.budget_exceeded, E.questions_unfit)),
-    fold(E.answers_given, ctx.answered, version=2),
-    fold(E.answers_stopped, ctx.answered, version=2),
+    *(fold(e, ctx.fold_graph_draft) for e in (E.uncertainties_found, E.no_questions_needed, E.graph_invalid)),
     *(
-        fold(e, ctx.weighed, version=2)
+        fold(e, ctx.fold_question_pack, version=2)
+        for e in (E.questions_emitted, E.budget_exceeded, E.questions_unfit)
+    ),
+    fold(E.answers_given, ctx.fold_gate_answers, version=2),
+    fold(E.answers_stopped, ctx.fold_gate_answers, version=2),
+    *(
+        fold(e, ctx.fold_weighed_answers, version=2)
         for e in (E.answers_received, E.answers_refused, E.answers_conflict, E.answers_block)
     ),
-    *(fold(e, ctx.finalized, version=2) for e in (E.graph_completed, E.graph_incomplete)),
-    *(fold(e, ctx.packed) for e in (E.review_pack_ready, E.budget_violated, E.review_unmet)),
-    *(fold(e, ctx.frozen) for e in (E.outputs_frozen, E.freezing_failed, E.output_malformed)),
+    *(fold(e, ctx.fold_final_graph, version=2) for e in (E.graph_completed, E.graph_incomplete)),
+    *(fold(e, ctx.fold_review_pack) for e in (E.review_pack_ready, E.budget_violated, E.review_unmet)),
+    *(fold(e, ctx.fold_frozen_plan) for e in (E.outputs_frozen, E.freezing_failed, E.output_malformed)),
 )
 LAWS: tuple[Law, ...] = (
     Never(S.QUESTIONS_EMITTED, when=FULL_AUTO),
@@ -317,9 +331,9 @@ MACHINE = machine(
     states=S,
     events=E,
     rows=TABLE,
-    context=ctx.Context,
+    context=ctx.CoordinatorContext,
     context_version=3,
-    upcasts={1: ctx.with_time_left, 2: ctx.with_person},
+    upcasts={1: ctx.upcast_add_time_left, 2: ctx.upcast_add_answered_by},
     namings=NAMES,
     computes=COMPUTES,
     folds=FOLDS,
@@ -327,7 +341,7 @@ MACHINE = machine(
     constants={"mode": ("interactive", "semi_auto", "full_auto")},
     memory={"answers": ("none", "given")},
     successes=("DONE",),
-    begin=lambda request: (E.intent_received, *ctx.begin(request)),
+    begin=lambda request: (E.intent_received, *ctx.begin_coordinator(request)),
     begin_version=3,
     tree=False,
 )

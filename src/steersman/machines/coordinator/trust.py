@@ -6,19 +6,25 @@
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from steersman.contracts.planning.decisions import Problem
-from steersman.machines.coordinator.attest import ENVELOPE, envelope_problems, foreign, signers, unsigned
-from steersman.machines.coordinator.verify import verify
+from steersman.contracts.planning.decisions import DocumentProblem
+from steersman.machines.coordinator.attest import (
+    ENVELOPE_FILE,
+    envelope_signers,
+    find_envelope_problems,
+    foreign_signer_problem,
+    missing_envelope_problem,
+)
+from steersman.machines.coordinator.verify import verify_frozen_plan
 
 
-class Trust(NamedTuple):
+class PlanTrust(NamedTuple):
     """Everything that speaks against the plan, and what its signature says."""
 
-    problems: tuple[Problem, ...]
+    problems: tuple[DocumentProblem, ...]
     signature: str
 
 
-class Key(NamedTuple):
+class TrustedKey(NamedTuple):
     """A public key that is known here, and the check of a signature: (key, bytes, signature) -> yes or no."""
 
     public: str
@@ -29,17 +35,17 @@ class Key(NamedTuple):
         return bool(self.public) and name == self.public and self.verifies(name, data, signature)
 
 
-def trusted(files: Mapping[str, bytes], key: Key) -> Trust:
+def check_plan_trust(files: Mapping[str, bytes], key: TrustedKey) -> PlanTrust:
     """The files of a folder, the signed statement among them, held against each other and against a key."""
-    frozen = {name: data for name, data in files.items() if name != ENVELOPE}
-    if problems := verify(frozen):
-        return Trust(problems, "not looked at: the files differ")
-    if ENVELOPE not in files:
-        return Trust((unsigned(),), "missing")
-    wrong = envelope_problems(files[ENVELOPE], frozen, key.holds)
+    frozen = {name: data for name, data in files.items() if name != ENVELOPE_FILE}
+    if problems := verify_frozen_plan(frozen):
+        return PlanTrust(problems, "not looked at: the files differ")
+    if ENVELOPE_FILE not in files:
+        return PlanTrust((missing_envelope_problem(),), "missing")
+    wrong = find_envelope_problems(files[ENVELOPE_FILE], frozen, key.holds)
     if not wrong:
-        return Trust((), "holds")
-    signed = signers(files[ENVELOPE])
+        return PlanTrust((), "holds")
+    signed = envelope_signers(files[ENVELOPE_FILE])
     if signed and key.public not in signed:
-        return Trust((foreign(signed),), "by a key that is not known here")
-    return Trust(wrong, "does not hold")
+        return PlanTrust((foreign_signer_problem(signed),), "by a key that is not known here")
+    return PlanTrust(wrong, "does not hold")

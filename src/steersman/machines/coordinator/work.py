@@ -2,77 +2,115 @@
 
 from typing import Any
 
-from steersman.machines.coordinator.context import Context
+from steersman.machines.coordinator.context import CoordinatorContext
 
 
-def precheck(c: Context) -> dict[str, Any]:
-    return {**_given(c), "mode": c.mode}
+def precheck_input(context: CoordinatorContext) -> dict[str, Any]:
+    return {**_intent_input_refs(context), "mode": context.mode}
 
 
-def build_context(c: Context) -> dict[str, Any]:
-    return {**_given(c), "report": c.report_ref}
+def plan_context_input(context: CoordinatorContext) -> dict[str, Any]:
+    return {**_intent_input_refs(context), "report": context.report_ref}
 
 
-def adjudicate(c: Context) -> dict[str, Any]:
-    return {**_decided(c), **_said(c), "settled": c.settled_ref}
+def adjudication_input(context: CoordinatorContext) -> dict[str, Any]:
+    return {**_decided_input_refs(context), **_given_answer_refs(context), "settled": context.settled_ref}
 
 
-def draft(c: Context) -> dict[str, Any]:
-    return {**_decided(c), "settled": c.settled_ref, "conflicts": c.conflicts_ref, "consumed": c.consumed}
-
-
-def emit(c: Context) -> dict[str, Any]:
-    asked = {"uncertainties": c.uncertainties_ref, "consumed": c.consumed, "round": c.round + 1}
-    return {**_decided(c), **asked, "settled": c.settled_ref}
-
-
-def ask_people(c: Context) -> dict[str, Any]:
-    shown = {"questions": c.pack_ref, "problems": c.problems_ref, "conflicts": c.conflicts_ref}
+def graph_draft_input(context: CoordinatorContext) -> dict[str, Any]:
     return {
-        "digest": c.pack_digest,
+        **_decided_input_refs(context),
+        "settled": context.settled_ref,
+        "conflicts": context.conflicts_ref,
+        "consumed": context.consumed,
+    }
+
+
+def question_emission_input(context: CoordinatorContext) -> dict[str, Any]:
+    round_refs = {
+        "uncertainties": context.uncertainties_ref,
+        "consumed": context.consumed,
+        "round": context.round + 1,
+    }
+    return {**_decided_input_refs(context), **round_refs, "settled": context.settled_ref}
+
+
+def answers_gate_input(context: CoordinatorContext) -> dict[str, Any]:
+    shown_refs = {
+        "questions": context.pack_ref,
+        "problems": context.problems_ref,
+        "conflicts": context.conflicts_ref,
+    }
+    return {
+        "digest": context.pack_digest,
         "choices": ["answer", "defaults", "stop"],
-        "shown": {name: ref for name, ref in shown.items() if ref},
-        "after_ms": c.left_ms or c.wait_ms,
-        "default": c.fallback,
+        "shown": {name: ref for name, ref in shown_refs.items() if ref},
+        "after_ms": context.left_ms or context.wait_ms,
+        "default": context.fallback,
     }
 
 
-def weigh(c: Context) -> dict[str, Any]:
-    return {**_decided(c), **_said(c), "settled": c.settled_ref, "wait_ms": c.wait_ms}
-
-
-def finalize(c: Context) -> dict[str, Any]:
-    return {**_decided(c), "uncertainties": c.uncertainties_ref, "settled": c.settled_ref, "round": c.round}
-
-
-def review(c: Context) -> dict[str, Any]:
-    return {**_decided(c), "settled": c.settled_ref, "routing": c.routing_ref}
-
-
-def freeze(c: Context) -> dict[str, Any]:
-    made = {
-        "settled": c.settled_ref,
-        "report": c.report_ref,
-        "routing": c.routing_ref,
-        "packs": c.packs,
-        "review": c.review_ref,
-        "out": c.out_ref,
+def answer_weighing_input(context: CoordinatorContext) -> dict[str, Any]:
+    return {
+        **_decided_input_refs(context),
+        **_given_answer_refs(context),
+        "settled": context.settled_ref,
+        "wait_ms": context.wait_ms,
     }
-    return {**_decided(c), **made}
 
 
-def _said(c: Context) -> dict[str, Any]:
-    return {"pack": c.pack_ref, "choice": c.said, "person": c.answered_by, "answers": c.answers_ref}
+def final_graph_input(context: CoordinatorContext) -> dict[str, Any]:
+    return {
+        **_decided_input_refs(context),
+        "uncertainties": context.uncertainties_ref,
+        "settled": context.settled_ref,
+        "round": context.round,
+    }
 
 
-def _given(c: Context) -> dict[str, Any]:
-    return {"intent": c.intent_ref, "policy": c.policy_ref, "registry": c.registry}
+def review_pack_input(context: CoordinatorContext) -> dict[str, Any]:
+    return {**_decided_input_refs(context), "settled": context.settled_ref, "routing": context.routing_ref}
 
 
-def _known(c: Context) -> dict[str, Any]:
-    return {**_given(c), "bundle": c.bundle_ref, "plan": c.plan_id, "intent_id": c.intent_id}
+def plan_freeze_input(context: CoordinatorContext) -> dict[str, Any]:
+    output_refs = {
+        "settled": context.settled_ref,
+        "report": context.report_ref,
+        "routing": context.routing_ref,
+        "packs": context.packs,
+        "review": context.review_ref,
+        "out": context.out_ref,
+    }
+    return {**_decided_input_refs(context), **output_refs}
 
 
-def _decided(c: Context) -> dict[str, Any]:
-    made = {"decisions": c.decisions_ref, "risk": c.risk_ref, "graph": c.graph_ref, "mode": c.mode}
-    return {**_known(c), **made}
+def _given_answer_refs(context: CoordinatorContext) -> dict[str, Any]:
+    return {
+        "pack": context.pack_ref,
+        "choice": context.said,
+        "person": context.answered_by,
+        "answers": context.answers_ref,
+    }
+
+
+def _intent_input_refs(context: CoordinatorContext) -> dict[str, Any]:
+    return {"intent": context.intent_ref, "policy": context.policy_ref, "registry": context.registry}
+
+
+def _context_input_refs(context: CoordinatorContext) -> dict[str, Any]:
+    return {
+        **_intent_input_refs(context),
+        "bundle": context.bundle_ref,
+        "plan": context.plan_id,
+        "intent_id": context.intent_id,
+    }
+
+
+def _decided_input_refs(context: CoordinatorContext) -> dict[str, Any]:
+    decision_refs = {
+        "decisions": context.decisions_ref,
+        "risk": context.risk_ref,
+        "graph": context.graph_ref,
+        "mode": context.mode,
+    }
+    return {**_context_input_refs(context), **decision_refs}

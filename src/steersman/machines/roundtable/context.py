@@ -17,7 +17,7 @@ from steersman.kernel.definition import GateAnswer
 from steersman.kernel.ops import Log, Op
 
 
-class TaskReceived(msgspec.Struct, frozen=True, omit_defaults=True):
+class RoundtableTaskReceived(msgspec.Struct, frozen=True, omit_defaults=True):
     """A person's task, and the commit it starts from."""
 
     task_ref: str
@@ -31,7 +31,7 @@ class RevertRequested(msgspec.Struct, frozen=True, omit_defaults=True):
     person: Annotated[str, Meta(max_length=200)] = ""
 
 
-class Context(msgspec.Struct, kw_only=True):
+class RoundtableContext(msgspec.Struct, kw_only=True):
     """The run's knowledge."""
 
     # fixed at creation
@@ -106,85 +106,85 @@ class Context(msgspec.Struct, kw_only=True):
     followups: Log = Log()
 
 
-FIXED = (
+ROUNDTABLE_FIXED_FIELDS = (
     "mode", "max_iterations", "repeated", "same_finding", "deliver", "red_base", "target", "task_ref", "config_ref", "base_commit", "base_tree",
 )  # fmt: skip
 
 
-def begin(request: dict[str, Any]) -> tuple[TaskReceived, Context]:
+def begin_roundtable(request: dict[str, Any]) -> tuple[RoundtableTaskReceived, RoundtableContext]:
     """What the first event carries, and the context of a new run, from a request in plain words."""
-    given = {name: request[name] for name in FIXED if name in request}
+    fixed_values = {name: request[name] for name in ROUNDTABLE_FIXED_FIELDS if name in request}
     try:
-        context = msgspec.convert({"mode": "proposal", **given}, Context)
+        context = msgspec.convert({"mode": "proposal", **fixed_values}, RoundtableContext)
     except msgspec.ValidationError as error:
         raise UserError(f"roundtable cannot begin like this: {error}") from error
-    return TaskReceived(request["task_ref"], request.get("person", "")), context
+    return RoundtableTaskReceived(request["task_ref"], request.get("person", "")), context
 
 
-def with_sessions(before: dict[str, Any]) -> dict[str, Any]:
+def upcast_add_sessions(before: dict[str, Any]) -> dict[str, Any]:
     """A context of the time when nobody remembered sessions."""
     return {**before, "sessions": {}}
 
 
-def as_it_was(before: dict[str, Any]) -> dict[str, Any]:
+def upcast_unchanged(before: dict[str, Any]) -> dict[str, Any]:
     """A context whose newer fields all have the value that they begin with."""
     return before
 
 
-def with_any_base(before: dict[str, Any]) -> dict[str, Any]:
+def upcast_red_base_fix(before: dict[str, Any]) -> dict[str, Any]:
     """A context of the time when failing checks on the base tree stopped nothing."""
     return {**before, "red_base": "fix"}
 
 
-def _session(role: str, e: AgentFacts) -> tuple[Op, ...]:
+def _roundtable_session_ops(role: str, facts: AgentFacts) -> tuple[Op, ...]:
     """What the role's next call may continue; a call that kept none leaves the one before in place."""
-    return (("put", "sessions", role, e.session),) if e.session else ()
+    return (("put", "sessions", role, facts.session),) if facts.session else ()
 
 
-def proposed(_c: Context, e: AgentFacts) -> tuple[Op, ...]:
-    return (("set", "proposal_ref", e.text_ref), *_session("coder", e))
+def fold_coder_proposal(_c: RoundtableContext, facts: AgentFacts) -> tuple[Op, ...]:
+    return (("set", "proposal_ref", facts.text_ref), *_roundtable_session_ops("coder", facts))
 
 
-def reviewer_discussed(_c: Context, e: AgentFacts) -> tuple[Op, ...]:
-    return (("set", "reviewer_notes_ref", e.text_ref), *_session("reviewer", e))
+def fold_reviewer_notes(_c: RoundtableContext, facts: AgentFacts) -> tuple[Op, ...]:
+    return (("set", "reviewer_notes_ref", facts.text_ref), *_roundtable_session_ops("reviewer", facts))
 
 
-def discussed(c: Context, e: AgentFacts) -> tuple[Op, ...]:
+def fold_discussion_contract(context: RoundtableContext, facts: AgentFacts) -> tuple[Op, ...]:
     """The discussion becomes a contract, bound by its digest: refs are keyed digests of the texts themselves."""
     contract = {
         "version": 1,
-        "source_round": c.followups.count + 1,
-        "task": c.task_ref,
-        "followup": c.followup_ref,
-        "core_plan": c.proposal_ref,
-        "reviewer_notes": c.reviewer_notes_ref,
-        "tester_notes": e.text_ref,
-        "base_tree": c.base_tree,
+        "source_round": context.followups.count + 1,
+        "task": context.task_ref,
+        "followup": context.followup_ref,
+        "core_plan": context.proposal_ref,
+        "reviewer_notes": context.reviewer_notes_ref,
+        "tester_notes": facts.text_ref,
+        "base_tree": context.base_tree,
     }
     return (
-        ("set", "tester_notes_ref", e.text_ref),
+        ("set", "tester_notes_ref", facts.text_ref),
         ("set", "contract", contract),
         ("set", "contract_digest", digest_of(contract)),
-        *_session("tester", e),
+        *_roundtable_session_ops("tester", facts),
     )
 
 
-def proposal_summarised(c: Context, _e: Any) -> tuple[Op, ...]:
-    summary = {"kind": "proposal", "round": c.followups.count + 1, "contract": c.contract_digest}
+def fold_proposal_summary(context: RoundtableContext, _e: Any) -> tuple[Op, ...]:
+    summary = {"kind": "proposal", "round": context.followups.count + 1, "contract": context.contract_digest}
     return (("append", "rounds", summary),)
 
 
-def confirms(c: Context, e: GateAnswer) -> bool:
+def is_confirming_answer(context: RoundtableContext, answer: GateAnswer) -> bool:
     """Whether an answer approves exactly the proposal that waits."""
-    waits = c.outcome == "await_operator_confirm"
-    return waits and e.choice == "approve" and e.digest == c.contract_digest
+    waits = context.outcome == "await_operator_confirm"
+    return waits and answer.choice == "approve" and answer.digest == context.contract_digest
 
 
-def followed_up(c: Context, e: GateAnswer) -> tuple[Op, ...]:
+def fold_followup_message(context: RoundtableContext, answer: GateAnswer) -> tuple[Op, ...]:
     """A follow-up starts afresh: iterations and failure memory, never budgets."""
-    said = {"choice": e.choice, "text": e.text, "person": e.person}
+    followup = {"choice": answer.choice, "text": answer.text, "person": answer.person}
     ops: tuple[Op, ...] = (
-        ("append", "followups", said),
+        ("append", "followups", followup),
         ("set", "round", 0),
         ("set", "must_fix", []),
         ("set", "failed_commands", []),
@@ -192,255 +192,299 @@ def followed_up(c: Context, e: GateAnswer) -> tuple[Op, ...]:
         ("set", "detail_ref", ""),
         ("set", "tries", []),
         ("set", "escalation", {}),
-        *(("put", "findings", k, {**f, "rounds": 0}) for k, f in _open(c)),
+        *(("put", "findings", k, {**f, "rounds": 0}) for k, f in _open_findings(context)),
     )
-    if e.text:
-        ops += (("set", "followup_ref", e.text),)
-    if confirms(c, e):
-        ops += (("set", "confirmed_digest", c.contract_digest), ("set", "confirmed_by", e.person))
+    if answer.text:
+        ops += (("set", "followup_ref", answer.text),)
+    if is_confirming_answer(context, answer):
+        ops += (("set", "confirmed_digest", context.contract_digest), ("set", "confirmed_by", answer.person))
     return ops
 
 
-def prepared(c: Context, e: SetupFacts) -> tuple[Op, ...]:
-    return (("set", "commit", e.commit), ("set", "tree", e.tree)) if not c.commit else ()
+def fold_roundtable_tree_ready(context: RoundtableContext, facts: SetupFacts) -> tuple[Op, ...]:
+    return (("set", "commit", facts.commit), ("set", "tree", facts.tree)) if not context.commit else ()
 
 
-def setup_failed(_c: Context, e: SetupFacts) -> tuple[Op, ...]:
-    return (("set", "detail_ref", e.detail_ref),)
+def fold_roundtable_setup_failure(_c: RoundtableContext, facts: SetupFacts) -> tuple[Op, ...]:
+    return (("set", "detail_ref", facts.detail_ref),)
 
 
-def measured(_c: Context, e: BaselineFacts) -> tuple[Op, ...]:
-    return (("set", "baseline_ref", e.results_ref),)
+def fold_roundtable_baseline(_c: RoundtableContext, facts: BaselineFacts) -> tuple[Op, ...]:
+    return (("set", "baseline_ref", facts.results_ref),)
 
 
-def base_failed(_c: Context, e: BaselineFacts) -> tuple[Op, ...]:
+def fold_roundtable_base_failure(_c: RoundtableContext, facts: BaselineFacts) -> tuple[Op, ...]:
     """Keep the results for people; the base tree counts as unchecked and is checked again after a follow-up."""
-    return (("set", "baseline_ref", e.results_ref), ("set", "detail_ref", e.first_ref))
+    return (("set", "baseline_ref", facts.results_ref), ("set", "detail_ref", facts.first_ref))
 
 
-def round_started(_c: Context, _e: Any) -> tuple[Op, ...]:
+def fold_round_start(_c: RoundtableContext, _e: Any) -> tuple[Op, ...]:
     return (("add", "round", 1),)
 
 
-def built(c: Context, e: AgentFacts) -> tuple[Op, ...]:
+def fold_coder_change(context: RoundtableContext, facts: AgentFacts) -> tuple[Op, ...]:
     """The tree is another one: whatever was accepted before is void."""
-    left = {"round": c.round, "tree": e.tree, "patch": e.patch_ref}
+    attempt = {"round": context.round, "tree": facts.tree, "patch": facts.patch_ref}
     return (
-        ("set", "commit", e.commit),
-        ("set", "tree", e.tree),
-        ("set", "patch_ref", e.patch_ref),
-        ("set", "infrastructure_ref", e.infrastructure_ref),
-        ("set", "instructions_ref", e.instructions_ref),
+        ("set", "commit", facts.commit),
+        ("set", "tree", facts.tree),
+        ("set", "patch_ref", facts.patch_ref),
+        ("set", "infrastructure_ref", facts.infrastructure_ref),
+        ("set", "instructions_ref", facts.instructions_ref),
         ("set", "accepted_tree", ""),
         ("set", "accepted_by", ""),
         ("set", "questions_ref", ""),
-        ("set", "tries", [*c.tries, left]),
-        *((("set", "detail_ref", ""),) if c.detail_ref else ()),
-        *_session("coder", e),
+        ("set", "tries", [*context.tries, attempt]),
+        *((("set", "detail_ref", ""),) if context.detail_ref else ()),
+        *_roundtable_session_ops("coder", facts),
     )
 
 
-def nothing_built(c: Context, e: AgentFacts) -> tuple[Op, ...]:
+def fold_coder_no_change(context: RoundtableContext, facts: AgentFacts) -> tuple[Op, ...]:
     """The tree is the one before; a session that tells of edits which were not kept is not gone on with."""
-    if e.problems_ref:
+    if facts.problems_ref:
         why = "what the coder left cannot be recorded, so nothing of it was kept: do it again without this"
-        item = {"id": "not-recorded", "text": e.problems_ref, "why": why}
-        told = ("set", "detail_ref", e.problems_ref)
-        return (("set", "must_fix", [*c.must_fix[:20], item]), told, _summary(c, "not_recorded"))
+        item = {"id": "not-recorded", "text": facts.problems_ref, "why": why}
+        detail_op = ("set", "detail_ref", facts.problems_ref)
+        return (
+            ("set", "must_fix", [*context.must_fix[:20], item]),
+            detail_op,
+            _round_summary_op(context, "not_recorded"),
+        )
     item = {"id": "no-change", "text": "", "why": "the coder changed nothing"}
-    must_fix = ("set", "must_fix", [*c.must_fix[:20], item])
-    return (must_fix, *_session("coder", e), _summary(c, "coder_changed_nothing"))
+    must_fix = ("set", "must_fix", [*context.must_fix[:20], item])
+    return (
+        must_fix,
+        *_roundtable_session_ops("coder", facts),
+        _round_summary_op(context, "coder_changed_nothing"),
+    )
 
 
-def changes_requested(c: Context, e: AgentFacts) -> tuple[Op, ...]:
+def fold_review_changes(context: RoundtableContext, facts: AgentFacts) -> tuple[Op, ...]:
     """What the reviewer wants, and what it had wanted before and did not call fixed."""
-    items = [{"id": i["id"], "text": i["text"]} for i in _items(e)]
-    fixed = set((e.reply or {}).get("fixed", ()))
-    named = {i["id"] for i in items}
-    items += [{"id": k, "text": f["text"]} for k, f in _open(c) if k not in named and k not in fixed]
-    told = (("set", "must_fix", items), *_findings(c, items), *_session("reviewer", e))
-    return (*told, _summary(c, "changes_requested"))
+    items = [{"id": i["id"], "text": i["text"]} for i in _requested_items(facts)]
+    fixed = set((facts.reply or {}).get("fixed", ()))
+    item_ids = {i["id"] for i in items}
+    items += [
+        {"id": k, "text": f["text"]}
+        for k, f in _open_findings(context)
+        if k not in item_ids and k not in fixed
+    ]
+    review_ops = (
+        ("set", "must_fix", items),
+        *_finding_ops(context, items),
+        *_roundtable_session_ops("reviewer", facts),
+    )
+    return (*review_ops, _round_summary_op(context, "changes_requested"))
 
 
-def review_approved(c: Context, e: AgentFacts) -> tuple[Op, ...]:
-    return (("set", "must_fix", []), *_findings(c, []), *_session("reviewer", e))
+def fold_review_approval(context: RoundtableContext, facts: AgentFacts) -> tuple[Op, ...]:
+    return (("set", "must_fix", []), *_finding_ops(context, []), *_roundtable_session_ops("reviewer", facts))
 
 
-def review_invalid(_c: Context, e: AgentFacts) -> tuple[Op, ...]:
-    return (("set", "detail_ref", e.problems_ref),)
+def fold_invalid_review(_c: RoundtableContext, facts: AgentFacts) -> tuple[Op, ...]:
+    return (("set", "detail_ref", facts.problems_ref),)
 
 
-def _items(e: AgentFacts) -> list[dict[str, str]]:
-    return list((e.reply or {}).get("must_fix", ()))
+def _requested_items(facts: AgentFacts) -> list[dict[str, str]]:
+    return list((facts.reply or {}).get("must_fix", ()))
 
 
-def _open(c: Context) -> list[tuple[str, dict[str, Any]]]:
-    return [(k, f) for k, f in c.findings.items() if f["state"] == "open"]
+def _open_findings(context: RoundtableContext) -> list[tuple[str, dict[str, Any]]]:
+    return [(k, f) for k, f in context.findings.items() if f["state"] == "open"]
 
 
-def _findings(c: Context, items: list[dict[str, str]]) -> tuple[Op, ...]:
+def _finding_ops(context: RoundtableContext, items: list[dict[str, str]]) -> tuple[Op, ...]:
     """A finding keeps its id over the rounds: opened, still open, fixed; each review that leaves it open counts."""
     now = {i["id"] for i in items}
-    gone = [(k, f) for k, f in _open(c) if k not in now]
-    ops: list[Op] = [("put", "findings", k, {**f, "state": "fixed", "fixed": c.round}) for k, f in gone]
-    before = dict(_open(c))
+    fixed_findings = [(k, f) for k, f in _open_findings(context) if k not in now]
+    ops: list[Op] = [
+        ("put", "findings", k, {**f, "state": "fixed", "fixed": context.round}) for k, f in fixed_findings
+    ]
+    before = dict(_open_findings(context))
     for i in items:
-        known = before.get(i["id"], {"since": c.round, "rounds": 0})
-        seen = {"since": known["since"], "seen": c.round, "rounds": known["rounds"] + 1}
-        ops.append(("put", "findings", i["id"], {"text": i["text"], "state": "open", **seen}))
+        known = before.get(i["id"], {"since": context.round, "rounds": 0})
+        review_counts = {"since": known["since"], "seen": context.round, "rounds": known["rounds"] + 1}
+        ops.append(("put", "findings", i["id"], {"text": i["text"], "state": "open", **review_counts}))
     return tuple(ops)
 
 
-def stuck(c: Context) -> bool:
+def is_finding_stuck(context: RoundtableContext) -> bool:
     """Whether a finding stays open although there are iterations left; without any, that is the reason to stop."""
-    return c.round < c.max_iterations and any(f["rounds"] >= c.same_finding for _, f in _open(c))
-
-
-def escalated(c: Context, _e: Any) -> tuple[Op, ...]:
-    """The pack for whoever takes over: what stayed open, since which round, and what was tried."""
-    still = [{"id": k, "text": f["text"], "since": f["since"], "rounds": f["rounds"]} for k, f in _open(c)]
-    return (("set", "escalation", {"findings": still, "must_fix": c.must_fix, "tried": c.tries}),)
-
-
-def tester_answered(_c: Context, e: AgentFacts) -> tuple[Op, ...]:
-    return (("set", "commands_ref", (e.reply or {}).get("commands_ref", "")), *_session("tester", e))
-
-
-def tester_invalid(c: Context, e: AgentFacts) -> tuple[Op, ...]:
-    item = {
-        "id": "tester-reply",
-        "text": e.problems_ref,
-        "why": "the tester's reply did not fit its contract",
-    }
-    told = ("set", "detail_ref", e.problems_ref)
-    return (("set", "must_fix", [item]), told, _summary(c, "tester_schema_invalid"))
-
-
-def checks_failed(c: Context, e: CheckFacts) -> tuple[Op, ...]:
-    """Must-fix with the failed command and what it printed; this round's failures are remembered for the next."""
-    item = {"id": "checks", "text": e.first_ref, "why": "a check failed"}
-    return (
-        ("set", "must_fix", [item]),
-        ("set", "failed_commands", list(e.failed_commands)),
-        ("set", "failure_keys", list(e.failure_keys)),
-        *_results(e),
-        _summary(c, "test_failed"),
+    return context.round < context.max_iterations and any(
+        f["rounds"] >= context.same_finding for _, f in _open_findings(context)
     )
 
 
-def checks_stopped(c: Context, e: CheckFacts) -> tuple[Op, ...]:
-    return checks_failed(c, e)
+def fold_escalation_pack(context: RoundtableContext, _e: Any) -> tuple[Op, ...]:
+    """The pack for whoever takes over: what stayed open, since which round, and what was tried."""
+    open_findings = [
+        {"id": k, "text": f["text"], "since": f["since"], "rounds": f["rounds"]}
+        for k, f in _open_findings(context)
+    ]
+    return (
+        (
+            "set",
+            "escalation",
+            {"findings": open_findings, "must_fix": context.must_fix, "tried": context.tries},
+        ),
+    )
 
 
-def checks_passed(c: Context, e: CheckFacts) -> tuple[Op, ...]:
+def fold_tester_commands(_c: RoundtableContext, facts: AgentFacts) -> tuple[Op, ...]:
+    return (
+        ("set", "commands_ref", (facts.reply or {}).get("commands_ref", "")),
+        *_roundtable_session_ops("tester", facts),
+    )
+
+
+def fold_invalid_tester_reply(context: RoundtableContext, facts: AgentFacts) -> tuple[Op, ...]:
+    item = {
+        "id": "tester-reply",
+        "text": facts.problems_ref,
+        "why": "the tester's reply did not fit its contract",
+    }
+    detail_op = ("set", "detail_ref", facts.problems_ref)
+    return (("set", "must_fix", [item]), detail_op, _round_summary_op(context, "tester_schema_invalid"))
+
+
+def fold_checks_failed(context: RoundtableContext, facts: CheckFacts) -> tuple[Op, ...]:
+    """Must-fix with the failed command and what it printed; this round's failures are remembered for the next."""
+    item = {"id": "checks", "text": facts.first_ref, "why": "a check failed"}
+    return (
+        ("set", "must_fix", [item]),
+        ("set", "failed_commands", list(facts.failed_commands)),
+        ("set", "failure_keys", list(facts.failure_keys)),
+        *_check_result_ops(facts),
+        _round_summary_op(context, "test_failed"),
+    )
+
+
+def fold_checks_stopped(context: RoundtableContext, facts: CheckFacts) -> tuple[Op, ...]:
+    return fold_checks_failed(context, facts)
+
+
+def fold_checks_passed(context: RoundtableContext, facts: CheckFacts) -> tuple[Op, ...]:
     return (
         ("set", "must_fix", []),
         ("set", "failed_commands", []),
         ("set", "failure_keys", []),
-        *_results(e),
-        *((("set", "questions_ref", e.questions_ref),) if e.questions_ref != c.questions_ref else ()),
-        _summary(c, "approved"),
+        *_check_result_ops(facts),
+        *(
+            (("set", "questions_ref", facts.questions_ref),)
+            if facts.questions_ref != context.questions_ref
+            else ()
+        ),
+        _round_summary_op(context, "approved"),
     )
 
 
-def proven(c: Context, e: CheckFacts) -> bool:
+def is_roundtable_tree_proven(context: RoundtableContext, facts: CheckFacts) -> bool:
     """Whether something passed, with tests, on the current tree, and nothing failed or was kept from running."""
-    against = e.failed + e.timeout + e.no_tests + e.blocked
-    speaks = e.passed + e.known + e.flaky > 0 and e.tests > 0
-    return speaks and not against and not e.error and e.tree == c.tree
+    against = facts.failed + facts.timeout + facts.no_tests + facts.blocked
+    speaks = facts.passed + facts.known + facts.flaky > 0 and facts.tests > 0
+    return speaks and not against and not facts.error and facts.tree == context.tree
 
 
-def questioned(_c: Context, e: CheckFacts) -> tuple[Op, ...]:
-    return (*_results(e), ("set", "questions_ref", e.questions_ref))
+def fold_questioned_evidence(_c: RoundtableContext, facts: CheckFacts) -> tuple[Op, ...]:
+    return (*_check_result_ops(facts), ("set", "questions_ref", facts.questions_ref))
 
 
-def accepted(_c: Context, e: GateAnswer) -> tuple[Op, ...]:
-    return (("set", "accepted_tree", e.digest), ("set", "accepted_by", e.person))
+def fold_evidence_acceptance(_c: RoundtableContext, answer: GateAnswer) -> tuple[Op, ...]:
+    return (("set", "accepted_tree", answer.digest), ("set", "accepted_by", answer.person))
 
 
-def declined(c: Context, e: GateAnswer) -> tuple[Op, ...]:
+def fold_evidence_refusal(context: RoundtableContext, answer: GateAnswer) -> tuple[Op, ...]:
     item = {
         "id": "evidence",
-        "text": e.text,
+        "text": answer.text,
         "why": "the operator does not accept what was changed about the tests",
     }
-    return (("set", "must_fix", [item]), _summary(c, "evidence_declined"))
+    return (("set", "must_fix", [item]), _round_summary_op(context, "evidence_declined"))
 
 
-def _results(e: CheckFacts) -> tuple[Op, ...]:
+def _check_result_ops(facts: CheckFacts) -> tuple[Op, ...]:
     return (
-        ("set", "results_ref", e.results_ref),
-        ("set", "tests", e.tests),
-        ("set", "checks_passed", e.passed),
+        ("set", "results_ref", facts.results_ref),
+        ("set", "tests", facts.tests),
+        ("set", "checks_passed", facts.passed),
     )
 
 
-def _summary(c: Context, outcome: str) -> Op:
-    return ("append", "rounds", {"kind": "round", "round": c.round, "outcome": outcome, "tree": c.tree})
+def _round_summary_op(context: RoundtableContext, outcome: str) -> Op:
+    return (
+        "append",
+        "rounds",
+        {"kind": "round", "round": context.round, "outcome": outcome, "tree": context.tree},
+    )
 
 
-def provider_failed(_c: Context, e: AgentFacts) -> tuple[Op, ...]:
-    return (("set", "detail_ref", e.detail_ref),)
+def fold_provider_failure(_c: RoundtableContext, facts: AgentFacts) -> tuple[Op, ...]:
+    return (("set", "detail_ref", facts.detail_ref),)
 
 
-def base_looked_at(_c: Context, e: BaseFacts) -> tuple[Op, ...]:
-    return (("set", "base_told_ref", e.told_ref),)
+def fold_base_look(_c: RoundtableContext, facts: BaseFacts) -> tuple[Op, ...]:
+    return (("set", "base_told_ref", facts.told_ref),)
 
 
-def base_rewritten(_c: Context, e: BaseFacts) -> tuple[Op, ...]:
-    return (("set", "base_told_ref", e.told_ref), ("set", "rewritten_tip", e.base))
+def fold_roundtable_base_rewritten(_c: RoundtableContext, facts: BaseFacts) -> tuple[Op, ...]:
+    return (("set", "base_told_ref", facts.told_ref), ("set", "rewritten_tip", facts.base))
 
 
-def rebased(c: Context, e: BaseFacts) -> tuple[Op, ...]:
+def fold_roundtable_rebase(context: RoundtableContext, facts: BaseFacts) -> tuple[Op, ...]:
     """The change stands on another commit: it is another tree, and whatever was accepted or approved before is void."""
     return (
-        ("set", "base_commit", e.base),
-        ("set", "base_tree", e.base_tree),
-        ("set", "commit", e.commit),
-        ("set", "tree", e.tree),
-        ("set", "patch_ref", e.patch_ref),
+        ("set", "base_commit", facts.base),
+        ("set", "base_tree", facts.base_tree),
+        ("set", "commit", facts.commit),
+        ("set", "tree", facts.tree),
+        ("set", "patch_ref", facts.patch_ref),
         ("set", "accepted_tree", ""),
         ("set", "accepted_by", ""),
         ("set", "merged_by", ""),
         ("set", "questions_ref", ""),
-        ("set", "base_told_ref", e.told_ref),
-        ("append", "rounds", {"kind": "base", "round": c.round, "outcome": "base_moved", "tree": e.tree}),
+        ("set", "base_told_ref", facts.told_ref),
+        (
+            "append",
+            "rounds",
+            {"kind": "base", "round": context.round, "outcome": "base_moved", "tree": facts.tree},
+        ),
     )
 
 
-def merge_granted(_c: Context, e: GateAnswer) -> tuple[Op, ...]:
-    return (("set", "merged_by", e.person),)
+def fold_merge_approval(_c: RoundtableContext, answer: GateAnswer) -> tuple[Op, ...]:
+    return (("set", "merged_by", answer.person),)
 
 
-def rechecked(_c: Context, _e: GateAnswer) -> tuple[Op, ...]:
+def fold_recheck_request(_c: RoundtableContext, _e: GateAnswer) -> tuple[Op, ...]:
     """The approval was of a tree that can no longer be merged as it is."""
     return (("set", "merged_by", ""), ("set", "detail_ref", ""))
 
 
-def delivered(_c: Context, e: DeliveryFacts) -> tuple[Op, ...]:
+def fold_roundtable_delivery(_c: RoundtableContext, facts: DeliveryFacts) -> tuple[Op, ...]:
     return (
-        ("set", "delivered_ref", e.ref),
-        ("set", "delivered_commit", e.commit),
-        ("set", "url_ref", e.url_ref),
+        ("set", "delivered_ref", facts.ref),
+        ("set", "delivered_commit", facts.commit),
+        ("set", "url_ref", facts.url_ref),
         ("set", "reverted_commit", ""),
     )
 
 
-def delivery_failed(_c: Context, e: DeliveryFacts) -> tuple[Op, ...]:
-    return (("set", "detail_ref", e.detail_ref),)
+def fold_roundtable_delivery_failure(_c: RoundtableContext, facts: DeliveryFacts) -> tuple[Op, ...]:
+    return (("set", "detail_ref", facts.detail_ref),)
 
 
-def delivery_requested(_c: Context, _e: Any) -> tuple[Op, ...]:
+def fold_delivery_request(_c: RoundtableContext, _e: Any) -> tuple[Op, ...]:
     return (("set", "detail_ref", ""),)
 
 
-def revert_requested(c: Context, e: RevertRequested) -> tuple[Op, ...]:
+def fold_revert_request(context: RoundtableContext, request: RevertRequested) -> tuple[Op, ...]:
     return (
-        ("set", "revert_branch", e.branch or c.target),
-        ("set", "reverted_by", e.person),
+        ("set", "revert_branch", request.branch or context.target),
+        ("set", "reverted_by", request.person),
         ("set", "detail_ref", ""),
     )
 
 
-def reverted(_c: Context, e: DeliveryFacts) -> tuple[Op, ...]:
-    return (("set", "reverted_commit", e.commit),)
+def fold_roundtable_revert(_c: RoundtableContext, facts: DeliveryFacts) -> tuple[Op, ...]:
+    return (("set", "reverted_commit", facts.commit),)

@@ -98,36 +98,36 @@ class S(State):
     intake = state("A task or a follow-up is here; the phase decides where it goes.", initial=True)
     plan = state(
         "The working tree is made ready and checked as it is; then the coder drafts a proposal, or the first round begins.",
-        do(PREPARE, work.prepare, when=TO_PREPARE),
-        do(MEASURE, work.measure, when=TO_MEASURE),
-        do(PROPOSE, work.propose, when=TO_PROPOSE, version=3),
+        do(PREPARE, work.roundtable_setup_input, when=TO_PREPARE),
+        do(MEASURE, work.roundtable_baseline_input, when=TO_MEASURE),
+        do(PROPOSE, work.proposal_input, when=TO_PROPOSE, version=3),
     )
-    build = state("The coder edits its working tree.", do(IMPLEMENT, work.implement, version=3))
+    build = state("The coder edits its working tree.", do(IMPLEMENT, work.implementation_input, version=3))
     review = state(
         "The reviewer discusses the proposal, or judges the change.",
-        do(DISCUSS_REVIEW, work.discuss_review, when=PROPOSES, version=2),
-        do(REVIEW, work.review, when=IMPLEMENTS, version=2),
+        do(DISCUSS_REVIEW, work.review_discussion_input, when=PROPOSES, version=2),
+        do(REVIEW, work.change_review_input, when=IMPLEMENTS, version=2),
     )
     test = state(
         "The tester discusses the proposal, or names commands that steersman then runs beside the project's checks.",
-        do(DISCUSS_TEST, work.discuss_test, when=PROPOSES, version=2),
-        do(ASK_TESTER, work.ask_tester, when=TO_ASK, version=3),
-        do(LOOK_AT_BASE, work.look_at_base, when=TO_LOOK),
-        do(MOVING, work.ask_about_base, when=KEEPS_MOVING),
-        do(REWRITE, work.ask_about_base, when=REWRITTEN),
-        do(MEASURE_AGAIN, work.measure, when=TO_MEASURE_AGAIN),
-        do(RUN_CHECKS, work.run_checks, when=ANSWERED, version=2),
-        do(EVIDENCE, work.ask_evidence, when=QUESTIONED),
-        do(RECALL, work.recall, when=SEEN),
+        do(DISCUSS_TEST, work.test_discussion_input, when=PROPOSES, version=2),
+        do(ASK_TESTER, work.tester_input, when=TO_ASK, version=3),
+        do(LOOK_AT_BASE, work.roundtable_base_input, when=TO_LOOK),
+        do(MOVING, work.moved_base_gate_input, when=KEEPS_MOVING),
+        do(REWRITE, work.moved_base_gate_input, when=REWRITTEN),
+        do(MEASURE_AGAIN, work.roundtable_baseline_input, when=TO_MEASURE_AGAIN),
+        do(RUN_CHECKS, work.check_run_input, when=ANSWERED, version=2),
+        do(EVIDENCE, work.roundtable_evidence_gate_input, when=QUESTIONED),
+        do(RECALL, work.evidence_recall_input, when=SEEN),
     )
     iterate = state("A round did not suffice; iterations are counted here.")
     finalize = resting(
         "The run has its outcome.",
-        do(CONFIRM, work.ask_person, when=AWAITS),
-        do(MERGE, work.ask_merge, when=ASKS_MERGE, version=2),
-        do(DELIVER, work.deliver, when=HANDS_OVER, version=2),
-        do(RECHECK, work.ask_recheck, when=OVERTAKEN),
-        do(REVERT, work.revert, when=TAKES_BACK),
+        do(CONFIRM, work.proposal_gate_input, when=AWAITS),
+        do(MERGE, work.merge_gate_input, when=ASKS_MERGE, version=2),
+        do(DELIVER, work.roundtable_delivery_input, when=HANDS_OVER, version=2),
+        do(RECHECK, work.recheck_gate_input, when=OVERTAKEN),
+        do(REVERT, work.roundtable_revert_input, when=TAKES_BACK),
     )
 
 
@@ -135,7 +135,7 @@ P, X, M = Origin.PERSON, Origin.EFFECT, Origin.MACHINE
 
 
 class E(Events):
-    task_received = event("A person gives a task.", P, ctx.TaskReceived)
+    task_received = event("A person gives a task.", P, ctx.RoundtableTaskReceived)
     task_followup_received = event(
         "A person follows up: confirms, asks for rework, or asks for more.", P, GateAnswer
     )
@@ -209,7 +209,7 @@ PROVIDER: tuple[EventDef, ...] = tuple(getattr(E, name) for name in PROVIDER_CLA
 
 # fmt: off
 NEW_PROPOSAL = Guard("proposal_mode", "new task, to be proposed first", lambda c, _: c.mode == "proposal", reads=("mode",))
-CONFIRMS = Guard("confirms", "append mode: the operator confirms exactly the proposal that waits", ctx.confirms)
+CONFIRMS = Guard("confirms", "append mode: the operator confirms exactly the proposal that waits", ctx.is_confirming_answer)
 PREPARED = Guard("prepared", "implementation loop", lambda c, _: c.phase == "implementation" and c.workspace == "ready" and c.baseline == "measured", reads=("phase", "workspace", "baseline"))
 DISCUSSED = Guard("discussed", "proposal complete", lambda c, _: c.phase == "proposal" and c.discussion == "complete", reads=("phase", "discussion"))
 REPLIED = Guard("replied", "proposal", lambda _, e: not e.error and bool(e.text_ref))
@@ -225,13 +225,13 @@ NAMES_COMMANDS = Guard("names_commands", "the tester's reply names at least one 
 FAILED = Guard("failed", "command result has real failures", lambda _, e: bool(e.error) or e.failed + e.timeout + e.no_tests > 0)
 REPEATED = Guard("repeated", "same command failed as previous round", lambda c, e: bool(set(e.failed_commands) & set(c.failed_commands)) if c.repeated == "same_command" else bool(set(e.failure_keys) & set(c.failure_keys)))
 BLOCKED = Guard("blocked", "all failures are blocked commands", lambda _, e: e.blocked > 0)
-UNPROVEN = Guard("unproven", "nothing is proven about the current tree", lambda c, e: not ctx.proven(c, e))
+UNPROVEN = Guard("unproven", "nothing is proven about the current tree", lambda c, e: not ctx.is_roundtable_tree_proven(c, e))
 TOUCHED = Guard("touched", "what decides about tests or agents is not as it was on the base tree", lambda c, _: c.infrastructure == "changed", reads=("infrastructure",))
 DOUBTED = Guard("doubted", "tests vanished, a check was flaky, or its words speak against it", lambda _, e: e.missing + e.flaky + e.doubts > 0)
-PASSED = Guard("passed", "all commands pass", lambda c, e: ctx.proven(c, e) and e.missing + e.flaky + e.doubts == 0)
+PASSED = Guard("passed", "all commands pass", lambda c, e: ctx.is_roundtable_tree_proven(c, e) and e.missing + e.flaky + e.doubts == 0)
 ACCEPTS = Guard("accepts", "the operator accepts the results on this very tree", lambda c, e: e.choice == "approve" and e.digest == c.tree)
 REJECTS = Guard("rejects", "the operator rejects", lambda _, e: e.choice == "reject")
-STANDS = Guard("stands", "what was accepted is what was recorded of the current tree", lambda c, e: ctx.proven(c, e) and c.accepted_tree == c.tree)
+STANDS = Guard("stands", "what was accepted is what was recorded of the current tree", lambda c, e: ctx.is_roundtable_tree_proven(c, e) and c.accepted_tree == c.tree)
 REBASED = Guard("rebased", "the change was put on top of a branch that has moved", lambda _, e: e.moved and bool(e.tree) and not e.absorbed)
 LOST_COMMITS = Guard("lost_commits", "the branch was rewritten", lambda _, e: e.rewritten > 0)
 BASE_STANDS = Guard("base_stands", "the branch is where it was", lambda _, e: not e.error and not e.moved)
@@ -245,15 +245,17 @@ DELIVERED = Guard("delivered", "an approved change was handed over, and nobody h
 # fmt: on
 
 
-def _error(name: str) -> Guard:
+def _provider_error_guard(name: str) -> Guard:
     return Guard(name, f"the agent's error is {name}", lambda _, e: e.error == name)
 
 
-ERRORS = tuple((_error(e.name), e) for e in PROVIDER)
+ERRORS = tuple((_provider_error_guard(e.name), e) for e in PROVIDER)
 
 ITERATIONS = Cap("iterations", "max_iterations", resets=(E.task_followup_received,))
 MOVES = Cap("moves", "max_moves", resets=(E.base_unmoved, E.another_look_granted, E.task_followup_received))
-STUCK = Guard("stuck", "the same finding stays open while iterations remain", lambda c, _: ctx.stuck(c))
+STUCK = Guard(
+    "stuck", "the same finding stays open while iterations remain", lambda c, _: ctx.is_finding_stuck(c)
+)
 REMAIN = room("remain", "iterations remaining", ITERATIONS)
 
 # fmt: off
@@ -378,47 +380,47 @@ COMPUTES = (
     ),
 )
 FOLDS = (
-    fold(E.roundtable_reviewer, ctx.proposed, version=2),
-    fold(E.roundtable_tester, ctx.reviewer_discussed, version=2),
-    fold(E.discussion_complete, ctx.discussed, version=2),
-    fold(E.await_operator_confirm, ctx.proposal_summarised),
-    fold(E.task_followup_received, ctx.followed_up),
-    fold(E.workspace_ready, ctx.prepared),
-    fold(E.setup_failed, ctx.setup_failed),
-    fold(E.baseline_recorded, ctx.measured),
-    fold(E.check_cannot_start, ctx.base_failed),
-    fold(E.base_not_green, ctx.base_failed),
-    fold(E.start_coder, ctx.round_started),
-    fold(E.start_reviewer, ctx.built, version=3),
-    fold(E.coder_changed_nothing, ctx.nothing_built, version=3),
-    fold(E.review_changes_requested, ctx.changes_requested, version=2),
-    fold(E.review_approved, ctx.review_approved, version=2),
-    fold(E.review_schema_invalid, ctx.review_invalid),
-    fold(E.tester_replied, ctx.tester_answered, version=2),
-    fold(E.tester_schema_invalid, ctx.tester_invalid),
-    fold(E.tests_failed, ctx.checks_failed),
-    fold(E.tester_command_blocked, ctx.checks_stopped),
-    fold(E.repeated_test_failure, ctx.checks_stopped),
-    fold(E.evidence_questioned, ctx.questioned),
-    fold(E.evidence_accepted, ctx.accepted),
-    fold(E.evidence_declined, ctx.declined),
-    fold(E.tests_passed, ctx.checks_passed, version=2),
-    fold(E.finding_unresolved, ctx.escalated),
-    fold(E.max_iterations_reached, ctx.escalated),
-    *(fold(e, ctx.provider_failed) for e in PROVIDER),
-    fold(E.base_unmoved, ctx.base_looked_at),
-    fold(E.base_moved, ctx.rebased),
-    fold(E.base_refused, ctx.base_looked_at),
-    fold(E.base_rewritten, ctx.base_rewritten),
-    fold(E.merge_granted, ctx.merge_granted),
-    fold(E.delivered, ctx.delivered),
-    fold(E.delivery_overtaken, ctx.delivery_failed),
-    fold(E.recheck_granted, ctx.rechecked),
-    fold(E.delivery_failed, ctx.delivery_failed),
-    fold(E.delivery_requested, ctx.delivery_requested),
-    fold(E.revert_requested, ctx.revert_requested),
-    fold(E.reverted, ctx.reverted),
-    fold(E.revert_failed, ctx.delivery_failed),
+    fold(E.roundtable_reviewer, ctx.fold_coder_proposal, version=2),
+    fold(E.roundtable_tester, ctx.fold_reviewer_notes, version=2),
+    fold(E.discussion_complete, ctx.fold_discussion_contract, version=2),
+    fold(E.await_operator_confirm, ctx.fold_proposal_summary),
+    fold(E.task_followup_received, ctx.fold_followup_message),
+    fold(E.workspace_ready, ctx.fold_roundtable_tree_ready),
+    fold(E.setup_failed, ctx.fold_roundtable_setup_failure),
+    fold(E.baseline_recorded, ctx.fold_roundtable_baseline),
+    fold(E.check_cannot_start, ctx.fold_roundtable_base_failure),
+    fold(E.base_not_green, ctx.fold_roundtable_base_failure),
+    fold(E.start_coder, ctx.fold_round_start),
+    fold(E.start_reviewer, ctx.fold_coder_change, version=3),
+    fold(E.coder_changed_nothing, ctx.fold_coder_no_change, version=3),
+    fold(E.review_changes_requested, ctx.fold_review_changes, version=2),
+    fold(E.review_approved, ctx.fold_review_approval, version=2),
+    fold(E.review_schema_invalid, ctx.fold_invalid_review),
+    fold(E.tester_replied, ctx.fold_tester_commands, version=2),
+    fold(E.tester_schema_invalid, ctx.fold_invalid_tester_reply),
+    fold(E.tests_failed, ctx.fold_checks_failed),
+    fold(E.tester_command_blocked, ctx.fold_checks_stopped),
+    fold(E.repeated_test_failure, ctx.fold_checks_stopped),
+    fold(E.evidence_questioned, ctx.fold_questioned_evidence),
+    fold(E.evidence_accepted, ctx.fold_evidence_acceptance),
+    fold(E.evidence_declined, ctx.fold_evidence_refusal),
+    fold(E.tests_passed, ctx.fold_checks_passed, version=2),
+    fold(E.finding_unresolved, ctx.fold_escalation_pack),
+    fold(E.max_iterations_reached, ctx.fold_escalation_pack),
+    *(fold(e, ctx.fold_provider_failure) for e in PROVIDER),
+    fold(E.base_unmoved, ctx.fold_base_look),
+    fold(E.base_moved, ctx.fold_roundtable_rebase),
+    fold(E.base_refused, ctx.fold_base_look),
+    fold(E.base_rewritten, ctx.fold_roundtable_base_rewritten),
+    fold(E.merge_granted, ctx.fold_merge_approval),
+    fold(E.delivered, ctx.fold_roundtable_delivery),
+    fold(E.delivery_overtaken, ctx.fold_roundtable_delivery_failure),
+    fold(E.recheck_granted, ctx.fold_recheck_request),
+    fold(E.delivery_failed, ctx.fold_roundtable_delivery_failure),
+    fold(E.delivery_requested, ctx.fold_delivery_request),
+    fold(E.revert_requested, ctx.fold_revert_request),
+    fold(E.reverted, ctx.fold_roundtable_revert),
+    fold(E.revert_failed, ctx.fold_roundtable_delivery_failure),
 )
 LAWS = (
     Only("outcome", "approved", by=(E.tests_passed,)),
@@ -445,9 +447,9 @@ MACHINE = machine(
     states=S,
     events=E,
     rows=TABLE,
-    context=ctx.Context,
+    context=ctx.RoundtableContext,
     context_version=4,
-    upcasts={1: ctx.with_sessions, 2: ctx.as_it_was, 3: ctx.with_any_base},
+    upcasts={1: ctx.upcast_add_sessions, 2: ctx.upcast_unchanged, 3: ctx.upcast_red_base_fix},
     namings=NAMES,
     computes=COMPUTES,
     folds=FOLDS,
@@ -475,6 +477,6 @@ MACHINE = machine(
     abort=E.aborted_by_operator,
     successes=("approved",),
     roles=("coder", "reviewer", "tester"),
-    begin=lambda request: (E.task_received, *ctx.begin(request)),
+    begin=lambda request: (E.task_received, *ctx.begin_roundtable(request)),
     begin_version=4,
 )  # fmt: skip

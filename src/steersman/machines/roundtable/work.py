@@ -2,170 +2,213 @@
 
 from typing import Any
 
-from steersman.machines.roundtable.context import Context
+from steersman.machines.roundtable.context import RoundtableContext
 
 
-def propose(c: Context) -> dict[str, Any]:
-    return _agent(
-        c, "coder", "proposal", "propose", task=c.task_ref, followup=c.followup_ref, previous=c.proposal_ref
+def proposal_input(context: RoundtableContext) -> dict[str, Any]:
+    return _roundtable_agent_input(
+        context,
+        "coder",
+        "proposal",
+        "propose",
+        task=context.task_ref,
+        followup=context.followup_ref,
+        previous=context.proposal_ref,
     )
 
 
-def discuss_review(c: Context) -> dict[str, Any]:
-    return _agent(c, "reviewer", "proposal", "discuss_review", task=c.task_ref, proposal=c.proposal_ref)
+def review_discussion_input(context: RoundtableContext) -> dict[str, Any]:
+    return _roundtable_agent_input(
+        context,
+        "reviewer",
+        "proposal",
+        "discuss_review",
+        task=context.task_ref,
+        proposal=context.proposal_ref,
+    )
 
 
-def discuss_test(c: Context) -> dict[str, Any]:
-    return _agent(
-        c,
+def test_discussion_input(context: RoundtableContext) -> dict[str, Any]:
+    return _roundtable_agent_input(
+        context,
         "tester",
         "proposal",
         "discuss_test",
-        task=c.task_ref,
-        proposal=c.proposal_ref,
-        review=c.reviewer_notes_ref,
+        task=context.task_ref,
+        proposal=context.proposal_ref,
+        review=context.reviewer_notes_ref,
     )
 
 
-def prepare(c: Context) -> dict[str, Any]:
-    return {"commit": c.commit or c.base_commit}
+def roundtable_setup_input(context: RoundtableContext) -> dict[str, Any]:
+    return {"commit": context.commit or context.base_commit}
 
 
-def measure(c: Context) -> dict[str, Any]:
-    return {"commit": c.base_commit, "tree": c.base_tree}
+def roundtable_baseline_input(context: RoundtableContext) -> dict[str, Any]:
+    return {"commit": context.base_commit, "tree": context.base_tree}
 
 
-def implement(c: Context) -> dict[str, Any]:
-    asked = _agent(
-        c,
+def implementation_input(context: RoundtableContext) -> dict[str, Any]:
+    agent_input = _roundtable_agent_input(
+        context,
         "coder",
         "implementation",
         "implement",
-        task=c.task_ref,
-        followup=c.followup_ref,
-        plan=c.proposal_ref,
-        reviewer_notes=c.reviewer_notes_ref,
-        tester_notes=c.tester_notes_ref,
+        task=context.task_ref,
+        followup=context.followup_ref,
+        plan=context.proposal_ref,
+        reviewer_notes=context.reviewer_notes_ref,
+        tester_notes=context.tester_notes_ref,
     )
-    told = {"must_fix": c.must_fix, "contract_digest": c.confirmed_digest, "baseline": c.baseline_ref}
-    return {**asked, **told, "writes": True}
+    round_input = {
+        "must_fix": context.must_fix,
+        "contract_digest": context.confirmed_digest,
+        "baseline": context.baseline_ref,
+    }
+    return {**agent_input, **round_input, "writes": True}
 
 
-def review(c: Context) -> dict[str, Any]:
-    asked = _agent(
-        c, "reviewer", "implementation", "review", task=c.task_ref, plan=c.proposal_ref, patch=c.patch_ref
+def change_review_input(context: RoundtableContext) -> dict[str, Any]:
+    agent_input = _roundtable_agent_input(
+        context,
+        "reviewer",
+        "implementation",
+        "review",
+        task=context.task_ref,
+        plan=context.proposal_ref,
+        patch=context.patch_ref,
     )
-    known = [{"id": k, "text": f["text"]} for k, f in c.findings.items() if f["state"] == "open"]
-    told = {"must_fix": known, "points": "open findings"}
-    return {**asked, **told, "contract": "reviewer", "instructions": c.instructions_ref}
+    known = [{"id": k, "text": f["text"]} for k, f in context.findings.items() if f["state"] == "open"]
+    round_input = {"must_fix": known, "points": "open findings"}
+    return {**agent_input, **round_input, "contract": "reviewer", "instructions": context.instructions_ref}
 
 
-def ask_tester(c: Context) -> dict[str, Any]:
-    asked = _agent(
-        c,
+def tester_input(context: RoundtableContext) -> dict[str, Any]:
+    agent_input = _roundtable_agent_input(
+        context,
         "tester",
         "implementation",
         "ask_tester",
-        task=c.task_ref,
-        notes=c.tester_notes_ref,
-        patch=c.patch_ref,
+        task=context.task_ref,
+        notes=context.tester_notes_ref,
+        patch=context.patch_ref,
     )
-    return {**asked, "contract": "tester", "instructions": c.instructions_ref}
+    return {**agent_input, "contract": "tester", "instructions": context.instructions_ref}
 
 
-def run_checks(c: Context) -> dict[str, Any]:
+def check_run_input(context: RoundtableContext) -> dict[str, Any]:
     return {
-        "commit": c.commit,
-        "tree": c.tree,
-        "base": c.base_commit,
-        "commands": c.commands_ref,
-        "baseline": c.baseline_ref,
+        "commit": context.commit,
+        "tree": context.tree,
+        "base": context.base_commit,
+        "commands": context.commands_ref,
+        "baseline": context.baseline_ref,
     }
 
 
-def ask_evidence(c: Context) -> dict[str, Any]:
-    shown = {"changed": c.infrastructure_ref, "questions": c.questions_ref, "patch": c.patch_ref}
+def roundtable_evidence_gate_input(context: RoundtableContext) -> dict[str, Any]:
+    shown_refs = {
+        "changed": context.infrastructure_ref,
+        "questions": context.questions_ref,
+        "patch": context.patch_ref,
+    }
     return {
-        "digest": c.tree,
+        "digest": context.tree,
         "choices": ["approve", "rework", "reject"],
-        "shown": {name: ref for name, ref in shown.items() if ref},
+        "shown": {name: ref for name, ref in shown_refs.items() if ref},
     }
 
 
-def recall(c: Context) -> dict[str, Any]:
-    return {"commit": c.commit, "tree": c.tree, "results": c.results_ref, "baseline": c.baseline_ref}
-
-
-def ask_person(c: Context) -> dict[str, Any]:
+def evidence_recall_input(context: RoundtableContext) -> dict[str, Any]:
     return {
-        "digest": c.contract_digest,
+        "commit": context.commit,
+        "tree": context.tree,
+        "results": context.results_ref,
+        "baseline": context.baseline_ref,
+    }
+
+
+def proposal_gate_input(context: RoundtableContext) -> dict[str, Any]:
+    return {
+        "digest": context.contract_digest,
         "choices": ["approve", "rework", "reject"],
-        "shown": {"proposal": c.proposal_ref, "reviewer": c.reviewer_notes_ref, "tester": c.tester_notes_ref},
-    }
-
-
-def look_at_base(c: Context) -> dict[str, Any]:
-    return {"commit": c.commit, "base": c.base_commit, "target": c.target, "seen_tip": c.rewritten_tip}
-
-
-def ask_about_base(c: Context) -> dict[str, Any]:
-    shown = {"branch": c.base_told_ref, "patch": c.patch_ref}
-    return {
-        "digest": c.rewritten_tip if c.base == "rewritten" else c.tree,
-        "choices": ["approve", "reject"],
-        "shown": {name: ref for name, ref in shown.items() if ref},
-    }
-
-
-def ask_recheck(c: Context) -> dict[str, Any]:
-    return {"digest": c.tree, "choices": ["approve", "reject"], "shown": {"detail": c.detail_ref}}
-
-
-def ask_merge(c: Context) -> dict[str, Any]:
-    return {
-        "digest": c.tree,
-        "choices": ["approve", "reject"],
         "shown": {
-            "patch": c.patch_ref,
-            "results": c.results_ref,
-            **({"branch": c.base_told_ref} if c.base_told_ref else {}),
+            "proposal": context.proposal_ref,
+            "reviewer": context.reviewer_notes_ref,
+            "tester": context.tester_notes_ref,
         },
     }
 
 
-def deliver(c: Context) -> dict[str, Any]:
+def roundtable_base_input(context: RoundtableContext) -> dict[str, Any]:
     return {
-        "form": c.deliver,
-        "target": c.target,
-        "commit": c.commit,
-        "tree": c.tree,
-        "base": c.base_commit,
-        "task": c.task_ref,
-        "confirmed_by": c.merged_by or c.confirmed_by,
-        "accepted_by": c.accepted_by if c.accepted_tree == c.tree else "",
-        "contract": c.confirmed_digest,
-        "results": c.results_ref,
+        "commit": context.commit,
+        "base": context.base_commit,
+        "target": context.target,
+        "seen_tip": context.rewritten_tip,
     }
 
 
-def revert(c: Context) -> dict[str, Any]:
+def moved_base_gate_input(context: RoundtableContext) -> dict[str, Any]:
+    shown_refs = {"branch": context.base_told_ref, "patch": context.patch_ref}
     return {
-        "commit": c.delivered_commit,
-        "target": c.revert_branch,
-        "task": c.task_ref,
-        "person": c.reverted_by,
+        "digest": context.rewritten_tip if context.base == "rewritten" else context.tree,
+        "choices": ["approve", "reject"],
+        "shown": {name: ref for name, ref in shown_refs.items() if ref},
     }
 
 
-def _agent(c: Context, role: str, mode: str, prompt: str, **texts: str) -> dict[str, Any]:
-    session = c.sessions.get(role)
+def recheck_gate_input(context: RoundtableContext) -> dict[str, Any]:
+    return {"digest": context.tree, "choices": ["approve", "reject"], "shown": {"detail": context.detail_ref}}
+
+
+def merge_gate_input(context: RoundtableContext) -> dict[str, Any]:
+    return {
+        "digest": context.tree,
+        "choices": ["approve", "reject"],
+        "shown": {
+            "patch": context.patch_ref,
+            "results": context.results_ref,
+            **({"branch": context.base_told_ref} if context.base_told_ref else {}),
+        },
+    }
+
+
+def roundtable_delivery_input(context: RoundtableContext) -> dict[str, Any]:
+    return {
+        "form": context.deliver,
+        "target": context.target,
+        "commit": context.commit,
+        "tree": context.tree,
+        "base": context.base_commit,
+        "task": context.task_ref,
+        "confirmed_by": context.merged_by or context.confirmed_by,
+        "accepted_by": context.accepted_by if context.accepted_tree == context.tree else "",
+        "contract": context.confirmed_digest,
+        "results": context.results_ref,
+    }
+
+
+def roundtable_revert_input(context: RoundtableContext) -> dict[str, Any]:
+    return {
+        "commit": context.delivered_commit,
+        "target": context.revert_branch,
+        "task": context.task_ref,
+        "person": context.reverted_by,
+    }
+
+
+def _roundtable_agent_input(
+    context: RoundtableContext, role: str, mode: str, prompt: str, **texts: str
+) -> dict[str, Any]:
+    session = context.sessions.get(role)
     return {
         "role": role,
         "mode": mode,
         "prompt": prompt,
-        "round": max(c.round, 1) if mode == "implementation" else c.followups.count + 1,
-        "commit": c.commit or c.base_commit,
-        "base": c.base_commit,
+        "round": max(context.round, 1) if mode == "implementation" else context.followups.count + 1,
+        "commit": context.commit or context.base_commit,
+        "base": context.base_commit,
         "texts": {name: ref for name, ref in texts.items() if ref},
         "said": [name for name in ("task", "followup") if texts.get(name)],
         **({"session": session} if session else {}),

@@ -15,8 +15,8 @@ from steersman.errors import UserError
 from steersman.kernel.canonical import digest_of
 from steersman.kernel.ops import Log
 
-Person = Annotated[str, Meta(max_length=200)]
-Ref = Annotated[str, Meta(max_length=200)]
+PersonName = Annotated[str, Meta(max_length=200)]
+PayloadRef = Annotated[str, Meta(max_length=200)]
 
 
 class TaskReceived(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -26,14 +26,14 @@ class TaskReceived(msgspec.Struct, frozen=True, omit_defaults=True):
     person: str = ""
 
 
-class Words(msgspec.Struct, frozen=True, omit_defaults=True):
+class PersonWords(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a person says to whoever works next; `text` is a payload, or nothing."""
 
-    text: Ref = ""
-    person: Person = ""
+    text: PayloadRef = ""
+    person: PersonName = ""
 
 
-class Context(msgspec.Struct, kw_only=True):
+class TaskContext(msgspec.Struct, kw_only=True):
     """The task's knowledge."""
 
     # fixed at creation
@@ -57,7 +57,7 @@ class Context(msgspec.Struct, kw_only=True):
     base_commit: str = ""
     base_tree: str = ""
     bounds_ref: str = ""  # of a frozen plan that it may not leave
-    after: list[Ref] = []  # tasks whose change has to be in the branch before this one begins
+    after: list[PayloadRef] = []  # tasks whose change has to be in the branch before this one begins
     # memory: set by rows, followed exactly by the check
     step: str = "work"
     workspace: str = "unprepared"
@@ -124,17 +124,17 @@ class Context(msgspec.Struct, kw_only=True):
     decisions: Log = Log()
 
 
-FIXED = (
+TASK_FIXED_FIELDS = (
     "pace", "codegen", "deliver", "planners", "plan_reviewers", "code_reviewers", "coder", "max_rounds", "max_regressions",
     "red_base", "target", "task_ref", "config_ref", "base_commit", "base_tree", "bounds_ref", "after",
 )  # fmt: skip
 
 
-def begin(request: dict[str, Any]) -> tuple[TaskReceived, Context]:
+def begin_task(request: dict[str, Any]) -> tuple[TaskReceived, TaskContext]:
     """What the first event carries, and the context of a new task, from a request in plain words."""
-    given = {name: request[name] for name in FIXED if name in request}
+    fixed_values = {name: request[name] for name in TASK_FIXED_FIELDS if name in request}
     try:
-        context = msgspec.convert(given, Context)
+        context = msgspec.convert(fixed_values, TaskContext)
     except msgspec.ValidationError as error:
         raise UserError(f"task cannot begin like this: {error}") from error
     for crew in (context.planners, context.plan_reviewers, context.code_reviewers):
@@ -148,74 +148,84 @@ def begin(request: dict[str, Any]) -> tuple[TaskReceived, Context]:
     return TaskReceived(request["task_ref"], request.get("person", "")), context
 
 
-def with_checked_base(before: dict[str, Any]) -> dict[str, Any]:
+def upcast_checked_base(before: dict[str, Any]) -> dict[str, Any]:
     """A context of the time when the base was checked with the code: a task that has begun checks it without stopping."""
-    begun = bool(before.get("providers")) and before.get("workspace") != "measured"
-    return {**before, "red_base": "fix", **({"workspace": "moved"} if begun else {})}
+    has_begun = bool(before.get("providers")) and before.get("workspace") != "measured"
+    return {**before, "red_base": "fix", **({"workspace": "moved"} if has_begun else {})}
 
 
-def stands_on(c: Context) -> dict[str, str]:
+def next_work_base(context: TaskContext) -> dict[str, str]:
     """The commit and the tree that whoever works next is given: never a change that left the frozen plan."""
-    if c.beyond:
-        return c.before
+    if context.beyond:
+        return context.before
     return (
-        {"commit": c.commit, "tree": c.tree} if c.commit else {"commit": c.base_commit, "tree": c.base_tree}
+        {"commit": context.commit, "tree": context.tree}
+        if context.commit
+        else {"commit": context.base_commit, "tree": context.base_tree}
     )
 
 
-def shown(c: Context) -> str:
+def inspection_digest(context: TaskContext) -> str:
     """What a gate is bound to: the files as they were seen, the tree, and what they said."""
-    return digest_of({"seen": c.seen, "tree": c.tree, "says": c.says})
+    return digest_of({"seen": context.seen, "tree": context.tree, "says": context.says})
 
 
 # ── what guards ask ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def asks(c: Context, e: AgentFacts) -> bool:
+def has_blocking_question(context: TaskContext, facts: AgentFacts) -> bool:
     """Whether somebody asks what a person has to answer first."""
-    return any(said.get("blocking", 0) for said in (c.draft, *c.comments.values(), e.reply or {}))
+    return any(
+        reply.get("blocking", 0) for reply in (context.draft, *context.comments.values(), facts.reply or {})
+    )
 
 
-def concerned(c: Context, e: AgentFacts) -> bool:
+def has_open_concern(context: TaskContext, facts: AgentFacts) -> bool:
     """Whether somebody has something that the planners have to settle."""
-    return any(not said.get("ready", True) for said in (*c.comments.values(), e.reply or {}))
+    return any(not reply.get("ready", True) for reply in (*context.comments.values(), facts.reply or {}))
 
 
-def unseen(c: Context, e: InspectFacts) -> bool:
+def needs_person_next(context: TaskContext, facts: InspectFacts) -> bool:
     """Whether a person has yet to say next about exactly what is there now."""
-    return c.pace == "step" and not (c.step == "confirmed" and c.seen == e.seen)
+    return context.pace == "step" and not (context.step == "confirmed" and context.seen == facts.seen)
 
 
-def last_comment(c: Context) -> bool:
+def is_last_comment(context: TaskContext) -> bool:
     """Whether nobody else's comment is awaited."""
-    return len(c.comments) + c.failures.get("comments", 0) + 1 >= len(c.planners) - 1
+    return len(context.comments) + context.failures.get("comments", 0) + 1 >= len(context.planners) - 1
 
 
-def last_plan_opinion(c: Context) -> bool:
+def is_last_plan_opinion(context: TaskContext) -> bool:
     """Whether nobody else's opinion on the plan is awaited."""
-    return len(c.plan_opinions) + c.failures.get("plan_opinions", 0) + 1 >= len(c.plan_reviewers)
+    return len(context.plan_opinions) + context.failures.get("plan_opinions", 0) + 1 >= len(
+        context.plan_reviewers
+    )
 
 
-def last_code_opinion(c: Context) -> bool:
+def is_last_code_opinion(context: TaskContext) -> bool:
     """Whether nobody else's opinion on the change is awaited."""
-    return len(c.code_opinions) + c.failures.get("code_opinions", 0) + 1 >= len(c.code_reviewers)
+    return len(context.code_opinions) + context.failures.get("code_opinions", 0) + 1 >= len(
+        context.code_reviewers
+    )
 
 
-def broke(c: Context, kept: str, e: AgentFacts) -> bool:
+def has_failed_reply(context: TaskContext, reply_field: str, facts: AgentFacts) -> bool:
     """Whether one of those who were asked together gave nothing that can be kept, this one or another."""
-    return bool(c.failures.get(kept, 0)) or bool(e.error) or e.reply is None
+    return bool(context.failures.get(reply_field, 0)) or bool(facts.error) or facts.reply is None
 
 
-def adoptable(c: Context) -> bool:
+def can_adopt_damage(context: TaskContext) -> bool:
     """Whether everything that is not as recorded is a plan that a person may have meant."""
-    return bool(c.says.get("damaged")) and c.says["damaged"] == c.says.get("adoptable")
+    return bool(context.says.get("damaged")) and context.says["damaged"] == context.says.get("adoptable")
 
 
-def doubted(c: Context, _e: InspectFacts) -> bool:
+def has_doubtful_results(context: TaskContext, _e: InspectFacts) -> bool:
     """Whether tests vanished, a check was flaky, or its words speak against it."""
-    return any(c.checks.get(name, 0) for name in ("missing", "flaky", "doubts"))
+    return any(context.checks.get(name, 0) for name in ("missing", "flaky", "doubts"))
 
 
-def proven(c: Context, e: InspectFacts) -> bool:
+def is_task_tree_proven(context: TaskContext, facts: InspectFacts) -> bool:
     """Whether the report on disk says that every suite ran and passed on the tree as it is now."""
-    return e.overall_pass and bool(c.tree) and e.tree == c.tree == c.checks.get("tree")
+    return (
+        facts.overall_pass and bool(context.tree) and facts.tree == context.tree == context.checks.get("tree")
+    )

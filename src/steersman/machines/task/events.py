@@ -4,7 +4,13 @@ What each leads to is in `table.py`. **Invariant:** an event of one origin never
 """
 
 from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, DeliveryFacts, SetupFacts
-from steersman.contracts.task.facts import BaseFacts, InspectFacts, OthersFacts, RecordFacts, RevertFacts
+from steersman.contracts.task.facts import (
+    BaseFacts,
+    InspectFacts,
+    PrerequisiteFacts,
+    RecordFacts,
+    RevertFacts,
+)
 from steersman.kernel.definition import ChildEnded, Events, GateAnswer, Origin, event
 from steersman.machines.task import context as ctx
 
@@ -14,15 +20,15 @@ P, G, X, C = Origin.PERSON, Origin.GATE, Origin.EFFECT, Origin.CHILD
 # fmt: off
 class E(Events):
     task_received = event("A person gives a task.", P, ctx.TaskReceived)
-    words_given = event("A person says something to whoever works next.", P, ctx.Words)
-    redo_planning = event("A person wants another plan.", P, ctx.Words)
-    redo_plan_review = event("A person has the plan reviewed again.", P, ctx.Words)
-    redo_codegen = event("A person has it built again.", P, ctx.Words)
-    redo_review = event("A person has the change reviewed again.", P, ctx.Words)
-    redo_test = event("A person has the suites run again.", P, ctx.Words)
-    redo_accept = event("A person reopens the decision about a delivered change.", P, ctx.Words)
-    others_there = event("The change of every task that comes first is in the branch.", X, OthersFacts)
-    others_missing = event("A task that comes first is not accepted, or its change is not in the branch.", X, OthersFacts)
+    words_given = event("A person says something to whoever works next.", P, ctx.PersonWords)
+    redo_planning = event("A person wants another plan.", P, ctx.PersonWords)
+    redo_plan_review = event("A person has the plan reviewed again.", P, ctx.PersonWords)
+    redo_codegen = event("A person has it built again.", P, ctx.PersonWords)
+    redo_review = event("A person has the change reviewed again.", P, ctx.PersonWords)
+    redo_test = event("A person has the suites run again.", P, ctx.PersonWords)
+    redo_accept = event("A person reopens the decision about a delivered change.", P, ctx.PersonWords)
+    others_there = event("The change of every task that comes first is in the branch.", X, PrerequisiteFacts)
+    others_missing = event("A task that comes first is not accepted, or its change is not in the branch.", X, PrerequisiteFacts)
     begin_requested = event("A person has it begin without the others, and says why.", G, GateAnswer)
     another_look_requested = event("A person has the others looked at again.", G, GateAnswer)
     plan_drafted = event("The lead planner has a draft; the others look at it.", X, AgentFacts)

@@ -6,109 +6,135 @@
 from typing import Any
 
 from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, DeliveryFacts, SetupFacts
-from steersman.contracts.task.facts import BaseFacts, InspectFacts, OthersFacts, RecordFacts, RevertFacts
+from steersman.contracts.task.facts import (
+    BaseFacts,
+    InspectFacts,
+    PrerequisiteFacts,
+    RecordFacts,
+    RevertFacts,
+)
 from steersman.kernel.definition import ChildEnded, GateAnswer
 from steersman.kernel.ops import Op
-from steersman.machines.task.context import Context, Words, stands_on
+from steersman.machines.task.context import PersonWords, TaskContext, next_work_base
 
 # ── what people say ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def heard(c: Context, e: Words) -> tuple[Op, ...]:
+def fold_person_words(context: TaskContext, words: PersonWords) -> tuple[Op, ...]:
     return (
-        ("set", "notes", [*c.notes[-20:], e.text]),
-        ("append", "said", {"text": e.text, "person": e.person}),
+        ("set", "notes", [*context.notes[-20:], words.text]),
+        ("append", "said", {"text": words.text, "person": words.person}),
     )
 
 
-def redo(c: Context, e: Words) -> tuple[Op, ...]:
+def fold_redo_request(context: TaskContext, words: PersonWords) -> tuple[Op, ...]:
     """A phase begins anew, with what was said about it."""
-    notes = [*c.notes[-20:], e.text] if e.text else c.notes
-    return (("set", "notes", notes), *_afresh(), ("append", "said", {"redo": e.text, "person": e.person}))
+    notes = [*context.notes[-20:], words.text] if words.text else context.notes
+    return (
+        ("set", "notes", notes),
+        *_reset_phase_ops(),
+        ("append", "said", {"redo": words.text, "person": words.person}),
+    )
 
 
-def replan(c: Context, e: Words) -> tuple[Op, ...]:
-    return (*redo(c, e), ("add", "round", 1))
+def fold_replan_request(context: TaskContext, words: PersonWords) -> tuple[Op, ...]:
+    return (*fold_redo_request(context, words), ("add", "round", 1))
 
 
-def reworked(c: Context, e: GateAnswer) -> tuple[Op, ...]:
-    notes = [*c.notes[-20:], e.text] if e.text else c.notes
-    return (("set", "notes", notes), *_afresh(), ("append", "said", {"rework": e.text, "person": e.person}))
+def fold_rework_request(context: TaskContext, answer: GateAnswer) -> tuple[Op, ...]:
+    notes = [*context.notes[-20:], answer.text] if answer.text else context.notes
+    return (
+        ("set", "notes", notes),
+        *_reset_phase_ops(),
+        ("append", "said", {"rework": answer.text, "person": answer.person}),
+    )
 
 
-def confirmed(_c: Context, e: GateAnswer) -> tuple[Op, ...]:
-    return (("append", "said", {"next": e.digest, "person": e.person}),)
+def fold_next_request(_c: TaskContext, answer: GateAnswer) -> tuple[Op, ...]:
+    return (("append", "said", {"next": answer.digest, "person": answer.person}),)
 
 
-def answered(c: Context, e: GateAnswer) -> tuple[Op, ...]:
+def fold_plan_answers(context: TaskContext, answer: GateAnswer) -> tuple[Op, ...]:
     """The answers go to the planner, who drafts again; they answer what this very plan has asked."""
-    told = ("append", "said", {"answers": e.text, "person": e.person})
-    given = {"text": e.text, "plan": c.artifacts.get("planning/planning.ai.json", "")}
-    return (("set", "answers", [*c.answers, given]), ("add", "round", 1), ("set", "comments", {}), told)
+    log_op = ("append", "said", {"answers": answer.text, "person": answer.person})
+    plan_answer = {"text": answer.text, "plan": context.artifacts.get("planning/planning.ai.json", "")}
+    return (
+        ("set", "answers", [*context.answers, plan_answer]),
+        ("add", "round", 1),
+        ("set", "comments", {}),
+        log_op,
+    )
 
 
-def asked_to(_c: Context, e: GateAnswer) -> tuple[Op, ...]:
+def fold_person_choice(_c: TaskContext, answer: GateAnswer) -> tuple[Op, ...]:
     return (
         ("set", "failures", {}),
         ("set", "detail_ref", ""),
         ("set", "repair_ref", ""),
-        ("append", "said", {"choice": e.choice, "person": e.person, "reason": e.reason}),
+        ("append", "said", {"choice": answer.choice, "person": answer.person, "reason": answer.reason}),
     )
 
 
 # ── tasks that come first ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def others_there(_c: Context, e: OthersFacts) -> tuple[Op, ...]:
+def fold_prerequisites_present(_c: TaskContext, facts: PrerequisiteFacts) -> tuple[Op, ...]:
     """It begins on what the others have left."""
-    return (("set", "base_commit", e.base), ("set", "base_tree", e.base_tree), ("set", "detail_ref", ""))
+    return (
+        ("set", "base_commit", facts.base),
+        ("set", "base_tree", facts.base_tree),
+        ("set", "detail_ref", ""),
+    )
 
 
-def others_missing(_c: Context, e: OthersFacts) -> tuple[Op, ...]:
-    return (("set", "detail_ref", e.told_ref),)
+def fold_prerequisites_missing(_c: TaskContext, facts: PrerequisiteFacts) -> tuple[Op, ...]:
+    return (("set", "detail_ref", facts.told_ref),)
 
 
 # ── planning ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def drafted(c: Context, e: AgentFacts) -> tuple[Op, ...]:
+def fold_plan_draft(context: TaskContext, facts: AgentFacts) -> tuple[Op, ...]:
     """A new draft: what was said about the one before is settled in it, or will be said again."""
-    lead = c.planners[0]
+    lead = context.planners[0]
     return (
-        ("set", "draft", e.reply or {}),
+        ("set", "draft", facts.reply or {}),
         ("set", "comments", {}),
         ("set", "failures", {}),
         ("set", "notes", []),
         ("set", "must_fix", []),
-        ("put", "providers", lead, e.provider),
-        *_session(lead, e),
+        ("put", "providers", lead, facts.provider),
+        *_task_session_ops(lead, facts),
     )
 
 
-def commented(c: Context, e: AgentFacts) -> tuple[Op, ...]:
-    return _one_of_many(c, "comments", e)
+def fold_plan_comment(context: TaskContext, facts: AgentFacts) -> tuple[Op, ...]:
+    return _fold_role_reply(context, "comments", facts)
 
 
-def _one_of_many(c: Context, field: str, e: AgentFacts) -> tuple[Op, ...]:
+def _fold_role_reply(context: TaskContext, field: str, facts: AgentFacts) -> tuple[Op, ...]:
     """An answer is kept under its role; one that never came, or never fit, is counted."""
-    if e.error or e.reply is None:
-        return (("put", "failures", field, c.failures.get(field, 0) + 1), _broke(c, e))
-    role = str(e.reply["role"])
-    kept = (("put", field, role, e.reply), ("put", "providers", role, e.provider))
-    return (*kept, *_session(role, e))
+    if facts.error or facts.reply is None:
+        return (
+            ("put", "failures", field, context.failures.get(field, 0) + 1),
+            _failure_detail_op(context, facts),
+        )
+    role = str(facts.reply["role"])
+    reply_ops = (("put", field, role, facts.reply), ("put", "providers", role, facts.provider))
+    return (*reply_ops, *_task_session_ops(role, facts))
 
 
-def another_round(c: Context, e: AgentFacts) -> tuple[Op, ...]:
+def fold_planning_round(context: TaskContext, facts: AgentFacts) -> tuple[Op, ...]:
     """The draft is made again with all that was said about it."""
-    return (*commented(c, e), ("add", "round", 1))
+    return (*fold_plan_comment(context, facts), ("add", "round", 1))
 
 
-def converged(c: Context, e: AgentFacts) -> tuple[Op, ...]:
+def fold_planning_converged(context: TaskContext, facts: AgentFacts) -> tuple[Op, ...]:
     """The last word before the plan is laid down: of the lead planner, or of the last who commented."""
-    return drafted(c, e) if c.panel == "alone" else commented(c, e)
+    return fold_plan_draft(context, facts) if context.panel == "alone" else fold_plan_comment(context, facts)
 
 
-def scope_missing(_c: Context, _e: InspectFacts) -> tuple[Op, ...]:
+def fold_scope_missing(_c: TaskContext, _e: InspectFacts) -> tuple[Op, ...]:
     item = {
         "id": "scope",
         "text": "",
@@ -120,56 +146,72 @@ def scope_missing(_c: Context, _e: InspectFacts) -> tuple[Op, ...]:
 # ── documents ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def recorded(c: Context, e: RecordFacts) -> tuple[Op, ...]:
+def fold_recorded_documents(context: TaskContext, facts: RecordFacts) -> tuple[Op, ...]:
     """What was laid down is what every later look at the disk is held against; what was taken away is not looked for."""
-    kept = {name: digest for name, digest in {**c.artifacts, **e.written}.items() if digest}
+    digests = {name: digest for name, digest in {**context.artifacts, **facts.written}.items() if digest}
     return (
-        ("set", "artifacts", kept),
-        ("set", "documents", {name: ref for name, ref in {**c.documents, **e.refs}.items() if name in kept}),
-        ("set", "told_ref", e.told_ref),
+        ("set", "artifacts", digests),
+        (
+            "set",
+            "documents",
+            {name: ref for name, ref in {**context.documents, **facts.refs}.items() if name in digests},
+        ),
+        ("set", "told_ref", facts.told_ref),
         ("set", "detail_ref", ""),
-        *_held(c, e),
-        *_looked_over(e),
+        *_bounds_check_ops(context, facts),
+        *_infrastructure_ops(facts),
     )
 
 
-def _held(c: Context, e: RecordFacts) -> tuple[Op, ...]:
+def _bounds_check_ops(context: TaskContext, facts: RecordFacts) -> tuple[Op, ...]:
     """A change was held to the frozen plan; any other document says nothing about that."""
-    if e.beyond is None:
+    if facts.beyond is None:
         return ()
-    laid = {"commit": c.commit or c.base_commit, "base": c.base_commit}
-    return (("set", "beyond", e.beyond), ("set", "beyond_ref", e.beyond_ref), ("set", "laid", laid))
+    change_source = {"commit": context.commit or context.base_commit, "base": context.base_commit}
+    return (
+        ("set", "beyond", facts.beyond),
+        ("set", "beyond_ref", facts.beyond_ref),
+        ("set", "laid", change_source),
+    )
 
 
-def _looked_over(e: RecordFacts) -> tuple[Op, ...]:
-    if e.infrastructure is None:
+def _infrastructure_ops(facts: RecordFacts) -> tuple[Op, ...]:
+    if facts.infrastructure is None:
         return ()
     return (
-        ("set", "infrastructure_ref", e.infrastructure_ref),
-        ("set", "instructions_ref", e.instructions_ref),
+        ("set", "infrastructure_ref", facts.infrastructure_ref),
+        ("set", "instructions_ref", facts.instructions_ref),
     )
 
 
-def unrepaired(_c: Context, e: RecordFacts) -> tuple[Op, ...]:
-    return (("set", "repair_ref", e.error_ref),)
+def fold_repair_failure(_c: TaskContext, facts: RecordFacts) -> tuple[Op, ...]:
+    return (("set", "repair_ref", facts.error_ref),)
 
 
-def unrecorded(_c: Context, e: RecordFacts) -> tuple[Op, ...]:
-    return (("set", "detail_ref", e.error_ref),)
+def fold_recording_failure(_c: TaskContext, facts: RecordFacts) -> tuple[Op, ...]:
+    return (("set", "detail_ref", facts.error_ref),)
 
 
-def inspected(_c: Context, e: InspectFacts) -> tuple[Op, ...]:
+def fold_inspection(_c: TaskContext, facts: InspectFacts) -> tuple[Op, ...]:
     """What a person is shown, and what it was on disk when it was."""
-    return (("set", "seen", e.seen), ("set", "says", _says(e)), ("set", "told_ref", e.told_ref))
+    return (
+        ("set", "seen", facts.seen),
+        ("set", "says", _inspection_summary(facts)),
+        ("set", "told_ref", facts.told_ref),
+    )
 
 
-def damaged(_c: Context, e: InspectFacts) -> tuple[Op, ...]:
-    told = {**_says(e), "damaged": e.damaged, "adoptable": e.adoptable}
-    return (("set", "seen", e.seen), ("set", "says", told), ("set", "detail_ref", e.told_ref))
+def fold_document_damage(_c: TaskContext, facts: InspectFacts) -> tuple[Op, ...]:
+    damage_summary = {**_inspection_summary(facts), "damaged": facts.damaged, "adoptable": facts.adoptable}
+    return (
+        ("set", "seen", facts.seen),
+        ("set", "says", damage_summary),
+        ("set", "detail_ref", facts.told_ref),
+    )
 
 
-def _says(e: InspectFacts) -> dict[str, Any]:
-    named = (
+def _inspection_summary(facts: InspectFacts) -> dict[str, Any]:
+    field_names = (
         "blocking",
         "files",
         "flaws",
@@ -181,69 +223,81 @@ def _says(e: InspectFacts) -> dict[str, Any]:
         "overall_pass",
         "status",
     )
-    return {name: value for name in named if (value := getattr(e, name))}
+    return {name: value for name in field_names if (value := getattr(facts, name))}
 
 
 # ── reviews ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def plan_judged(c: Context, e: AgentFacts) -> tuple[Op, ...]:
-    return _one_of_many(c, "plan_opinions", e)
+def fold_plan_opinion(context: TaskContext, facts: AgentFacts) -> tuple[Op, ...]:
+    return _fold_role_reply(context, "plan_opinions", facts)
 
 
-def code_judged(c: Context, e: AgentFacts) -> tuple[Op, ...]:
-    return _one_of_many(c, "code_opinions", e)
+def fold_code_opinion(context: TaskContext, facts: AgentFacts) -> tuple[Op, ...]:
+    return _fold_role_reply(context, "code_opinions", facts)
 
 
-def plan_sent_back(c: Context, _e: InspectFacts) -> tuple[Op, ...]:
+def fold_plan_rejection(context: TaskContext, _e: InspectFacts) -> tuple[Op, ...]:
     """The planner is given what the documents say against the plan."""
-    return (*_afresh(), ("add", "round", 1), ("set", "must_fix", _pointed(c, "review/plan-review.json")))
-
-
-def code_sent_back(c: Context, _e: InspectFacts) -> tuple[Op, ...]:
-    return (*_afresh(), ("add", "turn", 1), ("set", "must_fix", _pointed(c, "review/code-review.json")))
-
-
-def replanned(c: Context, _e: InspectFacts) -> tuple[Op, ...]:
-    """Another plan, and another turn of code after it."""
     return (
-        *_afresh(),
+        *_reset_phase_ops(),
         ("add", "round", 1),
-        ("add", "turn", 1),
-        ("set", "must_fix", _pointed(c, "review/code-review.json")),
+        ("set", "must_fix", _document_must_fix(context, "review/plan-review.json")),
     )
 
 
-def out_of_scope(c: Context, _e: InspectFacts) -> tuple[Op, ...]:
+def fold_code_rejection(context: TaskContext, _e: InspectFacts) -> tuple[Op, ...]:
+    return (
+        *_reset_phase_ops(),
+        ("add", "turn", 1),
+        ("set", "must_fix", _document_must_fix(context, "review/code-review.json")),
+    )
+
+
+def fold_flawed_plan(context: TaskContext, _e: InspectFacts) -> tuple[Op, ...]:
+    """Another plan, and another turn of code after it."""
+    return (
+        *_reset_phase_ops(),
+        ("add", "round", 1),
+        ("add", "turn", 1),
+        ("set", "must_fix", _document_must_fix(context, "review/code-review.json")),
+    )
+
+
+def fold_scope_mismatch(context: TaskContext, _e: InspectFacts) -> tuple[Op, ...]:
     """What is outside is in the list of files; which files the plan lacks, only the coder can say."""
-    item = {"id": "scope", "text": c.coder_ref, "why": "the coder says which files the plan lacks"}
-    said = [item] if c.coder_status == "scope_mismatch" else []
-    return (*_afresh(), ("add", "round", 1), ("set", "must_fix", [*_pointed(c, "code/files.json"), *said]))
+    item = {"id": "scope", "text": context.coder_ref, "why": "the coder says which files the plan lacks"}
+    coder_items = [item] if context.coder_status == "scope_mismatch" else []
+    return (
+        *_reset_phase_ops(),
+        ("add", "round", 1),
+        ("set", "must_fix", [*_document_must_fix(context, "code/files.json"), *coder_items]),
+    )
 
 
-def left_bounds(c: Context, _e: InspectFacts) -> tuple[Op, ...]:
+def fold_bounds_violation(context: TaskContext, _e: InspectFacts) -> tuple[Op, ...]:
     """Nobody can widen a frozen plan: the coder begins again where it began, and is told what was not taken."""
     why = "the change left the frozen plan and was not taken: make it again, inside the plan"
-    told = ("set", "must_fix", [{"id": "bounds", "text": c.beyond_ref, "why": why}])
-    return (*_afresh(), ("add", "turn", 1), told, ("set", "detail_ref", c.beyond_ref))
+    must_fix_op = ("set", "must_fix", [{"id": "bounds", "text": context.beyond_ref, "why": why}])
+    return (*_reset_phase_ops(), ("add", "turn", 1), must_fix_op, ("set", "detail_ref", context.beyond_ref))
 
 
-def unclear(c: Context, _e: InspectFacts) -> tuple[Op, ...]:
-    item = {"id": "unclear", "text": c.coder_ref, "why": "the coder finds the plan unclear"}
-    return (*_afresh(), ("set", "must_fix", [item]))
+def fold_unclear_plan(context: TaskContext, _e: InspectFacts) -> tuple[Op, ...]:
+    item = {"id": "unclear", "text": context.coder_ref, "why": "the coder finds the plan unclear"}
+    return (*_reset_phase_ops(), ("set", "must_fix", [item]))
 
 
-def entered(_c: Context, _e: Any) -> tuple[Op, ...]:
+def fold_phase_entry(_c: TaskContext, _e: Any) -> tuple[Op, ...]:
     """A phase begins with nobody's opinion."""
-    return _afresh()
+    return _reset_phase_ops()
 
 
-def _pointed(c: Context, name: str) -> list[dict[str, str]]:
+def _document_must_fix(context: TaskContext, name: str) -> list[dict[str, str]]:
     """The document that says what is wrong, word for word."""
-    return [{"id": name, "text": c.documents.get(name, ""), "why": f"{name} says what has to change"}]
+    return [{"id": name, "text": context.documents.get(name, ""), "why": f"{name} says what has to change"}]
 
 
-def _afresh() -> tuple[Op, ...]:
+def _reset_phase_ops() -> tuple[Op, ...]:
     return (
         ("set", "plan_opinions", {}),
         ("set", "code_opinions", {}),
@@ -258,51 +312,51 @@ def _afresh() -> tuple[Op, ...]:
 # ── code and tests ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def prepared(c: Context, e: SetupFacts) -> tuple[Op, ...]:
-    return (("set", "commit", e.commit), ("set", "tree", e.tree)) if not c.commit else ()
+def fold_task_tree_ready(context: TaskContext, facts: SetupFacts) -> tuple[Op, ...]:
+    return (("set", "commit", facts.commit), ("set", "tree", facts.tree)) if not context.commit else ()
 
 
-def setup_failed(_c: Context, e: SetupFacts) -> tuple[Op, ...]:
-    return (("set", "detail_ref", e.detail_ref),)
+def fold_task_setup_failure(_c: TaskContext, facts: SetupFacts) -> tuple[Op, ...]:
+    return (("set", "detail_ref", facts.detail_ref),)
 
 
-def measured(_c: Context, e: BaselineFacts) -> tuple[Op, ...]:
-    return (("set", "baseline_ref", e.results_ref), ("set", "detail_ref", ""))
+def fold_task_baseline(_c: TaskContext, facts: BaselineFacts) -> tuple[Op, ...]:
+    return (("set", "baseline_ref", facts.results_ref), ("set", "detail_ref", ""))
 
 
-def base_failed(_c: Context, e: BaselineFacts) -> tuple[Op, ...]:
+def fold_task_base_failure(_c: TaskContext, facts: BaselineFacts) -> tuple[Op, ...]:
     """Keep the results for people; the base tree counts as unchecked and is checked again."""
-    return (("set", "baseline_ref", e.results_ref), ("set", "detail_ref", e.first_ref))
+    return (("set", "baseline_ref", facts.results_ref), ("set", "detail_ref", facts.first_ref))
 
 
-def coded(c: Context, e: AgentFacts) -> tuple[Op, ...]:
+def fold_code_change(context: TaskContext, facts: AgentFacts) -> tuple[Op, ...]:
     """The tree is another one: whatever was accepted before is void."""
-    said = e.reply or {}
+    reply = facts.reply or {}
     return (
-        ("set", "before", stands_on(c)),
-        ("set", "commands_ref", said.get("outside", "")),
-        ("set", "commit", e.commit),
-        ("set", "tree", e.tree),
-        ("set", "patch_ref", e.patch_ref),
-        ("set", "infrastructure_ref", e.infrastructure_ref),
-        ("set", "instructions_ref", e.instructions_ref),
-        ("set", "coder_status", said.get("status", "")),
-        ("set", "coder_ref", said.get("reply", "")),
+        ("set", "before", next_work_base(context)),
+        ("set", "commands_ref", reply.get("outside", "")),
+        ("set", "commit", facts.commit),
+        ("set", "tree", facts.tree),
+        ("set", "patch_ref", facts.patch_ref),
+        ("set", "infrastructure_ref", facts.infrastructure_ref),
+        ("set", "instructions_ref", facts.instructions_ref),
+        ("set", "coder_status", reply.get("status", "")),
+        ("set", "coder_ref", reply.get("reply", "")),
         ("set", "accepted_tree", ""),
         ("set", "accepted_by", ""),
         ("set", "notes", []),
-        ("set", "detail_ref", e.problems_ref),
-        ("put", "providers", c.coder, e.provider),
-        *_session(c.coder, e),
+        ("set", "detail_ref", facts.problems_ref),
+        ("put", "providers", context.coder, facts.provider),
+        *_task_session_ops(context.coder, facts),
     )
 
 
-def crew_coded(c: Context, e: ChildEnded) -> tuple[Op, ...]:
+def fold_crew_change(context: TaskContext, child: ChildEnded) -> tuple[Op, ...]:
     return (
-        ("set", "before", stands_on(c)),
+        ("set", "before", next_work_base(context)),
         ("set", "commands_ref", ""),
-        ("set", "commit", e.commit),
-        ("set", "tree", e.tree),
+        ("set", "commit", child.commit),
+        ("set", "tree", child.tree),
         ("set", "patch_ref", ""),
         ("set", "coder_status", "done"),
         ("set", "accepted_tree", ""),
@@ -311,170 +365,188 @@ def crew_coded(c: Context, e: ChildEnded) -> tuple[Op, ...]:
     )
 
 
-def nothing_coded(_c: Context, _e: InspectFacts) -> tuple[Op, ...]:
+def fold_empty_change(_c: TaskContext, _e: InspectFacts) -> tuple[Op, ...]:
     item = {"id": "no-change", "text": "", "why": "the coder changed nothing"}
-    return (*_afresh(), ("add", "turn", 1), ("set", "must_fix", [item]))
+    return (*_reset_phase_ops(), ("add", "turn", 1), ("set", "must_fix", [item]))
 
 
-def suites_run(_c: Context, e: CheckFacts) -> tuple[Op, ...]:
+def fold_suite_results(_c: TaskContext, facts: CheckFacts) -> tuple[Op, ...]:
     counted = {
         name: value
         for name in ("passed", "failed", "blocked", "timeout", "no_tests", "known", "flaky", "tests", "missing", "doubts", "error")
-        if (value := getattr(e, name))
+        if (value := getattr(facts, name))
     }  # fmt: skip
     return (
-        ("set", "checks", {**counted, "tree": e.tree, "failed_commands": list(e.failed_commands)}),
-        ("set", "results_ref", e.results_ref),
-        ("set", "failure_ref", e.first_ref),
-        ("set", "evidence_ref", e.questions_ref),
+        ("set", "checks", {**counted, "tree": facts.tree, "failed_commands": list(facts.failed_commands)}),
+        ("set", "results_ref", facts.results_ref),
+        ("set", "failure_ref", facts.first_ref),
+        ("set", "evidence_ref", facts.questions_ref),
     )
 
 
-def tests_sent_back(c: Context, _e: InspectFacts) -> tuple[Op, ...]:
+def fold_test_failures(context: TaskContext, _e: InspectFacts) -> tuple[Op, ...]:
     """The coder is given the report, and of the first suite that failed what it printed."""
-    failure = {"id": "checks", "text": c.failure_ref, "why": "a check failed"}
-    points = [*_pointed(c, "test/report.json"), *([failure] if c.failure_ref else [])]
-    return (*_afresh(), ("add", "turn", 1), ("set", "must_fix", points))
+    failure = {"id": "checks", "text": context.failure_ref, "why": "a check failed"}
+    points = [*_document_must_fix(context, "test/report.json"), *([failure] if context.failure_ref else [])]
+    return (*_reset_phase_ops(), ("add", "turn", 1), ("set", "must_fix", points))
 
 
-def evidence_accepted(_c: Context, e: GateAnswer) -> tuple[Op, ...]:
-    return (("set", "accepted_tree", e.digest), ("set", "accepted_by", e.person))
+def fold_task_evidence_accepted(_c: TaskContext, answer: GateAnswer) -> tuple[Op, ...]:
+    return (("set", "accepted_tree", answer.digest), ("set", "accepted_by", answer.person))
 
 
-def evidence_declined(_c: Context, e: GateAnswer) -> tuple[Op, ...]:
+def fold_task_evidence_declined(_c: TaskContext, answer: GateAnswer) -> tuple[Op, ...]:
     why = "the operator does not accept what was changed about the tests"
     return (
-        *_afresh(),
+        *_reset_phase_ops(),
         ("add", "turn", 1),
-        ("set", "must_fix", [{"id": "evidence", "text": e.text, "why": why}]),
+        ("set", "must_fix", [{"id": "evidence", "text": answer.text, "why": why}]),
     )
 
 
 # ── accept and revert ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def based(_c: Context, e: BaseFacts) -> tuple[Op, ...]:
-    return (("set", "told_ref", e.told_ref),)
+def fold_base_unmoved(_c: TaskContext, facts: BaseFacts) -> tuple[Op, ...]:
+    return (("set", "told_ref", facts.told_ref),)
 
 
-def rebased(c: Context, e: BaseFacts) -> tuple[Op, ...]:
+def fold_task_rebase(context: TaskContext, facts: BaseFacts) -> tuple[Op, ...]:
     """The change stands on another commit: it is another tree, to be reviewed and tested again."""
     return (
-        *_afresh(),
-        ("set", "base_commit", e.base),
-        ("set", "base_tree", e.base_tree),
-        ("set", "commit", e.commit),
-        ("set", "tree", e.tree),
-        ("set", "patch_ref", e.patch_ref),
-        ("set", "artifacts", {**c.artifacts, **e.written}),
-        ("set", "documents", {**c.documents, **e.refs}),
-        ("set", "laid", {"commit": e.commit, "base": e.base}),
+        *_reset_phase_ops(),
+        ("set", "base_commit", facts.base),
+        ("set", "base_tree", facts.base_tree),
+        ("set", "commit", facts.commit),
+        ("set", "tree", facts.tree),
+        ("set", "patch_ref", facts.patch_ref),
+        ("set", "artifacts", {**context.artifacts, **facts.written}),
+        ("set", "documents", {**context.documents, **facts.refs}),
+        ("set", "laid", {"commit": facts.commit, "base": facts.base}),
         ("set", "delivered_tree", ""),
         ("set", "accepted_tree", ""),
         ("set", "accepted_by", ""),
-        ("set", "told_ref", e.told_ref),
+        ("set", "told_ref", facts.told_ref),
         ("add", "turn", 1),
         ("add", "followed", 1),
     )
 
 
-def base_unseen(_c: Context, e: BaseFacts) -> tuple[Op, ...]:
-    return (("set", "detail_ref", e.told_ref),)
+def fold_base_unseen(_c: TaskContext, facts: BaseFacts) -> tuple[Op, ...]:
+    return (("set", "detail_ref", facts.told_ref),)
 
 
-def base_rewritten(_c: Context, e: BaseFacts) -> tuple[Op, ...]:
-    return (("set", "detail_ref", e.told_ref), ("set", "rewritten_tip", e.base))
+def fold_task_base_rewritten(_c: TaskContext, facts: BaseFacts) -> tuple[Op, ...]:
+    return (("set", "detail_ref", facts.told_ref), ("set", "rewritten_tip", facts.base))
 
 
-def base_lost(_c: Context, e: BaseFacts) -> tuple[Op, ...]:
+def fold_delivery_lost(_c: TaskContext, facts: BaseFacts) -> tuple[Op, ...]:
     """What was handed over is not there: it has to be handed over again, like any other change."""
-    return (("set", "delivered_tree", ""), ("set", "detail_ref", e.told_ref), *_stands_on(e))
+    return (("set", "delivered_tree", ""), ("set", "detail_ref", facts.told_ref), *_new_base_ops(facts))
 
 
-def _stands_on(e: BaseFacts | RevertFacts) -> tuple[Op, ...]:
+def _new_base_ops(facts: BaseFacts | RevertFacts) -> tuple[Op, ...]:
     """From here on the change is the whole of what the task has made, not what it added last; where that is known."""
-    return (("set", "base_commit", e.base), ("set", "base_tree", e.base_tree)) if e.base else ()
+    return (("set", "base_commit", facts.base), ("set", "base_tree", facts.base_tree)) if facts.base else ()
 
 
-def conflicted_base(_c: Context, e: BaseFacts) -> tuple[Op, ...]:
+def fold_base_conflict(_c: TaskContext, facts: BaseFacts) -> tuple[Op, ...]:
     """The coder begins again on the branch as it is now."""
     why = "the branch has moved, and the change conflicts with it: make the change again on what is there now"
     return (
-        *_afresh(),
-        ("set", "base_commit", e.base),
-        ("set", "base_tree", e.base_tree),
-        ("set", "commit", e.base),
-        ("set", "tree", e.base_tree),
-        ("set", "must_fix", [{"id": "base", "text": e.told_ref, "why": why}]),
+        *_reset_phase_ops(),
+        ("set", "base_commit", facts.base),
+        ("set", "base_tree", facts.base_tree),
+        ("set", "commit", facts.base),
+        ("set", "tree", facts.base_tree),
+        ("set", "must_fix", [{"id": "base", "text": facts.told_ref, "why": why}]),
         ("add", "turn", 1),
     )
 
 
-def decided(_c: Context, e: GateAnswer) -> tuple[Op, ...]:
-    told = {"choice": e.choice, "person": e.person, "reason": e.reason, "digest": e.digest}
-    notes: tuple[Op, ...] = (("set", "notes", [e.text]),) if e.text else ()
+def fold_person_decision(_c: TaskContext, answer: GateAnswer) -> tuple[Op, ...]:
+    decision_record = {
+        "choice": answer.choice,
+        "person": answer.person,
+        "reason": answer.reason,
+        "digest": answer.digest,
+    }
+    notes: tuple[Op, ...] = (("set", "notes", [answer.text]),) if answer.text else ()
     return (
-        ("set", "decided_by", e.person),
-        ("set", "reason", e.reason),
+        ("set", "decided_by", answer.person),
+        ("set", "reason", answer.reason),
         *notes,
-        ("append", "decisions", told),
+        ("append", "decisions", decision_record),
     )
 
 
-def taken_back(c: Context, _e: InspectFacts) -> tuple[Op, ...]:
+def fold_revert_decision(context: TaskContext, _e: InspectFacts) -> tuple[Op, ...]:
     """Where nothing was delivered there is nothing to take back, and the record says so."""
-    status = "pending" if c.delivered == "yes" else "nothing_delivered"
-    return (*_afresh(), ("set", "revert", {"status": status, "detail": ""}))
+    status = "pending" if context.delivered == "yes" else "nothing_delivered"
+    return (*_reset_phase_ops(), ("set", "revert", {"status": status, "detail": ""}))
 
 
-def delivered(c: Context, e: DeliveryFacts) -> tuple[Op, ...]:
+def fold_task_delivery(context: TaskContext, facts: DeliveryFacts) -> tuple[Op, ...]:
     return (
-        ("set", "delivered_tree", c.tree),
-        ("set", "delivered_ref", e.ref),
-        ("set", "delivered_commit", e.commit),
-        ("set", "deliveries", [*(made for made in c.deliveries if made != e.commit), e.commit]),
-        ("set", "url_ref", e.url_ref),
+        ("set", "delivered_tree", context.tree),
+        ("set", "delivered_ref", facts.ref),
+        ("set", "delivered_commit", facts.commit),
+        (
+            "set",
+            "deliveries",
+            [
+                *(
+                    delivered_commit
+                    for delivered_commit in context.deliveries
+                    if delivered_commit != facts.commit
+                ),
+                facts.commit,
+            ],
+        ),
+        ("set", "url_ref", facts.url_ref),
         ("set", "reverted_commit", ""),
         ("set", "detail_ref", ""),
     )
 
 
-def undelivered(_c: Context, e: DeliveryFacts) -> tuple[Op, ...]:
-    return (("set", "detail_ref", e.detail_ref),)
+def fold_task_delivery_failure(_c: TaskContext, facts: DeliveryFacts) -> tuple[Op, ...]:
+    return (("set", "detail_ref", facts.detail_ref),)
 
 
-def reverted(_c: Context, e: RevertFacts) -> tuple[Op, ...]:
+def fold_task_revert(_c: TaskContext, facts: RevertFacts) -> tuple[Op, ...]:
     """`detail` is empty where the commit is steersman's own."""
     return (
-        *_stands_on(e),
-        ("set", "reverted_commit", e.commit),
+        *_new_base_ops(facts),
+        ("set", "reverted_commit", facts.commit),
         ("set", "deliveries", []),
-        ("set", "revert", {"status": e.status, "detail": e.detail_ref}),
+        ("set", "revert", {"status": facts.status, "detail": facts.detail_ref}),
     )
 
 
-def unreverted(_c: Context, e: RevertFacts) -> tuple[Op, ...]:
+def fold_revert_conflict(_c: TaskContext, facts: RevertFacts) -> tuple[Op, ...]:
     return (
-        ("set", "revert", {"status": e.status, "detail": e.detail_ref}),
-        ("set", "detail_ref", e.detail_ref),
+        ("set", "revert", {"status": facts.status, "detail": facts.detail_ref}),
+        ("set", "detail_ref", facts.detail_ref),
     )
 
 
-def revert_refused(c: Context, _e: InspectFacts) -> tuple[Op, ...]:
+def fold_revert_refusal(context: TaskContext, _e: InspectFacts) -> tuple[Op, ...]:
     """The decision is asked for again, with why it could not be taken back."""
-    return (*_afresh(), ("set", "detail_ref", c.revert.get("detail", "")))
+    return (*_reset_phase_ops(), ("set", "detail_ref", context.revert.get("detail", "")))
 
 
-def failed(c: Context, e: AgentFacts) -> tuple[Op, ...]:
+def fold_agent_failure(context: TaskContext, facts: AgentFacts) -> tuple[Op, ...]:
     """What broke is told; whoever was asked together with it and has answered is not asked again."""
-    fits = not e.error and e.reply is not None
-    kept = (op for field in c.failures for op in _one_of_many(c, field, e)) if fits else ()
-    return (*kept, ("set", "failures", {}), _broke(c, e))
+    fits = not facts.error and facts.reply is not None
+    reply_ops = (
+        (op for field in context.failures for op in _fold_role_reply(context, field, facts)) if fits else ()
+    )
+    return (*reply_ops, ("set", "failures", {}), _failure_detail_op(context, facts))
 
 
-def _broke(c: Context, e: AgentFacts) -> Op:
-    return ("set", "detail_ref", e.detail_ref or e.problems_ref or c.detail_ref)
+def _failure_detail_op(context: TaskContext, facts: AgentFacts) -> Op:
+    return ("set", "detail_ref", facts.detail_ref or facts.problems_ref or context.detail_ref)
 
 
-def _session(role: str, e: AgentFacts) -> tuple[Op, ...]:
-    return (("put", "sessions", role, e.session),) if e.session else ()
+def _task_session_ops(role: str, facts: AgentFacts) -> tuple[Op, ...]:
+    return (("put", "sessions", role, facts.session),) if facts.session else ()

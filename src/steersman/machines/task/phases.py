@@ -4,36 +4,42 @@ What leads from one to another is in `table.py`. **Invariant:** a phase's work s
 """
 
 from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, DeliveryFacts, SetupFacts
-from steersman.contracts.task.facts import BaseFacts, InspectFacts, OthersFacts, RecordFacts, RevertFacts
+from steersman.contracts.task.facts import (
+    BaseFacts,
+    InspectFacts,
+    PrerequisiteFacts,
+    RecordFacts,
+    RevertFacts,
+)
 from steersman.kernel.definition import Guard, State, child, do, effect, gate, resting, state
 from steersman.machines.task import work
 
 # ── Guards that the work of states depends on ───────────────────────────────────────────────────────────────────────
 
 
-def at(name: str, sentence: str, *steps: str) -> Guard:
+def step_guard(name: str, sentence: str, *steps: str) -> Guard:
     """A guard that holds on some steps of a phase."""
     return Guard(name, sentence, lambda c, _: c.step in steps, reads=("step",))
 
 
 # fmt: off
-LOOKS_AROUND = at("looks_around", "the tasks that come first are to be looked at", "others")
-WAITS = at("waits", "a task that comes first is not there yet", "waiting")
-WORKS = at("works", "the phase's own work is to be done", "work")
-COMMENTS = at("comments", "the other planners have to look at the draft", "comment")
-ASKS = at("asks", "a person has to answer", "questions")
-RECORDS = at("records", "the phase's documents are to be laid down", "record")
-INSPECTS = at("inspects", "every document is to be looked at on disk", "inspect", "confirmed")
-READY = at("ready", "the phase is over and waits for its person", "ready")
-DAMAGED = at("damaged_step", "a document is not what was recorded", "damaged")
-RESTORES = at("restores", "recorded documents are to be put back", "restore")
-ADOPTS = at("adopts", "a plan changed by hand is to be taken over", "adopt")
-STUCK = at("stuck", "it cannot go on without a person", "stuck", "broken", "unwritten")
-EVIDENCE_ASKED = at("evidence_asked", "a person has to say what the results are worth", "evidence")
-BASE_ASKED = at("base_asked", "where the change would go is to be looked at", "base")
-REWRITTEN_ASKED = at("rewritten_asked", "the branch was rewritten, and nobody has said that the change may go there", "rewritten")
-DECIDES = at("decides", "a person decides", "decide")
-DELIVERS = at("delivers", "an accepted change is handed over", "deliver")
+LOOKS_AROUND = step_guard("looks_around", "the tasks that come first are to be looked at", "others")
+WAITS = step_guard("waits", "a task that comes first is not there yet", "waiting")
+WORKS = step_guard("works", "the phase's own work is to be done", "work")
+COMMENTS = step_guard("comments", "the other planners have to look at the draft", "comment")
+ASKS = step_guard("asks", "a person has to answer", "questions")
+RECORDS = step_guard("records", "the phase's documents are to be laid down", "record")
+INSPECTS = step_guard("inspects", "every document is to be looked at on disk", "inspect", "confirmed")
+READY = step_guard("ready", "the phase is over and waits for its person", "ready")
+DAMAGED = step_guard("damaged_step", "a document is not what was recorded", "damaged")
+RESTORES = step_guard("restores", "recorded documents are to be put back", "restore")
+ADOPTS = step_guard("adopts", "a plan changed by hand is to be taken over", "adopt")
+STUCK = step_guard("stuck", "it cannot go on without a person", "stuck", "broken", "unwritten")
+EVIDENCE_ASKED = step_guard("evidence_asked", "a person has to say what the results are worth", "evidence")
+BASE_ASKED = step_guard("base_asked", "where the change would go is to be looked at", "base")
+REWRITTEN_ASKED = step_guard("rewritten_asked", "the branch was rewritten, and nobody has said that the change may go there", "rewritten")
+DECIDES = step_guard("decides", "a person decides", "decide")
+DELIVERS = step_guard("delivers", "an accepted change is handed over", "deliver")
 DRAFTS = Guard("drafts", "the base tree was checked, and the lead planner drafts", lambda c, _: c.step == "work" and c.workspace == "measured", reads=("step", "workspace"))
 PREPARES = Guard("prepares", "the working tree is not ready", lambda c, _: c.step == "work" and c.workspace == "unprepared", reads=("step", "workspace"))
 MEASURES = Guard("measures", "the base tree was not checked yet", lambda c, _: c.step == "work" and c.workspace == "ready", reads=("step", "workspace"))
@@ -46,7 +52,7 @@ TAKES_BACK = Guard("takes_back", "what was delivered is to be taken back", lambd
 
 # ── Jobs ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-LOOK_AT_OTHERS = effect("look_at_others", OthersFacts, "task_others")
+LOOK_AT_OTHERS = effect("look_at_others", PrerequisiteFacts, "task_others")
 OTHERS = gate("others")
 DRAFT = effect("draft", AgentFacts, "agent")
 COMMENT = effect("comment", AgentFacts, "agent")
@@ -82,85 +88,85 @@ INSPECT_TESTS = effect("inspect_tests", InspectFacts, "task_inspect")
 INSPECT_DECISION = effect("inspect_decision", InspectFacts, "task_inspect")
 INSPECT_REVERT = effect("inspect_revert", InspectFacts, "task_inspect")
 
-SHARED = (
-    do(RESTORE, work.restore, when=RESTORES),
-    do(NEXT, work.ask_next, when=READY),
-    do(AGAIN, work.ask_again, when=STUCK),
+SHARED_PHASE_WORK = (
+    do(RESTORE, work.document_restore_input, when=RESTORES),
+    do(NEXT, work.next_phase_gate_input, when=READY),
+    do(AGAIN, work.retry_gate_input, when=STUCK),
 )
 
 
 class S(State):
     planning = state(
         "The base tree is checked; then planners draft, question and settle a plan.",
-        do(LOOK_AT_OTHERS, work.look_at_others, when=LOOKS_AROUND),
-        do(OTHERS, work.ask_others, when=WAITS),
-        do(PREPARE, work.prepare, when=PREPARES),
-        do(MEASURE, work.measure, when=MEASURES),
-        do(MEASURE_AGAIN, work.measure, when=MEASURES_AGAIN),
-        do(DRAFT, work.draft, when=DRAFTS, version=2),
-        do(COMMENT, each=work.comments, when=COMMENTS),
-        do(QUESTIONS, work.ask_questions, when=ASKS),
-        do(INSPECT_PLAN, work.inspect_plan, when=INSPECTS),
-        do(ADOPT, work.adopt, when=ADOPTS),
-        do(DAMAGED_PLAN, work.ask_damage, when=DAMAGED),
-        do(RECORD, work.record_plan, when=RECORDS),
-        *SHARED,
+        do(LOOK_AT_OTHERS, work.prerequisites_input, when=LOOKS_AROUND),
+        do(OTHERS, work.prerequisites_gate_input, when=WAITS),
+        do(PREPARE, work.task_setup_input, when=PREPARES),
+        do(MEASURE, work.task_baseline_input, when=MEASURES),
+        do(MEASURE_AGAIN, work.task_baseline_input, when=MEASURES_AGAIN),
+        do(DRAFT, work.plan_draft_input, when=DRAFTS, version=2),
+        do(COMMENT, each=work.plan_comment_inputs, when=COMMENTS),
+        do(QUESTIONS, work.plan_questions_gate_input, when=ASKS),
+        do(INSPECT_PLAN, work.plan_inspection_input, when=INSPECTS),
+        do(ADOPT, work.plan_adoption_input, when=ADOPTS),
+        do(DAMAGED_PLAN, work.damage_gate_input, when=DAMAGED),
+        do(RECORD, work.plan_record_input, when=RECORDS),
+        *SHARED_PHASE_WORK,
         initial=True,
     )
     plan_review = state(
         "Reviewers judge the plan.",
-        do(REVIEW_PLAN, each=work.plan_reviews, when=WORKS),
-        do(INSPECT_PLAN_REVIEW, work.inspect_plan_review, when=INSPECTS),
-        do(DAMAGE, work.ask_damage, when=DAMAGED),
-        do(RECORD, work.record_plan_review, when=RECORDS),
-        *SHARED,
+        do(REVIEW_PLAN, each=work.plan_review_inputs, when=WORKS),
+        do(INSPECT_PLAN_REVIEW, work.plan_review_inspection_input, when=INSPECTS),
+        do(DAMAGE, work.damage_gate_input, when=DAMAGED),
+        do(RECORD, work.plan_review_record_input, when=RECORDS),
+        *SHARED_PHASE_WORK,
     )
     codegen = state(
         "The plan becomes code in a working tree of its own.",
-        do(MEASURE_AGAIN, work.measure, when=MEASURES_AGAIN),
-        do(CODE, work.code, when=CODES),
-        do(CREW, work.crew, when=GOES_ROUND, version=2),
-        do(INSPECT_CODE, work.inspect_code, when=INSPECTS),
-        do(DAMAGE, work.ask_damage, when=DAMAGED),
-        do(RECORD, work.record_code, when=RECORDS),
-        *SHARED,
+        do(MEASURE_AGAIN, work.task_baseline_input, when=MEASURES_AGAIN),
+        do(CODE, work.task_code_input, when=CODES),
+        do(CREW, work.crew_run_input, when=GOES_ROUND, version=2),
+        do(INSPECT_CODE, work.code_inspection_input, when=INSPECTS),
+        do(DAMAGE, work.damage_gate_input, when=DAMAGED),
+        do(RECORD, work.code_record_input, when=RECORDS),
+        *SHARED_PHASE_WORK,
     )
     review = state(
         "Reviewers judge the change.",
-        do(REVIEW_CODE, each=work.code_reviews, when=WORKS),
-        do(INSPECT_REVIEW, work.inspect_review, when=INSPECTS),
-        do(DAMAGE, work.ask_damage, when=DAMAGED),
-        do(RECORD, work.record_review, when=RECORDS),
-        *SHARED,
+        do(REVIEW_CODE, each=work.code_review_inputs, when=WORKS),
+        do(INSPECT_REVIEW, work.code_review_inspection_input, when=INSPECTS),
+        do(DAMAGE, work.damage_gate_input, when=DAMAGED),
+        do(RECORD, work.code_review_record_input, when=RECORDS),
+        *SHARED_PHASE_WORK,
     )
     test = state(
         "Suites, linters and static analysis run on the recorded tree.",
-        do(MEASURE_AGAIN, work.measure, when=MEASURES_AGAIN),
-        do(RUN_SUITES, work.run_suites, when=RUNS, version=2),
-        do(EVIDENCE, work.ask_evidence, when=EVIDENCE_ASKED),
-        do(INSPECT_TESTS, work.inspect_tests, when=INSPECTS),
-        do(DAMAGE, work.ask_damage, when=DAMAGED),
-        do(RECORD, work.record_tests, when=RECORDS),
-        *SHARED,
+        do(MEASURE_AGAIN, work.task_baseline_input, when=MEASURES_AGAIN),
+        do(RUN_SUITES, work.suite_run_input, when=RUNS, version=2),
+        do(EVIDENCE, work.task_evidence_gate_input, when=EVIDENCE_ASKED),
+        do(INSPECT_TESTS, work.test_inspection_input, when=INSPECTS),
+        do(DAMAGE, work.damage_gate_input, when=DAMAGED),
+        do(RECORD, work.test_record_input, when=RECORDS),
+        *SHARED_PHASE_WORK,
     )
     accept = state(
         "A person sees all of it and decides.",
-        do(LOOK_AT_BASE, work.look_at_base, when=BASE_ASKED, version=2),
-        do(REWRITE, work.ask_rewrite, when=REWRITTEN_ASKED),
-        do(DECIDE, work.ask_decision, when=DECIDES),
-        do(INSPECT_DECISION, work.inspect_decision, when=INSPECTS),
-        do(DELIVER, work.deliver, when=DELIVERS),
-        do(DAMAGE, work.ask_damage, when=DAMAGED),
-        do(RECORD, work.record_decision, when=RECORDS),
-        *SHARED,
+        do(LOOK_AT_BASE, work.task_base_input, when=BASE_ASKED, version=2),
+        do(REWRITE, work.task_rewrite_gate_input, when=REWRITTEN_ASKED),
+        do(DECIDE, work.decision_gate_input, when=DECIDES),
+        do(INSPECT_DECISION, work.decision_inspection_input, when=INSPECTS),
+        do(DELIVER, work.task_delivery_input, when=DELIVERS),
+        do(DAMAGE, work.damage_gate_input, when=DAMAGED),
+        do(RECORD, work.decision_record_input, when=RECORDS),
+        *SHARED_PHASE_WORK,
     )
     revert = state(
         "A delivered change is taken back.",
-        do(TAKE_BACK, work.take_back, when=TAKES_BACK),
-        do(INSPECT_REVERT, work.inspect_revert, when=INSPECTS),
-        do(DAMAGE, work.ask_damage, when=DAMAGED),
-        do(RECORD, work.record_revert, when=RECORDS),
-        *SHARED,
+        do(TAKE_BACK, work.task_revert_input, when=TAKES_BACK),
+        do(INSPECT_REVERT, work.revert_inspection_input, when=INSPECTS),
+        do(DAMAGE, work.damage_gate_input, when=DAMAGED),
+        do(RECORD, work.revert_record_input, when=RECORDS),
+        *SHARED_PHASE_WORK,
     )
     done = resting("The task has its outcome.")
 

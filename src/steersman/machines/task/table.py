@@ -61,7 +61,7 @@ from steersman.machines.task.phases import (
     RUN_SUITES,
     TAKE_BACK,
     S,
-    at,
+    step_guard,
 )
 
 # ── Guards ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -70,16 +70,16 @@ from steersman.machines.task.phases import (
 STILL = ("ready", "stuck", "broken", "unwritten")  # where a person may waive a guard
 
 
-def _changed(c: ctx.Context) -> bool:
-    made = "code/files.json" in c.artifacts and bool(c.tree) and c.tree != c.base_tree
-    return c.step in STILL and made and not c.beyond
+def _has_usable_change(c: ctx.TaskContext) -> bool:
+    has_change = "code/files.json" in c.artifacts and bool(c.tree) and c.tree != c.base_tree
+    return c.step in STILL and has_change and not c.beyond
 
 
-def _decides(choice: str) -> Guard:
+def _person_choice_guard(choice: str) -> Guard:
     return Guard(f"chose_{choice}", f"the person says {choice}", lambda _, e: e.choice == choice)
 
 
-def _decided(decision: str) -> Guard:
+def _recorded_decision_guard(decision: str) -> Guard:
     return Guard(
         f"decided_{decision}",
         f"the decision on disk is {decision}",
@@ -96,17 +96,17 @@ BROKE = Guard("broke", "the agent broke down", lambda _, e: bool(e.error))
 FITS = Guard("fits", "the reply fits its contract", lambda _, e: not e.error and e.reply is not None)
 SHARED_WORK = Guard("shared_work", "other planners look at the draft too", lambda c, e: c.panel == "several" and not e.error and e.reply is not None)
 DRAFTED_ALONE = Guard("drafted_alone", "the draft fits and nobody else plans", lambda c, e: c.panel == "alone" and not e.error and e.reply is not None)
-COMMENT_BROKE = Guard("comment_broke", "no comment is awaited any more, and somebody broke down or gave none that fits", lambda c, e: ctx.last_comment(c) and ctx.broke(c, "comments", e))
-LAST_ASKS = Guard("last_asks", "all have commented, and a person has to answer something first", lambda c, e: ctx.last_comment(c) and ctx.asks(c, e))
-LAST_CONCERNED = Guard("last_concerned", "all have commented, and something is to be settled", lambda c, e: ctx.last_comment(c) and ctx.concerned(c, e))
-LAST_COMMENT = Guard("last_comment", "all have commented", lambda c, _: ctx.last_comment(c))
-PLAN_OPINION_BROKE = Guard("plan_opinion_broke", "no opinion on the plan is awaited any more, and somebody broke down or gave none that fits", lambda c, e: ctx.last_plan_opinion(c) and ctx.broke(c, "plan_opinions", e))
-LAST_PLAN_OPINION = Guard("last_plan_opinion", "all reviewers of the plan have answered", lambda c, _: ctx.last_plan_opinion(c))
-CODE_OPINION_BROKE = Guard("code_opinion_broke", "no opinion on the change is awaited any more, and somebody broke down or gave none that fits", lambda c, e: ctx.last_code_opinion(c) and ctx.broke(c, "code_opinions", e))
-LAST_CODE_OPINION = Guard("last_code_opinion", "all reviewers of the change have answered", lambda c, _: ctx.last_code_opinion(c))
+COMMENT_BROKE = Guard("comment_broke", "no comment is awaited any more, and somebody broke down or gave none that fits", lambda c, e: ctx.is_last_comment(c) and ctx.has_failed_reply(c, "comments", e))
+LAST_ASKS = Guard("last_asks", "all have commented, and a person has to answer something first", lambda c, e: ctx.is_last_comment(c) and ctx.has_blocking_question(c, e))
+LAST_CONCERNED = Guard("last_concerned", "all have commented, and something is to be settled", lambda c, e: ctx.is_last_comment(c) and ctx.has_open_concern(c, e))
+LAST_COMMENT = Guard("last_comment", "all have commented", lambda c, _: ctx.is_last_comment(c))
+PLAN_OPINION_BROKE = Guard("plan_opinion_broke", "no opinion on the plan is awaited any more, and somebody broke down or gave none that fits", lambda c, e: ctx.is_last_plan_opinion(c) and ctx.has_failed_reply(c, "plan_opinions", e))
+LAST_PLAN_OPINION = Guard("last_plan_opinion", "all reviewers of the plan have answered", lambda c, _: ctx.is_last_plan_opinion(c))
+CODE_OPINION_BROKE = Guard("code_opinion_broke", "no opinion on the change is awaited any more, and somebody broke down or gave none that fits", lambda c, e: ctx.is_last_code_opinion(c) and ctx.has_failed_reply(c, "code_opinions", e))
+LAST_CODE_OPINION = Guard("last_code_opinion", "all reviewers of the change have answered", lambda c, _: ctx.is_last_code_opinion(c))
 LAID_DOWN = Guard("laid_down", "every document is on disk", lambda _, e: bool(e.written) and not e.error_ref)
 DAMAGE_FOUND = Guard("damage_found", "a document on disk is not what was recorded", lambda _, e: e.damaged > 0 or not e.seen)
-UNSEEN = Guard("unseen", "a person has yet to say next about exactly this", ctx.unseen)
+UNSEEN = Guard("unseen", "a person has yet to say next about exactly this", ctx.needs_person_next)
 QUESTIONS_LEFT = Guard("questions_left", "blocking questions remain", lambda _, e: e.blocking > 0)
 NO_SCOPE = Guard("no_scope", "no valid plan.files.json, and none can be inferred", lambda _, e: e.files == 0)
 PLANNED = Guard("planned", "planning.ai.json exists, no blocking questions remain, plan.files.json is valid", lambda _, e: e.blocking == 0 and e.files > 0)
@@ -126,10 +126,10 @@ EMPTY = Guard("empty", "there is no change", lambda c, e: e.copies == 0 or e.pat
 BUILT = Guard("built", "diff.patch exists and the changed files are in code/files", lambda c, e: e.copies > 0 and e.patch > 0 and e.outside == 0 and e.tree == c.tree)
 FLAWED = Guard("flawed", "code-review.json: plan_flawed", lambda _, e: e.decision == "plan_flawed")
 PASSES = Guard("passes", "code-review.json: no blocking issue, about this very tree", lambda c, e: e.ok and e.decision == "passes" and e.tree == c.tree)
-UNPROVEN = Guard("unproven", "nothing proves that every suite passed on the current tree", lambda c, e: not ctx.proven(c, e))
+UNPROVEN = Guard("unproven", "nothing proves that every suite passed on the current tree", lambda c, e: not ctx.is_task_tree_proven(c, e))
 TOUCHED = Guard("touched", "what decides about tests or agents is changed, and nobody has accepted that", lambda c, _: c.evidence == "touched", reads=("evidence",))
-DOUBTED = Guard("doubted", "tests vanished, a check was flaky, or its words speak against it", lambda c, e: ctx.doubted(c, e) and c.evidence != "accepted")
-PROVEN = Guard("proven", "every suite ran on this tree and passed", ctx.proven)
+DOUBTED = Guard("doubted", "tests vanished, a check was flaky, or its words speak against it", lambda c, e: ctx.has_doubtful_results(c, e) and c.evidence != "accepted")
+PROVEN = Guard("proven", "every suite ran on this tree and passed", ctx.is_task_tree_proven)
 ACCEPTS = Guard("accepts", "the person accepts the results on this very tree", lambda c, e: e.choice == "approve" and e.digest == c.tree)
 CONFLICTS = Guard("conflicts", "the branch has moved, and the change conflicts with it", lambda _, e: e.conflicts > 0 and bool(e.base_tree))
 LOST_COMMITS = Guard("lost_commits", "the branch was rewritten: it no longer has commits that the change was made on", lambda _, e: e.rewritten > 0)
@@ -145,12 +145,12 @@ REVERT_DONE = Guard("revert_done", "record.json: reverted, or nothing was delive
 WAS_DELIVERED = Guard("was_delivered", "a delivered change that nobody has taken back", lambda c, _: c.delivered == "yes", reads=("delivered",))
 SEEN_BY_PERSON = Guard("seen_by_person", "a person has accepted earlier results", lambda c, _: c.evidence == "accepted", reads=("evidence",))
 UNSEEN_RESULTS = Guard("unseen_results", "results that nobody has looked at count as accepted", lambda c, _: c.step == "record" and c.evidence == "accepted", reads=("step", "evidence"))
-AT_WORK = at("at_work", "it broke in the phase's own work", "broken")
-AT_RECORD = at("at_record", "the work is done, and could not be laid down", "unwritten")
+AT_WORK = step_guard("at_work", "it broke in the phase's own work", "broken")
+AT_RECORD = step_guard("at_record", "the work is done, and could not be laid down", "unwritten")
 HAS_PLAN = Guard("has_plan", "the phase stands still, and there is a plan to go on with", lambda c, _: c.step in STILL and "planning/planning.ai.json" in c.artifacts)
 HAS_SCOPE = Guard("has_scope", "the phase stands still, and there is a plan with its files to go on with", lambda c, _: c.step in STILL and "plan.files.json" in c.artifacts)
-HAS_CHANGE = Guard("has_change", "the phase stands still, and there is a change to go on with, inside the frozen plan where there is one", lambda c, _: _changed(c))
-HAS_SEEN = Guard("has_seen", "the phase stands still, there is a change to go on with, and what it does to the tests was accepted", lambda c, _: _changed(c) and c.evidence != "touched")
+HAS_CHANGE = Guard("has_change", "the phase stands still, and there is a change to go on with, inside the frozen plan where there is one", lambda c, _: _has_usable_change(c))
+HAS_SEEN = Guard("has_seen", "the phase stands still, there is a change to go on with, and what it does to the tests was accepted", lambda c, _: _has_usable_change(c) and c.evidence != "touched")
 UNCHECKED = Guard("unchecked", "the base tree was never checked", lambda c, _: c.workspace in ("unprepared", "ready"), reads=("workspace",))
 ACCEPTED = Guard("accepted_outcome", "the outcome is accepted", lambda c, _: c.outcome == "accepted", reads=("outcome",))
 REVERTED = Guard("reverted_outcome", "the outcome is reverted", lambda c, _: c.outcome == "reverted", reads=("outcome",))
@@ -272,7 +272,7 @@ TABLE = table(
     row(S.accept,      E.delivery_lost,             otherwise,       S.accept,       REGRESSIONS, "look where it would go",                          EXT + "what was handed over can be lost", sets={"decision": "none", "step": "base"}),
     row(S.accept,      E.delivery_lost,             otherwise,       S.accept,       None,        "it keeps getting lost: ask a person",             PARK, sets={"decision": "none", "step": "broken"}),
     row(S.accept,      E.base_unseen,               otherwise,       S.accept,       None,        "say why: ask a person",                           EXT + "what is accepted stands on what it goes to", sets={"decision": "none", "step": "broken"}),
-    *(row(S.accept,    E.decision_given,            _decides(choice), S.accept,      None,        "lay the decision down",                           "§3.10, §3.11", sets={"step": "record", "decision": decision}) for choice, decision in DECISIONS.items()),
+    *(row(S.accept,    E.decision_given,            _person_choice_guard(choice), S.accept,      None,        "lay the decision down",                           "§3.10, §3.11", sets={"step": "record", "decision": decision}) for choice, decision in DECISIONS.items()),
     row(S.accept,      E.decision_given,            otherwise,       S.accept,       None,        "nobody decided: ask again",                       EXT + "no answer is never an approval", sets={"step": "broken"}),
     row(S.accept,      E.decision_recorded,         otherwise,       S.accept,       None,        "hand the change over",                            "§3.10", sets={"step": "deliver"}),
     row(S.accept,      E.accepted,                  otherwise,       S.done,         None,        "accepted",                                        "§3.10", sets={"outcome": "accepted", "delivered": "yes", "decision": "none"}),
@@ -350,7 +350,7 @@ NAMES = (
     naming(LOOK_AT_BASE, (LOST, E.delivery_lost), (LOST_COMMITS, E.base_rewritten), (ABSORBED, E.base_absorbed), (CONFLICTS, E.base_conflicts), (MOVED, E.base_moved), (STANDS, E.base_unmoved), (otherwise, E.base_unseen), version=2),
     naming(REWRITE, (SAYS_NEXT, E.rewrite_accepted), (otherwise, E.rewrite_declined)),
     naming(DECIDE, (otherwise, E.decision_given)),
-    naming(INSPECT_DECISION, *LOOKED, (_decided("accepted"), E.decision_recorded), (_decided("changes_requested"), E.requires_further_changes), (_decided("review_requested"), E.needs_review), (_decided("replan_requested"), E.upstream_problem), (_decided("revert_requested"), E.revert_requested), (otherwise, E.documents_damaged)),
+    naming(INSPECT_DECISION, *LOOKED, (_recorded_decision_guard("accepted"), E.decision_recorded), (_recorded_decision_guard("changes_requested"), E.requires_further_changes), (_recorded_decision_guard("review_requested"), E.needs_review), (_recorded_decision_guard("replan_requested"), E.upstream_problem), (_recorded_decision_guard("revert_requested"), E.revert_requested), (otherwise, E.documents_damaged)),
     naming(DELIVER, (DONE, E.accepted), (otherwise, E.delivery_failed)),
     naming(TAKE_BACK, (TAKEN_BACK, E.change_reverted), (otherwise, E.revert_conflicted)),
     naming(INSPECT_REVERT, *LOOKED, (REVERT_DONE, E.revert_recorded), (otherwise, E.revert_refused)),
@@ -364,61 +364,61 @@ NAMES = (
 )
 # fmt: on
 # fmt: off
-RAISED = {folds.measured: 2, folds.suites_run: 2, folds.tests_sent_back: 2}  # versions of folds that were changed
+RAISED = {folds.fold_task_baseline: 2, folds.fold_suite_results: 2, folds.fold_test_failures: 2}  # versions of folds that were changed
 FOLDS = tuple(fold(e, change, version=RAISED.get(change, 1)) for change, events in (
-    (folds.heard, (E.words_given,)),
-    (folds.others_there, (E.others_there,)),
-    (folds.others_missing, (E.others_missing,)),
-    (folds.replan, (E.redo_planning,)),
-    (folds.drafted, (E.plan_drafted,)),
-    (folds.commented, (E.plan_commented,)),
-    (folds.another_round, (E.round_needed,)),
-    (folds.converged, (E.planning_converged,)),
-    (folds.inspected, (E.questions_open, E.evidence_questioned, E.phase_ready)),
-    (folds.answered, (E.questions_answered,)),
-    (folds.scope_missing, (E.scope_missing,)),
-    (folds.entered, (E.planning_succeeded, E.review_ok, E.codegen_completed, E.review_passes, E.tests_complete, E.requires_further_changes, E.needs_review, E.upstream_problem)),
-    (folds.plan_judged, (E.plan_reviewed, E.plan_reviews_complete)),
-    (folds.code_judged, (E.code_reviewed, E.code_reviews_complete)),
-    (folds.plan_sent_back, (E.review_needs_changes, E.review_blocked)),
-    (folds.prepared, (E.workspace_ready,)),
-    (folds.setup_failed, (E.setup_failed,)),
-    (folds.measured, (E.baseline_recorded,)),
-    (folds.base_failed, (E.check_cannot_start, E.base_not_green)),
-    (folds.coded, (E.code_written,)),
-    (folds.crew_coded, (E.crew_done,)),
-    (folds.nothing_coded, (E.codegen_empty,)),
-    (folds.out_of_scope, (E.scope_mismatch,)),
-    (folds.left_bounds, (E.bounds_left,)),
-    (folds.unclear, (E.plan_unclear,)),
-    (folds.code_sent_back, (E.needs_code_changes,)),
-    (folds.replanned, (E.plan_flawed,)),
-    (folds.suites_run, (E.suites_run,)),
-    (folds.tests_sent_back, (E.test_failures,)),
-    (folds.evidence_accepted, (E.evidence_accepted,)),
-    (folds.evidence_declined, (E.evidence_declined,)),
-    (folds.based, (E.base_unmoved,)),
-    (folds.rebased, (E.base_moved,)),
-    (folds.conflicted_base, (E.base_conflicts,)),
-    (folds.base_unseen, (E.base_unseen, E.base_absorbed)),
-    (folds.base_rewritten, (E.base_rewritten,)),
-    (folds.base_lost, (E.delivery_lost,)),
-    (folds.decided, (E.decision_given,)),
-    (folds.delivered, (E.accepted,)),
-    (folds.undelivered, (E.delivery_failed,)),
-    (folds.taken_back, (E.revert_requested,)),
-    (folds.reverted, (E.change_reverted,)),
-    (folds.unreverted, (E.revert_conflicted,)),
-    (folds.revert_refused, (E.revert_refused,)),
-    (folds.recorded, (E.documents_recorded,)),
-    (folds.unrecorded, (E.recording_failed,)),
-    (folds.unrepaired, (E.repair_failed,)),
-    (folds.failed, (E.agent_failed,)),
-    (folds.confirmed, (E.next_requested,)),
-    (folds.reworked, (E.rework_requested,)),
-    (folds.damaged, (E.documents_damaged,)),
-    (folds.asked_to, (E.begin_requested, E.another_look_requested, E.restore_requested, E.adoption_requested, E.retry_requested)),
-    (folds.redo, (E.redo_plan_review, E.redo_codegen, E.redo_review, E.redo_test, E.redo_accept)),
+    (folds.fold_person_words, (E.words_given,)),
+    (folds.fold_prerequisites_present, (E.others_there,)),
+    (folds.fold_prerequisites_missing, (E.others_missing,)),
+    (folds.fold_replan_request, (E.redo_planning,)),
+    (folds.fold_plan_draft, (E.plan_drafted,)),
+    (folds.fold_plan_comment, (E.plan_commented,)),
+    (folds.fold_planning_round, (E.round_needed,)),
+    (folds.fold_planning_converged, (E.planning_converged,)),
+    (folds.fold_inspection, (E.questions_open, E.evidence_questioned, E.phase_ready)),
+    (folds.fold_plan_answers, (E.questions_answered,)),
+    (folds.fold_scope_missing, (E.scope_missing,)),
+    (folds.fold_phase_entry, (E.planning_succeeded, E.review_ok, E.codegen_completed, E.review_passes, E.tests_complete, E.requires_further_changes, E.needs_review, E.upstream_problem)),
+    (folds.fold_plan_opinion, (E.plan_reviewed, E.plan_reviews_complete)),
+    (folds.fold_code_opinion, (E.code_reviewed, E.code_reviews_complete)),
+    (folds.fold_plan_rejection, (E.review_needs_changes, E.review_blocked)),
+    (folds.fold_task_tree_ready, (E.workspace_ready,)),
+    (folds.fold_task_setup_failure, (E.setup_failed,)),
+    (folds.fold_task_baseline, (E.baseline_recorded,)),
+    (folds.fold_task_base_failure, (E.check_cannot_start, E.base_not_green)),
+    (folds.fold_code_change, (E.code_written,)),
+    (folds.fold_crew_change, (E.crew_done,)),
+    (folds.fold_empty_change, (E.codegen_empty,)),
+    (folds.fold_scope_mismatch, (E.scope_mismatch,)),
+    (folds.fold_bounds_violation, (E.bounds_left,)),
+    (folds.fold_unclear_plan, (E.plan_unclear,)),
+    (folds.fold_code_rejection, (E.needs_code_changes,)),
+    (folds.fold_flawed_plan, (E.plan_flawed,)),
+    (folds.fold_suite_results, (E.suites_run,)),
+    (folds.fold_test_failures, (E.test_failures,)),
+    (folds.fold_task_evidence_accepted, (E.evidence_accepted,)),
+    (folds.fold_task_evidence_declined, (E.evidence_declined,)),
+    (folds.fold_base_unmoved, (E.base_unmoved,)),
+    (folds.fold_task_rebase, (E.base_moved,)),
+    (folds.fold_base_conflict, (E.base_conflicts,)),
+    (folds.fold_base_unseen, (E.base_unseen, E.base_absorbed)),
+    (folds.fold_task_base_rewritten, (E.base_rewritten,)),
+    (folds.fold_delivery_lost, (E.delivery_lost,)),
+    (folds.fold_person_decision, (E.decision_given,)),
+    (folds.fold_task_delivery, (E.accepted,)),
+    (folds.fold_task_delivery_failure, (E.delivery_failed,)),
+    (folds.fold_revert_decision, (E.revert_requested,)),
+    (folds.fold_task_revert, (E.change_reverted,)),
+    (folds.fold_revert_conflict, (E.revert_conflicted,)),
+    (folds.fold_revert_refusal, (E.revert_refused,)),
+    (folds.fold_recorded_documents, (E.documents_recorded,)),
+    (folds.fold_recording_failure, (E.recording_failed,)),
+    (folds.fold_repair_failure, (E.repair_failed,)),
+    (folds.fold_agent_failure, (E.agent_failed,)),
+    (folds.fold_next_request, (E.next_requested,)),
+    (folds.fold_rework_request, (E.rework_requested,)),
+    (folds.fold_document_damage, (E.documents_damaged,)),
+    (folds.fold_person_choice, (E.begin_requested, E.another_look_requested, E.restore_requested, E.adoption_requested, E.retry_requested)),
+    (folds.fold_redo_request, (E.redo_plan_review, E.redo_codegen, E.redo_review, E.redo_test, E.redo_accept)),
 ) for e in events)
 # fmt: on
 LAWS: tuple[Law, ...] = (
@@ -446,9 +446,9 @@ MACHINE = machine(
     states=S,
     events=E,
     rows=TABLE,
-    context=ctx.Context,
+    context=ctx.TaskContext,
     context_version=2,
-    upcasts={1: ctx.with_checked_base},
+    upcasts={1: ctx.upcast_checked_base},
     namings=NAMES,
     folds=FOLDS,
     laws=LAWS,
@@ -469,6 +469,6 @@ MACHINE = machine(
     },
     successes=("accepted",),
     roles=(),
-    begin=lambda request: (E.task_received, *ctx.begin(request)),
+    begin=lambda request: (E.task_received, *ctx.begin_task(request)),
     begin_version=2,
 )  # fmt: skip

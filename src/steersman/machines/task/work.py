@@ -3,340 +3,419 @@
 from typing import Any
 
 from steersman.kernel.canonical import digest_of
-from steersman.machines.task.context import Context, adoptable, shown, stands_on
+from steersman.machines.task.context import TaskContext, can_adopt_damage, inspection_digest, next_work_base
 
-CHOICES = ["approve", "rework", "review", "replan", "revert"]
+DECISION_CHOICES = ["approve", "rework", "review", "replan", "revert"]
 
 
 # ── planning ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def look_at_others(c: Context) -> dict[str, Any]:
-    return {"after": c.after, "target": c.target, "base": c.base_commit}
+def prerequisites_input(context: TaskContext) -> dict[str, Any]:
+    return {"after": context.after, "target": context.target, "base": context.base_commit}
 
 
-def ask_others(c: Context) -> dict[str, Any]:
+def prerequisites_gate_input(context: TaskContext) -> dict[str, Any]:
     return {
-        "digest": digest_of(c.after),
+        "digest": digest_of(context.after),
         "choices": ["retry", "begin"],
-        "shown": _shown(c, others=c.detail_ref),
+        "shown": _nonempty_texts(context, others=context.detail_ref),
     }
 
 
-def draft(c: Context) -> dict[str, Any]:
-    said = {f"comment_of_{role}": given["reply"] for role, given in c.comments.items() if given.get("reply")}
-    plan = c.documents.get("planning/planning.ai.json", "")
-    return {**_agent(c, c.planners[0], "draft", plan=plan, **said), "contract": "task_planner"}
+def plan_draft_input(context: TaskContext) -> dict[str, Any]:
+    comment_refs = {
+        f"comment_of_{role}": comment["reply"]
+        for role, comment in context.comments.items()
+        if comment.get("reply")
+    }
+    plan = context.documents.get("planning/planning.ai.json", "")
+    return {
+        **_task_agent_input(context, context.planners[0], "draft", plan=plan, **comment_refs),
+        "contract": "task_planner",
+    }
 
 
-def comments(c: Context) -> list[tuple[str, dict[str, Any]]]:
+def plan_comment_inputs(context: TaskContext) -> list[tuple[str, dict[str, Any]]]:
     """One for every other planner who has not commented yet."""
-    wanted = [role for role in c.planners[1:] if role not in c.comments]
-    given = {"draft": c.draft.get("reply", "")}
-    return [(role, {**_agent(c, role, "comment", **given), "contract": "plan_comment"}) for role in wanted]
+    wanted = [role for role in context.planners[1:] if role not in context.comments]
+    draft_refs = {"draft": context.draft.get("reply", "")}
+    return [
+        (role, {**_task_agent_input(context, role, "comment", **draft_refs), "contract": "plan_comment"})
+        for role in wanted
+    ]
 
 
-def ask_questions(c: Context) -> dict[str, Any]:
-    return {"digest": shown(c), "choices": ["answer"], "shown": _shown(c, questions=c.told_ref)}
+def plan_questions_gate_input(context: TaskContext) -> dict[str, Any]:
+    return {
+        "digest": inspection_digest(context),
+        "choices": ["answer"],
+        "shown": _nonempty_texts(context, questions=context.told_ref),
+    }
 
 
 # ── reviews ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def plan_reviews(c: Context) -> list[tuple[str, dict[str, Any]]]:
+def plan_review_inputs(context: TaskContext) -> list[tuple[str, dict[str, Any]]]:
     """One for every reviewer who has not judged yet."""
     plan = {
-        "plan": c.documents.get("planning/planning.ai.json", ""),
-        "scope": c.documents.get("plan.files.json", ""),
+        "plan": context.documents.get("planning/planning.ai.json", ""),
+        "scope": context.documents.get("plan.files.json", ""),
     }
     return [
-        (role, {**_agent(c, role, "review_plan", **plan), "contract": "plan_reviewer"})
-        for role in c.plan_reviewers
-        if role not in c.plan_opinions
+        (role, {**_task_agent_input(context, role, "review_plan", **plan), "contract": "plan_reviewer"})
+        for role in context.plan_reviewers
+        if role not in context.plan_opinions
     ]
 
 
-def code_reviews(c: Context) -> list[tuple[str, dict[str, Any]]]:
-    given = {
-        "plan": c.documents.get("planning/planning.ai.json", ""),
-        "patch": c.documents.get("code/diff.patch", ""),
+def code_review_inputs(context: TaskContext) -> list[tuple[str, dict[str, Any]]]:
+    document_refs = {
+        "plan": context.documents.get("planning/planning.ai.json", ""),
+        "patch": context.documents.get("code/diff.patch", ""),
     }
     return [
         (
             role,
             {
-                **_agent(c, role, "review_code", mode="implementation", **given),
+                **_task_agent_input(context, role, "review_code", mode="implementation", **document_refs),
                 "contract": "code_reviewer",
-                "instructions": c.instructions_ref,
+                "instructions": context.instructions_ref,
             },
         )
-        for role in c.code_reviewers
-        if role not in c.code_opinions
+        for role in context.code_reviewers
+        if role not in context.code_opinions
     ]
 
 
 # ── code and tests ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def prepare(c: Context) -> dict[str, Any]:
-    return {"commit": c.commit or c.base_commit}
+def task_setup_input(context: TaskContext) -> dict[str, Any]:
+    return {"commit": context.commit or context.base_commit}
 
 
-def measure(c: Context) -> dict[str, Any]:
-    return {"commit": c.base_commit, "tree": c.base_tree}
+def task_baseline_input(context: TaskContext) -> dict[str, Any]:
+    return {"commit": context.base_commit, "tree": context.base_tree}
 
 
-def code(c: Context) -> dict[str, Any]:
-    given = {
-        "plan": c.documents.get("planning/planning.ai.json", ""),
-        "scope": c.documents.get("plan.files.json", ""),
+def task_code_input(context: TaskContext) -> dict[str, Any]:
+    document_refs = {
+        "plan": context.documents.get("planning/planning.ai.json", ""),
+        "scope": context.documents.get("plan.files.json", ""),
     }
-    asked = _agent(c, c.coder, "code", mode="implementation", **given)
+    agent_input = _task_agent_input(context, context.coder, "code", mode="implementation", **document_refs)
     return {
-        **asked,
+        **agent_input,
         "contract": "task_coder",
         "writes": True,
-        "baseline": c.baseline_ref,
-        "bounds": c.bounds_ref,
+        "baseline": context.baseline_ref,
+        "bounds": context.bounds_ref,
     }
 
 
-def crew(c: Context) -> dict[str, Any]:
+def crew_run_input(context: TaskContext) -> dict[str, Any]:
     """A roundtable that only builds: what it approves is laid down here, reviewed here and tested here."""
     return {
         "machine": "roundtable",
         "mode": "implementation",
         "deliver": "none",
         "red_base": "fix",  # it may stand on a change of this task whose tests fail
-        "task_ref": c.documents.get("planning/planning.ai.json", "") or c.task_ref,
-        "base_commit": stands_on(c)["commit"],
-        "base_tree": stands_on(c)["tree"],
+        "task_ref": context.documents.get("planning/planning.ai.json", "") or context.task_ref,
+        "base_commit": next_work_base(context)["commit"],
+        "base_tree": next_work_base(context)["tree"],
         "target": "",
     }
 
 
-def run_suites(c: Context) -> dict[str, Any]:
+def suite_run_input(context: TaskContext) -> dict[str, Any]:
     return {
-        "commit": c.commit,
-        "tree": c.tree,
-        "base": c.base_commit,
+        "commit": context.commit,
+        "tree": context.tree,
+        "base": context.base_commit,
         "commands": "",
-        "baseline": c.baseline_ref,
+        "baseline": context.baseline_ref,
     }
 
 
-def ask_evidence(c: Context) -> dict[str, Any]:
-    told = _shown(
-        c,
-        changed=c.infrastructure_ref,
-        questions=c.evidence_ref,
-        patch=c.documents.get("code/diff.patch", ""),
+def task_evidence_gate_input(context: TaskContext) -> dict[str, Any]:
+    shown_refs = _nonempty_texts(
+        context,
+        changed=context.infrastructure_ref,
+        questions=context.evidence_ref,
+        patch=context.documents.get("code/diff.patch", ""),
     )
-    return {"digest": c.tree, "choices": ["approve", "rework"], "shown": told}
+    return {"digest": context.tree, "choices": ["approve", "rework"], "shown": shown_refs}
 
 
 # ── accept and revert ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def look_at_base(c: Context) -> dict[str, Any]:
+def task_base_input(context: TaskContext) -> dict[str, Any]:
     """A change that is there already is not looked for; another one of a task that was delivered before is."""
     return {
-        **_of(c),
-        "form": c.deliver,
-        "target": c.target,
-        "base": c.base_commit,
-        "delivered": _handed_over(c),
-        "deliveries": [*reversed(c.deliveries)],
-        "follows": c.delivered != "no" and bool(c.target),
-        "bounds": c.bounds_ref,
-        **({"seen_tip": c.rewritten_tip} if c.rewritten_tip else {}),
-        **_documents(c),
+        **_current_change_refs(context),
+        "form": context.deliver,
+        "target": context.target,
+        "base": context.base_commit,
+        "delivered": _delivered_commit_of_tree(context),
+        "deliveries": [*reversed(context.deliveries)],
+        "follows": context.delivered != "no" and bool(context.target),
+        "bounds": context.bounds_ref,
+        **({"seen_tip": context.rewritten_tip} if context.rewritten_tip else {}),
+        **_recorded_document_refs(context),
     }
 
 
-def ask_rewrite(c: Context) -> dict[str, Any]:
+def task_rewrite_gate_input(context: TaskContext) -> dict[str, Any]:
     """Bound to where the branch was when the person was shown what it has lost."""
-    shown = _shown(c, branch=c.detail_ref, patch=c.patch_ref)
-    return {"digest": c.rewritten_tip, "choices": ["approve", "reject"], "shown": shown}
+    shown_refs = _nonempty_texts(context, branch=context.detail_ref, patch=context.patch_ref)
+    return {"digest": context.rewritten_tip, "choices": ["approve", "reject"], "shown": shown_refs}
 
 
-def ask_decision(c: Context) -> dict[str, Any]:
+def decision_gate_input(context: TaskContext) -> dict[str, Any]:
     """Bound to the tree and to every document: what is accepted is exactly what was shown."""
     files = ("code/diff.patch", "review/plan-review.json", "review/code-review.json", "test/report.json")
-    told = {name.rpartition("/")[2]: c.documents.get(name, "") for name in files}
-    return {"digest": accepted(c), "choices": CHOICES, "shown": _shown(c, **told, detail=c.detail_ref)}
-
-
-def accepted(c: Context) -> str:
-    """What a decision is about."""
-    return digest_of({"tree": c.tree, "base": c.base_commit, "artifacts": c.artifacts})
-
-
-def deliver(c: Context) -> dict[str, Any]:
+    document_refs = {name.rpartition("/")[2]: context.documents.get(name, "") for name in files}
     return {
-        **_of(c),
-        "form": c.deliver,
-        "target": c.target,
-        "base": c.base_commit,
-        "task": c.task_ref,
-        "confirmed_by": c.decided_by,
-        "accepted_by": c.accepted_by if c.accepted_tree == c.tree else "",
-        "contract": c.artifacts.get("planning/planning.ai.json", ""),
-        "results": c.results_ref,
-        "bounds": c.bounds_ref,
-        "delivered": _handed_over(c),
-        "deliveries": [*reversed(c.deliveries)],
-        "ref": c.delivered_ref,
-        "url": c.url_ref,
+        "digest": decision_digest(context),
+        "choices": DECISION_CHOICES,
+        "shown": _nonempty_texts(context, **document_refs, detail=context.detail_ref),
     }
 
 
-def _handed_over(c: Context) -> str:
+def decision_digest(context: TaskContext) -> str:
+    """What a decision is about."""
+    return digest_of({"tree": context.tree, "base": context.base_commit, "artifacts": context.artifacts})
+
+
+def task_delivery_input(context: TaskContext) -> dict[str, Any]:
+    return {
+        **_current_change_refs(context),
+        "form": context.deliver,
+        "target": context.target,
+        "base": context.base_commit,
+        "task": context.task_ref,
+        "confirmed_by": context.decided_by,
+        "accepted_by": context.accepted_by if context.accepted_tree == context.tree else "",
+        "contract": context.artifacts.get("planning/planning.ai.json", ""),
+        "results": context.results_ref,
+        "bounds": context.bounds_ref,
+        "delivered": _delivered_commit_of_tree(context),
+        "deliveries": [*reversed(context.deliveries)],
+        "ref": context.delivered_ref,
+        "url": context.url_ref,
+    }
+
+
+def _delivered_commit_of_tree(context: TaskContext) -> str:
     """The commit of this very change, where it was handed over before."""
-    return c.delivered_commit if c.delivered == "yes" and c.delivered_tree == c.tree else ""
+    return (
+        context.delivered_commit
+        if context.delivered == "yes" and context.delivered_tree == context.tree
+        else ""
+    )
 
 
-def take_back(c: Context) -> dict[str, Any]:
-    earlier = [commit for commit in reversed(c.deliveries) if commit != c.delivered_commit]
-    said = {"target": c.target, "task": c.task_ref, "person": c.decided_by}
-    return {"commit": c.delivered_commit, "also": earlier, **said}
+def task_revert_input(context: TaskContext) -> dict[str, Any]:
+    earlier = [commit for commit in reversed(context.deliveries) if commit != context.delivered_commit]
+    request_refs = {"target": context.target, "task": context.task_ref, "person": context.decided_by}
+    return {"commit": context.delivered_commit, "also": earlier, **request_refs}
 
 
 # ── every phase ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def record_plan(c: Context) -> dict[str, Any]:
-    told = {"draft": c.draft.get("reply", ""), "comments": _replies(c.comments), "answers": c.answers}
-    return {"phase": "planning", "round": c.round, **told, "bounds": c.bounds_ref, **_documents(c)}
-
-
-def record_plan_review(c: Context) -> dict[str, Any]:
-    said = {"opinions": _replies(c.plan_opinions), "providers": c.providers, "bounds": c.bounds_ref}
-    return {"phase": "plan_review", "round": c.round, **said, **_documents(c)}
-
-
-def record_code(c: Context) -> dict[str, Any]:
-    stands = {
-        "base": c.base_commit,
-        "base_tree": c.base_tree,
-        "bounds": c.bounds_ref,
-        "deliveries": c.deliveries,
+def plan_record_input(context: TaskContext) -> dict[str, Any]:
+    plan_refs = {
+        "draft": context.draft.get("reply", ""),
+        "comments": _reply_refs(context.comments),
+        "answers": context.answers,
     }
-    made = {"commands": c.commands_ref, "crew": c.codegen == "roundtable", "baseline": c.baseline_ref}
-    return {"phase": "codegen", "turn": c.turn, **stands, **made, **_of(c), **_documents(c)}
-
-
-def record_review(c: Context) -> dict[str, Any]:
-    said = {"opinions": _replies(c.code_opinions), "providers": c.providers}
-    return {"phase": "review", "turn": c.turn, **said, **_of(c), **_documents(c)}
-
-
-def record_tests(c: Context) -> dict[str, Any]:
-    told = {"results": c.results_ref, "checks": c.checks}
-    return {"phase": "test", "turn": c.turn, **told, **_of(c), **_documents(c)}
-
-
-def record_decision(c: Context) -> dict[str, Any]:
-    said = {"decision": c.decision, "person": c.decided_by, "reason": c.reason}
-    return {"phase": "accept", **said, **_of(c), **_documents(c)}
-
-
-def record_revert(c: Context) -> dict[str, Any]:
-    said = {"person": c.decided_by, "reason": c.reason, "revert": c.revert, "target": c.target}
-    went = {"delivered": c.delivered_commit, "reverted": c.reverted_commit}
-    return {"phase": "revert", **said, **went, **_documents(c)}
-
-
-def inspect_plan(c: Context) -> dict[str, Any]:
-    return _inspect(c, "planning")
-
-
-def inspect_plan_review(c: Context) -> dict[str, Any]:
-    return _inspect(c, "plan_review")
-
-
-def inspect_code(c: Context) -> dict[str, Any]:
-    return _inspect(c, "codegen")
-
-
-def inspect_review(c: Context) -> dict[str, Any]:
-    return _inspect(c, "review")
-
-
-def inspect_tests(c: Context) -> dict[str, Any]:
-    return _inspect(c, "test")
-
-
-def inspect_decision(c: Context) -> dict[str, Any]:
-    return _inspect(c, "accept")
-
-
-def inspect_revert(c: Context) -> dict[str, Any]:
-    return _inspect(c, "revert")
-
-
-def _inspect(c: Context, phase: str) -> dict[str, Any]:
-    return {"phase": phase, "told": c.told_ref, **_documents(c)}
-
-
-def _documents(c: Context) -> dict[str, Any]:
-    return {"artifacts": c.artifacts, "documents": c.documents}
-
-
-def _replies(given: dict[str, dict[str, Any]]) -> dict[str, str]:
-    return {role: said.get("reply", "") for role, said in given.items()}
-
-
-def restore(c: Context) -> dict[str, Any]:
-    of = {"commit": c.commit or c.base_commit, "base": c.base_commit, **c.laid}
-    return {**_documents(c), **of, "tree": c.tree, "told": c.told_ref}
-
-
-def adopt(c: Context) -> dict[str, Any]:
-    """Exactly what the person was told about, and nothing that came after."""
-    return {**_documents(c), "seen": c.seen}
-
-
-def ask_next(c: Context) -> dict[str, Any]:
-    return {"digest": shown(c), "choices": ["approve", "rework"], "shown": _shown(c, told=c.told_ref)}
-
-
-def ask_damage(c: Context) -> dict[str, Any]:
-    choices = ["restore", "adopt"] if adoptable(c) else ["restore"]
-    told = _shown(c, damage=c.detail_ref, failed=c.repair_ref)
-    return {"digest": shown(c), "choices": choices, "shown": told}
-
-
-def ask_again(c: Context) -> dict[str, Any]:
     return {
-        "digest": shown(c),
-        "choices": ["retry"],
-        "shown": _shown(c, detail=c.detail_ref, told=c.told_ref),
+        "phase": "planning",
+        "round": context.round,
+        **plan_refs,
+        "bounds": context.bounds_ref,
+        **_recorded_document_refs(context),
     }
 
 
-def _shown(_c: Context, **texts: str) -> dict[str, str]:
+def plan_review_record_input(context: TaskContext) -> dict[str, Any]:
+    review_refs = {
+        "opinions": _reply_refs(context.plan_opinions),
+        "providers": context.providers,
+        "bounds": context.bounds_ref,
+    }
+    return {"phase": "plan_review", "round": context.round, **review_refs, **_recorded_document_refs(context)}
+
+
+def code_record_input(context: TaskContext) -> dict[str, Any]:
+    stands = {
+        "base": context.base_commit,
+        "base_tree": context.base_tree,
+        "bounds": context.bounds_ref,
+        "deliveries": context.deliveries,
+    }
+    change_refs = {
+        "commands": context.commands_ref,
+        "crew": context.codegen == "roundtable",
+        "baseline": context.baseline_ref,
+    }
+    return {
+        "phase": "codegen",
+        "turn": context.turn,
+        **stands,
+        **change_refs,
+        **_current_change_refs(context),
+        **_recorded_document_refs(context),
+    }
+
+
+def code_review_record_input(context: TaskContext) -> dict[str, Any]:
+    review_refs = {"opinions": _reply_refs(context.code_opinions), "providers": context.providers}
+    return {
+        "phase": "review",
+        "turn": context.turn,
+        **review_refs,
+        **_current_change_refs(context),
+        **_recorded_document_refs(context),
+    }
+
+
+def test_record_input(context: TaskContext) -> dict[str, Any]:
+    result_refs = {"results": context.results_ref, "checks": context.checks}
+    return {
+        "phase": "test",
+        "turn": context.turn,
+        **result_refs,
+        **_current_change_refs(context),
+        **_recorded_document_refs(context),
+    }
+
+
+def decision_record_input(context: TaskContext) -> dict[str, Any]:
+    decision_data = {"decision": context.decision, "person": context.decided_by, "reason": context.reason}
+    return {
+        "phase": "accept",
+        **decision_data,
+        **_current_change_refs(context),
+        **_recorded_document_refs(context),
+    }
+
+
+def revert_record_input(context: TaskContext) -> dict[str, Any]:
+    revert_data = {
+        "person": context.decided_by,
+        "reason": context.reason,
+        "revert": context.revert,
+        "target": context.target,
+    }
+    went = {"delivered": context.delivered_commit, "reverted": context.reverted_commit}
+    return {"phase": "revert", **revert_data, **went, **_recorded_document_refs(context)}
+
+
+def plan_inspection_input(context: TaskContext) -> dict[str, Any]:
+    return _phase_inspection_input(context, "planning")
+
+
+def plan_review_inspection_input(context: TaskContext) -> dict[str, Any]:
+    return _phase_inspection_input(context, "plan_review")
+
+
+def code_inspection_input(context: TaskContext) -> dict[str, Any]:
+    return _phase_inspection_input(context, "codegen")
+
+
+def code_review_inspection_input(context: TaskContext) -> dict[str, Any]:
+    return _phase_inspection_input(context, "review")
+
+
+def test_inspection_input(context: TaskContext) -> dict[str, Any]:
+    return _phase_inspection_input(context, "test")
+
+
+def decision_inspection_input(context: TaskContext) -> dict[str, Any]:
+    return _phase_inspection_input(context, "accept")
+
+
+def revert_inspection_input(context: TaskContext) -> dict[str, Any]:
+    return _phase_inspection_input(context, "revert")
+
+
+def _phase_inspection_input(context: TaskContext, phase: str) -> dict[str, Any]:
+    return {"phase": phase, "told": context.told_ref, **_recorded_document_refs(context)}
+
+
+def _recorded_document_refs(context: TaskContext) -> dict[str, Any]:
+    return {"artifacts": context.artifacts, "documents": context.documents}
+
+
+def _reply_refs(replies: dict[str, dict[str, Any]]) -> dict[str, str]:
+    return {role: reply.get("reply", "") for role, reply in replies.items()}
+
+
+def document_restore_input(context: TaskContext) -> dict[str, Any]:
+    change_refs = {
+        "commit": context.commit or context.base_commit,
+        "base": context.base_commit,
+        **context.laid,
+    }
+    return {**_recorded_document_refs(context), **change_refs, "tree": context.tree, "told": context.told_ref}
+
+
+def plan_adoption_input(context: TaskContext) -> dict[str, Any]:
+    """Exactly what the person was told about, and nothing that came after."""
+    return {**_recorded_document_refs(context), "seen": context.seen}
+
+
+def next_phase_gate_input(context: TaskContext) -> dict[str, Any]:
+    return {
+        "digest": inspection_digest(context),
+        "choices": ["approve", "rework"],
+        "shown": _nonempty_texts(context, told=context.told_ref),
+    }
+
+
+def damage_gate_input(context: TaskContext) -> dict[str, Any]:
+    choices = ["restore", "adopt"] if can_adopt_damage(context) else ["restore"]
+    shown_refs = _nonempty_texts(context, damage=context.detail_ref, failed=context.repair_ref)
+    return {"digest": inspection_digest(context), "choices": choices, "shown": shown_refs}
+
+
+def retry_gate_input(context: TaskContext) -> dict[str, Any]:
+    return {
+        "digest": inspection_digest(context),
+        "choices": ["retry"],
+        "shown": _nonempty_texts(context, detail=context.detail_ref, told=context.told_ref),
+    }
+
+
+def _nonempty_texts(_c: TaskContext, **texts: str) -> dict[str, str]:
     return {name: ref for name, ref in texts.items() if ref}
 
 
-def _of(c: Context) -> dict[str, Any]:
-    return {"commit": c.commit or c.base_commit, "tree": c.tree}
+def _current_change_refs(context: TaskContext) -> dict[str, Any]:
+    return {"commit": context.commit or context.base_commit, "tree": context.tree}
 
 
-def _agent(c: Context, role: str, prompt: str, mode: str = "proposal", **texts: str) -> dict[str, Any]:
-    session = c.sessions.get(role)
-    answers = [given["text"] for given in c.answers]
-    words = {f"note_{n}": ref for n, ref in enumerate((*answers, *c.notes), 1)}
-    given = {"task": c.task_ref, **words, **texts, "bounds": c.bounds_ref}
+def _task_agent_input(
+    context: TaskContext, role: str, prompt: str, mode: str = "proposal", **texts: str
+) -> dict[str, Any]:
+    session = context.sessions.get(role)
+    answers = [given["text"] for given in context.answers]
+    words = {f"note_{n}": ref for n, ref in enumerate((*answers, *context.notes), 1)}
+    given = {"task": context.task_ref, **words, **texts, "bounds": context.bounds_ref}
     return {
         "role": role,
         "mode": mode,
         "prompt": prompt,
-        "round": c.turn if mode == "implementation" else c.round,
-        "commit": stands_on(c)["commit"],
-        "base": c.base_commit,
+        "round": context.turn if mode == "implementation" else context.round,
+        "commit": next_work_base(context)["commit"],
+        "base": context.base_commit,
         "texts": {name: ref for name, ref in given.items() if ref},
         "said": [name for name in ("task", *words) if given.get(name)],
-        "must_fix": c.must_fix,
+        "must_fix": context.must_fix,
         **({"session": session} if session else {}),
     }

@@ -4,27 +4,32 @@
 aside and fits is released.
 """
 
-from steersman.runtime.audit.anchoring import anchor, kept_anchors, known_runs, lost_runs
-from steersman.runtime.audit.exporting import export
-from steersman.runtime.audit.pruning import prune
-from steersman.runtime.audit.reading import Replayed, decisions, replay, tape
-from steersman.runtime.audit.verdict import Verdict
-from steersman.runtime.audit.verifying import around, audited, missing, verify
+from steersman.runtime.audit.anchoring import (
+    anchor_run,
+    collect_anchors,
+    find_anchored_lost_runs,
+    list_known_runs,
+)
+from steersman.runtime.audit.exporting import export_run
+from steersman.runtime.audit.pruning import prune_run
+from steersman.runtime.audit.reading import ReplayResult, read_tape, replay_run, run_decision_hash
+from steersman.runtime.audit.verdict import AuditVerdict
+from steersman.runtime.audit.verifying import audit_missing_run, audit_run, audit_store, verify_run
 
 __all__ = [
-    "Replayed",
-    "Verdict",
-    "anchor",
-    "around",
-    "audited",
-    "decisions",
-    "export",
-    "kept_anchors",
-    "known_runs",
-    "lost_runs",
-    "missing",
-    "prune",
-    "replay",
-    "tape",
-    "verify",
+    "AuditVerdict",
+    "ReplayResult",
+    "anchor_run",
+    "audit_missing_run",
+    "audit_run",
+    "audit_store",
+    "collect_anchors",
+    "export_run",
+    "find_anchored_lost_runs",
+    "list_known_runs",
+    "prune_run",
+    "read_tape",
+    "replay_run",
+    "run_decision_hash",
+    "verify_run",
 ]

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Mapping
 
 from steersman.kernel.tape import Entry
 from steersman.ports.journal import BudgetRow
-from steersman.runtime.audit.verdict import Findings
+from steersman.runtime.audit.verdict import AuditFindings
 
-UNTAPED = frozenset({"refused"})  # refusals beyond those on tape are only counted
+UNTAPED_FIGURES = frozenset({"refused"})  # refusals beyond those on tape are only counted
 
 
-class Spent:
+class TapeSpending:
     """What the entries of a tape say they cost, and the limits that people have raised."""
 
     def __init__(self) -> None:
@@ -29,33 +29,39 @@ class Spent:
 
 def compare_budget(
     rows: Iterable[BudgetRow],
-    spent: Spent,
+    spent: TapeSpending,
     children: Iterable[Iterable[BudgetRow]],
     limits: Mapping[str, int] | None,
     *,
     idle: bool,
-    found: Findings,
+    findings: AuditFindings,
 ) -> None:
     """Adds a finding for every figure that is not what the tapes add up to.
 
     `limits` are those the run began with, None where they cannot be told; `idle` says that nothing is under way.
     """
-    there = {r.name: r for r in rows if r.name not in UNTAPED}
-    wanted = Counter(spent.figures)
+    rows_by_name = {r.name: r for r in rows if r.name not in UNTAPED_FIGURES}
+    expected = Counter(spent.figures)
     for child in children:
-        wanted.update({r.name: r.spent for r in child if r.name not in UNTAPED})
-    for name in sorted(there.keys() | wanted.keys()):
-        has, should = there[name].spent if name in there else 0, wanted[name]
-        if has != should:
-            found.add(f"the budget row of {name} says {has!r} spent, the tape gives {should}")
+        expected.update({r.name: r.spent for r in child if r.name not in UNTAPED_FIGURES})
+    for name in sorted(rows_by_name.keys() | expected.keys()):
+        recorded, expected_amount = rows_by_name[name].spent if name in rows_by_name else 0, expected[name]
+        if recorded != expected_amount:
+            findings.add(
+                f"the budget row of {name} says {recorded!r} spent, the tape gives {expected_amount}"
+            )
     if idle:
-        kept = sorted(name for name, row in there.items() if row.reserved)
-        for name in kept:
-            found.add(f"the budget row of {name} reserves {there[name].reserved!r}, but nothing is under way")
+        reserved_names = sorted(name for name, row in rows_by_name.items() if row.reserved)
+        for name in reserved_names:
+            findings.add(
+                f"the budget row of {name} reserves {rows_by_name[name].reserved!r}, but nothing is under way"
+            )
     if limits is None:
         return
-    bound = {**limits, **spent.limits}
-    for name in sorted(there.keys() | bound.keys()):
-        limit = there[name].limit if name in there else None
-        if limit != bound.get(name):
-            found.add(f"the budget row of {name} has limit {limit!r}, the tape gives {bound.get(name)}")
+    expected_limits = {**limits, **spent.limits}
+    for name in sorted(rows_by_name.keys() | expected_limits.keys()):
+        limit = rows_by_name[name].limit if name in rows_by_name else None
+        if limit != expected_limits.get(name):
+            findings.add(
+                f"the budget row of {name} has limit {limit!r}, the tape gives {expected_limits.get(name)}"
+            )

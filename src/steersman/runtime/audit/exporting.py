@@ -15,48 +15,50 @@ from typing import Any
 import msgspec
 
 from steersman.errors import StoreBroken, UserError
-from steersman.kernel.canonical import canonical
-from steersman.kernel.replay import Bad, chain
-from steersman.ports.anchors import Kept
+from steersman.kernel.canonical import canonical_bytes
+from steersman.kernel.replay import BadEntry, verify_chain
+from steersman.ports.anchors import RunAnchors
 from steersman.ports.journal import Head, Journal
 
-FORMAT = 1
+EXPORT_FORMAT = 1
 
 
-def export(
-    journal: Journal, run: str, *, payloads: bool = False, anchors: Kept | None = None
+def export_run(
+    journal: Journal, run: str, *, payloads: bool = False, anchors: RunAnchors | None = None
 ) -> Iterator[bytes]:
     """The lines, without their newlines; raises StoreBroken at the first entry that does not fit."""
     head = journal.head(run)
     if head is None:
         raise UserError(f"there is no run {run}: see `steersman runs --all`")
-    lines, last = 0, ""
-    for line in _lines(journal, head, payloads, anchors or Kept()):
-        lines, last = lines + 1, line.get("hash", last)
-        yield canonical(line)
-    yield canonical({"end": lines, "hash": last})
+    line_count, last_hash = 0, ""
+    for line in _export_lines(journal, head, payloads, anchors or RunAnchors()):
+        line_count, last_hash = line_count + 1, line.get("hash", last_hash)
+        yield canonical_bytes(line)
+    yield canonical_bytes({"end": line_count, "hash": last_hash})
 
 
-def _lines(journal: Journal, head: Head, payloads: bool, anchors: Kept) -> Iterator[dict[str, Any]]:
+def _export_lines(
+    journal: Journal, head: Head, payloads: bool, anchors: RunAnchors
+) -> Iterator[dict[str, Any]]:
     yield {
-        "export": FORMAT,
+        "export": EXPORT_FORMAT,
         "run": head.run,
         "machine": head.machine,
         "entries": head.seq,
         "payloads": payloads,
     }
-    yield from _entries(journal, head)
+    yield from _export_entries(journal, head)
     if payloads:
-        yield from _payloads(journal, head.root)
+        yield from _export_payloads(journal, head.root)
     for anchor in anchors.genuine:
         yield {"anchor": msgspec.to_builtins(anchor)}
 
 
-def _entries(journal: Journal, head: Head) -> Iterator[dict[str, Any]]:
+def _export_entries(journal: Journal, head: Head) -> Iterator[dict[str, Any]]:
     """Up to the head as it was when the export began; a definition comes before the first entry that names it."""
     defined: set[str] = set()
-    for link in chain(journal.rows(head.run), head.run):
-        if isinstance(link, Bad):
+    for link in verify_chain(journal.rows(head.run), head.run):
+        if isinstance(link, BadEntry):
             raise StoreBroken(f"run {head.run}: {link.why}; see `steersman audit verify {head.run}`")
         entry, hash_ = link
         if entry.definition and entry.definition not in defined:
@@ -71,7 +73,7 @@ def _entries(journal: Journal, head: Head) -> Iterator[dict[str, Any]]:
             return
 
 
-def _payloads(journal: Journal, root: str) -> Iterator[dict[str, Any]]:
+def _export_payloads(journal: Journal, root: str) -> Iterator[dict[str, Any]]:
     key = journal.key(root)
     if key is None:
         raise UserError(f"the texts of run {root} were pruned: export it without them")

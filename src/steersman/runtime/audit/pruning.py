@@ -7,17 +7,17 @@ import msgspec
 
 from steersman.contracts.config import Config
 from steersman.errors import UserError
-from steersman.kernel.record import Meta, note
+from steersman.kernel.record import StepMeta, record_note
 from steersman.ports.journal import Batch, Head
-from steersman.ports.ownership import Held
+from steersman.ports.ownership import RunLock
 from steersman.runtime import words
-from steersman.runtime.live import head_of, load
-from steersman.runtime.world import World
+from steersman.runtime.live import head_from_snapshot, load_active_run
+from steersman.runtime.world import Ports
 
-OVER = ("done", "stopped")
+PRUNABLE_STATUSES = ("done", "stopped")
 
 
-class Pruned(msgspec.Struct, frozen=True):
+class PruneResult(msgspec.Struct, frozen=True):
     """What was dropped."""
 
     run: str  # the first run of the tree: its tape says so
@@ -26,56 +26,60 @@ class Pruned(msgspec.Struct, frozen=True):
     runs: tuple[str, ...]
 
 
-def prune(world: World, run: str, person: str, reason: str = "") -> Pruned:
+def prune_run(ports: Ports, run: str, person: str, reason: str = "") -> PruneResult:
     """Drops every text of the tree that a run belongs to, in the commit of a `pruned` entry; refuses while one goes on."""
-    head = world.journal.head(run)
+    head = ports.journal.head(run)
     if head is None:
         raise UserError(f"there is no run {run}: see `steersman runs --all`")
-    locks: list[Held] = []
+    locks: list[RunLock] = []
     try:
-        tree = _held(world, head.root, locks)
-        why = words.reason(world, run, reason)
-        return _drop(world, head.root, tree, Meta(world.clock.now(), f"person:{person}", why=why))
+        tree = _lock_ended_tree(ports, head.root, locks)
+        safe_reason = words.sanitize_reason(ports, run, reason)
+        return _drop_payloads(
+            ports, head.root, tree, StepMeta(ports.clock.now(), f"person:{person}", why=safe_reason)
+        )
     finally:
         for lock in locks:
             lock.release()
 
 
-def _held(world: World, root: str, locks: list[Held]) -> list[Head]:
+def _lock_ended_tree(ports: Ports, root: str, locks: list[RunLock]) -> list[Head]:
     """The runs of a tree, each over and nobody's: the locks are ours until released."""
-    for known in world.journal.tree(root):
-        lock = world.locks.acquire(known.run)
+    for known_head in ports.journal.tree(root):
+        lock = ports.locks.acquire(known_head.run)
         if lock is None:
-            raise UserError(f"run {known.run} is driven by {world.locks.owner(known.run)}: let it end first")
-        locks.append(lock)
-    tree = world.journal.tree(root)
-    for now in tree:
-        if now.status not in OVER or not now.outcome:
             raise UserError(
-                f"run {now.run} is {now.status}: only what has its outcome is pruned; end it with `steersman abort {now.run}`"
+                f"run {known_head.run} is driven by {ports.locks.owner(known_head.run)}: let it end first"
+            )
+        locks.append(lock)
+    tree = ports.journal.tree(root)
+    for current_head in tree:
+        if current_head.status not in PRUNABLE_STATUSES or not current_head.outcome:
+            raise UserError(
+                f"run {current_head.run} is {current_head.status}: only what has its outcome is pruned; end it with `steersman abort {current_head.run}`"
             )
     return tree
 
 
-def _drop(world: World, root: str, tree: list[Head], meta: Meta) -> Pruned:
-    if world.journal.key(root) is None:
+def _drop_payloads(ports: Ports, root: str, tree: list[Head], meta: StepMeta) -> PruneResult:
+    if ports.journal.key(root) is None:
         raise UserError(f"the texts of run {root} were pruned already")
-    live = load(world, root, migrating=True)
-    count = sum(1 for _ in world.journal.payload_refs(root))
+    active_run = load_active_run(ports, root, migrating=True)
+    count = sum(1 for _ in ports.journal.payload_refs(root))
     runs = tuple(h.run for h in tree)
-    told = {"payloads": count, "runs": list(runs)}
-    stored, after = note(live.snapshot, meta, "pruned", data=told)
+    entry_data = {"payloads": count, "runs": list(runs)}
+    sealed_entry, snapshot_after = record_note(active_run.snapshot, meta, "pruned", data=entry_data)
     batch = Batch(
-        head=head_of(live.machine, after, live.title, live.created),
-        expect_seq=live.stored[0],
-        expect_epoch=live.stored[1],
-        entries=((after.seq, stored.body, stored.hash),),
+        head=head_from_snapshot(active_run.machine, snapshot_after, active_run.title, active_run.created),
+        expect_seq=active_run.stored[0],
+        expect_epoch=active_run.stored[1],
+        entries=((snapshot_after.seq, sealed_entry.body, sealed_entry.hash),),
     )
-    world.journal.prune(batch, root)
-    workspace = world.workspace(Config())
+    ports.journal.prune(batch, root)
+    workspace = ports.workspace(Config())
     for name in runs:  # working trees are texts too, with what was copied into them
         workspace.remove(name)
-        world.forget(name)
-    if world.sealed is not None:
-        world.sealed(root, after.seq, stored.hash, after.at)
-    return Pruned(root, after.seq, count, runs)
+        ports.forget(name)
+    if ports.sealed is not None:
+        ports.sealed(root, snapshot_after.seq, sealed_entry.hash, snapshot_after.at)
+    return PruneResult(root, snapshot_after.seq, count, runs)

@@ -6,14 +6,14 @@ from typing import Any
 import msgspec
 
 from steersman.kernel.build import Machine
-from steersman.kernel.replay import Bad, Decision, chain, decision_hash, redecided
+from steersman.kernel.replay import BadEntry, RepeatedDecision, decision_hash, repeat_decisions, verify_chain
 from steersman.kernel.tape import Entry
 from steersman.ports.journal import Journal
 
-TOLD = 100  # decisions that differ, in full
+MAX_LISTED_DECISIONS = 100  # decisions that differ, in full
 
 
-class Replayed(msgspec.Struct, frozen=True):
+class ReplayResult(msgspec.Struct, frozen=True):
     """What deciding every recorded transition again gave."""
 
     run: str
@@ -21,62 +21,64 @@ class Replayed(msgspec.Struct, frozen=True):
     same: int
     different: int
     other_version: int
-    decisions: tuple[Decision, ...]  # those that are not the same, the first hundred
-    bad: Bad | None = None  # where the tape stopped being readable
+    decisions: tuple[RepeatedDecision, ...]  # those that are not the same, the first hundred
+    bad: BadEntry | None = None  # where the tape stopped being readable
 
 
-def tape(journal: Journal, run: str) -> Iterator[tuple[Entry, str] | Bad]:
+def read_tape(journal: Journal, run: str) -> Iterator[tuple[Entry, str] | BadEntry]:
     """The entries of a run with their hashes, each checked against the one before; ends at the first bad one."""
-    return chain(journal.rows(run), run)
+    return verify_chain(journal.rows(run), run)
 
 
-def replay(journal: Journal, machine: Machine, run: str) -> Replayed:
+def replay_run(journal: Journal, machine: Machine, run: str) -> ReplayResult:
     """Decides every transition again where what decided it then would decide it now, and counts."""
-    reader = _Good(journal, run)
-    known: dict[str, Any] = {}
+    reader = _ReadableTape(journal, run)
+    definitions: dict[str, Any] = {}
     counts = {"same": 0, "different": 0, "other version": 0}
-    told: list[Decision] = []
-    for decision in redecided(machine, _defined(journal, reader.links(), known), known):
+    differing_decisions: list[RepeatedDecision] = []
+    for decision in repeat_decisions(
+        machine, _load_definitions(journal, reader.links(), definitions), definitions
+    ):
         counts[decision.verdict] += 1
-        if decision.verdict != "same" and len(told) < TOLD:
-            told.append(decision)
-    return Replayed(
+        if decision.verdict != "same" and len(differing_decisions) < MAX_LISTED_DECISIONS:
+            differing_decisions.append(decision)
+    return ReplayResult(
         run,
         machine.name,
         counts["same"],
         counts["different"],
         counts["other version"],
-        tuple(told),
+        tuple(differing_decisions),
         reader.bad,
     )
 
 
-def _defined(
-    journal: Journal, links: Iterator[tuple[Entry, str]], known: dict[str, Any]
+def _load_definitions(
+    journal: Journal, links: Iterator[tuple[Entry, str]], definitions: dict[str, Any]
 ) -> Iterator[tuple[Entry, str]]:
     """The same entries; what they were decided under is known by the time they go by."""
     for entry, hash_ in links:
-        if entry.definition and entry.definition not in known:
+        if entry.definition and entry.definition not in definitions:
             body = journal.definition(entry.definition)
-            known[entry.definition] = msgspec.json.decode(body) if body is not None else None
+            definitions[entry.definition] = msgspec.json.decode(body) if body is not None else None
         yield entry, hash_
 
 
-def decisions(journal: Journal, run: str) -> str:
+def run_decision_hash(journal: Journal, run: str) -> str:
     """The decision hash of a run: what was decided, and about which trees; two runs that agree have the same."""
-    return decision_hash(entry for entry, _ in _Good(journal, run).links())
+    return decision_hash(entry for entry, _ in _ReadableTape(journal, run).links())
 
 
-class _Good:
+class _ReadableTape:
     """The good part of a tape; `bad` says where it ended."""
 
     def __init__(self, journal: Journal, run: str) -> None:
-        self._links = tape(journal, run)
-        self.bad: Bad | None = None
+        self._links = read_tape(journal, run)
+        self.bad: BadEntry | None = None
 
     def links(self) -> Iterator[tuple[Entry, str]]:
         for link in self._links:
-            if isinstance(link, Bad):
+            if isinstance(link, BadEntry):
                 self.bad = link
                 return
             yield link

@@ -6,26 +6,28 @@
 import re
 from typing import Any
 
-from steersman.kernel.canonical import canonical
+from steersman.kernel.canonical import canonical_bytes
 from steersman.kernel.snapshot import Snapshot
 from steersman.kernel.tape import Entry
 from steersman.ports.journal import Journal
-from steersman.runtime.audit.verdict import Findings
+from steersman.runtime.audit.verdict import AuditFindings
 from steersman.runtime.live import payload_ref
 
-REMEMBERED = 50_000
-GONE = "is not in the store"
-_NAME = re.compile(rb'"(p-[0-9a-f]{32})"')
+MAX_REMEMBERED_PAYLOADS = 50_000
+NOT_IN_STORE = "is not in the store"
+_PAYLOAD_NAME = re.compile(rb'"(p-[0-9a-f]{32})"')
 # People's and providers' own words: what looks like a payload's name there is none.
-_WORDS = frozenset({"why", "title", "actor", "reason", "person", "session", "provider", "model", "cause"})
+_FREE_TEXT_FIELDS = frozenset(
+    {"why", "title", "actor", "reason", "person", "session", "provider", "model", "cause"}
+)
 
 
-class Texts:
+class PayloadAudit:
     """The payloads of one run tree."""
 
-    def __init__(self, journal: Journal, root: str, found: Findings) -> None:
-        self._journal, self._root, self._found = journal, root, found
-        self._key = found.read("the key of the texts", lambda: journal.key(root))
+    def __init__(self, journal: Journal, root: str, findings: AuditFindings) -> None:
+        self._journal, self._root, self._found = journal, root, findings
+        self._key = findings.read("the key of the texts", lambda: journal.key(root))
         self._judged: dict[bytes, str] = {}
         self.gone: dict[
             int | None, str
@@ -37,38 +39,38 @@ class Texts:
         """Judges every payload that an entry names."""
         if b'"p-' not in body:
             return
-        for ref in _NAME.findall(body):
+        for ref in _PAYLOAD_NAME.findall(body):
             self.named = True
-            wrong = self.judge(ref)
-            if wrong and _means(ref.decode(), entry):
-                self._tell(ref.decode(), wrong, entry.seq)
+            problem = self.judge(ref)
+            if problem and _names_payload(ref.decode(), entry):
+                self._tell(ref.decode(), problem, entry.seq)
                 # Once each: a person accepts a problem by its words, and the next entry may name the same payload.
                 self._judged[ref] = ""
 
-    def see_state(self, last: Snapshot) -> None:
+    def see_state(self, snapshot: Snapshot) -> None:
         """Judges every payload that the run can still reach."""
-        for ref in dict.fromkeys(_NAME.findall(canonical(last))):
+        for ref in dict.fromkeys(_PAYLOAD_NAME.findall(canonical_bytes(snapshot))):
             self.named = True
-            wrong = self.judge(ref)
-            if wrong and _means(ref.decode(), last):
-                self._tell(ref.decode(), wrong)
+            problem = self.judge(ref)
+            if problem and _names_payload(ref.decode(), snapshot):
+                self._tell(ref.decode(), problem)
 
-    def _tell(self, ref: str, wrong: str, seq: int | None = None) -> None:
-        if wrong is GONE:
+    def _tell(self, ref: str, problem: str, seq: int | None = None) -> None:
+        if problem is NOT_IN_STORE:
             self.missing += 1
             if not self.gone:
                 self.gone[seq] = ref
         else:
-            self._found.add(f"{_who(seq)} names payload {ref}, which {wrong}", seq)
+            self._found.add(f"{_naming_place(seq)} names payload {ref}, which {problem}", seq)
 
     def judge(self, ref: bytes) -> str:
         """What is wrong with a payload, or nothing."""
-        known = self._judged.get(ref)
-        if known is None:
-            if len(self._judged) >= REMEMBERED:
+        problem = self._judged.get(ref)
+        if problem is None:
+            if len(self._judged) >= MAX_REMEMBERED_PAYLOADS:
                 self._judged.clear()
-            known = self._judged[ref] = self._look(ref.decode())
-        return known
+            problem = self._judged[ref] = self._look(ref.decode())
+        return problem
 
     def _look(self, ref: str) -> str:
         try:
@@ -77,7 +79,7 @@ class Texts:
             self._found.unreadable(f"payload {ref}", error)
             return "cannot be read"
         if data is None:
-            return GONE
+            return NOT_IN_STORE
         if not isinstance(self._key, bytes) or not isinstance(data, bytes):
             return "cannot be judged: the key of the texts is gone or no key"
         return "" if payload_ref(self._key, data) == ref else "does not have the digest in its name"
@@ -85,9 +87,9 @@ class Texts:
     def rest(self) -> None:
         """Judges every payload of the tree that no entry of this run has named."""
         for ref in self._refs():
-            wrong = self._unnamed(ref)
-            if wrong:
-                self._found.add(f"payload {ref!r} {wrong}")
+            problem = self._unnamed(ref)
+            if problem:
+                self._found.add(f"payload {ref!r} {problem}")
 
     def _refs(self) -> Any:
         try:
@@ -109,30 +111,32 @@ class Texts:
             )
             return
         for seq, ref in self.gone.items():
-            more = f", and {self.missing - 1} more are gone" if self.missing > 1 else ""
-            self._found.add(f"{_who(seq)} names payload {ref}, which {GONE}{more}", seq)
+            more_note = f", and {self.missing - 1} more are gone" if self.missing > 1 else ""
+            self._found.add(f"{_naming_place(seq)} names payload {ref}, which {NOT_IN_STORE}{more_note}", seq)
         if self._key is None and self.named:
             self._found.add("the key of the texts is gone, and no entry says that they were pruned")
 
 
-def _who(seq: int | None) -> str:
+def _naming_place(seq: int | None) -> str:
     return "the run's state" if seq is None else f"entry {seq}"
 
 
-def _means(ref: str, told: Entry | Snapshot) -> bool:
+def _names_payload(ref: str, record: Entry | Snapshot) -> bool:
     """Whether an entry or a state names a payload somewhere else than in people's own words."""
     import msgspec
 
-    return _holds(ref, msgspec.to_builtins(told))
+    return _contains_ref(ref, msgspec.to_builtins(record))
 
 
-def _holds(ref: str, value: Any) -> bool:
+def _contains_ref(ref: str, value: Any) -> bool:
     match value:
         case str():
             return value == ref
         case dict():
-            return any(_holds(ref, item) for key, item in value.items() if key not in _WORDS)
+            return any(
+                _contains_ref(ref, item) for key, item in value.items() if key not in _FREE_TEXT_FIELDS
+            )
         case list() | tuple():
-            return any(_holds(ref, item) for item in value)
+            return any(_contains_ref(ref, item) for item in value)
         case _:
             return False

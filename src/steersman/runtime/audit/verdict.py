@@ -7,10 +7,10 @@ import msgspec
 
 from steersman.errors import JournalError, StoreBroken
 
-TOLD = 20  # findings in words; the rest is counted
+MAX_WORDED_FINDINGS = 20  # findings in words; the rest is counted
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class AuditVerdict(msgspec.Struct, frozen=True):
     """Whether a run's tape and everything derived from it fit together, and what could not be seen."""
 
     run: str
@@ -26,7 +26,7 @@ class Verdict(msgspec.Struct, frozen=True):
     beyond: tuple[str, ...] = ()  # what no verdict on any run can see, whatever its anchors say
 
 
-class Findings:
+class AuditFindings:
     """Collects what is wrong; remembers the first bad entry, however late it was noticed."""
 
     def __init__(self) -> None:
@@ -35,27 +35,27 @@ class Findings:
         self.first: int | None = None
         self.unseen: list[str] = []
 
-    def add(self, words: str, seq: int | None = None) -> None:
+    def add(self, message: str, seq: int | None = None) -> None:
         self.count += 1
-        if len(self.words) < TOLD:
-            self.words.append(words)
+        if len(self.words) < MAX_WORDED_FINDINGS:
+            self.words.append(message)
         if seq is not None and (self.first is None or seq < self.first):
             self.first = seq
 
-    def read(self, what: str, ask: Callable[[], Any]) -> Any:
+    def read(self, subject: str, read_value: Callable[[], Any]) -> Any:
         """What the store answers, or None with a finding: a row that cannot be read is evidence, not a crash."""
         try:
-            return ask()
+            return read_value()
         except Exception as error:
-            self.unreadable(what, error)
+            self.unreadable(subject, error)
             return None
 
-    def unreadable(self, what: str, error: Exception, seq: int | None = None) -> None:
+    def unreadable(self, subject: str, error: Exception, seq: int | None = None) -> None:
         """A finding, unless the store is merely busy or unreachable: that says nothing about the tape."""
         if isinstance(error, JournalError) and not isinstance(error, StoreBroken):
             raise error
-        self.add(f"{what} cannot be read: {type(error).__name__}: {str(error)[:200]}", seq)
+        self.add(f"{subject} cannot be read: {type(error).__name__}: {str(error)[:200]}", seq)
 
     def problems(self) -> tuple[str, ...]:
-        more = self.count - len(self.words)
-        return (*self.words, f"and {more} more findings") if more else tuple(self.words)
+        uncounted = self.count - len(self.words)
+        return (*self.words, f"and {uncounted} more findings") if uncounted else tuple(self.words)

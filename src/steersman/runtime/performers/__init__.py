@@ -6,10 +6,10 @@
 from collections.abc import Awaitable, Callable
 from importlib import import_module
 
-from steersman.runtime.call import Call, Performed
+from steersman.runtime.call import EffectCall, EffectResult
 
-Performer = Callable[[Call], Awaitable[Performed]]
-WHERE = {
+Performer = Callable[[EffectCall], Awaitable[EffectResult]]
+PERFORMER_PATHS = {
     "agent": "agent:ask",
     "setup": "tree:setup",
     "baseline": "checks:baseline",
@@ -38,11 +38,11 @@ WHERE = {
 }
 
 
-def performer(does: str) -> Performer | None:
+def load_performer(does: str) -> Performer | None:
     """What does this, or None where nothing here can."""
-    module, _, name = WHERE.get(does, "").partition(":")
-    found: Performer | None = getattr(import_module(f"{__name__}.{module}"), name) if module else None
-    return found
+    module, _, name = PERFORMER_PATHS.get(does, "").partition(":")
+    loaded: Performer | None = getattr(import_module(f"{__name__}.{module}"), name) if module else None
+    return loaded
 
 
-__all__ = ["Performer", "performer"]
+__all__ = ["Performer", "load_performer"]

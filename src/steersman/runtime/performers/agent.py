@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from steersman.contracts.agent import PASSING, AgentReply, AgentRequest, Permissions
+from steersman.contracts.agent import TRANSIENT_PROVIDER_ERRORS, AgentReply, AgentRequest, Permissions
 from steersman.contracts.config import FrozenConfig, Role
 from steersman.contracts.facts import AgentFacts
 from steersman.contracts.replies import ReviewerReply, TesterReply, reply_schema
@@ -19,72 +19,84 @@ from steersman.contracts.task.replies import (
     TaskPlannerReply,
 )
 from steersman.contracts.workspace import Change, Checkout
-from steersman.errors import ContractError, UnrecordableError
-from steersman.judges.changes import Suspect
-from steersman.judges.findings import named_finding, unfounded
-from steersman.judges.reply import Parsed, parse_reply
-from steersman.judges.text import clip, one_line
-from steersman.runtime.budget import ceiling
-from steersman.runtime.call import Again, Call, Performed
-from steersman.runtime.performers.bounds import allows, bounds_of, commands_beyond
-from steersman.runtime.performers.instructions import as_on_the_base, conventions
-from steersman.runtime.performers.prompt import compose
-from steersman.runtime.performers.suspicion import counted, suspected
-from steersman.runtime.performers.tree import ready_tree, tree_at
+from steersman.errors import ContractError, UnrecordableTreeError
+from steersman.judges.changes import SuspiciousFile
+from steersman.judges.findings import find_unfounded_fixes, identify_finding
+from steersman.judges.reply import ParsedReply, parse_reply
+from steersman.judges.text import clip_text, printable_line
+from steersman.runtime.budget import call_ceiling
+from steersman.runtime.call import EffectCall, EffectResult, RetryRequest
+from steersman.runtime.performers.bounds import (
+    allowed_commands,
+    describe_commands_outside_bounds,
+    find_plan_bounds,
+)
+from steersman.runtime.performers.instructions import read_conventions, use_base_instructions
+from steersman.runtime.performers.prompt import compose_agent_prompt
+from steersman.runtime.performers.suspicion import count_suspects, find_change_suspects
+from steersman.runtime.performers.tree import checkout_ready_tree, checkout_tree
 from steersman.runtime.project_files import freeze_project_files
-from steersman.runtime.roles import role_of
-from steersman.runtime.words import outside_name
+from steersman.runtime.roles import find_role_settings
+from steersman.runtime.words import sanitize_agent_name
 
 BACKOFF_MS = 1_000
-LONGEST_MS = 60_000
+MAX_WAIT_MS = 60_000
 TASK_CODER = "task_coder"  # the contract of the only writer whose commands are judged with its change
 
 
-async def ask(call: Call) -> Performed:
+async def ask(call: EffectCall) -> EffectResult:
     """One attempt: facts, or a wish for another one when the error can pass or the reply can be asked for again."""
     workspace = call.world.workspace(call.config)
     # A proposal only reads; what is built is built in a tree that is set up.
-    tree = await (ready_tree(call) if call.given("mode") == "implementation" else tree_at(call))
+    tree = await (
+        checkout_ready_tree(call) if call.given("mode") == "implementation" else checkout_tree(call)
+    )
     nonce = call.world.chance.nonce()
-    config = await asyncio.to_thread(_with_project_files, call)
-    own, seen = config.prompts.get(call.given("role"), ""), _seen_at(call, tree)
-    prompt = compose(call, nonce, await asyncio.to_thread(conventions, call, workspace), own, seen)
+    config = await asyncio.to_thread(_config_with_project_files, call)
+    own_words, tree_path = config.prompts.get(call.given("role"), ""), _read_only_tree_path(call, tree)
+    prompt = compose_agent_prompt(
+        call, nonce, await asyncio.to_thread(read_conventions, call, workspace), own_words, tree_path
+    )
     prompt_ref = call.payloads.put(prompt)
-    of = await asyncio.to_thread(bounds_of, call) if call.given("writes") else None
-    asked = msgspec.structs.replace(request(call, prompt, nonce, tree), allows=allows(of))
-    async with as_on_the_base(call, workspace, tree):
-        reply = await call.world.agent(call.given("role"), config).call(asked)
+    bounds = await asyncio.to_thread(find_plan_bounds, call) if call.given("writes") else None
+    agent_call = msgspec.structs.replace(
+        agent_request(call, prompt, nonce, tree), allows=allowed_commands(bounds)
+    )
+    async with use_base_instructions(call, workspace, tree):
+        reply = await call.world.agent(call.given("role"), config).call(agent_call)
     if reply.outside and call.given("contract") != TASK_CODER:
-        reply = _stopped(reply, commands_beyond(of, reply.outside))
-    change, found, unkept = (
-        await asyncio.to_thread(_capture, call, workspace, tree)
+        reply = _deny_reply(reply, describe_commands_outside_bounds(bounds, reply.outside))
+    change, suspects, capture_problem = (
+        await asyncio.to_thread(_capture_agent_change, call, workspace, tree)
         if call.given("writes") and not reply.error
         else (None, (), "")
     )
-    return judge(call, reply, prompt_ref, nonce, change, found, unkept)
+    return judge_agent_reply(call, reply, prompt_ref, nonce, change, suspects, capture_problem)
 
 
-def _with_project_files(call: Call) -> FrozenConfig:
+def _config_with_project_files(call: EffectCall) -> FrozenConfig:
     """The run's configuration; one that an older version froze gets the prompts and programs of its base now."""
     if call.config.base_commit:
         return call.config
     return freeze_project_files(call.world, call.config, call.given("base"))
 
 
-def _seen_at(call: Call, tree: Checkout) -> str:
+def _read_only_tree_path(call: EffectCall, tree: Checkout) -> str:
     """Where an agent that only reads finds the tree: it starts somewhere else."""
     return "" if call.given("writes") else call.world.tree_path(call.config, tree.path)
 
 
-def _stopped(reply: AgentReply, told: list[str]) -> AgentReply:
+def _deny_reply(reply: AgentReply, denials: list[str]) -> AgentReply:
     """Whose work nobody holds to the plan afterwards has not done it when it wanted to leave it."""
-    denied = "provider_permission_denied"
-    return msgspec.structs.replace(reply, error=denied, detail=clip("\n".join(told), 2000), text="")
+    error_kind = "provider_permission_denied"
+    return msgspec.structs.replace(
+        reply, error=error_kind, detail=clip_text("\n".join(denials), 2000), text=""
+    )
 
 
-def request(call: Call, prompt: str, nonce: str, tree: Checkout) -> AgentRequest:
+def agent_request(call: EffectCall, prompt: str, nonce: str, tree: Checkout) -> AgentRequest:
     """What the agent is told."""
-    role = role_of(call.config, call.given("role"))
+    role = find_role_settings(call.config, call.given("role"))
     return AgentRequest(
         role=call.given("role"),
         mode=call.given("mode"),
@@ -100,69 +112,73 @@ def request(call: Call, prompt: str, nonce: str, tree: Checkout) -> AgentRequest
         seconds=role.seconds,
         start_seconds=role.start_seconds,
         idle_seconds=role.idle_seconds,
-        permissions=permitted(role, writes=call.given("writes", default=False)),
-        micro_usd=ceiling(call.config, call.given("role")).get("micro_usd"),
+        permissions=role_permissions(role, writes=call.given("writes", default=False)),
+        micro_usd=call_ceiling(call.config, call.given("role")).get("micro_usd"),
         options={**role.options, "model": role.model} if role.model else role.options,
     )
 
 
-def permitted(role: Role, *, writes: bool) -> Permissions:
+def role_permissions(role: Role, *, writes: bool) -> Permissions:
     """What the work needs, or less where the project says so; reading is never widened."""
     return (role.permissions or "shell") if writes else "read"
 
 
-def _capture(call: Call, workspace: Any, tree: Checkout) -> tuple[Change, tuple[Suspect, ...], str]:
+def _capture_agent_change(
+    call: EffectCall, workspace: Any, tree: Checkout
+) -> tuple[Change, tuple[SuspiciousFile, ...], str]:
     """What the agent left, or the tree it was given and why nothing of what it left can be kept."""
     # With the entry that asked for it: rounds begin anew after a follow-up, and no tree may lose its pin.
-    asked = call.effect.split(":")[1]
-    label = f"{call.given('mode')}-{call.given('round', 1)}-{call.item.attempt}-{asked}"
+    asking_seq = call.effect.split(":")[1]
+    label = f"{call.given('mode')}-{call.given('round', 1)}-{call.item.attempt}-{asking_seq}"
     try:
         change = workspace.capture(call.run, tree.path, call.given("base"), label)
-        return change, suspected(call, workspace, change), ""
-    except UnrecordableError as error:
+        return change, find_change_suspects(call, workspace, change), ""
+    except UnrecordableTreeError as error:
         return Change(tree.commit, tree.tree, (), "", 0, 0), (), str(error)
 
 
-def judge(
-    call: Call,
+def judge_agent_reply(
+    call: EffectCall,
     reply: AgentReply,
     prompt_ref: str,
     nonce: str,
     change: Change | None,
-    found: tuple[Suspect, ...] = (),
-    unkept: str = "",
-) -> Performed:
+    suspects: tuple[SuspiciousFile, ...] = (),
+    capture_problem: str = "",
+) -> EffectResult:
     """Facts from a reply; nothing in them says what they mean."""
     put = call.payloads.put
-    spent = usage(reply)
-    if reply.error and _can_pass(call, reply):
-        return Again(reply.error, _wait(call, reply), call.item.hint, spent)
+    spent = reply_usage(reply)
+    if reply.error and _is_worth_retrying(call, reply):
+        return RetryRequest(reply.error, _retry_wait_ms(call, reply), call.item.hint, spent)
     parsed = (
         parse_reply(reply.text, call.given("contract"), nonce)
         if call.given("contract") and not reply.error
         else None
     )
     problems = (
-        "" if parsed is None or isinstance(parsed, Parsed) else "\n".join(f"- {p}" for p in parsed.problems)
+        ""
+        if parsed is None or isinstance(parsed, ParsedReply)
+        else "\n".join(f"- {p}" for p in parsed.problems)
     )
-    if isinstance(parsed, Parsed) and isinstance(parsed.value, ReviewerReply):
-        problems = "\n".join(f"- {p}" for p in unfounded(parsed.value, _open(call)))
-    if problems and call.item.attempt <= role_of(call.config, call.given("role")).retries:
-        return Again("reply_invalid", 0, put(problems), spent)
+    if isinstance(parsed, ParsedReply) and isinstance(parsed.value, ReviewerReply):
+        problems = "\n".join(f"- {p}" for p in find_unfounded_fixes(parsed.value, _findings_by_id(call)))
+    if problems and call.item.attempt <= find_role_settings(call.config, call.given("role")).retries:
+        return RetryRequest("reply_invalid", 0, put(problems), spent)
     return AgentFacts(
         error=reply.error or "",
         detail_ref=put(reply.detail),
         reset_at=reply.reset_at,
         text_ref=put(reply.text),
         prompt_ref=prompt_ref,
-        reply={**plain_reply(call, parsed.value), **_wanted(call, reply)}
-        if isinstance(parsed, Parsed) and not problems
+        reply={**plain_reply(call, parsed.value), **_commands_outside_plan(call, reply)}
+        if isinstance(parsed, ParsedReply) and not problems
         else None,
-        problems_ref=put(problems or unkept),
-        provider=outside_name(call.world, reply.provider),
-        model=outside_name(call.world, reply.model),
-        session=outside_name(call.world, reply.session or ""),
-        transcript=outside_name(call.world, reply.transcript),
+        problems_ref=put(problems or capture_problem),
+        provider=sanitize_agent_name(call.world, reply.provider),
+        model=sanitize_agent_name(call.world, reply.model),
+        session=sanitize_agent_name(call.world, reply.session or ""),
+        transcript=sanitize_agent_name(call.world, reply.transcript),
         denied=len(reply.denied),
         tree=change.tree if change else "",
         commit=change.commit if change else "",
@@ -170,33 +186,33 @@ def judge(
         added=change.added if change else 0,
         removed=change.removed if change else 0,
         patch_ref=put(change.patch) if change else "",
-        **(counted(call, change, found) if change else {}),
+        **(count_suspects(call, change, suspects) if change else {}),
         refused_ref=put("\n".join(reply.refused)),
         tokens=reply.usage.tokens,
         micro_usd=reply.usage.micro_usd,
     )
 
 
-def _open(call: Call) -> dict[str, str]:
+def _findings_by_id(call: EffectCall) -> dict[str, str]:
     """The findings the reviewer was told, by id."""
     return {i["id"]: i.get("text", "") for i in call.given("must_fix", [])}
 
 
-def plain_reply(call: Call, value: Any) -> dict[str, Any]:
+def plain_reply(call: EffectCall, value: Any) -> dict[str, Any]:
     """A parsed reply with every text replaced by the name of its payload."""
     put = call.payloads.put
     match value:
         case ReviewerReply():
-            known = _open(call)
-            named = [named_finding(t, known) for t in value.must_fix]
-            items = [{"id": i, "text": put(words) or known.get(i, "")} for i, words in named]
-            nice = [put(t) for t in value.nice_to_have]
+            open_findings = _findings_by_id(call)
+            named_findings = [identify_finding(t, open_findings) for t in value.must_fix]
+            items = [{"id": i, "text": put(words) or open_findings.get(i, "")} for i, words in named_findings]
+            suggestion_refs = [put(t) for t in value.nice_to_have]
             return {
                 "decision": value.decision,
                 "summary": put(value.summary),
                 "must_fix": items,
                 "fixed": list(value.fixed),
-                "nice_to_have": nice,
+                "nice_to_have": suggestion_refs,
                 "security": len(value.security),
             }
         case TesterReply():
@@ -207,35 +223,39 @@ def plain_reply(call: Call, value: Any) -> dict[str, Any]:
                 "plan_ref": put(value.test_plan),
             }
         case _:
-            return {"role": call.given("role"), **_counted(value), "reply": put(_whole(call, value))}
+            return {
+                "role": call.given("role"),
+                **_task_reply_counts(value),
+                "reply": put(_reply_without_nonce(call, value)),
+            }
 
 
-def _wanted(call: Call, reply: AgentReply) -> dict[str, str]:
+def _commands_outside_plan(call: EffectCall, reply: AgentReply) -> dict[str, str]:
     """Commands outside the frozen plan, one a line."""
-    told = "\n".join(clip(one_line(script), 400) for script in reply.outside)
-    return {"outside": call.payloads.put(told)} if told else {}
+    commands = "\n".join(clip_text(printable_line(script), 400) for script in reply.outside)
+    return {"outside": call.payloads.put(commands)} if commands else {}
 
 
-def _whole(call: Call, value: msgspec.Struct) -> str:
+def _reply_without_nonce(call: EffectCall, value: msgspec.Struct) -> str:
     """All that a reply says but its nonce; a text that got longer by what was hidden in it fits its contract again."""
     schema = reply_schema(call.given("contract"))
-    said = _bounded(msgspec.to_builtins(value), schema, call.payloads.hide)
-    return msgspec.json.encode({k: v for k, v in said.items() if k != "nonce"}).decode()
+    reply_fields = _clip_to_schema(msgspec.to_builtins(value), schema, call.payloads.hide)
+    return msgspec.json.encode({k: v for k, v in reply_fields.items() if k != "nonce"}).decode()
 
 
-def _bounded(value: Any, schema: dict[str, Any], hide: Callable[[str], str]) -> Any:
+def _clip_to_schema(value: Any, schema: dict[str, Any], hide: Callable[[str], str]) -> Any:
     match value:
         case str() if "maxLength" in schema:
-            return clip(hide(value), schema["maxLength"])
+            return clip_text(hide(value), schema["maxLength"])
         case list() | tuple():
-            return [_bounded(item, schema["items"], hide) for item in value]
+            return [_clip_to_schema(item, schema["items"], hide) for item in value]
         case dict():
-            return {k: _bounded(item, schema["properties"][k], hide) for k, item in value.items()}
+            return {k: _clip_to_schema(item, schema["properties"][k], hide) for k, item in value.items()}
         case _:
             return value
 
 
-def _counted(value: Any) -> dict[str, Any]:
+def _task_reply_counts(value: Any) -> dict[str, Any]:
     """What of a task's reply decides: a word, or how many there are."""
     match value:
         case TaskPlannerReply():
@@ -260,7 +280,7 @@ def _counted(value: Any) -> dict[str, Any]:
             )
 
 
-def usage(reply: AgentReply) -> dict[str, int]:
+def reply_usage(reply: AgentReply) -> dict[str, int]:
     """What an attempt cost; what is not known is counted as unknown, never as nothing."""
     spent = {"turns": 1}
     if reply.usage.tokens is not None:
@@ -272,15 +292,18 @@ def usage(reply: AgentReply) -> dict[str, int]:
     return spent
 
 
-def _can_pass(call: Call, reply: AgentReply) -> bool:
+def _is_worth_retrying(call: EffectCall, reply: AgentReply) -> bool:
     """Worth a further attempt; a long limit is waited for only where the project says so."""
-    if reply.error not in PASSING or call.item.attempt > role_of(call.config, call.given("role")).retries:
+    if (
+        reply.error not in TRANSIENT_PROVIDER_ERRORS
+        or call.item.attempt > find_role_settings(call.config, call.given("role")).retries
+    ):
         return False
-    long = reply.error == "provider_rate_limited" and _wait(call, reply) > LONGEST_MS
-    return not long or call.config.unattended.on_limit == "wait"
+    is_long_limit = reply.error == "provider_rate_limited" and _retry_wait_ms(call, reply) > MAX_WAIT_MS
+    return not is_long_limit or call.config.unattended.on_limit == "wait"
 
 
-def _wait(call: Call, reply: AgentReply) -> int:
+def _retry_wait_ms(call: EffectCall, reply: AgentReply) -> int:
     if reply.reset_at is not None:
         return max(0, reply.reset_at - call.world.clock.now())
-    return min(BACKOFF_MS << (call.item.attempt - 1), LONGEST_MS)
+    return min(BACKOFF_MS << (call.item.attempt - 1), MAX_WAIT_MS)

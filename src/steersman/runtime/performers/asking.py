@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from steersman.errors import SteersmanError
-from steersman.judges.text import clip, printable
+from steersman.judges.text import clip_text, printable_text
 
 
-class Had(NamedTuple):
+class FetchResult(NamedTuple):
     """An answer, or why there is none and what would mend it, where somebody knows."""
 
     what: Any
@@ -17,13 +17,13 @@ class Had(NamedTuple):
     fix: str = ""
 
 
-def had(ask: Callable[[], Any], again: int = 0) -> Had:
+def fetch_with_retry(fetch: Callable[[], Any], retries: int = 0) -> FetchResult:
     """What is asked for; where it cannot be had it is asked for again, so many times, and the last reason is told."""
     while True:
         try:
-            return Had(ask())
+            return FetchResult(fetch())
         except (SteersmanError, OSError, msgspec.MsgspecError) as error:
-            if again <= 0:
-                told = (str(error), getattr(error, "fix", ""))
-                return Had(None, *(clip(printable(text), 1000) for text in told))
-            again -= 1
+            if retries <= 0:
+                texts = (str(error), getattr(error, "fix", ""))
+                return FetchResult(None, *(clip_text(printable_text(text), 1000) for text in texts))
+            retries -= 1

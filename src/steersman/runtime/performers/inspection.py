@@ -9,162 +9,201 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from steersman.contracts.task.documents import DOCUMENTS, Copies
+from steersman.contracts.task.documents import TASK_DOCUMENTS, ChangeCopies
 from steersman.contracts.task.facts import InspectFacts
 from steersman.contracts.task.words import (
-    CODE_REVIEW,
-    COPIES,
-    COPIES_LIST,
-    DECISION,
-    FILES,
-    PATCH,
-    PLAN,
-    PLAN_REVIEW,
-    REVERT,
-    TESTS,
+    CODE_REVIEW_FILE,
+    COPIES_DIRECTORY,
+    COPIES_LIST_FILE,
+    DECISION_FILE,
+    PATCH_FILE,
+    PLAN_FILE,
+    PLAN_REVIEW_FILE,
+    REVERT_FILE,
+    SCOPE_FILE,
+    TEST_REPORT_FILE,
 )
 from steersman.judges.task import inspection
-from steersman.judges.task.found import Found
-from steersman.judges.task.inspection import Damage, damage, folder_digest, no_folder, stranger
-from steersman.judges.task.plan import flaws, open_questions
-from steersman.runtime.call import Call
-from steersman.runtime.looking import copies, digest_of, look, strangers
+from steersman.judges.task.found import ArtifactOnDisk
+from steersman.judges.task.inspection import (
+    DamagedFile,
+    copies_directory_damage,
+    digest_directory_listing,
+    find_file_damage,
+    unknown_file_damage,
+)
+from steersman.judges.task.plan import find_open_plan_questions, find_plan_flaws
+from steersman.runtime.call import EffectCall
+from steersman.runtime.looking import (
+    artifact_digest,
+    find_unrecorded_artifacts,
+    read_artifact_copies,
+    read_artifacts,
+)
 
 
-async def inspect(call: Call) -> InspectFacts:
+async def inspect(call: EffectCall) -> InspectFacts:
     """Every document that was ever laid down, as it is on disk, and what those of the phase say."""
-    return await asyncio.to_thread(_inspected, call)
+    return await asyncio.to_thread(_inspect_task_files, call)
 
 
-class Looked(NamedTuple):
+class TaskFilesOnDisk(NamedTuple):
     """The files of a task as they are on disk."""
 
-    found: dict[str, Found]  # every document
+    found: dict[str, ArtifactOnDisk]  # every document
     seen: dict[str, str]  # its digest, and that of the folder of copies
-    damages: list[Damage]  # what is not as it was recorded, and what nobody has laid down
+    damages: list[DamagedFile]  # what is not as it was recorded, and what nobody has laid down
 
 
-def looked(call: Call) -> Looked:
+def read_task_files(call: EffectCall) -> TaskFilesOnDisk:
     """Every document that was ever laid down, every copy, and what lies among them."""
     recorded: dict[str, str] = call.given("artifacts")
-    found = look(call.world.artifacts, call.run, (n for n in recorded if n != COPIES))
-    seen = {name: digest_of(one) for name, one in found.items()}
-    mine = call.given("phase") == "planning"
+    documents = read_artifacts(call.world.artifacts, call.run, (n for n in recorded if n != COPIES_DIRECTORY))
+    digests = {name: artifact_digest(document) for name, document in documents.items()}
+    is_plan_phase = call.given("phase") == "planning"
     damages = [
-        wrong
-        for name, one in found.items()
-        if (wrong := damage(name, one, recorded[name], mine=mine, task_id=call.run)) is not None
+        document_damage
+        for name, document in documents.items()
+        if (
+            document_damage := find_file_damage(
+                name, document, recorded[name], may_adopt=is_plan_phase, task_id=call.run
+            )
+        )
+        is not None
     ]
-    if COPIES in recorded:
-        below = copies(call.world.artifacts, call.run)
-        seen[COPIES] = folder_digest({name: digest_of(one) for name, one in below.items()})
-        damages += _damaged_copies(call, below)
-    damages += [stranger(name) for name in strangers(call.world.artifacts, call.run, recorded)]
-    return Looked(found, seen, damages)
+    if COPIES_DIRECTORY in recorded:
+        copies_found = read_artifact_copies(call.world.artifacts, call.run)
+        digests[COPIES_DIRECTORY] = digest_directory_listing(
+            {name: artifact_digest(document) for name, document in copies_found.items()}
+        )
+        damages += _find_damaged_copies(call, copies_found)
+    damages += [
+        unknown_file_damage(name)
+        for name in find_unrecorded_artifacts(call.world.artifacts, call.run, recorded)
+    ]
+    return TaskFilesOnDisk(documents, digests, damages)
 
 
-def _inspected(call: Call) -> InspectFacts:
-    found, seen, damages = looked(call)
-    says = {} if damages else _says(call.given("phase"), {n: one.data for n, one in found.items()})
-    told = inspection.told(damages) if damages else call.payloads.get(call.given("told", ""))
+def _inspect_task_files(call: EffectCall) -> InspectFacts:
+    documents, digests, damages = read_task_files(call)
+    document_facts = (
+        {}
+        if damages
+        else _phase_document_facts(
+            call.given("phase"), {n: document.data for n, document in documents.items()}
+        )
+    )
+    summary = (
+        inspection.render_damaged_files(damages) if damages else call.payloads.get(call.given("told", ""))
+    )
     return InspectFacts(
-        seen=seen,
+        seen=digests,
         damaged=len(damages),
         adoptable=sum(d.adoptable for d in damages),
-        told_ref=call.payloads.put(told),
-        **says,
+        told_ref=call.payloads.put(summary),
+        **document_facts,
     )
 
 
-def _damaged_copies(call: Call, below: Mapping[str, Any]) -> list[Damage]:
+def _find_damaged_copies(call: EffectCall, copies_found: Mapping[str, Any]) -> list[DamagedFile]:
     """Copies that are not what they were, and files that nobody laid down."""
-    if "" in below:
-        return [no_folder(COPIES, below[""])]
-    wanted, found = _listed(call), []
-    for path, digest in wanted.items():
-        one = below.get(path) or call.world.artifacts.read(call.run, f"{COPIES}/{path}")
-        found.append(damage(f"{COPIES}/{path}", one, digest, mine=False))
+    if "" in copies_found:
+        return [copies_directory_damage(COPIES_DIRECTORY, copies_found[""])]
+    expected_digests, copy_damages = _listed_copy_digests(call), []
+    for path, digest in expected_digests.items():
+        copy_found = copies_found.get(path) or call.world.artifacts.read(
+            call.run, f"{COPIES_DIRECTORY}/{path}"
+        )
+        copy_damages.append(
+            find_file_damage(f"{COPIES_DIRECTORY}/{path}", copy_found, digest, may_adopt=False)
+        )
     return [
-        *filter(None, found),
-        *(stranger(f"{COPIES}/{name}") for name in sorted(below.keys() - wanted.keys())),
+        *filter(None, copy_damages),
+        *(
+            unknown_file_damage(f"{COPIES_DIRECTORY}/{name}")
+            for name in sorted(copies_found.keys() - expected_digests.keys())
+        ),
     ]
 
 
-def _listed(call: Call) -> dict[str, str]:
+def _listed_copy_digests(call: EffectCall) -> dict[str, str]:
     """The copies there should be, with their digests."""
-    ref = call.given("documents").get(COPIES_LIST, "")
-    listed = msgspec.json.decode(call.payloads.get(ref), type=Copies).files if ref else ()
-    return {c.path: c.digest for c in listed if c.digest}
+    ref = call.given("documents").get(COPIES_LIST_FILE, "")
+    listed_copies = msgspec.json.decode(call.payloads.get(ref), type=ChangeCopies).files if ref else ()
+    return {c.path: c.digest for c in listed_copies if c.digest}
 
 
-def unrecorded(call: Call) -> list[str]:
+def find_all_unrecorded(call: EffectCall) -> list[str]:
     """Everything among the documents and the copies that nobody has laid down."""
     recorded, artifacts = call.given("artifacts"), call.world.artifacts
-    copied = artifacts.names(call.run, COPIES) if COPIES in recorded else ()
-    below = sorted({name for name in copied if name} - _listed(call).keys())
-    return [*(f"{COPIES}/{name}" for name in below), *strangers(artifacts, call.run, recorded)]
+    copy_names = artifacts.names(call.run, COPIES_DIRECTORY) if COPIES_DIRECTORY in recorded else ()
+    unlisted_copies = sorted({name for name in copy_names if name} - _listed_copy_digests(call).keys())
+    return [
+        *(f"{COPIES_DIRECTORY}/{name}" for name in unlisted_copies),
+        *find_unrecorded_artifacts(artifacts, call.run, recorded),
+    ]
 
 
-def _says(phase: str, data: Mapping[str, bytes]) -> dict[str, Any]:
+def _phase_document_facts(phase: str, data: Mapping[str, bytes]) -> dict[str, Any]:
     """What the documents of a phase say, read from the disk; a missing one says nothing."""
-    reader = _READERS[phase]
+    reader = _PHASE_FACT_READERS[phase]
     return reader(data)
 
 
-def _read(data: Mapping[str, bytes], name: str) -> Any:
-    return msgspec.json.decode(data[name], type=DOCUMENTS[name]) if name in data else None
+def _decode_task_document(data: Mapping[str, bytes], name: str) -> Any:
+    return msgspec.json.decode(data[name], type=TASK_DOCUMENTS[name]) if name in data else None
 
 
-def _planning_says(data: Mapping[str, bytes]) -> dict[str, Any]:
-    plan, files = _read(data, PLAN), _read(data, FILES)
+def _planning_facts(data: Mapping[str, bytes]) -> dict[str, Any]:
+    plan, files = _decode_task_document(data, PLAN_FILE), _decode_task_document(data, SCOPE_FILE)
     return {
-        "blocking": len(open_questions(plan)) if plan is not None else 1,
+        "blocking": len(find_open_plan_questions(plan)) if plan is not None else 1,
         "files": len(files.files) if files is not None else 0,
-        "flaws": sum(f.severity == "error" for f in flaws(plan, files)) if plan is not None else 1,
+        "flaws": sum(f.severity == "error" for f in find_plan_flaws(plan, files)) if plan is not None else 1,
     }
 
 
-def _plan_review_says(data: Mapping[str, bytes]) -> dict[str, Any]:
-    review = _read(data, PLAN_REVIEW)
+def _plan_review_facts(data: Mapping[str, bytes]) -> dict[str, Any]:
+    review = _decode_task_document(data, PLAN_REVIEW_FILE)
     if review is None:
         return {}
     return {"ok": review.ok, "blocked": review.blocked, "decision": review.decision}
 
 
-def _codegen_says(data: Mapping[str, bytes]) -> dict[str, Any]:
-    listed = _read(data, COPIES_LIST)
-    if listed is None:
+def _codegen_facts(data: Mapping[str, bytes]) -> dict[str, Any]:
+    copies_list = _decode_task_document(data, COPIES_LIST_FILE)
+    if copies_list is None:
         return {}
-    told = {"copies": len(listed.files), "outside": len(listed.outside), "tree": listed.tree}
-    return {**told, "patch": len(data.get(PATCH, b""))}
+    counts = {"copies": len(copies_list.files), "outside": len(copies_list.outside), "tree": copies_list.tree}
+    return {**counts, "patch": len(data.get(PATCH_FILE, b""))}
 
 
-def _review_says(data: Mapping[str, bytes]) -> dict[str, Any]:
-    review = _read(data, CODE_REVIEW)
+def _code_review_facts(data: Mapping[str, bytes]) -> dict[str, Any]:
+    review = _decode_task_document(data, CODE_REVIEW_FILE)
     return {} if review is None else {"ok": review.ok, "decision": review.decision, "tree": review.tree}
 
 
-def _test_says(data: Mapping[str, bytes]) -> dict[str, Any]:
-    report = _read(data, TESTS)
+def _test_report_facts(data: Mapping[str, bytes]) -> dict[str, Any]:
+    report = _decode_task_document(data, TEST_REPORT_FILE)
     return {} if report is None else {"overall_pass": report.overall_pass, "tree": report.tree}
 
 
-def _accept_says(data: Mapping[str, bytes]) -> dict[str, Any]:
-    decision = _read(data, DECISION)
+def _decision_facts(data: Mapping[str, bytes]) -> dict[str, Any]:
+    decision = _decode_task_document(data, DECISION_FILE)
     return {} if decision is None else {"decision": decision.decision, "tree": decision.tree}
 
 
-def _revert_says(data: Mapping[str, bytes]) -> dict[str, Any]:
-    made = _read(data, REVERT)
-    return {} if made is None else {"status": made.status}
+def _revert_record_facts(data: Mapping[str, bytes]) -> dict[str, Any]:
+    revert_record = _decode_task_document(data, REVERT_FILE)
+    return {} if revert_record is None else {"status": revert_record.status}
 
 
-_READERS: dict[str, Callable[[Mapping[str, bytes]], dict[str, Any]]] = {
-    "planning": _planning_says,
-    "plan_review": _plan_review_says,
-    "codegen": _codegen_says,
-    "review": _review_says,
-    "test": _test_says,
-    "accept": _accept_says,
-    "revert": _revert_says,
+_PHASE_FACT_READERS: dict[str, Callable[[Mapping[str, bytes]], dict[str, Any]]] = {
+    "planning": _planning_facts,
+    "plan_review": _plan_review_facts,
+    "codegen": _codegen_facts,
+    "review": _code_review_facts,
+    "test": _test_report_facts,
+    "accept": _decision_facts,
+    "revert": _revert_record_facts,
 }

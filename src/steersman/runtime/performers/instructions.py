@@ -12,18 +12,20 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from steersman.contracts.workspace import Checkout
-from steersman.judges.infrastructure import instructs_agents
+from steersman.judges.infrastructure import find_agent_instruction_reason
 from steersman.ports.workspace import Workspace
-from steersman.runtime.call import Call
+from steersman.runtime.call import EffectCall
 
-TOLD = ("AGENTS.md", "CLAUDE.md", "GEMINI.md")
-MOST = 32 * 1024  # bytes of one file that are handed on
+INSTRUCTION_FILES = ("AGENTS.md", "CLAUDE.md", "GEMINI.md")
+MAX_INSTRUCTION_BYTES = 32 * 1024  # bytes of one file that are handed on
 
 
 @asynccontextmanager
-async def as_on_the_base(call: Call, workspace: Workspace, tree: Checkout) -> AsyncIterator[None]:
+async def use_base_instructions(
+    call: EffectCall, workspace: Workspace, tree: Checkout
+) -> AsyncIterator[None]:
     """The instruction files of the base commit, for agents that only read; whoever writes sees its own, without links."""
-    names = await asyncio.to_thread(_names, call, workspace, tree)
+    names = await asyncio.to_thread(_instruction_names, call, workspace, tree)
     if not names:
         yield
         return
@@ -32,28 +34,32 @@ async def as_on_the_base(call: Call, workspace: Workspace, tree: Checkout) -> As
     try:
         yield
     finally:
-        await asyncio.to_thread(_put_back, call, workspace, tree, names)
+        await asyncio.to_thread(_restore_instructions, call, workspace, tree, names)
 
 
-def conventions(call: Call, workspace: Workspace) -> dict[str, str]:
+def read_conventions(call: EffectCall, workspace: Workspace) -> dict[str, str]:
     """What the repository tells every agent at its top, by file, from the base commit; the same words only once."""
-    found: dict[str, str] = {}
-    for name, content in workspace.contents(call.given("base"), TOLD).items():
-        text = content[:MOST].decode("utf-8", "replace").strip()
-        if text and text not in found.values():
-            found[name] = text
-    return found
+    texts_by_file: dict[str, str] = {}
+    for name, content in workspace.contents(call.given("base"), INSTRUCTION_FILES).items():
+        text = content[:MAX_INSTRUCTION_BYTES].decode("utf-8", "replace").strip()
+        if text and text not in texts_by_file.values():
+            texts_by_file[name] = text
+    return texts_by_file
 
 
-def _put_back(call: Call, workspace: Workspace, tree: Checkout, names: tuple[str, ...]) -> None:
+def _restore_instructions(
+    call: EffectCall, workspace: Workspace, tree: Checkout, names: tuple[str, ...]
+) -> None:
     """The tree as it was; what a writer has put in the place of a link is its change."""
-    made = [n for n in names if call.given("writes") and os.path.lexists(os.path.join(tree.path, n))]
-    workspace.lay(tree.path, tree.commit, [n for n in names if n not in made], links=True)
+    written_by_agent = [
+        n for n in names if call.given("writes") and os.path.lexists(os.path.join(tree.path, n))
+    ]
+    workspace.lay(tree.path, tree.commit, [n for n in names if n not in written_by_agent], links=True)
 
 
-def _names(call: Call, workspace: Workspace, tree: Checkout) -> tuple[str, ...]:
+def _instruction_names(call: EffectCall, workspace: Workspace, tree: Checkout) -> tuple[str, ...]:
     """Those that were changed, where the agent only reads, and those that are links."""
     ref = "" if call.given("writes") else call.given("instructions")
-    changed: list[str] = json.loads(call.payloads.get(ref)) if ref else []
-    linked = [name for name in workspace.links(tree.commit) if instructs_agents(name)]
-    return tuple(dict.fromkeys((*changed, *linked)))
+    changed_names: list[str] = json.loads(call.payloads.get(ref)) if ref else []
+    linked_names = [name for name in workspace.links(tree.commit) if find_agent_instruction_reason(name)]
+    return tuple(dict.fromkeys((*changed_names, *linked_names)))

@@ -15,75 +15,75 @@ from steersman.contracts.planning.decisions import RiskAssessment, RoutingAdvice
 from steersman.contracts.planning.graph import ExecutionGraph
 from steersman.contracts.planning.intent import ExecutionIntent
 from steersman.contracts.planning.policy import ExecutionPolicy
-from steersman.contracts.planning.questions import AskedQuestion, QuestionPack, Settled
+from steersman.contracts.planning.questions import AskedQuestion, QuestionPack, SettledQuestions
 from steersman.contracts.planning.review import FailurePack
 from steersman.errors import UserError
-from steersman.judges.planning.intent import Effective, effective
-from steersman.judges.planning.red_lines import claimed_risk
+from steersman.judges.planning.intent import EffectiveAsking, resolve_effective_asking
+from steersman.judges.planning.red_lines import reported_stated_risk
 from steersman.judges.planning.registry import Registry
-from steersman.kernel.canonical import canonical, digest
-from steersman.kernel.tape import read
+from steersman.kernel.canonical import canonical_bytes, sha256_hex
+from steersman.kernel.tape import read_entry
 from steersman.machines.coordinator import failure, uncertainties
-from steersman.machines.coordinator.inputs import Inputs, lineage, plan_id
-from steersman.runtime.call import Call
-from steersman.runtime.planning import Planning
+from steersman.machines.coordinator.inputs import PlanInputs, build_plan_lineage, derive_plan_id
+from steersman.runtime.call import EffectCall
+from steersman.runtime.planning import PlanningPorts
 
-COORDINATOR = f"steersman {__version__}"
-SMALL = 256 * 1024  # characters of a document that is remembered
+COORDINATOR_NAME = f"steersman {__version__}"
+MAX_CACHED_CHARS = 256 * 1024  # characters of a document that is remembered
 
 
-def _decoded(text: str, shape: Any) -> Any:
+def _decode_planning_payload(text: str, document_type: Any) -> Any:
     """Most documents are asked for by most effects; a plain value is never shared, for it could be changed."""
-    if shape is Any or len(text) > SMALL:
-        return msgspec.json.decode(text, type=shape)
-    return _remembered(text, shape)
+    if document_type is Any or len(text) > MAX_CACHED_CHARS:
+        return msgspec.json.decode(text, type=document_type)
+    return _decode_cached_payload(text, document_type)
 
 
 @lru_cache(maxsize=16)
-def _remembered(text: str, shape: Any) -> Any:
-    return msgspec.json.decode(text, type=shape)
+def _decode_cached_payload(text: str, document_type: Any) -> Any:
+    return msgspec.json.decode(text, type=document_type)
 
 
-class Table:
+class PlanningDocuments:
     """The documents of one call, read when they are first asked for."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: EffectCall) -> None:
         self.call = call
         if call.world.planning is None:
             raise UserError("nothing here can plan: registry, scanner and memory are not wired")
-        self.world: Planning = call.world.planning()
+        self.world: PlanningPorts = call.world.planning()
 
-    def read(self, name: str, shape: Any) -> Any:
+    def read(self, name: str, document_type: Any) -> Any:
         ref = self.call.given(name, "")
-        return _decoded(self.call.payloads.get(ref), shape) if ref else None
+        return _decode_planning_payload(self.call.payloads.get(ref), document_type) if ref else None
 
     def keep(self, document: Any) -> tuple[str, str]:
         """A document's payload and the digest of its canonical bytes."""
-        body = canonical(document)
-        return self.call.payloads.put(body.decode()), digest(body)
+        body = canonical_bytes(document)
+        return self.call.payloads.put(body.decode()), sha256_hex(body)
 
-    def why(self, wrong: Any, pack: Callable[[], FailurePack]) -> str:
+    def why(self, has_failed: Any, build_pack: Callable[[], FailurePack]) -> str:
         """The payload that says why there is no plan, where something is wrong."""
-        return self.keep(pack())[0] if wrong else ""
+        return self.keep(build_pack())[0] if has_failed else ""
 
     def left_ms(self) -> int:
         """What is left of the time for answers since the questions went out: who answers badly gains none."""
         rows = self.call.world.journal.rows(self.call.run)
-        out = [read(body).at for _, body, _ in rows if b'"questions_emitted"' in body]
-        end = (out[-1] if out else 0) + int(self.call.given("wait_ms", 0))
-        return max(1, end - self.call.world.clock.now())
+        emitted_times = [read_entry(body).at for _, body, _ in rows if b'"questions_emitted"' in body]
+        deadline = (emitted_times[-1] if emitted_times else 0) + int(self.call.given("wait_ms", 0))
+        return max(1, deadline - self.call.world.clock.now())
 
     @cached_property
-    def about(self) -> failure.About:
+    def about(self) -> failure.FailureSubject:
         """The run that a failure is about, as far as it is known."""
         risk = self.read("risk", RiskAssessment)
-        about = self.stated(self.call.given("intent_id", ""), self.registry)
-        plan = self.call.given("plan", "")
-        return about._replace(plan_id=plan, risk=about.risk if risk is None else risk.overall_risk)
+        subject = self.stated(self.call.given("intent_id", ""), self.registry)
+        plan_ref = self.call.given("plan", "")
+        return subject._replace(plan_id=plan_ref, risk=subject.risk if risk is None else risk.overall_risk)
 
-    def stated(self, intent_id: str, registry: Registry) -> failure.About:
+    def stated(self, intent_id: str, registry: Registry) -> failure.FailureSubject:
         """The same before anything was assessed: of its risk is told what intent and registry state."""
-        return failure.About(intent_id, risk=claimed_risk(self.raw, registry))
+        return failure.FailureSubject(intent_id, risk=reported_stated_risk(self.raw, registry))
 
     @cached_property
     def raw(self) -> Any:
@@ -104,11 +104,13 @@ class Table:
     @cached_property
     def registry(self) -> Registry:
         """The registry that was looked at first: what changes meanwhile is for the next run."""
-        wanted = self.call.given("registry", "")
-        found = self.world.registries.kept(wanted) if wanted else None
-        if found is None or found.digest != wanted:
-            raise UserError(f"the registry {wanted[:12]} that this run began with is gone: plan again")
-        return found
+        registry_digest = self.call.given("registry", "")
+        stored_registry = self.world.registries.kept(registry_digest) if registry_digest else None
+        if stored_registry is None or stored_registry.digest != registry_digest:
+            raise UserError(
+                f"the registry {registry_digest[:12]} that this run began with is gone: plan again"
+            )
+        return stored_registry
 
     @cached_property
     def bundle(self) -> ContextBundle:
@@ -127,8 +129,8 @@ class Table:
         return self.read("routing", tuple[RoutingAdvice, ...])
 
     @cached_property
-    def settled(self) -> Settled | None:
-        return self.read("settled", Settled)
+    def settled(self) -> SettledQuestions | None:
+        return self.read("settled", SettledQuestions)
 
     @cached_property
     def pack(self) -> QuestionPack:
@@ -139,26 +141,26 @@ class Table:
         return self.read("uncertainties", tuple[AskedQuestion, ...])
 
     @cached_property
-    def effective(self) -> Effective:
-        return effective(self.intent, self.policy)
+    def effective(self) -> EffectiveAsking:
+        return resolve_effective_asking(self.intent, self.policy)
 
     @cached_property
-    def inputs(self) -> Inputs:
-        made_from = lineage(self.intent, self.registry, self.bundle, COORDINATOR)
-        return Inputs(
+    def inputs(self) -> PlanInputs:
+        plan_lineage = build_plan_lineage(self.intent, self.registry, self.bundle, COORDINATOR_NAME)
+        return PlanInputs(
             intent=self.intent,
             registry=self.registry,
             bundle=self.bundle,
             decisions=self.decisions,
             risk=self.read("risk", RiskAssessment),
-            plan_id=plan_id(made_from),
-            lineage=made_from,
+            plan_id=derive_plan_id(plan_lineage),
+            lineage=plan_lineage,
             effective=self.effective,
         )
 
-    def chosen(self, questions: tuple[AskedQuestion, ...]) -> uncertainties.Chosen:
+    def chosen(self, questions: tuple[AskedQuestion, ...]) -> uncertainties.ChosenQuestions:
         """What of some questions would be asked in the next round."""
-        return uncertainties.choose(
+        return uncertainties.choose_round_questions(
             questions,
             self.effective,
             self.policy,

@@ -12,64 +12,75 @@ from typing import Any, TypeVar, get_type_hints
 import msgspec
 
 from steersman.contracts.planning import facts
-from steersman.contracts.planning.content import Rule
+from steersman.contracts.planning.content import RegistryRule
 from steersman.contracts.planning.decisions import (
+    DocumentProblem,
     PrecheckReport,
-    Problem,
     RuleDecision,
 )
 from steersman.contracts.planning.graph import ExecutionGraph
 from steersman.contracts.planning.intent import ExecutionIntent
-from steersman.contracts.planning.questions import Answer, AnswerPack, QuestionPack, Settled
+from steersman.contracts.planning.questions import AnswerPack, QuestionAnswer, QuestionPack, SettledQuestions
 from steersman.contracts.planning.review import ReviewPack
 from steersman.errors import JournalError, UserError, WorkspaceError
-from steersman.judges.planning.citations import bundled
-from steersman.judges.planning.forbidden import forbidden
-from steersman.judges.planning.precheck import facts as counted
-from steersman.judges.planning.precheck import passes
-from steersman.judges.planning.precheck import precheck as looked_at
-from steersman.judges.planning.risk import assess
-from steersman.judges.planning.routing import advise
+from steersman.judges.planning.citations import build_context_bundle
+from steersman.judges.planning.forbidden import find_forbidden_commands
+from steersman.judges.planning.precheck import count_precheck_facts as counted
+from steersman.judges.planning.precheck import has_passed_precheck
+from steersman.judges.planning.precheck import precheck_intent as looked_at
+from steersman.judges.planning.risk import assess_plan_risk
+from steersman.judges.planning.routing import advise_models
 from steersman.judges.planning.rulebook import compile_rules
-from steersman.judges.planning.rules import adjudicate as adjudicated
-from steersman.judges.text import clip, printable
-from steersman.kernel.canonical import canonical
+from steersman.judges.planning.rules import adjudicate_planned_commands as adjudicated
+from steersman.judges.text import clip_text, printable_text
+from steersman.kernel.canonical import canonical_bytes
 from steersman.machines.coordinator import answers as replies
 from steersman.machines.coordinator import attest, failure, graph, review, uncertainties
 from steersman.machines.coordinator import freeze as freezing
-from steersman.machines.coordinator.choices import judged_scope
-from steersman.machines.coordinator.faults import Faults, faults
-from steersman.machines.coordinator.graph import chosen_by
-from steersman.machines.coordinator.inputs import lineage, plan_id
-from steersman.machines.coordinator.remaining import objections, remaining
-from steersman.machines.coordinator.verify import verify
-from steersman.runtime.call import Call
-from steersman.runtime.performers.asking import had
-from steersman.runtime.performers.plan_documents import COORDINATOR, Table
-from steersman.views.planning.drawn import drawn
+from steersman.machines.coordinator.choices import intent_as_rules_see_it
+from steersman.machines.coordinator.faults import GraphFaults, find_graph_faults
+from steersman.machines.coordinator.graph import choices_from_settled
+from steersman.machines.coordinator.inputs import build_plan_lineage, derive_plan_id
+from steersman.machines.coordinator.remaining import find_answer_objections, find_remaining_objections
+from steersman.machines.coordinator.verify import verify_frozen_plan
+from steersman.runtime.call import EffectCall
+from steersman.runtime.performers.asking import fetch_with_retry
+from steersman.runtime.performers.plan_documents import COORDINATOR_NAME, PlanningDocuments
+from steersman.views.planning.drawn import render_plan_files
 
-Facts = TypeVar("Facts", bound=msgspec.Struct)
+PlanningFacts = TypeVar("PlanningFacts", bound=msgspec.Struct)
 
 
-def _planned(state: str) -> Callable[[Callable[[Table], Facts]], Callable[[Call], Awaitable[Facts]]]:
+def _planning_performer(
+    state: str,
+) -> Callable[
+    [Callable[[PlanningDocuments], PlanningFacts]], Callable[[EffectCall], Awaitable[PlanningFacts]]
+]:
     """Planning computes and reads files, beside the loop; what breaks is a reason why there is no plan."""
 
-    def decorate(work: Callable[[Table], Facts]) -> Callable[[Call], Awaitable[Facts]]:
-        returns: type[Facts] = get_type_hints(work)["return"]
+    def decorate(
+        work: Callable[[PlanningDocuments], PlanningFacts],
+    ) -> Callable[[EffectCall], Awaitable[PlanningFacts]]:
+        returns: type[PlanningFacts] = get_type_hints(work)["return"]
 
-        def performed(call: Call) -> Facts:
+        def performed(call: EffectCall) -> PlanningFacts:
             try:
-                return work(Table(call))
+                return work(PlanningDocuments(call))
             except JournalError:
                 raise
             except Exception as error:
-                why = clip(printable(f"{type(error).__name__}: {error}"), 1800)
-                about = failure.About(call.given("intent_id", ""), call.given("plan", ""))
-                pack = canonical(failure.broken(about, state, why)).decode()
-                told = {"detail_ref": call.payloads.put(why), "failure_ref": call.payloads.put(pack)}
-                return returns(**told)
+                error_text = clip_text(printable_text(f"{type(error).__name__}: {error}"), 1800)
+                subject = failure.FailureSubject(call.given("intent_id", ""), call.given("plan", ""))
+                failure_pack = canonical_bytes(
+                    failure.broken_state_failure(subject, state, error_text)
+                ).decode()
+                failure_refs = {
+                    "detail_ref": call.payloads.put(error_text),
+                    "failure_ref": call.payloads.put(failure_pack),
+                }
+                return returns(**failure_refs)
 
-        async def perform(call: Call) -> Facts:
+        async def perform(call: EffectCall) -> PlanningFacts:
             return await asyncio.to_thread(performed, call)
 
         return perform
@@ -77,75 +88,95 @@ def _planned(state: str) -> Callable[[Callable[[Table], Facts]], Callable[[Call]
     return decorate
 
 
-@_planned("PRECHECKED")
-def precheck(t: Table) -> facts.PrecheckFacts:
+@_planning_performer("PRECHECKED")
+def precheck(documents: PlanningDocuments) -> facts.PrecheckFacts:
     """The intent held against schema, registry and red lines: all of it, whatever a part of it says."""
-    loaded = t.world.registries.load()
-    report = looked_at(t.raw, t.policy_raw, loaded.registry, project=t.call.config.project or "")
-    found = counted(report, t.raw, t.policy_raw)
-    begun = t.call.given("mode", "")
-    other = f"it was begun as {begun}, intent and policy ask for {found.mode}" if found.mode != begun else ""
-    about = t.stated(report.intent_id, loaded.registry)
-    ref, digest = t.keep(report)
+    loaded = documents.world.registries.load()
+    report = looked_at(
+        documents.raw, documents.policy_raw, loaded.registry, project=documents.call.config.project or ""
+    )
+    precheck_facts = counted(report, documents.raw, documents.policy_raw)
+    begun_mode = documents.call.given("mode", "")
+    mode_change = (
+        f"it was begun as {begun_mode}, intent and policy ask for {precheck_facts.mode}"
+        if precheck_facts.mode != begun_mode
+        else ""
+    )
+    subject = documents.stated(report.intent_id, loaded.registry)
+    ref, digest = documents.keep(report)
     return msgspec.structs.replace(
-        found,
-        registry=t.world.registries.keep(loaded.registry),
+        precheck_facts,
+        registry=documents.world.registries.keep(loaded.registry),
         registry_problems=len(loaded.problems),
         report_ref=ref,
         report_digest=digest,
-        failure_ref=t.why(
-            other or loaded.problems or not passes(report),
-            lambda: failure.precheck_failure(about, report, mode_changed=other, registry=loaded.problems),
+        failure_ref=documents.why(
+            mode_change or loaded.problems or not has_passed_precheck(report),
+            lambda: failure.precheck_failure(
+                subject, report, mode_changed=mode_change, registry=loaded.problems
+            ),
         ),
     )
 
 
-@_planned("CONTEXT_BUILT")
-def context(t: Table) -> facts.ContextFacts:
+@_planning_performer("CONTEXT_BUILT")
+def context(documents: PlanningDocuments) -> facts.ContextFacts:
     """Memory, facts and policy, as far as they can be had; what cannot is told, never made up."""
-    reach = t.intent.scope.project_id
-    policy, no_policy, _ = had(lambda: t.policy)
-    again = policy.max_retries if policy is not None else 0
-    memory, no_memory, damaged = had(lambda: t.world.memories.pack(t.intent.objective.goal, reach), again)
-    found, no_facts, _ = had(lambda: t.world.scanner.scan(reach, t.intent.scope.repo_root), again)
-    seen = facts.ContextFacts(
+    project_id = documents.intent.scope.project_id
+    policy, no_policy, _ = fetch_with_retry(lambda: documents.policy)
+    retries = policy.max_retries if policy is not None else 0
+    memory, no_memory, memory_fix = fetch_with_retry(
+        lambda: documents.world.memories.pack(documents.intent.objective.goal, project_id), retries
+    )
+    fact_pack, no_facts, _ = fetch_with_retry(
+        lambda: documents.world.scanner.scan(project_id, documents.intent.scope.repo_root), retries
+    )
+    context_facts = facts.ContextFacts(
         memory=memory is not None,
         memories=len(memory.memories) if memory is not None else 0,
         threshold=memory.threshold if memory is not None else 1,
-        facts=len(found.facts) if found is not None else 0,
+        facts=len(fact_pack.facts) if fact_pack is not None else 0,
         policy=policy is not None,
     )
-    if found is not None and not found.facts:
+    if fact_pack is not None and not fact_pack.facts:
         no_facts = "; ".join(
-            ("the scan has found nothing it knows: see `steersman facts`", *found.bounds.unread)
+            ("the scan has found nothing it knows: see `steersman facts`", *fact_pack.bounds.unread)
         )
-    if memory is None or found is None or policy is None or no_facts or seen.memories < seen.threshold:
-        pack = failure.context_failure(
-            t.stated(t.intent.id, t.registry),
+    if (
+        memory is None
+        or fact_pack is None
+        or policy is None
+        or no_facts
+        or context_facts.memories < context_facts.threshold
+    ):
+        failure_pack = failure.context_failure(
+            documents.stated(documents.intent.id, documents.registry),
             memory=no_memory,
-            damaged=damaged,
-            memories=seen.memories,
-            threshold=seen.threshold,
+            damaged=memory_fix,
+            memories=context_facts.memories,
+            threshold=context_facts.threshold,
             facts=no_facts,
             policy=no_policy,
         )
-        return msgspec.structs.replace(seen, failure_ref=t.keep(pack)[0])
-    bundle = bundled(memory, found, policy)
-    ref, digest = t.keep(bundle)
-    named = plan_id(lineage(t.intent, t.registry, bundle, COORDINATOR))
-    return msgspec.structs.replace(seen, plan_id=named, bundle_ref=ref, bundle_digest=digest)
+        return msgspec.structs.replace(context_facts, failure_ref=documents.keep(failure_pack)[0])
+    bundle = build_context_bundle(memory, fact_pack, policy)
+    ref, digest = documents.keep(bundle)
+    plan_name = derive_plan_id(
+        build_plan_lineage(documents.intent, documents.registry, bundle, COORDINATOR_NAME)
+    )
+    return msgspec.structs.replace(context_facts, plan_id=plan_name, bundle_ref=ref, bundle_digest=digest)
 
 
-@_planned("RULES_EVALUATED")
-def adjudicate(t: Table) -> facts.RulesFacts:
+@_planning_performer("RULES_EVALUATED")
+def adjudicate(documents: PlanningDocuments) -> facts.RulesFacts:
     """Every rule on every planned command, with the scope that was answered; the plan's risk, and advice on models."""
-    decisions = _ruled(t)
-    risk = assess(t.intent, t.registry, decisions, t.bundle)
-    routing = advise(t.intent, t.registry, t.policy)
-    never = forbidden(t.intent, t.registry, t.policy)
-    commands = [c.command_id for c in t.intent.planned_commands]
-    ref, digest = t.keep(decisions)
-    found = facts.RulesFacts(
+    decisions = _decide_commands(documents)
+    risk = assess_plan_risk(documents.intent, documents.registry, decisions, documents.bundle)
+    routing = advise_models(documents.intent, documents.registry, documents.policy)
+    forbidden_commands = find_forbidden_commands(documents.intent, documents.registry, documents.policy)
+    commands = [c.command_id for c in documents.intent.planned_commands]
+    ref, digest = documents.keep(decisions)
+    rules_facts = facts.RulesFacts(
         commands=len(commands),
         decided=len(decisions),
         undecidable=sum(d.undecidable for d in decisions),
@@ -154,84 +185,114 @@ def adjudicate(t: Table) -> facts.RulesFacts:
         soft_denies=sum(d.decision == "deny" and not d.hard for d in decisions),
         unexplained=sum(d.decision == "deny" and not d.reason.strip() for d in decisions),
         violations=sum(a.violation for a in routing),
-        forbidden=len(never),
+        forbidden=len(forbidden_commands),
         overall_risk=risk.overall_risk,
         decisions_ref=ref,
         decisions_digest=digest,
-        risk_ref=t.keep(risk)[0],
-        routing_ref=t.keep(routing)[0],
+        risk_ref=documents.keep(risk)[0],
+        routing_ref=documents.keep(routing)[0],
     )
-    wrong = (
-        found.undecidable,
-        found.conflicts,
-        found.hard_denies,
-        found.unexplained,
-        found.violations,
-        never,
+    failures = (
+        rules_facts.undecidable,
+        rules_facts.conflicts,
+        rules_facts.hard_denies,
+        rules_facts.unexplained,
+        rules_facts.violations,
+        forbidden_commands,
     )
-    about = t.about._replace(risk=risk.overall_risk)
+    subject = documents.about._replace(risk=risk.overall_risk)
     return msgspec.structs.replace(
-        found,
-        failure_ref=t.why(
-            any(wrong) or found.decided != found.commands,
+        rules_facts,
+        failure_ref=documents.why(
+            any(failures) or rules_facts.decided != rules_facts.commands,
             lambda: failure.rules_failure(
-                about, decisions, routing, never, commands, t.registry, t.bundle.facts.bounds.unread
+                subject,
+                decisions,
+                routing,
+                forbidden_commands,
+                commands,
+                documents.registry,
+                documents.bundle.facts.bounds.unread,
             ),
         ),
     )
 
 
-def _ruled(t: Table) -> tuple[RuleDecision, ...]:
+def _decide_commands(documents: PlanningDocuments) -> tuple[RuleDecision, ...]:
     """What holds of each command. Of an answer that contradicts a rule only what ends the run is kept: it does not hold.
 
     A command that was denied stays denied, whatever has been answered since."""
-    if t.settled is None:
-        return _adjudicated(t, t.intent)
-    known = {answer.question_id for answer in t.settled.answers}
-    said = replies.round_answers(t.pack, _answers(t), t.policy, "")
-    broken = tuple(answer for answer in said if answer.question_id not in known)
-    tried = msgspec.structs.replace(t.settled, answers=(*t.settled.answers, *broken))
-    against = objections(t.inputs, tried, lambda left: _adjudicated(t, left))
-    ends = {id_: d for id_, d in against.items() if d.hard or d.undecidable or d.conflict}
-    denied = {d.command_id: d for d in t.decisions if d.decision == "deny"}
-    now = _adjudicated(t, judged_scope(t.intent, chosen_by(t.inputs, t.settled)))
-    return tuple({**ends, **denied}.get(d.command_id, d) for d in now)
+    if documents.settled is None:
+        return _adjudicate_intent(documents, documents.intent)
+    settled_ids = {answer.question_id for answer in documents.settled.answers}
+    round_answers = replies.round_answers(
+        documents.pack, _load_person_answers(documents), documents.policy, ""
+    )
+    unsettled_answers = tuple(answer for answer in round_answers if answer.question_id not in settled_ids)
+    tried_settlement = msgspec.structs.replace(
+        documents.settled, answers=(*documents.settled.answers, *unsettled_answers)
+    )
+    objections_by_id = find_answer_objections(
+        documents.inputs,
+        tried_settlement,
+        lambda remaining_intent: _adjudicate_intent(documents, remaining_intent),
+    )
+    ending_decisions = {
+        id_: d for id_, d in objections_by_id.items() if d.hard or d.undecidable or d.conflict
+    }
+    denied_decisions = {d.command_id: d for d in documents.decisions if d.decision == "deny"}
+    current_decisions = _adjudicate_intent(
+        documents,
+        intent_as_rules_see_it(documents.intent, choices_from_settled(documents.inputs, documents.settled)),
+    )
+    return tuple({**ending_decisions, **denied_decisions}.get(d.command_id, d) for d in current_decisions)
 
 
-def _adjudicated(t: Table, intent: ExecutionIntent) -> tuple[RuleDecision, ...]:
+def _adjudicate_intent(documents: PlanningDocuments, intent: ExecutionIntent) -> tuple[RuleDecision, ...]:
     """What all rules of the registry say about an intent's commands."""
-    rules = tuple(r for r in t.registry.all_usable("rule") if isinstance(r, Rule))
-    return adjudicated(intent, t.registry, t.bundle, compile_rules(rules), t.effective)
-
-
-@_planned("GRAPH_DRAFTED")
-def draft(t: Table) -> facts.GraphFacts:
-    """The graph before anybody has answered, and what is not known."""
-    made = graph.draft(t.inputs)
-    questions = uncertainties.find(t.inputs, made)
-    chosen = t.chosen(questions)
-    found = faults(made, t.inputs)
-    wrong = (*found.cycles, *found.unmapped, *found.unassigned, *found.unsupported)
-    return msgspec.structs.replace(
-        _counted(t, made, found),
-        uncertainties=len(questions),
-        askable=(len(chosen.pack.questions) if chosen.pack else 0) + len(chosen.over),
-        uncertainties_ref=t.keep(questions)[0],
-        failure_ref=t.why(wrong, lambda: failure.graph_failure(t.about, found)),
+    rules = tuple(r for r in documents.registry.all_usable("rule") if isinstance(r, RegistryRule))
+    return adjudicated(
+        intent, documents.registry, documents.bundle, compile_rules(rules), documents.effective
     )
 
 
-@_planned("QUESTIONS_EMITTED")
-def emit(t: Table) -> facts.QuestionFacts:
+@_planning_performer("GRAPH_DRAFTED")
+def draft(documents: PlanningDocuments) -> facts.GraphFacts:
+    """The graph before anybody has answered, and what is not known."""
+    drafted_graph = graph.draft_plan_graph(documents.inputs)
+    questions = uncertainties.find_draft_uncertainties(documents.inputs, drafted_graph)
+    chosen = documents.chosen(questions)
+    graph_faults = find_graph_faults(drafted_graph, documents.inputs)
+    fault_list = (
+        *graph_faults.cycles,
+        *graph_faults.unmapped,
+        *graph_faults.unassigned,
+        *graph_faults.unsupported,
+    )
+    return msgspec.structs.replace(
+        _build_graph_facts(documents, drafted_graph, graph_faults),
+        uncertainties=len(questions),
+        askable=(len(chosen.pack.questions) if chosen.pack else 0) + len(chosen.over),
+        uncertainties_ref=documents.keep(questions)[0],
+        failure_ref=documents.why(fault_list, lambda: failure.graph_failure(documents.about, graph_faults)),
+    )
+
+
+@_planning_performer("QUESTIONS_EMITTED")
+def emit(documents: PlanningDocuments) -> facts.QuestionFacts:
     """The questions of one round, within what policy and budget leave; and what is told if nobody ever answers."""
-    chosen = t.chosen(t.questions)
-    asked = chosen.pack.questions if chosen.pack is not None else ()
-    ref, digest = t.keep(chosen.pack) if chosen.pack is not None else ("", "")
-    wrong = (*chosen.over, *chosen.unevidenced, *chosen.undefaulted, *chosen.unfit)
-    silence = failure.answer_failure(t.about, questions=asked)
-    pack = failure.question_failure(t.about, chosen) if wrong or not asked else silence
+    chosen = documents.chosen(documents.questions)
+    asked_questions = chosen.pack.questions if chosen.pack is not None else ()
+    ref, digest = documents.keep(chosen.pack) if chosen.pack is not None else ("", "")
+    question_problems = (*chosen.over, *chosen.unevidenced, *chosen.undefaulted, *chosen.unfit)
+    silence_failure = failure.answer_failure(documents.about, questions=asked_questions)
+    failure_pack = (
+        failure.question_failure(documents.about, chosen)
+        if question_problems or not asked_questions
+        else silence_failure
+    )
     return facts.QuestionFacts(
-        asked=len(asked),
+        asked=len(asked_questions),
         unevidenced=len(chosen.unevidenced),
         undefaulted=len(chosen.undefaulted),
         unfit=len(chosen.unfit),
@@ -239,195 +300,237 @@ def emit(t: Table) -> facts.QuestionFacts:
         consumed=chosen.consumed,
         pack_ref=ref,
         pack_digest=digest,
-        failure_ref=t.keep(pack)[0],
+        failure_ref=documents.keep(failure_pack)[0],
     )
 
 
-@_planned("AWAITING_ANSWERS")
-def weigh(t: Table) -> facts.AnswerFacts:
+@_planning_performer("AWAITING_ANSWERS")
+def weigh(documents: PlanningDocuments) -> facts.AnswerFacts:
     """What was said held against what was asked and against the rules; what nobody has said takes its default."""
-    if t.call.given("choice") == "defaults":
-        return _weighed(t)
-    raw = _pack_given(t)
-    problems = replies.problems(t.pack, raw)
+    if documents.call.given("choice") == "defaults":
+        return _weigh_answer_pack(documents)
+    raw_pack = _raw_answer_pack(documents)
+    problems = replies.find_answer_pack_problems(documents.pack, raw_pack)
     if problems:
-        missing = _missing(t.pack, raw)
+        missing_count = _count_missing_answers(documents.pack, raw_pack)
         return facts.AnswerFacts(
-            problems=len(problems) - missing,
-            unanswered=missing,
-            left_ms=t.left_ms(),
-            problems_ref=t.keep(problems)[0],
+            problems=len(problems) - missing_count,
+            unanswered=missing_count,
+            left_ms=documents.left_ms(),
+            problems_ref=documents.keep(problems)[0],
         )
-    return _weighed(t)
+    return _weigh_answer_pack(documents)
 
 
-def _answers(t: Table) -> tuple[Answer, ...]:
+def _load_person_answers(documents: PlanningDocuments) -> tuple[QuestionAnswer, ...]:
     """What a person has answered; who takes every default has answered that; nothing where nobody has in time."""
-    if t.call.given("choice") != "defaults":
-        return t.read("answers", AnswerPack).answers
-    return replies.default_answers(t.pack, t.policy) if t.call.given("person", "") else ()
+    if documents.call.given("choice") != "defaults":
+        return documents.read("answers", AnswerPack).answers
+    return (
+        replies.default_answers(documents.pack, documents.policy)
+        if documents.call.given("person", "")
+        else ()
+    )
 
 
-def _missing(pack: QuestionPack, raw: Any) -> int:
+def _count_missing_answers(pack: QuestionPack, raw_pack: Any) -> int:
     """How many of the problems are questions that have to be answered and are not."""
     try:
-        given = msgspec.convert(raw, AnswerPack)
+        answer_pack = msgspec.convert(raw_pack, AnswerPack)
     except msgspec.ValidationError:
         return 0
-    return len(replies.unanswered(pack, given.answers))
+    return len(replies.unanswered_critical_questions(pack, answer_pack.answers))
 
 
-def _pack_given(t: Table) -> Any:
+def _raw_answer_pack(documents: PlanningDocuments) -> Any:
     """An answer pack as it was given; nothing that can be read is nothing that was said."""
     try:
-        return msgspec.json.decode(t.call.payloads.get(t.call.given("answers", "")))
+        return msgspec.json.decode(documents.call.payloads.get(documents.call.given("answers", "")))
     except msgspec.DecodeError:
         return None
 
 
-def _weighed(t: Table) -> facts.AnswerFacts:
-    def object_to(settled: Settled) -> dict[str, RuleDecision]:
-        return objections(t.inputs, settled, lambda left: _adjudicated(t, left))
+def _weigh_answer_pack(documents: PlanningDocuments) -> facts.AnswerFacts:
+    def object_to(settled: SettledQuestions) -> dict[str, RuleDecision]:
+        return find_answer_objections(
+            documents.inputs,
+            settled,
+            lambda remaining_intent: _adjudicate_intent(documents, remaining_intent),
+        )
 
-    person = t.call.given("person", "")
-    found = replies.weigh(t.pack, _answers(t), t.policy, object_to, person=person, before=t.settled)
+    person = documents.call.given("person", "")
+    weighed_answers = replies.weigh_round_answers(
+        documents.pack,
+        _load_person_answers(documents),
+        documents.policy,
+        object_to,
+        person=person,
+        before=documents.settled,
+    )
     return facts.AnswerFacts(
-        conflicts=len(found.conflicts),
-        blocked=len(found.blocked),
-        weighed=len(found.settled.answers),
-        settled_ref=t.keep(found.settled)[0],
-        conflicts_ref=t.keep(found.conflicts)[0] if found.conflicts else "",
-        failure_ref=t.why(
-            found.conflicts or found.blocked,
+        conflicts=len(weighed_answers.conflicts),
+        blocked=len(weighed_answers.blocked),
+        weighed=len(weighed_answers.settled.answers),
+        settled_ref=documents.keep(weighed_answers.settled)[0],
+        conflicts_ref=documents.keep(weighed_answers.conflicts)[0] if weighed_answers.conflicts else "",
+        failure_ref=documents.why(
+            weighed_answers.conflicts or weighed_answers.blocked,
             lambda: failure.answer_failure(
-                t.about, conflicts=found.conflicts, blocked=found.blocked, questions=t.pack.questions
+                documents.about,
+                conflicts=weighed_answers.conflicts,
+                blocked=weighed_answers.blocked,
+                questions=documents.pack.questions,
             ),
         ),
     )
 
 
-@_planned("GRAPH_FINALIZED")
-def finalize(t: Table) -> facts.GraphFacts:
+@_planning_performer("GRAPH_FINALIZED")
+def finalize(documents: PlanningDocuments) -> facts.GraphFacts:
     """Defaults for whatever nobody has answered, and the graph with all of it worked in."""
-    held = replies.defaults(t.questions, t.inputs.plan_id, t.policy, t.settled)
-    made = graph.finalize(t.inputs, held.settled)
-    rest = remaining(t.inputs, held.settled, lambda left: _adjudicated(t, left))
-    if rest.decisions != t.inputs.decisions:
-        t.inputs = t.inputs._replace(decisions=rest.decisions)
-        made = graph.finalize(t.inputs, held.settled)
-    found = faults(made, t.inputs)
-    ref, digest = t.keep(rest.decisions)
+    default_answers = replies.weigh_default_answers(
+        documents.questions, documents.inputs.plan_id, documents.policy, documents.settled
+    )
+    final_graph = graph.finalize_plan_graph(documents.inputs, default_answers.settled)
+    remaining_plan = find_remaining_objections(
+        documents.inputs,
+        default_answers.settled,
+        lambda remaining_intent: _adjudicate_intent(documents, remaining_intent),
+    )
+    if remaining_plan.decisions != documents.inputs.decisions:
+        documents.inputs = documents.inputs._replace(decisions=remaining_plan.decisions)
+        final_graph = graph.finalize_plan_graph(documents.inputs, default_answers.settled)
+    graph_faults = find_graph_faults(final_graph, documents.inputs)
+    ref, digest = documents.keep(remaining_plan.decisions)
     return msgspec.structs.replace(
-        _counted(t, made, found),
-        overall_risk=rest.risk.overall_risk,
-        risk_ref=t.keep(rest.risk)[0],
-        blocked=len(held.blocked),
-        ruled_out=len(rest.ruled_out),
-        emptied=len(rest.emptied),
-        alone=len(rest.alone),
+        _build_graph_facts(documents, final_graph, graph_faults),
+        overall_risk=remaining_plan.risk.overall_risk,
+        risk_ref=documents.keep(remaining_plan.risk)[0],
+        blocked=len(default_answers.blocked),
+        ruled_out=len(remaining_plan.ruled_out),
+        emptied=len(remaining_plan.emptied),
+        alone=len(remaining_plan.alone),
         decisions_ref=ref,
         decisions_digest=digest,
-        settled_ref=t.keep(held.settled)[0],
-        failure_ref=t.why(
-            held.blocked or found.all() or rest.any(),
-            lambda: failure.finalize_failure(t.about, found, held.blocked, t.questions, rest),
+        settled_ref=documents.keep(default_answers.settled)[0],
+        failure_ref=documents.why(
+            default_answers.blocked or graph_faults.all() or remaining_plan.any(),
+            lambda: failure.finalize_failure(
+                documents.about, graph_faults, default_answers.blocked, documents.questions, remaining_plan
+            ),
         ),
     )
 
 
-def _counted(t: Table, made: ExecutionGraph, found: Faults) -> facts.GraphFacts:
-    ref, digest = t.keep(made)
+def _build_graph_facts(
+    documents: PlanningDocuments, built_graph: ExecutionGraph, graph_faults: GraphFaults
+) -> facts.GraphFacts:
+    ref, digest = documents.keep(built_graph)
     return facts.GraphFacts(
-        nodes=len(made.nodes),
-        cycles=len(found.cycles),
-        unmapped=len(found.unmapped),
-        unassigned=len(found.unassigned),
-        unsupported=len(found.unsupported),
-        incomplete=len(found.incomplete),
-        placeholders=len(found.placeholders),
+        nodes=len(built_graph.nodes),
+        cycles=len(graph_faults.cycles),
+        unmapped=len(graph_faults.unmapped),
+        unassigned=len(graph_faults.unassigned),
+        unsupported=len(graph_faults.unsupported),
+        incomplete=len(graph_faults.incomplete),
+        placeholders=len(graph_faults.placeholders),
         graph_ref=ref,
         graph_digest=digest,
     )
 
 
-@_planned("REVIEW_PACK_BUILT")
-def pack(t: Table) -> facts.ReviewFacts:
+@_planning_performer("REVIEW_PACK_BUILT")
+def pack(documents: PlanningDocuments) -> facts.ReviewFacts:
     """Impact, budgets, reviews and the way back."""
-    settled = _settled(t)
-    made = review.review_pack(t.inputs, t.graph, settled, t.routing)
-    found = review.review_faults(t.inputs, made, settled)
-    ref, digest = t.keep(made)
+    settled = _require_settled_answers(documents)
+    review_document = review.build_review_pack(documents.inputs, documents.graph, settled, documents.routing)
+    review_problems = review.find_review_faults(documents.inputs, review_document, settled)
+    ref, digest = documents.keep(review_document)
     return facts.ReviewFacts(
-        uncovered=len(found.uncovered),
-        over=tuple(b.name for b in found.over),
-        unjustified=len(found.unjustified),
+        uncovered=len(review_problems.uncovered),
+        over=tuple(b.name for b in review_problems.over),
+        unjustified=len(review_problems.unjustified),
         pack_ref=ref,
         pack_digest=digest,
-        failure_ref=t.why(any(found), lambda: failure.review_failure(t.about, found)),
+        failure_ref=documents.why(
+            any(review_problems), lambda: failure.review_failure(documents.about, review_problems)
+        ),
     )
 
 
-def _settled(t: Table) -> Settled:
-    if t.settled is None:
+def _require_settled_answers(documents: PlanningDocuments) -> SettledQuestions:
+    if documents.settled is None:
         raise UserError("the run has settled nothing: plan again")
-    return t.settled
+    return documents.settled
 
 
-@_planned("FROZEN_OUTPUTS")
-def freeze(t: Table) -> facts.FreezeFacts:
+@_planning_performer("FROZEN_OUTPUTS")
+def freeze(documents: PlanningDocuments) -> facts.FreezeFacts:
     """Every output as bytes, written, read back and held against the manifest; the signed statement lies beside them."""
-    outputs = _outputs(t)
-    files = freezing.frozen(outputs, drawn(outputs))
-    malformed = freezing.malformed(files)
-    gaps = freezing.lineage_gaps(outputs.graph, outputs.inputs.registry.snapshot())
-    wrong: tuple[Problem, ...] = ()
-    unwritten = ""
-    if not malformed and not gaps:
+    outputs = _collect_plan_outputs(documents)
+    files = freezing.freeze_plan_files(outputs, render_plan_files(outputs))
+    malformed = freezing.find_malformed_files(files)
+    lineage_gaps = freezing.find_lineage_gaps(outputs.graph, outputs.inputs.registry.snapshot())
+    unmatched_files: tuple[DocumentProblem, ...] = ()
+    write_error = ""
+    if not malformed and not lineage_gaps:
         try:
-            wrong = _laid_down(t, files)
+            unmatched_files = _write_frozen_plan(documents, files)
         except WorkspaceError as error:
-            unwritten = clip(printable(str(error)), 1000)
-    manifest = files[freezing.MANIFEST]
+            write_error = clip_text(printable_text(str(error)), 1000)
+    manifest = files[freezing.MANIFEST_FILE]
     return facts.FreezeFacts(
         files=len(files),
-        unmatched=len(wrong) + bool(unwritten),
-        untraced=len(gaps),
+        unmatched=len(unmatched_files) + bool(write_error),
+        untraced=len(lineage_gaps),
         malformed=len(malformed),
-        manifest_ref=t.call.payloads.put(manifest.decode()),
+        manifest_ref=documents.call.payloads.put(manifest.decode()),
         manifest_digest=sha256(manifest).hexdigest(),
-        signed=not unwritten and not malformed and not gaps,
-        failure_ref=t.why(
-            malformed or gaps or wrong or unwritten,
+        signed=not write_error and not malformed and not lineage_gaps,
+        failure_ref=documents.why(
+            malformed or lineage_gaps or unmatched_files or write_error,
             lambda: failure.freeze_failure(
-                t.about, malformed=malformed, unmatched=wrong, untraced=gaps, unwritten=unwritten
+                documents.about,
+                malformed=malformed,
+                unmatched=unmatched_files,
+                untraced=lineage_gaps,
+                unwritten=write_error,
             ),
         ),
     )
 
 
-def _outputs(t: Table) -> freezing.Outputs:
-    return freezing.Outputs(
-        inputs=t.inputs,
-        intent=t.raw,
-        report=t.read("report", PrecheckReport),
-        routing=t.routing,
-        graph=t.graph,
+def _collect_plan_outputs(documents: PlanningDocuments) -> freezing.PlanOutputs:
+    return freezing.PlanOutputs(
+        inputs=documents.inputs,
+        intent=documents.raw,
+        report=documents.read("report", PrecheckReport),
+        routing=documents.routing,
+        graph=documents.graph,
         packs=tuple(
-            msgspec.json.decode(t.call.payloads.get(ref), type=QuestionPack)
-            for ref in t.call.given("packs", ())
+            msgspec.json.decode(documents.call.payloads.get(ref), type=QuestionPack)
+            for ref in documents.call.given("packs", ())
         ),
-        settled=_settled(t),
-        review=t.read("review", ReviewPack),
+        settled=_require_settled_answers(documents),
+        review=documents.read("review", ReviewPack),
     )
 
 
-def _laid_down(t: Table, files: dict[str, bytes]) -> tuple[Problem, ...]:
+def _write_frozen_plan(documents: PlanningDocuments, files: dict[str, bytes]) -> tuple[DocumentProblem, ...]:
     """Writes the plan with its envelope, reads it back, and says what is not as it should be."""
-    place = t.call.payloads.get(t.call.given("out", "")) or t.world.plans.place(t.call.run)
-    said = attest.statement(files)
-    keyid, signature = t.world.sign(attest.pae(attest.PAYLOAD_TYPE, said))
-    sealed = attest.envelope(said, keyid, signature)
-    t.world.plans.write(place, {**files, attest.ENVELOPE: sealed})
-    there = t.world.plans.read(place)
-    lost = () if there.pop(attest.ENVELOPE, None) == sealed else (attest.unsigned(),)
-    return (*lost, *verify(there))
+    directory = documents.call.payloads.get(documents.call.given("out", "")) or documents.world.plans.place(
+        documents.call.run
+    )
+    statement = attest.plan_statement(files)
+    keyid, signature = documents.world.sign(
+        attest.pre_authentication_encoding(attest.PAYLOAD_TYPE, statement)
+    )
+    envelope = attest.signed_envelope(statement, keyid, signature)
+    documents.world.plans.write(directory, {**files, attest.ENVELOPE_FILE: envelope})
+    files_on_disk = documents.world.plans.read(directory)
+    envelope_problems = (
+        ()
+        if files_on_disk.pop(attest.ENVELOPE_FILE, None) == envelope
+        else (attest.missing_envelope_problem(),)
+    )
+    return (*envelope_problems, *verify_frozen_plan(files_on_disk))

@@ -7,43 +7,60 @@ from collections.abc import Mapping, Sequence
 
 from steersman.contracts.commands import Argv, CommandResult
 from steersman.contracts.workspace import Change
-from steersman.judges.changes import Scene
-from steersman.judges.check_files import find_check_files, find_manifests, used_words
-from steersman.judges.manifests import outside_paths
-from steersman.judges.variants import files_with_tests
+from steersman.judges.changes import ChangeContext
+from steersman.judges.check_files import find_check_files, find_check_manifests, list_used_check_words
+from steersman.judges.manifests import find_dependency_paths_outside
+from steersman.judges.variants import find_files_with_tests
 from steersman.ports.workspace import Workspace
 
-EACH = 256 << 10  # bytes of one changed file that are read
-TOTAL = 8 << 20
+MAX_TEXT_BYTES = 256 << 10  # bytes of one changed file that are read
+MAX_ALL_TEXTS_BYTES = 8 << 20
 
 
-def scene_of(
+def read_change_context(
     workspace: Workspace,
     base: str,
     change: Change,
     checks: Sequence[Argv],
-    before: Sequence[CommandResult] = (),
+    base_results: Sequence[CommandResult] = (),
     programs: Mapping[str, str] | None = None,
-) -> Scene:
+) -> ChangeContext:
     """What `suspects` has to know of a change beside its names; `before` are the checks' results on the base."""
-    there = frozenset(workspace.paths(base))
+    base_files = frozenset(workspace.paths(base))
     files = [t.path for t in change.touched if t.kind == "file"]
-    old, new = (
-        {t.path: t for t in workspace.texts(commit, files, EACH, TOTAL)} for commit in (base, change.commit)
+    old_texts, new_texts = (
+        {t.path: t for t in workspace.texts(commit, files, MAX_TEXT_BYTES, MAX_ALL_TEXTS_BYTES)}
+        for commit in (base, change.commit)
     )
-    texts = {t.path: t for t in workspace.texts(base, find_manifests(checks, there), EACH, TOTAL)}
-    own = find_check_files(checks, there.union(change.files), texts)
-    examples = frozenset(file for r in before if r.report is not None for file in r.report.examples)
+    texts = {
+        t.path: t
+        for t in workspace.texts(
+            base, find_check_manifests(checks, base_files), MAX_TEXT_BYTES, MAX_ALL_TEXTS_BYTES
+        )
+    }
+    check_files = find_check_files(checks, base_files.union(change.files), texts)
+    examples = frozenset(file for r in base_results if r.report is not None for file in r.report.examples)
     links = workspace.link_targets(change.commit)
     base_links = workspace.link_targets(base) if links else {}
-    ran, words = files_with_tests(before), used_words(checks, texts)
-    return Scene(there, own, words, old, new, ran, examples, links, base_links, programs or {})
+    test_files, words = find_files_with_tests(base_results), list_used_check_words(checks, texts)
+    return ChangeContext(
+        base_files,
+        check_files,
+        words,
+        old_texts,
+        new_texts,
+        test_files,
+        examples,
+        links,
+        base_links,
+        programs or {},
+    )
 
 
-def code_outside(workspace: Workspace, commit: str) -> str:
+def find_code_outside_tree(workspace: Workspace, commit: str) -> str:
     """The first place outside the tree that a manifest of go or cargo takes code from; nothing where none does."""
-    named = [
+    manifests = [
         p for p in workspace.paths(commit) if p.rpartition("/")[2] in ("go.mod", "go.work", "Cargo.toml")
     ]
-    texts = workspace.texts(commit, named, EACH, TOTAL)
-    return next((place for t in texts for place in outside_paths(t.path, t.content)), "")
+    texts = workspace.texts(commit, manifests, MAX_TEXT_BYTES, MAX_ALL_TEXTS_BYTES)
+    return next((place for t in texts for place in find_dependency_paths_outside(t.path, t.content)), "")

@@ -10,34 +10,49 @@ import msgspec
 
 from steersman.contracts.commands import CommandResult
 from steersman.contracts.workspace import Change
-from steersman.judges.changes import Suspect, gating, instructions, suspects, told
+from steersman.judges.changes import (
+    SuspiciousFile,
+    find_agent_instructions,
+    find_gating_files,
+    find_suspicious_files,
+    render_suspicious_files,
+)
 from steersman.ports.workspace import Workspace
-from steersman.runtime.call import Call
-from steersman.runtime.performers.scene import scene_of
+from steersman.runtime.call import EffectCall
+from steersman.runtime.performers.scene import read_change_context
 from steersman.runtime.project_files import program_roles
 
 
-def suspected(call: Call, workspace: Workspace, change: Change) -> tuple[Suspect, ...]:
+def find_change_suspects(
+    call: EffectCall, workspace: Workspace, change: Change
+) -> tuple[SuspiciousFile, ...]:
     """The files of a change by which checks could be made to prove less, or agents be told something else."""
     checks = tuple(check.run for check in call.config.checks.values())
     commands = (*checks, *(step.run for step in call.config.worktree.setup))
-    scene = scene_of(
-        workspace, call.given("base"), change, commands, _before(call), program_roles(call.config)
+    change_context = read_change_context(
+        workspace,
+        call.given("base"),
+        change,
+        commands,
+        _decode_base_results(call),
+        program_roles(call.config),
     )
-    return suspects(change.touched, commands, scene)
+    return find_suspicious_files(change.touched, commands, change_context)
 
 
-def _before(call: Call) -> list[CommandResult]:
+def _decode_base_results(call: EffectCall) -> list[CommandResult]:
     """What the checks said on the base tree."""
     ref = call.given("baseline")
     return msgspec.json.decode(call.payloads.get(ref), type=list[CommandResult]) if ref else []
 
 
-def counted(call: Call, change: Change, found: tuple[Suspect, ...]) -> dict[str, Any]:
+def count_suspects(
+    call: EffectCall, change: Change, suspects_found: tuple[SuspiciousFile, ...]
+) -> dict[str, Any]:
     """How many of them need a person, and all of them in words."""
-    put, names = call.payloads.put, instructions(change.touched)
+    put, instruction_files = call.payloads.put, find_agent_instructions(change.touched)
     return {
-        "infrastructure": len(gating(found, call.config.rules.changed_tests)),
-        "infrastructure_ref": put(told(found)),
-        "instructions_ref": put(json.dumps(names)) if names else "",
+        "infrastructure": len(find_gating_files(suspects_found, call.config.rules.changed_tests)),
+        "infrastructure_ref": put(render_suspicious_files(suspects_found)),
+        "instructions_ref": put(json.dumps(instruction_files)) if instruction_files else "",
     }

@@ -10,7 +10,14 @@ import msgspec
 
 from steersman.contracts.commands import CommandResult
 from steersman.contracts.facts import CheckFacts
-from steersman.contracts.task.documents import Decision, Judged, Plan, PlanFiles, RevertRecord, Waived
+from steersman.contracts.task.documents import (
+    AcceptDecision,
+    AcceptedTestEvidence,
+    PlanFiles,
+    RevertRecord,
+    TaskPlan,
+    WaivedGuard,
+)
 from steersman.contracts.task.facts import RecordFacts
 from steersman.contracts.task.replies import (
     CodeReviewerReply,
@@ -19,200 +26,233 @@ from steersman.contracts.task.replies import (
     TaskPlannerReply,
 )
 from steersman.contracts.task.words import (
-    CODE_REVIEW,
-    DECISION,
-    FILES,
-    PATCH,
-    PLAN,
-    PLAN_REVIEW,
-    REVERT,
-    TESTS,
+    CODE_REVIEW_FILE,
+    DECISION_FILE,
+    PATCH_FILE,
+    PLAN_FILE,
+    PLAN_REVIEW_FILE,
+    REVERT_FILE,
+    SCOPE_FILE,
+    TEST_REPORT_FILE,
 )
 from steersman.judges.task import opinions
-from steersman.judges.task.plan import files_of, flaws, open_questions, plan_of, question_id
-from steersman.judges.task.suites import test_report
-from steersman.judges.text import clip, count_of
-from steersman.runtime.call import Call
-from steersman.runtime.performers.bounds import bounds_of, files_beyond
-from steersman.runtime.performers.desk import Desk, lay_change, off_the_loop
-from steersman.runtime.performers.suspicion import counted, suspected
-from steersman.runtime.projections import picture
-from steersman.views.status import Status
+from steersman.judges.task.plan import (
+    build_task_plan,
+    find_open_plan_questions,
+    find_plan_flaws,
+    infer_plan_files,
+    plan_question_id,
+)
+from steersman.judges.task.suites import build_task_test_report
+from steersman.judges.text import clip_text, count_with_noun
+from steersman.runtime.call import EffectCall
+from steersman.runtime.performers.bounds import files_outside_bounds, find_plan_bounds
+from steersman.runtime.performers.desk import DocumentWriter, perform_in_thread, write_change_documents
+from steersman.runtime.performers.suspicion import count_suspects, find_change_suspects
+from steersman.runtime.projections import read_run_view
+from steersman.views.status import RunDetails
 
 
-@off_the_loop
-def record(call: Call) -> RecordFacts:
+@perform_in_thread
+def record(call: EffectCall) -> RecordFacts:
     """The documents of the phase, made from what its agents said and its programs showed."""
-    desk = Desk(call)
-    _MAKERS[call.given("phase")](desk)
-    return desk.facts()
+    writer = DocumentWriter(call)
+    _PHASE_WRITERS[call.given("phase")](writer)
+    return writer.facts()
 
 
-def _plan(desk: Desk) -> None:
-    call = desk.call
-    before = desk.document(PLAN, Plan)
-    asked = {q.id: q.text for q in before.questions} if before is not None else {}
-    reply = desk.reply(call.given("draft"), TaskPlannerReply)
-    comments = desk.replies("comments", PlanCommentReply)
-    plan = plan_of(call.run, call.given("round"), reply, comments, _answers(call, before), asked)
-    desk.lay_down(PLAN, plan)
-    lay_scope(desk, plan)
+def _write_plan_documents(writer: DocumentWriter) -> None:
+    call = writer.call
+    earlier_plan = writer.document(PLAN_FILE, TaskPlan)
+    question_texts = {q.id: q.text for q in earlier_plan.questions} if earlier_plan is not None else {}
+    reply = writer.reply(call.given("draft"), TaskPlannerReply)
+    comments = writer.replies("comments", PlanCommentReply)
+    plan = build_task_plan(
+        call.run,
+        call.given("round"),
+        reply,
+        comments,
+        _answers_by_question(call, earlier_plan),
+        question_texts,
+    )
+    writer.lay_down(PLAN_FILE, plan)
+    write_scope_document(writer, plan)
 
 
-def lay_scope(desk: Desk, plan: Plan) -> None:
-    files = files_of(plan)
-    desk.told += [f"{q.id}: {q.text}" for q in open_questions(plan)]
+def write_scope_document(writer: DocumentWriter, plan: TaskPlan) -> None:
+    files = infer_plan_files(plan)
+    writer.told += [f"{q.id}: {q.text}" for q in find_open_plan_questions(plan)]
     if files is None:
-        desk.take_away(FILES)
+        writer.take_away(SCOPE_FILE)
         return
-    desk.lay_down(FILES, files)
-    desk.told += [f"may touch: {f.path} ({f.intent})" for f in files.files]
+    writer.lay_down(SCOPE_FILE, files)
+    writer.told += [f"may touch: {f.path} ({f.intent})" for f in files.files]
 
 
-def _answers(call: Call, before: Plan | None) -> dict[str, str]:
+def _answers_by_question(call: EffectCall, earlier_plan: TaskPlan | None) -> dict[str, str]:
     """What people have answered, by question: a text that names none answers all that was open in the plan it is about."""
-    questions = before.questions if before is not None else ()
-    found = {q.id: q.answer for q in questions if q.answer}
-    open_now = open_questions(before) if before is not None else ()
-    for given in call.given("answers", ()):
-        text = call.payloads.get(given["text"])
-        asked = open_now if given["plan"] == call.given("artifacts").get(PLAN) else ()
-        named = _by_id(text)
-        found |= named if named is not None else {q.id: text for q in asked}
-    return found
+    questions = earlier_plan.questions if earlier_plan is not None else ()
+    answers = {q.id: q.answer for q in questions if q.answer}
+    open_now = find_open_plan_questions(earlier_plan) if earlier_plan is not None else ()
+    for answer in call.given("answers", ()):
+        text = call.payloads.get(answer["text"])
+        questions_answered = open_now if answer["plan"] == call.given("artifacts").get(PLAN_FILE) else ()
+        answers_by_id = _parse_answers_by_id(text)
+        answers |= answers_by_id if answers_by_id is not None else {q.id: text for q in questions_answered}
+    return answers
 
 
-def _by_id(text: str) -> dict[str, str] | None:
+def _parse_answers_by_id(text: str) -> dict[str, str] | None:
     try:
         value = json.loads(text)
     except ValueError:
         return None
-    fits = isinstance(value, dict) and value and all(isinstance(v, str) for v in value.values())
-    return {k if k.startswith("q-") else question_id(k): v for k, v in value.items()} if fits else None
+    is_answer_map = isinstance(value, dict) and value and all(isinstance(v, str) for v in value.values())
+    return (
+        {k if k.startswith("q-") else plan_question_id(k): v for k, v in value.items()}
+        if is_answer_map
+        else None
+    )
 
 
-def _reviewed_plan(desk: Desk) -> None:
-    call = desk.call
-    plan, files = desk.document(PLAN, Plan), desk.document(FILES, PlanFiles)
+def _write_plan_review(writer: DocumentWriter) -> None:
+    call = writer.call
+    plan, files = writer.document(PLAN_FILE, TaskPlan), writer.document(SCOPE_FILE, PlanFiles)
     if plan is None:
         raise ValueError("there is no plan to review: plan first")
-    left = files_beyond(bounds_of(call), [f.path for f in files.files]) if files is not None else {}
-    made = opinions.plan_review(
+    outside_reasons = (
+        files_outside_bounds(find_plan_bounds(call), [f.path for f in files.files])
+        if files is not None
+        else {}
+    )
+    plan_review = opinions.build_plan_review(
         call.run,
         call.given("round"),
-        call.given("artifacts")[PLAN],
-        desk.replies("opinions", PlanReviewerReply),
+        call.given("artifacts")[PLAN_FILE],
+        writer.replies("opinions", PlanReviewerReply),
         call.given("providers"),
-        flaws(plan, files, tuple(left.values())),
+        find_plan_flaws(plan, files, tuple(outside_reasons.values())),
     )
-    desk.lay_down(PLAN_REVIEW, made)
-    desk.told += [f"{i.id} {i.found_by}: {i.text}" for i in made.blocking_issues]
-    desk.told += [f"{f.severity} {f.id}: {f.message}" for f in made.flaws]
+    writer.lay_down(PLAN_REVIEW_FILE, plan_review)
+    writer.told += [f"{i.id} {i.found_by}: {i.text}" for i in plan_review.blocking_issues]
+    writer.told += [f"{f.severity} {f.id}: {f.message}" for f in plan_review.flaws]
 
 
-def _coded(desk: Desk) -> None:
-    call = desk.call
+def _write_code_documents(writer: DocumentWriter) -> None:
+    call = writer.call
     workspace = call.world.workspace(call.config)
     change = workspace.change(call.given("commit"), call.given("base"))
-    lay_change(desk, change, call.given("base_tree"))
+    write_change_documents(writer, change, call.given("base_tree"))
     if call.given("crew"):
-        desk.suspects = counted(call, change, suspected(call, workspace, change))
+        writer.suspects = count_suspects(call, change, find_change_suspects(call, workspace, change))
 
 
-def _reviewed_code(desk: Desk) -> None:
-    call = desk.call
-    made = opinions.code_review(
+def _write_code_review(writer: DocumentWriter) -> None:
+    call = writer.call
+    code_review = opinions.build_code_review(
         call.run,
         call.given("turn"),
         call.given("tree"),
-        call.given("artifacts").get(PATCH, ""),
-        desk.replies("opinions", CodeReviewerReply),
+        call.given("artifacts").get(PATCH_FILE, ""),
+        writer.replies("opinions", CodeReviewerReply),
         call.given("providers"),
     )
-    desk.lay_down(CODE_REVIEW, made)
-    desk.told += [f"{i.id} {i.found_by}: {i.text}" for i in (*made.blocking_issues, *made.plan_issues)]
-
-
-def _tested(desk: Desk) -> None:
-    call = desk.call
-    ref = call.given("results", "")
-    results = msgspec.json.decode(call.payloads.get(ref), type=list[CommandResult]) if ref else []
-    checks = msgspec.convert(call.given("checks"), CheckFacts)
-    known = call.config.known_failures
-    made = test_report(
-        call.run, call.given("turn"), call.given("tree"), results, checks, call.config.no_tests, known
-    )
-    desk.lay_down(TESTS, made)
-    desk.told += [
-        f"{s.name}: {s.verdict}"
-        + (f", {count_of(s.tests, 'test')}" if s.tests is not None else "")
-        + (f", {s.reason}" if s.verdict == "passed" and s.reason else "")
-        for s in made.suites
+    writer.lay_down(CODE_REVIEW_FILE, code_review)
+    writer.told += [
+        f"{i.id} {i.found_by}: {i.text}" for i in (*code_review.blocking_issues, *code_review.plan_issues)
     ]
 
 
-def _decided(desk: Desk) -> None:
-    call, shown = desk.call, picture(desk.call.world, desk.call.run).status
-    desk.lay_down(
-        DECISION,
-        Decision(
+def _write_test_report(writer: DocumentWriter) -> None:
+    call = writer.call
+    ref = call.given("results", "")
+    results = msgspec.json.decode(call.payloads.get(ref), type=list[CommandResult]) if ref else []
+    checks = msgspec.convert(call.given("checks"), CheckFacts)
+    known_failures = call.config.known_failures
+    report = build_task_test_report(
+        call.run,
+        call.given("turn"),
+        call.given("tree"),
+        results,
+        checks,
+        call.config.no_tests,
+        known_failures,
+    )
+    writer.lay_down(TEST_REPORT_FILE, report)
+    writer.told += [
+        f"{s.name}: {s.verdict}"
+        + (f", {count_with_noun(s.tests, 'test')}" if s.tests is not None else "")
+        + (f", {s.reason}" if s.verdict == "passed" and s.reason else "")
+        for s in report.suites
+    ]
+
+
+def _write_decision(writer: DocumentWriter) -> None:
+    call, run_status = writer.call, read_run_view(writer.call.world, writer.call.run).status
+    writer.lay_down(
+        DECISION_FILE,
+        AcceptDecision(
             task_id=call.run,
             decision=call.given("decision"),
             decided_by=call.given("person") or "somebody",
-            reason=clip(call.given("reason"), 4000),
+            reason=clip_text(call.given("reason"), 4000),
             tree=call.given("tree"),
-            artifacts={n: d for n, d in call.given("artifacts").items() if n != DECISION},
-            overrides=_overrides(shown),
-            evidence=_seen(shown, call.given("tree")),
+            artifacts={n: d for n, d in call.given("artifacts").items() if n != DECISION_FILE},
+            overrides=_waived_guards(run_status),
+            evidence=_accepted_evidence(run_status, call.given("tree")),
         ),
     )
 
 
-def _seen(shown: Status, tree: str) -> tuple[Judged, ...]:
+def _accepted_evidence(run_status: RunDetails, tree: str) -> tuple[AcceptedTestEvidence, ...]:
     """Who has accepted what this very tree does to the tests, and why, as the tape says."""
-    found = shown.evidence
-    if found is None or found.tree != tree:
+    evidence = run_status.evidence
+    if evidence is None or evidence.tree != tree:
         return ()
-    return (Judged(tree=tree, person=found.person or "somebody", reason=clip(found.reason, 4000)),)
-
-
-def _overrides(shown: Status) -> tuple[Waived, ...]:
-    """Every guard that was waived on the way here, as the tape says."""
-    return tuple(
-        Waived(
-            source=o.source,
-            to=o.to,
-            person=o.person or "somebody",
-            reason=clip(o.reason, 4000),
-        )
-        for o in shown.overrides
+    return (
+        AcceptedTestEvidence(
+            tree=tree, person=evidence.person or "somebody", reason=clip_text(evidence.reason, 4000)
+        ),
     )
 
 
-def _taken_back(desk: Desk) -> None:
-    call = desk.call
-    said = call.given("revert")
-    desk.lay_down(
-        REVERT,
+def _waived_guards(run_status: RunDetails) -> tuple[WaivedGuard, ...]:
+    """Every guard that was waived on the way here, as the tape says."""
+    return tuple(
+        WaivedGuard(
+            source=o.source,
+            to=o.to,
+            person=o.person or "somebody",
+            reason=clip_text(o.reason, 4000),
+        )
+        for o in run_status.overrides
+    )
+
+
+def _write_revert_record(writer: DocumentWriter) -> None:
+    call = writer.call
+    revert_facts = call.given("revert")
+    writer.lay_down(
+        REVERT_FILE,
         RevertRecord(
             task_id=call.run,
-            status=said["status"],
-            reason=clip(call.given("reason"), 4000),
+            status=revert_facts["status"],
+            reason=clip_text(call.given("reason"), 4000),
             reverted_by=call.given("person") or "somebody",
             branch=call.given("target"),
             delivered=call.given("delivered"),
             commit=call.given("reverted"),
-            detail=clip(call.payloads.get(said["detail"]), 4000),
+            detail=clip_text(call.payloads.get(revert_facts["detail"]), 4000),
         ),
     )
 
 
-_MAKERS: dict[str, Callable[[Desk], None]] = {
-    "planning": _plan,
-    "plan_review": _reviewed_plan,
-    "codegen": _coded,
-    "review": _reviewed_code,
-    "test": _tested,
-    "accept": _decided,
-    "revert": _taken_back,
+_PHASE_WRITERS: dict[str, Callable[[DocumentWriter], None]] = {
+    "planning": _write_plan_documents,
+    "plan_review": _write_plan_review,
+    "codegen": _write_code_documents,
+    "review": _write_code_review,
+    "test": _write_test_report,
+    "accept": _write_decision,
+    "revert": _write_revert_record,
 }

@@ -10,65 +10,78 @@ from typing import Any, Literal, Protocol
 
 from msgspec.structs import replace
 
-from steersman.contracts.commands import Command, CommandResult, Finding
+from steersman.contracts.commands import Command, CommandResult, VariantFinding
 from steersman.contracts.workspace import Change
-from steersman.judges.evidence import weigh
+from steersman.judges.evidence import weigh_check_results
 from steersman.judges.variants import (
-    TestFiles,
-    find_test_files,
-    has_new_tests,
-    judge_new_tests,
-    judge_old_tests,
+    ChangedTestFiles,
+    find_changed_test_files,
+    has_new_passing_tests,
+    judge_new_tests_variant,
+    judge_old_tests_variant,
 )
-from steersman.runtime.call import Call
+from steersman.runtime.call import EffectCall
 
-Variant = Literal["old tests", "new tests"]
-Results = list[CommandResult]
+VariantName = Literal["old tests", "new tests"]
+CommandResults = list[CommandResult]
 
 
 class CheckRound(Protocol):
     """Runs commands on one recorded commit, each journaled as a part of the effect."""
 
-    def __init__(self, call: Call, commit: str = "", label: str = "") -> None: ...
+    def __init__(self, call: EffectCall, commit: str = "", label: str = "") -> None: ...
 
-    async def all(self, commands: list[Command], base: Results | None, *, again: bool = True) -> Results:
+    async def all(
+        self, commands: list[Command], base: CommandResults | None, *, again: bool = True
+    ) -> CommandResults:
         """Runs each command, `again` where it fails, and returns its results."""
         ...
 
 
 async def run_variants(
-    call: Call,
+    call: EffectCall,
     round_of: type[CheckRound],
     commands: Sequence[Command],
-    results: Results,
-    base: Results | None,
-) -> Results:
+    results: CommandResults,
+    base: CommandResults | None,
+) -> CommandResults:
     """Returns what the checks say on the variants, judged; nothing where there is no use in running them."""
-    if base is None or not call.given("base") or _fails(call, results, base):
+    if base is None or not call.given("base") or _has_failed_already(call, results, base):
         return []
     workspace = call.world.workspace(call.config)
     change = await asyncio.to_thread(workspace.change, call.given("commit"), call.given("base"))
-    tests = find_test_files(change.touched, base, results)
+    tests = find_changed_test_files(change.touched, base, results)
     if not tests.paths:
         return []
     runner = _VariantRunner(call, workspace, round_of, change, tests)
-    judged: Results = []
+    judged_results: CommandResults = []
     for command in commands:
-        now, before = _results_of(command, results), _results_of(command, base)
-        if not command.tests or not before or not any(r.tests for r in now):
+        change_results, base_results = (
+            _results_for_command(command, results),
+            _results_for_command(command, base),
+        )
+        if not command.tests or not base_results or not any(r.tests for r in change_results):
             continue
-        old = await runner.run("old tests", command, before)
-        found = tuple(_as_wanted(f, call) for f in judge_old_tests(now, before, old, tests))
-        judged += _marked("old tests", old, found, command)
-        if has_new_tests(now, before):
-            new = await runner.run("new tests", command, now)
-            judged += _marked("new tests", new, judge_new_tests(now, before, new), command)
-    return judged
+        old_test_results = await runner.run("old tests", command, base_results)
+        findings = tuple(
+            _apply_changed_tests_rule(f, call)
+            for f in judge_old_tests_variant(change_results, base_results, old_test_results, tests)
+        )
+        judged_results += _mark_variant_results("old tests", old_test_results, findings, command)
+        if has_new_passing_tests(change_results, base_results):
+            new_test_results = await runner.run("new tests", command, change_results)
+            judged_results += _mark_variant_results(
+                "new tests",
+                new_test_results,
+                judge_new_tests_variant(change_results, base_results, new_test_results),
+                command,
+            )
+    return judged_results
 
 
-def _fails(call: Call, results: Results, base: Results) -> bool:
+def _has_failed_already(call: EffectCall, results: CommandResults, base: CommandResults) -> bool:
     """Whether the change's own tree has failed already: then nothing else needs to be asked."""
-    weighed = weigh(results, base, frozenset(call.config.known_failures))
+    weighed = weigh_check_results(results, base, frozenset(call.config.known_failures))
     return weighed.failed + weighed.blocked + weighed.timeout + weighed.no_tests > 0 or not weighed.tests
 
 
@@ -76,44 +89,51 @@ class _VariantRunner:
     """Makes each variant once and runs commands on it."""
 
     def __init__(
-        self, call: Call, workspace: Any, round_of: type[CheckRound], change: Change, tests: TestFiles
+        self,
+        call: EffectCall,
+        workspace: Any,
+        round_of: type[CheckRound],
+        change: Change,
+        tests: ChangedTestFiles,
     ) -> None:
         self._call, self._workspace, self._round_of = call, workspace, round_of
         self._change, self._tests = change, tests
-        self._rounds: dict[Variant, tuple[CheckRound, str]] = {}
+        self._rounds: dict[VariantName, tuple[CheckRound, str]] = {}
 
-    async def run(self, variant: Variant, command: Command, same: Results) -> Results:
+    async def run(self, variant: VariantName, command: Command, same: CommandResults) -> CommandResults:
         """Runs one command; `same` are its results where the change touches nothing but tests."""
         if len(self._tests.paths) == len(self._change.touched):
             return same
         if variant not in self._rounds:
             self._rounds[variant] = await self._composed(variant)
         round_, tree = self._rounds[variant]
-        done = await round_.all([command], same, again=variant == "old tests")
-        return [replace(r, tree=tree) for r in done]
+        variant_results = await round_.all([command], same, again=variant == "old tests")
+        return [replace(r, tree=tree) for r in variant_results]
 
-    async def _composed(self, variant: Variant) -> tuple[CheckRound, str]:
+    async def _composed(self, variant: VariantName) -> tuple[CheckRound, str]:
         call = self._call
-        ends = (call.given("commit"), call.given("base"))
-        kept, other = ends if variant == "old tests" else reversed(ends)
+        commits = (call.given("commit"), call.given("base"))
+        kept_commit, other_commit = commits if variant == "old tests" else reversed(commits)
         label = f"{variant.replace(' ', '-')}-{call.effect.split(':')[1]}"
-        made = await asyncio.to_thread(
-            self._workspace.compose, call.run, kept, other, self._tests.paths, label
+        composed = await asyncio.to_thread(
+            self._workspace.compose, call.run, kept_commit, other_commit, self._tests.paths, label
         )
-        return self._round_of(call, made.commit, variant), made.tree
+        return self._round_of(call, composed.commit, variant), composed.tree
 
 
-def _as_wanted(finding: Finding, call: Call) -> Finding:
+def _apply_changed_tests_rule(finding: VariantFinding, call: EffectCall) -> VariantFinding:
     """A project may say that it only wants to see rewritten tests."""
-    shows = call.config.rules.changed_tests == "show" and finding.weight == "question"
-    return replace(finding, weight="note") if shows else finding
+    is_only_shown = call.config.rules.changed_tests == "show" and finding.weight == "question"
+    return replace(finding, weight="note") if is_only_shown else finding
 
 
-def _results_of(command: Command, results: Results) -> Results:
+def _results_for_command(command: Command, results: CommandResults) -> CommandResults:
     return [r for r in results if (r.name, r.argv) == (command.name, command.argv)]
 
 
-def _marked(variant: Variant, results: Results, findings: tuple[Finding, ...], command: Command) -> Results:
+def _mark_variant_results(
+    variant: VariantName, results: CommandResults, findings: tuple[VariantFinding, ...], command: Command
+) -> CommandResults:
     """The runs of one command on a variant; what they say together stands with the first."""
-    named = [replace(r, name=f"{command.name} ({variant})", variant=variant) for r in results]
-    return [replace(r, findings=findings if r is named[0] else ()) for r in named]
+    named_results = [replace(r, name=f"{command.name} ({variant})", variant=variant) for r in results]
+    return [replace(r, findings=findings if r is named_results[0] else ()) for r in named_results]

@@ -1,23 +1,23 @@
 """The scripts of the cases that every CLI is taken through, wire-neutral, by name."""
 
 from steersman.testing.models.script import (
-    Answer,
-    Drop,
-    Fail,
-    Hang,
+    DropConnection,
+    HangForever,
     HangMidway,
-    Say,
-    Script,
-    Shell,
-    Structured,
-    Turn,
-    Write,
+    HttpFailure,
+    ModelAnswer,
+    ModelScript,
+    ModelTurn,
+    RunShell,
+    SayText,
+    StructuredReply,
+    WriteFile,
 )
 
-TEXT = "The scripted model has spoken."
-FILE, CONTENT = "hello.txt", "written by the scripted model\n"
-SLEEP = "sleep 317"
-REVIEW = {
+CASE_TEXT = "The scripted model has spoken."
+CASE_FILE, CASE_CONTENT = "hello.txt", "written by the scripted model\n"
+SLEEP_COMMAND = "sleep 317"
+CASE_REVIEW = {
     "decision": "approve",
     "summary": "read and understood",
     "must_fix": [],
@@ -28,70 +28,70 @@ REVIEW = {
 }
 
 
-def say(turn: Turn) -> Answer:  # noqa: ARG001  a script is a function of a turn
+def answer_with_text(turn: ModelTurn) -> ModelAnswer:  # noqa: ARG001  a script is a function of a turn
     """Text alone."""
-    return Say(TEXT)
+    return SayText(CASE_TEXT)
 
 
-def edit(turn: Turn) -> Answer:
+def answer_with_edit(turn: ModelTurn) -> ModelAnswer:
     """One file, then a word."""
-    return Say(TEXT) if turn.results else Write(FILE, CONTENT)
+    return SayText(CASE_TEXT) if turn.results else WriteFile(CASE_FILE, CASE_CONTENT)
 
 
-def shell(turn: Turn) -> Answer:
+def answer_with_shell(turn: ModelTurn) -> ModelAnswer:
     """A tool that runs for minutes."""
-    return Say(TEXT) if turn.results else Shell(SLEEP)
+    return SayText(CASE_TEXT) if turn.results else RunShell(SLEEP_COMMAND)
 
 
-def review(turn: Turn) -> Answer:
+def answer_with_review(turn: ModelTurn) -> ModelAnswer:
     """A reply that fits the reviewer's contract."""
-    return Say("Done.") if turn.results else Structured({"nonce": turn.nonce, **REVIEW})
+    return SayText("Done.") if turn.results else StructuredReply({"nonce": turn.nonce, **CASE_REVIEW})
 
 
-def wrong_shape(turn: Turn) -> Answer:
+def answer_with_wrong_shape(turn: ModelTurn) -> ModelAnswer:
     """A reply that never fits, however often it is asked for."""
-    return Structured({"nonce": turn.nonce, "decision": "perhaps"})
+    return StructuredReply({"nonce": turn.nonce, "decision": "perhaps"})
 
 
-def fails(status: int, **headers: str) -> Script:
+def answer_with_failure(status: int, **headers: str) -> ModelScript:
     """The same HTTP error for every request."""
-    return lambda turn: Fail(status, headers)  # noqa: ARG005  the same
+    return lambda turn: HttpFailure(status, headers)  # noqa: ARG005  the same
 
 
-def hang(turn: Turn) -> Answer:  # noqa: ARG001  the same
+def answer_with_hang(turn: ModelTurn) -> ModelAnswer:  # noqa: ARG001  the same
     """Never an answer."""
-    return Hang()
+    return HangForever()
 
 
-def hang_midway(turn: Turn) -> Answer:  # noqa: ARG001  the same
+def answer_with_hang_midway(turn: ModelTurn) -> ModelAnswer:  # noqa: ARG001  the same
     """The beginning of an answer."""
     return HangMidway()
 
 
-def drop(turn: Turn) -> Answer:  # noqa: ARG001  the same
+def answer_with_drop(turn: ModelTurn) -> ModelAnswer:  # noqa: ARG001  the same
     """A connection that is reset in the middle of the answer."""
-    return Drop()
+    return DropConnection()
 
 
 # By the name of the case; those that need no script of their own (no key, refused, cancel) use `say` or `shell`.
-SCRIPTS: dict[str, Script] = {
-    "text": say,
-    "edit": edit,
-    "schema": review,
-    "schema not met": wrong_shape,
-    "schema ignored": say,
-    "401": fails(401),
-    "403": fails(403),
-    "no key": say,
-    "429": fails(429, **{"retry-after": "60"}),
-    "500": fails(500),
-    "529": fails(529),
-    "refused": say,
-    "never answers": hang,
-    "hangs midway": hang_midway,
-    "dropped": drop,
-    "denied tool": edit,
-    "bad model": fails(404),
-    "cancel": shell,
-    "kill -9": shell,
+CASE_SCRIPTS: dict[str, ModelScript] = {
+    "text": answer_with_text,
+    "edit": answer_with_edit,
+    "schema": answer_with_review,
+    "schema not met": answer_with_wrong_shape,
+    "schema ignored": answer_with_text,
+    "401": answer_with_failure(401),
+    "403": answer_with_failure(403),
+    "no key": answer_with_text,
+    "429": answer_with_failure(429, **{"retry-after": "60"}),
+    "500": answer_with_failure(500),
+    "529": answer_with_failure(529),
+    "refused": answer_with_text,
+    "never answers": answer_with_hang,
+    "hangs midway": answer_with_hang_midway,
+    "dropped": answer_with_drop,
+    "denied tool": answer_with_edit,
+    "bad model": answer_with_failure(404),
+    "cancel": answer_with_shell,
+    "kill -9": answer_with_shell,
 }

@@ -5,11 +5,25 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from steersman.testing.models.script import Answer, Drop, Fail, HangMidway, Say, Tokens, Turn, Use
+from steersman.testing.models.script import (
+    DropConnection,
+    HangMidway,
+    HttpFailure,
+    ModelAnswer,
+    ModelTokens,
+    ModelTurn,
+    SayText,
+    UseTool,
+)
 
-_PATH = re.compile(r"/models/([^/:]+):(streamGenerateContent|generateContent)(?:\?|$)")
-_STATUSES = {400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND"}
-_STATUSES |= {429: "RESOURCE_EXHAUSTED", 500: "INTERNAL", 503: "UNAVAILABLE"}
+_GEMINI_PATH = re.compile(r"/models/([^/:]+):(streamGenerateContent|generateContent)(?:\?|$)")
+_GEMINI_STATUSES = {
+    400: "INVALID_ARGUMENT",
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+}
+_GEMINI_STATUSES |= {429: "RESOURCE_EXHAUSTED", 500: "INTERNAL", 503: "UNAVAILABLE"}
 
 
 class GeminiWire:
@@ -18,19 +32,19 @@ class GeminiWire:
     name = "gemini"
 
     def claims(self, path: str) -> bool:
-        return _PATH.search(path) is not None
+        return _GEMINI_PATH.search(path) is not None
 
     def key(self, headers: Mapping[str, str]) -> str:
         """An API key, or a login's bearer token."""
         return headers.get("x-goog-api-key") or (headers.get("authorization") or "").removeprefix("Bearer ")
 
-    def turn(self, path: str, body: dict[str, Any], key: str) -> Turn:
-        found = _PATH.search(path)
-        model, form = found.groups() if found else ("", "")
+    def turn(self, path: str, body: dict[str, Any], key: str) -> ModelTurn:
+        match = _GEMINI_PATH.search(path)
+        model, form = match.groups() if match else ("", "")
         parts = [p for c in body["contents"] if c.get("role") != "model" for p in c["parts"]]
         results = [p["functionResponse"] for p in parts if "functionResponse" in p]
         config = body.get("generationConfig", {})
-        return Turn(
+        return ModelTurn(
             wire=self.name,
             model=model,
             key=key,
@@ -43,33 +57,33 @@ class GeminiWire:
             streamed=form == "streamGenerateContent",
         )
 
-    def stream(self, turn: Turn, answer: Answer) -> Iterator[bytes]:
+    def stream(self, turn: ModelTurn, answer: ModelAnswer) -> Iterator[bytes]:
         match answer:
-            case Say(text, usage):
-                yield _form(turn, _whole(turn, [{"text": text}], usage))
-            case Use(tool, args, text, usage):
-                said = [{"text": text}] if text else []
+            case SayText(text, usage):
+                yield _gemini_response_bytes(turn, _gemini_response(turn, [{"text": text}], usage))
+            case UseTool(tool, args, text, usage):
+                text_parts = [{"text": text}] if text else []
                 call = {"functionCall": {"name": tool, "args": dict(args)}}
-                yield _form(turn, _whole(turn, [*said, call], usage))
-            case HangMidway(text=text) | Drop(text=text):
-                begun = {
+                yield _gemini_response_bytes(turn, _gemini_response(turn, [*text_parts, call], usage))
+            case HangMidway(text=text) | DropConnection(text=text):
+                partial = {
                     "candidates": [{"content": {"parts": [{"text": text}], "role": "model"}, "index": 0}]
                 }
-                yield _form(turn, begun)
+                yield _gemini_response_bytes(turn, partial)
             case _:
                 raise TypeError(f"no bytes for {answer!r}")
 
-    def failure(self, fail: Fail) -> dict[str, Any]:
-        status = _STATUSES.get(fail.status, "UNKNOWN")
+    def failure(self, fail: HttpFailure) -> dict[str, Any]:
+        status = _GEMINI_STATUSES.get(fail.status, "UNKNOWN")
         return {"error": {"code": fail.status, "message": fail.message, "status": status}}
 
 
-def _form(turn: Turn, value: dict[str, Any]) -> bytes:
-    said = json.dumps(value)
-    return f"data: {said}\r\n\r\n".encode() if turn.streamed else said.encode()
+def _gemini_response_bytes(turn: ModelTurn, value: dict[str, Any]) -> bytes:
+    encoded = json.dumps(value)
+    return f"data: {encoded}\r\n\r\n".encode() if turn.streamed else encoded.encode()
 
 
-def _whole(turn: Turn, parts: list[dict[str, Any]], usage: Tokens) -> dict[str, Any]:
+def _gemini_response(turn: ModelTurn, parts: list[dict[str, Any]], usage: ModelTokens) -> dict[str, Any]:
     content = {"parts": parts, "role": "model"}
     return {
         "candidates": [{"content": content, "finishReason": "STOP", "index": 0}],

@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-_NONCE = re.compile(r"nonce ([A-Za-z0-9_-]+)")
+_NONCE_PATTERN = re.compile(r"nonce ([A-Za-z0-9_-]+)")
 
 
 @dataclass(frozen=True)
-class Turn:
+class ModelTurn:
     """One request for a completion, whatever wire it came over."""
 
     wire: str
@@ -32,12 +32,12 @@ class Turn:
     @property
     def nonce(self) -> str:
         """The nonce of the reply contract, as the prompt gives it; nothing where there is none."""
-        found = _NONCE.search(self.prompt)
-        return found[1] if found else ""
+        match = _NONCE_PATTERN.search(self.prompt)
+        return match[1] if match else ""
 
 
 @dataclass(frozen=True)
-class Tokens:
+class ModelTokens:
     """What a turn says it used."""
 
     input: int = 1000
@@ -45,25 +45,25 @@ class Tokens:
 
 
 @dataclass(frozen=True)
-class Say:
+class SayText:
     """A text, and the turn is over."""
 
     text: str
-    usage: Tokens = field(default_factory=Tokens)
+    usage: ModelTokens = field(default_factory=ModelTokens)
 
 
 @dataclass(frozen=True)
-class Use:
+class UseTool:
     """A call of one tool by the name the CLI has for it."""
 
     tool: str
     args: Mapping[str, Any]
     text: str = ""  # said before the call
-    usage: Tokens = field(default_factory=Tokens)
+    usage: ModelTokens = field(default_factory=ModelTokens)
 
 
 @dataclass(frozen=True)
-class Write:
+class WriteFile:
     """A file to be written, with whatever tool is on offer."""
 
     path: str
@@ -71,21 +71,21 @@ class Write:
 
 
 @dataclass(frozen=True)
-class Shell:
+class RunShell:
     """A command for a shell, with whatever tool is on offer."""
 
     command: str
 
 
 @dataclass(frozen=True)
-class Structured:
+class StructuredReply:
     """A value in answer to a schema: through a tool where the CLI made one of it, else as text."""
 
     value: Any
 
 
 @dataclass(frozen=True)
-class Fail:
+class HttpFailure:
     """An HTTP error; the wire words it, unless a body is given."""
 
     status: int
@@ -95,7 +95,7 @@ class Fail:
 
 
 @dataclass(frozen=True)
-class Hang:
+class HangForever:
     """Takes the request and never answers."""
 
 
@@ -107,23 +107,33 @@ class HangMidway:
 
 
 @dataclass(frozen=True)
-class Drop:
+class DropConnection:
     """Closes the connection: at once, or in the middle of the answer."""
 
     midway: bool = True
     text: str = "I will now"
 
 
-Answer = Say | Use | Write | Shell | Structured | Fail | Hang | HangMidway | Drop
-Script = Callable[[Turn], Answer]
+ModelAnswer = (
+    SayText
+    | UseTool
+    | WriteFile
+    | RunShell
+    | StructuredReply
+    | HttpFailure
+    | HangForever
+    | HangMidway
+    | DropConnection
+)
+ModelScript = Callable[[ModelTurn], ModelAnswer]
 
 # How each CLI calls its tools: offered name -> arguments. The first one on offer is used.
-WRITES: dict[str, Callable[[Write], dict[str, Any]]] = {
+WRITE_TOOLS: dict[str, Callable[[WriteFile], dict[str, Any]]] = {
     "Write": lambda a: {"file_path": a.path, "content": a.content},
     "write_file": lambda a: {"file_path": a.path, "content": a.content},
     "write": lambda a: {"filePath": a.path, "content": a.content},
 }
-SHELLS: dict[str, Callable[[Shell], dict[str, Any]]] = {
+SHELL_TOOLS: dict[str, Callable[[RunShell], dict[str, Any]]] = {
     "Bash": lambda a: {"command": a.command, "description": "scripted"},
     "run_shell_command": lambda a: {"command": a.command, "description": "scripted"},
     "bash": lambda a: {"command": a.command, "description": "scripted"},
@@ -131,32 +141,38 @@ SHELLS: dict[str, Callable[[Shell], dict[str, Any]]] = {
     "shell_command": lambda a: {"command": a.command},
     "shell": lambda a: {"command": ["bash", "-lc", a.command]},
 }
-STRUCTURED = "StructuredOutput"  # the tool claude makes of a schema
+STRUCTURED_TOOL = "StructuredOutput"  # the tool claude makes of a schema
 
 
-def concrete(answer: Answer, turn: Turn) -> Answer:
+def make_concrete_answer(answer: ModelAnswer, turn: ModelTurn) -> ModelAnswer:
     """The answer in the words of this CLI: intents become calls of tools on offer.
 
     A tool that is not on offer is called all the same, by the first name of the table: what a CLI does then is a case
     worth seeing.
     """
     match answer:
-        case Write():
-            return _call(answer, turn, WRITES) or concrete(Shell(_heredoc(answer)), turn)
-        case Shell():
-            return _call(answer, turn, SHELLS) or Use("Bash", SHELLS["Bash"](answer))
-        case Structured(value) if STRUCTURED in turn.tools:
-            return Use(STRUCTURED, value)
-        case Structured(value):
-            return Say(json.dumps(value))
+        case WriteFile():
+            return _call_offered_tool(answer, turn, WRITE_TOOLS) or make_concrete_answer(
+                RunShell(_write_file_command(answer)), turn
+            )
+        case RunShell():
+            return _call_offered_tool(answer, turn, SHELL_TOOLS) or UseTool(
+                "Bash", SHELL_TOOLS["Bash"](answer)
+            )
+        case StructuredReply(value) if STRUCTURED_TOOL in turn.tools:
+            return UseTool(STRUCTURED_TOOL, value)
+        case StructuredReply(value):
+            return SayText(json.dumps(value))
         case _:
             return answer
 
 
-def _call(answer: Any, turn: Turn, table: Mapping[str, Callable[[Any], dict[str, Any]]]) -> Use | None:
+def _call_offered_tool(
+    answer: Any, turn: ModelTurn, table: Mapping[str, Callable[[Any], dict[str, Any]]]
+) -> UseTool | None:
     name = next((name for name in table if name in turn.tools), None)
-    return Use(name, table[name](answer)) if name else None
+    return UseTool(name, table[name](answer)) if name else None
 
 
-def _heredoc(answer: Write) -> str:
+def _write_file_command(answer: WriteFile) -> str:
     return f"printf %s {shlex.quote(answer.content)} > {shlex.quote(answer.path)}"

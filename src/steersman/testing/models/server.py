@@ -14,13 +14,22 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Protocol, Self
 
-from steersman.testing.models.script import Answer, Drop, Fail, Hang, HangMidway, Script, Turn, concrete
+from steersman.testing.models.script import (
+    DropConnection,
+    HangForever,
+    HangMidway,
+    HttpFailure,
+    ModelAnswer,
+    ModelScript,
+    ModelTurn,
+    make_concrete_answer,
+)
 
-KEY = "key-of-the-scripted-model"
-_PATIENCE = 600.0  # how long a hanging answer is held, at most
+MODEL_SERVER_KEY = "key-of-the-scripted-model"
+_MAX_HANG_SECONDS = 600.0  # how long a hanging answer is held, at most
 
 
-class Wire(Protocol):
+class ModelWire(Protocol):
     """One provider's protocol: requests become turns, answers become bytes."""
 
     name: str
@@ -33,37 +42,39 @@ class Wire(Protocol):
         """The credential of a request; the names of headers are small letters."""
         ...
 
-    def turn(self, path: str, body: dict[str, Any], key: str) -> Turn: ...
+    def turn(self, path: str, body: dict[str, Any], key: str) -> ModelTurn: ...
 
-    def stream(self, turn: Turn, answer: Answer) -> Iterator[bytes]:
+    def stream(self, turn: ModelTurn, answer: ModelAnswer) -> Iterator[bytes]:
         """The whole answer in the form the turn wants; for `HangMidway` and `Drop` as far as it goes."""
         ...
 
-    def failure(self, fail: Fail) -> dict[str, Any]:
+    def failure(self, fail: HttpFailure) -> dict[str, Any]:
         """The body of an error as the provider words it."""
         ...
 
 
 @dataclass(frozen=True)
-class Seen:
+class ReceivedRequest:
     """One request as it came in; `turn` is None for what asked for no completion."""
 
     method: str
     path: str
     headers: Mapping[str, str]
     body: bytes
-    turn: Turn | None = None
+    turn: ModelTurn | None = None
 
 
 class ModelServer:
     """Answers every wire it knows after one script; a context manager."""
 
-    def __init__(self, script: Script, *, key: str | None = KEY, wires: tuple[Wire, ...] = ()) -> None:
+    def __init__(
+        self, script: ModelScript, *, key: str | None = MODEL_SERVER_KEY, wires: tuple[ModelWire, ...] = ()
+    ) -> None:
         self.script, self.key, self.wires = script, key, wires or all_wires()
-        self.requests: list[Seen] = []
+        self.requests: list[ReceivedRequest] = []
         self.broken: list[Exception] = []  # what a script has raised; leaving the server raises it again
         self._closing = threading.Event()
-        self._http = _Http(("127.0.0.1", 0), _Handler)
+        self._http = _ModelHttpServer(("127.0.0.1", 0), _ModelRequestHandler)
         self._http.models = self
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True)
 
@@ -76,9 +87,9 @@ class ModelServer:
         return f"http://127.0.0.1:{self.port}"
 
     @property
-    def turns(self) -> list[Turn]:
+    def turns(self) -> list[ModelTurn]:
         """The requests for completions, in order."""
-        return [seen.turn for seen in self.requests if seen.turn is not None]
+        return [request.turn for request in self.requests if request.turn is not None]
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -94,10 +105,10 @@ class ModelServer:
 
     def hold(self) -> None:
         """Keeps a hanging request until the server closes."""
-        self._closing.wait(_PATIENCE)
+        self._closing.wait(_MAX_HANG_SECONDS)
 
 
-class _Http(ThreadingHTTPServer):
+class _ModelHttpServer(ThreadingHTTPServer):
     daemon_threads = True
     models: ModelServer
 
@@ -107,24 +118,24 @@ class _Http(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
-def all_wires() -> tuple[Wire, ...]:
+def all_wires() -> tuple[ModelWire, ...]:
     """Every wire there is."""
     from steersman.testing.models.anthropic import AnthropicWire
-    from steersman.testing.models.chat import ChatWire
+    from steersman.testing.models.chat import ChatCompletionsWire
     from steersman.testing.models.gemini import GeminiWire
     from steersman.testing.models.responses import ResponsesWire
 
-    return (AnthropicWire(), ResponsesWire(), ChatWire(), GeminiWire())
+    return (AnthropicWire(), ResponsesWire(), ChatCompletionsWire(), GeminiWire())
 
 
-def nobody() -> str:
+def unused_address() -> str:
     """An address on which nobody listens: its port was free a moment ago."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return f"http://127.0.0.1:{free.getsockname()[1]}"
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _ModelRequestHandler(BaseHTTPRequestHandler):
     """One request; made anew for each."""
 
     protocol_version = "HTTP/1.1"
@@ -144,40 +155,42 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_HEAD = do_GET  # noqa: N815  the library's name
 
-    def _complete(self, wire: Wire, body: bytes) -> None:
+    def _complete(self, wire: ModelWire, body: bytes) -> None:
         headers = {name.lower(): value for name, value in self.headers.items()}
         turn = wire.turn(self.path, json.loads(body), wire.key(headers))
         self._keep(body, turn)
         match answer := self._answer(turn):
-            case Fail():
-                said = answer.body or json.dumps(wire.failure(answer)).encode()
-                self._send(answer.status, answer.headers, said)
-            case Hang():
+            case HttpFailure():
+                error_body = answer.body or json.dumps(wire.failure(answer)).encode()
+                self._send(answer.status, answer.headers, error_body)
+            case HangForever():
                 self.models.hold()
                 self.close_connection = True
-            case Drop(midway=False):
+            case DropConnection(midway=False):
                 self._cut()
             case _:
                 self._stream(wire.stream(turn, answer), turn)
                 if isinstance(answer, HangMidway):
                     self.models.hold()
-                if isinstance(answer, Drop):
+                if isinstance(answer, DropConnection):
                     time.sleep(0.2)  # a reset takes back what was not read yet
                     self._cut()
 
-    def _answer(self, turn: Turn) -> Answer:
+    def _answer(self, turn: ModelTurn) -> ModelAnswer:
         if self.models.key is not None and turn.key != self.models.key:
-            return Fail(401, message="invalid key")
+            return HttpFailure(401, message="invalid key")
         try:
-            return concrete(self.models.script(turn), turn)
+            return make_concrete_answer(self.models.script(turn), turn)
         except Exception as error:
             self.models.broken.append(error)
-            return Fail(500, message="the script is broken")
+            return HttpFailure(500, message="the script is broken")
 
-    def _keep(self, body: bytes, turn: Turn | None) -> None:
-        self.models.requests.append(Seen(self.command, self.path, dict(self.headers.items()), body, turn))
+    def _keep(self, body: bytes, turn: ModelTurn | None) -> None:
+        self.models.requests.append(
+            ReceivedRequest(self.command, self.path, dict(self.headers.items()), body, turn)
+        )
 
-    def _stream(self, events: Iterator[bytes], turn: Turn) -> None:
+    def _stream(self, events: Iterator[bytes], turn: ModelTurn) -> None:
         self.send_response(200)
         self.send_header("content-type", "text/event-stream" if turn.streamed else "application/json")
         self.send_header("connection", "close")
@@ -208,5 +221,5 @@ class _Handler(BaseHTTPRequestHandler):
 
     @property
     def models(self) -> ModelServer:
-        assert isinstance(self.server, _Http)
+        assert isinstance(self.server, _ModelHttpServer)
         return self.server.models

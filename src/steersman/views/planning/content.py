@@ -5,104 +5,123 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from steersman.contracts.planning.content import AgentProfile, CommandSpec, Content, Entry, Rule, Workflow
-from steersman.judges.planning.drift import Drift
-from steersman.judges.planning.environment import VARIABLES
-from steersman.judges.planning.registry import Difference, Item, pin
-from steersman.judges.text import clip, one_line
+from steersman.contracts.planning.content import (
+    AgentProfile,
+    CommandSpec,
+    RegistryContent,
+    RegistryEntry,
+    RegistryRule,
+    Workflow,
+)
+from steersman.judges.planning.drift import PinDrift
+from steersman.judges.planning.environment import RULE_VARIABLES
+from steersman.judges.planning.registry import RegistryDifference, RegistryItem, format_pin
+from steersman.judges.text import clip_text, printable_line
 
-_TITLE = 60
-_VALUE = 160
+_TITLE_WIDTH = 60
+_MAX_VALUE_LENGTH = 160
 
 
-def listed(items: Iterable[Item]) -> list[str]:
+def render_registry_list(items: Iterable[RegistryItem]) -> list[str]:
     """One line each: id, version, status, where it is from, title."""
     rows = [(i.content.id, i.content.version, i.content.status, i.origin, i.content.title) for i in items]
-    return _table([("ID", "VERSION", "STATUS", "FROM", "TITLE"), *rows])
+    return _render_text_table([("ID", "VERSION", "STATUS", "FROM", "TITLE"), *rows])
 
 
-def shown(item: Item, entry: Entry) -> list[str]:
+def render_registry_item(item: RegistryItem, entry: RegistryEntry) -> list[str]:
     """One piece of content, field by field."""
     content = item.content
-    head = [
+    header = [
         f"{entry.kind} {entry.id} {entry.version} ({entry.status}, {entry.origin})",
         content.title,
         content.description,
-        f"pin: {pin(entry)}",
+        f"pin: {format_pin(entry)}",
         f"digest: {entry.digest}",
     ]
-    body = [f"{name}: {value}" for name, value in _fields(content)]
-    return [one_line(line) for line in (*head, *body)]
+    body = [f"{name}: {value}" for name, value in _content_fields(content)]
+    return [printable_line(line) for line in (*header, *body)]
 
 
-def changed(differences: Sequence[Difference]) -> list[str]:
+def render_registry_changes(differences: Sequence[RegistryDifference]) -> list[str]:
     """What came, went and changed, down to the fields."""
     lines: list[str] = []
-    for d in differences:
-        lines.append(_change(d))
-        lines += [f"    {path}: {_value(was)} → {_value(now)}" for path, was, now in d.fields]
+    for difference in differences:
+        lines.append(_render_registry_change(difference))
+        lines += [
+            f"    {path}: {_shorten_value(old_value)} → {_shorten_value(new_value)}"
+            for path, old_value, new_value in difference.fields
+        ]
     return lines
 
 
-def drifted(found: Sequence[Drift]) -> list[str]:
+def render_pin_drift(drifts: Sequence[PinDrift]) -> list[str]:
     """What an intent has pinned and what holds now."""
     lines: list[str] = []
-    for d in found:
-        lines.append(f"{d.kind} {d.id} is {d.found}: pinned {d.pinned}, now {d.now or 'nothing'}")
-        lines += [f"    {path}: {_value(was)} → {_value(now)}" for path, was, now in d.fields]
-        if not d.kept:
+    for drift in drifts:
+        lines.append(
+            f"{drift.kind} {drift.id} is {drift.found}: pinned {drift.pinned}, now {drift.now or 'nothing'}"
+        )
+        lines += [
+            f"    {path}: {_shorten_value(old_value)} → {_shorten_value(new_value)}"
+            for path, old_value, new_value in drift.fields
+        ]
+        if not drift.kept:
             lines.append("    what was pinned is not kept here, so that the fields cannot be compared")
     return lines
 
 
-def variables() -> list[str]:
+def render_rule_variables() -> list[str]:
     """What a rule can speak about."""
-    return _table([("NAME", "TYPE", "MEANING"), *VARIABLES])
+    return _render_text_table([("NAME", "TYPE", "MEANING"), *RULE_VARIABLES])
 
 
-def _fields(content: Content) -> Iterator[tuple[str, str]]:
+def _content_fields(content: RegistryContent) -> Iterator[tuple[str, str]]:
     match content:
         case Workflow():
-            for p in content.phases:
-                said = [p.purpose, f"by {p.role}", f"commands {words(p.commands)}"]
-                said += [f"after {words(p.after)}"] if p.after else []
-                said += [f"if {p.condition}"] if p.condition else []
-                said += [f"else {p.fallback}"] if p.fallback else []
-                said += [f"review by {words(p.review)}"] if p.review else []
-                yield p.phase, "; ".join(said)
+            for phase in content.phases:
+                parts = [phase.purpose, f"by {phase.role}", f"commands {join_words(phase.commands)}"]
+                parts += [f"after {join_words(phase.after)}"] if phase.after else []
+                parts += [f"if {phase.condition}"] if phase.condition else []
+                parts += [f"else {phase.fallback}"] if phase.fallback else []
+                parts += [f"review by {join_words(phase.review)}"] if phase.review else []
+                yield phase.phase, "; ".join(parts)
         case AgentProfile():
             yield "role", content.role
-            yield "phases", words(content.phases)
-            yield "areas", words(content.areas)
+            yield "phases", join_words(content.phases)
+            yield "areas", join_words(content.areas)
             yield "capabilities", "; ".join(content.capabilities)
-            yield "models", words(f"{m.model} ({m.placement})" for m in content.models)
+            yield "models", join_words(f"{m.model} ({m.placement})" for m in content.models)
         case CommandSpec():
-            yield "effects", words(content.effects)
+            yield "effects", join_words(content.effects)
             yield "risk", content.risk_level + (", destructive" if content.destructive else "")
-            yield "phases", words(content.phases)
+            yield "phases", join_words(content.phases)
             yield "example", " ".join(content.argv) or "from the project's own files"
-            yield "needs facts", words(content.evidence)
+            yield "needs facts", join_words(content.evidence)
             yield "usually", f"{content.files} files, {content.minutes} minutes"
             yield "way back", content.rollback or "none is known"
-        case Rule():
-            yield "scope", scope_of(content)
+        case RegistryRule():
+            yield "scope", describe_rule_scope(content)
             yield "when", content.when
             yield "then", f"{content.then.decision} at severity {content.severity}: {content.then.reason}"
             yield "required changes", "; ".join(content.then.required_changes) or "–"
-            yield "review", words(content.then.review)
-            yield "evidence", words(content.evidence_required)
+            yield "review", join_words(content.then.review)
+            yield "evidence", join_words(content.evidence_required)
 
 
-def _change(d: Difference) -> str:
-    if d.old is None:
-        return f"+ {d.kind} {d.id} {d.new.version if d.new else ''}"
-    if d.new is None:
-        return f"- {d.kind} {d.id} {d.old.version}"
-    version = d.old.version if d.old.version == d.new.version else f"{d.old.version} → {d.new.version}"
-    return f"~ {d.kind} {d.id} {version}"
+def _render_registry_change(difference: RegistryDifference) -> str:
+    if difference.old is None:
+        return f"+ {difference.kind} {difference.id} {difference.new.version if difference.new else ''}"
+    if difference.new is None:
+        return f"- {difference.kind} {difference.id} {difference.old.version}"
+    version = (
+        difference.old.version
+        if difference.old.version == difference.new.version
+        else f"{difference.old.version} → {difference.new.version}"
+    )
+    return f"~ {difference.kind} {difference.id} {version}"
 
 
-def scope_of(rule: Rule) -> str:
+def describe_rule_scope(rule: RegistryRule) -> str:
     """Which commands a rule looks at, in words."""
     scope = rule.scope
     parts = (
@@ -111,20 +130,20 @@ def scope_of(rule: Rule) -> str:
         ("risks", scope.risks),
         ("phases", scope.phases),
     )
-    return "; ".join(f"{name} {words(values)}" for name, values in parts if values)
+    return "; ".join(f"{name} {join_words(values)}" for name, values in parts if values)
 
 
-def words(values: Iterable[str]) -> str:
+def join_words(values: Iterable[str]) -> str:
     """Some words in a row, or a dash."""
     return ", ".join(values) or "–"
 
 
-def _value(text: str) -> str:
-    return clip(one_line(text), _VALUE) or "nothing"
+def _shorten_value(text: str) -> str:
+    return clip_text(printable_line(text), _MAX_VALUE_LENGTH) or "nothing"
 
 
-def _table(rows: Sequence[Sequence[str]]) -> list[str]:
-    clean = [[*row[:-1], clip(one_line(row[-1]), _TITLE * 2)] for row in rows]
+def _render_text_table(rows: Sequence[Sequence[str]]) -> list[str]:
+    clean = [[*row[:-1], clip_text(printable_line(row[-1]), _TITLE_WIDTH * 2)] for row in rows]
     widths = [max(len(row[n]) for row in clean) for n in range(len(clean[0]) - 1)]
     return [
         "  ".join([*(c.ljust(w) for c, w in zip(row, widths, strict=False)), row[-1]]).rstrip()

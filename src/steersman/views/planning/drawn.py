@@ -1,18 +1,18 @@
 """The files of a frozen plan that are for people: drawn from its documents, so that the same plan has the same ones."""
 
-from steersman.machines.coordinator.freeze import Outputs
-from steersman.machines.coordinator.graph import asked_of
-from steersman.views.planning.markdown import plan_markdown, review_markdown
-from steersman.views.planning.mermaid import mermaid
-from steersman.views.planning.svg import svg
+from steersman.machines.coordinator.freeze import PlanOutputs
+from steersman.machines.coordinator.graph import questions_for_inputs
+from steersman.views.planning.markdown import render_plan_markdown, render_review_markdown
+from steersman.views.planning.mermaid import render_graph_mermaid
+from steersman.views.planning.svg import render_graph_svg
 
 
-def drawn(outputs: Outputs) -> dict[str, str]:
+def render_plan_files(outputs: PlanOutputs) -> dict[str, str]:
     """Diagram, drawing and both texts, by file name."""
-    questions = asked_of(outputs.inputs)
+    questions = questions_for_inputs(outputs.inputs)
     return {
-        "execution_graph.mmd": mermaid(outputs.graph),
-        "execution_graph.svg": svg(outputs.graph),
-        "plan.md": plan_markdown(outputs.graph, outputs.review, questions, outputs.settled),
-        "review_pack.md": review_markdown(outputs.review),
+        "execution_graph.mmd": render_graph_mermaid(outputs.graph),
+        "execution_graph.svg": render_graph_svg(outputs.graph),
+        "plan.md": render_plan_markdown(outputs.graph, outputs.review, questions, outputs.settled),
+        "review_pack.md": render_review_markdown(outputs.review),
     }

@@ -7,13 +7,13 @@ sees one name with two signs: what stops has another name here, and that name sa
 
 from functools import cache
 
-from steersman.contracts.planning.forms import GuardEvaluated
+from steersman.contracts.planning.forms import GuardEvaluation
 from steersman.kernel.definition import Guard, StateDef, otherwise
 from steersman.kernel.machine import Machine
-from steersman.kernel.machine import guards as all_guards
+from steersman.kernel.machine import machine_guards as all_guards
 
-FAILED = ("BLOCKED", "ABORTED")
-SATISFIED = {  # by a guard that stops: what is so where it does not
+FAILED_PLAN_STATES = ("BLOCKED", "ABORTED")
+SATISFIED_WORDING = {  # by a guard that stops: what is so where it does not
     "payload": "I1: no execution payload",
     "registry_broken": "the registry can be read and fits itself",
     "schema_broken": "intent schema valid (v0.9.1)",
@@ -62,28 +62,32 @@ SATISFIED = {  # by a guard that stops: what is so where it does not
 }
 
 
-def evaluated(m: Machine, name: str, *, held: bool) -> GuardEvaluated:
+def describe_guard_evaluation(machine: Machine, name: str, *, is_true: bool) -> GuardEvaluation:
     """A guard of the tape in the specification's form: satisfied or not, under a name that says so."""
-    said = _sentences(m).get(name, name)
-    why = said if held else f"not so: {said}"
-    if name not in stopping(m):
-        return GuardEvaluated(guard_name=name, passed=held, reason=why)
-    return GuardEvaluated(guard_name=SATISFIED.get(name, f"not {name}"), passed=not held, reason=why)
+    sentence = _collect_guard_sentences(machine).get(name, name)
+    why = sentence if is_true else f"not so: {sentence}"
+    if name not in find_stopping_guards(machine):
+        return GuardEvaluation(guard_name=name, passed=is_true, reason=why)
+    return GuardEvaluation(
+        guard_name=SATISFIED_WORDING.get(name, f"not {name}"), passed=not is_true, reason=why
+    )
 
 
 @cache
-def _sentences(m: Machine) -> dict[str, str]:
-    return {g.name: g.sentence for g in all_guards(m)}
+def _collect_guard_sentences(machine: Machine) -> dict[str, str]:
+    return {g.name: g.sentence for g in all_guards(machine)}
 
 
 @cache
-def stopping(m: Machine) -> frozenset[str]:
+def find_stopping_guards(machine: Machine) -> frozenset[str]:
     """The guards that lead only to where a plan ends or waits on."""
-    return frozenset(g.name for n in m.namings.values() for g, e in n.pairs if _ends(m, g, e.name))
+    return frozenset(
+        g.name for n in machine.namings.values() for g, e in n.pairs if _is_stopping_pair(machine, g, e.name)
+    )
 
 
-def _ends(m: Machine, guard: Guard, event: str) -> bool:
+def _is_stopping_pair(machine: Machine, guard: Guard, event: str) -> bool:
     if guard is otherwise:
         return False
-    targets = {r.to.name for r in m.rows if r.on.name == event and isinstance(r.to, StateDef)}
-    return bool(targets & {*FAILED}) or event == "answers_refused"
+    targets = {r.to.name for r in machine.rows if r.on.name == event and isinstance(r.to, StateDef)}
+    return bool(targets & {*FAILED_PLAN_STATES}) or event == "answers_refused"

@@ -5,110 +5,130 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from steersman.contracts.planning.graph import Estimate, ExecutionGraph, GraphLineage, Node
+from steersman.contracts.planning.graph import ExecutionGraph, GraphLineage, GraphNode, PlanEstimate
 from steersman.contracts.planning.intent import LockScope
-from steersman.contracts.planning.questions import AskedQuestion, Settled
-from steersman.contracts.planning.review import Impact, ReviewPack
-from steersman.judges.planning.paths import ANYWHERE, folder, plain, region, whole
-from steersman.kernel.canonical import encode
-from steersman.views.planning.layout import ranks
-from steersman.views.planning.phases import conditions
-from steersman.views.quotation import block, cell, inline
+from steersman.contracts.planning.questions import AskedQuestion, SettledQuestions
+from steersman.contracts.planning.review import ChangeImpact, ReviewPack
+from steersman.judges.planning.paths import (
+    WHOLE_PROJECT_TARGETS,
+    describe_region,
+    is_directory_target,
+    is_whole_project,
+    strip_directory_mark,
+)
+from steersman.kernel.canonical import encode_sorted_json
+from steersman.views.planning.layout import compute_node_ranks
+from steersman.views.planning.phases import find_phase_conditions
+from steersman.views.quotation import quote_block, quote_cell, quote_inline
 
-_NUMBERS = (
+_STEP_NUMBERS_NOTE = (
     "What has the same number stands side by side; anything else comes one after the other. "
     "What has its number in brackets belongs to a phase with a condition: it comes only where that holds, "
     "and never beside a phase that the condition rules out."
 )
 
 
-def review_markdown(pack: ReviewPack) -> str:
+def render_review_markdown(pack: ReviewPack) -> str:
     """The review pack, ending in a newline."""
-    impact, where = pack.change_impact, region(pack.change_impact.within)
+    impact, region_text = pack.change_impact, describe_region(pack.change_impact.within)
     parts = [
-        f"# Review of {inline(pack.plan_id)}",
-        "\n".join(block(pack.plan_summary.objective)),
+        f"# Review of {quote_inline(pack.plan_id)}",
+        "\n".join(quote_block(pack.plan_summary.objective)),
         (
             f"Mode: {pack.execution_mode}. Risk: {pack.risk_assessment.overall_risk} "
             f"(the intent says {pack.risk_assessment.stated_risk}). Nothing of this has been executed."
         ),
         "## Approach",
-        _list(pack.plan_summary.approach),
-        *_section("Not meant", _list(pack.plan_summary.non_goals), pack.plan_summary.non_goals),
+        _render_markdown_list(pack.plan_summary.approach),
+        *_optional_section(
+            "Not meant", _render_markdown_list(pack.plan_summary.non_goals), pack.plan_summary.non_goals
+        ),
         "## Risks",
-        _table(
+        _render_markdown_table(
             ("risk", "what", "shown by"),
             ((f.risk, f.what, ", ".join(f.evidence_refs)) for f in pack.risk_assessment.factors),
         ),
         "## Change impact",
-        _list((*_estimate("files", impact.estimated_files), *_estimate("commits", impact.estimated_commits))),
-        _list(
+        _render_markdown_list(
             (
-                f"files: {', '.join(map(_named, impact.files)) or f'anywhere in {where}'}",
-                f"modules: {', '.join(impact.modules) or 'none named'}",
-                f"areas: {', '.join(impact.areas) or 'none named'}",
-                f"bounded by: {where}, without what is git's or steersman's",
-                f"lock: {_lock(impact.lock)}",
+                *_estimate_lines("files", impact.estimated_files),
+                *_estimate_lines("commits", impact.estimated_commits),
             )
         ),
-        _table(
+        _render_markdown_list(
+            (
+                f"files: {', '.join(map(_describe_plan_path, impact.files)) or f'anywhere in {region_text}'}",
+                f"modules: {', '.join(impact.modules) or 'none named'}",
+                f"areas: {', '.join(impact.areas) or 'none named'}",
+                f"bounded by: {region_text}, without what is git's or steersman's",
+                f"lock: {_describe_lock(impact.lock)}",
+            )
+        ),
+        _render_markdown_table(
             ("budget", "limit", "expected", "within"),
             ((b.name, str(b.limit), str(b.estimate), "yes" if b.within else "no") for b in impact.budgets),
         ),
         "## Review gates",
-        _table(("review", "phase", "why"), ((g.category, g.phase, g.why) for g in pack.review_gates)),
-        "## Actions",
-        _table(
-            ("command", "phase", "argv"),
-            ((a.command_id, a.phase, _argv(a.argv)) for a in pack.actions),
+        _render_markdown_table(
+            ("review", "phase", "why"), ((g.category, g.phase, g.why) for g in pack.review_gates)
         ),
-        *_section("Left out", _list(pack.excluded), pack.excluded),
+        "## Actions",
+        _render_markdown_table(
+            ("command", "phase", "argv"),
+            ((a.command_id, a.phase, _render_plan_argv(a.argv)) for a in pack.actions),
+        ),
+        *_optional_section("Left out", _render_markdown_list(pack.excluded), pack.excluded),
         "## Way back",
-        _table(("command", "how"), ((s.command_id, s.how) for s in pack.rollback_guide)),
+        _render_markdown_table(("command", "how"), ((s.command_id, s.how) for s in pack.rollback_guide)),
         "## Estimates",
-        _list((*_estimate("duration", pack.estimated_duration), *_estimate("complexity", pack.complexity))),
+        _render_markdown_list(
+            (
+                *_estimate_lines("duration", pack.estimated_duration),
+                *_estimate_lines("complexity", pack.complexity),
+            )
+        ),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def plan_markdown(
-    graph: ExecutionGraph, pack: ReviewPack, questions: Iterable[AskedQuestion], settled: Settled
+def render_plan_markdown(
+    graph: ExecutionGraph, pack: ReviewPack, questions: Iterable[AskedQuestion], settled: SettledQuestions
 ) -> str:
     """The whole plan in the order of its graph, ending in a newline; `questions` are all that came up."""
-    asked = {question.question_id: question for question in questions}
+    questions_by_id = {question.question_id: question for question in questions}
     parts = [
-        f"# Plan {inline(graph.plan_id)}",
-        "\n".join(block(pack.plan_summary.objective)),
+        f"# Plan {quote_inline(graph.plan_id)}",
+        "\n".join(quote_block(pack.plan_summary.objective)),
         (
-            f"Intent {inline(graph.intent_id)}, mode {graph.execution_policy}, risk {pack.risk_assessment.overall_risk}. "
+            f"Intent {quote_inline(graph.intent_id)}, mode {graph.execution_policy}, risk {pack.risk_assessment.overall_risk}. "
             "This is a plan: nothing of it has been executed."
         ),
         "## Bounds",
-        _list(_reach(pack.change_impact)),
+        _render_markdown_list(_reach_lines(pack.change_impact)),
         "## Steps",
-        _NUMBERS,
-        _table(
+        _STEP_NUMBERS_NOTE,
+        _render_markdown_table(
             ("step", "kind", "what", "phase", "agent", "risk", "status", "why"),
-            _steps(graph),
+            _step_rows(graph),
         ),
         "## Questions",
-        _answers(settled, asked),
+        _render_plan_answers(settled, questions_by_id),
         "## Lineage",
-        _table(("from", "what"), _lineage(graph.lineage)),
+        _render_markdown_table(("from", "what"), _lineage_rows(graph.lineage)),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _steps(graph: ExecutionGraph) -> Iterator[Sequence[str]]:
-    rank, hangs = ranks(graph), conditions(graph)
+def _step_rows(graph: ExecutionGraph) -> Iterator[Sequence[str]]:
+    rank, conditions_by_phase = compute_node_ranks(graph), find_phase_conditions(graph)
     lanes = {ref: lane.agent_id for lane in graph.swimlanes for ref in lane.node_refs}
     for node in graph.nodes:
-        condition = hangs.get((node.workflow_ref, node.phase_ref), "")
+        condition = conditions_by_phase.get((node.workflow_ref, node.phase_ref), "")
         number = rank[node.node_id] + 1
         yield (
             f"({number})" if condition else str(number),
             node.node_type,
-            _headed(node, condition),
+            _describe_graph_node(node, condition),
             node.phase_ref,
             lanes.get(node.node_id, ""),
             node.risk_level,
@@ -117,26 +137,32 @@ def _steps(graph: ExecutionGraph) -> Iterator[Sequence[str]]:
         )
 
 
-def _headed(node: Node, condition: str) -> str:
+def _describe_graph_node(node: GraphNode, condition: str) -> str:
     """What a node is; a phase with the condition on which all of it hangs."""
     return f"{node.label}, only if: {condition}" if condition and node.node_type == "phase" else node.label
 
 
-def _answers(settled: Settled, questions: dict[str, AskedQuestion]) -> str:
+def _render_plan_answers(settled: SettledQuestions, questions: dict[str, AskedQuestion]) -> str:
     if not settled.answers:
         return "Nothing was uncertain."
     rows = (
-        (_asked(questions, a.question_id), a.answer, a.text, f"{a.provided_by} {a.answered_by}", a.rationale)
+        (
+            _find_question_text(questions, a.question_id),
+            a.answer,
+            a.text,
+            f"{a.provided_by} {a.answered_by}",
+            a.rationale,
+        )
         for a in settled.answers
     )
-    return _table(("question", "answer", "in words", "by", "because"), rows)
+    return _render_markdown_table(("question", "answer", "in words", "by", "because"), rows)
 
 
-def _asked(questions: dict[str, AskedQuestion], name: str) -> str:
+def _find_question_text(questions: dict[str, AskedQuestion], name: str) -> str:
     return questions[name].question_text if name in questions else name
 
 
-def _lineage(lineage: GraphLineage) -> Iterator[Sequence[str]]:
+def _lineage_rows(lineage: GraphLineage) -> Iterator[Sequence[str]]:
     yield "intent", f"{lineage.derived_from_intent} {lineage.intent_checksum}"
     yield "policy", lineage.policy_digest
     yield "facts", lineage.facts_digest
@@ -154,41 +180,41 @@ def _lineage(lineage: GraphLineage) -> Iterator[Sequence[str]]:
     yield "coordinator", lineage.coordinator_version
 
 
-def _estimate(name: str, estimate: Estimate) -> tuple[str, ...]:
+def _estimate_lines(name: str, estimate: PlanEstimate) -> tuple[str, ...]:
     return (f"{name}: {estimate.value} {estimate.unit} ({'; '.join(estimate.basis)})",)
 
 
-def _reach(impact: Impact) -> Iterator[str]:
+def _reach_lines(impact: ChangeImpact) -> Iterator[str]:
     """What the plan may touch: what it names, one by one, else anything in what it lies within."""
-    where = region(impact.within)
-    yield from (_touched(name) for name in impact.files)
+    region_text = describe_region(impact.within)
+    yield from (_describe_touched_path(name) for name in impact.files)
     yield from (f"module {name}" for name in impact.modules)
     if not impact.files and not impact.modules:
-        yield f"anything in {where}"
-    elif where != region(ANYWHERE):
-        yield f"nothing outside of {where}"
-    most = next(b.limit for b in impact.budgets if b.name == "max_files")
-    yield f"at most {most} files, without what is git's or steersman's"
-    yield f"lock: {_lock(impact.lock)}"
+        yield f"anything in {region_text}"
+    elif region_text != describe_region(WHOLE_PROJECT_TARGETS):
+        yield f"nothing outside of {region_text}"
+    max_files = next(b.limit for b in impact.budgets if b.name == "max_files")
+    yield f"at most {max_files} files, without what is git's or steersman's"
+    yield f"lock: {_describe_lock(impact.lock)}"
 
 
-def _touched(name: str) -> str:
+def _describe_touched_path(name: str) -> str:
     """What a name of a plan lets it touch; a name without a slash is of a file or of a folder, and only the disk knows."""
-    if whole(name) or folder(name):
-        return _named(name)
-    last = plain(name).rpartition("/")[2]
+    if is_whole_project(name) or is_directory_target(name):
+        return _describe_plan_path(name)
+    last = strip_directory_mark(name).rpartition("/")[2]
     return (
         f"file {name}" if "." in last.strip(".") else f"{name}, or everything below {name}/ if it is a folder"
     )
 
 
-def _named(name: str) -> str:
-    if whole(name):
+def _describe_plan_path(name: str) -> str:
+    if is_whole_project(name):
         return "the whole project"
-    return f"everything below {plain(name)}/" if folder(name) else name
+    return f"everything below {strip_directory_mark(name)}/" if is_directory_target(name) else name
 
 
-def _lock(lock: LockScope) -> str:
+def _describe_lock(lock: LockScope) -> str:
     match lock.mode:
         case "none":
             return "none, others may change the same files meanwhile"
@@ -198,21 +224,21 @@ def _lock(lock: LockScope) -> str:
             return f"files, nobody else changes these meanwhile, and the plan changes no others: {', '.join(lock.paths)}"
 
 
-def _argv(argv: tuple[str, ...]) -> str:
+def _render_plan_argv(argv: tuple[str, ...]) -> str:
     """As JSON: what is one word and what are two can be seen."""
-    return encode(argv).decode() if argv else "as the project has it"
+    return encode_sorted_json(argv).decode() if argv else "as the project has it"
 
 
-def _section(title: str, body: str, there: Sequence[str]) -> tuple[str, ...]:
-    return (f"## {title}", body) if there else ()
+def _optional_section(title: str, body: str, items: Sequence[str]) -> tuple[str, ...]:
+    return (f"## {title}", body) if items else ()
 
 
-def _list(lines: Iterable[str]) -> str:
-    return "\n".join(f"- {inline(line)}" for line in lines)
+def _render_markdown_list(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {quote_inline(line)}" for line in lines)
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    told = ["| " + " | ".join(cell(text) for text in row) + " |" for row in rows]
-    if not told:
+def _render_markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = ["| " + " | ".join(quote_cell(text) for text in row) + " |" for row in rows]
+    if not lines:
         return "None."
-    return "\n".join(["| " + " | ".join(head) + " |", "|" + " --- |" * len(head), *told])
+    return "\n".join(["| " + " | ".join(header) + " |", "|" + " --- |" * len(header), *lines])

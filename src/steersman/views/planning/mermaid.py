@@ -5,52 +5,59 @@
 
 from collections.abc import Iterator
 
-from steersman.contracts.planning.graph import Edge, ExecutionGraph, Node
-from steersman.judges.text import clip
-from steersman.views.quotation import label
+from steersman.contracts.planning.graph import ExecutionGraph, GraphEdge, GraphNode
+from steersman.judges.text import clip_text
+from steersman.views.quotation import diagram_label
 
-LONGEST = 80  # characters of one label
-_SHAPES = {
+MAX_MERMAID_LABEL = 80  # characters of one label
+_MERMAID_SHAPES = {
     "phase": ("([", "])"),
     "action_proposal": ("[", "]"),
     "decision_point": ("{", "}"),
     "question": ("{{", "}}"),
     "review_gate": ("[/", "/]"),
 }
-_ARROWS = {"sequential": "-->", "parallel": "==>", "conditional": "-.->", "fallback": "-. fallback .->"}
+_MERMAID_ARROWS = {
+    "sequential": "-->",
+    "parallel": "==>",
+    "conditional": "-.->",
+    "fallback": "-. fallback .->",
+}
 
 
-def mermaid(graph: ExecutionGraph) -> str:
+def render_graph_mermaid(graph: ExecutionGraph) -> str:
     """The diagram's text, ending in a newline."""
     names = {node.node_id: f"n{n}" for n, node in enumerate(graph.nodes)}
-    boxes = {node.node_id: _box(names[node.node_id], node) for node in graph.nodes}
+    boxes = {node.node_id: _render_mermaid_node(names[node.node_id], node) for node in graph.nodes}
     lines = ["flowchart TD"]
     for n, lane in enumerate(graph.swimlanes):
-        lines.append(f'    subgraph lane{n}["{_words(f"{lane.agent_id} ({lane.role})")}"]')
+        lines.append(f'    subgraph lane{n}["{_mermaid_label(f"{lane.agent_id} ({lane.role})")}"]')
         lines += [f"        {boxes.pop(ref)}" for ref in lane.node_refs if ref in boxes]
         lines.append("    end")
     lines += [f"    {box}" for box in boxes.values()]
-    lines += [f"    {_arrow(edge, names)}" for edge in graph.edges]
-    lines += _styles(graph, names)
+    lines += [f"    {_render_mermaid_edge(edge, names)}" for edge in graph.edges]
+    lines += _render_mermaid_styles(graph, names)
     return "\n".join(lines) + "\n"
 
 
-def _box(name: str, node: Node) -> str:
-    start, end = _SHAPES[node.node_type]
-    return f'{name}{start}"{_words(node.label)}"{end}'
+def _render_mermaid_node(name: str, node: GraphNode) -> str:
+    start, end = _MERMAID_SHAPES[node.node_type]
+    return f'{name}{start}"{_mermaid_label(node.label)}"{end}'
 
 
-def _arrow(edge: Edge, names: dict[str, str]) -> str:
-    said = f'|"{_words(edge.condition)}"|' if edge.condition and edge.edge_type == "conditional" else ""
-    return f"{names[edge.from_node]} {_ARROWS[edge.edge_type]}{said} {names[edge.to_node]}"
+def _render_mermaid_edge(edge: GraphEdge, names: dict[str, str]) -> str:
+    condition_label = (
+        f'|"{_mermaid_label(edge.condition)}"|' if edge.condition and edge.edge_type == "conditional" else ""
+    )
+    return f"{names[edge.from_node]} {_MERMAID_ARROWS[edge.edge_type]}{condition_label} {names[edge.to_node]}"
 
 
-def _styles(graph: ExecutionGraph, names: dict[str, str]) -> Iterator[str]:
-    out = [names[node.node_id] for node in graph.nodes if node.status == "excluded"]
-    if out:
+def _render_mermaid_styles(graph: ExecutionGraph, names: dict[str, str]) -> Iterator[str]:
+    excluded_names = [names[node.node_id] for node in graph.nodes if node.status == "excluded"]
+    if excluded_names:
         yield "    classDef excluded stroke-dasharray: 4 4,opacity:0.6"
-        yield f"    class {','.join(out)} excluded"
+        yield f"    class {','.join(excluded_names)} excluded"
 
 
-def _words(text: str) -> str:
-    return label(clip(text, LONGEST))
+def _mermaid_label(text: str) -> str:
+    return diagram_label(clip_text(text, MAX_MERMAID_LABEL))

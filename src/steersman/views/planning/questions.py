@@ -4,46 +4,52 @@ from typing import Any
 
 import msgspec
 
-from steersman.contracts.planning.decisions import Problem
-from steersman.contracts.planning.questions import AskedQuestion, Conflict, QuestionPack
-from steersman.judges.text import one_line
+from steersman.contracts.planning.decisions import DocumentProblem
+from steersman.contracts.planning.questions import AnswerConflict, AskedQuestion, QuestionPack
+from steersman.judges.text import printable_line
 
 
-def in_words(name: str, document: str) -> list[str]:
+def render_answer_gate_items(name: str, document: str) -> list[str]:
     """What a gate for answers shows, each question, problem or conflict by itself; nothing where it cannot be read."""
     shapes: dict[str, Any] = {
         "questions": QuestionPack,
-        "problems": tuple[Problem, ...],
-        "conflicts": tuple[Conflict, ...],
+        "problems": tuple[DocumentProblem, ...],
+        "conflicts": tuple[AnswerConflict, ...],
     }
     try:
-        found = msgspec.json.decode(document, type=shapes[name])
+        items = msgspec.json.decode(document, type=shapes[name])
     except (KeyError, msgspec.MsgspecError):
         return []
-    match found:
+    match items:
         case QuestionPack():
-            of = len(found.questions)
-            return ["\n".join(question_lines(q, n, of)[n == 1 :]) for n, q in enumerate(found.questions, 1)]
+            total = len(items.questions)
+            return [
+                "\n".join(render_question_lines(q, n, total)[n == 1 :])
+                for n, q in enumerate(items.questions, 1)
+            ]
         case _:
-            return [_one(item) for item in found]
+            return [_render_gate_item(item) for item in items]
 
 
-def _one(item: Problem | Conflict) -> str:
-    if isinstance(item, Problem):
-        return one_line(f"{item.field}: {item.message} {item.fix}")
-    return one_line(f"{item.question_id}: {item.reason} ({item.command_id or 'the plan'})")
+def _render_gate_item(item: DocumentProblem | AnswerConflict) -> str:
+    if isinstance(item, DocumentProblem):
+        return printable_line(f"{item.field}: {item.message} {item.fix}")
+    return printable_line(f"{item.question_id}: {item.reason} ({item.command_id or 'the plan'})")
 
 
-def question_lines(q: AskedQuestion, n: int, of: int) -> list[str]:
+def render_question_lines(question: AskedQuestion, number: int, total: int) -> list[str]:
     """A question: what, why, on what evidence, what happens without an answer."""
-    default = q.default_strategy
-    held = f"{default.strategy} {default.value}".strip()
+    default = question.default_strategy
+    default_text = f"{default.strategy} {default.value}".strip()
     return [
         "",
-        f"{n} of {of} · {q.type} · {q.blocking_level} · {q.question_id}",
-        one_line(q.question_text),
-        f"  {one_line(q.context)}",
-        f"  evidence: {one_line(', '.join(q.evidence_refs))}",
-        *(f"  {s.answer}: {one_line(s.meaning)} (risk: {s.risk_change})" for s in q.suggested_answers),
-        f"  without an answer: {held} ({one_line(default.reason)})",
+        f"{number} of {total} · {question.type} · {question.blocking_level} · {question.question_id}",
+        printable_line(question.question_text),
+        f"  {printable_line(question.context)}",
+        f"  evidence: {printable_line(', '.join(question.evidence_refs))}",
+        *(
+            f"  {s.answer}: {printable_line(s.meaning)} (risk: {s.risk_change})"
+            for s in question.suggested_answers
+        ),
+        f"  without an answer: {default_text} ({printable_line(default.reason)})",
     ]

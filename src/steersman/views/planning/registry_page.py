@@ -3,75 +3,75 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from steersman.contracts.planning.content import AgentProfile, CommandSpec, Rule, Workflow
-from steersman.contracts.planning.words import Kind
-from steersman.judges.planning.environment import VARIABLES
+from steersman.contracts.planning.content import AgentProfile, CommandSpec, RegistryRule, Workflow
+from steersman.contracts.planning.words import ContentKind
+from steersman.judges.planning.environment import RULE_VARIABLES
 from steersman.judges.planning.registry import Registry
-from steersman.views.planning.content import scope_of, words
-from steersman.views.quotation import cell, inline
+from steersman.views.planning.content import describe_rule_scope, join_words
+from steersman.views.quotation import quote_cell, quote_inline
 
-OPENING = """What comes with steersman and can be planned with. A project adds to it and replaces parts of it in \
+REGISTRY_PAGE_OPENING = """What comes with steersman and can be planned with. A project adds to it and replaces parts of it in \
 `.steersman/registry/`; `steersman registry list` shows what holds there. How rules outweigh each other is in \
 [Which rule holds](../explanation/which-rule-holds.md), how to write one in [Write a rule](../how-to/write-a-rule.md)."""
 
 
-def registry_page(registry: Registry, notice: str) -> str:
+def render_registry_page(registry: Registry, notice: str) -> str:
     """The whole page."""
-    rows = [f"| `{v.name}` | {v.shape} | {cell(v.meaning)} |" for v in VARIABLES]
+    rows = [f"| `{v.name}` | {v.shape} | {quote_cell(v.meaning)} |" for v in RULE_VARIABLES]
     parts = [
         notice,
         "# Registry",
-        OPENING,
+        REGISTRY_PAGE_OPENING,
         "## Workflows",
-        *_workflows(_held(registry, "workflow")),
+        *_render_workflows(_list_kind_contents(registry, "workflow")),
         "## Agents",
-        *_agents(_held(registry, "agent")),
+        *_render_agents(_list_kind_contents(registry, "agent")),
         "## Commands",
-        *_commands(_held(registry, "command")),
+        *_render_commands(_list_kind_contents(registry, "command")),
         "## Rules",
-        *_rules(_held(registry, "rule")),
+        *_render_rules(_list_kind_contents(registry, "rule")),
         "## What a rule can speak about",
         "\n".join(["| variable | type | meaning |", "|---|---|---|", *rows]),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _held(registry: Registry, kind: Kind) -> Any:
+def _list_kind_contents(registry: Registry, kind: ContentKind) -> Any:
     return [item.content for item in registry.held[kind].values()]
 
 
-def _workflows(contents: Sequence[Workflow]) -> Iterator[str]:
-    for w in contents:
-        yield f"### `{w.id}`: {inline(w.title)}"
-        yield inline(w.description)
+def _render_workflows(contents: Sequence[Workflow]) -> Iterator[str]:
+    for workflow in contents:
+        yield f"### `{workflow.id}`: {quote_inline(workflow.title)}"
+        yield quote_inline(workflow.description)
         rows = [
-            f"| {p.phase} | {_notes(w, n)} | {cell(p.role)} | {_code(p.commands)} |"
-            for n, p in enumerate(w.phases)
+            f"| {p.phase} | {_render_phase_notes(workflow, n)} | {quote_cell(p.role)} | {_render_code_words(p.commands)} |"
+            for n, p in enumerate(workflow.phases)
         ]
         yield "\n".join(["| phase | what for | role | commands |", "|---|---|---|---|", *rows])
 
 
-def _notes(workflow: Workflow, n: int) -> str:
-    p = workflow.phases[n]
-    said = [inline(p.purpose)]
-    said += [f"after {words(p.after)}"] if p.after else []
-    said += [f"if {inline(p.condition)}"] if p.condition else []
-    said += [f"where it fails: {p.fallback}"] if p.fallback else []
-    said += [f"review: {words(p.review)}"] if p.review else []
-    return "; ".join(said)
+def _render_phase_notes(workflow: Workflow, index: int) -> str:
+    phase = workflow.phases[index]
+    notes = [quote_inline(phase.purpose)]
+    notes += [f"after {join_words(phase.after)}"] if phase.after else []
+    notes += [f"if {quote_inline(phase.condition)}"] if phase.condition else []
+    notes += [f"where it fails: {phase.fallback}"] if phase.fallback else []
+    notes += [f"review: {join_words(phase.review)}"] if phase.review else []
+    return "; ".join(notes)
 
 
-def _agents(contents: Sequence[AgentProfile]) -> Iterator[str]:
+def _render_agents(contents: Sequence[AgentProfile]) -> Iterator[str]:
     rows = [
-        f"| `{a.id}` | {cell(a.role)} | {words(a.phases)} | {cell(a.description)} | {cell(words(m.model for m in a.models))} |"
+        f"| `{a.id}` | {quote_cell(a.role)} | {join_words(a.phases)} | {quote_cell(a.description)} | {quote_cell(join_words(m.model for m in a.models))} |"
         for a in contents
     ]
     yield "\n".join(["| agent | role | phases | what for | models |", "|---|---|---|---|---|", *rows])
 
 
-def _commands(contents: Sequence[CommandSpec]) -> Iterator[str]:
+def _render_commands(contents: Sequence[CommandSpec]) -> Iterator[str]:
     rows = [
-        f"| `{c.id}` | {cell(c.description)} | {words(c.effects)} | {c.risk_level}{', destructive' if c.destructive else ''} | {words(c.phases)} | {cell(c.rollback)} |"
+        f"| `{c.id}` | {quote_cell(c.description)} | {join_words(c.effects)} | {c.risk_level}{', destructive' if c.destructive else ''} | {join_words(c.phases)} | {quote_cell(c.rollback)} |"
         for c in contents
     ]
     yield "\n".join(
@@ -83,21 +83,21 @@ def _commands(contents: Sequence[CommandSpec]) -> Iterator[str]:
     )
 
 
-def _rules(contents: Sequence[Rule]) -> Iterator[str]:
-    for r in contents:
-        yield f"### `{r.id}`: {inline(r.title)}"
-        yield inline(r.description)
+def _render_rules(contents: Sequence[RegistryRule]) -> Iterator[str]:
+    for rule in contents:
+        yield f"### `{rule.id}`: {quote_inline(rule.title)}"
+        yield quote_inline(rule.description)
         yield "\n".join(
             [
-                f"- looks at {inline(scope_of(r))}",
-                f"- **{r.then.decision}** at severity **{r.severity}**: {inline(r.then.reason)}",
-                *(f"- what would help: {inline(change)}" for change in r.then.required_changes),
-                *([f"- who looks: {words(r.then.review)}"] if r.then.review else []),
-                f"- goes by {words(r.evidence_required)}",
+                f"- looks at {quote_inline(describe_rule_scope(rule))}",
+                f"- **{rule.then.decision}** at severity **{rule.severity}**: {quote_inline(rule.then.reason)}",
+                *(f"- what would help: {quote_inline(change)}" for change in rule.then.required_changes),
+                *([f"- who looks: {join_words(rule.then.review)}"] if rule.then.review else []),
+                f"- goes by {join_words(rule.evidence_required)}",
             ]
         )
-        yield f"```\n{r.when}\n```"
+        yield f"```\n{rule.when}\n```"
 
 
-def _code(values: Iterable[str]) -> str:
+def _render_code_words(values: Iterable[str]) -> str:
     return " ".join(f"`{value}`" for value in values) or "–"

@@ -3,21 +3,23 @@
 from collections.abc import Iterable
 
 from steersman.contracts.commands import Argv
-from steersman.contracts.planning.context import Fact
-from steersman.judges.planning.facts.finding import TOP
+from steersman.contracts.planning.context import ProjectFact
+from steersman.judges.planning.facts.finding import PROJECT_TOP
 
 # Of each line the first that is there; what only wraps other runners counts where nothing else does.
-_RUNNERS = (
+_RUNNER_PREFERENCES = (
     ("pytest", "django", "unittest"), ("npm", "pnpm", "yarn", "bun"), ("deno",), ("go",), ("cargo",), ("maven", "gradle", "sbt"),
     ("dotnet",), ("rspec", "rake"), ("phpunit", "composer"), ("mix",), ("swift",), ("flutter", "dart"), ("stack", "cabal"),
 )  # fmt: skip
-_WRAPPERS = ("make", "just", "task", "tox", "nox", "make:check")
+_WRAPPING_RUNNERS = ("make", "just", "task", "tox", "nox", "make:check")
 
 
-def checks_of(facts: Iterable[Fact]) -> dict[str, Argv]:
+def select_detected_checks(facts: Iterable[ProjectFact]) -> dict[str, Argv]:
     """The checks at the top of a project, by the name of their runner."""
-    there = {fact.name: fact.argv for fact in facts if fact.kind == "test_command" and fact.root == TOP}
-    found = [next((name for name in line if name in there), "") for line in _RUNNERS]
-    if not any(found):
-        found = [next((name for name in _WRAPPERS if name in there), "")]
-    return {name: there[name] for name in found if name}
+    test_commands = {
+        fact.name: fact.argv for fact in facts if fact.kind == "test_command" and fact.root == PROJECT_TOP
+    }
+    names = [next((name for name in line if name in test_commands), "") for line in _RUNNER_PREFERENCES]
+    if not any(names):
+        names = [next((name for name in _WRAPPING_RUNNERS if name in test_commands), "")]
+    return {name: test_commands[name] for name in names if name}

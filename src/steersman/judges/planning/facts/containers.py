@@ -3,42 +3,53 @@
 import re
 from collections.abc import Iterator
 
-from steersman.judges.patterns import later
-from steersman.judges.planning.facts.finding import Finding, Reader, Source
-from steersman.judges.planning.facts.reading import yaml_of
+from steersman.judges.patterns import lazy_pattern
+from steersman.judges.planning.facts.finding import FactFinding, FactReader, ProjectSource
+from steersman.judges.planning.facts.reading import parse_yaml_lines
 
-_FROM = later(r"\s{0,20}FROM\s{1,10}(?:--platform=\S{1,80}\s{1,10})?(\S{1,200})", re.IGNORECASE)
+_FROM_INSTRUCTION = lazy_pattern(
+    r"\s{0,20}FROM\s{1,10}(?:--platform=\S{1,80}\s{1,10})?(\S{1,200})", re.IGNORECASE
+)
 
 
-def image(source: Source) -> Iterator[Finding]:
+def read_image_file(source: ProjectSource) -> Iterator[FactFinding]:
     """What an image is built from."""
     bases = [
-        (n, found[1])
+        (n, match[1])
         for n, line in enumerate(source.lines, 1)
-        if (found := _FROM.match(line[:600])) is not None
+        if (match := _FROM_INSTRUCTION.match(line[:600])) is not None
     ]
     if bases:
-        first, last = bases[0][0], bases[-1][0]
-        said = ", ".join(dict.fromkeys(base for _, base in bases))
-        yield Finding("container", f"image:{source.path}", said, root=source.folder, first=first, last=last)
+        first_line, last_line = bases[0][0], bases[-1][0]
+        base_names = ", ".join(dict.fromkeys(base for _, base in bases))
+        yield FactFinding(
+            "container",
+            f"image:{source.path}",
+            base_names,
+            root=source.folder,
+            first=first_line,
+            last=last_line,
+        )
 
 
-def compose(source: Source) -> Iterator[Finding]:
+def read_compose_file(source: ProjectSource) -> Iterator[FactFinding]:
     """Services that are started together."""
-    services = [line for line in yaml_of(source.lines) if len(line.path) == 2 and line.path[0] == "services"]
+    services = [
+        line for line in parse_yaml_lines(source.lines) if len(line.path) == 2 and line.path[0] == "services"
+    ]
     if services:
-        said = ", ".join(line.path[1] for line in services)
-        yield Finding("container", f"compose:{source.path}", said, root=source.folder,
+        service_names = ", ".join(line.path[1] for line in services)
+        yield FactFinding("container", f"compose:{source.path}", service_names, root=source.folder,
                       first=services[0].number, last=services[-1].number)  # fmt: skip
 
 
-def devcontainer(source: Source) -> Iterator[Finding]:
+def read_devcontainer(source: ProjectSource) -> Iterator[FactFinding]:
     """A container to develop in."""
-    yield Finding("container", f"devcontainer:{source.path}", root=source.folder)
+    yield FactFinding("container", f"devcontainer:{source.path}", root=source.folder)
 
 
-READERS = (
-    Reader("dockerfile containerfile dockerfile.* *.dockerfile", image),
-    Reader("docker-compose*.yml docker-compose*.yaml compose.yml compose.yaml", compose),
-    Reader("devcontainer.json .devcontainer.json", devcontainer),
+CONTAINER_READERS = (
+    FactReader("dockerfile containerfile dockerfile.* *.dockerfile", read_image_file),
+    FactReader("docker-compose*.yml docker-compose*.yaml compose.yml compose.yaml", read_compose_file),
+    FactReader("devcontainer.json .devcontainer.json", read_devcontainer),
 )

@@ -2,22 +2,22 @@
 
 from collections.abc import Iterator
 
-from steersman.judges.planning.facts.finding import Finding, Reader, Source, command
-from steersman.judges.planning.facts.reading import yaml_of
-from steersman.judges.planning.facts.stacks import depends
+from steersman.judges.planning.facts.finding import FactFinding, FactReader, ProjectSource, command_finding
+from steersman.judges.planning.facts.reading import parse_yaml_lines
+from steersman.judges.planning.facts.stacks import dependency_findings
 
 
-def pubspec(source: Source) -> Iterator[Finding]:
+def read_pubspec(source: ProjectSource) -> Iterator[FactFinding]:
     """A package; with Flutter its own program tests."""
-    lines = list(yaml_of(source.lines))
+    lines = list(parse_yaml_lines(source.lines))
     program = "flutter" if any(line.path == ("dependencies", "flutter") for line in lines) else "dart"
     for line in lines:
         if line.path == ("name",):
-            yield Finding("package", line.value, root=source.folder).at(line.number)
-            yield command(source, "test_command", program, (program, "test")).at(line.number)
-            yield command(source, "lint_command", program, (program, "analyze")).at(line.number)
+            yield FactFinding("package", line.value, root=source.folder).at(line.number)
+            yield command_finding(source, "test_command", program, (program, "test")).at(line.number)
+            yield command_finding(source, "lint_command", program, (program, "analyze")).at(line.number)
         if len(line.path) == 2 and line.path[0] in {"dependencies", "dev_dependencies"}:
-            yield from depends(source, "dart", line.path[1], line.value, line.number)
+            yield from dependency_findings(source, "dart", line.path[1], line.value, line.number)
 
 
-READERS = (Reader("pubspec.yaml", pubspec),)
+DART_READERS = (FactReader("pubspec.yaml", read_pubspec),)

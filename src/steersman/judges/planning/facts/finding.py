@@ -8,31 +8,31 @@ from typing import NamedTuple
 import msgspec
 
 from steersman.contracts.planning.context import FactKind
-from steersman.judges.patterns import later
+from steersman.judges.patterns import lazy_pattern
 
-TOP = "."
-MOST = 512 * 1024  # characters of a file that are looked into
-MOST_LINES = 20_000
-_KEY = later(r'"([^"\\]{1,214})"[ \t]{0,20}:')
+PROJECT_TOP = "."
+MAX_INSPECTED_CHARACTERS = 512 * 1024  # characters of a file that are looked into
+MAX_INSPECTED_LINES = 20_000
+_JSON_KEY = lazy_pattern(r'"([^"\\]{1,214})"[ \t]{0,20}:')
 
 
-class Finding(NamedTuple):
+class FactFinding(NamedTuple):
     """Something that is true of the project, and the lines that say so; lines 0 to 0 are the file as a whole."""
 
     kind: FactKind
     name: str
     value: str = ""
     argv: tuple[str, ...] = ()
-    root: str = TOP
+    root: str = PROJECT_TOP
     first: int = 0
     last: int = 0
 
-    def at(self, line: int) -> "Finding":
+    def at(self, line: int) -> "FactFinding":
         """The same on one line."""
         return self._replace(first=line, last=line)
 
 
-class Source(msgspec.Struct, frozen=True, dict=True):
+class ProjectSource(msgspec.Struct, frozen=True, dict=True):
     """A file of the project: its path from the top, what it says, and the names of the files beside it."""
 
     path: str
@@ -47,12 +47,17 @@ class Source(msgspec.Struct, frozen=True, dict=True):
     @property
     def folder(self) -> str:
         """Where it lies; `.` is the top."""
-        return folder_of(self.path)
+        return parent_directory(self.path)
 
     @cached_property
     def lines(self) -> list[str]:
         """Its lines without their ends, as far as it is looked into."""
-        return [line.removesuffix("\r") for line in self.text[:MOST].split("\n", MOST_LINES)[:MOST_LINES]]
+        return [
+            line.removesuffix("\r")
+            for line in self.text[:MAX_INSPECTED_CHARACTERS].split("\n", MAX_INSPECTED_LINES)[
+                :MAX_INSPECTED_LINES
+            ]
+        ]
 
     def has(self, *names: str) -> bool:
         """Is one of these files beside it?"""
@@ -62,50 +67,50 @@ class Source(msgspec.Struct, frozen=True, dict=True):
     def _keys(self) -> dict[str, list[int]]:
         keys: dict[str, list[int]] = {}
         for number, line in enumerate(self.lines, 1):
-            for key in _KEY.findall(line):
+            for key in _JSON_KEY.findall(line):
                 keys.setdefault(key, []).append(number)
         return keys
 
     def line_of(self, key: str, after: int = 0) -> int:
         """The first line from `after` on that has this key of a JSON object; 0 where none has."""
         numbers = self._keys.get(key, [])
-        at = bisect_left(numbers, after)
-        return numbers[at] if at < len(numbers) else 0
+        index = bisect_left(numbers, after)
+        return numbers[index] if index < len(numbers) else 0
 
     def line_with(self, words: str, after: int = 0) -> int:
         """The first line from `after` on that holds these words; 0 where none does."""
-        found = (n for n in range(max(after, 1), len(self.lines) + 1) if words in self.lines[n - 1])
-        return next(found, 0)
+        matches = (n for n in range(max(after, 1), len(self.lines) + 1) if words in self.lines[n - 1])
+        return next(matches, 0)
 
 
-def command(source: Source, kind: FactKind, name: str, argv: tuple[str, ...]) -> Finding:
+def command_finding(source: ProjectSource, kind: FactKind, name: str, argv: tuple[str, ...]) -> FactFinding:
     """A command that is given in the folder of a file."""
-    return Finding(kind, name, " ".join(argv), argv, source.folder)
+    return FactFinding(kind, name, " ".join(argv), argv, source.folder)
 
 
-Find = Callable[[Source], Iterable[Finding]]
+FindFacts = Callable[[ProjectSource], Iterable[FactFinding]]
 
 
-class Reader(msgspec.Struct, frozen=True):
+class FactReader(msgspec.Struct, frozen=True):
     """Which files a function reads: names in small letters (one `*` stands for any part), and where they lie."""
 
     names: str
-    find: Find
+    find: FindFacts
     where: Callable[[str], bool] | None = None  # asked of the folder
 
 
-def folder_of(path: str) -> str:
+def parent_directory(path: str) -> str:
     """Where a file lies."""
-    return path.rpartition("/")[0] or TOP
+    return path.rpartition("/")[0] or PROJECT_TOP
 
 
-def at_top(*folders: str) -> Callable[[str], bool]:
+def is_exactly_in(*directories: str) -> Callable[[str], bool]:
     """Exactly in one of these folders of the project."""
-    kept = frozenset(folders or (TOP,))
-    return lambda folder: folder in kept
+    allowed = frozenset(directories or (PROJECT_TOP,))
+    return lambda directory: directory in allowed
 
 
-def below(*names: str) -> Callable[[str], bool]:
+def is_anywhere_below(*names: str) -> Callable[[str], bool]:
     """Anywhere below a folder that is called like one of these."""
-    wanted = frozenset(names)
-    return lambda folder: not wanted.isdisjoint(folder.split("/"))
+    directory_names = frozenset(names)
+    return lambda directory: not directory_names.isdisjoint(directory.split("/"))

@@ -3,54 +3,60 @@
 from collections.abc import Iterator
 
 from steersman.contracts.planning.context import FactKind
-from steersman.judges.patterns import later
-from steersman.judges.planning.facts.finding import Finding, Reader, Source, command
-from steersman.judges.planning.facts.stacks import depends
+from steersman.judges.patterns import lazy_pattern
+from steersman.judges.planning.facts.finding import FactFinding, FactReader, ProjectSource, command_finding
+from steersman.judges.planning.facts.stacks import dependency_findings
 
-_MODULE = later(r"module[ \t]{1,20}\"?([^\s\"]{1,200})")
-_VERSION = later(r"go[ \t]{1,20}(\d[\w.]{0,20})")
-_REQUIRE = later(
+_GO_MODULE_LINE = lazy_pattern(r"module[ \t]{1,20}\"?([^\s\"]{1,200})")
+_GO_VERSION_LINE = lazy_pattern(r"go[ \t]{1,20}(\d[\w.]{0,20})")
+_GO_REQUIRE_LINE = lazy_pattern(
     r"(?:require)?[ \t]{1,20}([\w.-]{1,80}\.[\w.~/-]{1,200})[ \t]{1,20}(v[\w.+-]{1,80})(.{0,40})"
 )
-_MAJOR = later(r"/v\d{1,4}$")
-_COMMANDS: tuple[tuple[FactKind, tuple[str, ...]], ...] = (
+_MAJOR_VERSION_SUFFIX = lazy_pattern(r"/v\d{1,4}$")
+_GO_COMMANDS: tuple[tuple[FactKind, tuple[str, ...]], ...] = (
     ("test_command", ("go", "test", "./...")),
     ("build_command", ("go", "build", "./...")),
     ("lint_command", ("go", "vet", "./...")),
 )
 
 
-def module(source: Source) -> Iterator[Finding]:
+def read_go_module(source: ProjectSource) -> Iterator[FactFinding]:
     """A module: its name, its commands, and what it requires directly; a file that names none is none."""
-    named_at = next((n for n, line in enumerate(source.lines, 1) if _MODULE.match(line) is not None), 0)
-    if not named_at:
+    module_line = next(
+        (n for n, line in enumerate(source.lines, 1) if _GO_MODULE_LINE.match(line) is not None), 0
+    )
+    if not module_line:
         return
-    for kind, argv in _COMMANDS:
-        yield command(source, kind, "go", argv).at(named_at)
-    version = next((found[1] for line in source.lines if (found := _VERSION.match(line)) is not None), "")
+    for kind, argv in _GO_COMMANDS:
+        yield command_finding(source, kind, "go", argv).at(module_line)
+    version = next(
+        (match[1] for line in source.lines if (match := _GO_VERSION_LINE.match(line)) is not None), ""
+    )
     for number, line in enumerate(source.lines, 1):
-        named, required = _MODULE.match(line), _REQUIRE.match(line)
-        if named is not None:
-            yield Finding("package", named[1], version, root=source.folder).at(number)
-        elif required is not None and "indirect" not in required[3]:
-            yield from depends(source, "go", _MAJOR.sub("", required[1]), required[2], number)
+        module_match, requirement = _GO_MODULE_LINE.match(line), _GO_REQUIRE_LINE.match(line)
+        if module_match is not None:
+            yield FactFinding("package", module_match[1], version, root=source.folder).at(number)
+        elif requirement is not None and "indirect" not in requirement[3]:
+            yield from dependency_findings(
+                source, "go", _MAJOR_VERSION_SUFFIX.sub("", requirement[1]), requirement[2], number
+            )
 
 
-def program(source: Source) -> Iterator[Finding]:
+def read_go_program(source: ProjectSource) -> Iterator[FactFinding]:
     """A main package."""
     line = next((n for n, line in enumerate(source.lines, 1) if line.split() == ["package", "main"]), 0)
     if line:
-        yield Finding("entry_point", source.path, "go run", root=source.folder).at(line)
+        yield FactFinding("entry_point", source.path, "go run", root=source.folder).at(line)
 
 
-def linter(source: Source) -> Iterator[Finding]:
+def read_golangci_config(source: ProjectSource) -> Iterator[FactFinding]:
     """golangci-lint has a file of its own."""
     argv = ("golangci-lint", "run")
-    yield command(source, "lint_command", "golangci-lint", argv)
+    yield command_finding(source, "lint_command", "golangci-lint", argv)
 
 
-READERS = (
-    Reader("go.mod", module),
-    Reader("main.go", program),
-    Reader(".golangci.yml .golangci.yaml .golangci.toml .golangci.json", linter),
+GO_READERS = (
+    FactReader("go.mod", read_go_module),
+    FactReader("main.go", read_go_program),
+    FactReader(".golangci.yml .golangci.yaml .golangci.toml .golangci.json", read_golangci_config),
 )

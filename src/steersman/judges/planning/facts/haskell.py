@@ -2,24 +2,24 @@
 
 from collections.abc import Iterator
 
-from steersman.judges.planning.facts.finding import Finding, Reader, Source, command
-from steersman.judges.planning.facts.reading import yaml_of
+from steersman.judges.planning.facts.finding import FactFinding, FactReader, ProjectSource, command_finding
+from steersman.judges.planning.facts.reading import parse_yaml_lines
 
 
-def cabal(source: Source) -> Iterator[Finding]:
+def read_cabal_package(source: ProjectSource) -> Iterator[FactFinding]:
     """A package; it is tested where it has a test suite."""
-    for line in yaml_of(source.lines):
+    for line in parse_yaml_lines(source.lines):
         if line.path == ("name",) and line.value:
-            yield Finding("package", line.value, root=source.folder).at(line.number)
-            yield command(source, "build_command", "cabal", ("cabal", "build")).at(line.number)
+            yield FactFinding("package", line.value, root=source.folder).at(line.number)
+            yield command_finding(source, "build_command", "cabal", ("cabal", "build")).at(line.number)
     tests = source.line_with("test-suite ")
     if tests:
-        yield command(source, "test_command", "cabal", ("cabal", "test")).at(tests)
+        yield command_finding(source, "test_command", "cabal", ("cabal", "test")).at(tests)
 
 
-def stack(source: Source) -> Iterator[Finding]:
+def read_stack_config(source: ProjectSource) -> Iterator[FactFinding]:
     """stack builds and tests what its file lists."""
-    yield command(source, "test_command", "stack", ("stack", "test"))
+    yield command_finding(source, "test_command", "stack", ("stack", "test"))
 
 
-READERS = (Reader("*.cabal", cabal), Reader("stack.yaml", stack))
+HASKELL_READERS = (FactReader("*.cabal", read_cabal_package), FactReader("stack.yaml", read_stack_config))

@@ -2,58 +2,62 @@
 
 from collections.abc import Iterator
 
-from steersman.judges.patterns import later
-from steersman.judges.planning.facts.finding import Finding, Reader, Source, below
-from steersman.judges.planning.facts.reading import yaml_of
+from steersman.judges.patterns import lazy_pattern
+from steersman.judges.planning.facts.finding import FactFinding, FactReader, ProjectSource, is_anywhere_below
+from steersman.judges.planning.facts.reading import parse_yaml_lines
 
-_BLOCK = later(r"""(?:provider|resource|module)[ \t]{1,5}"([\w-]{1,100})\"""")
-_KNOWN = {
+_TERRAFORM_BLOCK = lazy_pattern(r"""(?:provider|resource|module)[ \t]{1,5}"([\w-]{1,100})\"""")
+_INFRASTRUCTURE_FILES = {
     "kustomization.yaml": "kustomize", "kustomization.yml": "kustomize", "ansible.cfg": "ansible", "pulumi.yaml": "pulumi",
     "cdk.json": "aws-cdk", "serverless.yml": "serverless", "serverless.yaml": "serverless", "template.yaml": "cloudformation",
     "fly.toml": "fly.io", "vercel.json": "vercel", "netlify.toml": "netlify", "procfile": "procfile", "app.yaml": "app-engine",
     "skaffold.yaml": "skaffold", "tiltfile": "tilt", "render.yaml": "render", "wrangler.toml": "cloudflare-workers",
     "firebase.json": "firebase", "nomad.hcl": "nomad", "vagrantfile": "vagrant", "flake.nix": "nix",
 }  # fmt: skip
-_MARKS = {"cloudformation": "AWSTemplateFormatVersion", "app-engine": "runtime:"}
+_IDENTIFYING_TEXTS = {"cloudformation": "AWSTemplateFormatVersion", "app-engine": "runtime:"}
 
 
-def terraform(source: Source) -> Iterator[Finding]:
+def read_terraform(source: ProjectSource) -> Iterator[FactFinding]:
     """A folder of Terraform: what its first block is about."""
     for number, line in enumerate(source.lines, 1):
-        found = _BLOCK.match(line)
-        if found is not None:
-            yield Finding("infrastructure", "terraform", found[1], root=source.folder).at(number)
+        match = _TERRAFORM_BLOCK.match(line)
+        if match is not None:
+            yield FactFinding("infrastructure", "terraform", match[1], root=source.folder).at(number)
             return
 
 
-def helm(source: Source) -> Iterator[Finding]:
+def read_helm_chart(source: ProjectSource) -> Iterator[FactFinding]:
     """A chart."""
-    for line in yaml_of(source.lines):
+    for line in parse_yaml_lines(source.lines):
         if line.path == ("name",) and line.value:
-            yield Finding("infrastructure", f"helm:{line.value}", "", root=source.folder).at(line.number)
+            yield FactFinding("infrastructure", f"helm:{line.value}", "", root=source.folder).at(line.number)
             return
 
 
-def manifest(source: Source) -> Iterator[Finding]:
+def read_kubernetes_manifest(source: ProjectSource) -> Iterator[FactFinding]:
     """An object of Kubernetes."""
-    keys = {line.path: line for line in yaml_of(source.lines) if len(line.path) == 1}
+    keys = {line.path: line for line in parse_yaml_lines(source.lines) if len(line.path) == 1}
     if ("apiVersion",) in keys and ("kind",) in keys:
         kind = keys["kind",]
-        yield Finding("infrastructure", "kubernetes", kind.value, root=source.folder).at(kind.number)
+        yield FactFinding("infrastructure", "kubernetes", kind.value, root=source.folder).at(kind.number)
 
 
-def known(source: Source) -> Iterator[Finding]:
+def read_infrastructure_file(source: ProjectSource) -> Iterator[FactFinding]:
     """A file that one tool alone has; two of the names are common, and their content has to say so."""
-    name = _KNOWN[source.name.casefold()]
-    mark = _MARKS.get(name, "")
+    name = _INFRASTRUCTURE_FILES[source.name.casefold()]
+    mark = _IDENTIFYING_TEXTS.get(name, "")
     line = source.line_with(mark) if mark else 0
     if not mark or line:
-        yield Finding("infrastructure", name, root=source.folder).at(line)
+        yield FactFinding("infrastructure", name, root=source.folder).at(line)
 
 
-READERS = (
-    Reader("*.tf", terraform),
-    Reader("chart.yaml", helm),
-    Reader("*.yml *.yaml", manifest, below("k8s", "kubernetes", "manifests", "deploy", "deployment", "kube")),
-    Reader(" ".join(_KNOWN), known),
+INFRASTRUCTURE_READERS = (
+    FactReader("*.tf", read_terraform),
+    FactReader("chart.yaml", read_helm_chart),
+    FactReader(
+        "*.yml *.yaml",
+        read_kubernetes_manifest,
+        is_anywhere_below("k8s", "kubernetes", "manifests", "deploy", "deployment", "kube"),
+    ),
+    FactReader(" ".join(_INFRASTRUCTURE_FILES), read_infrastructure_file),
 )

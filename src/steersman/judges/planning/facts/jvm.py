@@ -2,76 +2,80 @@
 
 from collections.abc import Iterator
 
-from steersman.judges.patterns import later
-from steersman.judges.planning.facts.finding import Finding, Reader, Source, command
-from steersman.judges.planning.facts.reading import WIDEST, xml_of
-from steersman.judges.planning.facts.stacks import depends
+from steersman.judges.patterns import lazy_pattern
+from steersman.judges.planning.facts.finding import FactFinding, FactReader, ProjectSource, command_finding
+from steersman.judges.planning.facts.reading import MAX_LINE_WIDTH, parse_xml_elements
+from steersman.judges.planning.facts.stacks import dependency_findings
 
-_PLUGIN = later(r"""\bid[ (]{1,3}["']([\w.-]{1,100})["']""")
-_CALLED = later(r"""rootProject\.name\s{0,5}=\s{0,5}["']([\w.-]{1,100})["']""")
-_COORDINATES = later(r"""["']([\w.-]{1,100}):([\w.-]{1,100})(?::([\w.$\{\}-]{1,60}))?["']""")
-_SBT_NAME = later(r"""\s{0,20}name\s{1,5}:=\s{1,5}"([\w.-]{1,100})\"""")
+_GRADLE_PLUGIN = lazy_pattern(r"""\bid[ (]{1,3}["']([\w.-]{1,100})["']""")
+_GRADLE_PROJECT_NAME = lazy_pattern(r"""rootProject\.name\s{0,5}=\s{0,5}["']([\w.-]{1,100})["']""")
+_MAVEN_COORDINATES = lazy_pattern(r"""["']([\w.-]{1,100}):([\w.-]{1,100})(?::([\w.$\{\}-]{1,60}))?["']""")
+_SBT_NAME = lazy_pattern(r"""\s{0,20}name\s{1,5}:=\s{1,5}"([\w.-]{1,100})\"""")
 
 
-def _commands(source: Source, name: str, program: str, build: str, line: int) -> Iterator[Finding]:
+def _jvm_command_findings(
+    source: ProjectSource, name: str, program: str, build: str, line: int
+) -> Iterator[FactFinding]:
     test, make = (program, "test"), (program, build)
-    yield command(source, "test_command", name, test).at(line)
-    yield command(source, "build_command", name, make).at(line)
+    yield command_finding(source, "test_command", name, test).at(line)
+    yield command_finding(source, "build_command", name, make).at(line)
 
 
-def pom(source: Source) -> Iterator[Finding]:
+def read_maven_pom(source: ProjectSource) -> Iterator[FactFinding]:
     """A Maven project; coordinates of its own and of what it depends on."""
-    elements = xml_of(source.text)
+    elements = parse_xml_elements(source.text)
     if not any(element.path[0] == "project" for element in elements):
         return
-    yield from _commands(
+    yield from _jvm_command_findings(
         source, "maven", "./mvnw" if source.has("mvnw") else "mvn", "package", source.line_with("<project")
     )
-    said = {element.path[1:]: element for element in reversed(elements)}  # the first of each stands
-    if ("artifactId",) in said:
-        version = said[("version",)].text if ("version",) in said else ""
-        yield Finding("package", said[("artifactId",)].text, version, root=source.folder).at(
-            said[("artifactId",)].number
+    elements_by_path = {
+        element.path[1:]: element for element in reversed(elements)
+    }  # the first of each stands
+    if ("artifactId",) in elements_by_path:
+        version = elements_by_path[("version",)].text if ("version",) in elements_by_path else ""
+        yield FactFinding("package", elements_by_path[("artifactId",)].text, version, root=source.folder).at(
+            elements_by_path[("artifactId",)].number
         )
     for element in elements:
         if element.path[-1] == "groupId" and element.path[-2] in ("dependency", "parent"):
-            yield from depends(source, "jvm", element.text, "", element.number)
+            yield from dependency_findings(source, "jvm", element.text, "", element.number)
 
 
-def gradle(source: Source) -> Iterator[Finding]:
+def read_gradle_build(source: ProjectSource) -> Iterator[FactFinding]:
     """A Gradle build: its plugins and dependencies."""
-    top = source.has("settings.gradle", "settings.gradle.kts", "gradlew")
-    if top:
-        yield from _commands(
+    is_top_build = source.has("settings.gradle", "settings.gradle.kts", "gradlew")
+    if is_top_build:
+        yield from _jvm_command_findings(
             source, "gradle", "./gradlew" if source.has("gradlew") else "gradle", "assemble", 0
         )
     for number, line in enumerate(source.lines, 1):
-        for plugin in _PLUGIN.finditer(line[:WIDEST]):
-            yield from depends(source, "jvm", plugin[1], "", number)
-        for group, _, version in _COORDINATES.findall(line[:WIDEST]):
-            yield from depends(source, "jvm", group, version, number)
+        for plugin in _GRADLE_PLUGIN.finditer(line[:MAX_LINE_WIDTH]):
+            yield from dependency_findings(source, "jvm", plugin[1], "", number)
+        for group, _, version in _MAVEN_COORDINATES.findall(line[:MAX_LINE_WIDTH]):
+            yield from dependency_findings(source, "jvm", group, version, number)
 
 
-def gradle_settings(source: Source) -> Iterator[Finding]:
+def read_gradle_settings(source: ProjectSource) -> Iterator[FactFinding]:
     """The name of a Gradle build."""
     for number, line in enumerate(source.lines, 1):
-        called = _CALLED.search(line[:WIDEST])
+        called = _GRADLE_PROJECT_NAME.search(line[:MAX_LINE_WIDTH])
         if called is not None:
-            yield Finding("package", called[1], root=source.folder).at(number)
+            yield FactFinding("package", called[1], root=source.folder).at(number)
 
 
-def sbt(source: Source) -> Iterator[Finding]:
+def read_sbt_build(source: ProjectSource) -> Iterator[FactFinding]:
     """A Scala build."""
-    yield from _commands(source, "sbt", "sbt", "compile", 0)
+    yield from _jvm_command_findings(source, "sbt", "sbt", "compile", 0)
     for number, line in enumerate(source.lines, 1):
-        called = _SBT_NAME.match(line[:WIDEST])
+        called = _SBT_NAME.match(line[:MAX_LINE_WIDTH])
         if called is not None:
-            yield Finding("package", called[1], root=source.folder).at(number)
+            yield FactFinding("package", called[1], root=source.folder).at(number)
 
 
-READERS = (
-    Reader("pom.xml", pom),
-    Reader("build.gradle build.gradle.kts", gradle),
-    Reader("settings.gradle settings.gradle.kts", gradle_settings),
-    Reader("build.sbt", sbt),
+JVM_READERS = (
+    FactReader("pom.xml", read_maven_pom),
+    FactReader("build.gradle build.gradle.kts", read_gradle_build),
+    FactReader("settings.gradle settings.gradle.kts", read_gradle_settings),
+    FactReader("build.sbt", read_sbt_build),
 )

@@ -1,12 +1,12 @@
 """Programming languages by the endings of file names."""
 
 
-def _endings(text: str) -> dict[str, str]:
+def _parse_language_endings(text: str) -> dict[str, str]:
     lines = (line.split(":") for line in text.strip().splitlines())
     return {ending: name.strip() for name, endings in lines for ending in endings.split()}
 
 
-LANGUAGES = _endings("""
+LANGUAGE_BY_ENDING = _parse_language_endings("""
 python: py pyi pyx
 javascript: js mjs cjs jsx
 typescript: ts mts cts tsx
@@ -54,7 +54,7 @@ starlark: bzl
 """)
 
 
-def language_of(path: str) -> str | None:
+def find_file_language(path: str) -> str | None:
     """The language of a file; None where its name has no ending that is known."""
     stem, dot, ending = path.rpartition("/")[2].rpartition(".")
-    return LANGUAGES.get(ending.casefold()) if dot and stem else None
+    return LANGUAGE_BY_ENDING.get(ending.casefold()) if dot and stem else None

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterator
 
-from steersman.judges.planning.facts.finding import Finding, Reader, Source, at_top
+from steersman.judges.planning.facts.finding import FactFinding, FactReader, ProjectSource, is_exactly_in
 
 # Words that only this licence has, the more particular ones first.
-_SHAPES = (
+_LICENCE_PHRASES = (
     ("AGPL-3.0", "gnu affero general public license"),
     ("LGPL", "gnu lesser general public license version"),
     ("LGPL", "gnu lesser general public license"),
@@ -24,22 +24,25 @@ _SHAPES = (
     ("ISC", "permission to use, copy, modify, and/or distribute this software"),
     ("MIT", "permission is hereby granted, free of charge, to any person obtaining a copy"),
 )
-_READ = 20_000  # characters: what a licence is stands at its beginning
+_MAX_LICENCE_TEXT = 20_000  # characters: what a licence is stands at its beginning
 
 
-def licence(source: Source) -> Iterator[Finding]:
+def read_licence_file(source: ProjectSource) -> Iterator[FactFinding]:
     """Which licence it is; `unknown` where its words are none of a known one."""
-    said = re.sub(r"[\s,]+", " ", source.text[:_READ]).casefold()
-    name = next((name for name, words in _SHAPES if re.sub(r"[\s,]+", " ", words) in said), "unknown")
+    normalized_text = re.sub(r"[\s,]+", " ", source.text[:_MAX_LICENCE_TEXT]).casefold()
+    name = next(
+        (name for name, words in _LICENCE_PHRASES if re.sub(r"[\s,]+", " ", words) in normalized_text),
+        "unknown",
+    )
     line = next((n for n, text in enumerate(source.lines, 1) if text.strip()), 0)
     if line:
-        yield Finding("licence", name, root=source.folder).at(line)
+        yield FactFinding("licence", name, root=source.folder).at(line)
 
 
-READERS = (
-    Reader(
+LICENCE_READERS = (
+    FactReader(
         "license license.* license-* licence licence.* copying copying.* unlicense unlicense.*",
-        licence,
-        at_top(".", "LICENSES", "licenses"),
+        read_licence_file,
+        is_exactly_in(".", "LICENSES", "licenses"),
     ),
 )

@@ -2,18 +2,18 @@
 
 from collections.abc import Iterator
 
-from steersman.judges.planning.facts.finding import Finding, Reader, Source
+from steersman.judges.planning.facts.finding import FactFinding, FactReader, ProjectSource
 
-NAMES = (
+LOCK_FILE_NAMES = (
     "uv.lock poetry.lock pipfile.lock pdm.lock pylock.toml package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml "
     "bun.lock bun.lockb deno.lock go.sum cargo.lock gradle.lockfile packages.lock.json gemfile.lock composer.lock mix.lock "
     "package.resolved pubspec.lock podfile.lock cabal.project.freeze stack.yaml.lock flake.lock conan.lock .terraform.lock.hcl"
 )
 
 
-def lock(source: Source) -> Iterator[Finding]:
+def read_lock_file(source: ProjectSource) -> Iterator[FactFinding]:
     """It is there."""
-    yield Finding("lock_file", source.name, root=source.folder)
+    yield FactFinding("lock_file", source.name, root=source.folder)
 
 
-READERS = (Reader(NAMES, lock),)
+LOCK_FILE_READERS = (FactReader(LOCK_FILE_NAMES, read_lock_file),)

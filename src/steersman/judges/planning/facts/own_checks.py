@@ -2,18 +2,30 @@
 
 from collections.abc import Iterator
 
-from steersman.judges.planning.facts.finding import Finding, Reader, Source, at_top, command
-from steersman.judges.planning.facts.reading import table, toml_of, words
-from steersman.judges.planning.facts.tasks import NAME, kind_of
+from steersman.judges.planning.facts.finding import (
+    FactFinding,
+    FactReader,
+    ProjectSource,
+    command_finding,
+    is_exactly_in,
+)
+from steersman.judges.planning.facts.reading import (
+    get_manifest_table,
+    list_manifest_texts,
+    parse_manifest_toml,
+)
+from steersman.judges.planning.facts.tasks import TASK_NAME_PATTERN, classify_task_name
 
 
-def checks(source: Source) -> Iterator[Finding]:
+def read_configured_checks(source: ProjectSource) -> Iterator[FactFinding]:
     """Each by its name; what the name does not say is a test."""
-    for name, argv in table(toml_of(source.text), "checks").items():
-        given = words(argv)
-        if given and given == argv and NAME.fullmatch(name):
+    for name, argv in get_manifest_table(parse_manifest_toml(source.text), "checks").items():
+        arguments = list_manifest_texts(argv)
+        if arguments and arguments == argv and TASK_NAME_PATTERN.fullmatch(name):
             line = source.line_with(name, source.line_with("[checks]"))
-            yield command(source, kind_of(name) or "test_command", f"check:{name}", tuple(given)).at(line)
+            yield command_finding(
+                source, classify_task_name(name) or "test_command", f"check:{name}", tuple(arguments)
+            ).at(line)
 
 
-READERS = (Reader("steersman.toml", checks, at_top()),)
+CONFIGURED_CHECK_READERS = (FactReader("steersman.toml", read_configured_checks, is_exactly_in()),)

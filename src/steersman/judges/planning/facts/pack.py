@@ -12,212 +12,243 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from steersman.contracts.planning.context import Bounds, Evidence, Fact, FactPack
-from steersman.judges.planning.facts.choice import Choice, readers_of
-from steersman.judges.planning.facts.finding import TOP, Finding, Source
-from steersman.judges.planning.facts.secret_files import secret_file
-from steersman.judges.planning.facts.unread import TOLD, unread
-from steersman.judges.planning.hidden import hidden
-from steersman.judges.text import clip, one_line, well_formed
-from steersman.kernel.canonical import digest, digest_of
+from steersman.contracts.planning.context import FactPack, ProjectFact, ScanBounds, ScanEvidence
+from steersman.judges.planning.facts.choice import FileSelection, find_file_readers
+from steersman.judges.planning.facts.finding import PROJECT_TOP, FactFinding, ProjectSource
+from steersman.judges.planning.facts.secret_files import secret_file_finding
+from steersman.judges.planning.facts.unread import MANIFEST_FACT_KINDS, unreadable_manifest_reason
+from steersman.judges.planning.hidden import mask_secrets
+from steersman.judges.text import clip_text, escape_surrogates, printable_line
+from steersman.kernel.canonical import digest_of, sha256_hex
 
-MOST_OF_A_FILE = 300  # findings
-MOST_OF_A_KIND = 500  # facts
-MOST_EVIDENCE = 20  # for one fact
-MOST_UNREAD = 50
-LONGEST = 200  # characters of a name and of a snippet
-_LOOKED_AT = 2_000  # characters of a text that is shortened to a line
-_SHOWN = 5  # lines of a snippet
-_KNOWN_BY = 20_000  # characters of a place that is longer than its snippet
-_UNOPENED = digest(b"")
+MAX_FINDINGS_PER_FILE = 300  # findings
+MAX_FACTS_PER_KIND = 500  # facts
+MAX_EVIDENCE_PER_FACT = 20  # for one fact
+MAX_UNREAD_MANIFESTS = 50
+MAX_SNIPPET_LENGTH = 200  # characters of a name and of a snippet
+_MAX_SHORTENED_TEXT = 2_000  # characters of a text that is shortened to a line
+_MAX_SNIPPET_LINES = 5  # lines of a snippet
+_MAX_IDENTIFYING_TEXT = 20_000  # characters of a place that is longer than its snippet
+_UNOPENED_DIGEST = sha256_hex(b"")
 # A command that stands for another in the same place.
-_STANDS_FOR = {("test_command", "unittest"): "pytest"}
+_SUPERSEDING_COMMANDS = {("test_command", "unittest"): "pytest"}
 
 
-class Shown(NamedTuple):
+class ShownFinding(NamedTuple):
     """A finding and the words that show it."""
 
-    finding: Finding
+    finding: FactFinding
     snippet: str
     own: str  # a digest of its lines, without secrets; the whole file's where it has none
 
 
-class Page(msgspec.Struct, frozen=True):
+class FileFindings(msgspec.Struct, frozen=True):
     """What one file has given."""
 
     path: str
     digest: str
-    shown: tuple[Shown, ...]
+    shown: tuple[ShownFinding, ...]
     unread: str = ""  # why it says nothing, where it should
 
 
-def examine(source: Source, file_digest: str) -> Page:
+def examine_project_file(source: ProjectSource, file_digest: str) -> FileFindings:
     """Everything that a file says, by all who read files of its name."""
-    silent, file_digest = unread(source), _untried(source, file_digest)
-    if silent:
-        return Page(source.path, file_digest, (), _harmless(silent, 400))
-    found = (finding for find in readers_of(source.path) for finding in find(source))
-    fit = (
-        Shown(clean, snippet, _own(source, clean, snippet, file_digest))
-        for raw in islice(found, MOST_OF_A_FILE)
-        for clean in _cleaned(raw)
-        for snippet in (_snippet(source, clean),)
+    unread_reason, file_digest = unreadable_manifest_reason(source), _safe_file_digest(source, file_digest)
+    if unread_reason:
+        return FileFindings(source.path, file_digest, (), _make_harmless(unread_reason, 400))
+    findings = (finding for find in find_file_readers(source.path) for finding in find(source))
+    shown_findings = (
+        ShownFinding(clean, snippet, _place_digest(source, clean, snippet, file_digest))
+        for raw in islice(findings, MAX_FINDINGS_PER_FILE)
+        for clean in _clean_finding(raw)
+        for snippet in (_finding_snippet(source, clean),)
     )
-    return Page(source.path, file_digest, tuple(fit))
+    return FileFindings(source.path, file_digest, tuple(shown_findings))
 
 
-def _untried(source: Source, file_digest: str) -> str:
+def _safe_file_digest(source: ProjectSource, file_digest: str) -> str:
     """A file's digest; of its text without secrets where it has any, for a short file would show whether a guess is right."""
-    shown = hidden(source.text)
-    return file_digest if shown == source.text else digest_of(well_formed(shown))
+    masked = mask_secrets(source.text)
+    return file_digest if masked == source.text else digest_of(escape_surrogates(masked))
 
 
-def pack_of(project_id: str, pages: Sequence[Page], choice: Choice, bounds: Bounds) -> FactPack:
+def build_fact_pack(
+    project_id: str, pages: Sequence[FileFindings], choice: FileSelection, bounds: ScanBounds
+) -> FactPack:
     """The pack of what was read; bounds say what was not."""
     files = {page.path: page.digest for page in pages}
-    found = sorted(_all(pages, choice, files), key=_order)
-    facts, evidence = _gathered(found)
-    kept, cut = _kept(facts)
-    cited = {name for fact in kept for name in fact.evidence}
+    evidenced = sorted(_collect_evidenced_findings(pages, choice, files), key=_finding_sort_key)
+    facts, evidence = _merge_findings(evidenced)
+    limited_facts, cut = _limit_facts_per_kind(facts)
+    cited = {name for fact in limited_facts for name in fact.evidence}
     return FactPack(
         project_id=project_id,
-        fingerprint=digest_of(sorted([path, known] for path, known in files.items())),
-        facts=tuple(kept),
+        fingerprint=digest_of(sorted([path, file_digest] for path, file_digest in files.items())),
+        facts=tuple(limited_facts),
         evidence=tuple(evidence[name] for name in sorted(cited)),
-        bounds=_bounded(bounds, cut, [page.unread for page in pages if page.unread]),
+        bounds=_extend_scan_bounds(bounds, cut, [page.unread for page in pages if page.unread]),
     )
 
 
-def _bounded(bounds: Bounds, cut: list[str], silent: list[str]) -> Bounds:
+def _extend_scan_bounds(bounds: ScanBounds, cut: list[str], unread_files: list[str]) -> ScanBounds:
     """How far it went, with what was cut and what says nothing; only the latter leaves other kinds complete."""
-    if not cut and not silent:
+    if not cut and not unread_files:
         return bounds
     why = (
         bounds.stopped_by,
-        f"more than {MOST_OF_A_KIND} facts of kind {', '.join(cut)}" if cut else "",
-        f"{len(silent)} manifests cannot be read" if silent else "",
+        f"more than {MAX_FACTS_PER_KIND} facts of kind {', '.join(cut)}" if cut else "",
+        f"{len(unread_files)} manifests cannot be read" if unread_files else "",
     )
     return replace(
         bounds,
         complete=False,
-        stopped_by=clip("; ".join(filter(None, why)), LONGEST),
-        unread=tuple(silent[:MOST_UNREAD]),
-        unknown=TOLD if bounds.complete and not cut else (),
+        stopped_by=clip_text("; ".join(filter(None, why)), MAX_SNIPPET_LENGTH),
+        unread=tuple(unread_files[:MAX_UNREAD_MANIFESTS]),
+        unknown=MANIFEST_FACT_KINDS if bounds.complete and not cut else (),
     )
 
 
-class _Found(NamedTuple):
-    finding: Finding
-    evidence: Evidence
+class _EvidencedFinding(NamedTuple):
+    finding: FactFinding
+    evidence: ScanEvidence
 
 
-def _all(pages: Sequence[Page], choice: Choice, files: dict[str, str]) -> Iterator[_Found]:
+def _collect_evidenced_findings(
+    pages: Sequence[FileFindings], choice: FileSelection, files: dict[str, str]
+) -> Iterator[_EvidencedFinding]:
     for page in pages:
-        alike: dict[str, list[tuple[int, int]]] = {}  # where the same lines stand, the first place first
-        for finding, _, own in sorted(page.shown, key=_position):
-            spots = alike.setdefault(own, [])
-            if _position_of(finding) not in spots:
-                spots.append(_position_of(finding))
-        for finding, snippet, own in page.shown:
-            which = alike[own].index(_position_of(finding))
-            name = _name(page.path, own, which)
-            yield _Found(finding, _evidence(name, page.path, page.digest, finding, snippet))
+        places_by_digest: dict[
+            str, list[tuple[int, int]]
+        ] = {}  # where the same lines stand, the first place first
+        for finding, _, place_digest in sorted(page.shown, key=_shown_line_range):
+            places = places_by_digest.setdefault(place_digest, [])
+            if _finding_line_range(finding) not in places:
+                places.append(_finding_line_range(finding))
+        for finding, snippet, place_digest in page.shown:
+            occurrence = places_by_digest[place_digest].index(_finding_line_range(finding))
+            name = _evidence_id(page.path, place_digest, occurrence)
+            yield _EvidencedFinding(
+                finding, _build_scan_evidence(name, page.path, page.digest, finding, snippet)
+            )
     for language, (count, samples) in choice.languages.items():
-        finding = Finding("language", language, f"{count} file{'s' * (count > 1)}")
+        finding = FactFinding("language", language, f"{count} file{'s' * (count > 1)}")
         for path in samples:
             if path in files:
-                name = _name(path, files[path])
-                yield _Found(finding, _evidence(name, path, files[path], finding, ""))
+                name = _evidence_id(path, files[path])
+                yield _EvidencedFinding(finding, _build_scan_evidence(name, path, files[path], finding, ""))
     for path in choice.secret:
-        for finding in _cleaned(secret_file(path)):
-            yield _Found(finding, _evidence(_name(path, _UNOPENED), path, _UNOPENED, finding, ""))
+        for finding in _clean_finding(secret_file_finding(path)):
+            yield _EvidencedFinding(
+                finding,
+                _build_scan_evidence(
+                    _evidence_id(path, _UNOPENED_DIGEST), path, _UNOPENED_DIGEST, finding, ""
+                ),
+            )
 
 
-def _position_of(finding: Finding) -> tuple[int, int]:
+def _finding_line_range(finding: FactFinding) -> tuple[int, int]:
     return finding.first, finding.last
 
 
-def _position(shown: Shown) -> tuple[int, int]:
-    return _position_of(shown.finding)
+def _shown_line_range(shown_finding: ShownFinding) -> tuple[int, int]:
+    return _finding_line_range(shown_finding.finding)
 
 
-def _name(path: str, own: str, which: int = 0) -> str:
+def _evidence_id(path: str, place_digest: str, occurrence: int = 0) -> str:
     """The name of a place: the file, its own lines, and which it is where the same lines stand there again."""
-    return f"ev{digest_of([path, own, which])[:12]}"
+    return f"ev{digest_of([path, place_digest, occurrence])[:12]}"
 
 
-def _evidence(name: str, path: str, known: str, finding: Finding, snippet: str) -> Evidence:
-    return Evidence(
+def _build_scan_evidence(
+    name: str, path: str, file_digest: str, finding: FactFinding, snippet: str
+) -> ScanEvidence:
+    return ScanEvidence(
         id=name,
         source_file=path,
         first_line=finding.first,
         last_line=finding.last,
-        digest=known,
+        digest=file_digest,
         snippet=snippet,
     )
 
 
-def _order(found: _Found) -> tuple[object, ...]:
+def _finding_sort_key(evidenced: _EvidencedFinding) -> tuple[object, ...]:
     """Kinds together, the top before what is below; of two commands for one thing the more particular stands."""
-    f, e = found
-    depth = 0 if f.root == TOP else f.root.count("/") + 1
-    return f.kind, depth, f.root, f.name, -len(f.argv), e.source_file, f.first, f.last, f.value
+    finding, evidence = evidenced
+    depth = 0 if finding.root == PROJECT_TOP else finding.root.count("/") + 1
+    return (
+        finding.kind,
+        depth,
+        finding.root,
+        finding.name,
+        -len(finding.argv),
+        evidence.source_file,
+        finding.first,
+        finding.last,
+        finding.value,
+    )
 
 
-def _gathered(found: Iterable[_Found]) -> tuple[list[Fact], dict[str, Evidence]]:
-    first: dict[tuple[str, str, str], Finding] = {}
+def _merge_findings(
+    evidenced: Iterable[_EvidencedFinding],
+) -> tuple[list[ProjectFact], dict[str, ScanEvidence]]:
+    first_findings: dict[tuple[str, str, str], FactFinding] = {}
     cited: dict[tuple[str, str, str], dict[str, None]] = {}
-    evidence: dict[str, Evidence] = {}
-    for finding, shown in found:
+    evidence: dict[str, ScanEvidence] = {}
+    for finding, scan_evidence in evidenced:
         key = finding.kind, finding.name, finding.root
-        first.setdefault(key, finding)
+        first_findings.setdefault(key, finding)
         names = cited.setdefault(key, {})
-        if len(names) < MOST_EVIDENCE:
-            names[shown.id] = None
-            evidence.setdefault(shown.id, shown)
+        if len(names) < MAX_EVIDENCE_PER_FACT:
+            names[scan_evidence.id] = None
+            evidence.setdefault(scan_evidence.id, scan_evidence)
     facts = [
-        Fact(kind=f.kind, name=f.name, value=f.value, argv=f.argv, root=f.root, evidence=tuple(cited[key]))
-        for key, f in first.items()
-        if (f.kind, _STANDS_FOR.get((f.kind, f.name)), f.root) not in first
+        ProjectFact(
+            kind=f.kind, name=f.name, value=f.value, argv=f.argv, root=f.root, evidence=tuple(cited[key])
+        )
+        for key, f in first_findings.items()
+        if (f.kind, _SUPERSEDING_COMMANDS.get((f.kind, f.name)), f.root) not in first_findings
     ]
     return facts, evidence
 
 
-def _kept(facts: Sequence[Fact]) -> tuple[list[Fact], list[str]]:
+def _limit_facts_per_kind(facts: Sequence[ProjectFact]) -> tuple[list[ProjectFact], list[str]]:
     """As many of each kind as there may be, and the kinds of which there are more."""
     counts: dict[str, int] = {}
-    kept = []
+    limited_facts = []
     for fact in facts:
         counts[fact.kind] = counts.get(fact.kind, 0) + 1
-        if counts[fact.kind] <= MOST_OF_A_KIND:
-            kept.append(fact)
-    return kept, sorted(kind for kind, count in counts.items() if count > MOST_OF_A_KIND)
+        if counts[fact.kind] <= MAX_FACTS_PER_KIND:
+            limited_facts.append(fact)
+    return limited_facts, sorted(kind for kind, count in counts.items() if count > MAX_FACTS_PER_KIND)
 
 
-def _cleaned(finding: Finding) -> Iterator[Finding]:
+def _clean_finding(finding: FactFinding) -> Iterator[FactFinding]:
     """The finding in harmless words; none where a command or a place would not be what it was."""
-    name = _harmless(re.sub(r"\s+", "-", finding.name[:_LOOKED_AT].strip()), LONGEST)
-    same = all(_harmless(word, 400) == word for word in (*finding.argv, finding.root[:400]))
-    if name and same and len(finding.root) <= 4096 and len(finding.argv) <= 64:
-        yield finding._replace(name=name, value=_harmless(finding.value, 400))
+    name = _make_harmless(re.sub(r"\s+", "-", finding.name[:_MAX_SHORTENED_TEXT].strip()), MAX_SNIPPET_LENGTH)
+    is_unchanged = all(_make_harmless(word, 400) == word for word in (*finding.argv, finding.root[:400]))
+    if name and is_unchanged and len(finding.root) <= 4096 and len(finding.argv) <= 64:
+        yield finding._replace(name=name, value=_make_harmless(finding.value, 400))
 
 
-def _own(source: Source, finding: Finding, snippet: str, file_digest: str) -> str:
+def _place_digest(source: ProjectSource, finding: FactFinding, snippet: str, file_digest: str) -> str:
     """What a place is known by, whatever stands around it; nothing of it lets a secret be tried out."""
     if not finding.first:
         return file_digest
-    if finding.last < finding.first + _SHOWN and len(snippet) < LONGEST:
+    if finding.last < finding.first + _MAX_SNIPPET_LINES and len(snippet) < MAX_SNIPPET_LENGTH:
         return digest_of(snippet)  # which is all of it
     lines = "\n".join(source.lines[finding.first - 1 : finding.last])
-    return digest_of(well_formed(hidden(lines[:_KNOWN_BY])))
+    return digest_of(escape_surrogates(mask_secrets(lines[:_MAX_IDENTIFYING_TEXT])))
 
 
-def _snippet(source: Source, finding: Finding) -> str:
+def _finding_snippet(source: ProjectSource, finding: FactFinding) -> str:
     if not finding.first:
         return ""
-    lines = source.lines[finding.first - 1 : min(finding.last, finding.first + _SHOWN - 1)]
-    return _harmless(" ⏎ ".join(line.strip()[:_LOOKED_AT] for line in lines), LONGEST)
+    lines = source.lines[finding.first - 1 : min(finding.last, finding.first + _MAX_SNIPPET_LINES - 1)]
+    return _make_harmless(
+        " ⏎ ".join(line.strip()[:_MAX_SHORTENED_TEXT] for line in lines), MAX_SNIPPET_LENGTH
+    )
 
 
-def _harmless(text: str, limit: int) -> str:
-    return clip(one_line(well_formed(hidden(text[:_LOOKED_AT]))), limit)
+def _make_harmless(text: str, limit: int) -> str:
+    return clip_text(printable_line(escape_surrogates(mask_secrets(text[:_MAX_SHORTENED_TEXT]))), limit)

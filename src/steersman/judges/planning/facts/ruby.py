@@ -2,73 +2,80 @@
 
 from collections.abc import Iterator
 
-from steersman.judges.patterns import later
-from steersman.judges.planning.facts.finding import Finding, Reader, Source, command
-from steersman.judges.planning.facts.stacks import depends
-from steersman.judges.planning.facts.tasks import task
+from steersman.judges.patterns import lazy_pattern
+from steersman.judges.planning.facts.finding import FactFinding, FactReader, ProjectSource, command_finding
+from steersman.judges.planning.facts.stacks import dependency_findings
+from steersman.judges.planning.facts.tasks import task_findings
 
-_GEM = later(r"""\s{0,40}gem[ (]{1,3}["']([\w-]{1,100})["'](?:\s{0,5},\s{0,5}["']([^"']{0,60})["'])?""")
-_NEEDS = later(
+_GEMFILE_GEM = lazy_pattern(
+    r"""\s{0,40}gem[ (]{1,3}["']([\w-]{1,100})["'](?:\s{0,5},\s{0,5}["']([^"']{0,60})["'])?"""
+)
+_GEMSPEC_DEPENDENCY = lazy_pattern(
     r"""\s{0,40}\w{1,40}\.add_(?:runtime_|development_)?dependency[ (]{1,3}["']([\w-]{1,100})["']"""
 )
-_NAME = later(
+_GEMSPEC_NAME = lazy_pattern(
     r"""\s{0,40}(?:\w{1,40}\.name\s{0,20}=\s{0,20}|Gem::Specification\.new[ (]{1,3})["']([\w-]{1,100})["']"""
 )
-_TASK = later(
+_RAKE_TASK = lazy_pattern(
     r"""\s{0,40}(?:task|Rake::TestTask\.new|RSpec::Core::RakeTask\.new)[ (]{1,3}:?["']?(\w{1,60})"""
 )
-_BARE_TEST = later(
+_BARE_TEST_TASK = lazy_pattern(
     r"\s{0,40}(?:Rake::TestTask\.new|Minitest::TestTask\.create)(?:\s{0,5}do\b|\s{0,5}\{|\s{0,5}(?:#.*)?$)"
 )
-_LONGEST = 400
+_MAX_RUBY_LINE = 400
 
 
-def _bundled(source: Source, *argv: str) -> tuple[str, ...]:
+def _bundler_argv(source: ProjectSource, *argv: str) -> tuple[str, ...]:
     return ("bundle", "exec", *argv) if source.has("Gemfile") else argv
 
 
-def gemfile(source: Source) -> Iterator[Finding]:
+def read_gemfile(source: ProjectSource) -> Iterator[FactFinding]:
     """Gems."""
     for number, line in enumerate(source.lines, 1):
-        gem = _GEM.match(line[:_LONGEST])
+        gem = _GEMFILE_GEM.match(line[:_MAX_RUBY_LINE])
         if gem is not None:
-            yield from depends(source, "ruby", gem[1], gem[2] or "", number)
+            yield from dependency_findings(source, "ruby", gem[1], gem[2] or "", number)
 
 
-def gemspec(source: Source) -> Iterator[Finding]:
+def read_gemspec(source: ProjectSource) -> Iterator[FactFinding]:
     """A gem of the project's own."""
     for number, line in enumerate(source.lines, 1):
-        name, needs = _NAME.match(line[:_LONGEST]), _NEEDS.match(line[:_LONGEST])
+        name, needs = (
+            _GEMSPEC_NAME.match(line[:_MAX_RUBY_LINE]),
+            _GEMSPEC_DEPENDENCY.match(line[:_MAX_RUBY_LINE]),
+        )
         if name is not None:
-            yield Finding("package", name[1], root=source.folder).at(number)
+            yield FactFinding("package", name[1], root=source.folder).at(number)
         if needs is not None:
-            yield from depends(source, "ruby", needs[1], "", number)
+            yield from dependency_findings(source, "ruby", needs[1], "", number)
 
 
-def rakefile(source: Source) -> Iterator[Finding]:
+def read_rakefile(source: ProjectSource) -> Iterator[FactFinding]:
     """Tasks whose names say what they are for."""
     for number, line in enumerate(source.lines, 1):
-        found = _TASK.match(line[:_LONGEST])
-        name = "test" if _BARE_TEST.match(line[:_LONGEST]) else found[1] if found is not None else ""
-        yield from task(source, "rake", name, _bundled(source, "rake", name), number)
+        match = _RAKE_TASK.match(line[:_MAX_RUBY_LINE])
+        name = (
+            "test" if _BARE_TEST_TASK.match(line[:_MAX_RUBY_LINE]) else match[1] if match is not None else ""
+        )
+        yield from task_findings(source, "rake", name, _bundler_argv(source, "rake", name), number)
 
 
-def rspec(source: Source) -> Iterator[Finding]:
+def read_rspec_config(source: ProjectSource) -> Iterator[FactFinding]:
     """RSpec has a file of its own."""
-    argv = _bundled(source, "rspec")
-    yield command(source, "test_command", "rspec", argv)
+    argv = _bundler_argv(source, "rspec")
+    yield command_finding(source, "test_command", "rspec", argv)
 
 
-def rubocop(source: Source) -> Iterator[Finding]:
+def read_rubocop_config(source: ProjectSource) -> Iterator[FactFinding]:
     """RuboCop too."""
-    argv = _bundled(source, "rubocop")
-    yield command(source, "lint_command", "rubocop", argv)
+    argv = _bundler_argv(source, "rubocop")
+    yield command_finding(source, "lint_command", "rubocop", argv)
 
 
-READERS = (
-    Reader("gemfile gems.rb", gemfile),
-    Reader("*.gemspec", gemspec),
-    Reader("rakefile", rakefile),
-    Reader(".rspec", rspec),
-    Reader(".rubocop.yml", rubocop),
+RUBY_READERS = (
+    FactReader("gemfile gems.rb", read_gemfile),
+    FactReader("*.gemspec", read_gemspec),
+    FactReader("rakefile", read_rakefile),
+    FactReader(".rspec", read_rspec_config),
+    FactReader(".rubocop.yml", read_rubocop_config),
 )

@@ -3,57 +3,66 @@
 from collections.abc import Iterator
 
 from steersman.contracts.planning.context import FactKind
-from steersman.judges.planning.facts.finding import Finding, Reader, Source, command
-from steersman.judges.planning.facts.reading import table, text_at, toml_of
-from steersman.judges.planning.facts.stacks import depends
-from steersman.judges.toml_lines import line_of, toml_lines
+from steersman.judges.planning.facts.finding import FactFinding, FactReader, ProjectSource, command_finding
+from steersman.judges.planning.facts.reading import get_manifest_table, get_manifest_text, parse_manifest_toml
+from steersman.judges.planning.facts.stacks import dependency_findings
+from steersman.judges.toml_lines import find_nearest_toml_line, find_toml_lines
 
-_COMMANDS: tuple[tuple[FactKind, tuple[str, ...]], ...] = (
+_CARGO_COMMANDS: tuple[tuple[FactKind, tuple[str, ...]], ...] = (
     ("test_command", ("cargo", "test")),
     ("build_command", ("cargo", "build")),
 )
 
 
-def crate(source: Source) -> Iterator[Finding]:
+def read_cargo_manifest(source: ProjectSource) -> Iterator[FactFinding]:
     """A crate, or a workspace of crates."""
-    whole = toml_of(source.text)
-    lines = toml_lines(source.text) if whole else {}
-    own = table(whole, "package")
-    for kind, argv in _COMMANDS:
-        yield command(source, kind, "cargo", argv).at(
-            line_of(lines, ("workspace",)) or line_of(lines, ("package",)) or 0
+    document = parse_manifest_toml(source.text)
+    lines = find_toml_lines(source.text) if document else {}
+    package = get_manifest_table(document, "package")
+    for kind, argv in _CARGO_COMMANDS:
+        yield command_finding(source, kind, "cargo", argv).at(
+            find_nearest_toml_line(lines, ("workspace",)) or find_nearest_toml_line(lines, ("package",)) or 0
         )
-    if text_at(own, "name"):
-        yield Finding("package", text_at(own, "name"), text_at(own, "version"), root=source.folder).at(
-            line_of(lines, ("package", "name")) or 0
-        )
-    programs = whole.get("bin")
-    for one in programs if isinstance(programs, list) else []:
-        name = text_at(one, "name") if isinstance(one, dict) else ""
+    if get_manifest_text(package, "name"):
+        yield FactFinding(
+            "package",
+            get_manifest_text(package, "name"),
+            get_manifest_text(package, "version"),
+            root=source.folder,
+        ).at(find_nearest_toml_line(lines, ("package", "name")) or 0)
+    programs = document.get("bin")
+    for program in programs if isinstance(programs, list) else []:
+        name = get_manifest_text(program, "name") if isinstance(program, dict) else ""
         if name:
-            yield Finding("entry_point", name, text_at(one, "path"), root=source.folder).at(
-                line_of(lines, ("bin",)) or 0
+            yield FactFinding("entry_point", name, get_manifest_text(program, "path"), root=source.folder).at(
+                find_nearest_toml_line(lines, ("bin",)) or 0
             )
     for group in (("dependencies",), ("dev-dependencies",), ("workspace", "dependencies")):
-        for name, wanted in table(whole, *group).items():
-            version = text_at(wanted, "version") if isinstance(wanted, dict) else str(wanted)
-            yield from depends(source, "rust", name, version, line_of(lines, (*group, name)) or 0)
+        for name, requirement in get_manifest_table(document, *group).items():
+            version = (
+                get_manifest_text(requirement, "version")
+                if isinstance(requirement, dict)
+                else str(requirement)
+            )
+            yield from dependency_findings(
+                source, "rust", name, version, find_nearest_toml_line(lines, (*group, name)) or 0
+            )
 
 
-def formatter(source: Source) -> Iterator[Finding]:
+def read_rustfmt_config(source: ProjectSource) -> Iterator[FactFinding]:
     """rustfmt has a file of its own."""
     argv = ("cargo", "fmt", "--check")
-    yield command(source, "format_command", "cargo-fmt", argv)
+    yield command_finding(source, "format_command", "cargo-fmt", argv)
 
 
-def linter(source: Source) -> Iterator[Finding]:
+def read_clippy_config(source: ProjectSource) -> Iterator[FactFinding]:
     """clippy too."""
     argv = ("cargo", "clippy")
-    yield command(source, "lint_command", "clippy", argv)
+    yield command_finding(source, "lint_command", "clippy", argv)
 
 
-READERS = (
-    Reader("cargo.toml", crate),
-    Reader("rustfmt.toml .rustfmt.toml", formatter),
-    Reader("clippy.toml .clippy.toml", linter),
+RUST_READERS = (
+    FactReader("cargo.toml", read_cargo_manifest),
+    FactReader("rustfmt.toml .rustfmt.toml", read_rustfmt_config),
+    FactReader("clippy.toml .clippy.toml", read_clippy_config),
 )

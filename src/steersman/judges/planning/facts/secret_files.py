@@ -6,21 +6,27 @@ digest lets everybody try out what a short secret could be.
 
 import re
 
-from steersman.judges.patterns import later
-from steersman.judges.planning.facts.finding import Finding, folder_of
-from steersman.judges.secret_names import keeps_secrets
+from steersman.judges.patterns import lazy_pattern
+from steersman.judges.planning.facts.finding import FactFinding, parent_directory
+from steersman.judges.secret_names import is_secret_file_name
 
-_PATTERN = later(r"(?:^|[._-])(?:example|sample|template|tmpl|dist|defaults?)(?:[._-]|$)", re.IGNORECASE)
+_TEMPLATE_NAME = lazy_pattern(
+    r"(?:^|[._-])(?:example|sample|template|tmpl|dist|defaults?)(?:[._-]|$)", re.IGNORECASE
+)
 # Settings of package managers, which are secret only where somebody has put a token into them.
-_SETTINGS = frozenset({".npmrc", ".yarnrc", ".yarnrc.yml", ".condarc", "pip.conf"})
+_PACKAGE_MANAGER_SETTINGS = frozenset({".npmrc", ".yarnrc", ".yarnrc.yml", ".condarc", "pip.conf"})
 
 
-def is_secret(path: str) -> bool:
+def is_secret_file(path: str) -> bool:
     """Is this a file that keeps secrets, and no pattern for one?"""
     name = path.rpartition("/")[2]
-    return name.casefold() not in _SETTINGS and not _PATTERN.search(name) and keeps_secrets(path)
+    return (
+        name.casefold() not in _PACKAGE_MANAGER_SETTINGS
+        and not _TEMPLATE_NAME.search(name)
+        and is_secret_file_name(path)
+    )
 
 
-def secret_file(path: str) -> Finding:
+def secret_file_finding(path: str) -> FactFinding:
     """It is there, where it should not be."""
-    return Finding("secret_file", path, root=folder_of(path))
+    return FactFinding("secret_file", path, root=parent_directory(path))

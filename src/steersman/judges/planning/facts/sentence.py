@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from steersman.contracts.planning.context import Fact, FactKind, FactPack
-from steersman.judges.planning.facts.checks import checks_of
-from steersman.judges.planning.facts.finding import TOP
-from steersman.judges.text import clip
+from steersman.contracts.planning.context import FactKind, FactPack, ProjectFact
+from steersman.judges.planning.facts.checks import select_detected_checks
+from steersman.judges.planning.facts.finding import PROJECT_TOP
+from steersman.judges.text import clip_text
 
-_NAMED: tuple[tuple[FactKind, str], ...] = (
+_SENTENCE_OPENINGS: tuple[tuple[FactKind, str], ...] = (
     ("package", "Its packages"),
     ("framework", "It uses"),
     ("database", "It keeps data with"),
@@ -17,33 +17,41 @@ _NAMED: tuple[tuple[FactKind, str], ...] = (
     ("ownership", "Who owns what stands in"),
     ("licence", "Its licence"),
 )
-_MOST = 8  # names in one sentence
+_MAX_NAMES_PER_SENTENCE = 8  # names in one sentence
 
 
-def about(pack: FactPack) -> str:
+def summarize_project(pack: FactPack) -> str:
     """The sentences; also a project of which nothing is known has one."""
-    return clip(" ".join(_sentences(pack)), 2_000)
+    return clip_text(" ".join(_project_sentences(pack)), 2_000)
 
 
-def _sentences(pack: FactPack) -> Iterator[str]:
-    languages = sorted((f for f in pack.facts if f.kind == "language"), key=_size)
-    said = ", ".join(f"{f.name} ({f.value})" for f in languages[:_MOST])
+def _project_sentences(pack: FactPack) -> Iterator[str]:
+    languages = sorted((f for f in pack.facts if f.kind == "language"), key=_language_sort_key)
+    language_names = ", ".join(f"{f.name} ({f.value})" for f in languages[:_MAX_NAMES_PER_SENTENCE])
     yield (
-        f"{pack.project_id} is written in {said}." if said else f"Of {pack.project_id} no language is known."
+        f"{pack.project_id} is written in {language_names}."
+        if language_names
+        else f"Of {pack.project_id} no language is known."
     )
-    for kind, words in _NAMED:
+    for kind, words in _SENTENCE_OPENINGS:
         names = list(dict.fromkeys(f.name for f in pack.facts if f.kind == kind))
         if names:
-            more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
-            yield f"{words}: {', '.join(names[:_MOST])}{more}."
-    checks = checks_of(pack.facts)
+            remainder = (
+                f" and {len(names) - _MAX_NAMES_PER_SENTENCE} more"
+                if len(names) > _MAX_NAMES_PER_SENTENCE
+                else ""
+            )
+            yield f"{words}: {', '.join(names[:_MAX_NAMES_PER_SENTENCE])}{remainder}."
+    checks = select_detected_checks(pack.facts)
     if checks:
         yield f"It is tested by: {'; '.join(' '.join(argv) for argv in checks.values())}."
-    built = [" ".join(f.argv) for f in pack.facts if f.kind == "build_command" and f.root == TOP]
-    if built:
-        yield f"It is built by: {'; '.join(built[:_MOST])}."
+    build_commands = [
+        " ".join(f.argv) for f in pack.facts if f.kind == "build_command" and f.root == PROJECT_TOP
+    ]
+    if build_commands:
+        yield f"It is built by: {'; '.join(build_commands[:_MAX_NAMES_PER_SENTENCE])}."
 
 
-def _size(language: Fact) -> tuple[int, str]:
+def _language_sort_key(language: ProjectFact) -> tuple[int, str]:
     """The most files first."""
     return -int(language.value.partition(" ")[0]), language.name
