@@ -9,8 +9,8 @@ from steersman.adapters.sqlite import memory as adapter
 from steersman.adapters.sqlite.memory import SqliteMemories
 from steersman.errors import MemoryUnavailable, UserError
 from steersman.testing.conformance_memory import (
-    SENSITIVE_TEXT,
     MEMORY_TIME,
+    SENSITIVE_TEXT,
     MemoriesConformance,
     add_memories,
     memory_texts,
