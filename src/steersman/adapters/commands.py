@@ -6,7 +6,7 @@ a command that fails is a fact, not an exception. A runner is asked for its repo
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from steersman.adapters.command_grammars import load_command_grammars
 from steersman.adapters.file_states import list_created_entries, read_file_states
@@ -99,29 +99,12 @@ class LocalCommands:
                 _decode_output(execution.output), workdir, mounted=mounted_at, errors=errors
             )
         all_output = f"{output}\n{errors}"
-        if (
-            counts_tests
-            and command.summary
-            and test_report is None
-            and execution.exit_code is not None
-            and not (execution.changed or execution.excess)
-        ):
-            summary_count = await asyncio.to_thread(count_summary_tests, command.summary, all_output)
-            verdict, tests, reason = judge_summary_count(execution.exit_code, summary_count)
-            passed = summary_count.passed
-            reason = _describe_abnormal_exit(execution.exit_code) or reason or COUNTED_BY_PATTERN
+        by_pattern = counts_tests and test_report is None and not (execution.changed or execution.excess)
+        if by_pattern and command.summary and execution.exit_code is not None:
+            judgement = await _judge_by_summary_pattern(command.summary, execution.exit_code, all_output)
         else:
-            verdict, tests, reason = _judge_execution(
-                argv if counts_tests else (),
-                execution,
-                test_report,
-                count_printed_tests(all_output) if counts_tests else None,
-            )
-            passed = (
-                test_report.ran - test_report.failures
-                if isinstance(test_report, RunnerReport)
-                else count_printed_passes(all_output)
-            )
+            judgement = _judge_by_report(argv, execution, test_report, all_output, counts_tests=counts_tests)
+        reason = judgement.reason
         if command.exit_code_is_enough and not setup:
             reason = reason or EXIT_CODE_ONLY
         if execution.exit_code == NOT_FOUND_EXIT_CODE and self._sandbox.isolated:
@@ -130,10 +113,10 @@ class LocalCommands:
             name=name,
             argv=argv,
             source=source,
-            verdict=verdict,
+            verdict=judgement.verdict,
             exit_code=execution.exit_code,
-            tests=tests,
-            passed=None if tests is None else passed,
+            tests=judgement.tests,
+            passed=None if judgement.tests is None else judgement.passed,
             report=test_report if isinstance(test_report, RunnerReport) else None,
             asked=report_request.env,
             reason=reason,
@@ -202,6 +185,41 @@ class LocalCommands:
 
 def _decode_output(printed: bytes) -> str:
     return printed.decode("utf-8", "backslashreplace")
+
+
+class _ExecutionJudgement(NamedTuple):
+    """What an execution proves: the verdict, the tests that were counted and why."""
+
+    verdict: CommandVerdict
+    tests: int | None
+    passed: int | None
+    reason: str
+
+
+async def _judge_by_summary_pattern(pattern: str, exit_code: int, output: str) -> _ExecutionJudgement:
+    """Counts the tests by the project's own pattern."""
+    summary_count = await asyncio.to_thread(count_summary_tests, pattern, output)
+    verdict, tests, reason = judge_summary_count(exit_code, summary_count)
+    reason = _describe_abnormal_exit(exit_code) or reason or COUNTED_BY_PATTERN
+    return _ExecutionJudgement(verdict, tests, summary_count.passed, reason)
+
+
+def _judge_by_report(
+    argv: Argv,
+    execution: ProgramResult,
+    report: RunnerReport | UnreadableReport | None,
+    output: str,
+    *,
+    counts_tests: bool,
+) -> _ExecutionJudgement:
+    """Counts the tests by the runner's report, or else by what it printed."""
+    verdict, tests, reason = _judge_execution(
+        argv if counts_tests else (), execution, report, count_printed_tests(output) if counts_tests else None
+    )
+    passed = (
+        report.ran - report.failures if isinstance(report, RunnerReport) else count_printed_passes(output)
+    )
+    return _ExecutionJudgement(verdict, tests, passed, reason)
 
 
 def _judge_execution(

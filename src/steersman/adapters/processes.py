@@ -75,11 +75,7 @@ async def run_program(
     """
     began = time.monotonic_ns()
     activity = OutputActivity()
-    # With both streams in one pipe the first listener hears both.
-    line_readers = [
-        LineSplitter(listener, line_cap, activity) if listener is not None else None
-        for listener in (lines, error_lines)
-    ]
+    line_readers = _split_streams((lines, error_lines), line_cap, activity)
     sinks = [OutputSink(cap, activity, reader) for reader in line_readers][: 2 if errors_apart else 1]
     try:
         child, interrupted = await _finish_uninterrupted(
@@ -110,6 +106,15 @@ async def run_program(
         stopped=activity.enough.is_set() and not expired,
         excess=activity.excess or (space.find_excess() if space is not None else ""),
     )
+
+
+def _split_streams(
+    listeners: Sequence[LineListener | None], line_cap: int, activity: OutputActivity
+) -> list[LineSplitter | None]:
+    """One splitter for each listener. With both streams in one pipe the first listener hears both."""
+    return [
+        LineSplitter(listener, line_cap, activity) if listener is not None else None for listener in listeners
+    ]
 
 
 async def _watch_space(

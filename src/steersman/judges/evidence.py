@@ -102,21 +102,13 @@ def weigh_check_results(
     )
     findings = [(result, finding) for result in results for finding in result.findings]
     judgements = [judge_check(runs, before.get(key), known) for key, runs in groups.items()]
-    failing = [
-        runs[0]
-        for runs, judgement in zip(groups.values(), judgements, strict=True)
-        if judgement.verdict in _FAILED_VERDICTS
-    ]
+    failing = _list_judged_results(groups.values(), judgements, _FAILED_VERDICTS)
     failing += [
         msgspec.structs.replace(result, reason=_render_variant_finding(finding))
         for result, finding in findings
         if finding.weight == "failure"
     ]
-    unresolved = [
-        runs[0]
-        for runs, judgement in zip(groups.values(), judgements, strict=True)
-        if judgement.verdict in _OPEN_VERDICTS
-    ]
+    unresolved = _list_judged_results(groups.values(), judgements, _OPEN_VERDICTS)
     verdicts = [judgement.verdict for judgement in judgements]
     tests = sum(
         judgement.tests for judgement in judgements if judgement.verdict in ("passed", "known", "flaky")
@@ -153,6 +145,15 @@ def weigh_check_results(
             ),
         ),
     )
+
+
+def _list_judged_results(
+    groups: Iterable[Sequence[CommandResult]], judgements: Iterable[CheckJudgement], verdicts: Collection[str]
+) -> list[CommandResult]:
+    """The first run of each command that was judged with one of these verdicts."""
+    return [
+        runs[0] for runs, judgement in zip(groups, judgements, strict=True) if judgement.verdict in verdicts
+    ]
 
 
 def _base_check_name(result: CommandResult) -> str:

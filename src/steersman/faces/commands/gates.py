@@ -38,12 +38,8 @@ def gates_command(context: CommandContext, *, run: str | None, full: bool) -> No
         context.tell([])
         context.say("nothing waits for you")
         return
-    run_id = context.sight.find(run) if run else None
-    open_gates = [
-        open_gate for open_gate in context.sight.world.journal.gates(run_id) if not open_gate.answer
-    ]
+    open_gates = _list_open_gates(context, run)
     from steersman.runtime.projections import read_overrides, recorded_isolation_warning
-    from steersman.views.base_stop import remedy_lines
     from steersman.views.status import override_line
 
     stalled = {open_gate.id: _describe_stalled_gate(context, open_gate) for open_gate in open_gates}
@@ -81,24 +77,34 @@ def gates_command(context: CommandContext, *, run: str | None, full: bool) -> No
     }
     line_limit = None if full else MAX_GATE_TEXT if run else MAX_GATE_EXCERPT
     for gate in open_gates:
-        text = texts[gate.run]
         context.say(f"run {gate.run} · {titles.get(gate.run, '')}", bold=True)
         reason, other_commands, remedies = stalled[gate.id]
-        override_texts = [override_line(override) for override in overrides_by_run[gate.run]]
         gate_lines = render_gate_lines(
             gate,
-            text,
+            texts[gate.run],
             context.me,
             most=line_limit,
             not_isolated=isolation_notes[gate.run],
             cause=reason,
             more=other_commands,
-            waived=override_texts,
+            waived=[override_line(override) for override in overrides_by_run[gate.run]],
         )
         failures = _gate_failure_lines(context, gate) if run else []
-        for line in (*failures, *gate_lines, *([""] if remedies else []), *remedy_lines(remedies)):
-            context.say(line)
-        context.say()
+        _print_gate_lines(context, [*failures, *gate_lines], remedies)
+
+
+def _list_open_gates(context: CommandContext, run: str | None) -> "list[Gate]":
+    """The gates that nobody has answered, of one run or of all."""
+    run_id = context.sight.find(run) if run else None
+    return [gate for gate in context.sight.world.journal.gates(run_id) if not gate.answer]
+
+
+def _print_gate_lines(context: CommandContext, gate_lines: list[str], remedies: "list[Remedy]") -> None:
+    from steersman.views.base_stop import remedy_lines
+
+    for line in (*gate_lines, *([""] if remedies else []), *remedy_lines(remedies)):
+        context.say(line)
+    context.say()
 
 
 def _gate_failure_lines(context: CommandContext, gate: "Gate") -> list[str]:

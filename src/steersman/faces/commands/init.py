@@ -67,13 +67,7 @@ def init_command(
         raise _InitRefusedError("failures are acknowledged by a person: an agent never speaks for one")
     if check:
         return _prove_existing_checks(context, yes=yes, acknowledge=acknowledge_failures)
-    path = context.project / CONFIG_FILE_NAME
-    if path.is_symlink():
-        raise UserError(f"cannot use {path}: it is a symlink. Replace it with a file or remove it.")
-    if path.exists() and not force:
-        raise _InitRefusedError(
-            f"{path} is there already: prove it with --check, or write over it with --force"
-        )
+    path = _find_config_target(context.project, force=force)
     problem = context.helm.open_ports(context.project, journal=None).workspace(Config()).problem()
     proven, notes = (
         (_detect_unproven_setup(context), [])
@@ -119,6 +113,18 @@ class _InitRefusedError(UserError):
     """Nothing was written."""
 
     exit_code = 4
+
+
+def _find_config_target(project: Path, *, force: bool) -> Path:
+    """Where the file is written; refuses a symlink, and a file that is there already unless `force` is set."""
+    path = project / CONFIG_FILE_NAME
+    if path.is_symlink():
+        raise UserError(f"cannot use {path}: it is a symlink. Replace it with a file or remove it.")
+    if path.exists() and not force:
+        raise _InitRefusedError(
+            f"{path} is there already: prove it with --check, or write over it with --force"
+        )
+    return path
 
 
 # ── proposing and proving ───────────────────────────────────────────────────────────────────────────────────────────

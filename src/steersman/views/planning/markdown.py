@@ -30,7 +30,7 @@ _STEP_NUMBERS_NOTE = (
 
 def render_review_markdown(pack: ReviewPack) -> str:
     """The review pack, ending in a newline."""
-    impact, region_text = pack.change_impact, describe_region(pack.change_impact.within)
+    impact = pack.change_impact
     parts = [
         f"# Review of {quote_inline(pack.plan_id)}",
         "\n".join(quote_block(pack.plan_summary.objective)),
@@ -55,15 +55,7 @@ def render_review_markdown(pack: ReviewPack) -> str:
                 *_estimate_lines("commits", impact.estimated_commits),
             )
         ),
-        _render_markdown_list(
-            (
-                f"files: {', '.join(map(_describe_plan_path, impact.files)) or f'anywhere in {region_text}'}",
-                f"modules: {', '.join(impact.modules) or 'none named'}",
-                f"areas: {', '.join(impact.areas) or 'none named'}",
-                f"bounded by: {region_text}, without what is git's or steersman's",
-                f"lock: {_describe_lock(impact.lock)}",
-            )
-        ),
+        _render_markdown_list(_impact_lines(impact)),
         _render_markdown_table(
             ("budget", "limit", "expected", "within"),
             ((b.name, str(b.limit), str(b.estimate), "yes" if b.within else "no") for b in impact.budgets),
@@ -89,6 +81,18 @@ def render_review_markdown(pack: ReviewPack) -> str:
         ),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _impact_lines(impact: ChangeImpact) -> tuple[str, ...]:
+    """What the change may touch, and what it has to hold while it does."""
+    region_text = describe_region(impact.within)
+    return (
+        f"files: {', '.join(map(_describe_plan_path, impact.files)) or f'anywhere in {region_text}'}",
+        f"modules: {', '.join(impact.modules) or 'none named'}",
+        f"areas: {', '.join(impact.areas) or 'none named'}",
+        f"bounded by: {region_text}, without what is git's or steersman's",
+        f"lock: {_describe_lock(impact.lock)}",
+    )
 
 
 def render_plan_markdown(
