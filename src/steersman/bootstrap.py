@@ -6,18 +6,16 @@ worktree; artifacts in `.steersman/runs/` of the repository. Everything heavy is
 
 import os
 import sys
-from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from steersman.adapters import places
+from steersman.adapters.installed_machines import ALL_ROLE_NAMES, installed_machines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from steersman.contracts.config import Config, FrozenConfig
-    from steersman.kernel.build import Machine
     from steersman.ports.journal import Journal
     from steersman.runtime.bridge import RunService
     from steersman.runtime.world import Ports
@@ -66,53 +64,6 @@ def open_journal(project: DirectoryLike, *, create: bool = True, reading: bool =
     from steersman.adapters.sqlite.store import SqliteJournal
 
     return SqliteJournal(places.project_store_path(project), create=create)
-
-
-def _load_roundtable_machine() -> "Machine":
-    from steersman.machines.roundtable import MACHINE
-
-    return MACHINE
-
-
-def _load_coordinator_machine() -> "Machine":
-    from steersman.machines.coordinator import MACHINE
-
-    return MACHINE
-
-
-def _load_task_machine() -> "Machine":
-    from steersman.machines.task import MACHINE
-
-    return MACHINE
-
-
-ALL_ROLE_NAMES = (
-    "planner",
-    "coder",
-    "reviewer",
-    "tester",
-)  # of all machines: none has to be imported to read a file
-_MACHINE_LOADERS: "dict[str, Callable[[], Machine]]" = {
-    "roundtable": _load_roundtable_machine,
-    "coordinator": _load_coordinator_machine,
-    "task": _load_task_machine,
-}
-
-
-class _InstalledMachines(Mapping[str, "Machine"]):
-    def __getitem__(self, name: str) -> "Machine":
-        return _MACHINE_LOADERS[name]()
-
-    def __iter__(self) -> "Iterator[str]":
-        return iter(_MACHINE_LOADERS)
-
-    def __len__(self) -> int:
-        return len(_MACHINE_LOADERS)
-
-
-def installed_machines() -> Mapping[str, "Machine"]:
-    """The machines that are installed, by name; each is imported when it is first asked for."""
-    return _InstalledMachines()
 
 
 def load_limited_config(start: "Path", *, only_look: bool = False) -> Any:

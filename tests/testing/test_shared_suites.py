@@ -17,7 +17,7 @@ HERE = Path(testing.__file__).parent
 SUITES = {
     Workspace: ("workspace", "conformance_workspace", "conformance_workspace_moved"),
     Artifacts: ("artifacts", "conformance_artifacts"),
-    Journal: ("journal", "conformance_journal"),
+    Journal: ("journal", "conformance_journal", "conformance_journal_lists"),
     Memories: ("memories", "conformance_memory"),
     Chats: ("chats", "conformance_chat"),
 }

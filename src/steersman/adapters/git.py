@@ -13,7 +13,6 @@ from pathlib import Path
 
 import msgspec
 
-from steersman.adapters.git_branch_move import read_move_markers
 from steersman.adapters.git_change import read_commit_change
 from steersman.adapters.git_checkout import UserCheckouts
 from steersman.adapters.git_cli import require_ref_part, run_git
@@ -28,6 +27,7 @@ from steersman.adapters.git_files import (
 )
 from steersman.adapters.git_forge import ForgeClient, pull_request_text
 from steersman.adapters.git_gc import store_commit_despite_gc
+from steersman.adapters.git_move_marker import read_move_markers
 from steersman.adapters.git_refs import list_recorded_refs
 from steersman.adapters.git_repository import GitRepository
 from steersman.adapters.git_revert import has_delivered_changes, revert_deliveries, tree_before_deliveries

@@ -26,11 +26,17 @@ from steersman.adapters.git_hull import (
     query_real_repository,
     read_small_file,
 )
+from steersman.adapters.git_move_marker import (
+    DELIVERY_DIRECTORY,
+    FileId,
+    FileMove,
+    MoveMarker,
+    write_move_marker,
+)
 from steersman.adapters.git_repository import GitRepository
 from steersman.adapters.removal import delete_path
 from steersman.errors import BranchMovedError, WorkspaceError
 
-DELIVERY_DIRECTORY = "steersman-delivery"  # in the git directory of the checkout: the marker, new files, old files, the new index
 DELIVERY_REFLOG_MESSAGE = "steersman: deliver"
 GIT_LOCK_SECONDS = 5.0
 _GIT_LOCK_NAMES = ("index.lock", "HEAD.lock")
@@ -38,29 +44,7 @@ _GIT_SWITCH_SECONDS = 0.1  # longer than a `git switch` takes from one of its st
 _MIN_FREE_DISK_BYTES = 1 << 20  # bytes that have to be left
 _SUBMODULE_MODE = "160000"
 
-FileId = tuple[int, int, int]  # inode, time of change, size: the same until somebody writes
 CallGit = Callable[..., GitResult]
-
-
-class FileMove(msgspec.Struct, frozen=True, array_like=True):
-    """One path of a checkout: the file that is there, and the one that takes its place."""
-
-    path: bytes
-    before: FileId | None
-    after: FileId | None
-
-
-class MoveMarker(msgspec.Struct, frozen=True):
-    """A move that is under way."""
-
-    run: str
-    ref: str
-    old: str
-    new: str
-    top: str = ""  # the checkout; nothing where the branch is checked out nowhere
-    files: str = ""  # where new and old files are kept, on the disk of the checkout
-    moves: tuple[FileMove, ...] = ()
-    staged: bool = False  # new files and the new index are there, whole
 
 
 class TreeDifference(msgspec.Struct, frozen=True):
@@ -162,7 +146,7 @@ class BranchMove:
         delete_path(self._folder)  # what is here without a marker holds no lock
         self._folder.mkdir()
         (self._folder / "token").write_bytes(b"held by a delivery of steersman\n")
-        self._write_marker(self._marker)
+        write_move_marker(self._folder, self._marker)
 
     def _move_files(self, location: RepositoryLocation, check: CheckDifferences) -> None:
         self._lock("index.lock")
@@ -176,7 +160,7 @@ class BranchMove:
         self._check_room(location, entries)
         moves = self._write_new_files(location, entries)
         self._marker = msgspec.structs.replace(self._marker, moves=moves, staged=True)
-        self._write_marker(self._marker)
+        write_move_marker(self._folder, self._marker)
         self._put_files()
 
     def _put_files(self) -> None:
@@ -354,15 +338,6 @@ class BranchMove:
 
     # ── marker and locks ────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _write_marker(self, marker: MoveMarker) -> None:
-        temporary = self._folder / "marker.new"
-        with temporary.open("wb") as file:
-            file.write(msgspec.json.encode(marker))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, self._folder / "marker.json")
-        _sync_delivery_directory(self._folder)
-
     def _lock_checkouts(self) -> None:
         """Keeps every checkout from switching to a branch that is checked out nowhere while the branch moves.
 
@@ -450,26 +425,6 @@ class BranchMove:
         return f"{self._branch} in {location.top} could not be moved forward: {git_error.strip()[:500]}; put that right there and try again"
 
 
-def delivery_files_directory(location: RepositoryLocation) -> Path:
-    """Where new files are written: on the disk of the checkout, so that they can be renamed into it."""
-    is_same_disk = os.stat(location.gitdir).st_dev == os.stat(location.top).st_dev
-    return (
-        location.gitdir / DELIVERY_DIRECTORY
-        if is_same_disk
-        else location.top / ".steersman" / "runs" / ".delivery"
-    )
-
-
-def read_move_markers(common: Path) -> list[tuple[Path, MoveMarker]]:
-    """The moves of this repository that were begun and not ended, each with the folder of its marker."""
-    markers = []
-    for directory in (common / DELIVERY_DIRECTORY, *sorted(common.glob(f"worktrees/*/{DELIVERY_DIRECTORY}"))):
-        with suppress(FileNotFoundError, NotADirectoryError):
-            text = (directory / "marker.json").read_bytes()
-            markers.append((directory, msgspec.json.decode(text, type=MoveMarker)))
-    return markers
-
-
 def _read_file_id(path: Path) -> FileId | None:
     try:
         file_stat = os.lstat(path)
@@ -511,14 +466,6 @@ def _remove_empty_parents(top: Path, path: bytes) -> None:
             parent.rmdir()
         except OSError:
             return
-
-
-def _sync_delivery_directory(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def _join_nul_terminated(names: list[bytes]) -> bytes:

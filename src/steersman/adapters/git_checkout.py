@@ -10,14 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from steersman.adapters.config import SETTINGS_FILE_NAME
-from steersman.adapters.git_branch_move import (
-    BranchMove,
-    CheckedOutError,
-    MoveMarker,
-    TreeDifference,
-    delivery_files_directory,
-    read_move_markers,
-)
+from steersman.adapters.git_branch_move import BranchMove, CheckedOutError, TreeDifference
 from steersman.adapters.git_cli import GitResult, GitSetting, encode_git_settings
 from steersman.adapters.git_hull import (
     IsolatedGitDir,
@@ -26,6 +19,7 @@ from steersman.adapters.git_hull import (
     query_real_repository,
     read_small_file,
 )
+from steersman.adapters.git_move_marker import MoveMarker, delivery_files_directory, read_move_markers
 from steersman.adapters.git_repository import GitRepository
 from steersman.adapters.removal import delete_path
 from steersman.errors import BranchMovedError, WorkspaceError

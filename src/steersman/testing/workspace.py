@@ -34,10 +34,15 @@ from steersman.errors import (
     WorkspaceError,
 )
 from steersman.kernel.canonical import digest_of
-
-CommitFiles = dict[str, str]
-GIT_MARKER = ".git"  # as in a real working tree, and never part of what is recorded
-
+from steersman.testing.fake_trees import (
+    CommitFiles,
+    fill_working_tree,
+    is_tree_in_use,
+    read_tree_note,
+    scan_tree_files,
+    working_tree_paths,
+    write_file_atomically,
+)
 
 RECORDED_MESSAGE = "recorded tree"  # the message of commits that hold what an agent has written
 
@@ -74,20 +79,20 @@ class FakeWorkspace:
 
     def _checkout(self, folder: Path, commit: str, effect: str, untouched: bool) -> Checkout:
         wanted, kind = self._files(commit), str(untouched)
-        free = [p for p in _working_tree_paths(folder) if not _is_tree_in_use(p, effect)]
-        free = [p for p in free if (_read_tree_note(p) or {}).get("untouched", kind) == kind]
+        free = [p for p in working_tree_paths(folder) if not is_tree_in_use(p, effect)]
+        free = [p for p in free if (read_tree_note(p) or {}).get("untouched", kind) == kind]
         for path in free:
-            note = _read_tree_note(path)
+            note = read_tree_note(path)
             if (
                 note is not None
                 and (not untouched or note["maker"] == effect)
-                and _scan_tree_files(path) == wanted
+                and scan_tree_files(path) == wanted
             ):
                 return self._handed_out(
-                    path, commit, effect, (_read_tree_note(path) or {}).get("maker", ""), kind
+                    path, commit, effect, (read_tree_note(path) or {}).get("maker", ""), kind
                 )
-        new_tree = folder / str(max((int(p.name) for p in _working_tree_paths(folder)), default=0) + 1)
-        _fill_working_tree(new_tree, wanted)
+        new_tree = folder / str(max((int(p.name) for p in working_tree_paths(folder)), default=0) + 1)
+        fill_working_tree(new_tree, wanted)
         for path in free:
             shutil.rmtree(path, ignore_errors=True)
             path.with_suffix(".json").unlink(missing_ok=True)
@@ -95,7 +100,7 @@ class FakeWorkspace:
 
     def _handed_out(self, path: Path, commit: str, effect: str, maker: str, kind: str) -> Checkout:
         note = {"owner": effect, "maker": maker, "holder": str(os.getpid()), "untouched": kind}
-        _write_file_atomically(path.with_suffix(".json"), json.dumps(note))
+        write_file_atomically(path.with_suffix(".json"), json.dumps(note))
         changed = self._read(commit)["message"] == RECORDED_MESSAGE
         return Checkout(str(path), commit, self._tree(commit), fresh=maker == effect, changed=changed)
 
@@ -103,12 +108,12 @@ class FakeWorkspace:
         place = Path(path)
         if (
             place.parent != self._root / "trees" / _check_fake_name("run", run)
-            or _read_tree_note(place) is None
+            or read_tree_note(place) is None
         ):
             raise WorkspaceError(f"{path} is not a working tree of run {run}; check one out first")
         _check_fake_name("label", label)
         with self._lock:
-            return self._recorded(_scan_tree_files(place), base)
+            return self._recorded(scan_tree_files(place), base)
 
     def change(self, commit: str, base: str) -> Change:
         with self._lock:
@@ -223,7 +228,7 @@ class FakeWorkspace:
     ) -> Delivery:
         _check_fake_name("run", run)
         if form == "draft-pr" and target is not None:
-            _write_file_atomically(
+            write_file_atomically(
                 self._root / "pulls" / f"{run}.json", json.dumps({"base": target, "body": body})
             )
         with self._lock:
@@ -379,7 +384,7 @@ class FakeWorkspace:
         body = {"files": files, "parents": list(parents), "message": message, **time}
         commit = digest_of(body)[:40]
         if not self._has(commit):
-            _write_file_atomically(self._object(commit), json.dumps(body))
+            write_file_atomically(self._object(commit), json.dumps(body))
         return commit
 
     def _object(self, commit: str) -> Path:
@@ -421,7 +426,7 @@ class FakeWorkspace:
         return ref.read_text() if ref.exists() else None
 
     def _point(self, branch: str, commit: str) -> None:
-        _write_file_atomically(self._root / "refs" / branch.replace("/", "+"), commit)
+        write_file_atomically(self._root / "refs" / branch.replace("/", "+"), commit)
 
 
 def _merge_three_way(
@@ -449,59 +454,9 @@ def _check_fake_name(kind: str, name: str) -> str:
     return name
 
 
-def _working_tree_paths(folder: Path) -> list[Path]:
-    return sorted((p for p in folder.glob("*") if p.name.isdecimal()), key=lambda p: int(p.name))
-
-
-def _read_tree_note(path: Path) -> dict[str, str] | None:
-    """Whose a tree is; None for one that is gone or was never finished."""
-    note = path.with_suffix(".json")
-    if not path.name.isdecimal() or not path.is_dir() or not note.exists():
-        return None
-    note_data: dict[str, str] = json.loads(note.read_text())
-    return note_data
-
-
-def _is_tree_in_use(path: Path, effect: str) -> bool:
-    """Does another effect of the same step work there, or another process that is alive?"""
-    note = _read_tree_note(path) or {}
-    holder, owner = int(note.get("holder", "0")), note.get("owner", "")
-    if holder not in (0, os.getpid()) and _is_process_alive(holder):
-        return True
-    return owner not in ("", effect) and owner.rpartition(":")[0] == effect.rpartition(":")[0]
-
-
-def _is_process_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
-def _scan_tree_files(path: Path) -> CommitFiles:
-    file_paths = (p for p in path.rglob("*") if p.is_file() and p.name != GIT_MARKER)
-    return {str(p.relative_to(path)): p.read_bytes().decode("utf-8", "backslashreplace") for p in file_paths}
-
-
-def _fill_working_tree(path: Path, files: CommitFiles) -> None:
-    path.mkdir(parents=True)
-    (path / GIT_MARKER).touch()
-    for name, text in files.items():
-        (path / name).parent.mkdir(parents=True, exist_ok=True)
-        (path / name).write_text(text, encoding="utf-8", newline="")
-
-
 def _unified_patch(old: CommitFiles, new: CommitFiles) -> str:
     patch_lines: list[str] = []
     for name in sorted(old.keys() | new.keys()):
         before, after = (files.get(name, "").splitlines(keepends=True) for files in (old, new))
         patch_lines += difflib.unified_diff(before, after, f"a/{name}", f"b/{name}")
     return "".join(patch_lines)
-
-
-def _write_file_atomically(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    young = path.with_name(f"{path.name}.{os.getpid()}.new")
-    young.write_text(text)
-    young.replace(path)

@@ -3,7 +3,9 @@
 **Invariant:** a person's word: nothing that works for a run can acknowledge, and nothing is written unshown.
 """
 
+import os
 from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +150,20 @@ def write_settings_file(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror}; check who owns the directory") from None
+
+
+def write_config_with_backup(path: Path, config_text: str) -> str:
+    """Writes the file; one that was there with other words is kept beside it. Returns the path of that copy."""
+    backup_path = ""
+    try:
+        if path.exists() and (old_bytes := path.read_bytes()) != config_text.encode():
+            backup_paths = (f"{path}.bak{number or ''}" for number in count())
+            backup_path = next(name for name in backup_paths if not os.path.lexists(name))
+            Path(backup_path).write_bytes(old_bytes)
+    except OSError as error:
+        raise UserError(f"cannot keep a copy of {path}: {error.strerror}; move it away yourself") from None
+    write_settings_file(path, config_text)
+    return backup_path
 
 
 def _render_acknowledged_names(names: tuple[str, ...]) -> list[str]:

@@ -2,11 +2,9 @@
 
 import asyncio
 import json
-import os
 import shlex
 import sys
 from collections.abc import Container, Iterator
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,7 +84,9 @@ def init_command(
         else choose_installed_crew(context)
     )
     config = proven.config
-    backup_path = _write_config_with_backup(
+    from steersman.faces.commands.acknowledge import write_config_with_backup
+
+    backup_path = write_config_with_backup(
         path, context.helm.render_project_config(config=config, roles=roles, known_failures=known_failures)
     )
     _trust_written_config(context, path)
@@ -485,19 +485,3 @@ def _trust_written_config(context: CommandContext, path: Path) -> None:
         return
     loaded = context.helm.load_limited_config(path.parent)
     record_trust(context, loaded, [line for line in loaded.powerful if not is_file_setting_line(line)])
-
-
-def _write_config_with_backup(path: Path, config_text: str) -> str:
-    """Writes the file; one that was there with other words is kept beside it. Returns the path of that copy."""
-    from steersman.faces.commands.acknowledge import write_settings_file
-
-    backup_path = ""
-    try:
-        if path.exists() and (old_bytes := path.read_bytes()) != config_text.encode():
-            backup_paths = (f"{path}.bak{number or ''}" for number in count())
-            backup_path = next(name for name in backup_paths if not os.path.lexists(name))
-            Path(backup_path).write_bytes(old_bytes)
-    except OSError as error:
-        raise UserError(f"cannot keep a copy of {path}: {error.strerror}; move it away yourself") from None
-    write_settings_file(path, config_text)
-    return backup_path

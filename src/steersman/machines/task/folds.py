@@ -5,13 +5,11 @@
 
 from typing import Any
 
-from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, DeliveryFacts, SetupFacts
+from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, SetupFacts
 from steersman.contracts.task.facts import (
-    BaseFacts,
     InspectFacts,
     PrerequisiteFacts,
     RecordFacts,
-    RevertFacts,
 )
 from steersman.kernel.definition import ChildEnded, GateAnswer
 from steersman.kernel.ops import Op
@@ -32,7 +30,7 @@ def fold_redo_request(context: TaskContext, words: PersonWords) -> tuple[Op, ...
     notes = [*context.notes[-20:], words.text] if words.text else context.notes
     return (
         ("set", "notes", notes),
-        *_reset_phase_ops(),
+        *reset_phase_ops(),
         ("append", "said", {"redo": words.text, "person": words.person}),
     )
 
@@ -45,7 +43,7 @@ def fold_rework_request(context: TaskContext, answer: GateAnswer) -> tuple[Op, .
     notes = [*context.notes[-20:], answer.text] if answer.text else context.notes
     return (
         ("set", "notes", notes),
-        *_reset_phase_ops(),
+        *reset_phase_ops(),
         ("append", "said", {"rework": answer.text, "person": answer.person}),
     )
 
@@ -240,7 +238,7 @@ def fold_code_opinion(context: TaskContext, facts: AgentFacts) -> tuple[Op, ...]
 def fold_plan_rejection(context: TaskContext, _e: InspectFacts) -> tuple[Op, ...]:
     """The planner is given what the documents say against the plan."""
     return (
-        *_reset_phase_ops(),
+        *reset_phase_ops(),
         ("add", "round", 1),
         ("set", "must_fix", _document_must_fix(context, "review/plan-review.json")),
     )
@@ -248,7 +246,7 @@ def fold_plan_rejection(context: TaskContext, _e: InspectFacts) -> tuple[Op, ...
 
 def fold_code_rejection(context: TaskContext, _e: InspectFacts) -> tuple[Op, ...]:
     return (
-        *_reset_phase_ops(),
+        *reset_phase_ops(),
         ("add", "turn", 1),
         ("set", "must_fix", _document_must_fix(context, "review/code-review.json")),
     )
@@ -257,7 +255,7 @@ def fold_code_rejection(context: TaskContext, _e: InspectFacts) -> tuple[Op, ...
 def fold_flawed_plan(context: TaskContext, _e: InspectFacts) -> tuple[Op, ...]:
     """Another plan, and another turn of code after it."""
     return (
-        *_reset_phase_ops(),
+        *reset_phase_ops(),
         ("add", "round", 1),
         ("add", "turn", 1),
         ("set", "must_fix", _document_must_fix(context, "review/code-review.json")),
@@ -269,7 +267,7 @@ def fold_scope_mismatch(context: TaskContext, _e: InspectFacts) -> tuple[Op, ...
     item = {"id": "scope", "text": context.coder_ref, "why": "the coder says which files the plan lacks"}
     coder_items = [item] if context.coder_status == "scope_mismatch" else []
     return (
-        *_reset_phase_ops(),
+        *reset_phase_ops(),
         ("add", "round", 1),
         ("set", "must_fix", [*_document_must_fix(context, "code/files.json"), *coder_items]),
     )
@@ -279,17 +277,17 @@ def fold_bounds_violation(context: TaskContext, _e: InspectFacts) -> tuple[Op, .
     """Nobody can widen a frozen plan: the coder begins again where it began, and is told what was not taken."""
     why = "the change left the frozen plan and was not taken: make it again, inside the plan"
     must_fix_op = ("set", "must_fix", [{"id": "bounds", "text": context.beyond_ref, "why": why}])
-    return (*_reset_phase_ops(), ("add", "turn", 1), must_fix_op, ("set", "detail_ref", context.beyond_ref))
+    return (*reset_phase_ops(), ("add", "turn", 1), must_fix_op, ("set", "detail_ref", context.beyond_ref))
 
 
 def fold_unclear_plan(context: TaskContext, _e: InspectFacts) -> tuple[Op, ...]:
     item = {"id": "unclear", "text": context.coder_ref, "why": "the coder finds the plan unclear"}
-    return (*_reset_phase_ops(), ("set", "must_fix", [item]))
+    return (*reset_phase_ops(), ("set", "must_fix", [item]))
 
 
 def fold_phase_entry(_c: TaskContext, _e: Any) -> tuple[Op, ...]:
     """A phase begins with nobody's opinion."""
-    return _reset_phase_ops()
+    return reset_phase_ops()
 
 
 def _document_must_fix(context: TaskContext, name: str) -> list[dict[str, str]]:
@@ -297,7 +295,8 @@ def _document_must_fix(context: TaskContext, name: str) -> list[dict[str, str]]:
     return [{"id": name, "text": context.documents.get(name, ""), "why": f"{name} says what has to change"}]
 
 
-def _reset_phase_ops() -> tuple[Op, ...]:
+def reset_phase_ops() -> tuple[Op, ...]:
+    """What forgets the opinions, comments and failures of a phase."""
     return (
         ("set", "plan_opinions", {}),
         ("set", "code_opinions", {}),
@@ -367,7 +366,7 @@ def fold_crew_change(context: TaskContext, child: ChildEnded) -> tuple[Op, ...]:
 
 def fold_empty_change(_c: TaskContext, _e: InspectFacts) -> tuple[Op, ...]:
     item = {"id": "no-change", "text": "", "why": "the coder changed nothing"}
-    return (*_reset_phase_ops(), ("add", "turn", 1), ("set", "must_fix", [item]))
+    return (*reset_phase_ops(), ("add", "turn", 1), ("set", "must_fix", [item]))
 
 
 def fold_suite_results(_c: TaskContext, facts: CheckFacts) -> tuple[Op, ...]:
@@ -388,7 +387,7 @@ def fold_test_failures(context: TaskContext, _e: InspectFacts) -> tuple[Op, ...]
     """The coder is given the report, and of the first suite that failed what it printed."""
     failure = {"id": "checks", "text": context.failure_ref, "why": "a check failed"}
     points = [*_document_must_fix(context, "test/report.json"), *([failure] if context.failure_ref else [])]
-    return (*_reset_phase_ops(), ("add", "turn", 1), ("set", "must_fix", points))
+    return (*reset_phase_ops(), ("add", "turn", 1), ("set", "must_fix", points))
 
 
 def fold_task_evidence_accepted(_c: TaskContext, answer: GateAnswer) -> tuple[Op, ...]:
@@ -398,141 +397,10 @@ def fold_task_evidence_accepted(_c: TaskContext, answer: GateAnswer) -> tuple[Op
 def fold_task_evidence_declined(_c: TaskContext, answer: GateAnswer) -> tuple[Op, ...]:
     why = "the operator does not accept what was changed about the tests"
     return (
-        *_reset_phase_ops(),
+        *reset_phase_ops(),
         ("add", "turn", 1),
         ("set", "must_fix", [{"id": "evidence", "text": answer.text, "why": why}]),
     )
-
-
-# ── accept and revert ───────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def fold_base_unmoved(_c: TaskContext, facts: BaseFacts) -> tuple[Op, ...]:
-    return (("set", "told_ref", facts.told_ref),)
-
-
-def fold_task_rebase(context: TaskContext, facts: BaseFacts) -> tuple[Op, ...]:
-    """The change stands on another commit: it is another tree, to be reviewed and tested again."""
-    return (
-        *_reset_phase_ops(),
-        ("set", "base_commit", facts.base),
-        ("set", "base_tree", facts.base_tree),
-        ("set", "commit", facts.commit),
-        ("set", "tree", facts.tree),
-        ("set", "patch_ref", facts.patch_ref),
-        ("set", "artifacts", {**context.artifacts, **facts.written}),
-        ("set", "documents", {**context.documents, **facts.refs}),
-        ("set", "laid", {"commit": facts.commit, "base": facts.base}),
-        ("set", "delivered_tree", ""),
-        ("set", "accepted_tree", ""),
-        ("set", "accepted_by", ""),
-        ("set", "told_ref", facts.told_ref),
-        ("add", "turn", 1),
-        ("add", "followed", 1),
-    )
-
-
-def fold_base_unseen(_c: TaskContext, facts: BaseFacts) -> tuple[Op, ...]:
-    return (("set", "detail_ref", facts.told_ref),)
-
-
-def fold_task_base_rewritten(_c: TaskContext, facts: BaseFacts) -> tuple[Op, ...]:
-    return (("set", "detail_ref", facts.told_ref), ("set", "rewritten_tip", facts.base))
-
-
-def fold_delivery_lost(_c: TaskContext, facts: BaseFacts) -> tuple[Op, ...]:
-    """What was handed over is not there: it has to be handed over again, like any other change."""
-    return (("set", "delivered_tree", ""), ("set", "detail_ref", facts.told_ref), *_new_base_ops(facts))
-
-
-def _new_base_ops(facts: BaseFacts | RevertFacts) -> tuple[Op, ...]:
-    """From here on the change is the whole of what the task has made, not what it added last; where that is known."""
-    return (("set", "base_commit", facts.base), ("set", "base_tree", facts.base_tree)) if facts.base else ()
-
-
-def fold_base_conflict(_c: TaskContext, facts: BaseFacts) -> tuple[Op, ...]:
-    """The coder begins again on the branch as it is now."""
-    why = "the branch has moved, and the change conflicts with it: make the change again on what is there now"
-    return (
-        *_reset_phase_ops(),
-        ("set", "base_commit", facts.base),
-        ("set", "base_tree", facts.base_tree),
-        ("set", "commit", facts.base),
-        ("set", "tree", facts.base_tree),
-        ("set", "must_fix", [{"id": "base", "text": facts.told_ref, "why": why}]),
-        ("add", "turn", 1),
-    )
-
-
-def fold_person_decision(_c: TaskContext, answer: GateAnswer) -> tuple[Op, ...]:
-    decision_record = {
-        "choice": answer.choice,
-        "person": answer.person,
-        "reason": answer.reason,
-        "digest": answer.digest,
-    }
-    notes: tuple[Op, ...] = (("set", "notes", [answer.text]),) if answer.text else ()
-    return (
-        ("set", "decided_by", answer.person),
-        ("set", "reason", answer.reason),
-        *notes,
-        ("append", "decisions", decision_record),
-    )
-
-
-def fold_revert_decision(context: TaskContext, _e: InspectFacts) -> tuple[Op, ...]:
-    """Where nothing was delivered there is nothing to take back, and the record says so."""
-    status = "pending" if context.delivered == "yes" else "nothing_delivered"
-    return (*_reset_phase_ops(), ("set", "revert", {"status": status, "detail": ""}))
-
-
-def fold_task_delivery(context: TaskContext, facts: DeliveryFacts) -> tuple[Op, ...]:
-    return (
-        ("set", "delivered_tree", context.tree),
-        ("set", "delivered_ref", facts.ref),
-        ("set", "delivered_commit", facts.commit),
-        (
-            "set",
-            "deliveries",
-            [
-                *(
-                    delivered_commit
-                    for delivered_commit in context.deliveries
-                    if delivered_commit != facts.commit
-                ),
-                facts.commit,
-            ],
-        ),
-        ("set", "url_ref", facts.url_ref),
-        ("set", "reverted_commit", ""),
-        ("set", "detail_ref", ""),
-    )
-
-
-def fold_task_delivery_failure(_c: TaskContext, facts: DeliveryFacts) -> tuple[Op, ...]:
-    return (("set", "detail_ref", facts.detail_ref),)
-
-
-def fold_task_revert(_c: TaskContext, facts: RevertFacts) -> tuple[Op, ...]:
-    """`detail` is empty where the commit is steersman's own."""
-    return (
-        *_new_base_ops(facts),
-        ("set", "reverted_commit", facts.commit),
-        ("set", "deliveries", []),
-        ("set", "revert", {"status": facts.status, "detail": facts.detail_ref}),
-    )
-
-
-def fold_revert_conflict(_c: TaskContext, facts: RevertFacts) -> tuple[Op, ...]:
-    return (
-        ("set", "revert", {"status": facts.status, "detail": facts.detail_ref}),
-        ("set", "detail_ref", facts.detail_ref),
-    )
-
-
-def fold_revert_refusal(context: TaskContext, _e: InspectFacts) -> tuple[Op, ...]:
-    """The decision is asked for again, with why it could not be taken back."""
-    return (*_reset_phase_ops(), ("set", "detail_ref", context.revert.get("detail", "")))
 
 
 def fold_agent_failure(context: TaskContext, facts: AgentFacts) -> tuple[Op, ...]:

@@ -23,7 +23,7 @@ from steersman.kernel.definition import (
 )
 from steersman.kernel.laws import Before, Law, Never, Only, Possible
 from steersman.machines.task import context as ctx
-from steersman.machines.task import folds
+from steersman.machines.task import delivery_folds, folds
 from steersman.machines.task.events import E
 from steersman.machines.task.phases import (
     ADOPT,
@@ -397,19 +397,19 @@ FOLDS = tuple(fold(e, change, version=RAISED.get(change, 1)) for change, events 
     (folds.fold_test_failures, (E.test_failures,)),
     (folds.fold_task_evidence_accepted, (E.evidence_accepted,)),
     (folds.fold_task_evidence_declined, (E.evidence_declined,)),
-    (folds.fold_base_unmoved, (E.base_unmoved,)),
-    (folds.fold_task_rebase, (E.base_moved,)),
-    (folds.fold_base_conflict, (E.base_conflicts,)),
-    (folds.fold_base_unseen, (E.base_unseen, E.base_absorbed)),
-    (folds.fold_task_base_rewritten, (E.base_rewritten,)),
-    (folds.fold_delivery_lost, (E.delivery_lost,)),
-    (folds.fold_person_decision, (E.decision_given,)),
-    (folds.fold_task_delivery, (E.accepted,)),
-    (folds.fold_task_delivery_failure, (E.delivery_failed,)),
-    (folds.fold_revert_decision, (E.revert_requested,)),
-    (folds.fold_task_revert, (E.change_reverted,)),
-    (folds.fold_revert_conflict, (E.revert_conflicted,)),
-    (folds.fold_revert_refusal, (E.revert_refused,)),
+    (delivery_folds.fold_base_unmoved, (E.base_unmoved,)),
+    (delivery_folds.fold_task_rebase, (E.base_moved,)),
+    (delivery_folds.fold_base_conflict, (E.base_conflicts,)),
+    (delivery_folds.fold_base_unseen, (E.base_unseen, E.base_absorbed)),
+    (delivery_folds.fold_task_base_rewritten, (E.base_rewritten,)),
+    (delivery_folds.fold_delivery_lost, (E.delivery_lost,)),
+    (delivery_folds.fold_person_decision, (E.decision_given,)),
+    (delivery_folds.fold_task_delivery, (E.accepted,)),
+    (delivery_folds.fold_task_delivery_failure, (E.delivery_failed,)),
+    (delivery_folds.fold_revert_decision, (E.revert_requested,)),
+    (delivery_folds.fold_task_revert, (E.change_reverted,)),
+    (delivery_folds.fold_revert_conflict, (E.revert_conflicted,)),
+    (delivery_folds.fold_revert_refusal, (E.revert_refused,)),
     (folds.fold_recorded_documents, (E.documents_recorded,)),
     (folds.fold_recording_failure, (E.recording_failed,)),
     (folds.fold_repair_failure, (E.repair_failed,)),

@@ -25,7 +25,7 @@ PERFORMER_PATHS = {
     "weigh_answers": "planning:weigh",
     "finalize_graph": "planning:finalize",
     "review_pack": "planning:pack",
-    "freeze": "planning:freeze",
+    "freeze": "plan_freezing:freeze",
     "task_record": "task:record",
     "task_inspect": "inspection:inspect",
     "task_restore": "repair:restore",

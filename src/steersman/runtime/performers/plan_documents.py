@@ -3,9 +3,10 @@
 **Invariant:** a document is decoded as its contract says, or the effect breaks; nothing is worked out here.
 """
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, TypeVar, get_type_hints
 
 import msgspec
 
@@ -17,10 +18,11 @@ from steersman.contracts.planning.intent import ExecutionIntent
 from steersman.contracts.planning.policy import ExecutionPolicy
 from steersman.contracts.planning.questions import AskedQuestion, QuestionPack, SettledQuestions
 from steersman.contracts.planning.review import FailurePack
-from steersman.errors import UserError
+from steersman.errors import JournalError, UserError
 from steersman.judges.planning.intent import EffectiveAsking, resolve_effective_asking
 from steersman.judges.planning.red_lines import reported_stated_risk
 from steersman.judges.planning.registry import Registry
+from steersman.judges.text import clip_text, printable_text
 from steersman.kernel.canonical import canonical_bytes, sha256_hex
 from steersman.kernel.tape import read_entry
 from steersman.machines.coordinator import failure, uncertainties
@@ -29,6 +31,7 @@ from steersman.runtime.call import EffectCall
 from steersman.runtime.planning import PlanningPorts
 
 COORDINATOR_NAME = f"steersman {__version__}"
+PlanningFacts = TypeVar("PlanningFacts", bound=msgspec.Struct)
 MAX_CACHED_CHARS = 256 * 1024  # characters of a document that is remembered
 
 
@@ -170,3 +173,47 @@ class PlanningDocuments:
             intent=self.intent,
             settled=self.settled,
         )
+
+
+def require_settled_answers(documents: PlanningDocuments) -> SettledQuestions:
+    """What the run has settled; a UserError where it has settled nothing."""
+    if documents.settled is None:
+        raise UserError("the run has settled nothing: plan again")
+    return documents.settled
+
+
+def planning_performer(
+    state: str,
+) -> Callable[
+    [Callable[[PlanningDocuments], PlanningFacts]], Callable[[EffectCall], Awaitable[PlanningFacts]]
+]:
+    """Planning computes and reads files, beside the loop; what breaks is a reason why there is no plan."""
+
+    def decorate(
+        work: Callable[[PlanningDocuments], PlanningFacts],
+    ) -> Callable[[EffectCall], Awaitable[PlanningFacts]]:
+        returns: type[PlanningFacts] = get_type_hints(work)["return"]
+
+        def performed(call: EffectCall) -> PlanningFacts:
+            try:
+                return work(PlanningDocuments(call))
+            except JournalError:
+                raise
+            except Exception as error:
+                error_text = clip_text(printable_text(f"{type(error).__name__}: {error}"), 1800)
+                subject = failure.FailureSubject(call.given("intent_id", ""), call.given("plan", ""))
+                failure_pack = canonical_bytes(
+                    failure.broken_state_failure(subject, state, error_text)
+                ).decode()
+                failure_refs = {
+                    "detail_ref": call.payloads.put(error_text),
+                    "failure_ref": call.payloads.put(failure_pack),
+                }
+                return returns(**failure_refs)
+
+        async def perform(call: EffectCall) -> PlanningFacts:
+            return await asyncio.to_thread(performed, call)
+
+        return perform
+
+    return decorate

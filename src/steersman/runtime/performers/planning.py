@@ -4,25 +4,18 @@ What a plan is worked out from and how is in `judges.planning` and the coordinat
 fetched, handed on and kept. **Invariant:** nothing is started, and nothing but a frozen plan is written.
 """
 
-import asyncio
-from collections.abc import Awaitable, Callable
-from hashlib import sha256
-from typing import Any, TypeVar, get_type_hints
+from typing import Any
 
 import msgspec
 
 from steersman.contracts.planning import facts
 from steersman.contracts.planning.content import RegistryRule
 from steersman.contracts.planning.decisions import (
-    DocumentProblem,
-    PrecheckReport,
     RuleDecision,
 )
 from steersman.contracts.planning.graph import ExecutionGraph
 from steersman.contracts.planning.intent import ExecutionIntent
 from steersman.contracts.planning.questions import AnswerPack, QuestionAnswer, QuestionPack, SettledQuestions
-from steersman.contracts.planning.review import ReviewPack
-from steersman.errors import JournalError, UserError, WorkspaceError
 from steersman.judges.planning.citations import build_context_bundle
 from steersman.judges.planning.forbidden import find_forbidden_commands
 from steersman.judges.planning.precheck import count_precheck_facts as counted
@@ -32,63 +25,23 @@ from steersman.judges.planning.risk import assess_plan_risk
 from steersman.judges.planning.routing import advise_models
 from steersman.judges.planning.rulebook import compile_rules
 from steersman.judges.planning.rules import adjudicate_planned_commands as adjudicated
-from steersman.judges.text import clip_text, printable_text
-from steersman.kernel.canonical import canonical_bytes
 from steersman.machines.coordinator import answers as replies
-from steersman.machines.coordinator import attest, failure, graph, review, uncertainties
-from steersman.machines.coordinator import freeze as freezing
+from steersman.machines.coordinator import failure, graph, review, uncertainties
 from steersman.machines.coordinator.choices import intent_as_rules_see_it
 from steersman.machines.coordinator.faults import GraphFaults, find_graph_faults
 from steersman.machines.coordinator.graph import choices_from_settled
 from steersman.machines.coordinator.inputs import build_plan_lineage, derive_plan_id
 from steersman.machines.coordinator.remaining import find_answer_objections, find_remaining_objections
-from steersman.machines.coordinator.verify import verify_frozen_plan
-from steersman.runtime.call import EffectCall
 from steersman.runtime.performers.asking import fetch_with_retry
-from steersman.runtime.performers.plan_documents import COORDINATOR_NAME, PlanningDocuments
-from steersman.views.planning.drawn import render_plan_files
-
-PlanningFacts = TypeVar("PlanningFacts", bound=msgspec.Struct)
-
-
-def _planning_performer(
-    state: str,
-) -> Callable[
-    [Callable[[PlanningDocuments], PlanningFacts]], Callable[[EffectCall], Awaitable[PlanningFacts]]
-]:
-    """Planning computes and reads files, beside the loop; what breaks is a reason why there is no plan."""
-
-    def decorate(
-        work: Callable[[PlanningDocuments], PlanningFacts],
-    ) -> Callable[[EffectCall], Awaitable[PlanningFacts]]:
-        returns: type[PlanningFacts] = get_type_hints(work)["return"]
-
-        def performed(call: EffectCall) -> PlanningFacts:
-            try:
-                return work(PlanningDocuments(call))
-            except JournalError:
-                raise
-            except Exception as error:
-                error_text = clip_text(printable_text(f"{type(error).__name__}: {error}"), 1800)
-                subject = failure.FailureSubject(call.given("intent_id", ""), call.given("plan", ""))
-                failure_pack = canonical_bytes(
-                    failure.broken_state_failure(subject, state, error_text)
-                ).decode()
-                failure_refs = {
-                    "detail_ref": call.payloads.put(error_text),
-                    "failure_ref": call.payloads.put(failure_pack),
-                }
-                return returns(**failure_refs)
-
-        async def perform(call: EffectCall) -> PlanningFacts:
-            return await asyncio.to_thread(performed, call)
-
-        return perform
-
-    return decorate
+from steersman.runtime.performers.plan_documents import (
+    COORDINATOR_NAME,
+    PlanningDocuments,
+    planning_performer,
+    require_settled_answers,
+)
 
 
-@_planning_performer("PRECHECKED")
+@planning_performer("PRECHECKED")
 def precheck(documents: PlanningDocuments) -> facts.PrecheckFacts:
     """The intent held against schema, registry and red lines: all of it, whatever a part of it says."""
     loaded = documents.world.registries.load()
@@ -119,7 +72,7 @@ def precheck(documents: PlanningDocuments) -> facts.PrecheckFacts:
     )
 
 
-@_planning_performer("CONTEXT_BUILT")
+@planning_performer("CONTEXT_BUILT")
 def context(documents: PlanningDocuments) -> facts.ContextFacts:
     """Memory, facts and policy, as far as they can be had; what cannot is told, never made up."""
     project_id = documents.intent.scope.project_id
@@ -167,7 +120,7 @@ def context(documents: PlanningDocuments) -> facts.ContextFacts:
     return msgspec.structs.replace(context_facts, plan_id=plan_name, bundle_ref=ref, bundle_digest=digest)
 
 
-@_planning_performer("RULES_EVALUATED")
+@planning_performer("RULES_EVALUATED")
 def adjudicate(documents: PlanningDocuments) -> facts.RulesFacts:
     """Every rule on every planned command, with the scope that was answered; the plan's risk, and advice on models."""
     decisions = _decide_commands(documents)
@@ -256,7 +209,7 @@ def _adjudicate_intent(documents: PlanningDocuments, intent: ExecutionIntent) ->
     )
 
 
-@_planning_performer("GRAPH_DRAFTED")
+@planning_performer("GRAPH_DRAFTED")
 def draft(documents: PlanningDocuments) -> facts.GraphFacts:
     """The graph before anybody has answered, and what is not known."""
     drafted_graph = graph.draft_plan_graph(documents.inputs)
@@ -278,7 +231,7 @@ def draft(documents: PlanningDocuments) -> facts.GraphFacts:
     )
 
 
-@_planning_performer("QUESTIONS_EMITTED")
+@planning_performer("QUESTIONS_EMITTED")
 def emit(documents: PlanningDocuments) -> facts.QuestionFacts:
     """The questions of one round, within what policy and budget leave; and what is told if nobody ever answers."""
     chosen = documents.chosen(documents.questions)
@@ -304,7 +257,7 @@ def emit(documents: PlanningDocuments) -> facts.QuestionFacts:
     )
 
 
-@_planning_performer("AWAITING_ANSWERS")
+@planning_performer("AWAITING_ANSWERS")
 def weigh(documents: PlanningDocuments) -> facts.AnswerFacts:
     """What was said held against what was asked and against the rules; what nobody has said takes its default."""
     if documents.call.given("choice") == "defaults":
@@ -385,7 +338,7 @@ def _weigh_answer_pack(documents: PlanningDocuments) -> facts.AnswerFacts:
     )
 
 
-@_planning_performer("GRAPH_FINALIZED")
+@planning_performer("GRAPH_FINALIZED")
 def finalize(documents: PlanningDocuments) -> facts.GraphFacts:
     """Defaults for whatever nobody has answered, and the graph with all of it worked in."""
     default_answers = replies.weigh_default_answers(
@@ -439,10 +392,10 @@ def _build_graph_facts(
     )
 
 
-@_planning_performer("REVIEW_PACK_BUILT")
+@planning_performer("REVIEW_PACK_BUILT")
 def pack(documents: PlanningDocuments) -> facts.ReviewFacts:
     """Impact, budgets, reviews and the way back."""
-    settled = _require_settled_answers(documents)
+    settled = require_settled_answers(documents)
     review_document = review.build_review_pack(documents.inputs, documents.graph, settled, documents.routing)
     review_problems = review.find_review_faults(documents.inputs, review_document, settled)
     ref, digest = documents.keep(review_document)
@@ -456,81 +409,3 @@ def pack(documents: PlanningDocuments) -> facts.ReviewFacts:
             any(review_problems), lambda: failure.review_failure(documents.about, review_problems)
         ),
     )
-
-
-def _require_settled_answers(documents: PlanningDocuments) -> SettledQuestions:
-    if documents.settled is None:
-        raise UserError("the run has settled nothing: plan again")
-    return documents.settled
-
-
-@_planning_performer("FROZEN_OUTPUTS")
-def freeze(documents: PlanningDocuments) -> facts.FreezeFacts:
-    """Every output as bytes, written, read back and held against the manifest; the signed statement lies beside them."""
-    outputs = _collect_plan_outputs(documents)
-    files = freezing.freeze_plan_files(outputs, render_plan_files(outputs))
-    malformed = freezing.find_malformed_files(files)
-    lineage_gaps = freezing.find_lineage_gaps(outputs.graph, outputs.inputs.registry.snapshot())
-    unmatched_files: tuple[DocumentProblem, ...] = ()
-    write_error = ""
-    if not malformed and not lineage_gaps:
-        try:
-            unmatched_files = _write_frozen_plan(documents, files)
-        except WorkspaceError as error:
-            write_error = clip_text(printable_text(str(error)), 1000)
-    manifest = files[freezing.MANIFEST_FILE]
-    return facts.FreezeFacts(
-        files=len(files),
-        unmatched=len(unmatched_files) + bool(write_error),
-        untraced=len(lineage_gaps),
-        malformed=len(malformed),
-        manifest_ref=documents.call.payloads.put(manifest.decode()),
-        manifest_digest=sha256(manifest).hexdigest(),
-        signed=not write_error and not malformed and not lineage_gaps,
-        failure_ref=documents.why(
-            malformed or lineage_gaps or unmatched_files or write_error,
-            lambda: failure.freeze_failure(
-                documents.about,
-                malformed=malformed,
-                unmatched=unmatched_files,
-                untraced=lineage_gaps,
-                unwritten=write_error,
-            ),
-        ),
-    )
-
-
-def _collect_plan_outputs(documents: PlanningDocuments) -> freezing.PlanOutputs:
-    return freezing.PlanOutputs(
-        inputs=documents.inputs,
-        intent=documents.raw,
-        report=documents.read("report", PrecheckReport),
-        routing=documents.routing,
-        graph=documents.graph,
-        packs=tuple(
-            msgspec.json.decode(documents.call.payloads.get(ref), type=QuestionPack)
-            for ref in documents.call.given("packs", ())
-        ),
-        settled=_require_settled_answers(documents),
-        review=documents.read("review", ReviewPack),
-    )
-
-
-def _write_frozen_plan(documents: PlanningDocuments, files: dict[str, bytes]) -> tuple[DocumentProblem, ...]:
-    """Writes the plan with its envelope, reads it back, and says what is not as it should be."""
-    directory = documents.call.payloads.get(documents.call.given("out", "")) or documents.world.plans.place(
-        documents.call.run
-    )
-    statement = attest.plan_statement(files)
-    keyid, signature = documents.world.sign(
-        attest.pre_authentication_encoding(attest.PAYLOAD_TYPE, statement)
-    )
-    envelope = attest.signed_envelope(statement, keyid, signature)
-    documents.world.plans.write(directory, {**files, attest.ENVELOPE_FILE: envelope})
-    files_on_disk = documents.world.plans.read(directory)
-    envelope_problems = (
-        ()
-        if files_on_disk.pop(attest.ENVELOPE_FILE, None) == envelope
-        else (attest.missing_envelope_problem(),)
-    )
-    return (*envelope_problems, *verify_frozen_plan(files_on_disk))
