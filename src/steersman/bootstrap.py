@@ -6,16 +6,19 @@ worktree; artifacts in `.steersman/runs/` of the repository. Everything heavy is
 
 import os
 import sys
+from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from steersman.adapters import places
-from steersman.adapters.installed_machines import ALL_ROLE_NAMES, installed_machines
+from steersman.adapters.installed_machines import ALL_ROLE_NAMES, InstalledMachines
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from steersman.adapters.secrets import KnownSecrets
     from steersman.contracts.config import Config, FrozenConfig
+    from steersman.kernel.build import Machine
     from steersman.ports.journal import Journal
     from steersman.runtime.bridge import RunService
     from steersman.runtime.world import Ports
@@ -60,10 +63,15 @@ def open_journal(project: DirectoryLike, *, create: bool = True, reading: bool =
     if reading:
         from steersman.adapters.sqlite.reader import SqliteJournalReader
 
-        return SqliteJournalReader(places.project_store_path(project))  # type: ignore[return-value]  the reading half
+        return cast("Journal", SqliteJournalReader(places.project_store_path(project)))  # its reading half
     from steersman.adapters.sqlite.store import SqliteJournal
 
     return SqliteJournal(places.project_store_path(project), create=create)
+
+
+def installed_machines() -> Mapping[str, "Machine"]:
+    """The machines that are installed, by name; each is imported when it is first asked for."""
+    return InstalledMachines()
 
 
 def load_limited_config(start: "Path", *, only_look: bool = False) -> Any:
@@ -186,7 +194,7 @@ def list_known_secrets(project: str, extra_variables: tuple[str, ...] = ()) -> t
 
 
 @cache
-def _open_known_secrets(project: str) -> Any:
+def _open_known_secrets(project: str) -> "KnownSecrets":
     from steersman.adapters.secrets import KnownSecrets
 
     return KnownSecrets(os.environ, project)
@@ -270,9 +278,13 @@ def _build_local_commands(config: "Config") -> Any:
     from steersman.adapters.commands import LocalCommands
 
     allowed_commands = tuple(check.run for check in config.checks.values())
-    sandbox_options = {"network": config.sandbox.network, "grammars": config.commands, "env": config.env}
     return LocalCommands(
-        allowed_commands, open_project_sandbox(config), writable=config.worktree.writable, **sandbox_options
+        allowed_commands,
+        open_project_sandbox(config),
+        network=config.sandbox.network,
+        grammars=config.commands,
+        env=config.env,
+        writable=config.worktree.writable,
     )
 
 
@@ -330,11 +342,12 @@ def run_steersman(argv: "list[str] | None" = None) -> int:
     """The command line: hands this module over as the helm."""
     import resource
 
+    from steersman import bootstrap  # noqa: PLW0406  this module is what the faces are given
     from steersman.faces.cli import run_command_line as run_face
 
     # A picture of our memory would hold what no text may keep; what we start inherits this.
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-    return run_face(sys.modules[__name__], argv)  # type: ignore[arg-type]  a module is a Helm
+    return run_face(bootstrap, argv)
 
 
 def find_run_owner(project: DirectoryLike, run: str) -> str | None:

@@ -65,7 +65,7 @@ _FIELD_EXAMPLES: dict[tuple[str, ...], str] = {
 }
 
 
-_TABLE_STRUCTS = {
+_TABLE_STRUCTS: dict[tuple[str, ...], str] = {
     ("commands", "grammars"): "CommandGrammar",
     ("chat", "agents"): "ChatAgent",
     ("chat", "budget"): "ChatBudget",

@@ -38,7 +38,9 @@ def _find_grammar_problems(grammars: dict[str, Any]) -> Iterator[SchemaProblem]:
         else set()
     )
     for name, grammar in grammars.items():
-        references = [(("like",), grammar["like"])] if "like" in grammar else []
+        references: list[tuple[tuple[str | int, ...], Any]] = []
+        if "like" in grammar:
+            references.append((("like",), grammar["like"]))
         references += [(("runs", index), inner) for index, inner in enumerate(grammar.get("runs", ()))]
         for path, reference in references:
             if reference not in grammars and reference not in shipped:

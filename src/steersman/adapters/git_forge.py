@@ -93,7 +93,7 @@ class ForgeClient:
 
 def _find_forge_program(remote: GitRemote) -> str:
     """The program for a forge: by its host where that tells, else the one that is there."""
-    program_names = ("glab", "gh") if "gitlab" in remote.host else ("gh", "glab")
+    program_names: tuple[str, ...] = ("glab", "gh") if "gitlab" in remote.host else ("gh", "glab")
     if remote.host == "github.com":
         program_names = ("gh",)
     for name in program_names:
@@ -196,8 +196,10 @@ def _run_forge_cli(argv: list[str], feed: bytes) -> tuple[int, bytes, bytes]:
     with tempfile.TemporaryDirectory(prefix="steersman-") as directory:
         ceiling = {"GIT_CEILING_DIRECTORIES": str(Path(directory).parent)}
         env = {**GIT_ENVIRONMENT, **personal, **quiet_variables, **ceiling, "PATH": safe_search_path()}
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        with subprocess.Popen(argv, cwd=directory, env=env, process_group=0, **pipes) as process:
+        pipe = subprocess.PIPE
+        with subprocess.Popen(
+            argv, cwd=directory, env=env, process_group=0, stdin=pipe, stdout=pipe, stderr=pipe
+        ) as process:
             try:
                 out, err = process.communicate(feed, timeout=FORGE_TIMEOUT_SECONDS)
             except BaseException as error:

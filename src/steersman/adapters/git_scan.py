@@ -64,7 +64,8 @@ class WorkingTreeScanner:
     def _changed(self) -> tuple[list[bytes], list[bytes]]:
         """Tracked files that are gone, and those that are not as they were; what a submodule holds is no part of it."""
         raw = self._call("diff-files", "--raw", "-z", "--no-renames", "--ignore-submodules=all").split(b"\0")
-        gone, changed = [], []
+        gone: list[bytes] = []
+        changed: list[bytes] = []
         for fields, name in zip(raw[::2], raw[1::2], strict=False):
             (gone if fields.endswith(b"D") or self._is_special(name) else changed).append(name)
         return gone, changed

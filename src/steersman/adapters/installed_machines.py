@@ -38,7 +38,9 @@ _MACHINE_LOADERS: "dict[str, Callable[[], Machine]]" = {
 }
 
 
-class _InstalledMachines(Mapping[str, "Machine"]):
+class InstalledMachines(Mapping[str, "Machine"]):
+    """The machines by name, as a mapping that imports what it is asked for."""
+
     def __getitem__(self, name: str) -> "Machine":
         return _MACHINE_LOADERS[name]()
 
@@ -47,8 +49,3 @@ class _InstalledMachines(Mapping[str, "Machine"]):
 
     def __len__(self) -> int:
         return len(_MACHINE_LOADERS)
-
-
-def installed_machines() -> Mapping[str, "Machine"]:
-    """The machines that are installed, by name; each is imported when it is first asked for."""
-    return _InstalledMachines()

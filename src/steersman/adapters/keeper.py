@@ -211,7 +211,8 @@ def _detach_streams() -> None:
 def _call_prctl(option: int, value: int) -> None:
     import _ctypes  # what `ctypes` dresses up
 
-    prctl = _ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl")
+    program = _ctypes.dlopen(None, 0)  # type: ignore[arg-type]  # typeshed does not know that None is this program
+    prctl = _ctypes.dlsym(program, "prctl")
     if _ctypes.call_function(prctl, (option, value, 0, 0, 0)) != 0:
         raise OSError(1, f"prctl {option} was refused")  # nothing is started that could not be stopped
 

@@ -8,10 +8,10 @@ import os
 from collections.abc import Mapping
 
 try:  # hashlib loads OpenSSL, which takes longer than listing the runs
-    from _sha256 import sha256
+    from _sha256 import sha256  # type: ignore[import-not-found]  # a part of CPython that typeshed leaves out
 except ImportError:
     try:
-        from _sha2 import sha256
+        from _sha2 import sha256  # type: ignore[import-not-found]  # its name since Python 3.12
     except ImportError:
         from hashlib import sha256
 

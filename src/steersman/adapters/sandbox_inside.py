@@ -99,7 +99,7 @@ def _open_listener(family: int, address: str, port: int) -> "socket":
 
 def _serve_listeners(listeners: "list[tuple[socket, bytes]]", socket_path: str) -> "NoReturn":
     """The child: each connection goes through the socket, with a first line that says which listener it came to."""
-    import _signal
+    import _signal  # type: ignore[import-not-found]  # a part of CPython that typeshed leaves out
     import _socket
     import _thread
     import select
@@ -117,7 +117,7 @@ def _serve_listeners(listeners: "list[tuple[socket, bytes]]", socket_path: str) 
         for number, _ in ready.poll():
             listener, preamble = by_number[number]
             try:
-                accepted_fd, _ = listener._accept()  # noqa: SLF001  what `accept` is made of
+                accepted_fd, _ = listener._accept()  # type: ignore[attr-defined]  # noqa: SLF001  what `accept` is made of
                 client = _socket.socket(listener.family, listener.type, listener.proto, fileno=accepted_fd)
                 client.setsockopt(_socket.IPPROTO_TCP, _socket.TCP_NODELAY, 1)  # what streams in small pieces
                 _thread.start_new_thread(_relay_connection, (client, socket_path, preamble))

@@ -174,7 +174,8 @@ class TreeCommands:
     ) -> ProgramResult:
         network = None if purpose == "setup" or self._network else ()
         try:
-            opened = opened or await asyncio.to_thread(OpenTreeView, workdir, purpose, self._writable)
+            if opened is None:
+                opened = await asyncio.to_thread(OpenTreeView, workdir, purpose, self._writable)
             with opened as view:
                 env = build_command_environment(
                     resolve_env_settings(self._env),

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cached_property, wraps
+from functools import cached_property, update_wrapper
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -339,9 +339,7 @@ def define_command(
     """Declares a command: its function gets a Deck and its own parameters, and returns an exit code or nothing."""
 
     def declare(action: CommandFunction) -> DocumentedCommand:
-        @click.pass_context
-        @wraps(action)
-        def run(ctx: click.Context, project: str | None, as_json: bool, **options: Any) -> int:
+        def run(ctx: click.Context, /, project: str | None, as_json: bool, **options: Any) -> int:
             services, group_project = ctx.obj
             context = CommandContext(
                 services, project if project is not None else group_project, as_json=as_json
@@ -353,8 +351,9 @@ def define_command(
             context.answer(code)
             return code
 
+        update_wrapper(run, action)
         decorate = click.command(name, cls=DocumentedCommand, examples=examples, exits=exits, **more)
-        return decorate(_project_option(_json_option(run)))
+        return decorate(_project_option(_json_option(click.pass_context(run))))
 
     return declare
 

@@ -242,10 +242,10 @@ def _outcome_next_commands(context: CommandContext, run_view: RunView) -> list[s
             start_command = start_again_command(status.machine, status.title, context.me)
             return [f"edit [worktree] setup in steersman.toml, then {context.me} init --check", start_command]
         case "stopped":
-            retry_commands = f'{context.me} followup {status.run} "what to do differently"'
+            followup_command = f'{context.me} followup {status.run} "what to do differently"'
             return [
                 f"{context.me} show {status.run}",
-                *([retry_commands] if FOLLOWUP_EVENT in run_view.live.machine.events else []),
+                *([followup_command] if FOLLOWUP_EVENT in run_view.live.machine.events else []),
             ]
         case _:
             return [f"{context.me} resume {status.run}", f"{context.me} why {status.run}"]

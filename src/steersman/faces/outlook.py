@@ -3,7 +3,7 @@
 import os
 import shutil
 import textwrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -13,6 +13,10 @@ from steersman.kernel.machine import Machine
 from steersman.ports.sandbox import NOT_ISOLATED
 from steersman.views.forecast import RunForecast, forecast_run
 from steersman.views.moments import FIGURE_LABELS, format_figure
+
+if TYPE_CHECKING:
+    from steersman.contracts.config import FrozenConfig
+    from steersman.runtime.world import Ports
 
 MIN_UNATTENDED_BYTES = 512 * 1024 * 1024  # bytes that have to be free for a run that nobody watches
 
@@ -136,6 +140,21 @@ def find_delivery_problems(context: CommandContext, config: Any) -> list[str]:
     return [missing] if missing else []
 
 
+def _find_role_problems(
+    context: CommandContext, ports: "Ports", definition: Machine, config: "FrozenConfig"
+) -> list[str]:
+    """What would stop an agent of this crew from being called."""
+    problem_texts = []
+    for role in definition.roles:
+        try:
+            ports.agent(role, config)
+            if obstacle_text := context.helm.find_role_obstacle(config.roles[role]):
+                problem_texts.append(f"[roles.{role}] {obstacle_text}")
+        except SteersmanError as error:
+            problem_texts.append(str(error))
+    return problem_texts
+
+
 def find_crew_problems(context: CommandContext, definition: Machine, config: Any) -> list[str]:
     """What would stop a run from starting or going on: git, a sandbox that is required, agents, disk; each with the fix."""
     ports = context.helm.open_ports(context.project, journal=None)
@@ -149,18 +168,12 @@ def find_crew_problems(context: CommandContext, definition: Machine, config: Any
         problem_texts.append(str(error))
     from steersman.runtime.project_files import freeze_current_files
 
-    frozen = None
     try:
         frozen = freeze_current_files(ports, config)
     except SteersmanError as error:
         problem_texts.append(str(error))
-    for role in definition.roles if frozen else ():
-        try:
-            ports.agent(role, frozen)
-            if obstacle_text := context.helm.find_role_obstacle(config.roles[role]):
-                problem_texts.append(f"[roles.{role}] {obstacle_text}")
-        except SteersmanError as error:
-            problem_texts.append(str(error))
+    else:
+        problem_texts += _find_role_problems(context, ports, definition, frozen)
     free_bytes = shutil.disk_usage(
         _nearest_existing_directory(str(context.helm.project_state_directory(context.project)))
     ).free

@@ -33,7 +33,7 @@ class ChatSession:
         self._deck, self._talks = context, chat_service
         self._thread = chat_service.find(thread).id if thread else ""
         self._commands: dict[str, Callable[[str], object]] = {
-            "help": lambda _: [context.say(line) for line in CHAT_HELP.splitlines()],
+            "help": lambda _: self._print_help(),
             "run": self._run,
             "followup": self._followup,
             "again": lambda _: self._again(),
@@ -42,6 +42,10 @@ class ChatSession:
             "thread": self._go_on,
             "new": self._new,
         }
+
+    def _print_help(self) -> None:
+        for line in CHAT_HELP.splitlines():
+            self._deck.say(line)
 
     def line(self, text: str) -> bool:
         """One line of the person's; whether the sitting goes on."""

@@ -172,10 +172,10 @@ def compare_frozen_plans(
         files.pop(ENVELOPE_FILE, None)
         if "manifest.json" not in files:
             raise UserError(f"{directory} holds no frozen plan: there is no manifest.json")
-    files = tuple(_plan_file_changes(first_files, second_files))
+    changed_files = tuple(_plan_file_changes(first_files, second_files))
     return (
         find_differing_inputs(first_files, second_files),
-        files,
+        changed_files,
         tuple(_plan_content_changes(first_files, second_files)),
     )
 

@@ -166,8 +166,12 @@ def _keep_installed_plans(proposal: SetupProposal) -> SetupProposal:
 
 def find_missing_programs(plan: SetupPlan) -> list[str]:
     """The programs of a plan that this machine does not have; those inside the tree are made by setup."""
-    programs = [command.run[0] for command in (*plan.setup, *plan.checks.values())]
+    programs = [command.run[0] for command in _plan_commands(plan)]
     return [word for word in dict.fromkeys(programs) if "/" not in word and shutil.which(word) is None]
+
+
+def _plan_commands(plan: SetupPlan) -> tuple[SetupStep | Check, ...]:
+    return (*plan.setup, *plan.checks.values())
 
 
 def render_setup_commands(config: Config, choice: SetupChoice | None = None) -> Iterator[str]:
@@ -193,11 +197,11 @@ def _fallback_commands(choice: SetupChoice) -> Iterator[str]:
     rendered = {
         _render_setup_command(planned_command.run, planned_command.cwd)
         for plan in choice.plans
-        for planned_command in (*plan.setup, *plan.checks.values())
+        for planned_command in _plan_commands(plan)
     }
     for proposal in choice.proposals:
         for plan in proposal.plans[1:]:
-            for command in (*plan.setup, *plan.checks.values()):
+            for command in _plan_commands(plan):
                 if (line := _render_setup_command(command.run, command.cwd)) not in rendered:
                     rendered.add(line)
                     yield line

@@ -55,9 +55,9 @@ def require_trust(context: "CommandContext", loaded: Any, *, ask: bool = True) -
     if not ask or context.as_json or not _can_ask_for_trust():
         raise NotTrustedError(_explain_missing_trust(context, loaded), **trust_details(context, loaded))
     if not ask_for_trust(context, loaded):
-        show_command, ask = trust_command_text(context, "--show"), trust_command_text(context)
+        show_command, ask_command = trust_command_text(context, "--show"), trust_command_text(context)
         raise NotTrustedError(
-            f"not trusted: nothing was started.\nnext: `{show_command}` lists the lines, `{ask}` asks again"
+            f"not trusted: nothing was started.\nnext: `{show_command}` lists the lines, `{ask_command}` asks again"
         )
 
 
@@ -252,9 +252,14 @@ def _trust_line_source(context: "CommandContext", loaded: Any, place: str) -> st
 def _wrap_trust_line(text: str) -> list[str]:
     """Whole, however long: a person trusts nothing that was not shown; no run of spaces pushes text out of sight."""
     text = _LONG_SPACES.sub(lambda spaces: f"[{len(spaces[0])} spaces]", text)
-    wrap_options = {"drop_whitespace": False, "replace_whitespace": False, "expand_tabs": False}
     rows = textwrap.wrap(
-        text, TRUST_PAGE_WIDTH - 2, subsequent_indent=" " * 8, break_on_hyphens=False, **wrap_options
+        text,
+        TRUST_PAGE_WIDTH - 2,
+        subsequent_indent=" " * 8,
+        break_on_hyphens=False,
+        drop_whitespace=False,
+        replace_whitespace=False,
+        expand_tabs=False,
     )
     return [row for row in rows if row.strip()]
 

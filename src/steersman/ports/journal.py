@@ -159,6 +159,10 @@ class Journal(Protocol):
         """What lies in the store that no run has put there, each in a sentence."""
         ...
 
+    def integrity(self) -> list[str]:
+        """What is wrong with the store itself, each in a sentence; empty: nothing."""
+        ...
+
     def changed(self) -> int:
         """A number that differs when another connection has committed since."""
         ...

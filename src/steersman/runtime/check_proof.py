@@ -12,7 +12,7 @@ from typing import Any, Self, cast
 import msgspec
 
 from steersman.contracts.commands import CommandResult
-from steersman.contracts.config import Config
+from steersman.contracts.config import Config, freeze_config
 from steersman.errors import SteersmanError, WorkspaceError
 from steersman.judges.redaction import redact_text
 from steersman.kernel.snapshot import JobItem
@@ -83,7 +83,7 @@ def _proof_call(ports: Ports, config: Config, run: str, commit: str, listener: P
     async def part(key: str, facts: Any) -> None:
         listener(f"{key.partition(':')[2]}: {verdict_words(facts['verdict'], facts.get('known', 0))}", 0)
 
-    return EffectCall(ports, run, "init", item, config, payloads, part)
+    return EffectCall(ports, run, "init", item, freeze_config(config), payloads, part)
 
 
 def _redact_result(call: EffectCall, result: CommandResult) -> CommandResult:

@@ -44,7 +44,8 @@ async def propose_intent(
     """Asks, and asks again with all problems where the reply does not fit, as often as the role allows."""
     settings = find_role_settings(config, role)
     frozen = await asyncio.to_thread(freeze_current_files, ports, config)
-    agent, problems = ports.agent(role, frozen), ()
+    agent = ports.agent(role, frozen)
+    problems: tuple[str, ...] = ()
     known_secrets = ports.secrets(config.redact.env)
     for attempt in range(1, settings.retries + 2):
         nonce = ports.chance.nonce()

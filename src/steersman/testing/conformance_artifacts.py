@@ -241,10 +241,11 @@ class ArtifactsConformance:
     def test_a_folder_is_neither_replaced_nor_removed(self, artifacts: Artifacts) -> None:
         """Whatever is in it may be somebody's: it is named, and stays."""
         artifacts.write(ARTIFACT_RUN, f"{ARTIFACT_NAME}/inside", b"kept")
-        for act in (
+        acts: tuple[Callable[[], None], ...] = (
             lambda: artifacts.write(ARTIFACT_RUN, ARTIFACT_NAME, b"x"),
             lambda: artifacts.remove(ARTIFACT_RUN, ARTIFACT_NAME),
-        ):
+        )
+        for act in acts:
             with pytest.raises(
                 WorkspaceError, match=r"diff\.patch is a folder; put that right and try again"
             ):

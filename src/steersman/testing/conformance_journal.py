@@ -396,6 +396,12 @@ class JournalConformance(JournalListsConformance):
             for table in ("inbox", "quarantine", "payload")
         ]
 
+    def test_a_store_in_use_is_whole(self, journal: Journal) -> None:
+        """Nothing is wrong with it, new or written to."""
+        assert journal.integrity() == []
+        journal.append(full_sample_batch())
+        assert journal.integrity() == []
+
     def test_a_change_is_noticed(self, journal: Journal) -> None:
         """The number differs after something was written."""
         before = journal.changed()

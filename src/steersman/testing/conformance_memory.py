@@ -8,9 +8,12 @@
 """
 
 import threading
+from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
+from steersman.contracts.planning.context import MemoryRecord, RecalledMemory
 from steersman.errors import NoMemory, UserError
 from steersman.judges.planning.remembering import MAX_PACKED_MEMORIES
 from steersman.ports.memory import Memories
@@ -27,9 +30,9 @@ def add_memories(
     return [memories.add(text, scope=scope, subject=subject, created_at=at)[0].id for text in texts]
 
 
-def memory_texts(memories: object) -> list[str]:
+def memory_texts(memories: Iterable[MemoryRecord | RecalledMemory]) -> list[str]:
     """What some memories say."""
-    return [memory.text for memory in memories]  # type: ignore[attr-defined]  memories
+    return [memory.text for memory in memories]
 
 
 class MemoriesConformance:
@@ -237,10 +240,10 @@ class MemoriesConformance:
             {"subject": "x" * 201},
         ],
     )
-    def test_what_is_no_memory_is_refused(self, memories: Memories, given: dict[str, object]) -> None:
+    def test_what_is_no_memory_is_refused(self, memories: Memories, given: dict[str, Any]) -> None:
         """With the reason, and nothing is kept."""
         with pytest.raises(UserError, match="cannot be kept as a memory"):
-            memories.add(**{"text": "x", "created_at": MEMORY_TIME, **given})  # type: ignore[arg-type]  wrong on purpose
+            memories.add(**{"text": "x", "created_at": MEMORY_TIME, **given})
         with pytest.raises(NoMemory):
             memories.entries()
 

@@ -241,6 +241,9 @@ class MemoryJournal:
                 for run in sorted(runs - self._heads.keys())
             ]
 
+    def integrity(self) -> list[str]:
+        return []
+
     def changed(self) -> int:
         return self._commits
 

@@ -216,8 +216,10 @@ def run_git_with_config(
 ) -> None:
     """git as a person uses it, with everything that is laid; whether it ends well is no matter, that it ends is."""
     full = {"PATH": os.environ["PATH"], **(env or {})}
-    nothing = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(["git", *args], cwd=place, env=full, start_new_session=True, **nothing) as process:
+    null = subprocess.DEVNULL
+    with subprocess.Popen(
+        ["git", *args], cwd=place, env=full, start_new_session=True, stdin=null, stdout=null, stderr=null
+    ) as process:
         try:
             process.wait(seconds)
         except subprocess.TimeoutExpired:

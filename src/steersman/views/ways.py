@@ -22,6 +22,7 @@ from steersman.contracts.task.words import (
     SCOPE_FILE,
     TASK_PHASES,
     TEST_REPORT_FILE,
+    TaskPhase,
 )
 from steersman.kernel.definition import Origin
 from steersman.kernel.machine import Machine
@@ -42,7 +43,12 @@ PHASE_BY_WORD = {  # §8: the word that starts a phase
     "revert": "revert",
 }
 WORD_BY_PHASE = {phase: word for word, phase in PHASE_BY_WORD.items()}
-NEXT_PHASE = {**dict(pairwise(TASK_PHASES)), "accept": "done", "revert": "done", "done": "done"}
+NEXT_PHASE: dict[str, TaskPhase] = {
+    **dict(pairwise(TASK_PHASES)),
+    "accept": "done",
+    "revert": "done",
+    "done": "done",
+}
 DECISION_BY_PHASE = {
     "codegen": "rework",
     "review": "review",

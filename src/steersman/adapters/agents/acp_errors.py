@@ -58,9 +58,9 @@ def classify_acp_error(error: Any, status: int | None = None) -> ProviderFailure
     now = dt.datetime.now().astimezone()
     sentence_failure = next(
         (
-            candidate
+            failure
             for words in _list_error_sentences(error)
-            if (candidate := classify_codex_sentence(words, now)) is not None
+            if (failure := classify_codex_sentence(words, now)) is not None
         ),
         None,
     )

@@ -172,7 +172,7 @@ def read_codex_usage(usage: Any) -> ProviderUsage:
     """All tokens of a usage; nothing but zeros is what codex says when the server has told it nothing."""
     if not isinstance(usage, dict):
         return ProviderUsage()
-    figures = [usage.get(name) for name in ("input_tokens", "output_tokens")]
+    figures: list[Any] = [usage.get(name) for name in ("input_tokens", "output_tokens")]
     if not all(type(n) is int and n >= 0 for n in figures):
         return ProviderUsage()
     return ProviderUsage(tokens=sum(figures) or None)

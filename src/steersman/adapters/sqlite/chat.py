@@ -82,12 +82,12 @@ class SqliteChats:
     def begin(self, ask: ChatCall, limits: ChatLimits) -> int:
         with self._writing() as db:
             _next_message_number(db, ask.thread)
-            exceeded_limit = _parse_spent_row(db.execute(SPENT_QUERY, (ask.thread,)).fetchone()).over(limits)
+            exceeded_limit = _parse_spent_row(next(db.execute(SPENT_QUERY, (ask.thread,)))).over(limits)
             if exceeded_limit:
                 raise OverBudget(ask.thread, exceeded_limit)
             question_key = (ask.thread, ask.question, ask.agent)
             sql = "SELECT count(*) FROM chat_ask WHERE thread=? AND question=? AND agent=?"
-            attempt = int(db.execute(sql, question_key).fetchone()[0]) + 1
+            attempt = int(next(db.execute(sql, question_key))[0]) + 1
             sql = "INSERT INTO chat_ask(thread, question, agent, attempt, at) VALUES(?, ?, ?, ?, ?)"
             db.execute(sql, (*question_key, attempt, ask.at))
             return attempt

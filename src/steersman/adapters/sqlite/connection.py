@@ -178,7 +178,7 @@ def _migrate_store_schema(db: apsw.Connection, path: str) -> None:
 def _read_store_version(db: apsw.Connection, path: str) -> int:
     """The schema's version; a StoreBroken for a file that is not ours to touch."""
     sql = "SELECT user_version, application_id, (SELECT group_concat(name) FROM sqlite_schema WHERE type='table') FROM pragma_user_version, pragma_application_id"
-    version, application, names = db.execute(sql).fetchone()
+    version, application, names = next(db.execute(sql))
     tables = set((names or "").split(","))
     if application != STORE_APPLICATION_ID and (application or version or names):
         raise StoreBroken(

@@ -216,9 +216,9 @@ def _blank_memory_bytes() -> bytes:
 
 def _refuse_foreign_memory(db: apsw.Connection) -> None:
     """A file of somebody else, or of a later version, is left alone."""
-    version, application = db.execute(
-        "SELECT user_version, application_id FROM pragma_user_version, pragma_application_id"
-    ).fetchone()
+    version, application = next(
+        db.execute("SELECT user_version, application_id FROM pragma_user_version, pragma_application_id")
+    )
     if application != MEMORY_APPLICATION_ID:
         raise OSError("it is a database, but not one of ours")
     if version != MEMORY_SCHEMA_VERSION:
@@ -257,7 +257,7 @@ def _search_memories(
     if not terms:
         return []
     match_query = " OR ".join(map(_render_search_term, terms))
-    rows = db.execute(
+    rows: list[Any] = db.execute(
         _MEMORY_SEARCH_QUERY, (MEMORY_RANK_SCALE, match_query, _join_memory_scopes(scopes), subject, subject)
     ).fetchall()
     ranked_memories = [(rank, _decode_memory(body)) for rank, body in rows]

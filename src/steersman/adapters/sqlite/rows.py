@@ -105,7 +105,9 @@ def decode_head(row: StoreRow) -> Head:
         _refuse_wrong_types("head", HEAD_COLUMNS, row)
     if row[7] not in HEAD_STATUSES:
         raise RowBroken("head", row[0], f"no run is {row[7]!r}")
-    return Head(*row[:10], row[10].hex(), *row[11:])
+    values = list(row)
+    values[10] = row[10].hex()
+    return Head(*values)
 
 
 def decode_listed_head(row: StoreRow) -> Head:

@@ -218,8 +218,8 @@ class SqliteJournal(SqliteJournalReader):
                 execute(UPDATE_HEAD, (*values, head.run, batch.expect_seq, batch.expect_epoch))
             if self._write.changes() != 1:
                 raise StaleError(f"run {head.run} has moved on: another driver owns it now")
-        for seq, body, hash_ in batch.entries:
-            execute(INSERT_ENTRY, (head.run, seq, bytes.fromhex(hash_), body))
+        for seq, body, entry_hash in batch.entries:
+            execute(INSERT_ENTRY, (head.run, seq, bytes.fromhex(entry_hash), body))
         if batch.snapshot is not None:
             execute("INSERT OR REPLACE INTO snapshot VALUES(?, ?, ?)", (head.run, head.seq, batch.snapshot))
         self._put_rest(batch)

@@ -57,7 +57,9 @@ def _list_runner_entries() -> Iterator[tuple[str, Mapping[str, Any], str, Any, A
         if not f"{name}.".startswith(tuple(f"{runner}." for runner in _RUNNER_MODULES)):
             continue
         for key, value in list(vars(module).items()):
-            spaces = [(f"{name}.{key}", vars(module), key, value)]
+            spaces: list[tuple[str, Mapping[str, Any], str, Any]] = [
+                (f"{name}.{key}", vars(module), key, value)
+            ]
             if isinstance(value, type) and value.__module__ == name:
                 spaces += [(f"{name}.{key}.{k}", vars(value), k, v) for k, v in list(vars(value).items())]
             for label, space, inner, candidate in spaces:

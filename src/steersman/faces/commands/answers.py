@@ -107,9 +107,8 @@ def answer_with_choice(
         if choice != "raise" and new_limits:
             raise UserError(f"limits go with `raise`, not with `{choice}`")
         _require_higher_limits(context, gate_record.run, new_limits)
-    return answer_open_gate(
-        context, gate, choice, digest, reason=reason, **({"limits": new_limits} if new_limits else {})
-    )
+    limit_fields: dict[str, Any] = {"limits": new_limits} if new_limits else {}
+    return answer_open_gate(context, gate, choice, digest, reason=reason, **limit_fields)
 
 
 def find_open_gate(context: CommandContext, name: str) -> Gate:

@@ -111,17 +111,18 @@ def _load_command_rules(context: CommandContext, sets: tuple[str, ...]) -> "Comm
 
     from steersman.contracts.grammars import Commands, GrammarSetName
 
-    known_sets = get_args(GrammarSetName)
+    known_sets: dict[str, GrammarSetName] = {name: name for name in get_args(GrammarSetName)}
     unknown_sets = [name for name in sets if name not in known_sets]
     if unknown_sets:
         raise UserError(f"there is no set {unknown_sets[0]!r}: there are {', '.join(known_sets)}")
+    chosen_sets = tuple(known_sets[name] for name in sets)
     loaded = context.read_config()
     if loaded.path is None:
-        return context.helm.command_rules((), Commands(sets=sets or ("tests", "read")))  # type: ignore[arg-type]  of SetName
+        return context.helm.command_rules((), Commands(sets=chosen_sets or ("tests", "read")))
     checks = tuple(check.run for check in loaded.config.checks.values())
     command_settings = loaded.config.commands
     return context.helm.command_rules(
-        () if sets else checks, replace(command_settings, sets=sets) if sets else command_settings
+        () if sets else checks, replace(command_settings, sets=chosen_sets) if sets else command_settings
     )
 
 

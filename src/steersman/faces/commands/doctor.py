@@ -224,7 +224,7 @@ def _check_store_health(context: CommandContext) -> Iterator[DoctorFinding]:
         yield DoctorFinding("store", not is_gone, store_text, "restore it from a backup", store=True)
         return
     try:
-        damage = context.journal.integrity()  # type: ignore[attr-defined]  of the SQLite store
+        damage = context.journal.integrity()
     except JournalError as error:
         yield DoctorFinding("store", ok=False, told=str(error), store=True)  # it names its own fix
         return

@@ -12,7 +12,7 @@ from steersman.judges.text import count_with_noun
 if TYPE_CHECKING:
     from steersman.contracts.planning.decisions import DocumentProblem, PrecheckReport
     from steersman.judges.planning.registry import Registry
-    from steersman.ports.documents import ParsedDocument
+    from steersman.ports.documents import DocumentFormat, ParsedDocument
 
 INTENT_MODULE = "intent"
 INTENT_COMMANDS = {
@@ -89,7 +89,7 @@ def intent_new_command(
         from steersman.faces.intents import apply_agent_proposal
 
         draft = apply_agent_proposal(context, draft, role)
-    form = "json" if out.endswith(".json") else "yaml"
+    form: DocumentFormat = "json" if out.endswith(".json") else "yaml"
     documents = context.helm.open_documents()
     text = documents.render(draft.value, form)
     if out:

@@ -10,6 +10,7 @@ from steersman.faces.cli import LazyGroup
 from steersman.faces.deck import EXIT_DONE, EXIT_ENDED, CommandContext, define_command
 
 if TYPE_CHECKING:
+    from steersman.contracts.planning.words import ContentKind
     from steersman.judges.planning.registry import Registry, RegistryDifference, RegistryItem
     from steersman.ports.registry import LoadedRegistry
 
@@ -30,7 +31,7 @@ REGISTRY_COMMANDS = {
     ),
     "variables": (f"{REGISTRY_MODULE}:registry_variables_command", "What a rule can speak about."),
 }
-REGISTRY_KINDS = ("workflow", "agent", "command", "rule")
+REGISTRY_KINDS: "tuple[ContentKind, ...]" = ("workflow", "agent", "command", "rule")
 REGISTRY_STATUSES = ("draft", "active", "deprecated", "frozen")
 REGISTRY_READ_EXIT_CODES = "0 done · 2 wrong usage"
 REGISTRY_CHECK_EXIT_CODES = "0 nothing found · 1 something found · 2 wrong usage"
@@ -53,13 +54,13 @@ def registry_group() -> None:
 @click.option(
     "--status", type=click.Choice(REGISTRY_STATUSES), default=None, help="Only what has this status."
 )
-def registry_list_command(context: CommandContext, *, kind: Any, status: str | None) -> None:
+def registry_list_command(context: CommandContext, *, kind: "ContentKind | None", status: str | None) -> None:
     """What the registry holds, or only its KIND (workflow, agent, command, rule)."""
     from steersman.views.planning.content import render_registry_list
 
     context.quiet = True
     loaded_registry = _load_registry_with_warning(context).registry
-    kinds = (kind,) if kind else REGISTRY_KINDS
+    kinds: tuple[ContentKind, ...] = (kind,) if kind else REGISTRY_KINDS
     items_by_kind = {
         item_kind: [
             registry_item
@@ -89,7 +90,7 @@ def registry_show_command(context: CommandContext, *, name: str) -> None:
 
     context.quiet = True
     loaded_registry = _load_registry_with_warning(context).registry
-    kinds: Any = [kind for kind in REGISTRY_KINDS if name in loaded_registry.held[kind]]  # type: ignore[index]  kinds are its keys
+    kinds = [kind for kind in REGISTRY_KINDS if name in loaded_registry.held[kind]]
     if not kinds:
         raise UserError(
             f"the registry has nothing called {name!r}{_suggest_registry_id(loaded_registry, name)}"

@@ -1,11 +1,16 @@
 """`steersman tasks …`: a task's life from the command line. **Invariant:** every verb is a person's; none approves for one."""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from steersman.contracts.task.words import TASK_PHASES
 from steersman.faces.cli import LazyGroup
 from steersman.faces.deck import EXIT_DONE, CommandContext, define_command
 from steersman.faces.issue_text import ISSUE_OPTION_HELP
+
+if TYPE_CHECKING:
+    from steersman.faces.deeds import RunActions
 
 TASKS_MODULE = "tasks"
 TASKS_COMMANDS = {
@@ -251,7 +256,7 @@ def tasks_diff_command(context: CommandContext, *, run: str) -> None:
     print_run_diff(context, context.sight.find(run))
 
 
-def _open_task_actions(context: CommandContext, run: str):  # noqa: ANN202  imported when it is needed
+def _open_task_actions(context: CommandContext, run: str) -> "RunActions":
     from steersman.faces.deeds import RunActions
 
     return RunActions(context, context.bridge.find(run))

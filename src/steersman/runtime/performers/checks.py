@@ -209,7 +209,7 @@ async def _run_check_command(
 
 def _result_part_facts(call: EffectCall, result: CommandResult, tree: str) -> dict[str, Any]:
     """A result with its outside text (argv of the tester, names of tests, output) behind the name of a payload."""
-    facts = {"verdict": result.verdict, "argv": digest_of(result.argv)[:16], "tree": tree}
+    facts: dict[str, Any] = {"verdict": result.verdict, "argv": digest_of(result.argv)[:16], "tree": tree}
     facts |= {"exit_code": result.exit_code} if result.exit_code is not None else {}
     facts |= {"tests": result.tests} if result.tests is not None else {}
     return {**facts, "ref": call.payloads.put(msgspec.json.encode(result).decode())}

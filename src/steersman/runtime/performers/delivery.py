@@ -23,11 +23,11 @@ DRAFT_PR_FORM = "draft-pr"
 
 async def deliver(call: EffectCall) -> DeliveryFacts:
     """The approved tree, as a branch, a merge or a draft pull request; exactly what was checked, or nothing."""
-    recorded_inputs = [call.given(name) for name in ("commit", "base", "form")]
+    commit, base, form = call.given("commit"), call.given("base"), call.given("form")
     if call.given("delivered"):
         return await asyncio.to_thread(_earlier_delivery_facts, call)
     try:
-        pull_request_text = _pull_request_text(call) if call.given("form") == DRAFT_PR_FORM else ""
+        pull_request_text = _pull_request_text(call) if form == DRAFT_PR_FORM else ""
         target = call.given("target") or None
         workspace = call.world.workspace(call.config)
         outside_reasons = await asyncio.to_thread(_files_outside_delivery_bounds, call, workspace)
@@ -36,7 +36,9 @@ async def deliver(call: EffectCall) -> DeliveryFacts:
         delivery = await asyncio.to_thread(
             workspace.deliver,
             call.run,
-            *recorded_inputs,
+            commit,
+            base,
+            form,
             target,
             delivery_message(call),
             pull_request_text,

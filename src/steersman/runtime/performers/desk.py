@@ -93,14 +93,14 @@ class DocumentWriter:
     def facts(self) -> RecordFacts:
         put = self.call.payloads.put
         outside_plan = self.beyond
-        outside_fields = (
-            {}
-            if outside_plan is None
-            else {"beyond": len(outside_plan), "beyond_ref": put("\n".join(outside_plan))}
-        )
-        summary_ref = put("\n".join(self.told))
+        beyond_ref = "" if outside_plan is None else put("\n".join(outside_plan))
         return RecordFacts(
-            written=self.written, refs=self.refs, told_ref=summary_ref, **outside_fields, **self.suspects
+            written=self.written,
+            refs=self.refs,
+            told_ref=put("\n".join(self.told)),
+            beyond=None if outside_plan is None else len(outside_plan),
+            beyond_ref=beyond_ref,
+            **self.suspects,
         )
 
 

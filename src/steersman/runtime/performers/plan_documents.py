@@ -31,6 +31,7 @@ from steersman.runtime.call import EffectCall
 from steersman.runtime.planning import PlanningPorts
 
 COORDINATOR_NAME = f"steersman {__version__}"
+GivenDocument = TypeVar("GivenDocument")
 PlanningFacts = TypeVar("PlanningFacts", bound=msgspec.Struct)
 MAX_CACHED_CHARS = 256 * 1024  # characters of a document that is remembered
 
@@ -59,6 +60,11 @@ class PlanningDocuments:
     def read(self, name: str, document_type: Any) -> Any:
         ref = self.call.given(name, "")
         return _decode_planning_payload(self.call.payloads.get(ref), document_type) if ref else None
+
+    def read_given(self, name: str, document_type: type[GivenDocument]) -> GivenDocument:
+        """A document that the machine's table gives to this effect."""
+        document: GivenDocument = self.read(name, document_type)
+        return document
 
     def keep(self, document: Any) -> tuple[str, str]:
         """A document's payload and the digest of its canonical bytes."""
@@ -98,11 +104,11 @@ class PlanningDocuments:
 
     @cached_property
     def intent(self) -> ExecutionIntent:
-        return self.read("intent", ExecutionIntent)
+        return self.read_given("intent", ExecutionIntent)
 
     @cached_property
     def policy(self) -> ExecutionPolicy:
-        return self.read("policy", ExecutionPolicy)
+        return self.read_given("policy", ExecutionPolicy)
 
     @cached_property
     def registry(self) -> Registry:
@@ -117,31 +123,32 @@ class PlanningDocuments:
 
     @cached_property
     def bundle(self) -> ContextBundle:
-        return self.read("bundle", ContextBundle)
+        return self.read_given("bundle", ContextBundle)
 
     @cached_property
     def decisions(self) -> tuple[RuleDecision, ...]:
-        return self.read("decisions", tuple[RuleDecision, ...])
+        return self.read_given("decisions", tuple[RuleDecision, ...])
 
     @cached_property
     def graph(self) -> ExecutionGraph:
-        return self.read("graph", ExecutionGraph)
+        return self.read_given("graph", ExecutionGraph)
 
     @cached_property
     def routing(self) -> tuple[RoutingAdvice, ...]:
-        return self.read("routing", tuple[RoutingAdvice, ...])
+        return self.read_given("routing", tuple[RoutingAdvice, ...])
 
     @cached_property
     def settled(self) -> SettledQuestions | None:
-        return self.read("settled", SettledQuestions)
+        settled: SettledQuestions | None = self.read("settled", SettledQuestions)
+        return settled
 
     @cached_property
     def pack(self) -> QuestionPack:
-        return self.read("pack", QuestionPack)
+        return self.read_given("pack", QuestionPack)
 
     @cached_property
     def questions(self) -> tuple[AskedQuestion, ...]:
-        return self.read("uncertainties", tuple[AskedQuestion, ...])
+        return self.read_given("uncertainties", tuple[AskedQuestion, ...])
 
     @cached_property
     def effective(self) -> EffectiveAsking:

@@ -278,7 +278,7 @@ def weigh(documents: PlanningDocuments) -> facts.AnswerFacts:
 def _load_person_answers(documents: PlanningDocuments) -> tuple[QuestionAnswer, ...]:
     """What a person has answered; who takes every default has answered that; nothing where nobody has in time."""
     if documents.call.given("choice") != "defaults":
-        return documents.read("answers", AnswerPack).answers
+        return documents.read_given("answers", AnswerPack).answers
     return (
         replies.default_answers(documents.pack, documents.policy)
         if documents.call.given("person", "")

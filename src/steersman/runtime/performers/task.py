@@ -5,6 +5,7 @@
 
 import json
 from collections.abc import Callable
+from typing import cast
 
 import msgspec
 
@@ -34,6 +35,7 @@ from steersman.contracts.task.words import (
     REVERT_FILE,
     SCOPE_FILE,
     TEST_REPORT_FILE,
+    TaskPhase,
 )
 from steersman.judges.task import opinions
 from steersman.judges.task.plan import (
@@ -220,8 +222,8 @@ def _waived_guards(run_status: RunDetails) -> tuple[WaivedGuard, ...]:
     """Every guard that was waived on the way here, as the tape says."""
     return tuple(
         WaivedGuard(
-            source=o.source,
-            to=o.to,
+            source=cast("TaskPhase", o.source),  # the tape has it from the machine
+            to=cast("TaskPhase", o.to),
             person=o.person or "somebody",
             reason=clip_text(o.reason, 4000),
         )
