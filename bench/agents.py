@@ -20,19 +20,19 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "tests/agents"), str(ROOT / "tests/agents/clis")]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests/agents"), str(ROOT / "tests/agents/clis")]
 
 from matrix import CASES, Rig, request  # noqa: E402  the tests' own way to the CLIs
 from test_claude import Claude  # noqa: E402  after the path that finds them
 from test_codex import Codex  # noqa: E402  after the path that finds them
+from tests.support.model_server import MODEL_SERVER_KEY, ModelServer  # noqa: E402  after the path that finds them
+from tests.support.model_server.cases import answer_with_text  # noqa: E402  after the path that finds them
 
+from steersman.adapters.agents.call_home import open_call_home  # noqa: E402  after the path that finds them
 from steersman.adapters.agents.headless import AgentInvocation, agent_environment  # noqa: E402  after the path that finds them
-from steersman.adapters.agents.home import open_call_home  # noqa: E402  after the path that finds them
-from steersman.adapters.sandbox import probe_sandbox  # noqa: E402  after the path that finds them
-from steersman.adapters.scripted import ScriptedAgent  # noqa: E402  after the path that finds them
+from steersman.adapters.agents.scripted_agent import ScriptedAgent  # noqa: E402  after the path that finds them
+from steersman.adapters.sandbox.bubblewrap import probe_sandbox  # noqa: E402  after the path that finds them
 from steersman.contracts.agent import AgentRequest  # noqa: E402  after the path that finds them
-from steersman.testing.models import MODEL_SERVER_KEY, ModelServer  # noqa: E402  after the path that finds them
-from steersman.testing.models.cases import answer_with_text  # noqa: E402  after the path that finds them
 
 MOST = 1.15  # times a direct call
 AT_ONCE, EACH, WITHIN = 16, 1.0, 1.2  # agents, seconds, seconds

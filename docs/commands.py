@@ -9,7 +9,7 @@ WIDTH = 100
 
 def commands() -> Iterator[tuple[tuple[str, ...], str]]:
     """Each command's path and what `--help` prints, in the order in which a person meets them."""
-    from steersman.faces.cli import steersman_group
+    from steersman.faces.cli.main import steersman_group
 
     yield from _below(("steersman",), steersman_group, None)
 

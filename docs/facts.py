@@ -4,9 +4,9 @@ import importlib
 import pkgutil
 from collections.abc import Iterator
 
-from steersman.judges.planning import facts
-from steersman.judges.planning.facts.choice import EXCLUDED_DIRECTORIES
-from steersman.judges.planning.facts.languages import LANGUAGE_BY_ENDING
+from steersman.judges import facts
+from steersman.judges.facts.choice import EXCLUDED_DIRECTORIES
+from steersman.judges.facts.languages import LANGUAGE_BY_ENDING
 
 
 def facts_page(notice: str) -> str:

@@ -3,15 +3,15 @@
 from collections.abc import Iterator
 from typing import get_args
 
-from steersman.adapters.command_grammars import load_command_grammars
+from steersman.adapters.checks.command_grammars import load_command_grammars
 from steersman.contracts.grammars import CommandGrammar, Commands, OptionValueKind, OptionValues
-from steersman.judges.infrastructure import (
+from steersman.judges.changes.infrastructure import (
     AGENT_FILE_RULES,
     EXECUTED_FILE_RULES,
     TEST_SETTING_RULES,
     FileNameRule,
 )
-from steersman.judges.value_kinds import find_word_kind
+from steersman.judges.commands.value_kinds import find_word_kind
 
 OPENING = """Which commands a tester may propose, word for word. A word that has no place here is refused: there is no prefix rule and no list of forbidden words. `steersman check command` says what holds in your project, [Allow commands](../how-to/allow-commands.md) how to add to it.
 

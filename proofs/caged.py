@@ -21,9 +21,10 @@ from unittest import mock
 from crossing import git_repository, sea
 from ship import Ship
 
-from steersman.adapters import cgroups, places, processes
 from steersman.adapters.agents.command import CommandAgent, CommandOptions
-from steersman.adapters.git import GitWorkspace
+from steersman.adapters.config import state_paths
+from steersman.adapters.git.workspace import GitWorkspace
+from steersman.adapters.process import cgroups, program_runner
 from steersman.contracts.agent import AgentReply, AgentRequest
 from steersman.contracts.workspace import Change, Checkout
 from steersman.ports.sandbox import Sandbox, SandboxPolicy
@@ -68,7 +69,7 @@ class Scene:
         self.name, self.port, self.sandbox = folder.name, port, sandbox
         self.folder = folder
         self.repo = git_repository(folder)
-        self.state = Path(places.state_directory_path(self.repo))
+        self.state = Path(state_paths.state_directory_path(self.repo))
         self.state.mkdir(parents=True)
         (self.state / "token").write_text("the token")
         self.ship = Ship(self.state, 1)
@@ -125,7 +126,7 @@ class Scene:
 
     async def flooded(
         self, vector: Vector, tree: Checkout, seconds: float
-    ) -> tuple[processes.ProgramResult, int]:
+    ) -> tuple[program_runner.ProgramResult, int]:
         """The same snippet in the box without a reader that stops it: what came, and by how much we grew."""
         argv = ("bash", "-c", self.snippet(vector, tree))
         lines: list[int] = []
@@ -133,11 +134,11 @@ class Scene:
             self.sandbox.wrap(argv, SandboxPolicy((tree.path,)), _environment(), tree.path) as boxed,
             peak() as grown,
         ):
-            done = await processes.run_program(
+            done = await program_runner.run_program(
                 boxed.argv, tree.path, boxed.env, seconds, f"{self.run(vector)}:1:2", errors_apart=True, doors=boxed.doors,
                 lines=(lambda line: lines.append(len(line))) if vector.id == "PRC-003" else None,
             )  # fmt: skip
-        if lines and max(lines) > processes.LINE_CAP + 100:
+        if lines and max(lines) > program_runner.LINE_CAP + 100:
             return done, GROWTH
         return done, grown()
 
@@ -297,7 +298,7 @@ async def _flood(place: Scene, vector: Vector, tree: Checkout) -> list[str]:
     kept = len(done.output) + len(done.errors)
     checks = {
         "grew too much": grown < GROWTH,
-        "kept too much": kept <= 2 * processes.OUTPUT_CAP,
+        "kept too much": kept <= 2 * program_runner.OUTPUT_CAP,
         "does not say what is missing": b"bytes left out" in done.output + done.errors,
         "was not taken to its end": (done.expired == "total") if endless else (done.exit_code == 0),
     }

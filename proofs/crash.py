@@ -18,7 +18,9 @@ import apsw
 from crossing import KILLED, Crossing, forked, sailed, sea, verdict
 from figures import main, stamp
 
-from steersman.testing.disks import CountingVFS
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tests.support.faulty_disks import CountingVFS
 
 SEED = 20260101
 RECOVERIES = 200  # runs whose recovery is killed too, one to five times

@@ -18,20 +18,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from steersman.adapters import processes
-from steersman.adapters.git import GitWorkspace
-from steersman.adapters.locks import FileLocks
-from steersman.adapters.sqlite import SqliteJournal
+from steersman.adapters.git.workspace import GitWorkspace
+from steersman.adapters.process import program_runner
+from steersman.adapters.process.run_locks import FileLocks
+from steersman.adapters.storage.sqlite import SqliteJournal
 from steersman.contracts.agent import AgentRequest
 from steersman.contracts.config import Rules
+from steersman.engine.audit import verify_run
+from steersman.engine.driver import Driver
+from steersman.engine.ports import Ports
+from steersman.engine.start import StartRequest, start_run
 from steersman.kernel.replay import BadEntry, decision_hash, verify_chain
 from steersman.kernel.tape import Entry
 from steersman.machines.roundtable import MACHINE
 from steersman.ports.journal import UNFINISHED_STATUSES, Gate, Head
-from steersman.runtime.audit import verify_run
-from steersman.runtime.drive import Driver
-from steersman.runtime.start import StartRequest, start_run
-from steersman.runtime.world import Ports
 from steersman.testing import (
     FakeAgent,
     FakeChance,
@@ -74,7 +74,7 @@ class Crossing:
     def _world(self) -> Ports:
         agent = FakeAgent(self.answer)
         commands = ScriptedCommands(self.checked, allow=(("pytest", "-q"),))
-        instead: dict[str, Any] = {"processes": processes} if self._trees == "git" else {}
+        instead: dict[str, Any] = {"processes": program_runner} if self._trees == "git" else {}
         if self._trees == "git":
             repo = git_repository(self.folder)
             workspace = GitWorkspace(repo, self.folder / "state")

@@ -26,7 +26,7 @@ import psutil
 from crossing import forked, sea
 from figures import main, stamp
 
-from steersman.adapters.git import GitWorkspace
+from steersman.adapters.git.workspace import GitWorkspace
 from steersman.errors import BranchMovedError, WorkspaceError
 
 SEED = 11

@@ -16,8 +16,11 @@ from typing import Any
 from crossing import RUN, Crossing, faults, forked, sailed, sea, verdict
 from figures import main, stamp
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tests.support.faulty_disks import FailingVFS
+
 from steersman.errors import JournalError, StoreFull
-from steersman.testing.disks import FailingVFS
 
 # What fails, how, and whether only once: a full disk stays full; a broken one may well take the next write.
 TROUBLES = (("write", "full", False), ("write", "io", True), ("sync", "io", True))

@@ -7,6 +7,7 @@ slowest commit of the others is known.
 import json
 import multiprocessing
 import os
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,9 +15,12 @@ from typing import Any
 
 import apsw
 
-from steersman.adapters.sqlite import SqliteJournal
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tests.support.sample_batches import sample_batch
+
+from steersman.adapters.storage.sqlite import SqliteJournal
 from steersman.errors import JournalError
-from steersman.testing.batches import sample_batch
 
 P99_MS, MOST_MS = 50, 200
 TRIES = 8  # of a measurement that the machine itself disturbs

@@ -21,8 +21,12 @@ import msgspec
 from crossing import KILLED, forked, sea
 from figures import main, stamp
 
-from steersman.adapters.locks import FileLocks
-from steersman.adapters.sqlite import SqliteJournal
+from steersman.adapters.process.run_locks import FileLocks
+from steersman.adapters.storage.sqlite import SqliteJournal
+from steersman.engine.audit import verify_run
+from steersman.engine.driver import Driver
+from steersman.engine.effect_call import EffectCall
+from steersman.engine.start import StartRequest, start_run
 from steersman.kernel.build import machine
 from steersman.kernel.definition import (
     STAY,
@@ -45,10 +49,6 @@ from steersman.kernel.definition import (
 from steersman.kernel.replay import BadEntry, verify_chain
 from steersman.kernel.tape import Entry
 from steersman.ports.journal import Head
-from steersman.runtime.audit import verify_run
-from steersman.runtime.call import EffectCall
-from steersman.runtime.drive import Driver
-from steersman.runtime.start import StartRequest, start_run
 from steersman.testing import FakeChance, FakeClock, fake_config, fake_ports
 
 RUN = "260101-fan000"

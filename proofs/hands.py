@@ -18,17 +18,20 @@ from figures import main, stamp
 from life import Life
 from msgspec.structs import replace
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tests.support.root_permissions import enforce_file_permissions
+
 from steersman.contracts.agent import AgentRequest
 from steersman.contracts.task.documents import TASK_DOCUMENTS
 from steersman.contracts.task.words import COPIES_DIRECTORY, PATCH_FILE, STATE_FILE
+from steersman.engine.active_run import load_active_run
+from steersman.engine.effect_call import EffectCall
+from steersman.engine.effects.document_restore import ASIDE_DIRECTORY
+from steersman.engine.start import StartRequest
 from steersman.ports.journal import Gate
-from steersman.runtime.call import EffectCall
-from steersman.runtime.live import load_active_run
-from steersman.runtime.performers.repair import ASIDE_DIRECTORY
-from steersman.runtime.start import StartRequest
-from steersman.testing.rights import enforce_file_permissions
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "runtime"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "engine"))
 from bench import RECORDS, Bench  # beside the tests that take a sample
 from vandal import BESIDE, HANDS, NOWHERE, everything, heal, planted, retold, spoil, tried
 

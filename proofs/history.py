@@ -15,8 +15,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from steersman.contracts.workspace import Change, FileText, TouchedPath
-from steersman.judges.changes import find_suspicious_files
-from steersman.runtime.performers.scene import read_change_context
+from steersman.engine.effects.change_context import read_change_context
+from steersman.judges.changes.review_reasons import find_suspicious_files
 
 COMMITS = 200
 ALWAYS = ("dependencies", "ci", "agents")

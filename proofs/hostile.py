@@ -2,7 +2,7 @@
 
     python proofs/hostile.py [--quick]
 
-Laid with `steersman.testing.minefield`: git's own list of settings, each with a program as its value, in every place that
+Laid with `tests.support.hostile_git_config`: git's own list of settings, each with a program as its value, in every place that
 git reads settings from; hooks of every name; the caller's environment; attributes; a submodule; the remote. Then the
 installed command sails through it: setup, checks, capture, delivery in each form, revert, fork, abort, with a coder that
 lays mines in its own tree. Afterwards ordinary git shows that what was laid is alive.
@@ -20,9 +20,11 @@ from typing import Any, NamedTuple
 
 from figures import main, stamp
 
-from steersman.testing import minefield
-from steersman.testing.forge import FakeForge
-from steersman.testing.minefield import HostileGitConfig
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tests.support import hostile_git_config
+from tests.support.fake_forge import FakeForge
+from tests.support.hostile_git_config import HostileGitConfig
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "journeys"))
 from voyage import RIGHT, TESTS, WRONG, Project, crew  # a story that journeys tell too
@@ -184,16 +186,16 @@ class Reef:
         self.field.clear()
         folder = self.field.folder
         known = HostileGitConfig(
-            folder, minefield.PROGRAM_SETTINGS
+            folder, hostile_git_config.PROGRAM_SETTINGS
         )  # with git's whole list set, most of its commands refuse
         for layer in ("repository", "included", "home", "system", "submodule", "remote"):
             known.settings(layer, folder / "day")
             settings = _without((folder / "day").read_text(), "include", "path")
             self._use(settings, {})
             self._use(_without(settings, "core", "hooksPath|fsmonitor"), {})
-        self._use("", {name: self.env[name] for name in minefield.PROGRAM_VARIABLES})
-        for trace in minefield.TRACE_VARIABLES:
-            minefield.run_git_with_config(folder, "ls-files", env={trace: self.env[trace]})
+        self._use("", {name: self.env[name] for name in hostile_git_config.PROGRAM_VARIABLES})
+        for trace in hostile_git_config.TRACE_VARIABLES:
+            hostile_git_config.run_git_with_config(folder, "ls-files", env={trace: self.env[trace]})
         return self.field.marks
 
     def _use(self, settings: str, env: dict[str, str]) -> None:
@@ -206,7 +208,7 @@ class Reef:
             self.field.hooks("repository", place / ".git" / "hooks")
             (home / ".gitconfig").write_text(settings + "[user]\n\tname = t\n\temail = t@t\n")
             for words in ORDINARY:
-                minefield.run_git_with_config(
+                hostile_git_config.run_git_with_config(
                     place, *words.split(), env={"HOME": str(home), "TERM": "dumb", **env}, seconds=2
                 )
 
@@ -246,9 +248,13 @@ def sailed(sandbox: str, keys: tuple[str, ...], *, alive: bool = False) -> tuple
 def prove(quick: bool) -> dict[str, Any]:
     """A voyage with a box and one without."""
     keys = (
-        minefield.PROGRAM_SETTINGS
+        hostile_git_config.PROGRAM_SETTINGS
         if quick
-        else tuple(dict.fromkeys((*minefield.PROGRAM_SETTINGS, *minefield.usable_program_settings())))
+        else tuple(
+            dict.fromkeys(
+                (*hostile_git_config.PROGRAM_SETTINGS, *hostile_git_config.usable_program_settings())
+            )
+        )
     )
     one, alive = sailed("off", keys, alive=True)
     voyages = {"auto": sailed("auto", keys)[0], "off": one}
@@ -263,8 +269,10 @@ def prove(quick: bool) -> dict[str, Any]:
         "laid": len(one.laid),
         "went_off": sum(len(v.marks) for v in voyages.values()),
         "alive_for_ordinary_git": len(alive),
-        "settings_known_to_git": len(minefield.list_git_settings()),
-        "settings_laid": sorted({*keys, *minefield.PROGRAM_SETTING_FORMS, *minefield.ENABLING_SETTINGS}),
+        "settings_known_to_git": len(hostile_git_config.list_git_settings()),
+        "settings_laid": sorted(
+            {*keys, *hostile_git_config.PROGRAM_SETTING_FORMS, *hostile_git_config.ENABLING_SETTINGS}
+        ),
         "layers": [
             "repository",
             "config.worktree",
@@ -278,11 +286,11 @@ def prove(quick: bool) -> dict[str, Any]:
             "remote",
             "worker",
         ],
-        "hooks": list(minefield.GIT_HOOKS),
+        "hooks": list(hostile_git_config.GIT_HOOKS),
         "variables": [
-            *minefield.PROGRAM_VARIABLES,
-            *minefield.TRACE_VARIABLES,
-            *minefield.MISLEADING_VARIABLES,
+            *hostile_git_config.PROGRAM_VARIABLES,
+            *hostile_git_config.TRACE_VARIABLES,
+            *hostile_git_config.MISLEADING_VARIABLES,
             "GIT_CONFIG_COUNT",
             "GIT_CONFIG_SYSTEM",
             "GIT_CONFIG_GLOBAL",

@@ -25,9 +25,9 @@ import intent_oracle as oracle
 import msgspec
 from figures import main, stamp
 
-from steersman.adapters.documents import FileDocuments
-from steersman.adapters.plain_yaml import read_plain_yaml
-from steersman.adapters.registry_files import FileRegistries
+from steersman.adapters.config.plain_yaml import read_plain_yaml
+from steersman.adapters.storage.documents import FileDocuments
+from steersman.adapters.storage.registry_files import FileRegistries
 from steersman.contracts.planning.context import (
     ContextBundle,
     FactPack,
@@ -61,7 +61,7 @@ from steersman.judges.planning.registry import Registry
 from steersman.judges.planning.rulebook import compile_rules
 from steersman.judges.planning.rules import adjudicate_planned_commands
 from steersman.judges.planning.seal import seal_intent
-from steersman.judges.planning.sense import find_intent_remarks
+from steersman.judges.planning.semantics import find_intent_remarks
 from steersman.kernel.canonical import plain_value
 from steersman.kernel.step import name_facts
 from steersman.machines.coordinator import MACHINE, goals

@@ -20,8 +20,8 @@ from typing import Any
 from crossing import sea
 from figures import main, stamp
 
-from steersman.adapters import processes
-from steersman.adapters.sqlite.reader import SqliteJournalReader
+from steersman.adapters.process import program_runner
+from steersman.adapters.storage.sqlite.reader import SqliteJournalReader
 from steersman.kernel.replay import BadEntry, decision_hash, verify_chain
 from steersman.kernel.tape import Entry
 
@@ -171,7 +171,7 @@ def in_an_effect(ship: Ship, command: "subprocess.Popen[bytes]", known: list[int
     deadline = time.monotonic() + 20.0
     while time.monotonic() < deadline and command.poll() is None:
         run = _quietly(ship.run)
-        found = set(processes.alive(f"{run}:")) - set(known) if run else set()
+        found = set(program_runner.alive(f"{run}:")) - set(known) if run else set()
         if found:
             return sorted(found)
         time.sleep(0.02)
@@ -222,7 +222,7 @@ def voyage(folder: Path, delays: list[float]) -> dict[str, Any]:
         "decisions": decision_hash(entries),
         "transitions": sum(e.kind == "transition" for e in entries),
         "again": sum(e.kind == "effect_started" for e in entries),
-        "alive": processes.alive(f"{run}:"),
+        "alive": program_runner.alive(f"{run}:"),
         "verified": ship.say("audit", "verify", run) == 0,
         "branch": _tree(ship, f"steersman/{run}"),
         "codes": codes,

@@ -15,17 +15,17 @@ from typing import Any
 import msgspec
 from crossing import RUN, Crossing
 
-from steersman.adapters.artifacts import DirectoryArtifacts
+from steersman.adapters.storage.artifacts import DirectoryArtifacts
 from steersman.contracts.agent import AgentRequest
 from steersman.contracts.config import Role, Rules
+from steersman.engine import projections
+from steersman.engine.active_run import load_active_run
+from steersman.engine.effect_call import EffectCall
+from steersman.engine.effects import load_performer
+from steersman.engine.runs import RunService
+from steersman.engine.start import StartRequest
 from steersman.machines.task import MACHINE
 from steersman.ports.journal import Gate, Head
-from steersman.runtime import projections
-from steersman.runtime.bridge import RunService
-from steersman.runtime.call import EffectCall
-from steersman.runtime.live import load_active_run
-from steersman.runtime.performers import load_performer
-from steersman.runtime.start import StartRequest
 from steersman.testing import fake_config, fake_reply
 from steersman.testing.files import fake_command_result
 

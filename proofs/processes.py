@@ -30,11 +30,14 @@ from caged import GROWTH, PATIENCE, descriptors, own_zombies, peak
 from crossing import sea
 from figures import main, stamp
 
-from steersman.adapters import cgroups, processes
-from steersman.adapters.processes import ProgramClocks, ProgramResult
-from steersman.adapters.sandbox import probe_sandbox
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tests.support.runaway_programs import RUNAWAY_PROGRAMS, find_survivors, find_zombies, runaway_command
+
+from steersman.adapters.process import cgroups, program_runner
+from steersman.adapters.process.program_runner import ProgramClocks, ProgramResult
+from steersman.adapters.sandbox.bubblewrap import probe_sandbox
 from steersman.ports.sandbox import Sandbox, SandboxPolicy
-from steersman.testing.hostile import RUNAWAY_PROGRAMS, find_survivors, find_zombies, runaway_command
 
 SEED = 20260104
 RUNS = 300
@@ -43,10 +46,10 @@ AT_ONCE = 4
 ENDINGS = ("exit", "total", "idle", "line", "cancel")
 OWNER = """
 import asyncio, os, sys
-from steersman.adapters import cgroups, processes
+from steersman.adapters.process import cgroups, program_runner
 if sys.argv[1] == "keeper": cgroups.find_cgroup_hierarchies = lambda: ()
 env = {"PATH": os.environ["PATH"]}
-asyncio.run(processes.run_program(sys.argv[3:], os.path.dirname(sys.argv[-2]), env, 60, sys.argv[2]))
+asyncio.run(program_runner.run_program(sys.argv[3:], os.path.dirname(sys.argv[-2]), env, 60, sys.argv[2]))
 """
 
 
@@ -106,12 +109,12 @@ async def executed(case: Case, token: Path, sandbox: Sandbox) -> ProgramResult |
     )
     effect = f"{token.name}:1:1"
     if case.fence != "box":
-        work = processes.run_program(
+        work = program_runner.run_program(
             argv, token.parent, env, clocks, effect, lines=listener, errors_apart=True
         )
         return await ended(case, work)
     async with sandbox.wrap(argv, SandboxPolicy((str(token.parent),)), env, str(token.parent)) as boxed:
-        work = processes.run_program(
+        work = program_runner.run_program(
             boxed.argv, token.parent, boxed.env, clocks, effect, lines=listener, errors_apart=True
         )
         return await ended(case, work)
@@ -214,16 +217,16 @@ async def flooded(gigabytes: float) -> dict[str, Any]:
     heard: list[int] = []
     began = time.monotonic()
     async with peak() as grown:
-        done = await processes.run_program(
+        done = await program_runner.run_program(
             ("sh", "-c", flood), "/", {"PATH": os.environ["PATH"]}, 300, "flood:1:1",
             errors_apart=True, lines=lambda line: heard.append(len(line)),
         )  # fmt: skip
     checks = {
         "not read to its end": (done.exit_code, done.expired) == (0, ""),
         "grew too much": grown() < GROWTH,
-        "kept too much": max(len(done.output), len(done.errors)) <= processes.OUTPUT_CAP,
+        "kept too much": max(len(done.output), len(done.errors)) <= program_runner.OUTPUT_CAP,
         "does not say what is missing": all(b"bytes left out" in kept for kept in (done.output, done.errors)),
-        "an unbounded line": heard != [] and max(heard) < processes.LINE_CAP + 100,
+        "an unbounded line": heard != [] and max(heard) < program_runner.LINE_CAP + 100,
     }
     return {
         "bytes": 2 * count,

@@ -29,7 +29,9 @@ from figures import stamp
 from project_changes import Change, Check, NoChangeError, make_change
 from trial_project import TrialProject, Typed, end_cleanly_on_sigterm, list_repositories
 
-from steersman.testing.models import (
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tests.support.model_server import (
     MODEL_SERVER_KEY,
     ModelServer,
     SayText,

@@ -22,12 +22,17 @@ from crossing import git_repository, sea
 from fairness import alone, fairness, together
 from figures import main, stamp
 
-from steersman.adapters import processes
-from steersman.adapters.bell import WakeupSockets
-from steersman.adapters.clock import SystemClock
-from steersman.adapters.git import GitWorkspace
-from steersman.adapters.locks import FileLocks
-from steersman.adapters.sqlite import SqliteJournal
+from steersman.adapters.git.workspace import GitWorkspace
+from steersman.adapters.process import program_runner
+from steersman.adapters.process.clock import SystemClock
+from steersman.adapters.process.run_locks import FileLocks
+from steersman.adapters.process.wakeup import WakeupSockets
+from steersman.adapters.storage.sqlite import SqliteJournal
+from steersman.engine.audit import verify_run
+from steersman.engine.driver import Driver, RunBusy
+from steersman.engine.effect_call import EffectCall
+from steersman.engine.runs import RunService
+from steersman.engine.start import StartRequest, start_run
 from steersman.errors import StaleError
 from steersman.kernel.build import machine
 from steersman.kernel.definition import (
@@ -48,11 +53,6 @@ from steersman.kernel.definition import (
     table,
 )
 from steersman.kernel.replay import BadEntry, verify_chain
-from steersman.runtime.audit import verify_run
-from steersman.runtime.bridge import RunService
-from steersman.runtime.call import EffectCall
-from steersman.runtime.drive import Driver, RunBusy
-from steersman.runtime.start import StartRequest, start_run
 from steersman.testing import FakeChance, fake_config, fake_ports
 
 ROUNDS, TAKE_OVERS, WRITES = 120, 25, 400
@@ -139,7 +139,7 @@ class Party:
             chance=FakeChance(kind),
             locks=FileLocks(folder / "locks", kind),
             bell=WakeupSockets(folder / "bell"),
-            processes=processes,
+            processes=program_runner,
             performers={"work": self._work},
             **({"workspace": lambda _config: trees} if git else {}),
         )

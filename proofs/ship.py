@@ -6,23 +6,27 @@ is rolled back afterwards: what verify sees is what a changed file would give it
 
 import asyncio
 import re
+import sys
 from pathlib import Path
 
-from steersman.adapters.anchors import FileAnchors
-from steersman.adapters.sqlite import SqliteJournal
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tests.support.long_tapes import CREW_ROLES, SAMPLE_PERSON, anchor_ports, drive_sample_run, instant_ports
+
+from steersman.adapters.storage.anchors import FileAnchors
+from steersman.adapters.storage.sqlite import SqliteJournal
 from steersman.contracts.config import Config, Role
+from steersman.engine.active_run import head_from_snapshot
+from steersman.engine.audit import AuditVerdict, verify_run
+from steersman.engine.ports import Ports
+from steersman.engine.runs import RunService
+from steersman.engine.start import StartRequest
 from steersman.kernel.replay import apply_entry, convert_context
 from steersman.kernel.snapshot import Snapshot
 from steersman.kernel.tape import Entry, read_entry
 from steersman.machines.roundtable import MACHINE
 from steersman.ports.anchors import RunAnchors
 from steersman.ports.journal import Head
-from steersman.runtime.audit import AuditVerdict, verify_run
-from steersman.runtime.bridge import RunService
-from steersman.runtime.live import head_from_snapshot
-from steersman.runtime.start import StartRequest
-from steersman.runtime.world import Ports
-from steersman.testing.tapes import CREW_ROLES, SAMPLE_PERSON, anchor_ports, drive_sample_run, instant_ports
 
 FOLLOWUPS = 12
 LARGE = 65_600  # one text over 64 KB, so that it is a file

@@ -23,9 +23,9 @@ from figures import main, stamp
 from ship import Ship
 from tampering import PATTERNS, Case, cases, cut_and_forge, forge
 
+from steersman.engine.audit.verifying import UNANCHORED_GAPS
 from steersman.kernel.tape import Entry, seal_entry
 from steersman.ports.anchors import RunAnchors
-from steersman.runtime.audit.verifying import UNANCHORED_GAPS
 
 SEED = 20_260_101
 QUOTA = 6  # cases of a kind in a quick proof

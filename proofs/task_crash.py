@@ -24,7 +24,7 @@ from life import DIFFERS, WAY, Life, Regret
 SEED = 20260105
 RECOVERIES = 30  # tasks whose recovery is killed too, one to five times
 READING = {"SELECT", "PRAGMA"}
-WRITER = "/adapters/artifacts.py"
+WRITER = "/adapters/storage/artifacts.py"
 DEEDS = {"os.rename", "os.remove", "os.rmdir"}
 WRITES = os.O_WRONLY | os.O_RDWR
 

@@ -26,7 +26,7 @@ from figures import main, stamp
 from kill import COMMAND, Ship, _quietly, _tree
 from life import DIFFERS, FLAWED, OPINION, PLAN, RIGHT, TIMES, WAY, WIDER, lasting, phases
 
-from steersman.adapters import processes
+from steersman.adapters.process import program_runner
 from steersman.kernel.replay import decision_hash
 
 SEED = 20260106
@@ -168,7 +168,7 @@ def lived(folder: Path, cuts: list[Cut]) -> dict[str, Any]:
         "commits": _count(ship, f"main..steersman/{run}"),
         "moves": len(log.read_text().splitlines()) if log.exists() else 0,
         "documents": ship.documents(),
-        "alive": processes.alive(f"{run}:"),
+        "alive": program_runner.alive(f"{run}:"),
         "verified": ship.say("audit", "verify", run) == 0,
         "wrong_codes": sorted({code for code in codes[:-1] if code != 3} | {codes[-1]} - {0}),
     }

@@ -17,7 +17,7 @@ from typing import Any
 import oracle
 from figures import main, stamp
 
-from steersman.judges.reply import ParsedReply, parse_verdict
+from steersman.judges.replies.agent_reply import ParsedReply, parse_verdict
 
 SEED = 20_260_301
 CASES, SAMPLE = 200_000, 4_000

@@ -310,7 +310,7 @@ def _one_in_memory(run: str) -> int:
 
 
 def _live(journal: Any, run: str, growing: bool = False) -> Any:
-    from steersman.runtime.live import ActiveRun
+    from steersman.engine.active_run import ActiveRun
 
     made = _begun(WORKING, run, 1_700_000_000_000, growing)
     live = ActiveRun(
@@ -373,7 +373,7 @@ class Steersman:
     import_line = "import click, apsw, msgspec"
 
     def command(self, folder: Path) -> list[str]:
-        code = "import os, sys; os.environ['XDG_STATE_HOME'] = sys.argv.pop(1); from steersman.bootstrap import run_steersman; run_steersman()"
+        code = "import os, sys; os.environ['XDG_STATE_HOME'] = sys.argv.pop(1); from steersman.wiring import run_steersman; run_steersman()"
         return ["-c", code, str(folder / "state"), "--project", str(folder), "runs"]
 
     @contextmanager
@@ -415,7 +415,7 @@ class Steersman:
 
     @contextmanager
     def waiting(self, folder: Path):
-        from steersman.runtime.drive import Driver
+        from steersman.engine.driver import Driver
 
         with _opened(folder) as journal:
             yield Driver(SimpleNamespace(journal=journal, machines={"working": WORKING}))  # type: ignore[arg-type]  all it asks for
@@ -429,15 +429,15 @@ class _Reader:
         return [head.run for head in self._world.journal.heads(unfinished=True)]
 
     def load(self, run: str) -> str:
-        from steersman.runtime.live import load_active_run
+        from steersman.engine.active_run import load_active_run
 
         return load_active_run(self._world, run).snapshot.state
 
 
 @contextmanager
 def _opened(folder: Path):
-    from steersman.adapters.sqlite import SqliteJournal
-    from steersman.bootstrap import project_state_directory
+    from steersman.adapters.storage.sqlite import SqliteJournal
+    from steersman.wiring import project_state_directory
 
     os.environ["XDG_STATE_HOME"] = str(folder / "state")
     journal = SqliteJournal(project_state_directory(folder) / "store.db")

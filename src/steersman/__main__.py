@@ -6,7 +6,7 @@ SIGINT_EXIT_CODE = 130  # 128 + SIGINT
 def main() -> int:
     """The command line, from its first import on."""
     try:
-        from steersman.bootstrap import run_steersman as run_steersman_main
+        from steersman.wiring import run_steersman as run_steersman_main
 
         return run_steersman_main()
     except KeyboardInterrupt:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from steersman.adapters.sandbox import probe_sandbox
+from steersman.adapters.sandbox.bubblewrap import probe_sandbox
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from steersman.adapters.agents.acp_conversation import (
 from steersman.adapters.agents.acp_errors import classify_acp_error, classify_stop_reason
 from steersman.adapters.agents.acp_permission import allows_tool_call, choose_permission_option
 from steersman.adapters.agents.headless import ProviderFailure
-from steersman.adapters.sandbox import OpenSandbox
+from steersman.adapters.sandbox.bubblewrap import OpenSandbox
 from steersman.contracts.agent import AgentRequest, ProviderUsage
 
 PEER = Path(__file__).with_name("acp_peer.py")

@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-from steersman.adapters.agents.home import link_credential, open_call_home
+from steersman.adapters.agents.call_home import link_credential, open_call_home
 
 HOLD = (
-    "import sys, time, pathlib; from steersman.adapters.agents.home import open_call_home\n"
+    "import sys, time, pathlib; from steersman.adapters.agents.call_home import open_call_home\n"
     "with open_call_home(pathlib.Path(sys.argv[1])) as home: print(home.root, flush=True); time.sleep(60)"
 )
 

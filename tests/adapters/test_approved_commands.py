@@ -12,18 +12,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from steersman.adapters.command_grammars import load_command_grammars
-from steersman.adapters.commands import LocalCommands
-from steersman.adapters.sandbox import probe_sandbox
-from steersman.adapters.tree_paths import (
+from steersman.adapters.checks.command_grammars import load_command_grammars
+from steersman.adapters.checks.local_commands import LocalCommands
+from steersman.adapters.checks.tree_paths import (
     MAX_SEARCHED_NAMES,
     find_reach_problem,
     new_file_problem,
     path_escape_problem,
 )
+from steersman.adapters.sandbox.bubblewrap import probe_sandbox
 from steersman.contracts.commands import Command
 from steersman.contracts.grammars import CommandGrammar, Commands
-from steersman.judges.commands import ApprovedCommand, CommandRules
+from steersman.judges.commands.tester_commands import ApprovedCommand, CommandRules
 
 ECHO = f"#!{sys.executable}\nimport json, sys\nprint(json.dumps(sys.argv[1:]))\n"
 EVERYTHING = Commands(
@@ -282,7 +282,7 @@ def test_what_shows_none(hoard, line):
 
 def test_a_search_of_very_many_files(tmp_path, monkeypatch):
     """What cannot be looked at whole is not searched."""
-    monkeypatch.setattr("steersman.adapters.tree_paths.MAX_SEARCHED_NAMES", 10)
+    monkeypatch.setattr("steersman.adapters.checks.tree_paths.MAX_SEARCHED_NAMES", 10)
     assert MAX_SEARCHED_NAMES > 1000
     for n in range(11):
         (tmp_path / f"{n}.txt").touch()

@@ -7,14 +7,14 @@ import threading
 from pathlib import Path
 
 import pytest
+from tests.support.root_permissions import enforce_file_permissions
 
-from steersman.adapters import artifacts as adapter
-from steersman.adapters.artifacts import DirectoryArtifacts
+from steersman.adapters.storage import artifacts as adapter
+from steersman.adapters.storage.artifacts import DirectoryArtifacts
 from steersman.errors import WorkspaceError
 from steersman.judges.task.found import ArtifactOnDisk
 from steersman.testing.conformance_artifacts import ARTIFACT_NAME, ARTIFACT_RUN, ArtifactsConformance
 from steersman.testing.files import MemoryArtifacts
-from steersman.testing.rights import enforce_file_permissions
 
 
 class TestMemory(ArtifactsConformance):

@@ -2,10 +2,10 @@
 
 import pytest
 
-from steersman.adapters.ancestry import find_recorded_effect
-from steersman.adapters.sqlite.chat import SqliteChats
-from steersman.adapters.sqlite.reader import SqliteJournalReader
-from steersman.adapters.sqlite.store import SqliteJournal
+from steersman.adapters.process.ancestry import find_recorded_effect
+from steersman.adapters.storage.sqlite.chat import SqliteChats
+from steersman.adapters.storage.sqlite.reader import SqliteJournalReader
+from steersman.adapters.storage.sqlite.store import SqliteJournal
 from steersman.testing.chat import MemoryChats
 from steersman.testing.conformance_chat import CHAT_THREAD, ChatsConformance, sample_question
 

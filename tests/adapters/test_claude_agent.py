@@ -13,8 +13,13 @@ from steersman.adapters.agents.claude import (
     claude_hosts,
     find_claude_login,
 )
-from steersman.adapters.agents.roster import AgentSpec, find_agent_obstacle, find_installed_agents, make_agent
-from steersman.adapters.sandbox import OpenSandbox
+from steersman.adapters.agents.registry import (
+    AgentSpec,
+    find_agent_obstacle,
+    find_installed_agents,
+    make_agent,
+)
+from steersman.adapters.sandbox.bubblewrap import OpenSandbox
 from steersman.contracts.agent import AgentRequest
 from steersman.contracts.config import Role
 from steersman.errors import UserError

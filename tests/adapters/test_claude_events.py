@@ -14,7 +14,7 @@ from steersman.adapters.agents.claude_events import (
     usage_since_resume,
 )
 from steersman.adapters.agents.headless import AgentInvocation, build_agent_reply
-from steersman.adapters.processes import ProgramClocks, ProgramResult
+from steersman.adapters.process.program_runner import ProgramClocks, ProgramResult
 from steersman.contracts.agent import PROVIDER_CLASSES, ProviderUsage
 
 RECORDED = Path(__file__).parents[1] / "agents" / "fixtures"

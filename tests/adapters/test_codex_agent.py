@@ -7,6 +7,7 @@ from pathlib import Path
 import jsonschema_rs
 import pytest
 
+from steersman.adapters.agents.call_home import CallHome
 from steersman.adapters.agents.codex import (
     CodexAgent,
     CodexOptions,
@@ -14,9 +15,8 @@ from steersman.adapters.agents.codex import (
     find_native_codex,
     strict_schema_subset,
 )
-from steersman.adapters.agents.home import CallHome
-from steersman.adapters.agents.roster import find_agent_obstacle
-from steersman.adapters.sandbox import OpenSandbox
+from steersman.adapters.agents.registry import find_agent_obstacle
+from steersman.adapters.sandbox.bubblewrap import OpenSandbox
 from steersman.contracts.agent import AgentRequest
 from steersman.contracts.config import Role
 from steersman.contracts.replies import REPLY_CONTRACTS, reply_schema

@@ -16,8 +16,8 @@ from steersman.adapters.agents.codex_rollout import (
     restore_codex_session,
 )
 from steersman.adapters.agents.headless import AgentInvocation, build_agent_reply
-from steersman.adapters.agents.shelf import SessionStore
-from steersman.adapters.processes import ProgramClocks, ProgramResult
+from steersman.adapters.agents.sessions import SessionStore
+from steersman.adapters.process.program_runner import ProgramClocks, ProgramResult
 from steersman.contracts.agent import ProviderUsage
 
 FIXTURES = Path(__file__).parents[1] / "agents" / "fixtures" / "codex-0.166.0"

@@ -6,8 +6,8 @@ import sys
 import pytest
 
 from steersman.adapters.agents.command import MAX_COMMAND_ANSWER_BYTES, CommandAgent, CommandOptions
-from steersman.adapters.agents.roster import AgentSpec, make_agent
-from steersman.adapters.sandbox import OpenSandbox, probe_sandbox
+from steersman.adapters.agents.registry import AgentSpec, make_agent
+from steersman.adapters.sandbox.bubblewrap import OpenSandbox, probe_sandbox
 from steersman.contracts.agent import AgentRequest, ProviderUsage
 from steersman.contracts.config import Role
 from steersman.errors import UserError

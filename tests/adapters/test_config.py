@@ -8,8 +8,8 @@ from cases import for_each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steersman.adapters.config import find_config, load_config, parse_config, read_config
-from steersman.adapters.detect import detect_checks, render_config
+from steersman.adapters.config.detect_checks import detect_checks, render_config
+from steersman.adapters.config.toml_file import find_config, load_config, parse_config, read_config
 from steersman.contracts.config import Check, Config, Role, Rules, SetupStep, Worktree, config_schema
 from steersman.errors import UserError
 

@@ -3,7 +3,7 @@
 import pytest
 from cases import for_each_case
 
-from steersman.adapters.config import parse_config
+from steersman.adapters.config.toml_file import parse_config
 from steersman.errors import UserError
 
 GOOD = """version = 1

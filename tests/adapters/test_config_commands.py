@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from cases import for_each_case
 
-from steersman.adapters.config import parse_config
+from steersman.adapters.config.toml_file import parse_config
 from steersman.contracts.config import (
     Check,
     Config,

@@ -9,10 +9,15 @@ import time
 import uuid
 
 import pytest
+from tests.support.runaway_programs import (
+    RUNAWAY_PROGRAMS,
+    SANDBOX_ONLY_PROGRAMS,
+    find_survivors,
+    runaway_command,
+)
 
-from steersman.adapters import byte_code, cgroups, processes
-from steersman.adapters.sandbox import SandboxPolicy
-from steersman.testing.hostile import RUNAWAY_PROGRAMS, SANDBOX_ONLY_PROGRAMS, find_survivors, runaway_command
+from steersman.adapters.process import byte_code, cgroups, program_runner
+from steersman.adapters.sandbox.bubblewrap import SandboxPolicy
 
 ENV = {"PATH": os.environ["PATH"]}
 NAMES = [*RUNAWAY_PROGRAMS, *SANDBOX_ONLY_PROGRAMS]
@@ -28,7 +33,7 @@ async def boxed(sandbox, token, argv, seconds):
     """One program in a box, and who is alive at the moment the call returns."""
     place = str(token.parent)
     async with sandbox.wrap(argv, SandboxPolicy((place,)), ENV, place) as found:
-        done = await processes.run_program(
+        done = await program_runner.run_program(
             found.argv, place, found.env, seconds, f"{token.name}:1:1", doors=found.doors
         )
         return done, [pid for pid in find_survivors(token) if pid]
@@ -85,11 +90,11 @@ def test_a_cancelled_call_leaves_nothing(sandbox, token):
 
 OWNER = """
 import asyncio, os, sys
-from steersman.adapters import processes
-from steersman.adapters.sandbox import SandboxPolicy, probe_sandbox
+from steersman.adapters.process import program_runner
+from steersman.adapters.sandbox.bubblewrap import SandboxPolicy, probe_sandbox
 async def main(place, effect, argv):
     async with probe_sandbox("required").wrap(argv, SandboxPolicy((place,)), {"PATH": os.environ["PATH"]}, place) as found:
-        await processes.run_program(found.argv, place, found.env, 60, effect, doors=found.doors)
+        await program_runner.run_program(found.argv, place, found.env, 60, effect, doors=found.doors)
 asyncio.run(main(sys.argv[1], sys.argv[2], sys.argv[3:]))
 """
 

@@ -7,7 +7,7 @@ import pytest
 import yaml
 from cases import for_each_case
 
-from steersman.adapters.documents import MAX_DOCUMENT_BYTES, FileDocuments
+from steersman.adapters.storage.documents import MAX_DOCUMENT_BYTES, FileDocuments
 from steersman.errors import ContractError, UserError
 
 POLICY = {"policy_id": "policy_team", "mode": "semi_auto", "question_budget": 3, "auto_fallback": False}

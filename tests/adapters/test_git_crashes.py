@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from steersman.adapters import git_branch_move
-from steersman.adapters.git import GitWorkspace
+from steersman.adapters.git import branch_move
+from steersman.adapters.git.workspace import GitWorkspace
 from steersman.errors import WorkspaceError
 
 RUN = "260101-abcdef"
@@ -168,7 +168,7 @@ def test_what_the_person_changed_since_is_kept(repo, arguments, tmp_path):
 @pytest.mark.parametrize("name", ["index.lock", "HEAD.lock"])
 def test_a_lock_of_somebody_else_is_never_removed(repo, arguments, tmp_path, monkeypatch, name):
     """It is waited for, then named; nothing is left of the delivery."""
-    monkeypatch.setattr(git_branch_move, "GIT_LOCK_SECONDS", 0.2)
+    monkeypatch.setattr(branch_move, "GIT_LOCK_SECONDS", 0.2)
     lock = repo / ".git" / name
     lock.touch()
     workspace = GitWorkspace(repo, tmp_path / "state")
@@ -183,7 +183,7 @@ def test_a_lock_of_somebody_else_is_never_removed(repo, arguments, tmp_path, mon
 
 def test_a_disk_without_room_is_known_before(repo, arguments, tmp_path, monkeypatch):
     """What is needed is counted first; nothing is written into the checkout."""
-    monkeypatch.setattr(git_branch_move, "_MIN_FREE_DISK_BYTES", 1 << 60)
+    monkeypatch.setattr(branch_move, "_MIN_FREE_DISK_BYTES", 1 << 60)
     with pytest.raises(WorkspaceError, match=r"has less than the [\d,]+ KB free that this needs\. Make room"):
         GitWorkspace(repo, tmp_path / "state").deliver(*arguments)
     consistent(repo)

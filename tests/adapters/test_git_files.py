@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from steersman.adapters.git import GitWorkspace
+from steersman.adapters.git.workspace import GitWorkspace
 from steersman.errors import WorkspaceError
 
 RUN = "260101-abcdef"

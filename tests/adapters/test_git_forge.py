@@ -6,10 +6,10 @@ import shutil
 import subprocess
 
 import pytest
+from tests.support.fake_forge import FakeForge
 
-from steersman.adapters.git import GitWorkspace
+from steersman.adapters.git.workspace import GitWorkspace
 from steersman.errors import WorkspaceError
-from steersman.testing.forge import FakeForge
 
 RUN = "260101-abcdef"
 BRANCH = f"steersman/{RUN}"

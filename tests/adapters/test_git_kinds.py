@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from steersman.adapters.git import GitWorkspace
+from steersman.adapters.git.workspace import GitWorkspace
 from steersman.errors import WorkspaceError
 from steersman.testing.conformance_workspace import WORKSPACE_RUN
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from steersman.adapters.git import GitWorkspace
+from steersman.adapters.git.workspace import GitWorkspace
 from steersman.errors import WorkspaceError
 from steersman.testing.conformance_workspace_moved import MOVED_BASE_RUN, MovedBaseConformance
 

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from steersman.adapters.git import GitWorkspace
+from steersman.adapters.git.workspace import GitWorkspace
 from steersman.errors import AlreadyRevertedError, ChangeConflictError, ChangeNotOnBranchError
 
 RUN = "250101-abc123"

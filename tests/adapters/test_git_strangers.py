@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from steersman.adapters import git_change, git_scan, git_survey
-from steersman.adapters.git import GitWorkspace
-from steersman.adapters.git_survey import survey_working_tree
-from steersman.adapters.removal import delete_path
+from steersman.adapters.git import change_diff, tree_hash, worktree_survey
+from steersman.adapters.git.workspace import GitWorkspace
+from steersman.adapters.git.worktree_survey import survey_working_tree
+from steersman.adapters.storage.remove_directory import delete_path
 from steersman.errors import UnrecordableTreeError, WorkspaceError
 
 RUN = "260101-abcdef"
@@ -233,12 +233,12 @@ def test_a_submodule_that_was_filled_runs_nothing(workspace, repo, tmp_path):
 
 def test_too_many_new_files_are_refused_quickly(workspace, tree, monkeypatch):
     """So is a tree that is too large to be gone through; some are named."""
-    monkeypatch.setattr(git_scan, "MAX_CHANGED_FILES", 20)
+    monkeypatch.setattr(tree_hash, "MAX_CHANGED_FILES", 20)
     for number in range(30):
         (tree / f"f{number:02}").write_text("x")
     with pytest.raises(UnrecordableTreeError, match=r"30 files are new or changed.*such as f00.*and 25 more"):
         capture(workspace, tree)
-    monkeypatch.setattr(git_survey, "MAX_TREE_ENTRIES", 10)
+    monkeypatch.setattr(worktree_survey, "MAX_TREE_ENTRIES", 10)
     with pytest.raises(UnrecordableTreeError, match="more than 10 entries"):
         capture(workspace, tree)
 
@@ -271,13 +271,13 @@ def test_a_long_file_does_not_hide_the_next(workspace, tree):
     assert "more bytes of this file's patch are left out" in change.patch
     assert "+evil\n" in change.patch
     assert change.patch.startswith("# This patch is cut in 1 places. The whole: git diff ")
-    assert len(change.patch) < 2 * git_change.MAX_FILE_PATCH_BYTES
+    assert len(change.patch) < 2 * change_diff.MAX_FILE_PATCH_BYTES
     assert change.added == 200_001
 
 
 def test_the_whole_patch_is_bounded(workspace, tree, monkeypatch):
     """Beyond its bound the patch ends and says so; every name is still in the list."""
-    monkeypatch.setattr(git_change, "MAX_PATCH_BYTES", 2_000)
+    monkeypatch.setattr(change_diff, "MAX_PATCH_BYTES", 2_000)
     for number in range(50):
         (tree / f"f{number:02}").write_text("line\n" * 20)
     change = capture(workspace, tree)
@@ -288,11 +288,11 @@ def test_the_whole_patch_is_bounded(workspace, tree, monkeypatch):
 
 def test_a_line_cannot_pretend_to_be_the_next_file(workspace, tree):
     """A long line is read in pieces; words of a header inside it begin no new file."""
-    piece = git_change._PATCH_LINE_BYTES
+    piece = change_diff._PATCH_LINE_BYTES
     (tree / "a").write_text("x" * (piece - 1) + "diff --git a/x b/x" + "y" * 200_000)
     change = capture(workspace, tree)
     assert "more bytes of this file's patch are left out" in change.patch
-    assert len(change.patch) < 2 * git_change.MAX_FILE_PATCH_BYTES
+    assert len(change.patch) < 2 * change_diff.MAX_FILE_PATCH_BYTES
 
 
 # -- depth and rights ------------------------------------------------------------------------------------------------

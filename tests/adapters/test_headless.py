@@ -8,9 +8,9 @@ import time
 
 import pytest
 
-from steersman.adapters import processes
 from steersman.adapters.agents.headless import AgentInvocation, CallSummary, ProviderFailure, run_agent_cli
-from steersman.adapters.sandbox import OpenSandbox
+from steersman.adapters.process import program_runner
+from steersman.adapters.sandbox.bubblewrap import OpenSandbox
 from steersman.contracts.agent import AgentRequest, ProviderUsage
 
 OPEN = OpenSandbox("a test")
@@ -170,7 +170,7 @@ def test_a_word_that_is_enough_stops_the_program(call):
     began = time.monotonic()
     assert call(program).error == "provider_auth_error"
     assert time.monotonic() - began < 40
-    assert processes.alive(f"headless-{os.getpid()}:1:1") == []
+    assert program_runner.alive(f"headless-{os.getpid()}:1:1") == []
 
 
 def test_an_event_may_hold_a_whole_file(call):

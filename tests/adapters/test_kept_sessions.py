@@ -13,8 +13,8 @@ import pytest
 from steersman.adapters.agents import claude_sessions
 from steersman.adapters.agents.claude import ClaudeAgent, ClaudeOptions
 from steersman.adapters.agents.codex import CodexAgent, CodexOptions
-from steersman.adapters.agents.shelf import MAX_SESSION_DAYS, SessionStore, StoredSession
-from steersman.adapters.sandbox import OpenSandbox
+from steersman.adapters.agents.sessions import MAX_SESSION_DAYS, SessionStore, StoredSession
+from steersman.adapters.sandbox.bubblewrap import OpenSandbox
 from steersman.contracts.agent import AgentRequest, ProviderUsage
 
 HERE = Path(__file__).parent

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from steersman.adapters.command_environment import (
+from steersman.adapters.checks.command_environment import (
     COMMAND_CERTIFICATE_VARIABLES,
     COMMAND_VARIABLES,
     TOOLCHAIN_VARIABLES,
     clean_search_path,
 )
-from steersman.adapters.commands import LocalCommands
-from steersman.adapters.processes import alive
-from steersman.adapters.sandbox import probe_sandbox
+from steersman.adapters.checks.local_commands import LocalCommands
+from steersman.adapters.process.program_runner import alive
+from steersman.adapters.sandbox.bubblewrap import probe_sandbox
 from steersman.contracts.commands import Command
 from steersman.contracts.grammars import Commands as Allowed
 from steersman.ports.commands import CommandRunner

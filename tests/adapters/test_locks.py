@@ -9,12 +9,12 @@ import threading
 
 import pytest
 
-from steersman.adapters.locks import FileLocks
+from steersman.adapters.process.run_locks import FileLocks
 
 HOLDER = """
 import sys, time
 from pathlib import Path
-from steersman.adapters.locks import FileLocks
+from steersman.adapters.process.run_locks import FileLocks
 lock = FileLocks(Path(sys.argv[1]), "server").acquire("run")
 print("held" if lock else "busy", flush=True)
 time.sleep(60)

@@ -5,8 +5,8 @@ import random
 import apsw
 import pytest
 
-from steersman.adapters.sqlite import memory as adapter
-from steersman.adapters.sqlite.memory import SqliteMemories
+from steersman.adapters.storage.sqlite import memory as adapter
+from steersman.adapters.storage.sqlite.memory import SqliteMemories
 from steersman.errors import MemoryUnavailable, UserError
 from steersman.testing.conformance_memory import (
     MEMORY_TIME,

@@ -5,7 +5,11 @@ import subprocess
 
 import pytest
 
-from steersman.adapters.plan_folder import MAX_PLAN_DIRECTORY_FILES, MAX_PLAN_FILE_BYTES, DirectoryPlans
+from steersman.adapters.storage.plan_folder import (
+    MAX_PLAN_DIRECTORY_FILES,
+    MAX_PLAN_FILE_BYTES,
+    DirectoryPlans,
+)
 from steersman.errors import WorkspaceError
 
 PLAN = {"plan.md": b"# a plan\n", "manifest.json": b"{}"}

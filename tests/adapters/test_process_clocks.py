@@ -8,7 +8,7 @@ import time
 import pytest
 from cases import for_each_case
 
-from steersman.adapters.processes import ProgramClocks, run_program
+from steersman.adapters.process.program_runner import ProgramClocks, run_program
 
 PY = sys.executable
 ENV = {"PATH": os.environ["PATH"]}

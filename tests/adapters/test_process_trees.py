@@ -11,16 +11,16 @@ import uuid
 from functools import partial
 
 import pytest
-
-from steersman.adapters import cgroups, child, process_table, processes
-from steersman.adapters.keeper import find_descendants
-from steersman.testing.hostile import (
+from tests.support.runaway_programs import (
     RUNAWAY_PROGRAMS,
     SANDBOX_ONLY_PROGRAMS,
     find_survivors,
     find_zombies,
     runaway_command,
 )
+
+from steersman.adapters.process import cgroups, child_process, process_table, program_runner
+from steersman.adapters.process.subreaper import find_descendants
 
 PY = sys.executable
 PATIENCE = 30  # seconds; on a busy machine the end of a process takes its time
@@ -69,7 +69,7 @@ def fences_left(token):
 
 async def story(token, name, then, seconds=60.0):
     """One program, and what is left of it."""
-    done = await processes.run_program(
+    done = await program_runner.run_program(
         runaway_command(name, token, then), token.parent, ENV, seconds, f"{token.name}:1:1"
     )
     return done, await settled(token)
@@ -132,16 +132,16 @@ def test_a_control_group_bounds_the_number_of_processes(token, monkeypatch):
         "import os, time\nfor n in range(60):\n    if not os.fork(): time.sleep(60)\n    print(n, flush=True)"
     )
     done = asyncio.run(
-        processes.run_program((PY, "-c", code), ".", ENV, 60, f"{token.name}:1:1", errors_apart=True)
+        program_runner.run_program((PY, "-c", code), ".", ENV, 60, f"{token.name}:1:1", errors_apart=True)
     )
     assert b"Resource temporarily unavailable" in done.errors
     assert 10 < len(done.output.split()) < 20
-    assert processes.alive(token.name) == []
+    assert program_runner.alive(token.name) == []
 
 
 def test_marks_and_sessions_alone_hold_what_keeps_one_of_them(token, monkeypatch):
     """Where there is no keeper, who forks twice, ignores the question or breeds is found by what it inherited."""
-    monkeypatch.setattr(child, "can_use_subreaper", lambda: False)
+    monkeypatch.setattr(child_process, "can_use_subreaper", lambda: False)
     names = ("forks-twice", "ignores-sigterm", "breeds")
     told, descriptors = asyncio.run(stories(token, names, "exit"))
     assert {(done.exit_code, tuple(alive)) for done, (alive, _) in told.values()} == {(0, ())}
@@ -150,9 +150,9 @@ def test_marks_and_sessions_alone_hold_what_keeps_one_of_them(token, monkeypatch
 
 OWNER = """
 import asyncio, os, sys
-from steersman.adapters import cgroups, processes
+from steersman.adapters.process import cgroups, program_runner
 if sys.argv[1] == "keeper": cgroups.find_cgroup_hierarchies = lambda: ()
-asyncio.run(processes.run_program(sys.argv[3:], os.path.dirname(sys.argv[-2]), {"PATH": os.environ["PATH"]}, 60, sys.argv[2]))
+asyncio.run(program_runner.run_program(sys.argv[3:], os.path.dirname(sys.argv[-2]), {"PATH": os.environ["PATH"]}, 60, sys.argv[2]))
 """
 
 
@@ -196,8 +196,8 @@ def test_the_next_claim_finds_what_hides_behind_a_dead_keeper(token):
     while len(hidden := find_survivors(token)) > 1:  # the program itself dies with its keeper
         time.sleep(0.02)
     assert hidden
-    assert processes.alive(f"{run}:") == hidden
-    assert processes.stop_tree(f"{run}:", 0.5) == len(hidden)
+    assert program_runner.alive(f"{run}:") == hidden
+    assert program_runner.stop_tree(f"{run}:", 0.5) == len(hidden)
     assert asyncio.run(settled(token)) == ([], [])
     assert cgroups.find_leftover_cgroup(run).folders == ()
 
@@ -217,15 +217,15 @@ def test_nobody_is_spared_for_calling_himself_a_keeper(token):
     with subprocess.Popen([PY, "-c", code, effect], env=marks) as liar:
         while not find_descendants(liar.pid):  # it ignores SIGTERM by then
             time.sleep(0.02)
-        assert processes.stop_tree(effect, 0.1) >= 2
+        assert program_runner.stop_tree(effect, 0.1) >= 2
         assert liar.wait(timeout=PATIENCE) == -signal.SIGKILL
-    assert processes.alive(effect) == []
+    assert program_runner.alive(effect) == []
 
 
 def test_a_daemon_with_an_empty_environment_still_knows_whom_it_works_for(token, fence):
     """Whoever asks from inside a run's tree is found out: the keeper above it carries the effect."""
     asks = (
-        "from steersman.adapters.process_table import list_own_effects; print(*list_own_effects(), flush=True)\n"
+        "from steersman.adapters.process.process_table import list_own_effects; print(*list_own_effects(), flush=True)\n"
         "open('asked', 'w').close()"
     )
     code = (
@@ -239,7 +239,7 @@ def test_a_daemon_with_an_empty_environment_still_knows_whom_it_works_for(token,
         "while not os.path.exists('asked'): time.sleep(0.02)"
     )
     effect = f"{token.name}:1:1"
-    done = asyncio.run(processes.run_program((PY, "-c", waits), token.parent, ENV, 60, effect))
+    done = asyncio.run(program_runner.run_program((PY, "-c", waits), token.parent, ENV, 60, effect))
     assert done.output.decode().strip() == effect
 
 
@@ -263,7 +263,7 @@ def test_a_cancellation_at_any_moment_of_the_start_leaves_nothing(token, fence):
 
     async def cancelled(nth):
         mark = token.with_name(f"{token.name}-{nth}-")
-        run = processes.run_program(
+        run = program_runner.run_program(
             runaway_command("hides", mark, "hang"), mark.parent, ENV, 60, f"{token.name}:1:{nth}"
         )
         task = asyncio.create_task(run)
@@ -288,7 +288,7 @@ def test_a_cancellation_beats_a_late_success(token, fence):
     heard = asyncio.Event()
 
     async def cancelled():
-        run = processes.run_program(
+        run = program_runner.run_program(
             (PY, "-c", code), ".", ENV, 60, f"{token.name}:1:1", lines=lambda _: heard.set()
         )
         task = asyncio.create_task(run)
@@ -310,7 +310,7 @@ def test_a_program_that_may_not_be_executed_is_told_apart(tmp_path, fence):
     """Not found and not permitted are two causes, for programs by name and by path."""
     plain = tmp_path / "plain"
     plain.write_text("no program")
-    run = partial(processes.run_program, cwd=tmp_path, env=ENV, clocks=10, effect="none:0:0")
+    run = partial(program_runner.run_program, cwd=tmp_path, env=ENV, clocks=10, effect="none:0:0")
     for argv, cause in [
         (("./plain",), "permission"),
         (("/no/such/binary",), "not_found"),
@@ -325,7 +325,7 @@ def test_the_process_above_a_program_holds_no_secret(fence):
     """Its parent's environment has the two marks and nothing of what the program was given."""
     code = "import os; print(open(f'/proc/{os.getppid()}/environ').read())"
     done = asyncio.run(
-        processes.run_program((PY, "-c", code), ".", {**ENV, "API_KEY": "s3cret"}, 10, "none:0:0")
+        program_runner.run_program((PY, "-c", code), ".", {**ENV, "API_KEY": "s3cret"}, 10, "none:0:0")
     )
     names = {pair.partition("=")[0] for pair in done.output.decode().strip().split("\0") if pair}
     assert names == {

@@ -12,10 +12,10 @@ import uuid
 import pytest
 from cases import for_each_case
 
-from steersman.adapters import process_table, processes
+from steersman.adapters.process import process_table, program_runner
 
 PY = sys.executable
-SILENT = processes.ProgramClocks(
+SILENT = program_runner.ProgramClocks(
     60, 0.5, 60
 )  # over half a second after its last word, however late that comes
 ENV = {"PATH": os.environ["PATH"]}
@@ -41,11 +41,11 @@ def effect():
     """An effect id of a run that nobody else has; what it leaves behind is stopped."""
     name = f"{uuid.uuid4().hex}:1:1"
     yield name
-    processes.stop_tree(name.partition(":")[0], 0)
+    program_runner.stop_tree(name.partition(":")[0], 0)
 
 
 def run(*argv, clocks=60, effect="none:0:0", cwd=".", **more):
-    return asyncio.run(processes.run_program(argv, cwd, ENV, clocks, effect, **more))
+    return asyncio.run(program_runner.run_program(argv, cwd, ENV, clocks, effect, **more))
 
 
 @contextlib.contextmanager
@@ -54,7 +54,7 @@ def sleeper(effect, code="import time; time.sleep(60)"):
         [PY, "-c", code], env={**ENV, "STEERSMAN_EFFECT": effect}, stdout=subprocess.PIPE
     )
     try:
-        while child.pid not in processes.alive(effect):
+        while child.pid not in program_runner.alive(effect):
             time.sleep(0.005)
         yield child
     finally:
@@ -125,7 +125,7 @@ def test_ten_megabytes_are_capped(effect):
     code = "import sys; w = sys.stdout.buffer.write; w(b'HEAD'); [w(b'x' * 1048576) for _ in range(10)]; w(b'TAIL')"
     done = run(PY, "-c", code, effect=effect)
     assert done.exit_code == 0
-    assert len(done.output) <= processes.OUTPUT_CAP
+    assert len(done.output) <= program_runner.OUTPUT_CAP
     assert done.output.startswith(b"HEADx")
     assert done.output.endswith(b"xTAIL")
     assert b"bytes left out" in done.output
@@ -154,7 +154,7 @@ def test_a_timeout_stops_the_whole_tree(effect, tmp_path):
     assert done.timed_out
     assert done.exit_code == -signal.SIGTERM
     assert gone(int(note.read_text()))
-    assert processes.alive(effect) == []
+    assert program_runner.alive(effect) == []
 
 
 def test_a_program_that_ignores_the_question_is_killed(effect):
@@ -181,7 +181,7 @@ def test_cancellation_stops_the_whole_tree(effect, tmp_path):
 
     async def story():
         task = asyncio.create_task(
-            processes.run_program((PY, "-c", DAEMON, str(note), "60"), ".", ENV, 60, effect)
+            program_runner.run_program((PY, "-c", DAEMON, str(note), "60"), ".", ENV, 60, effect)
         )
         while not note.exists() or not note.read_text():  # noqa: ASYNC110  the other side is a process
             await asyncio.sleep(0.01)
@@ -193,17 +193,17 @@ def test_cancellation_stops_the_whole_tree(effect, tmp_path):
 
     asyncio.run(story())
     assert gone(int(note.read_text()))
-    assert processes.alive(effect) == []
+    assert program_runner.alive(effect) == []
 
 
 def test_two_executions_of_one_effect_do_not_stop_each_other(effect):
     """The end of one execution leaves another one of the same effect alone."""
 
     async def story():
-        slow = processes.run_program(
+        slow = program_runner.run_program(
             (PY, "-c", "import time; time.sleep(0.6); print('slow')"), ".", ENV, 60, effect
         )
-        fast = processes.run_program((PY, "-c", "print('fast')"), ".", ENV, 60, effect)
+        fast = program_runner.run_program((PY, "-c", "print('fast')"), ".", ENV, 60, effect)
         return await asyncio.gather(slow, fast)
 
     slow, fast = asyncio.run(story())
@@ -224,8 +224,8 @@ def test_descriptors_do_not_leak(effect):
     async def story():
         before = len(os.listdir("/proc/self/fd"))
         for _ in range(3):
-            await processes.run_program((PY, "-c", "print(1)"), ".", ENV, 10, effect)
-            await processes.run_program(("no-such-program-here",), ".", ENV, 10, effect)
+            await program_runner.run_program((PY, "-c", "print(1)"), ".", ENV, 10, effect)
+            await program_runner.run_program(("no-such-program-here",), ".", ENV, 10, effect)
         await asyncio.sleep(0)
         return len(os.listdir("/proc/self/fd")) - before
 
@@ -242,14 +242,14 @@ def test_a_prefix_means_the_effect_and_what_is_below_it(effect, source, monkeypa
         sleeper(f"{run_id}:1:10") as ten,
         sleeper(f"{run_id}0:1:1") as other,
     ):
-        assert processes.alive(f"{run_id}:") == sorted([one.pid, ten.pid])
-        assert processes.alive(run_id) == sorted([one.pid, ten.pid])
-        assert processes.alive(f"{run_id}:1:1") == [one.pid]
-        assert processes.alive(f"{run_id}:1:") == sorted([one.pid, ten.pid])
-        assert processes.alive(f"{run_id}0") == [other.pid]
-        assert processes.stop_tree(f"{run_id}:", 30) == 2
+        assert program_runner.alive(f"{run_id}:") == sorted([one.pid, ten.pid])
+        assert program_runner.alive(run_id) == sorted([one.pid, ten.pid])
+        assert program_runner.alive(f"{run_id}:1:1") == [one.pid]
+        assert program_runner.alive(f"{run_id}:1:") == sorted([one.pid, ten.pid])
+        assert program_runner.alive(f"{run_id}0") == [other.pid]
+        assert program_runner.stop_tree(f"{run_id}:", 30) == 2
         assert (one.wait(), ten.wait(), other.poll()) == (-signal.SIGTERM, -signal.SIGTERM, None)
-        assert processes.stop_tree(f"{run_id}:", 1) == 0
+        assert program_runner.stop_tree(f"{run_id}:", 1) == 0
 
 
 def test_children_that_dropped_the_mark_are_stopped_with_their_parent(effect):
@@ -259,15 +259,15 @@ def test_children_that_dropped_the_mark_are_stopped_with_their_parent(effect):
     )
     with sleeper(effect, code) as parent:
         child = int(parent.stdout.readline())
-        assert child not in processes.alive(effect)
-        assert processes.stop_tree(effect, 0.5) == 2
+        assert child not in program_runner.alive(effect)
+        assert program_runner.stop_tree(effect, 0.5) == 2
         assert gone(child)
 
 
 def test_a_process_never_stops_itself_or_its_ancestors(effect):
     """A process inside the tree that stops the tree stops neither itself nor the parent that started it."""
     inner = (
-        "import sys; from steersman.adapters import processes as p;"
+        "import sys; from steersman.adapters.process import program_runner as p;"
         f"print(p.alive({effect!r}), p.stop_tree({effect!r}, 0.1))"
     )
     outer = f"import subprocess, sys; sys.exit(subprocess.run([sys.executable, '-c', {inner!r}]).returncode)"
@@ -279,4 +279,4 @@ def test_a_process_never_stops_itself_or_its_ancestors(effect):
 def test_an_empty_prefix_is_refused(prefix):
     """Nobody can stop every run's processes by leaving the id out."""
     with pytest.raises(ValueError, match="effect id is needed"):
-        processes.stop_tree(prefix, 0)
+        program_runner.stop_tree(prefix, 0)

@@ -6,8 +6,8 @@ from importlib.resources import files
 import msgspec
 import pytest
 
-from steersman.adapters import registry_files
-from steersman.adapters.registry_files import FileRegistries, load_built_in_yaml
+from steersman.adapters.storage import registry_files
+from steersman.adapters.storage.registry_files import FileRegistries, load_built_in_yaml
 from steersman.judges.planning.archive import encode_registry_archive
 from steersman.judges.planning.registry import compare_registries
 

@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-from steersman.adapters.commands import LocalCommands
-from steersman.adapters.reports import request_report
-from steersman.adapters.sandbox import OpenSandbox, probe_sandbox
-from steersman.adapters.wires import ReporterPipe, ReporterSocket
+from steersman.adapters.checks.local_commands import LocalCommands
+from steersman.adapters.checks.reporter_socket import ReporterPipe, ReporterSocket
+from steersman.adapters.checks.runner_reports import request_report
+from steersman.adapters.sandbox.bubblewrap import OpenSandbox, probe_sandbox
 from steersman.contracts.commands import Command
 
 PYTEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")

@@ -9,10 +9,10 @@ import time
 
 import pytest
 
-from steersman.adapters import sandbox as sandboxes
-from steersman.adapters import sandbox_inside
-from steersman.adapters.processes import alive, run_program
-from steersman.adapters.sandbox import OpenSandbox, SandboxPolicy, probe_sandbox
+from steersman.adapters.process.program_runner import alive, run_program
+from steersman.adapters.sandbox import bubblewrap as sandboxes
+from steersman.adapters.sandbox import sandbox_init
+from steersman.adapters.sandbox.bubblewrap import OpenSandbox, SandboxPolicy, probe_sandbox
 from steersman.errors import UserError
 from steersman.ports.sandbox import BindMount
 
@@ -56,7 +56,7 @@ def run(sandbox, code, box, cwd, **more):
 def test_an_interpreter_that_was_called_by_a_relative_path(sandbox, tmp_path):
     """A box starts although the way to the interpreter leads up and down again through places it does not show."""
     way = os.path.relpath(os.path.dirname(PY), tmp_path)
-    code = "import sys; from steersman.adapters.sandbox import probe_sandbox; print(sys.executable, probe_sandbox('required').isolated)"
+    code = "import sys; from steersman.adapters.sandbox.bubblewrap import probe_sandbox; print(sys.executable, probe_sandbox('required').isolated)"
     said = subprocess.run(
         [os.path.join(way, os.path.basename(PY)), "-c", code], cwd=tmp_path, capture_output=True, check=True
     )
@@ -241,8 +241,8 @@ def test_a_box_ends_with_who_started_it(sandbox, tree):
     """When steersman is killed, everything in its boxes is gone with it, whatever it had ignored."""
     effect = f"gone{os.getpid()}:1:1"
     code = (
-        "import asyncio, sys, os\nfrom steersman.adapters.processes import run_program\n"
-        "from steersman.adapters.sandbox import SandboxPolicy, probe_sandbox\n"
+        "import asyncio, sys, os\nfrom steersman.adapters.process.program_runner import run_program\n"
+        "from steersman.adapters.sandbox.bubblewrap import SandboxPolicy, probe_sandbox\n"
         "async def go():\n"
         f" argv = ('sh', '-c', 'trap \"\" TERM HUP; setsid sleep 300 & sleep 300')\n"
         f" async with probe_sandbox('auto').wrap(argv, SandboxPolicy(writes=({str(tree)!r},)), {{'PATH': os.environ['PATH']}}, {str(tree)!r}) as b:\n"
@@ -352,9 +352,9 @@ def test_a_sandbox_that_is_switched_off_says_so(tree):
 def test_a_box_that_cannot_be_closed_runs_nothing(tmp_path, limits, why):
     """A limit that cannot be taken is told, and the program is not started without it."""
     mark = tmp_path / "mark"
-    argv = [PY, "-I", "-S", sandbox_inside.__file__, limits, "", "", "touch", str(mark)]
+    argv = [PY, "-I", "-S", sandbox_init.__file__, limits, "", "", "touch", str(mark)]
     done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=30)
-    assert done.returncode == sandbox_inside.EXIT_CANNOT_RUN
+    assert done.returncode == sandbox_init.EXIT_CANNOT_RUN
     assert "cannot close the box" in done.stderr
     assert why in done.stderr
     assert not mark.exists()

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from steersman.adapters.git import GitWorkspace
-from steersman.adapters.processes import run_program
-from steersman.adapters.sandbox import SandboxPolicy
+from steersman.adapters.git.workspace import GitWorkspace
+from steersman.adapters.process.program_runner import run_program
+from steersman.adapters.sandbox.bubblewrap import SandboxPolicy
 
 ANN = ("-c", "user.name=ann", "-c", "user.email=ann@example.com")
 

@@ -11,10 +11,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from cases import for_each_case
 
-from steersman.adapters import narrows as narrows_module
-from steersman.adapters.narrows import EgressProxy, NetworkAddress, parse_network_address
-from steersman.adapters.processes import run_program
-from steersman.adapters.sandbox import SandboxPolicy
+from steersman.adapters.process.program_runner import run_program
+from steersman.adapters.sandbox import egress_proxy as narrows_module
+from steersman.adapters.sandbox.bubblewrap import SandboxPolicy
+from steersman.adapters.sandbox.egress_proxy import EgressProxy, NetworkAddress, parse_network_address
 
 PY = sys.executable
 # Far by its name, this machine by its address: a place that is only reached through the proxy.

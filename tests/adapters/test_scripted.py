@@ -10,14 +10,14 @@ import msgspec
 import pytest
 from cases import for_each_case
 
-from steersman.adapters import processes
-from steersman.adapters.plain_yaml import read_plain_yaml
-from steersman.adapters.script_file import load_script
-from steersman.adapters.scripted import ScriptedAgent
+from steersman.adapters.agents.script_file import load_script
+from steersman.adapters.agents.scripted_agent import ScriptedAgent
+from steersman.adapters.config.plain_yaml import read_plain_yaml
+from steersman.adapters.process import program_runner
 from steersman.contracts.agent import PROVIDER_CLASSES, AgentRequest
 from steersman.contracts.script import script_schema
 from steersman.errors import UserError
-from steersman.judges.reply import ParsedReply, RefusedReply, parse_reply
+from steersman.judges.replies.agent_reply import ParsedReply, RefusedReply, parse_reply
 
 
 @pytest.fixture
@@ -283,12 +283,12 @@ def test_cancelled_child(agent, tree):
     async def story():
         task = asyncio.create_task(one.call(request))
         async with asyncio.timeout(50):
-            while not processes.alive(effect):  # noqa: ASYNC110  processes ring no bell
+            while not program_runner.alive(effect):  # noqa: ASYNC110  processes ring no bell
                 await asyncio.sleep(0.01)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert processes.alive(effect) == []
+        assert program_runner.alive(effect) == []
 
     asyncio.run(story())
 
@@ -308,7 +308,9 @@ def test_child_cannot_be_shadowed(agent, tree):
 )
 def test_child_goes_wrong(agent, tree, monkeypatch, code, error):
     """A child that dies or babbles is a provider error of its own class."""
-    monkeypatch.setattr("steersman.adapters.scripted.SCRIPTED_CHILD_COMMAND", (sys.executable, "-c", code))
+    monkeypatch.setattr(
+        "steersman.adapters.agents.scripted_agent.SCRIPTED_CHILD_COMMAND", (sys.executable, "-c", code)
+    )
     assert ask(agent("version: 1\ncoder: [{process: yes}]\n"), tree).error == error
 
 

@@ -6,7 +6,7 @@ import json
 import pytest
 from cases import for_each_case
 
-from steersman.adapters.secrets import KnownSecrets, find_secret_values, is_secret_variable
+from steersman.adapters.config.visible_secrets import KnownSecrets, find_secret_values, is_secret_variable
 
 SECRET = {
     "ANTHROPIC_API_KEY": "sk-ant-api03-abcdefgh",

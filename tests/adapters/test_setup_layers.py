@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from steersman.adapters.commands import LocalCommands
-from steersman.adapters.git import GitWorkspace
-from steersman.adapters.sandbox import probe_sandbox
+from steersman.adapters.checks.local_commands import LocalCommands
+from steersman.adapters.git.workspace import GitWorkspace
+from steersman.adapters.sandbox.bubblewrap import probe_sandbox
 from steersman.contracts.commands import Command
 
 PY = sys.executable

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from test_setup_layers import Bench
 
-from steersman.adapters.sandbox import probe_sandbox
-from steersman.adapters.space_limit import FILE_TIME_CLOCK, SpaceLimit
-from steersman.adapters.tree_places import SANDBOX_HOME
+from steersman.adapters.checks.tree_places import SANDBOX_HOME
+from steersman.adapters.sandbox.bubblewrap import probe_sandbox
+from steersman.adapters.sandbox.space_limit import FILE_TIME_CLOCK, SpaceLimit
 
 # Takes a third of a GiB at a time, without writing it, until there is no more; then stays.
 FILL = """

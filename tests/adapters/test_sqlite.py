@@ -10,14 +10,18 @@ from pathlib import Path
 
 import apsw
 import pytest
+from tests.support.faulty_disks import CountingVFS, FailingVFS
+from tests.support.sample_batches import SAMPLE_RUN, SAMPLE_TIME, sample_batch, sample_entry, sample_gate
 
-from steersman.adapters.sqlite import SqliteJournal, connection
-from steersman.adapters.sqlite.connection import GROWN_WAL_BYTES, STORE_APPLICATION_ID, STORE_SCHEMA_VERSION
-from steersman.adapters.sqlite.reader import SqliteJournalReader
+from steersman.adapters.storage.sqlite import SqliteJournal, connection
+from steersman.adapters.storage.sqlite.connection import (
+    GROWN_WAL_BYTES,
+    STORE_APPLICATION_ID,
+    STORE_SCHEMA_VERSION,
+)
+from steersman.adapters.storage.sqlite.reader import SqliteJournalReader
 from steersman.errors import JournalError, StaleError, StoreBroken, StoreFull
 from steersman.ports.journal import Spend
-from steersman.testing.batches import SAMPLE_RUN, SAMPLE_TIME, sample_batch, sample_entry, sample_gate
-from steersman.testing.disks import CountingVFS, FailingVFS
 
 
 @pytest.fixture
@@ -136,7 +140,7 @@ def old_store(path, version):
     db = apsw.Connection(str(path))
     db.execute("PRAGMA journal_mode=WAL")
     for step in range(1, version + 1):
-        db.execute(files("steersman.adapters.sqlite").joinpath(f"sql/{step:03}.sql").read_text())
+        db.execute(files("steersman.adapters.storage.sqlite").joinpath(f"sql/{step:03}.sql").read_text())
     db.execute(f"PRAGMA user_version={version}; PRAGMA application_id={STORE_APPLICATION_ID}")
     return db
 
@@ -443,9 +447,9 @@ def test_a_large_payload_that_was_changed_is_noticed(opened, path):
 
 WRITER = """
 import sys
-from steersman.adapters.sqlite import SqliteJournal, connection
+from steersman.adapters.storage.sqlite import SqliteJournal, connection
 from steersman.errors import StaleError
-from steersman.testing.batches import sample_batch
+from tests.support.sample_batches import sample_batch
 path, me, n = sys.argv[1], sys.argv[2], int(sys.argv[3])
 store = SqliteJournal(path)
 stale = 0

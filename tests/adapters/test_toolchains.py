@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from steersman.adapters.command_environment import build_command_environment
-from steersman.adapters.processes import run_program
-from steersman.adapters.sandbox import SandboxPolicy
-from steersman.adapters.secrets import LOGIN_FILE_NAMES
-from steersman.adapters.toolchains import toolchain_mounts
+from steersman.adapters.checks.command_environment import build_command_environment
+from steersman.adapters.config.visible_secrets import LOGIN_FILE_NAMES
+from steersman.adapters.process.program_runner import run_program
+from steersman.adapters.sandbox.bubblewrap import SandboxPolicy
+from steersman.adapters.sandbox.toolchains import toolchain_mounts
 
 # Beside each of these folders of PATH lies a login; the third column is what the toolchain needs of its neighbours.
 BESIDE = (

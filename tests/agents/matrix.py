@@ -17,14 +17,15 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from steersman import bootstrap
-from steersman.adapters.sandbox import probe_sandbox
-from steersman.adapters.trust_file import TrustFile
+from tests.support.model_server import MODEL_SERVER_KEY, ModelServer, unused_address
+from tests.support.model_server.cases import CASE_CONTENT, CASE_FILE, CASE_SCRIPTS, CASE_TEXT, SLEEP_COMMAND
+
+from steersman import wiring
+from steersman.adapters.config.trust_file import TrustFile
+from steersman.adapters.sandbox.bubblewrap import probe_sandbox
 from steersman.contracts.agent import AgentReply, AgentRequest
 from steersman.contracts.trust import TrustedSettings
-from steersman.judges.reply import ParsedReply, parse_reply
-from steersman.testing.models import MODEL_SERVER_KEY, ModelServer, unused_address
-from steersman.testing.models.cases import CASE_CONTENT, CASE_FILE, CASE_SCRIPTS, CASE_TEXT, SLEEP_COMMAND
+from steersman.judges.replies.agent_reply import ParsedReply, parse_reply
 
 NONCE = "n0nce-of-this-call"
 PROMPT = f"Do what the script says. Answer with exactly one JSON object, nonce {NONCE}: now."
@@ -316,8 +317,8 @@ def project(rig: Rig, cli: Cli, url: str, **more: Any) -> Path:
 
 def allow_project(project: Path) -> str:
     """Trusts a project's settings and allows its model server; the folder of the person's own settings."""
-    loaded = bootstrap.read_written_config(project)
-    state = bootstrap.project_state_directory(project)
+    loaded = wiring.read_written_config(project)
+    state = wiring.project_state_directory(project)
     TrustFile(state).record("steersman.toml", TrustedSettings(loaded.powerful, "Ann", 0))
     own = state.parent / "config" / "steersman" / "config.toml"
     own.parent.mkdir(parents=True, exist_ok=True)

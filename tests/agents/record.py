@@ -14,10 +14,7 @@ from pathlib import Path
 
 from install import program
 from matrix import NONCE, PROMPT, mentioning
-
-from steersman.adapters.agents.claude import ClaudeOptions, build_claude_args
-from steersman.contracts.agent import AgentRequest
-from steersman.testing.models import (
+from tests.support.model_server import (
     MODEL_SERVER_KEY,
     HttpFailure,
     ModelServer,
@@ -25,7 +22,10 @@ from steersman.testing.models import (
     SayText,
     unused_address,
 )
-from steersman.testing.models.cases import CASE_SCRIPTS, CASE_TEXT, answer_with_edit, answer_with_text
+from tests.support.model_server.cases import CASE_SCRIPTS, CASE_TEXT, answer_with_edit, answer_with_text
+
+from steersman.adapters.agents.claude import ClaudeOptions, build_claude_args
+from steersman.contracts.agent import AgentRequest
 
 PROGRAM = os.environ.get("STEERSMAN_CLAUDE") or str(program("claude"))
 VERSION = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, check=True).stdout.split()[0]

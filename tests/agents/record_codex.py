@@ -11,8 +11,7 @@ from pathlib import Path
 import msgspec
 from install import program
 from test_codex import VERSION
-
-from steersman.testing.models import (
+from tests.support.model_server import (
     MODEL_SERVER_KEY,
     HttpFailure,
     ModelServer,
@@ -20,7 +19,7 @@ from steersman.testing.models import (
     SayText,
     unused_address,
 )
-from steersman.testing.models.cases import CASE_SCRIPTS, answer_with_edit, answer_with_text
+from tests.support.model_server.cases import CASE_SCRIPTS, answer_with_edit, answer_with_text
 
 FOLDER = Path(__file__).parent / "fixtures" / f"codex-{VERSION}"
 PROMPT = b"Do it, nonce abc-1"

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from install import program
 from matrix import CASES, request, run_case
+from tests.support.model_server import ModelServer
+from tests.support.model_server.cases import answer_with_text
 
 from steersman.adapters.agents.acp import AcpAgent, AcpOptions
 from steersman.adapters.agents.acp_claude import make_claude_profile
 from steersman.adapters.agents.acp_gemini import make_gemini_profile
 from steersman.adapters.agents.acp_opencode import make_opencode_profile
-from steersman.adapters.sandbox import probe_sandbox
-from steersman.testing.models import ModelServer
-from steersman.testing.models.cases import answer_with_text
+from steersman.adapters.sandbox.bubblewrap import probe_sandbox
 
 ALWAYS = ("text", "edit", "401", "refused", "cancel")
 CHOSEN = tuple(CASES) if os.environ.get("STEERSMAN_AGENT_CASES") == "all" else ALWAYS

@@ -10,11 +10,11 @@ import pytest
 from install import program
 from matrix import CASES, request, run_case, run_killed
 from msgspec import structs
+from tests.support.model_server import MODEL_SERVER_KEY, ModelServer, RunShell, SayText, UseTool
+from tests.support.model_server.cases import CASE_SCRIPTS, answer_with_edit, answer_with_text
 
 from steersman.adapters.agents.claude import ClaudeAgent, ClaudeOptions
-from steersman.adapters.sandbox import probe_sandbox
-from steersman.testing.models import MODEL_SERVER_KEY, ModelServer, RunShell, SayText, UseTool
-from steersman.testing.models.cases import CASE_SCRIPTS, answer_with_edit, answer_with_text
+from steersman.adapters.sandbox.bubblewrap import probe_sandbox
 
 PROGRAM = os.environ.get("STEERSMAN_CLAUDE") or str(
     program("claude")

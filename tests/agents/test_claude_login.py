@@ -9,11 +9,11 @@ from dataclasses import replace
 import pytest
 from matrix import CASES, PROMPT, request
 from test_claude import PROGRAM, Claude
+from tests.support.model_server import MODEL_SERVER_KEY, ModelServer
+from tests.support.model_server.cases import CASE_FILE, answer_with_edit
 from tls import place
 
-from steersman.adapters.sandbox import probe_sandbox
-from steersman.testing.models import MODEL_SERVER_KEY, ModelServer
-from steersman.testing.models.cases import CASE_FILE, answer_with_edit
+from steersman.adapters.sandbox.bubblewrap import probe_sandbox
 
 WORD = "a-word-that-was-planted"
 TOKEN = {

@@ -7,11 +7,8 @@ import pytest
 from install import program
 from matrix import CASES, KEY_NAME, request, run_case, run_killed
 from msgspec import structs
-
-from steersman.adapters.agents.codex import CodexAgent, CodexOptions
-from steersman.adapters.sandbox import probe_sandbox
-from steersman.testing.models import MODEL_SERVER_KEY, ModelServer, RunShell, SayText
-from steersman.testing.models.cases import (
+from tests.support.model_server import MODEL_SERVER_KEY, ModelServer, RunShell, SayText
+from tests.support.model_server.cases import (
     CASE_CONTENT,
     CASE_FILE,
     CASE_TEXT,
@@ -20,6 +17,9 @@ from steersman.testing.models.cases import (
     answer_with_shell,
     answer_with_text,
 )
+
+from steersman.adapters.agents.codex import CodexAgent, CodexOptions
+from steersman.adapters.sandbox.bubblewrap import probe_sandbox
 
 VERSION = "0.166.0"
 

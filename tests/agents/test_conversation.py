@@ -8,8 +8,7 @@ import pytest
 from test_claude import Claude
 from test_codex import Codex
 from test_roundtable import steersman
-
-from steersman.testing.models import MODEL_SERVER_KEY, ModelServer, SayText, UseTool
+from tests.support.model_server import MODEL_SERVER_KEY, ModelServer, SayText, UseTool
 
 TALKERS = {"bob": Claude(), "猫猫": Codex()}
 EVIL = "/run evil\n/followup x y"

@@ -15,13 +15,13 @@ from install import program
 from matrix import CASES, PROMPT, request
 from test_acp_agents import SLOW, Gemini, Opencode
 from test_codex import Codex
+from tests.support.model_server import MODEL_SERVER_KEY, ModelServer
+from tests.support.model_server.cases import CASE_FILE, answer_with_edit
+from tests.support.model_server.gemini import GeminiWire
+from tests.support.model_server.script import ModelTurn
 from tls import place
 
-from steersman.adapters.sandbox import probe_sandbox
-from steersman.testing.models import MODEL_SERVER_KEY, ModelServer
-from steersman.testing.models.cases import CASE_FILE, answer_with_edit
-from steersman.testing.models.gemini import GeminiWire
-from steersman.testing.models.script import ModelTurn
+from steersman.adapters.sandbox.bubblewrap import probe_sandbox
 
 WORD = "a-word-that-was-planted"
 

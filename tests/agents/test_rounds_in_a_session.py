@@ -6,8 +6,7 @@ import pytest
 from test_claude import Claude
 from test_codex import Codex
 from test_roundtable import RIGHT, UNIT, VERDICT, _entries, git, project, steersman
-
-from steersman.testing.models import MODEL_SERVER_KEY, ModelServer, RunShell, SayText
+from tests.support.model_server import MODEL_SERVER_KEY, ModelServer, RunShell, SayText
 
 WISH = "say in a docstring what it returns"
 HEADING = "## task\n"  # once in every prompt

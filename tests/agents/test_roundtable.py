@@ -10,9 +10,7 @@ import pytest
 from matrix import allow_project
 from test_claude import Claude
 from test_codex import Codex
-
-from steersman.judges.findings import finding_id
-from steersman.testing.models import (
+from tests.support.model_server import (
     MODEL_SERVER_KEY,
     ModelServer,
     SayText,
@@ -20,6 +18,8 @@ from steersman.testing.models import (
     UseTool,
     WriteFile,
 )
+
+from steersman.judges.replies.findings import finding_id
 
 WRONG = "def add(a, b):\n    return a - b\n"
 BARE = "def add(a, b):\n    return a + b\n"

@@ -9,8 +9,7 @@ from matrix import CLEAN_WITHIN, Row
 from test_claude import Claude
 from test_codex import Codex
 from test_roundtable import BARE, RIGHT, TESTS, UNIT, WRONG, git, steersman
-
-from steersman.testing.models import (
+from tests.support.model_server import (
     MODEL_SERVER_KEY,
     ModelServer,
     RunShell,

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from steersman.adapters.command_environment import (
+from steersman.adapters.checks.command_environment import (
     COMMAND_CERTIFICATE_VARIABLES,
     COMMAND_VARIABLES,
     SETUP_NETWORK_VARIABLES,

@@ -50,8 +50,9 @@ def test_schemas(path):
 
 def test_entries_fit_their_schema():
     """What the runtime writes on a tape fits the published schema of an entry, and so does an anchor."""
+    from tests.support.long_tapes import drive_sample_run, instant_ports
+
     from steersman.testing.memory import MemoryJournal
-    from steersman.testing.tapes import drive_sample_run, instant_ports
 
     journal = MemoryJournal()
     run = drive_sample_run(instant_ports(journal), 1).run

@@ -10,7 +10,7 @@ from pathlib import Path
 import rfc8785
 
 from steersman.judges.planning.intent import has_matching_checksum, intent_checksum_bytes
-from steersman.judges.planning.shape import find_schema_problems
+from steersman.judges.planning.schema_errors import find_schema_problems
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/reference/intent-checksum.md").read_text(encoding="utf-8")
 WORDS = (Path(__file__).resolve().parents[2] / "docs/explanation/words-of-the-planner.md").read_text(

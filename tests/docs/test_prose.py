@@ -11,8 +11,8 @@ from pathlib import Path
 import click
 from cases import for_each_case
 
-from steersman.adapters.sandbox import probe_sandbox
-from steersman.faces.cli import steersman_group
+from steersman.adapters.sandbox.bubblewrap import probe_sandbox
+from steersman.faces.cli.main import steersman_group
 from steersman.kernel.canonical import canonical_bytes
 from steersman.kernel.check import check_machine
 from steersman.kernel.tape import read_entry, seal_entry

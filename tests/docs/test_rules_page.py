@@ -5,9 +5,9 @@ from pathlib import Path
 
 from cases import for_each_case
 
-from steersman.adapters.registry_files import FileRegistries
+from steersman.adapters.storage.registry_files import FileRegistries
 from steersman.judges.planning import cel
-from steersman.judges.planning.soundness import find_registry_problems
+from steersman.judges.planning.validate import find_registry_problems
 
 TOP = Path(__file__).resolve().parents[2]
 PAGE = (TOP / "docs" / "how-to" / "write-a-rule.md").read_text(encoding="utf-8")

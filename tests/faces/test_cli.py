@@ -11,10 +11,10 @@ import click
 import pytest
 from cases import for_each_case
 
-from steersman import bootstrap
+from steersman import wiring
 from steersman.errors import StoreBroken
-from steersman.faces.cli import TOP_LEVEL_COMMANDS, LazyGroup, run_command_line, steersman_group
-from steersman.faces.deck import DocumentedCommand
+from steersman.faces.cli.context import DocumentedCommand
+from steersman.faces.cli.main import TOP_LEVEL_COMMANDS, LazyGroup, run_command_line, steersman_group
 
 HEAVY = ("asyncio", "rich", "yaml", "cryptography", "psutil", "jsonschema_rs", "pathlib", "hashlib", "ctypes")
 
@@ -91,10 +91,10 @@ def test_nothing_approves_but_the_answers() -> None:
 def test_listing_imports_little(tmp_path: object) -> None:
     """`steersman runs` needs click, apsw and msgspec, and nothing that is slow to load."""
     code = (
-        "import sys; from steersman.bootstrap import run_steersman as main; main(['runs']);"
+        "import sys; from steersman.wiring import run_steersman as main; main(['runs']);"
         f"print([m for m in {HEAVY!r} if m in sys.modules]);"
         "print([m for m in sys.modules if m.startswith('steersman.') and m.split('.')[1] in"
-        " ('kernel', 'machines', 'runtime', 'contracts')])"
+        " ('kernel', 'machines', 'engine', 'contracts')])"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -111,8 +111,8 @@ def test_an_expected_error_is_one_line_with_its_exit_code(
     def broken(_project: object) -> bool:
         raise StoreBroken("the \x1b[2Jstore is broken: mend it")
 
-    monkeypatch.setattr(bootstrap, "has_store", broken)
-    assert run_command_line(bootstrap, ["runs", "--project", str(tmp_path)]) == 5  # type: ignore[arg-type]  a module is a Helm
+    monkeypatch.setattr(wiring, "has_store", broken)
+    assert run_command_line(wiring, ["runs", "--project", str(tmp_path)]) == 5  # type: ignore[arg-type]  a module is a Helm
     assert capsys.readouterr().err == "steersman: the \\x1b[2Jstore is broken: mend it\n"
 
 
@@ -147,7 +147,7 @@ def test_what_a_command_says_at_its_end_is_one_document(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """A disk that fails at the look at due timers takes nothing back and adds nothing; a defect of ours is told."""
-    from steersman.faces.deck import CommandContext
+    from steersman.faces.cli.context import CommandContext
 
     def broken(_deck: object) -> None:
         raise ZeroDivisionError
@@ -157,30 +157,30 @@ def test_what_a_command_says_at_its_end_is_one_document(
 
     monkeypatch.setattr(CommandContext, "_due", troubled)
     words = ["machine", "list", "--json", "--project", str(tmp_path)]
-    assert run_command_line(bootstrap, words) == 0  # type: ignore[arg-type]  a module is a Helm
+    assert run_command_line(wiring, words) == 0  # type: ignore[arg-type]  a module is a Helm
     (line,) = capsys.readouterr().out.splitlines()
     assert json.loads(line)[0]["name"] == "roundtable"
     monkeypatch.setattr(CommandContext, "_due", broken)
-    assert run_command_line(bootstrap, words) == 70  # type: ignore[arg-type]  the same
+    assert run_command_line(wiring, words) == 70  # type: ignore[arg-type]  the same
     (line,) = capsys.readouterr().out.splitlines()
     assert json.loads(line)["exit_code"] == 70
 
 
 def test_a_missing_argument_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     """What is missing and where to look, with one mark between them."""
-    assert run_command_line(bootstrap, ["show"]) == 2  # type: ignore[arg-type]  a module is a Helm
+    assert run_command_line(wiring, ["show"]) == 2  # type: ignore[arg-type]  a module is a Helm
     assert "Missing argument 'RUN'; see `steersman show --help`" in capsys.readouterr().err
 
 
 def test_an_unknown_command_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
     """One hint where to look, and what was nearly meant."""
-    assert run_command_line(bootstrap, ["nope"]) == 2  # type: ignore[arg-type]  a module is a Helm
+    assert run_command_line(wiring, ["nope"]) == 2  # type: ignore[arg-type]  a module is a Helm
     assert capsys.readouterr().err == "steersman: there is no command 'nope'; see `steersman --help`\n"
-    assert run_command_line(bootstrap, ["rnus"]) == 2  # type: ignore[arg-type]  the same
+    assert run_command_line(wiring, ["rnus"]) == 2  # type: ignore[arg-type]  the same
     assert "did you mean `runs`?" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("library", ["steersman.bootstrap", "steersman.adapters", "click"])
+@pytest.mark.parametrize("library", ["steersman.wiring", "steersman.adapters", "click"])
 def test_an_interrupt_while_libraries_are_read_is_quiet(library: str, tmp_path: Path) -> None:
     """Ctrl-C just after the start ends with 130 and without a traceback."""
     code = (
@@ -205,8 +205,8 @@ def test_a_defect_is_said_to_be_one(
     def broken(_project: object) -> bool:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(bootstrap, "has_store", broken)
-    assert run_command_line(bootstrap, ["runs", "--project", str(tmp_path)]) == 70  # type: ignore[arg-type]  the same
+    monkeypatch.setattr(wiring, "has_store", broken)
+    assert run_command_line(wiring, ["runs", "--project", str(tmp_path)]) == 70  # type: ignore[arg-type]  the same
     told = capsys.readouterr().err
     assert "ZeroDivisionError" in told
     assert "defect of steersman" in told

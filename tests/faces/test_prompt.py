@@ -17,9 +17,14 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
 from steersman.errors import UserError
-from steersman.faces.deck import CommandContext
-from steersman.faces.haste import discard_typeahead, read_typeahead, split_typeahead
-from steersman.faces.prompt import HistoryFile, build_prompt_reader, build_word_completer, render_prompt_text
+from steersman.faces.cli.context import CommandContext
+from steersman.faces.cli.typeahead import discard_typeahead, read_typeahead, split_typeahead
+from steersman.faces.repl.line_editor import (
+    HistoryFile,
+    build_prompt_reader,
+    build_word_completer,
+    render_prompt_text,
+)
 
 SECRET = "correct-horse-battery-staple"
 TOKEN = "ghp_" + "a1B2" * 9

@@ -6,7 +6,7 @@ import pytest
 from cases import for_each_case
 
 from steersman.errors import UserError
-from steersman.faces.replies import require_complete_answers
+from steersman.faces.cli.plan_answers import require_complete_answers
 
 ASKED = (SimpleNamespace(id="q-1", text="Negative?"), SimpleNamespace(id="q-2", text="Which?"))
 

@@ -13,14 +13,14 @@ from pathlib import Path
 import apsw
 
 import steersman
-from steersman.adapters.git import GitWorkspace
-from steersman.adapters.sqlite.store import SqliteJournal
+from steersman.adapters.git.workspace import GitWorkspace
+from steersman.adapters.storage.sqlite.store import SqliteJournal
 from steersman.contracts.config import Budget
+from steersman.engine.audit import run_decision_hash
+from steersman.engine.runs import RunService
+from steersman.engine.start import StartRequest
 from steersman.kernel.build import Machine
 from steersman.machines.roundtable import MACHINE
-from steersman.runtime.audit import run_decision_hash
-from steersman.runtime.bridge import RunService
-from steersman.runtime.start import StartRequest
 from steersman.testing import (
     FakeAgent,
     FakeChance,

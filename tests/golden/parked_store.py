@@ -22,7 +22,7 @@ from planroom import Plans  # noqa: E402
 from voyage import TESTS, WRONG, Project, crew  # noqa: E402
 
 import steersman  # noqa: E402
-from steersman.adapters import places  # noqa: E402
+from steersman.adapters.config import state_paths  # noqa: E402
 
 MADE_AGAIN = ("worktrees", "hulls", "locks", "setups", "cache", "bell", "store.db-urgent", "store.db-waiting")
 STATE = "state-of-the-project"  # its real name depends on where the repository is
@@ -35,7 +35,7 @@ def open_archive(archive: Path, place: Path) -> Project:
     template = place / "template"
     (place / "repo").rename(template)
     project = Project(place, template)
-    state = Path(places.state_directory_path(project.repo.resolve(), project.env))
+    state = Path(state_paths.state_directory_path(project.repo.resolve(), project.env))
     state.parent.mkdir(parents=True)
     (place / STATE).rename(state)
     return project

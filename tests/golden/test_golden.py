@@ -7,11 +7,11 @@ import pytest
 from msgspec.structs import replace
 
 from golden import FIXED_BY_ROUND, HERE, awake, git, helm
+from steersman.engine.driver import Driver
 from steersman.errors import UserError
 from steersman.kernel.build import definition_digest
 from steersman.kernel.replay import BadEntry, decision_hash, verify_chain
 from steersman.machines.roundtable import MACHINE
-from steersman.runtime.drive import Driver
 
 VERSIONS = sorted(p.stem for p in HERE.glob("roundtable-*.sql"))
 

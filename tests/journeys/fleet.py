@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from errand import PLAN, crew, paper, writes
 from voyage import RIGHT, UNIT, Project
 
-from steersman.adapters import git_delivery_lock as delivery_lock
+from steersman.adapters.git import delivery_lock
 
 MIDDLE = "".join(f"# {n}\n" for n in range(12))
 HERE = RIGHT + MIDDLE + "# the end\n"  # what is there before anybody begins

@@ -20,7 +20,11 @@ import sys
 from contextlib import suppress
 from typing import NamedTuple
 
-APART = ("steersman.__main__", "steersman.testing", "steersman.adapters.witness")  # what no command imports
+APART = (
+    "steersman.__main__",
+    "steersman.testing",
+    "steersman.adapters.checks.witness",
+)  # what no command imports
 STREAMS = ("stdin", "stdout", "stderr")
 ENDED: list[int] = []  # the exit code of this process, once it is known
 LIBRARIES = (  # what they import where they first need it
@@ -130,7 +134,7 @@ def warm(package: str) -> None:
             with suppress(Exception):  # whoever needs it will tell
                 importlib.import_module(name)
     with suppress(ImportError):  # every call of the command would start a sandbox to know that it can
-        importlib.import_module(f"{package}.adapters.sandbox").probe_sandbox("auto")
+        importlib.import_module(f"{package}.adapters.sandbox.bubblewrap").probe_sandbox("auto")
     assert len(os.listdir("/proc/self/task")) == 1, "a thread would be missing after a fork"
     gc.collect()
     gc.freeze()

@@ -16,8 +16,8 @@ from vectors import Vector, expanded, line, vectors
 from voyage import STEERSMAN, Project
 
 from steersman.contracts.replies import REPLY_CONTRACTS
-from steersman.faces import jsonl
-from steersman.faces.commands import check
+from steersman.faces.cli import jsonl
+from steersman.faces.cli.commands import check
 
 KINDS = {"command": "commands", "verdict": "verdicts", "artifact": "artifacts"}
 MIB = 1024 * 1024
@@ -107,10 +107,10 @@ def test_the_corpus(kind, place):
 
 def judge_of(kind):
     """The judge behind a command line, as the command builds it, in an empty folder."""
-    from steersman import bootstrap
-    from steersman.faces.deck import CommandContext
+    from steersman import wiring
+    from steersman.faces.cli.context import CommandContext
 
-    deck = CommandContext(bootstrap, tempfile.mkdtemp(), as_json=False)
+    deck = CommandContext(wiring, tempfile.mkdtemp(), as_json=False)
     made = {
         "command": lambda: check._build_command_judge(deck, ()),
         "verdict": lambda: check._build_verdict_judge(None, None, None),

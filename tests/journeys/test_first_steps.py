@@ -11,7 +11,7 @@ import apsw
 import pytest
 from voyage import Project, story
 
-from steersman.adapters.sandbox import probe_sandbox
+from steersman.adapters.sandbox.bubblewrap import probe_sandbox
 
 UNITTEST = 'import sys\nimport unittest\n\nsys.path.insert(0, ".")\nfrom calc import add\n\n\nclass Add(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(add(2, 3), -1)\n'
 

@@ -8,8 +8,7 @@ from voyage import RIGHT, Project, crew, story
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "proofs"))
 import hostile
-
-from steersman.testing.minefield import GIT_HOOKS, PROGRAM_SETTING_FORMS, PROGRAM_SETTINGS
+from tests.support.hostile_git_config import GIT_HOOKS, PROGRAM_SETTING_FORMS, PROGRAM_SETTINGS
 
 
 def test_nothing_that_a_repository_names_is_run() -> None:
@@ -24,7 +23,7 @@ def test_nothing_that_a_repository_names_is_run() -> None:
 def test_what_was_laid_is_alive(tmp_path: Path) -> None:
     """The same settings and hooks run when a person uses git there."""
     reef = hostile.Reef(tmp_path, "off", PROGRAM_SETTINGS)
-    hostile.minefield.run_git_with_config(reef.repo, "status", env={"HOME": str(tmp_path)})
+    hostile.hostile_git_config.run_git_with_config(reef.repo, "status", env={"HOME": str(tmp_path)})
     assert reef.field.marks != []
 
 

@@ -14,9 +14,9 @@ from launch import Order
 from rich.console import Console
 from voyage import APPROVE, CHANGES, RIGHT, WRONG, Project, config, story
 
-from steersman.faces.deck import CommandContext
-from steersman.faces.pane import LivePane
-from steersman.judges.findings import finding_id
+from steersman.faces.cli.context import CommandContext
+from steersman.faces.cli.live_pane import LivePane
+from steersman.judges.replies.findings import finding_id
 from steersman.judges.text import printable_text
 
 VECTORS = [
@@ -334,12 +334,12 @@ def test_the_log_of_a_run_in_the_background(projects):
 def test_the_live_pane_shows_markup_as_text(over):
     """Rich interprets nothing from outside and raises nothing; the colours are its own."""
     project, run, _, _ = over
-    from steersman import bootstrap
-    from steersman.runtime.projections import read_run_view
+    from steersman import wiring
+    from steersman.engine.projections import read_run_view
 
     os.environ["XDG_STATE_HOME"], before = project.env["XDG_STATE_HOME"], os.environ.get("XDG_STATE_HOME")
     try:
-        deck = CommandContext(bootstrap, str(project.repo), as_json=False)
+        deck = CommandContext(wiring, str(project.repo), as_json=False)
         seen = read_run_view(deck.bridge.world, run)
         pane = LivePane(deck, keys="x")
         pane.show(seen.status, seen.entries)

@@ -19,12 +19,12 @@ from typing import Any, NamedTuple
 import pytest
 from voyage import APPROVE, NAMES, RIGHT, TESTS, UNIT, WRONG
 
-from steersman.bootstrap import open_ports, read_written_config
 from steersman.contracts.agent import AgentReply, AgentRequest
-from steersman.runtime.bridge import RunService
-from steersman.runtime.start import StartRequest
-from steersman.runtime.world import Ports
+from steersman.engine.ports import Ports
+from steersman.engine.runs import RunService
+from steersman.engine.start import StartRequest
 from steersman.testing import FakeAgent, fake_reply
+from steersman.wiring import open_ports, read_written_config
 
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus" / "injection.json"
 PYTEST = ["python3", "-m", "pytest", "-q", "-p", "no:cacheprovider"]

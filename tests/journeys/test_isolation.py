@@ -11,7 +11,7 @@ import pytest
 import voyage
 from voyage import Project
 
-from steersman.adapters.sandbox import probe_sandbox
+from steersman.adapters.sandbox.bubblewrap import probe_sandbox
 
 REACH = """import os, urllib.request
 try:
@@ -119,7 +119,7 @@ def test_doctor_says_which_limit_does_not_bind_for_root(project, uid):
         pytest.skip(f"NOT SHOWN, no box on this machine: {probe_sandbox('auto').why}")
     code = (
         f"import os; os.geteuid = lambda: {uid}\n"
-        "from steersman.bootstrap import run_steersman as main; raise SystemExit(main(['doctor']))"
+        "from steersman.wiring import run_steersman as main; raise SystemExit(main(['doctor']))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=project.repo, env=project.env, capture_output=True, check=False

@@ -15,7 +15,7 @@ import pytest
 from cases import for_each_case
 from voyage import APPROVE, CHANGES, RIGHT, Project, config, story
 
-from steersman.judges.findings import finding_id
+from steersman.judges.replies.findings import finding_id
 
 # Joined here, so that no scanner takes this file for a leak.
 SECRETS = {
@@ -207,14 +207,14 @@ def test_a_secret_in_the_configuration_is_refused(projects):
 
 def test_a_defect_tells_no_secret(projects, monkeypatch, capsys):
     """What goes wrong inside steersman is told with its traceback, and without secrets."""
-    from steersman import bootstrap
-    from steersman.faces import cli
+    from steersman import wiring
+    from steersman.faces.cli import main
 
     def broken(*_args: object, **_more: object) -> None:
         raise RuntimeError(f"boom {SECRETS['github']}\x1b[2J\nsteersman: forged")
 
-    monkeypatch.setattr(cli.steersman_group, "main", broken)
-    assert cli.run_command_line(bootstrap, ["runs"]) == 70
+    monkeypatch.setattr(main.steersman_group, "main", broken)
+    assert main.run_command_line(wiring, ["runs"]) == 70
     err = capsys.readouterr().err
     assert SECRETS["github"] not in err
     assert "boom [redacted:github:" in err
@@ -224,6 +224,6 @@ def test_a_defect_tells_no_secret(projects, monkeypatch, capsys):
 
 def test_no_picture_of_memory_is_written():
     """A crash leaves no core dump, neither of steersman nor of what it starts."""
-    code = "from steersman.bootstrap import run_steersman as main; main(['--version']); import resource; print(resource.getrlimit(resource.RLIMIT_CORE)[0])"
+    code = "from steersman.wiring import run_steersman as main; main(['--version']); import resource; print(resource.getrlimit(resource.RLIMIT_CORE)[0])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, timeout=60)
     assert done.stdout.decode().splitlines()[-1] == "0"

@@ -5,8 +5,8 @@ import subprocess
 
 from voyage import Project
 
-from steersman.adapters.sqlite.chat import SqliteChats
-from steersman.adapters.sqlite.store import SqliteJournal
+from steersman.adapters.storage.sqlite.chat import SqliteChats
+from steersman.adapters.storage.sqlite.store import SqliteJournal
 from steersman.testing.conformance_chat import CHAT_THREAD
 
 

@@ -8,7 +8,7 @@ from errand import hand_out
 from launch import Order
 from voyage import Project, config, crew, story
 
-from steersman.bootstrap import open_run_service
+from steersman.wiring import open_run_service
 
 WORDS = ".steersman/prompts/reviewer.md"
 TOKEN = "hush-4711-the-token"

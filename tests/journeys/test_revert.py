@@ -3,9 +3,8 @@
 import os
 
 import pytest
+from tests.support.fake_forge import FakeForge
 from voyage import Project, story
-
-from steersman.testing.forge import FakeForge
 
 pytestmark = pytest.mark.usefixtures("checkpoints")
 

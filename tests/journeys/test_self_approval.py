@@ -16,8 +16,8 @@ import voyage
 from cases import for_each_case
 from voyage import Project
 
-from steersman.adapters.sandbox import probe_sandbox
-from steersman.bootstrap import open_run_service
+from steersman.adapters.sandbox.bubblewrap import probe_sandbox
+from steersman.wiring import open_run_service
 
 MUTINY = Path(__file__).with_name("mutiny.py")
 HARMLESS = (

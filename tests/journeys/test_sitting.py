@@ -7,11 +7,11 @@ from errand import PLAN, crew, hand_out
 from launch import Order
 from voyage import Project, Said
 
-from steersman import bootstrap
+from steersman import wiring
 from steersman.errors import UserError
-from steersman.faces.deck import CommandContext
-from steersman.faces.deeds import RunActions
-from steersman.faces.sitting import ReplSession
+from steersman.faces.cli.context import CommandContext
+from steersman.faces.repl.run_actions import RunActions
+from steersman.faces.repl.session import ReplSession
 
 
 def fed(project: Project, lines: bytes, *words: str) -> Said:
@@ -103,7 +103,7 @@ def here(task: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
 
 
 def deck(project: Project) -> CommandContext:
-    return CommandContext(bootstrap, str(project.repo), as_json=False, mute=True)
+    return CommandContext(wiring, str(project.repo), as_json=False, mute=True)
 
 
 def test_nobody_answers_what_he_has_not_seen(here: Project):

@@ -7,9 +7,9 @@ import time
 from errand import PLAN, crew, delivered, hand_out, phases, rewrite, writes
 from voyage import RIGHT, Project
 
-from steersman.adapters import processes
-from steersman.adapters.sqlite import SqliteJournal
-from steersman.adapters.sqlite.reader import SqliteJournalReader
+from steersman.adapters.process import program_runner
+from steersman.adapters.storage.sqlite import SqliteJournal
+from steersman.adapters.storage.sqlite.reader import SqliteJournalReader
 
 LONG = {"process": "yes", "sleep": "600"}
 
@@ -22,7 +22,7 @@ def reached(project: Project, state: str) -> bool:
     reader = SqliteJournalReader(stores[0])
     try:
         heads = reader.heads()
-        return bool(heads) and heads[0].state == state and bool(processes.alive(f"{heads[0].run}:"))
+        return bool(heads) and heads[0].state == state and bool(program_runner.alive(f"{heads[0].run}:"))
     except Exception:  # a store that is just being made
         return False
     finally:
@@ -54,7 +54,7 @@ def test_killed_while_an_agent_works(project: Project):
     assert project.git("rev-list", "--count", f"main..steersman/{run}").strip() == "1"
     again = [e["retry"]["retry_reason"] for e in project.entries(run) if e["kind"] == "effect_started"]
     assert again == ["interrupted"] * 2
-    assert processes.alive(f"{run}:") == []
+    assert program_runner.alive(f"{run}:") == []
     assert project.call("audit", "verify", run).code == 0
 
 

@@ -416,9 +416,9 @@ def test_what_can_be_completed(project: Project):
     """Commands of the machine, phases that can be done again, runs and documents."""
     run = begun(project, None, "--step")
     code = (
-        "import json, sys; from steersman import bootstrap; from steersman.faces.deck import CommandContext;"
-        "from steersman.faces.sitting import ReplSession;"
-        "s = ReplSession(CommandContext(bootstrap, None, as_json=False));"
+        "import json, sys; from steersman import wiring; from steersman.faces.cli.context import CommandContext;"
+        "from steersman.faces.repl.session import ReplSession;"
+        "s = ReplSession(CommandContext(wiring, None, as_json=False));"
         "print(json.dumps([s.completions(t) for t in json.loads(sys.argv[1])]))"
     )
     typed_so_far = [

@@ -16,9 +16,9 @@ from typing import Any
 
 from launch import PYTHON, STAYS, Launch, Order, started
 
-from steersman import bootstrap
-from steersman.adapters import places
-from steersman.adapters.trust_file import TRUST_FILE_NAME, TrustFile
+from steersman import wiring
+from steersman.adapters.config import state_paths
+from steersman.adapters.config.trust_file import TRUST_FILE_NAME, TrustFile
 from steersman.contracts.trust import TrustedSettings
 from steersman.errors import SteersmanError
 
@@ -109,13 +109,13 @@ class Project:
 
     def trust(self, env: Mapping[str, str] | None = None) -> None:
         """Trusts the settings as they are, the way `steersman trust` records it; broken ones stay what they are."""
-        state = Path(places.state_directory_path(self.repo.resolve(), env or self.env))
+        state = Path(state_paths.state_directory_path(self.repo.resolve(), env or self.env))
         if not self.trusted or self._seen == self._settings(state):
             return
         trust = TrustFile(state)
         for folder in (self.repo, *(path.parent for path in self.repo.glob("*/steersman.toml"))):
             with suppress(SteersmanError, OSError):
-                loaded = bootstrap.read_written_config(folder)
+                loaded = wiring.read_written_config(folder)
                 name = str(loaded.path.relative_to(self.repo.resolve())) if loaded.path else ""
                 known = trust.read(name)
                 if loaded.powerful and (known is None or known.lines != loaded.powerful):
@@ -125,13 +125,13 @@ class Project:
     def _settings(self, state: Path) -> dict[Path, bytes]:
         """All that trust depends on: settings, what lies beside them, the commits of branches, and the record itself."""
         git, beside = self.repo / ".git", self.repo / ".steersman"
-        places = [
+        state_paths = [
             self.repo.glob("steersman.toml"),
             self.repo.glob("*/steersman.toml"),
             git.glob("refs/heads/**/*"),
         ]
-        places += [folder.rglob("*") for folder in beside.glob("*") if folder.name != "runs"]
-        files = [path for found in places for path in found]
+        state_paths += [folder.rglob("*") for folder in beside.glob("*") if folder.name != "runs"]
+        files = [path for found in state_paths for path in found]
         files += [
             git / "HEAD",
             git / "packed-refs",

@@ -3,7 +3,11 @@
 import pytest
 
 from steersman.contracts.workspace import FileText
-from steersman.judges.check_files import find_check_files, find_check_manifests, list_used_check_words
+from steersman.judges.evidence.check_files import (
+    find_check_files,
+    find_check_manifests,
+    list_used_check_words,
+)
 
 TREE = {"calc.py": "", "main.py": "", "README.md": "", "tests/test_calc.py": ""}
 MAKE = "include config.mk\nSRC = calc.py\n# README.md\nrun:\n\tpython3 main.py\ntest: lint\n\t@sh scripts/run.sh $(SRC) README.md\n\tcc suite.c\nlint:\n\t$(MAKE) inner\ninner: ; sh inner.sh\n"

@@ -8,7 +8,7 @@ from cases import for_each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steersman.judges.claims import find_claim_problems
+from steersman.judges.replies.claims import find_claim_problems
 
 RECORDED = {7: "hash7", 9: "hash9"}
 ARTIFACTS = {"code/diff.patch": "d1"}

@@ -7,7 +7,7 @@ from cases import for_each_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steersman.judges.command_line import (
+from steersman.judges.commands.command_words import (
     MAX_COMMAND_CHARACTERS,
     MAX_COMMAND_WORDS,
     UnsplittableCommand,

@@ -3,8 +3,12 @@
 import pytest
 
 from steersman.contracts.workspace import FileText, TouchedPath
-from steersman.judges.changes import ChangeContext, find_suspicious_files
-from steersman.judges.detects_tests import ALWAYS_EQUAL_REASON, DETECTS_TESTS_REASON, find_test_detection
+from steersman.judges.changes.review_reasons import ChangeContext, find_suspicious_files
+from steersman.judges.changes.test_detection import (
+    ALWAYS_EQUAL_REASON,
+    DETECTS_TESTS_REASON,
+    find_test_detection,
+)
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steersman.contracts.commands import CommandResult
-from steersman.judges import evidence
-from steersman.judges.evidence import (
+from steersman.judges.evidence import check_results
+from steersman.judges.evidence.check_results import (
     NO_TEST_COUNT_REASON,
     RUNS_NO_TESTS_REASON,
     explain_unproven_results,
@@ -127,11 +127,11 @@ def test_output_digest():
     """Colours, addresses, times and temporary paths do not change a failure; words do."""
     one = "\x1b[31mFAILED\x1b[0m at 0x7f3a in /tmp/a1/x after 0.31s"
     other = "FAILED at 0x99ff in /tmp/b2/y after 12.9s"
-    assert evidence.output_digest(one) == evidence.output_digest(other)
-    assert evidence.output_digest("KeyError: a") != evidence.output_digest("KeyError: b")
+    assert check_results.output_digest(one) == check_results.output_digest(other)
+    assert check_results.output_digest("KeyError: a") != check_results.output_digest("KeyError: b")
 
 
 @given(st.lists(st.text(min_size=0, max_size=8), min_size=1))
 def test_command_key(argv):
     """A key is one line of text that splits back into its argv."""
-    assert shlex.split(evidence.command_key(argv)) == argv
+    assert shlex.split(check_results.command_key(argv)) == argv

@@ -4,13 +4,17 @@ import pytest
 from cases import for_each_case
 
 from steersman.contracts.commands import CommandResult, RunnerReport
-from steersman.judges.baseline import (
+from steersman.judges.evidence.baseline import (
     find_stale_known_failures,
     is_known_failure,
     judge_check,
     normalize_test_name,
 )
-from steersman.judges.evidence import MAX_NAMED_TESTS, note_acknowledged_checks, weigh_check_results
+from steersman.judges.evidence.check_results import (
+    MAX_NAMED_TESTS,
+    note_acknowledged_checks,
+    weigh_check_results,
+)
 
 OLD = "tests.test_old::test_slow"
 

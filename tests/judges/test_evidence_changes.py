@@ -4,14 +4,14 @@ import pytest
 
 from steersman.contracts.commands import CommandResult, RunnerReport
 from steersman.contracts.workspace import Change, FileText, TouchedPath
-from steersman.judges.changes import (
+from steersman.engine.effects.change_context import find_code_outside_tree, read_change_context
+from steersman.judges.changes.review_reasons import (
     ChangeContext,
     find_agent_instructions,
     find_gating_files,
     find_suspicious_files,
     render_suspicious_files,
 )
-from steersman.runtime.performers.scene import find_code_outside_tree, read_change_context
 
 CHECKS = (("bash", "ci/run.sh"), ("python3", "-m", "tools.verify"), ("python3", "-m", "unittest"))
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steersman.contracts.commands import RunnerReport
-from steersman.judges import reports
-from steersman.judges.reports import (
+from steersman.judges.evidence import runner_reports
+from steersman.judges.evidence.runner_reports import (
     LEFT_EARLY_LINE,
     NO_TEST_COUNT_REASON,
     UnreadableReport,
@@ -73,7 +73,7 @@ def test_a_name_is_told_from_the_root_of_the_tree():
         (b"=== 100 passed in 1.00s ===\n", "something else"),
         (node(case("a"), ["ended"]), "something else"),
         (node(case("a", "fine")), "something else"),
-        (b" " * (reports.MAX_REPORT_BYTES + 1), "longer than"),
+        (b" " * (runner_reports.MAX_REPORT_BYTES + 1), "longer than"),
     ],
 )
 def test_what_is_no_report_says_why(data, why):
@@ -85,9 +85,9 @@ def test_what_is_no_report_says_why(data, why):
 
 def test_a_report_is_bounded(monkeypatch):
     """Too many cases are refused; names beyond those kept are only counted."""
-    monkeypatch.setattr(reports, "MAX_REPORT_CASES", 3)
+    monkeypatch.setattr(runner_reports, "MAX_REPORT_CASES", 3)
     assert isinstance(read_node_report(node(*(case(f"t{n}") for n in range(6)))), UnreadableReport)
-    monkeypatch.setattr(reports, "MAX_KEPT_TEST_NAMES", 2)
+    monkeypatch.setattr(runner_reports, "MAX_KEPT_TEST_NAMES", 2)
     told = read_node_report(node(*(case(f"t{n}") for n in range(3))))
     assert (told.ran, len(told.passed), told.cut) == (3, 2, True)
 

@@ -4,7 +4,7 @@ from cases import for_each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steersman.judges.summaries import (
+from steersman.judges.evidence.printed_summaries import (
     count_printed_failures,
     count_printed_passes,
     count_printed_tests,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from steersman.judges import infrastructure
-from steersman.judges.infrastructure import (
+from steersman.judges.changes import infrastructure
+from steersman.judges.changes.infrastructure import (
     find_agent_instruction_reason,
     find_decision_by_name,
     find_execution_reason,

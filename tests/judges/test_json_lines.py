@@ -5,7 +5,7 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steersman.judges.json_lines import MAX_JSON_LINES_DEPTH, find_json_lines
+from steersman.judges.config.json_lines import MAX_JSON_LINES_DEPTH, find_json_lines
 
 TEXT = """{
   "a": [1,

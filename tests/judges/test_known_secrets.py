@@ -7,8 +7,8 @@ from cases import for_each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steersman.judges.known_secrets import find_known_secrets
-from steersman.judges.redaction import redact_text, redaction_marker
+from steersman.judges.redaction.known_secrets import find_known_secrets
+from steersman.judges.redaction.redact import redact_text, redaction_marker
 
 VALUE = 'Swordfish/"7\\+x?yz'
 KNOWN = (VALUE,)

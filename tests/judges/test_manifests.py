@@ -3,8 +3,8 @@
 import pytest
 
 from steersman.contracts.workspace import FileText, TouchedPath
-from steersman.judges.changes import ChangeContext, find_suspicious_files
-from steersman.judges.manifests import find_dependency_paths_outside, has_only_version_change
+from steersman.judges.changes.manifests import find_dependency_paths_outside, has_only_version_change
+from steersman.judges.changes.review_reasons import ChangeContext, find_suspicious_files
 
 PYPROJECT = '[project]\nname = "x"\nversion = "1.0"\ndependencies = ["a>=1"]\n[tool.ruff]\nline-length = 80\n[tool.pytest.ini_options]\naddopts = "-q"\n'
 PACKAGE = '{"name": "x", "version": "1.0.0", "description": "d", "scripts": {"test": "jest", "docs": "x"}, "dependencies": {"a": "1"}, "jest": {"bail": 1}}'

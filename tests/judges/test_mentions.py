@@ -6,7 +6,7 @@ from cases import for_each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steersman.judges.mentions import find_mentions, fold_mention_name, remove_markdown_code
+from steersman.judges.replies.mentions import find_mentions, fold_mention_name, remove_markdown_code
 
 NAMES = {
     fold_mention_name(name): to

@@ -9,14 +9,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from test_secret_shapes import HARMLESS, IN_PLACE, TOKENS
 
-from steersman.judges.redaction import (
+from steersman.judges.redaction.redact import (
     _is_suspicious_string,
     _list_suspicious_marks,
     _redact_plain_text,
     redact_text,
     redaction_marker,
 )
-from steersman.judges.secret_shapes import SHAPE_WORDS, find_secret_signs
+from steersman.judges.redaction.secret_shapes import SHAPE_WORDS, find_secret_signs
 
 GITHUB = TOKENS["github"][1]
 
@@ -215,5 +215,5 @@ def test_linear(unit):
 
 def test_bounded(monkeypatch):
     """However contrived the text, the number of passes has an end."""
-    monkeypatch.setattr("steersman.judges.redaction._MAX_REDACTION_PASSES", 1)
+    monkeypatch.setattr("steersman.judges.redaction.redact._MAX_REDACTION_PASSES", 1)
     assert redact_text("password=hunter2") == "password=" + redaction_marker("assignment", "hunter2")

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steersman.contracts import replies
-from steersman.judges import strict_json
-from steersman.judges.reply import (
+from steersman.judges.replies import strict_json
+from steersman.judges.replies.agent_reply import (
     MAX_REPLY_PROBLEMS,
     ParsedReply,
     RefusedReply,

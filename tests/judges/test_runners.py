@@ -2,7 +2,12 @@
 
 from cases import for_each_case
 
-from steersman.judges.runners import find_report_form, is_test_runner, judge_exit_code, reporter_environment
+from steersman.judges.evidence.runners import (
+    find_report_form,
+    is_test_runner,
+    judge_exit_code,
+    reporter_environment,
+)
 
 PYTEST = ("python3", "-m", "pytest", "-q")
 FORMS = [

@@ -5,8 +5,8 @@ import re
 import pytest
 from cases import for_each_case
 
-from steersman.judges.redaction import redact_text, redaction_marker
-from steersman.judges.secret_shapes import KEY_SHAPES, find_secret_signs, find_shaped_secrets
+from steersman.judges.redaction.redact import redact_text, redaction_marker
+from steersman.judges.redaction.secret_shapes import KEY_SHAPES, find_secret_signs, find_shaped_secrets
 
 # Joined here, so that no scanner takes this file for a leak.
 TOKENS = {

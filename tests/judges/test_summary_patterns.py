@@ -2,7 +2,7 @@
 
 import pytest
 
-from steersman.judges.summary_patterns import (
+from steersman.judges.evidence.summary_patterns import (
     NO_SUMMARY_MATCH,
     SummaryCount,
     count_summary_matches,

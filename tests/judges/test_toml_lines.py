@@ -5,7 +5,7 @@ import tomllib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steersman.judges.toml_lines import find_nearest_toml_line, find_toml_lines
+from steersman.judges.config.toml_lines import find_nearest_toml_line, find_toml_lines
 
 TEXT = '''version = 1 # x = 3
 deliver = """

@@ -4,8 +4,8 @@ import pytest
 
 from steersman.contracts.commands import CommandResult, RunnerReport, VariantFinding
 from steersman.contracts.workspace import TouchedPath
-from steersman.judges.evidence import weigh_check_results
-from steersman.judges.variants import (
+from steersman.judges.evidence.check_results import weigh_check_results
+from steersman.judges.evidence.variants import (
     ChangedTestFiles,
     find_changed_test_files,
     has_new_passing_tests,

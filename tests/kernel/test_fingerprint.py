@@ -83,7 +83,7 @@ def test_versions_are_the_declared_ones():
 
 def test_every_part_of_roundtable_is_there():
     """Each guard, fold, line of work, job, naming, computation, cap and event, and context and beginning."""
-    from steersman.adapters.lockfile import read_source_texts
+    from steersman.adapters.machine_lock import read_source_texts
 
     entry = machine_fingerprint(MACHINE, read_source_texts())
     kinds = {

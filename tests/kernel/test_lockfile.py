@@ -5,7 +5,7 @@ import json
 import pytest
 from kites import TEXTS, edited, executed
 
-from steersman.adapters import lockfile
+from steersman.adapters import machine_lock
 from steersman.errors import DefinitionError
 
 
@@ -13,13 +13,13 @@ from steersman.errors import DefinitionError
 def lock(tmp_path):
     """A lock over the kite as it was."""
     path = tmp_path / "machines.lock"
-    lockfile.write_machine_lock(path, {"kite": executed(TEXTS)}, TEXTS)
+    machine_lock.write_machine_lock(path, {"kite": executed(TEXTS)}, TEXTS)
     return path
 
 
 def problems(lock, **edits):
     texts = edited(**edits)
-    return lockfile.check_machine_lock(lock, {"kite": executed(texts)}, texts)
+    return machine_lock.check_machine_lock(lock, {"kite": executed(texts)}, texts)
 
 
 STEADY = '"it is steady", lambda _, e: e.knots < STRONG)'
@@ -29,9 +29,9 @@ AGAIN = "write the lock anew with `steersman machine lock`"
 
 def test_the_committed_lock_is_current():
     """The lock in the repository says what the machines of this checkout are."""
-    assert lockfile.check_machine_lock() == []
-    assert sorted(json.loads(lockfile.LOCK_PATH.read_text())["machines"]) == sorted(
-        lockfile.load_installed_machines()
+    assert machine_lock.check_machine_lock() == []
+    assert sorted(json.loads(machine_lock.LOCK_PATH.read_text())["machines"]) == sorted(
+        machine_lock.load_installed_machines()
     )
 
 
@@ -39,7 +39,7 @@ def test_nothing_changed_is_no_problem(lock):
     """A lock just written has no problem, and writing it again changes no byte."""
     before = lock.read_bytes()
     assert problems(lock) == []
-    lockfile.write_machine_lock(lock, {"kite": executed(TEXTS)}, TEXTS)
+    machine_lock.write_machine_lock(lock, {"kite": executed(TEXTS)}, TEXTS)
     assert lock.read_bytes() == before
 
 
@@ -64,7 +64,7 @@ def test_a_change_without_a_version_is_reported_and_not_written(lock, what):
     assert problems(lock, **edit) == told
     texts = edited(**edit)
     with pytest.raises(DefinitionError, match="raise it"):
-        lockfile.write_machine_lock(lock, {"kite": executed(texts)}, texts)
+        machine_lock.write_machine_lock(lock, {"kite": executed(texts)}, texts)
     assert problems(lock) == []
 
 
@@ -73,7 +73,7 @@ def test_a_raised_version_is_accepted_once_it_is_written(lock):
     edit = {"table": [(STEADY, BUMPED)]}
     texts = edited(**edit)
     assert problems(lock, **edit)[0] == f"kite: guard steady is version 2 now, the lock has 1: {AGAIN}"
-    lockfile.write_machine_lock(lock, {"kite": executed(texts)}, texts)
+    machine_lock.write_machine_lock(lock, {"kite": executed(texts)}, texts)
     assert problems(lock, **edit) == []
     assert problems(lock) == ["kite: guard steady is version 1, was 2: a version never goes down"] + [
         p for p in problems(lock) if "its definition" in p
@@ -86,7 +86,7 @@ def test_a_row_needs_no_version_of_its_own(lock):
     (told,) = problems(lock, **edit)
     assert told.startswith("kite: its definition is ")
     texts = edited(**edit)
-    lockfile.write_machine_lock(lock, {"kite": executed(texts)}, texts)
+    machine_lock.write_machine_lock(lock, {"kite": executed(texts)}, texts)
     assert problems(lock, **edit) == []
 
 
@@ -95,12 +95,12 @@ def test_parts_that_come_and_go_are_reported(lock):
     edit = {"table": [('    begin=lambda request: (E.launched, Gust(request["knots"]), Context()),\n', "")]}
     assert f"kite: begin is gone: {AGAIN}" in problems(lock, **edit)
     texts = edited(**edit)
-    lockfile.write_machine_lock(lock, {"kite": executed(texts)}, texts)
+    machine_lock.write_machine_lock(lock, {"kite": executed(texts)}, texts)
     assert f"kite: begin is new: {AGAIN}" in problems(lock)
-    assert lockfile.check_machine_lock(lock, {}, {}) == [
+    assert machine_lock.check_machine_lock(lock, {}, {}) == [
         f"kite: in the lock, but there is no such machine: {AGAIN}"
     ]
-    lockfile.write_machine_lock(lock, {}, {})
+    machine_lock.write_machine_lock(lock, {}, {})
     assert problems(lock) == [f"kite: not in the lock: {AGAIN}"]
 
 
@@ -119,13 +119,13 @@ def test_an_event_may_grow_by_a_field_with_a_default(lock, now):
     """What was recorded stays readable: a further field with a default needs no version, anything else does."""
     texts = edited(table=[("class Gust(msgspec.Struct, frozen=True)", "class Gust(msgspec.Struct, frozen=True, kw_only=True)"), ('where: str = ""', now), ('Gust(request["knots"])', "Gust(knots=1)")])  # fmt: skip
     texts["toy.table"] = texts["toy.table"].replace("Gust(knots=1)", 'Gust(request["knots"])')
-    told = lockfile.check_machine_lock(lock, {"kite": executed(texts)}, texts)
+    told = machine_lock.check_machine_lock(lock, {"kite": executed(texts)}, texts)
     assert [p.removeprefix("kite: ").partition(",")[0] for p in told if "event blew" in p] == CARRIED[now]
 
 
 def test_a_lock_that_is_not_there_is_said(tmp_path):
     """Without a lock there is one problem: that there is none."""
-    (told,) = lockfile.check_machine_lock(tmp_path / "machines.lock", {}, {})
+    (told,) = machine_lock.check_machine_lock(tmp_path / "machines.lock", {}, {})
     assert told.endswith("is not there: write it with `steersman machine lock`")
 
 
@@ -136,10 +136,10 @@ def test_a_lock_that_is_none_is_said(tmp_path, content):
     """A file that is no lock is a problem of its own, and is not written over."""
     path = tmp_path / "machines.lock"
     path.write_text(content)
-    (told,) = lockfile.check_machine_lock(path, {}, {})
+    (told,) = machine_lock.check_machine_lock(path, {}, {})
     assert "is no lock of this steersman" in told
     with pytest.raises(DefinitionError, match="is no lock of this steersman"):
-        lockfile.write_machine_lock(path, {}, {})
+        machine_lock.write_machine_lock(path, {}, {})
     assert path.read_text() == content
 
 
@@ -153,10 +153,10 @@ def test_another_kernel_is_reported(lock):
 
 def test_the_rooms_that_decide_are_read():
     """Machines, judges and contracts are read, each module under its own name."""
-    names = lockfile.read_source_texts().keys()
+    names = machine_lock.read_source_texts().keys()
     assert {
         "steersman.machines.roundtable",
-        "steersman.judges.evidence",
+        "steersman.judges.evidence.check_results",
         "steersman.contracts.facts",
     } <= names
     assert not [n for n in names if n.startswith("steersman.kernel")]

@@ -549,7 +549,7 @@ def test_only_the_next_phase_is_overridden_into():
 @rule("7", '/next --override "I accept the risk of skipping review"')
 def test_the_example_is_what_is_typed():
     """§7: the prompt reads the page's own example as a word, an option and a reason."""
-    from steersman.faces.lexicon import REPL_WORD_HELP, split_repl_entry
+    from steersman.faces.repl.vocabulary import REPL_WORD_HELP, split_repl_entry
 
     word, rest = split_repl_entry('/next --override "I accept the risk of skipping review"')
     assert word in REPL_WORD_HELP

@@ -9,8 +9,8 @@ import fanout
 import pytest
 from crossing import Crossing, faults, forked, sailed, sea, verdict
 
-from steersman.adapters.sqlite import SqliteJournal
-from steersman.runtime.passage import RunLoop
+from steersman.adapters.storage.sqlite import SqliteJournal
+from steersman.engine.run_loop import RunLoop
 
 
 @pytest.fixture(scope="module")

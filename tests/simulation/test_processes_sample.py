@@ -6,7 +6,7 @@ import caged
 import processes as proof
 import pytest
 
-from steersman.adapters.sandbox import probe_sandbox
+from steersman.adapters.sandbox.bubblewrap import probe_sandbox
 
 QUICK = ("PRC-006", "PRC-019", "PRC-023", "PRC-024", "PRC-028", "PRC-030")
 

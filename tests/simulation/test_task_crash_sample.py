@@ -6,7 +6,7 @@ from crossing import sea
 from life import WAY, Life
 from task_crash import Changes, Commits, Deeds
 
-from steersman.runtime.performers import desk
+from steersman.engine.effects import document_writer
 
 DEEDS = 5  # for each file: what keeps git away, an unfinished one removed, one made, opened, put in its place
 
@@ -54,12 +54,12 @@ def test_killed_while_recovering(shore):
 
 def test_the_proof_notices_another_document(shore, monkeypatch):
     """With a desk that writes otherwise when it begins again, a kill in the last document is a fault."""
-    keep = desk.DocumentWriter._keep
+    keep = document_writer.DocumentWriter._keep
 
     def otherwise(self, name, hidden):
         return keep(self, name, hidden + "\n" * (self.call.item.starts - 1))
 
-    monkeypatch.setattr(desk.DocumentWriter, "_keep", otherwise)
+    monkeypatch.setattr(document_writer.DocumentWriter, "_keep", otherwise)
     beside = 5  # files are made from the tape in the end, each in as many deeds as the decision
     kills, again, wrong = killed(shore, [shore[1][0] - DEEDS * beside], Deeds)
     assert (kills, again) == (1, 1)

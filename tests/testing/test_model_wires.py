@@ -5,8 +5,7 @@ import urllib.error
 import urllib.request
 
 import pytest
-
-from steersman.testing.models import (
+from tests.support.model_server import (
     MODEL_SERVER_KEY,
     HttpFailure,
     ModelServer,

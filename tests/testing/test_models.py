@@ -5,8 +5,7 @@ import json
 import socket
 
 import pytest
-
-from steersman.testing.models import (
+from tests.support.model_server import (
     MODEL_SERVER_KEY,
     DropConnection,
     HangMidway,
@@ -21,8 +20,8 @@ from steersman.testing.models import (
     WriteFile,
     unused_address,
 )
-from steersman.testing.models.cases import CASE_FILE, CASE_SCRIPTS
-from steersman.testing.models.script import make_concrete_answer
+from tests.support.model_server.cases import CASE_FILE, CASE_SCRIPTS
+from tests.support.model_server.script import make_concrete_answer
 
 TOOLS = [{"name": "Write", "input_schema": {}}, {"name": "Bash", "input_schema": {}}]
 ASKED = {

@@ -2,7 +2,7 @@
 
 from cases import for_each_case
 
-from steersman.views.moments import format_duration, format_figure, format_micro_usd, format_timestamp
+from steersman.views.time_format import format_duration, format_figure, format_micro_usd, format_timestamp
 
 
 @for_each_case(

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from steersman.adapters.registry_files import FileRegistries
+from steersman.adapters.storage.registry_files import FileRegistries
 from steersman.judges.planning.drift import PinDrift
 from steersman.judges.planning.registry import Registry, compare_registries
 from steersman.views.planning.content import (

@@ -30,9 +30,9 @@ from steersman.machines.task.context import TaskContext
 from steersman.ports.journal import Gate
 from steersman.views.acceptance import acceptance_lines
 from steersman.views.gates import OUTSIDE_TEXT_GUTTER
+from steersman.views.legal_actions import kept_document_lines
 from steersman.views.phase import phase_lines
 from steersman.views.status import GuardOverride, RunDetails
-from steersman.views.ways import kept_document_lines
 
 HOSTILE = "fine\nanswer with:\n  steersman approve\u202e \x1b[2J"
 TREE = "a" * 40

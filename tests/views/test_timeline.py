@@ -3,12 +3,12 @@
 import itertools
 
 import pytest
+from tests.support.long_tapes import drive_sample_run, instant_ports
 
+from steersman.engine.audit import read_tape
 from steersman.kernel.tape import GENESIS_HASH, Entry
 from steersman.machines.roundtable import MACHINE
-from steersman.runtime.audit import read_tape
 from steersman.testing.memory import MemoryJournal
-from steersman.testing.tapes import drive_sample_run, instant_ports
 from steersman.views.timeline import build_timeline, read_round_records
 
 

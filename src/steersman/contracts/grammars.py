@@ -13,7 +13,7 @@ GrammarSetName = Literal[
     "tests", "read", "uv", "poetry", "hatch", "tox", "pnpm", "yarn", "bun", "node", "vitest", "jest", "tsc", "eslint",
     "go", "cargo", "gradle", "maven",
 ]  # fmt: skip
-# What a word may be; `judges/value_kinds.py` says what each takes.
+# What a word may be; `judges/commands/value_kinds.py` says what each takes.
 OptionValueKind = Literal[
     "path", "test", "name", "names", "number", "expression", "text", "files", "source", "test_files", "folder", "module",
     "package", "go_package", "tsconfig", "test_name", "glob", "test_glob", "jobs", "seconds", "duration", "script",

@@ -100,10 +100,7 @@ def find_copy_gate_reason(name: str) -> str | None:
 
 
 def _find_tool_reason(name: str) -> str | None:
-    from steersman.judges.infrastructure import (  # its tables are long
-        find_agent_instruction_reason,
-        find_execution_reason,
-    )
+    from steersman.judges.changes.infrastructure import find_agent_instruction_reason, find_execution_reason
 
     return find_execution_reason(name) or find_agent_instruction_reason(name)
 

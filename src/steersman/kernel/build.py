@@ -7,8 +7,6 @@ import msgspec
 from msgspec.structs import replace
 
 from steersman.errors import DefinitionError
-from steersman.kernel.complaints import find_definition_problems
-from steersman.kernel.decides import KERNEL_VERSION, definition_data, definition_digest, state_definition
 from steersman.kernel.definition import (
     ANY,
     ComputedNaming,
@@ -20,8 +18,15 @@ from steersman.kernel.definition import (
     State,
     StateDef,
 )
+from steersman.kernel.definition_digest import (
+    KERNEL_VERSION,
+    definition_data,
+    definition_digest,
+    state_definition,
+)
 from steersman.kernel.laws import Law
 from steersman.kernel.machine import Machine, cap_limit, machine_guards, row_source_states
+from steersman.kernel.table_problems import find_definition_problems
 
 
 def machine(

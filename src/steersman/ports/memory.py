@@ -5,7 +5,7 @@ from typing import Protocol
 
 from steersman.contracts.planning.context import MemoryPack, MemoryRecord
 from steersman.contracts.planning.words import MemoryScope
-from steersman.judges.planning.remembering import MEMORY_SCOPES
+from steersman.judges.planning.memory_words import MEMORY_SCOPES
 
 
 class Memories(Protocol):

@@ -5,7 +5,6 @@ The suites (`conformance_*`) need pytest and are imported by their modules' name
 
 from steersman.testing.agent import FakeAgent, fake_reply
 from steersman.testing.clock import FakeChance, FakeClock
-from steersman.testing.disks import CountingVFS, FailingVFS
 from steersman.testing.files import MemoryArtifacts, ScriptedCommands
 from steersman.testing.memory import MemoryJournal
 from steersman.testing.ownership import FakeLocks, NoProcesses, SilentWakeup
@@ -13,8 +12,6 @@ from steersman.testing.workspace import FakeWorkspace
 from steersman.testing.world import fake_config, fake_ports
 
 __all__ = [
-    "CountingVFS",
-    "FailingVFS",
     "FakeAgent",
     "FakeChance",
     "FakeClock",

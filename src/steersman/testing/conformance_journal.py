@@ -12,10 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 from msgspec import structs
-
-from steersman.errors import OverBudget, StaleError
-from steersman.ports.journal import Batch, BudgetRow, Journal, Spend
-from steersman.testing.batches import (
+from tests.support.sample_batches import (
     SAMPLE_RUN,
     SAMPLE_TIME,
     full_sample_batch,
@@ -25,6 +22,9 @@ from steersman.testing.batches import (
     sample_gate,
     sample_head,
 )
+
+from steersman.errors import OverBudget, StaleError
+from steersman.ports.journal import Batch, BudgetRow, Journal, Spend
 from steersman.testing.conformance_journal_lists import JournalListsConformance
 
 

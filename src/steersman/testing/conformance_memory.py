@@ -15,7 +15,7 @@ import pytest
 
 from steersman.contracts.planning.context import MemoryRecord, RecalledMemory
 from steersman.errors import NoMemory, UserError
-from steersman.judges.planning.remembering import MAX_PACKED_MEMORIES
+from steersman.judges.planning.memory_words import MAX_PACKED_MEMORIES
 from steersman.ports.memory import Memories
 
 MEMORY_TIME = "2026-01-25T09:30:00Z"

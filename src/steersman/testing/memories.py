@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from steersman.contracts.planning.context import MemoryPack, MemoryRecord
 from steersman.contracts.planning.words import MemoryScope
 from steersman.errors import NoMemory
-from steersman.judges.planning.remembering import (
+from steersman.judges.planning.memory_words import (
     MAX_PACKED_MEMORIES,
     MEMORY_SCOPES,
     SearchTerm,

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from steersman.contracts.config import Check, Config, Role
+from steersman.engine.ports import Ports
 from steersman.kernel.build import Machine
-from steersman.runtime.world import Ports
 from steersman.testing.agent import FakeAgent, fake_reply
 from steersman.testing.clock import FakeChance, FakeClock
 from steersman.testing.files import MemoryArtifacts, ScriptedCommands, passing_judge

@@ -23,7 +23,7 @@ from steersman.contracts.task.words import (
     SCOPE_FILE,
     TEST_REPORT_FILE,
 )
-from steersman.judges.secret_keys import REDACTION_MARKER_PATTERN
+from steersman.judges.redaction.secret_keys import REDACTION_MARKER_PATTERN
 from steersman.judges.task.scope import find_untouched_plan_files
 from steersman.judges.text import count_with_noun, printable_line, printable_text
 from steersman.kernel.snapshot import Snapshot, context_fields

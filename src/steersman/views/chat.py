@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from steersman.contracts.chat import ChatLimits, ChatMessage, ChatThread, ChatUsage
 from steersman.judges.text import clip_text, printable_line, printable_text
 from steersman.views.gates import OUTSIDE_TEXT_GUTTER
-from steersman.views.moments import format_duration, format_figure, format_micro_usd, format_timestamp
+from steersman.views.time_format import format_duration, format_figure, format_micro_usd, format_timestamp
 
 MAX_THREAD_TITLE = 60
 THREAD_COLUMNS = ("THREAD", "SAID", "AGE", "LAST ASKED", "ABOUT")

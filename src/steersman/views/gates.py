@@ -6,8 +6,8 @@ from itertools import accumulate
 from steersman.judges.text import clip_text, printable_line, printable_text
 from steersman.ports.journal import Gate
 from steersman.ports.sandbox import NOT_ISOLATED
-from steersman.views.moments import format_timestamp
 from steersman.views.planning.questions import render_answer_gate_items
+from steersman.views.time_format import format_timestamp
 
 GATE_QUESTIONS = {
     "confirm": "Shall this proposal be implemented?",

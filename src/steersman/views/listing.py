@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from steersman.judges.text import clip_text, printable_line
 from steersman.ports.journal import Head
-from steersman.views.moments import format_duration
+from steersman.views.time_format import format_duration
 
 RUN_TABLE_COLUMNS = ("RUN", "STATUS", "STATE", "OUTCOME", "AGE", "TASK")
 MAX_RUN_TITLE = 60

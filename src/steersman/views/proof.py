@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from steersman.contracts.commands import CommandResult
-from steersman.judges.base_checks import count_known_failures
+from steersman.judges.evidence.base_checks import count_known_failures
 from steersman.judges.text import clip_text
 from steersman.views.failed_check import failed_check_lines
 from steersman.views.quotation import quote_block, quote_cell

@@ -7,7 +7,7 @@ import re
 
 import msgspec
 
-from steersman.judges.summary_patterns import COUNTED_BY_PATTERN, EXIT_CODE_ONLY
+from steersman.judges.evidence.summary_patterns import COUNTED_BY_PATTERN, EXIT_CODE_ONLY
 from steersman.judges.text import count_with_noun
 from steersman.ports.anchors import Anchor
 from steersman.views.quotation import quote_cell

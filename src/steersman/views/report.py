@@ -12,11 +12,11 @@ from steersman.kernel.tape import Entry
 from steersman.views import proof
 from steersman.views.approvals import DeliveredTree, find_delivered_tree
 from steersman.views.base_stop import base_stop_reason
-from steersman.views.moments import FIGURE_LABELS, format_duration, format_figure, format_timestamp
 from steersman.views.planning.outcome import render_outcome_lines
 from steersman.views.quotation import quote_block, quote_cell, quote_inline
 from steersman.views.reviews import find_recorded_reviews, recorded_reviews_section
 from steersman.views.status import CheckStatus, PayloadReader, RunDetails, actor_name, verdict_words
+from steersman.views.time_format import FIGURE_LABELS, format_duration, format_figure, format_timestamp
 
 
 def render_run_report(

@@ -13,7 +13,7 @@ from steersman.ports.journal import Gate
 from steersman.ports.sandbox import NOT_ISOLATED
 from steersman.views.base_stop import Remedy, base_stop_reason, base_stop_remedies, remedy_lines
 from steersman.views.gates import EVIDENCE_GATE, gate_commands, gate_question
-from steersman.views.moments import FIGURE_LABELS, format_duration, format_figure, format_timestamp
+from steersman.views.legal_actions import action_command
 from steersman.views.status import (
     BudgetFigure,
     CheckStatus,
@@ -25,7 +25,7 @@ from steersman.views.status import (
     known_failures_words,
     verdict_words,
 )
-from steersman.views.ways import action_command
+from steersman.views.time_format import FIGURE_LABELS, format_duration, format_figure, format_timestamp
 
 MAX_SCREEN_TEXT = 200
 NO_BASE_TESTS = "no test was counted before any change: the change has to bring the first ones"

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from steersman.contracts.commands import CommandResult
-from steersman.judges.base_checks import count_known_failures
-from steersman.judges.evidence import ACKNOWLEDGED_AS_WHOLE
+from steersman.judges.evidence.base_checks import count_known_failures
+from steersman.judges.evidence.check_results import ACKNOWLEDGED_AS_WHOLE
 from steersman.judges.text import printable_line
 from steersman.kernel.machine import Machine
 from steersman.kernel.record import run_outcome, run_status_word
@@ -19,9 +19,9 @@ from steersman.kernel.tape import Entry
 from steersman.ports.journal import BudgetRow, Gate
 from steersman.ports.sandbox import NOT_ISOLATED
 from steersman.views.base_stop import BASE_PROBLEMS
-from steersman.views.cause import blocked_reason
+from steersman.views.blocked_reason import blocked_reason
 from steersman.views.failed_check import failed_check_lines
-from steersman.views.ways import find_side_actions
+from steersman.views.legal_actions import find_side_actions
 
 PayloadReader = Callable[[str], str]  # the name of a payload -> its text
 DRIVEN_DESPITE_VERIFY = "driven_despite_verify"  # a person has a run driven that `audit verify` rejects

@@ -13,9 +13,9 @@ from steersman.kernel.step import legal_events
 from steersman.ports.journal import Gate
 from steersman.views.base_stop import BASE_PROBLEMS, base_stop_reason, base_stop_remedies
 from steersman.views.gates import EVIDENCE_GATE, gate_commands, gate_question, gate_reason
-from steersman.views.moments import format_duration, format_timestamp
+from steersman.views.legal_actions import action_command, find_side_actions
 from steersman.views.status import CheckStatus, latest_checks, read_base_checks
-from steersman.views.ways import action_command, find_side_actions
+from steersman.views.time_format import format_duration, format_timestamp
 
 FOLLOWUP_EVENT = "task_followup_received"
 REDELIVERY_EVENT = "delivery_requested"

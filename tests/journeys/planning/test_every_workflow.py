@@ -3,7 +3,7 @@
 import pytest
 from planroom import Plans
 
-from steersman.adapters.registry_files import load_built_in_yaml
+from steersman.adapters.storage.registry_files import load_built_in_yaml
 
 WORKFLOWS = [workflow.id for workflow in load_built_in_yaml().registry.all_usable("workflow")]
 

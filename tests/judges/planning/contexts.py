@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from intent_samples import PLAIN, content, put
 
-from steersman.adapters.registry_files import FileRegistries
+from steersman.adapters.storage.registry_files import FileRegistries
 from steersman.contracts.planning.context import (
     ContextBundle,
     FactPack,

@@ -6,17 +6,17 @@ import pytest
 from cases import for_each_case
 
 from steersman.contracts.planning.context import FactPack, ScanBounds
-from steersman.judges.planning.facts import reading
-from steersman.judges.planning.facts.choice import find_excluded_directory, select_project_files
-from steersman.judges.planning.facts.finding import ProjectSource
-from steersman.judges.planning.facts.pack import (
+from steersman.judges.facts import reading
+from steersman.judges.facts.choice import find_excluded_directory, select_project_files
+from steersman.judges.facts.finding import ProjectSource
+from steersman.judges.facts.pack import (
     MAX_FACTS_PER_KIND,
     MAX_FINDINGS_PER_FILE,
     build_fact_pack,
     examine_project_file,
 )
-from steersman.judges.planning.facts.stacks import dependency_findings
-from steersman.judges.planning.facts.tasks import classify_task_name
+from steersman.judges.facts.stacks import dependency_findings
+from steersman.judges.facts.tasks import classify_task_name
 from steersman.kernel.canonical import canonical_bytes, sha256_hex
 
 BOUNDS = ScanBounds(files_seen=1, files_read=1, bytes_read=1, skipped=0, complete=True)

@@ -9,17 +9,17 @@ from hypothesis import strategies as st
 
 from steersman.contracts.planning.context import FactKind, FactPack, ScanBounds
 from steersman.contracts.planning.words import EvidenceRef
-from steersman.judges.planning.citations import format_fact_ref
-from steersman.judges.planning.facts.checks import select_detected_checks
-from steersman.judges.planning.facts.choice import (
+from steersman.judges.facts.checks import select_detected_checks
+from steersman.judges.facts.choice import (
     ALL_FACT_READERS,
     find_excluded_directory,
     find_file_readers,
     select_project_files,
 )
-from steersman.judges.planning.facts.finding import ProjectSource, parent_directory
-from steersman.judges.planning.facts.pack import build_fact_pack, examine_project_file
-from steersman.judges.planning.facts.sentence import summarize_project
+from steersman.judges.facts.finding import ProjectSource, parent_directory
+from steersman.judges.facts.pack import build_fact_pack, examine_project_file
+from steersman.judges.facts.sentence import summarize_project
+from steersman.judges.planning.citations import format_fact_ref
 from steersman.kernel.canonical import canonical_bytes, sha256_hex
 
 BOUNDS = ScanBounds(files_seen=0, files_read=0, bytes_read=0, skipped=0, complete=True)

@@ -26,10 +26,10 @@ from steersman.judges.planning.precheck import (
 )
 from steersman.judges.planning.red_lines import find_stricter_mode, gravest_stated_risk, reported_stated_risk
 from steersman.judges.planning.registry import Registry
+from steersman.judges.planning.schema_errors import convert_valid_document
 from steersman.judges.planning.seal import find_dangling_pins
 from steersman.judges.planning.seal import seal_intent as seal
-from steersman.judges.planning.sense import find_intent_remarks
-from steersman.judges.planning.shape import convert_valid_document
+from steersman.judges.planning.semantics import find_intent_remarks
 
 
 def check(raw, policy=POLICY, registry=REGISTRY):

@@ -9,7 +9,7 @@ from steersman.judges.planning.payload import (
     is_execution_key,
     is_inspectable,
 )
-from steersman.judges.strict_json import MAX_JSON_DEPTH
+from steersman.judges.replies.strict_json import MAX_JSON_DEPTH
 
 
 @for_each_case(

@@ -18,7 +18,7 @@ from steersman.judges.planning.registry import (
     get_content_kind,
     parse_pins,
 )
-from steersman.judges.planning.soundness import (
+from steersman.judges.planning.validate import (
     find_graph_cycle,
     find_identity_problems,
     find_registry_problems,

@@ -5,7 +5,7 @@ from cases import for_each_case
 
 from steersman.errors import UserError
 from steersman.judges.planning.hidden import mask_secrets
-from steersman.judges.planning.remembering import (
+from steersman.judges.planning.memory_words import (
     MAX_SEARCH_TERMS,
     SearchTerm,
     build_memory_pack,

@@ -5,15 +5,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from intent_samples import POLICY, intent, put
 
-from steersman.judges.planning.raw import get_text_at, get_value_at, iter_list_at, iter_texts_at, walk_texts
+from steersman.judges.planning.safe_get import (
+    get_text_at,
+    get_value_at,
+    iter_list_at,
+    iter_texts_at,
+    walk_texts,
+)
 from steersman.judges.planning.schema import convert_bare_scalars, find_schema_part
-from steersman.judges.planning.shape import (
+from steersman.judges.planning.schema_errors import (
     _cached_document_schema,
     _cached_document_validator,
     _spell_schema_error,
     find_schema_problems,
 )
-from steersman.judges.problems import build_schema_validator, find_schema_errors
+from steersman.judges.replies.schema_problems import build_schema_validator, find_schema_errors
 
 INTENT = _cached_document_schema("execution_intent")
 

@@ -6,7 +6,7 @@ import unicodedata
 import pytest
 from cases import for_each_case
 
-from steersman.judges.planning.sight import invisible_name_reason, invisible_sentence_reason
+from steersman.judges.planning.visible_text import invisible_name_reason, invisible_sentence_reason
 
 HIDDEN = (
     0x00AD, 0x034F, 0x061C, 0x115F, 0x1160, 0x17B4, 0x180B, 0x180E, 0x200B, 0x200C, 0x200D, 0x200E, 0x2028, 0x202E, 0x2060,

@@ -2,12 +2,12 @@
 
 from contexts import BUILT_IN, bundle, intent_of
 
-from steersman.judges.planning.evidence import CitableEvidence
-from steersman.judges.planning.unfound import (
+from steersman.judges.planning.dangling_refs import (
     PROJECT_CHANGED_FIX,
     find_dangling_refs,
     find_ungrounded_commands,
 )
+from steersman.judges.planning.evidence import CitableEvidence
 
 FACT, GONE = "fact://language/python", "scan://ev000000000000"
 PIN = "registry://command/cmd_lint@9.9.9#000000000000"  # drifted, which the precheck tells

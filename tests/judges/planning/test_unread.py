@@ -8,11 +8,11 @@ from contexts import bundle, decide, intent_of, rule
 from msgspec.structs import replace
 
 from steersman.contracts.planning.context import ScanBounds
-from steersman.judges.planning.facts import dotnet, go, javascript
-from steersman.judges.planning.facts.choice import select_project_files
-from steersman.judges.planning.facts.finding import MAX_INSPECTED_CHARACTERS, ProjectSource
-from steersman.judges.planning.facts.pack import MAX_FACTS_PER_KIND, build_fact_pack, examine_project_file
-from steersman.judges.planning.facts.unread import MANIFEST_FACT_KINDS, unreadable_manifest_reason
+from steersman.judges.facts import dotnet, go, javascript
+from steersman.judges.facts.choice import select_project_files
+from steersman.judges.facts.finding import MAX_INSPECTED_CHARACTERS, ProjectSource
+from steersman.judges.facts.pack import MAX_FACTS_PER_KIND, build_fact_pack, examine_project_file
+from steersman.judges.facts.unread import MANIFEST_FACT_KINDS, unreadable_manifest_reason
 
 BOUNDS = ScanBounds(files_seen=1, files_read=1, bytes_read=1, skipped=0, complete=True)
 DEEP = "[" * 100_000

@@ -7,7 +7,7 @@ from cases import for_each_case
 from task_samples import asked, draft
 
 from steersman.contracts.replies import REPLY_CONTRACTS
-from steersman.judges.reply import ParsedReply, parse_reply
+from steersman.judges.replies.agent_reply import ParsedReply, parse_reply
 
 PLAN = msgspec.to_builtins(draft(questions=(asked("which currency?"),)))
 COMMENT = {"nonce": "n", "ready": True, "comment": "fine", "concerns": [], "questions": []}

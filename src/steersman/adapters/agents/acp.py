@@ -15,8 +15,8 @@ import msgspec
 from msgspec import Meta, structs
 
 from steersman.adapters.agents.acp_conversation import AcpConversation, AcpObject
+from steersman.adapters.agents.call_home import CallHome, open_call_home
 from steersman.adapters.agents.headless import AgentInvocation, ProviderFailure, run_agent_cli
-from steersman.adapters.agents.home import CallHome, open_call_home
 from steersman.contracts.agent import AgentReply, AgentRequest, ProviderUsage
 from steersman.ports.sandbox import Sandbox
 

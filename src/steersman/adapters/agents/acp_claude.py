@@ -4,13 +4,13 @@ It asks claude for settings of the working tree, hooks included; the switches ar
 """
 
 from steersman.adapters.agents.acp import AcpAgentProfile, AcpOptions, read_protocol_usage
+from steersman.adapters.agents.call_home import CallHome
 from steersman.adapters.agents.claude import (
     CLAUDE_PASSED_VARIABLES,
     CLAUDE_SWITCHES,
     claude_hosts,
     find_claude_login,
 )
-from steersman.adapters.agents.home import CallHome
 
 CLAUDE_ACP_NAME = "claude-acp"
 

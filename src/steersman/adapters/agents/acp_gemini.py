@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 
 from steersman.adapters.agents.acp import AcpAgentProfile, AcpOptions, StderrComplaint
 from steersman.adapters.agents.acp_conversation import AcpObject
+from steersman.adapters.agents.call_home import CallHome, user_home
 from steersman.adapters.agents.codex_events import classify_http_status
 from steersman.adapters.agents.headless import ProviderFailure
-from steersman.adapters.agents.home import CallHome, user_home
 from steersman.contracts.agent import ProviderUsage
 
 GEMINI_NAME = "gemini"

@@ -13,10 +13,10 @@ from typing import Any
 
 from steersman.adapters.agents.acp import AcpAgentProfile, AcpOptions, StderrComplaint
 from steersman.adapters.agents.acp_conversation import AcpObject
+from steersman.adapters.agents.call_home import CallHome, user_home
 from steersman.adapters.agents.headless import ProviderFailure
-from steersman.adapters.agents.home import CallHome, user_home
 from steersman.errors import UserError
-from steersman.judges.model_address import find_model_host
+from steersman.judges.config.model_address import find_model_host
 
 OPENCODE_NAME = "opencode"
 _OPENCODE_DISABLED = (

@@ -9,10 +9,10 @@ import shlex
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from steersman.adapters.tree_places import visible_tree_path
+from steersman.adapters.checks.tree_places import visible_tree_path
 from steersman.contracts.agent import Permissions
 from steersman.contracts.commands import Argv
-from steersman.judges.own_shell import is_outside_allowed_commands
+from steersman.judges.commands.agent_shell import is_outside_allowed_commands
 
 _HARMLESS_TOOL_KINDS = frozenset({"read", "search", "think"})
 _EDITING_TOOL_KINDS = frozenset({"edit", "delete", "move"})

@@ -16,11 +16,11 @@ import msgspec
 from msgspec import Meta, structs
 
 from steersman.adapters.agents import claude_sessions as sessions
+from steersman.adapters.agents.call_home import CallHome, open_call_home, user_home
 from steersman.adapters.agents.claude_events import ClaudeReader
 from steersman.adapters.agents.headless import AgentInvocation, run_agent_cli
-from steersman.adapters.agents.home import CallHome, open_call_home, user_home
-from steersman.adapters.agents.shelf import SESSIONS_DIRECTORY, SessionStore, StoredSession
-from steersman.adapters.tree_places import visible_tree_path
+from steersman.adapters.agents.sessions import SESSIONS_DIRECTORY, SessionStore, StoredSession
+from steersman.adapters.checks.tree_places import visible_tree_path
 from steersman.contracts.agent import AgentReply, AgentRequest, Permissions, ProviderUsage
 from steersman.contracts.replies import reply_schema
 from steersman.ports.sandbox import Sandbox

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from steersman.adapters.agents.shelf import SessionStore, StoredSession, is_session_id, read_session_file
+from steersman.adapters.agents.sessions import SessionStore, StoredSession, is_session_id, read_session_file
 from steersman.contracts.agent import ProviderUsage
 
 CLAUDE_SESSION_MISSED = "No conversation found"  # what the CLI says of a session that it does not find

@@ -16,15 +16,15 @@ import msgspec
 from msgspec import Meta, structs
 
 from steersman.adapters.agents import codex_rollout as rollout
+from steersman.adapters.agents.call_home import CallHome, link_credential, open_call_home, user_home
 from steersman.adapters.agents.codex_events import CodexReader
 from steersman.adapters.agents.headless import AgentInvocation, run_agent_cli
-from steersman.adapters.agents.home import CallHome, link_credential, open_call_home, user_home
-from steersman.adapters.agents.shelf import SESSIONS_DIRECTORY, SessionStore, StoredSession
-from steersman.adapters.tree_places import visible_tree_path
+from steersman.adapters.agents.sessions import SESSIONS_DIRECTORY, SessionStore, StoredSession
+from steersman.adapters.checks.tree_places import visible_tree_path
 from steersman.contracts.agent import AgentReply, AgentRequest, ProviderUsage
 from steersman.contracts.replies import reply_schema
-from steersman.judges.model_address import find_model_host
-from steersman.judges.own_shell import is_outside_allowed_commands
+from steersman.judges.commands.agent_shell import is_outside_allowed_commands
+from steersman.judges.config.model_address import find_model_host
 from steersman.judges.text import clip_text
 from steersman.ports.sandbox import Sandbox
 

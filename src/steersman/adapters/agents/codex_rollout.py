@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from steersman.adapters.agents.codex_events import has_sandbox_denial, read_codex_usage
-from steersman.adapters.agents.shelf import SessionStore, StoredSession, is_session_id, read_session_file
+from steersman.adapters.agents.sessions import SessionStore, StoredSession, is_session_id, read_session_file
 
 CODEX_SESSION_MISSED = "no rollout found"  # what codex says of a session that it does not find
 _FAILED_COMMAND_OUTPUT = re.compile(

@@ -11,9 +11,9 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from steersman.adapters.agents.call_home import CallHome, open_call_home
 from steersman.adapters.agents.headless import AgentInvocation, CallSummary, ProviderFailure, run_agent_cli
-from steersman.adapters.agents.home import CallHome, open_call_home
-from steersman.adapters.tree_places import visible_tree_path
+from steersman.adapters.checks.tree_places import visible_tree_path
 from steersman.contracts.agent import AgentReply, AgentRequest
 from steersman.judges.text import decode_outside_bytes
 from steersman.ports.sandbox import Sandbox

@@ -16,11 +16,11 @@ from typing import IO, NamedTuple, Protocol
 import msgspec
 from msgspec import structs
 
-from steersman.adapters.command_environment import CACHE_VARIABLES, find_toolchain_homes
-from steersman.adapters.kept_programs import find_program_copies
-from steersman.adapters.processes import ProgramClocks, ProgramResult, run_program
-from steersman.adapters.sinks import LineListener
-from steersman.adapters.tree_views import OpenTreeView, TreeView, ViewPurpose
+from steersman.adapters.agents.program_copies import find_program_copies
+from steersman.adapters.checks.command_environment import CACHE_VARIABLES, find_toolchain_homes
+from steersman.adapters.checks.tree_views import OpenTreeView, TreeView, ViewPurpose
+from steersman.adapters.process.output import LineListener
+from steersman.adapters.process.program_runner import ProgramClocks, ProgramResult, run_program
 from steersman.contracts.agent import AgentReply, AgentRequest, ProviderClass, ProviderUsage
 from steersman.judges.text import clip_between_words, decode_outside_bytes
 from steersman.ports.sandbox import Sandbox, SandboxPolicy

@@ -8,11 +8,11 @@ import stat
 from pathlib import Path
 from typing import NamedTuple
 
-from steersman.adapters.git_cli import encode_git_settings, run_git
-from steersman.adapters.git_repository import GitRepository
-from steersman.adapters.git_survey import decode_git_path
+from steersman.adapters.git.git_command import encode_git_settings, run_git
+from steersman.adapters.git.repository import GitRepository
+from steersman.adapters.git.worktree_survey import decode_git_path
 from steersman.errors import WorkspaceError
-from steersman.judges.planning.facts.choice import EXCLUDED_DIRECTORIES, find_excluded_directory
+from steersman.judges.facts.choice import EXCLUDED_DIRECTORIES, find_excluded_directory
 
 MAX_LISTED_FILES = 200_000
 MAX_PATH_DEPTH = 40

@@ -17,9 +17,9 @@ import msgspec
 from steersman.adapters.scan.listing import ProjectListing, list_project_files
 from steersman.contracts.planning.context import FactPack, ScanBounds
 from steersman.errors import WorkspaceError
-from steersman.judges.planning.facts.choice import select_project_files
-from steersman.judges.planning.facts.finding import ProjectSource, parent_directory
-from steersman.judges.planning.facts.pack import FileFindings, build_fact_pack, examine_project_file
+from steersman.judges.facts.choice import select_project_files
+from steersman.judges.facts.finding import ProjectSource, parent_directory
+from steersman.judges.facts.pack import FileFindings, build_fact_pack, examine_project_file
 from steersman.judges.planning.paths import covers_path, strip_directory_mark
 from steersman.judges.text import clip_text
 

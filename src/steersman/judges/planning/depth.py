@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from steersman.judges.planning.payload import is_execution_key
-from steersman.judges.strict_json import MAX_JSON_DEPTH
+from steersman.judges.replies.strict_json import MAX_JSON_DEPTH
 from steersman.judges.text import clip_text
 
 MAX_LISTED_NAMES = 20  # names that are listed

@@ -2,7 +2,7 @@
 
 import re
 
-from steersman.judges.redaction import redact_text
+from steersman.judges.redaction.redact import redact_text
 
 _REDACTION_MARK = re.compile(r"\[redacted:([\w-]{1,40}):[0-9a-f]{8}\]")
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from steersman.contracts.planning.decisions import DocumentProblem
 from steersman.judges.planning.places import NO_FIELD_LINES, FieldLines, FieldPath, document_problem
-from steersman.judges.strict_json import MAX_JSON_DEPTH
+from steersman.judges.replies.strict_json import MAX_JSON_DEPTH
 from steersman.judges.text import clip_text
 
 MAX_PAYLOAD_PARTS = 50_000

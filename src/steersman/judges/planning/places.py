@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from steersman.contracts.planning.decisions import DocumentProblem
-from steersman.judges.problems import render_field_path
+from steersman.judges.replies.schema_problems import render_field_path
 from steersman.judges.text import clip_text, printable_text
 
 FieldPath = tuple[str | int, ...]

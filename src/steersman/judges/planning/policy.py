@@ -10,9 +10,9 @@ from steersman.contracts.planning.decisions import DocumentProblem
 from steersman.contracts.planning.words import CommandEffect
 from steersman.judges.planning.payload import is_inspectable
 from steersman.judges.planning.places import NO_FIELD_LINES, FieldLines, FieldPath, document_problem
-from steersman.judges.planning.raw import get_text_at, get_value_at, iter_texts_at
 from steersman.judges.planning.registry import Registry
-from steersman.judges.planning.shape import find_schema_problems
+from steersman.judges.planning.safe_get import get_text_at, get_value_at, iter_texts_at
+from steersman.judges.planning.schema_errors import find_schema_problems
 
 PolicyProblemParts = tuple[FieldPath, str, str]
 

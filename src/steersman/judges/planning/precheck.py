@@ -22,7 +22,6 @@ from steersman.judges.planning.places import (
     format_field_path,
 )
 from steersman.judges.planning.policy import find_policy_problems
-from steersman.judges.planning.raw import get_text_at, iter_texts_at
 from steersman.judges.planning.red_lines import check_red_lines, find_named_content, find_stricter_mode
 from steersman.judges.planning.registry import (
     CONFLICTING_PINS_TEXT,
@@ -30,8 +29,13 @@ from steersman.judges.planning.registry import (
     parse_cited_content,
     parse_pins,
 )
-from steersman.judges.planning.sense import find_cited_evidence, find_project_mismatch, find_semantic_problems
-from steersman.judges.planning.shape import find_schema_problems
+from steersman.judges.planning.safe_get import get_text_at, iter_texts_at
+from steersman.judges.planning.schema_errors import find_schema_problems
+from steersman.judges.planning.semantics import (
+    find_cited_evidence,
+    find_project_mismatch,
+    find_semantic_problems,
+)
 from steersman.judges.text import clip_text, printable_text
 
 _CONTENT_ID_PATTERN = re.compile(r"[a-z][a-z0-9_]{2,79}")

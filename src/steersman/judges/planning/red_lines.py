@@ -18,9 +18,9 @@ from steersman.contracts.planning.words import (
     gravest_risk,
 )
 from steersman.judges.planning.places import NO_FIELD_LINES, FieldLines, FieldPath, document_problem
-from steersman.judges.planning.raw import get_text_at, get_value_at, iter_list_at, iter_texts_at
 from steersman.judges.planning.registry import Registry, parse_cited_content
-from steersman.judges.planning.sense import find_cited_evidence, find_known_commands
+from steersman.judges.planning.safe_get import get_text_at, get_value_at, iter_list_at, iter_texts_at
+from steersman.judges.planning.semantics import find_cited_evidence, find_known_commands
 from steersman.judges.text import clip_text
 
 RedLineProblemParts = tuple[FieldPath, str, str]

@@ -17,10 +17,10 @@ from steersman.contracts.planning.words import (
     RuleSeverity,
     gravest_risk,
 )
-from steersman.judges.planning.basis import MAX_CITED_REFS, RuleEvidence
 from steersman.judges.planning.environment import build_command_target, list_selected_phases
 from steersman.judges.planning.evidence import CitableEvidence
 from steersman.judges.planning.registry import Registry, format_pin
+from steersman.judges.planning.rule_evidence import MAX_CITED_REFS, RuleEvidence
 from steersman.judges.text import clip_text
 
 _INTENT_SCHEME = "intent://"  # an intent is no evidence for what it says

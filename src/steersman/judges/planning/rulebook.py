@@ -10,10 +10,10 @@ import msgspec
 
 from steersman.contracts.planning.content import RegistryRule
 from steersman.contracts.planning.decisions import DocumentProblem
-from steersman.judges.planning.basis import find_evidence_name_problem, is_fact_evidence
 from steersman.judges.planning.cel import CelProgram, RuleFault, compile_cel_expression, find_cel_words
 from steersman.judges.planning.registry import ContentPath
-from steersman.judges.problems import render_field_path
+from steersman.judges.planning.rule_evidence import find_evidence_name_problem, is_fact_evidence
+from steersman.judges.replies.schema_problems import render_field_path
 
 RuleFaults = tuple[tuple[ContentPath, RuleFault], ...]
 

@@ -22,7 +22,6 @@ from steersman.contracts.planning.words import (
     ReviewCategory,
     RuleSeverity,
 )
-from steersman.judges.planning.basis import EvidenceBasis, RuleEvidence
 from steersman.judges.planning.cel import CelProgram, FailedProgram, build_cel_activation, find_quoted_texts
 from steersman.judges.planning.environment import (
     FACT_VARIABLES,
@@ -36,6 +35,7 @@ from steersman.judges.planning.evidence import CitableEvidence
 from steersman.judges.planning.intent import EffectiveAsking
 from steersman.judges.planning.paths import covers_path, strip_directory_mark
 from steersman.judges.planning.registry import Registry, format_pin
+from steersman.judges.planning.rule_evidence import EvidenceBasis, RuleEvidence
 from steersman.judges.planning.rulebook import CompiledRule, CompiledRuleSet
 from steersman.judges.planning.sequence import find_preceding_commands
 from steersman.judges.text import clip_text, printable_line

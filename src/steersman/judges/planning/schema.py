@@ -8,7 +8,7 @@ from collections.abc import Collection
 from typing import Any
 
 from steersman.judges.planning.places import FieldPath
-from steersman.judges.strict_json import MAX_JSON_DEPTH
+from steersman.judges.replies.strict_json import MAX_JSON_DEPTH
 
 JsonSchema = dict[str, Any]
 

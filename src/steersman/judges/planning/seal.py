@@ -7,8 +7,8 @@ from typing import Any
 
 from steersman.judges.planning.intent import compute_intent_checksum
 from steersman.judges.planning.precheck import find_intent_references
-from steersman.judges.planning.raw import get_value_at, iter_texts_at
 from steersman.judges.planning.registry import Registry, format_pin, parse_pins
+from steersman.judges.planning.safe_get import get_value_at, iter_texts_at
 
 
 def seal_intent(raw: dict[str, Any], registry: Registry) -> dict[str, Any]:

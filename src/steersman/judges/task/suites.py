@@ -10,8 +10,8 @@ from steersman.contracts.commands import CommandResult, VariantFinding
 from steersman.contracts.facts import CheckFacts
 from steersman.contracts.task.documents import SuiteResult, TestReport
 from steersman.contracts.task.words import SuiteKind
-from steersman.judges.baseline import is_known_failure, sound_verdict
-from steersman.judges.evidence import check_key
+from steersman.judges.evidence.baseline import is_known_failure, sound_verdict
+from steersman.judges.evidence.check_results import check_key
 from steersman.judges.text import clip_text
 from steersman.kernel.canonical import digest_of
 

@@ -25,8 +25,8 @@ from steersman.judges.planning.citations import format_fact_ref
 from steersman.judges.planning.intent import NO_CHECKSUM
 from steersman.judges.planning.registry import Registry
 from steersman.judges.planning.routing import advise_models
+from steersman.judges.planning.schema_errors import convert_valid_document
 from steersman.judges.planning.seal import seal_intent
-from steersman.judges.planning.shape import convert_valid_document
 from steersman.judges.text import clip_text
 from steersman.kernel.canonical import digest_of
 from steersman.machines.coordinator import goals

@@ -5,7 +5,7 @@
 
 from steersman.contracts.planning.graph import GraphEdge, GraphNode, PlanEstimate
 from steersman.contracts.planning.words import RiskLevel, gravest_risk
-from steersman.judges.planning.ways import GraphAdjacency
+from steersman.judges.planning.adjacency import GraphAdjacency
 from steersman.judges.text import clip_text
 from steersman.machines.coordinator.inputs import PlanInputs
 

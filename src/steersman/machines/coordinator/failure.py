@@ -19,9 +19,9 @@ from steersman.contracts.planning.decisions import (
 from steersman.contracts.planning.questions import AnswerConflict, AskedQuestion, QuestionAnswer
 from steersman.contracts.planning.review import BudgetEstimate, FailurePack, RecoverySuggestion
 from steersman.contracts.planning.words import AssessedRisk
-from steersman.judges.planning.basis import is_fact_evidence
 from steersman.judges.planning.precheck import describe_checksum_problem, find_unusable_references
 from steersman.judges.planning.registry import Registry
+from steersman.judges.planning.rule_evidence import is_fact_evidence
 from steersman.judges.text import clip_text
 from steersman.machines.coordinator.faults import GraphFaults
 from steersman.machines.coordinator.reasons import FAILURE_CAUSES

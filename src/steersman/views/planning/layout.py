@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import msgspec
 
 from steersman.contracts.planning.graph import ExecutionGraph
-from steersman.judges.planning.ways import GraphAdjacency
+from steersman.judges.planning.adjacency import GraphAdjacency
 
 NODE_WIDTH, NODE_HEIGHT = 220, 48  # of a box
 NODE_GAP_X, NODE_GAP_Y = 24, 40

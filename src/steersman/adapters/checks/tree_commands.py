@@ -1,0 +1,319 @@
+"""Executes one command in a working tree, in the sandbox where there is one, and compares the tree before and after.
+
+**Invariant:** files of a tree that a check changes while it runs are named, and the check has not passed.
+"""
+
+import asyncio
+import os
+from collections.abc import Collection, Mapping
+from contextlib import nullcontext
+from pathlib import Path
+
+from steersman.adapters.checks.command_environment import TreeBin, build_command_environment
+from steersman.adapters.checks.file_states import (
+    FileStates,
+    list_changed_files,
+    list_created_entries,
+    list_plain_files,
+    list_written_directories,
+    read_file_digests,
+    read_file_states,
+)
+from steersman.adapters.checks.runner_reports import ReportRequest
+from steersman.adapters.checks.setup_layers import (
+    AttachedSetup,
+    SetupLayer,
+    add_writable_directories,
+    date_files_for_build,
+    delete_tree_entries,
+    invalidate_setup_layer,
+    list_tracked_files,
+    lock_build_output,
+    publish_build_output,
+    read_attached_setup,
+    record_build_sources,
+)
+from steersman.adapters.checks.tree_paths import path_escape_problem
+from steersman.adapters.checks.tree_places import TreePlace, find_tree_place
+from steersman.adapters.checks.tree_views import OpenTreeView, ViewPurpose
+from steersman.adapters.git.git_command import quiet_git_environment
+from steersman.adapters.process.program_runner import ProgramResult, run_program
+from steersman.contracts.commands import Command
+from steersman.contracts.config import ENV_REFERENCE
+from steersman.errors import WorkspaceError
+from steersman.ports.sandbox import Sandbox, SandboxPolicy, WrittenSpace
+
+NOT_FOUND_EXIT_CODE = 127  # of a shell, and of the first program in a sandbox
+
+
+class TreeCommands:
+    """Runs setup steps and checks; `env` are the variables of `[env]`, `writable` more directories to write."""
+
+    def __init__(
+        self, sandbox: Sandbox, *, network: bool, env: Mapping[str, str], writable: tuple[str, ...]
+    ) -> None:
+        self._sandbox, self._network = sandbox, network
+        self._env, self._writable = env, writable
+
+    async def execute(
+        self,
+        command: Command,
+        workdir: str,
+        effect: str,
+        seconds: int,
+        report_request: ReportRequest,
+        *,
+        setup: bool,
+    ) -> ProgramResult:
+        """Runs it to its end; `changed` of the result names files of the tree that a check has changed."""
+        if (reason := working_directory_problem(workdir, command.cwd)) is not None:
+            return _unstarted_result(reason)
+        if setup:
+            return await self._run(command, workdir, effect, seconds, report_request, "setup")
+        place = find_tree_place(workdir)
+        try:
+            if place is None:
+                before = read_file_states(workdir)
+                result = await self._run(command, workdir, effect, seconds, report_request, "change")
+                return _add_changed_files(result, before, read_file_states(workdir))
+            attached = read_attached_setup(place)
+            check = self._check_change if attached.changed else self._check_base
+            return await check(command, place, attached, effect, seconds, report_request)
+        except WorkspaceError as error:
+            return _unstarted_result(str(error))
+
+    async def _check_change(
+        self,
+        command: Command,
+        place: TreePlace,
+        attached: AttachedSetup,
+        effect: str,
+        seconds: int,
+        report_request: ReportRequest,
+    ) -> ProgramResult:
+        """A check of what an agent has written: nothing of it may change, and nothing that it writes is kept."""
+        workdir, skip = str(place.path), frozenset(attached.created)
+        tracked = await asyncio.to_thread(list_tracked_files, place)
+        layer, view = _attached_layer(attached), None
+        if layer is not None:  # so there is a sandbox
+            async with lock_build_output(layer, writes=False):
+                await asyncio.to_thread(_date_tracked_files, place, layer, tracked)
+                view = await asyncio.to_thread(OpenTreeView, workdir, "change", self._writable)
+        before = _select_states(await asyncio.to_thread(read_file_states, workdir, skip), tracked)
+        result = await self._run(command, workdir, effect, seconds, report_request, "change", view)
+        return _add_changed_files(result, before, await asyncio.to_thread(read_file_states, workdir, skip))
+
+    async def _check_base(
+        self,
+        command: Command,
+        place: TreePlace,
+        attached: AttachedSetup,
+        effect: str,
+        seconds: int,
+        report_request: ReportRequest,
+    ) -> ProgramResult:
+        """A check of what a person has committed: where it writes and what it builds is kept for those after it."""
+        workdir, skip = str(place.path), frozenset(attached.created)
+        tracked = await asyncio.to_thread(list_tracked_files, place)
+        layer = _attached_layer(attached)
+        async with lock_build_output(layer, writes=True) if layer is not None else nullcontext():
+            if layer is not None:
+                await asyncio.to_thread(_date_tracked_files, place, layer, tracked)
+            before = await asyncio.to_thread(read_file_states, workdir, skip)
+            tracked_states = _select_states(before, tracked)
+            digests = await asyncio.to_thread(read_file_digests, workdir, list_plain_files(tracked_states))
+            result = await self._run(command, workdir, effect, seconds, report_request, "base")
+            after = await asyncio.to_thread(read_file_states, workdir, skip)
+            changed = _list_content_changes(workdir, list_changed_files(tracked_states, after), digests)
+            if layer is not None and result.exit_code in (None, NOT_FOUND_EXIT_CODE):
+                invalidate_setup_layer(layer)
+            elif layer is not None and not changed and not result.excess:
+                _publish_base_results(place, layer, before, after, digests if result.exit_code == 0 else None)
+            elif self._sandbox.isolated:
+                delete_tree_entries(place, list_created_entries(before, after))
+        return result._replace(changed=tuple(changed))
+
+    async def _run(
+        self,
+        command: Command,
+        workdir: str,
+        effect: str,
+        seconds: int,
+        report_request: ReportRequest,
+        purpose: ViewPurpose,
+        view: OpenTreeView | None = None,
+    ) -> ProgramResult:
+        if self._sandbox.isolated:
+            return await self._run_in_sandbox(
+                command, workdir, effect, seconds, report_request, purpose, view
+            )
+        tree_bin = find_tree_bin(command, workdir, workdir, setup=purpose == "setup")
+        env = build_command_environment(
+            resolve_env_settings(self._env), setup=purpose == "setup", online=True, tree_bin=tree_bin
+        )
+        # In a sandbox git finds a configuration of ours.
+        if command.source == "tester" and command.argv[0] == "git":
+            env |= quiet_git_environment()
+        directory, full_env = (
+            os.path.join(workdir, command.cwd),
+            join_report_environment(env, report_request.env),
+        )
+        return await run_program(
+            command.argv, directory, full_env, seconds, effect, cap=report_request.cap, errors_apart=True
+        )
+
+    async def _run_in_sandbox(
+        self,
+        command: Command,
+        workdir: str,
+        effect: str,
+        seconds: int,
+        report_request: ReportRequest,
+        purpose: ViewPurpose,
+        opened: OpenTreeView | None,
+    ) -> ProgramResult:
+        network = None if purpose == "setup" or self._network else ()
+        try:
+            if opened is None:
+                opened = await asyncio.to_thread(OpenTreeView, workdir, purpose, self._writable)
+            with opened as view:
+                env = build_command_environment(
+                    resolve_env_settings(self._env),
+                    setup=purpose == "setup",
+                    home=view.home,
+                    online=network is None,
+                    tree_bin=find_tree_bin(command, workdir, view.shown_at, setup=purpose == "setup"),
+                )
+                reads = (report_request.folder,) if report_request.folder else ()
+                sandbox_spec = SandboxPolicy(reads=reads, network=network, binds=view.binds, tree=workdir)
+                cwd, env = (
+                    os.path.join(view.shown_at, command.cwd),
+                    join_report_environment(env, report_request.env),
+                )
+                async with self._sandbox.wrap(command.argv, sandbox_spec, env, cwd) as sandboxed:
+                    result = await run_program(
+                        sandboxed.argv,
+                        workdir,
+                        sandboxed.env,
+                        seconds,
+                        effect,
+                        cap=report_request.cap,
+                        errors_apart=True,
+                        doors=sandboxed.doors,
+                        space=sandboxed.space,
+                    )
+                    if result.excess and sandboxed.space is not None and purpose in ("setup", "base"):
+                        await asyncio.to_thread(_free_written_space, sandboxed.space, workdir)
+                return result._replace(changed=tuple(view.changed_links()))
+        except (OSError, ValueError) as error:
+            return _unstarted_result(f"cannot start {command.argv[0]}: {error}")
+
+
+def find_tree_bin(command: Command, workdir: str, shown_at: str, *, setup: bool) -> TreeBin | None:
+    """The `bin` directory that holds the command's program, where setup has made it in this tree.
+
+    One with a file of the commit in it or above it is none: a change could bring programs that stand in for others.
+    """
+    place, program = find_tree_place(workdir), os.path.normpath(os.path.join(command.cwd, command.argv[0]))
+    directory = os.path.dirname(program)
+    if place is None or "/" not in command.argv[0] or os.path.basename(directory) not in ("bin", ".bin"):
+        return None
+    root, top = os.path.dirname(directory), place.path
+    if setup:
+        is_from_setup = not any(
+            _is_path_within(name, root) or _is_path_within(root, name) for name in list_tracked_files(place)
+        )
+    else:
+        attached = read_attached_setup(place)
+        is_from_setup = any(_is_path_within(directory, name) for name in attached.created)
+        top = Path(attached.layer, "tree") if attached.layer else top
+    if not is_from_setup or os.path.realpath(top / directory) != os.path.join(
+        os.path.realpath(top), directory
+    ):
+        return None
+    return TreeBin(os.path.join(shown_at, directory), (top / root / "pyvenv.cfg").is_file())
+
+
+def _is_path_within(path: str, directory: str) -> bool:
+    return path == directory or path.startswith(f"{directory}/")
+
+
+def _free_written_space(space: WrittenSpace, workdir: str) -> None:
+    """Frees what a command took that was ended for it: what it wrote to the tree and the project's home."""
+    if (place := find_tree_place(workdir)) is not None:
+        space.delete_written({str(place.path / name) for name in list_tracked_files(place)})
+
+
+def _attached_layer(attached: AttachedSetup) -> SetupLayer | None:
+    return SetupLayer(Path(attached.layer)) if attached.layer else None
+
+
+def _date_tracked_files(place: TreePlace, layer: SetupLayer, tracked: Collection[str]) -> None:
+    states = read_file_states(place.path, frozenset((*layer.built_names(),)))
+    date_files_for_build(place.path, layer, [name for name in list_plain_files(states) if name in tracked])
+
+
+def _add_changed_files(result: ProgramResult, before: FileStates, after: FileStates) -> ProgramResult:
+    return result._replace(changed=(*result.changed, *list_changed_files(before, after)))
+
+
+def _select_states(states: FileStates, names: Collection[str]) -> FileStates:
+    """The files of a commit: what a check before this one has left in the tree is not judged."""
+    return {name: state for name, state in states.items() if name in names}
+
+
+def _list_content_changes(workdir: str, names: list[str], digests: Mapping[str, str]) -> list[str]:
+    """Of these files of a person's commit those with other content: writing the same bytes again is harmless there."""
+    existing = [name for name in names if name in digests and os.path.isfile(os.path.join(workdir, name))]
+    digests_now = read_file_digests(workdir, existing)
+    return [name for name in names if digests_now.get(name) != digests.get(name, "")]
+
+
+def _publish_base_results(
+    place: TreePlace,
+    layer: SetupLayer,
+    before: FileStates,
+    after: FileStates,
+    digests: Mapping[str, str] | None,
+) -> None:
+    """Keeps what a check on the base has left: where it wrote, and its build output with what that was built from."""
+    add_writable_directories(place, list_written_directories(before, after))
+    publish_build_output(place, layer, list_created_entries(before, after))
+    record_build_sources(layer, digests)
+
+
+def _unstarted_result(reason: str) -> ProgramResult:
+    return ProgramResult(None, b"", timed_out=False, micros=0, reason=reason)
+
+
+def resolve_env_settings(env: Mapping[str, str]) -> dict[str, str]:
+    """The variables of [env]; one passed through is left out where steersman's own environment lacks it."""
+    resolved = {}
+    for name, value in env.items():
+        resolved_value = (
+            os.environ.get(value.removeprefix(ENV_REFERENCE)) if value.startswith(ENV_REFERENCE) else value
+        )
+        if resolved_value is not None:
+            resolved[name] = resolved_value
+    return resolved
+
+
+def join_report_environment(env: Mapping[str, str], report_env: Mapping[str, str]) -> dict[str, str]:
+    """The report's variables beside the project's: options are appended, the reporter's folder comes first."""
+    joined = {**env, **report_env}
+    for name in env.keys() & report_env.keys():
+        joined[name] = (
+            f"{report_env[name]}:{env[name]}" if name == "PYTHONPATH" else f"{env[name]} {report_env[name]}"
+        )
+    return joined
+
+
+def working_directory_problem(workdir: str, cwd: str) -> str | None:
+    """Why a command cannot run in this folder of the tree, or None."""
+    if not os.path.isdir(workdir):
+        return f"the working directory {workdir} is gone"
+    if not cwd:
+        return None
+    if (problem := path_escape_problem(workdir, cwd)) is not None:
+        return f"cwd: {problem}"
+    return None if os.path.isdir(os.path.join(workdir, cwd)) else f"cwd: {cwd!r} is not a folder of the tree"

@@ -1,0 +1,1 @@
+"""Reads `steersman.toml`, the limits and the trust of this machine."""

@@ -1,0 +1,1 @@
+"""The user's repository through the git command line."""

@@ -1,0 +1,85 @@
+"""What the files of a commit say: names, and texts of bounded size, from git's objects alone.
+
+Content is written by strangers: sizes are asked for before anything is read, and what is too long is not read at all.
+**Invariant:** no working tree is looked at, no link followed, no filter or conversion of the repository applied.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from steersman.adapters.git.repository import GitRepository
+from steersman.adapters.git.worktree_survey import decode_git_path
+from steersman.contracts.workspace import FileText
+
+_MAX_CACHED_LISTINGS = 2  # listings: those of a base and of a change
+_PLAIN_FILE_MODE = b"100"
+
+
+class CommitTexts:
+    """The files of one repository's commits."""
+
+    def __init__(self, git: GitRepository) -> None:
+        self._git = git
+        self._listed: dict[str, dict[str, str]] = {}
+
+    def paths(self, commit: str) -> tuple[str, ...]:
+        """The plain files of a commit, sorted."""
+        return tuple(sorted(self._listing(commit)))
+
+    def read(self, commit: str, names: Sequence[str], each: int, total: int) -> tuple[FileText, ...]:
+        """Those of these names that are plain files; one above a bound comes without its content."""
+        blobs = self._listing(commit)
+        requested = {name: blobs[name] for name in names if name in blobs}
+        sizes = self._sizes(list(dict.fromkeys(requested.values())))
+        remaining, selected = total, set()
+        for blob, size in sizes.items():
+            if size <= min(each, remaining):
+                selected.add(blob)
+                remaining -= size
+        blob_contents = read_blobs(self._git, [blob for blob in sizes if blob in selected])
+        contents = {blob: content.decode("utf-8", "replace") for blob, content in blob_contents.items()}
+        return tuple(
+            FileText(name, contents.get(blob, ""), blob in selected) for name, blob in requested.items()
+        )
+
+    def _listing(self, commit: str) -> dict[str, str]:
+        tree = self._git.tree_of(commit)
+        if tree not in self._listed:
+            if len(self._listed) >= _MAX_CACHED_LISTINGS:
+                self._listed.clear()
+            lines = self._git.read_object(tree, "ls-tree", "-r", "-z", "--full-tree").split(b"\0")[:-1]
+            self._listed[tree] = dict(_parse_plain_files(lines))
+        return self._listed[tree]
+
+    def _sizes(self, blobs: list[str]) -> dict[str, int]:
+        format_flag = "--batch-check=%(objectname) %(objectsize)"
+        lines = (
+            self._git.read("cat-file", format_flag, feed=_blob_request_lines(blobs)).decode().split("\n")[:-1]
+            if blobs
+            else []
+        )
+        return {blob: int(size) for blob, _, size in (line.partition(" ") for line in lines)}
+
+
+def read_blobs(git: GitRepository, blobs: Sequence[str]) -> dict[str, bytes]:
+    """What is in these objects, in one call of git."""
+    output = git.read("cat-file", "--batch", feed=_blob_request_lines(blobs)) if blobs else b""
+    contents: dict[str, bytes] = {}
+    offset = 0
+    for blob in blobs:
+        header_end = output.index(b"\n", offset)
+        start = header_end + 1
+        size = int(output[offset:header_end].rsplit(b" ", 1)[1])
+        contents[blob] = output[start : start + size]
+        offset = start + size + 1
+    return contents
+
+
+def _parse_plain_files(lines: Sequence[bytes]) -> Iterator[tuple[str, str]]:
+    for line in lines:
+        header, _, name = line.partition(b"\t")
+        if header.startswith(_PLAIN_FILE_MODE):
+            yield decode_git_path(name), header.split(b" ")[2].decode()
+
+
+def _blob_request_lines(blobs: Sequence[str]) -> bytes:
+    return "".join(f"{blob}\n" for blob in blobs).encode()

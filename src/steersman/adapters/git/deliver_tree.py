@@ -1,0 +1,137 @@
+"""Hands a recorded tree over to the person's branches.
+
+**Invariant:** a branch moves only forward, or from one commit of this run to another, and only if it still is where we
+saw it; one delivery at a time; a checkout with uncommitted changes is never touched; nothing is pushed.
+"""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+
+from steersman.adapters.git.delivery_lock import hold_delivery_lock
+from steersman.adapters.git.gc_safety import is_commit_complete, store_commit_despite_gc
+from steersman.adapters.git.identity import read_git_identity
+from steersman.adapters.git.repository import GitRepository
+from steersman.adapters.git.user_checkout import UserCheckouts
+from steersman.adapters.git.worktree_survey import decode_git_path
+from steersman.contracts.workspace import Delivery
+from steersman.errors import BranchMovedError, WorkspaceError
+
+
+class BranchDeliverer:
+    """Delivers for one repository."""
+
+    def __init__(self, git: GitRepository, checkouts: UserCheckouts) -> None:
+        self._git = git
+        self._checkouts = checkouts
+
+    @contextmanager
+    def hold_turn(self) -> Iterator[list[str]]:
+        """Nobody else delivers into this repository meanwhile; what was cut short before is put right first."""
+        try:
+            with hold_delivery_lock(self._git.found.common):
+                # Only deliveries lock the HEAD of our own git directory: one that is left is of a git that was killed.
+                (self._git.hull.path / "HEAD.lock").unlink(missing_ok=True)
+                yield self._checkouts.settle()
+        except OSError as error:
+            raise WorkspaceError(
+                f"the delivery could not be made: {error}; put that right and try again"
+            ) from error
+
+    def branch(self, run: str, commit: str) -> Delivery:
+        """Makes `steersman/<run>` point to `made`, or moves it there from an earlier commit of ours."""
+        ref = f"refs/heads/steersman/{run}"
+        tip = self._git.resolve(ref)
+        if tip is None or not self._git.contains(tip, commit):
+            self._check_ours(run, ref, tip)
+            self._checkouts.forward(run, ref, tip or "", commit)
+        return self._delivery("branch", ref, commit)
+
+    def merge(self, run: str, commit: str, target: str, base: str) -> Delivery:
+        """Moves `target` from `base`, where the change was checked, to `made`; from nowhere else."""
+        ref = f"refs/heads/{target}"
+        tip = self.tip(target)
+        if not self._git.contains(tip, commit):
+            if tip != base:
+                raise BranchMovedError(
+                    f"{target} has moved from {base} to {tip}: run {run} was verified on what it was; "
+                    "verify the change on the new base and deliver that"
+                )
+            self._checkouts.forward(run, ref, tip, commit)
+        return self._delivery("merge", ref, commit)
+
+    def tip(self, target: str) -> str:
+        """Where a branch is that has to be there."""
+        ref = f"refs/heads/{target}"
+        tip = self._git.resolve(ref) if self._git.call("check-ref-format", ref).code == 0 else None
+        if tip is None:
+            raise WorkspaceError(f"there is no branch {target!r} here; create it or name another one")
+        return tip
+
+    def store(self, run: str, tree: str, parent: str, message: str, at: int) -> str:
+        """Stores the commit of a delivery under a reference of the run; asking again gives the same commit."""
+        key = sha256("\0".join((tree, parent, message, str(at))).encode()).hexdigest()[:16]
+        ref = f"refs/steersman/{run}/delivery-{key}"
+        (self._git.found.common / f"{ref}.lock").unlink(missing_ok=True)  # of a git that was killed
+        existing = self._git.resolve(ref)
+        if existing is not None and is_commit_complete(self._git, existing, parent):
+            return existing
+        identity = read_git_identity(self._git.place)
+        return store_commit_despite_gc(
+            self._git,
+            ref,
+            parent,
+            lambda: self._git.commit(tree, (parent,), message, at=at, committer=identity),
+        )
+
+    def forward(self, run: str, target: str, old: str, new: str) -> None:
+        """Moves a branch from `old` to `new`, with the checkout that the person has of it, if there is one."""
+        self._checkouts.forward(run, f"refs/heads/{target}", old, new)
+
+    def is_ours(self, run: str, commit: str) -> bool:
+        """Whether a commit is one that this run has delivered."""
+        return bool(self._git.line("for-each-ref", f"--points-at={commit}", f"refs/steersman/{run}/"))
+
+    def merged_trees(self, base: str, ours: str, theirs: str) -> tuple[str | None, list[str], str]:
+        """The same for three commits of any history: their trees are merged, in a history made for that alone."""
+        base_commit = self._git.commit(self._git.tree_of(base), (), "base")
+        sides = [self._git.commit(self._git.tree_of(side), (base_commit,), "side") for side in (ours, theirs)]
+        return self.merged_tree(*sides)
+
+    def merged_tree(self, ours: str, theirs: str) -> tuple[str | None, list[str], str]:
+        """The tree of a merge, or None with the files that conflict; or with what git said."""
+        with tempfile.TemporaryDirectory(dir=self._git.folder, prefix=".merge-") as name:
+            directory = Path(name)
+            env = {"GIT_WORK_TREE": name, "GIT_INDEX_FILE": f"{name}/.index"}
+            self._lay_out_attributes(ours, directory, env)
+            flags = ("--write-tree", "-z", "--name-only", "--no-messages")
+            answer = self._git.call("merge-tree", *flags, ours, theirs, cwd=directory, env=env)
+        tree, *names = [decode_git_path(part) for part in answer.out.split(b"\0")[:-1]] or [""]
+        if answer.code == 0:
+            return tree, [], ""
+        return None, sorted(names) if answer.code == 1 else [], answer.err.strip()[:500]
+
+    def _lay_out_attributes(self, commit: str, directory: Path, env: dict[str, str]) -> None:
+        """git finds in files alone which merge a path asks for: a union, none at all, or a program that is not run."""
+        self._git.read("read-tree", commit, cwd=directory, env=env)
+        names = self._git.read("ls-files", "-z", cwd=directory, env=env).split(b"\0")
+        attribute_files = [name for name in names if name.rpartition(b"/")[2] == b".gitattributes"]
+        feed = b"".join(name + b"\0" for name in attribute_files)
+        self._git.read("checkout-index", "--quiet", "-z", "--stdin", cwd=directory, env=env, feed=feed)
+
+    def _delivery(self, form: str, ref: str, commit: str) -> Delivery:
+        return Delivery(form, ref, commit, self._git.tree_of(commit))
+
+    def _check_ours(self, run: str, ref: str, tip: str | None) -> None:
+        name = ref.removeprefix("refs/heads/")
+        if tip is not None and not self.is_ours(run, tip):
+            raise WorkspaceError(
+                f"the branch {name} has commits that are not of this run; rename it with "
+                f"`git branch -m {name} <new name>` and deliver again"
+            )
+        if (checkout_path := self._checkouts.of(ref)) is not None:
+            raise WorkspaceError(
+                f"the branch {name} is checked out in {checkout_path}; switch to another one and deliver again"
+            )

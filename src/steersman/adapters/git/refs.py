@@ -1,0 +1,63 @@
+"""Lists what runs have left in a repository, pinned trees and delivered branches, each with the entry it came from."""
+
+from msgspec.structs import replace
+
+from steersman.adapters.git.repository import GitRepository
+from steersman.contracts.workspace import RecordedRef
+
+_PINNED_PREFIX, _RUN_BRANCH_PREFIX = "refs/steersman/", "refs/heads/steersman/"
+_ANCHOR_REF_PREFIX = f"{_PINNED_PREFIX}anchors/"
+_ENTRY_TRAILER_FORMAT = "trailers:key=Steersman-Entry,valueonly"
+_RUN_TRAILERS_FORMAT = (
+    "%(contents:trailers:key=Steersman-Run,key=Steersman-Entry)"  # git 2.39 merges two such fields
+)
+
+
+def list_recorded_refs(git: GitRepository, run: str = "") -> dict[str, RecordedRef]:
+    """The refs of a run, or of all runs, with what each names and the entry that it came from."""
+    patterns = (f"{_PINNED_PREFIX}{run}".rstrip("/"), f"{_RUN_BRANCH_PREFIX}{run}".rstrip("/"))
+    output = git.read(
+        "for-each-ref",
+        f"--format=%(refname)%00%(objectname)%00%(tree)%00{_RUN_TRAILERS_FORMAT}%00",
+        *patterns,
+    )
+    parts = [part.strip() for part in output.decode("utf-8", "backslashreplace").split("\0")]
+    refs = {
+        name: _parse_recorded_ref(
+            name,
+            commit,
+            tree,
+            dict(line.split(": ", 1) for line in trailer_text.splitlines() if ": " in line),
+        )
+        for name, commit, tree, trailer_text in zip(*(parts[n::4] for n in range(4)), strict=False)
+        if not name.startswith(_ANCHOR_REF_PREFIX)
+    }
+    pinned = {ref.commit for name, ref in refs.items() if name.startswith(_PINNED_PREFIX)}
+    return {
+        name: _add_delivered_entry(git, name, ref)
+        if name.startswith(_RUN_BRANCH_PREFIX) and ref.commit not in pinned
+        else ref
+        for name, ref in refs.items()
+    }
+
+
+def _parse_recorded_ref(name: str, commit: str, tree: str, trailers: dict[str, str]) -> RecordedRef:
+    entry = trailers.get("Steersman-Entry", _entry_number_suffix(name))
+    return RecordedRef(commit, tree, trailers.get("Steersman-Run", ""), _parse_entry_number(entry))
+
+
+def _add_delivered_entry(git: GitRepository, name: str, ref: RecordedRef) -> RecordedRef:
+    """A branch that is not where its run left it, with the entry of the newest commit that the run has delivered."""
+    trailer = f"^Steersman-Run: {name.removeprefix(_RUN_BRANCH_PREFIX)}$"
+    entry = git.line("log", "-1", f"--format=%({_ENTRY_TRAILER_FORMAT})", f"--grep={trailer}", name, "--")
+    return replace(ref, entry=_parse_entry_number(entry.strip()))
+
+
+def _entry_number_suffix(name: str) -> str:
+    """The number at the end of a pinned tree's name; what other names end with is none."""
+    label = name.rpartition("/")[2] if name.startswith(_PINNED_PREFIX) else ""
+    return "" if label.startswith(("start-", "delivery-")) else label.rpartition("-")[2]
+
+
+def _parse_entry_number(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) < 10 else 0

@@ -1,0 +1,162 @@
+"""git over one repository, through a directory of ours: objects, names, history.
+
+**Invariant:** what it is told about is content: nothing here depends on what a repository's settings say.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+
+from steersman.adapters.git.git_command import GitResult, GitSetting, run_git
+from steersman.adapters.git.isolated_dir import (
+    IsolatedGitDir,
+    RepositoryLocation,
+    locate_repository,
+    make_isolated_dir,
+)
+from steersman.errors import WorkspaceError
+
+_MAX_CACHED_ANSWERS = 1_000
+_MAX_CACHED_ANSWER_BYTES = 64 << 10  # of an answer that is remembered
+_resolved_names: dict[tuple[Path, str], str] = {}  # what a whole hash means never changes
+_object_answers: dict[
+    tuple[Path, tuple[str, ...]], bytes
+] = {}  # nor does what git says of an object with one
+_FULL_HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+
+
+class GitRepository:
+    """git for the repository around a place; `folder` takes the directories of ours."""
+
+    def __init__(self, directory: Path, isolated_root: Path) -> None:
+        if not isolated_root.is_absolute():  # it would be made wherever the caller happens to stand
+            raise ValueError(
+                f"the folder for git directories has to be an absolute path, not {isolated_root}"
+            )
+        self.place = directory
+        self.folder = isolated_root
+        self._hull: IsolatedGitDir | None = None
+
+    @cached_property
+    def found(self) -> RepositoryLocation:
+        """Where the repository is; WorkspaceError where there is none that can be worked in."""
+        return locate_repository(self.place)
+
+    @property
+    def hull(self) -> IsolatedGitDir:
+        """The directory through which git is called; made again where somebody has removed it."""
+        if self._hull is None or not self._hull.path.is_dir():
+            self._hull = make_isolated_dir(self.found, self.folder)
+        return self._hull
+
+    def call(
+        self, *args: str, cwd: Path | None = None, env: Mapping[str, str] | None = None, feed: bytes = b""
+    ) -> GitResult:
+        """Runs one git command; a command that says no is an answer, a git that cannot run is an error."""
+        path = self.hull.path
+        return run_git(args, cwd or path, {"GIT_DIR": str(path), **(env or {})}, feed)
+
+    def read(
+        self, *args: str, cwd: Path | None = None, env: Mapping[str, str] | None = None, feed: bytes = b""
+    ) -> bytes:
+        """What git printed; a command that says no is an error."""
+        answer = self.call(*args, cwd=cwd, env=env, feed=feed)
+        if answer.code != 0:
+            raise WorkspaceError(self._refusal(args[0], answer))
+        return answer.out
+
+    def read_object(self, object_: str, *args: str) -> bytes:
+        """What git prints for a command about one object, which is its last word; asked once for a whole hash."""
+        key = (self.found.common, (*args, object_))
+        if key in _object_answers:
+            return _object_answers[key]
+        answer = self.read(*args, object_)
+        if _FULL_HASH.fullmatch(object_) and len(answer) <= _MAX_CACHED_ANSWER_BYTES:
+            if len(_object_answers) >= _MAX_CACHED_ANSWERS:
+                _object_answers.clear()
+            _object_answers[key] = answer
+        return answer
+
+    def line(self, *args: str, env: Mapping[str, str] | None = None, feed: bytes = b"") -> str:
+        """The one line git printed."""
+        return os.fsdecode(self.read(*args, env=env, feed=feed)).removesuffix("\n")
+
+    def resolve(self, name: str) -> str | None:
+        """The object a name means, or None."""
+        key = (self.found.common, name)
+        if key in _resolved_names:
+            return _resolved_names[key]
+        answer = self.call("rev-parse", "--verify", "--quiet", "--end-of-options", name)
+        if answer.code != 0:
+            return None
+        resolved = answer.out.decode().strip()
+        if re.fullmatch(rf"({_FULL_HASH.pattern})\^\{{(commit|tree)\}}", name):
+            if len(_resolved_names) >= _MAX_CACHED_ANSWERS:
+                _resolved_names.clear()
+            _resolved_names[key] = resolved
+        return resolved
+
+    def commit_of(self, name: str) -> str:
+        """The commit a name means; it has to be there."""
+        commit = self.resolve(f"{name}^{{commit}}")
+        if commit is None:
+            raise WorkspaceError(
+                f"the commit {name!r} is not in {self.place}; fetch it or start from another"
+            )
+        return commit
+
+    def tree_of(self, commit: str) -> str:
+        """The tree of a commit that has to be there."""
+        tree = self.resolve(f"{commit}^{{tree}}")
+        if tree is None:
+            raise WorkspaceError(
+                f"the commit {commit} is not in {self.place}; fetch it or start from another one"
+            )
+        return tree
+
+    def contains(self, tip: str, commit: str) -> bool:
+        """Is `commit` in the history of `tip`?"""
+        return self.call("merge-base", "--is-ancestor", commit, tip).code == 0
+
+    def committer(self, commit: str) -> tuple[str, str]:
+        """Who committed (name and address, as stored) and when (seconds)."""
+        header = self.read_object(commit, "cat-file", "commit").partition(b"\n\n")[0]
+        line = next(line for line in header.split(b"\n") if line.startswith(b"committer "))
+        who, seconds, _ = line.removeprefix(b"committer ").rsplit(b" ", 2)
+        return who.decode("utf-8", "replace"), seconds.decode()
+
+    def message(self, commit: str) -> str:
+        """What a commit says."""
+        return self.read_object(commit, "cat-file", "commit").partition(b"\n\n")[2].decode("utf-8", "replace")
+
+    def commit(
+        self,
+        tree: str,
+        parents: tuple[str, ...],
+        message: str,
+        *,
+        at: int = 0,
+        committer: GitSetting | None = None,
+    ) -> str:
+        """Stores a commit whose hash depends on nothing but these; without a time (milliseconds) its date is the first
+        parent's."""
+        seconds = str(at // 1000) if at else self.committer(parents[0])[1] if parents else "0"
+        date = f"@{seconds} +0000"
+        parent_args = [word for parent in parents for word in ("-p", parent)]
+        text = message.rstrip("\n").encode("utf-8", "replace") + b"\n"
+        env = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
+        if committer is not None:
+            env |= {"GIT_COMMITTER_NAME": committer[0], "GIT_COMMITTER_EMAIL": committer[1]}
+        return self.line("commit-tree", tree, *parent_args, "-F", "-", env=env, feed=text)
+
+    def _refusal(self, command: str, answer: GitResult) -> str:
+        """A command that said no, in words; what a partial clone lacks is told with the way to get it."""
+        message = answer.err.strip()[:500] or f"exit code {answer.code}"
+        if self.found.partial:
+            return (
+                f"git {command} refused: {message}; this is a partial clone, and what it lacks is not fetched while a run "
+                "works: get it with `git fetch --refetch --no-filter` and try again"
+            )
+        return f"git {command} refused: {message}; put that right and try again"

@@ -1,0 +1,191 @@
+"""Reads what a working tree holds as a tree hash: tracked and untracked files, without ignored and included ones.
+
+**Invariant:** what is in a tree is read from its files, never from what a `.git` inside claims; what cannot be
+recorded exactly is refused by name, or left out as git leaves it out, and never half recorded.
+"""
+
+import hashlib
+import os
+import shutil
+import stat
+from pathlib import Path
+from typing import NamedTuple
+
+from steersman.adapters.git.repository import GitRepository
+from steersman.adapters.git.worktree_survey import TreeSurvey, decode_git_path, survey_working_tree
+from steersman.errors import UnrecordableTreeError, WorkspaceError
+
+MAX_CHANGED_FILES = 100_000  # files that one change may add or touch
+MAX_CHANGED_BYTES = 1 << 30  # and what they may weigh together
+_MAX_LISTED_NAMES = 5
+
+
+class TreeScan(NamedTuple):
+    """What a tree holds."""
+
+    tree: str
+    special: tuple[bytes, ...]  # pipes, sockets and devices that were left out
+
+
+class WorkingTreeScanner:
+    """Reads one tree into an index of its own; `index` is written, and holds stat data for the next time."""
+
+    def __init__(self, git: GitRepository, path: Path, index: Path, included: tuple[str, ...] = ()) -> None:
+        self._git, self._path, self._index = git, path, index
+        self._included = {os.fsencode(name) for name in included}
+        self._env = {"GIT_WORK_TREE": str(path), "GIT_INDEX_FILE": str(index)}
+
+    def scan(self, commit: str, kept_index: Path) -> TreeScan:
+        """Everything in the tree, as what became of `commit`; `known` is the index that was kept for it, if it is."""
+        survey_result = survey_working_tree(self._path)
+        if kept_index.exists():
+            shutil.copy2(
+                kept_index, self._index
+            )  # with its date: git looks twice at files as young as their index
+        else:
+            self._call("read-tree", commit)
+        self._refuse_repositories(survey_result)
+        (gone, changed), others = self._changed(), self._others()
+        if not gone and not changed and not others:
+            return TreeScan(self._git.tree_of(commit), self._not_ignored(survey_result.special))
+        self._weigh(changed + others)
+        self._update(b"".join(b"0 %s\t%s\0" % (b"0" * len(commit), name) for name in gone), "--index-info")
+        recorded_names = changed + others
+        self._update(
+            b"".join(name + b"\0" for name in recorded_names), "--add", "--remove", "--replace", "--stdin"
+        )
+        self._refuse_rest()
+        self._update(self._only_converted(commit), "--index-info")
+        left_out = self._not_ignored(survey_result.special)
+        return TreeScan(self._call("write-tree").decode().strip(), left_out)
+
+    # -- what is there -------------------------------------------------------------------------------------------------
+
+    def _changed(self) -> tuple[list[bytes], list[bytes]]:
+        """Tracked files that are gone, and those that are not as they were; what a submodule holds is no part of it."""
+        raw = self._call("diff-files", "--raw", "-z", "--no-renames", "--ignore-submodules=all").split(b"\0")
+        gone: list[bytes] = []
+        changed: list[bytes] = []
+        for fields, name in zip(raw[::2], raw[1::2], strict=False):
+            (gone if fields.endswith(b"D") or self._is_special(name) else changed).append(name)
+        return gone, changed
+
+    def _others(self) -> list[bytes]:
+        names = self._call("ls-files", "--others", "--exclude-standard", "-z").split(b"\0")[:-1]
+        return [name for name in names if not self._is_included(name)]
+
+    def _is_included(self, name: bytes) -> bool:
+        """Whether it is, or lies below, something that was copied in or set up: no part of the tree."""
+        while name:
+            if name in self._included:
+                return True
+            name = name.rpartition(b"/")[0]
+        return False
+
+    def _not_ignored(self, names: tuple[bytes, ...]) -> tuple[bytes, ...]:
+        if not names:
+            return ()
+        # This command knows no literal names; behind "./" none has a meaning of its own.
+        env, feed = (
+            {**self._env, "GIT_LITERAL_PATHSPECS": "0"},
+            b"".join(b"./" + name + b"\0" for name in names),
+        )
+        answer = self._git.call("check-ignore", "-z", "--stdin", cwd=self._path, env=env, feed=feed)
+        if answer.code not in {0, 1}:
+            raise WorkspaceError(
+                f"git cannot say what is ignored: {answer.err.strip()[:500]}; mend that first"
+            )
+        ignored = set(answer.out.split(b"\0"))
+        return tuple(name for name in names if b"./" + name not in ignored)
+
+    def _is_special(self, name: bytes) -> bool:
+        try:
+            mode = os.lstat(self._at(name)).st_mode
+        except OSError:
+            return False
+        return not (stat.S_ISREG(mode) or stat.S_ISLNK(mode) or stat.S_ISDIR(mode))
+
+    # -- what cannot be recorded ---------------------------------------------------------------------------------------
+
+    def _refuse_repositories(self, survey_result: TreeSurvey) -> None:
+        """Files of a repository inside would be tested but not recorded; a submodule's never are part of the tree."""
+        if not survey_result.repositories:
+            return
+        submodules = self._submodules()
+        nested_repositories = tuple(
+            n
+            for n in survey_result.repositories
+            if n not in submodules
+            and not any(n.startswith(s + b"/") for s in submodules)
+            and not self._is_included(n)
+        )
+        for name in self._not_ignored(nested_repositories):
+            raise UnrecordableTreeError(
+                f"a repository inside the tree cannot be recorded: {decode_git_path(name)}; remove its .git"
+            )
+
+    def _submodules(self) -> set[bytes]:
+        entries = self._call("ls-files", "--stage", "-z").split(b"\0")[:-1]
+        return {entry.partition(b"\t")[2] for entry in entries if entry.startswith(b"160000 ")}
+
+    def _weigh(self, names: list[bytes]) -> None:
+        if len(names) > MAX_CHANGED_FILES:
+            raise UnrecordableTreeError(f"{len(names):,} files are new or changed, and {MAX_CHANGED_FILES:,} are the most that is "
+                                 f"recorded: such as {_list_some_names(names)}; remove them or add them to .gitignore")  # fmt: skip
+        sizes = {name: self._size(name) for name in names}
+        if sum(sizes.values()) > MAX_CHANGED_BYTES:
+            largest = sorted(names, key=lambda name: -sizes[name])
+            raise UnrecordableTreeError(f"new and changed files weigh {sum(sizes.values()):,} bytes, and {MAX_CHANGED_BYTES:,} are the most "
+                                 f"that is recorded: such as {_list_some_names(largest)}; remove them or add them to .gitignore")  # fmt: skip
+
+    def _size(self, name: bytes) -> int:
+        try:
+            file_stat = os.lstat(self._at(name))
+        except OSError:
+            return 0
+        return file_stat.st_size if stat.S_ISREG(file_stat.st_mode) else 0
+
+    def _refuse_rest(self) -> None:
+        """Whatever git has passed over without a word, such as a name that it never keeps."""
+        rest = [*self._others(), *self._changed()[1]]
+        if rest:
+            raise UnrecordableTreeError(
+                f"git does not record {_list_some_names(rest)}; rename or remove what has such a name"
+            )
+
+    # -- the index -----------------------------------------------------------------------------------------------------
+
+    def _only_converted(self, commit: str) -> bytes:
+        """The old entries of files that only git's own conversion of line endings made look changed."""
+        raw = self._call("diff-index", "--cached", "--raw", "-z", "--no-renames", commit).split(b"\0")
+        entries = []
+        for fields, name in zip(raw[::2], raw[1::2], strict=False):
+            mode, new_mode, blob, _, _ = fields.removeprefix(b":").split(b" ")
+            if mode == new_mode and mode.startswith(b"100") and _hash_blob(self._at(name), len(blob)) == blob:
+                entries.append(b"%s %s\t%s\0" % (mode, blob, name))
+        return b"".join(entries)
+
+    def _update(self, feed: bytes, *flags: str) -> None:
+        if feed:
+            self._call("update-index", "-z", *flags, feed=feed)
+
+    def _call(self, *args: str, feed: bytes = b"") -> bytes:
+        return self._git.read(*args, cwd=self._path, env=self._env, feed=feed)
+
+    def _at(self, name: bytes) -> bytes:
+        return os.path.join(os.fsencode(self._path), name)
+
+
+def _list_some_names(names: list[bytes]) -> str:
+    text = ", ".join(decode_git_path(name) for name in names[:_MAX_LISTED_NAMES])
+    return f"{text} and {len(names) - _MAX_LISTED_NAMES:,} more" if len(names) > _MAX_LISTED_NAMES else text
+
+
+def _hash_blob(path: bytes, digits: int) -> bytes:
+    """The hash of a file's own bytes, as git stores them without any conversion."""
+    digest = hashlib.new("sha1" if digits == 40 else "sha256", usedforsecurity=False)
+    with open(path, "rb") as file:
+        digest.update(b"blob %d\0" % os.fstat(file.fileno()).st_size)
+        while piece := file.read(1 << 20):
+            digest.update(piece)
+    return digest.hexdigest().encode()

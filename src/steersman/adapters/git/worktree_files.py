@@ -1,0 +1,142 @@
+"""Single files of a working tree, put as a commit has them.
+
+**Invariant:** never outside the tree and never through a link: every part of a path is opened by itself, without
+following; no filter of the repository is asked.
+"""
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from steersman.adapters.git.repository import GitRepository
+from steersman.adapters.git.worktree_survey import decode_git_path
+from steersman.errors import WorkspaceError
+
+_OPEN_DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_CREATE_FILE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ_FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_LINK_MODE, _EXECUTABLE_MODE = "120000", "100755"
+MAX_CHECKED_OUT_BYTES = 4 << 20  # bytes of a file of the person's checkout
+
+BlobEntry = tuple[str, bytes]  # mode, content
+
+
+def restore_tree_files(
+    git: GitRepository, tree: Path, commit: str, names: Sequence[str], *, links: bool
+) -> None:
+    """Makes these names what they are in `commit`; a link only where `links` says so."""
+    for name in names:
+        entry = _read_blob_entry(git, commit, name)
+        wanted_entry = entry if entry is not None and (links or entry[0] != _LINK_MODE) else None
+        try:
+            _restore_tree_file(tree, name, wanted_entry)
+        except OSError as error:
+            raise WorkspaceError(f"{name} cannot be put as it was: {error.strerror}") from error
+
+
+def list_commit_links(git: GitRepository, commit: str) -> tuple[str, ...]:
+    """The symbolic links of a commit, sorted."""
+    return tuple(sorted(os.fsdecode(name) for name in _list_link_blobs(git, commit)))
+
+
+def read_link_targets(git: GitRepository, commit: str) -> dict[str, str]:
+    """The symbolic links of a commit with what each leads to."""
+    blobs = _list_link_blobs(git, commit)
+    if not blobs:
+        return {}
+    output = git.read("cat-file", "--batch", feed="".join(f"{blob}\n" for blob in blobs.values()).encode())
+    targets = {}
+    for name in blobs:  # in this order: a line with the size, the content, a line break
+        line, _, output = output.partition(b"\n")
+        size = int(line.split(b" ")[2])
+        targets[decode_git_path(name)], output = decode_git_path(output[:size]), output[size + 1 :]
+    return targets
+
+
+def _list_link_blobs(git: GitRepository, commit: str) -> dict[bytes, str]:
+    lines = git.read_object(commit, "ls-tree", "-r", "-z", "--full-tree").split(b"\0")[:-1]
+    parts = [line.partition(b"\t") for line in lines if line.startswith(_LINK_MODE.encode())]
+    return {name: header.decode().split(" ")[2] for header, _, name in parts}
+
+
+def read_commit_files(git: GitRepository, commit: str, names: Sequence[str]) -> dict[str, bytes]:
+    """Those of these names that are plain files of a commit, with what is in them."""
+    entries = _read_blob_entries(git, commit, names)
+    return {name: content for name, (mode, content) in entries.items() if mode != _LINK_MODE}
+
+
+def read_checked_out_file(top: Path, name: str) -> bytes | None:
+    """A plain file of a checkout, read without following a link; None where it is none, or longer than `MOST_READ`."""
+    *parents, file_name = name.split("/")
+    with contextlib.suppress(OSError), _open_directory_chain(top, parents, make=False) as directory_fd:
+        if directory_fd is None:
+            return None
+        with open(os.open(file_name, _READ_FILE_FLAGS, dir_fd=directory_fd), "rb") as file:
+            content = (
+                file.read(MAX_CHECKED_OUT_BYTES + 1)
+                if stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+                else None
+            )
+        return content if content is not None and len(content) <= MAX_CHECKED_OUT_BYTES else None
+    return None
+
+
+def _read_blob_entry(git: GitRepository, commit: str, name: str) -> BlobEntry | None:
+    return _read_blob_entries(git, commit, (name,)).get(name)
+
+
+def _read_blob_entries(git: GitRepository, commit: str, names: Sequence[str]) -> dict[str, BlobEntry]:
+    lines = git.read("ls-tree", "-z", "--full-tree", commit, "--", *names).split(b"\0")[:-1]
+    entries = {}
+    for line in lines:
+        header, _, name = line.partition(b"\t")
+        mode, kind, blob = header.decode().split(" ")
+        if kind == "blob" and os.fsdecode(name) in names:
+            entries[os.fsdecode(name)] = (mode, git.read_object(blob, "cat-file", "blob"))
+    return entries
+
+
+def _restore_tree_file(tree: Path, name: str, entry: BlobEntry | None) -> None:
+    *parents, file_name = name.split("/")
+    if any(part in ("", ".", "..") or part.casefold() == ".git" for part in (*parents, file_name)):
+        raise WorkspaceError(f"{name!r} is no file of a tree")
+    with _open_directory_chain(tree, parents, make=entry is not None) as directory_fd:
+        if directory_fd is None:
+            return
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(file_name, dir_fd=directory_fd)
+        if entry is not None:
+            _write_blob_entry(directory_fd, file_name, entry)
+
+
+def _write_blob_entry(directory_fd: int, name: str, entry: BlobEntry) -> None:
+    mode, content = entry
+    if mode == _LINK_MODE:
+        os.symlink(os.fsdecode(content), name, dir_fd=directory_fd)
+        return
+    with open(
+        os.open(name, _CREATE_FILE_FLAGS, 0o755 if mode == _EXECUTABLE_MODE else 0o644, dir_fd=directory_fd),
+        "wb",
+    ) as file:
+        file.write(content)
+
+
+@contextlib.contextmanager
+def _open_directory_chain(tree: Path, parents: Sequence[str], *, make: bool) -> Iterator[int | None]:
+    """The folder of a file; None where it is not there and nothing has to be made."""
+    with contextlib.ExitStack() as stack:
+        directory_fd = os.open(tree, _OPEN_DIRECTORY_FLAGS)
+        stack.callback(os.close, directory_fd)
+        for name in parents:
+            if make:
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(name, dir_fd=directory_fd)
+            try:
+                directory_fd = os.open(name, _OPEN_DIRECTORY_FLAGS, dir_fd=directory_fd)
+            except FileNotFoundError:
+                yield None
+                return
+            stack.callback(os.close, directory_fd)
+        yield directory_fd

@@ -1,0 +1,1 @@
+"""Programs: started, watched and stopped, with everything that comes of them."""

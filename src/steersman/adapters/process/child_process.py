@@ -1,0 +1,222 @@
+"""One program that was started, with everything that may come of it.
+
+On Linux a keeper stands between us and the program, and a control group around it where one can be made; elsewhere the
+program is our own child, and its marks and its session are all there is.
+**Invariant:** argv only, no shell; whoever starts a child ends it with `gone`, and then nothing of it is left open.
+"""
+
+import asyncio
+import contextlib
+import errno
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from typing import IO, Any
+
+from steersman.adapters.process import subreaper
+from steersman.adapters.process.byte_code import prefer_cached_bytecode
+from steersman.adapters.process.cgroups import ProgramCgroup, create_program_cgroup
+from steersman.adapters.process.output import OutputActivity, OutputSink
+from steersman.adapters.process.process_table import (
+    CALL_VARIABLE,
+    EFFECT_VARIABLE,
+    SUBREAPER_VARIABLE,
+    ProcessInfo,
+    find_process_tree,
+)
+
+WorkingDirectory = str | os.PathLike[str]
+_QUICK_EXIT_SECONDS, _KILL_EXIT_SECONDS = (
+    0.2,
+    3.0,
+)  # seconds for a keeper with nothing to do, and for one that has to kill
+
+
+class SupervisedProgram:
+    """A program under way: `process` is its keeper, or itself where there is none."""
+
+    def __init__(
+        self, process: asyncio.subprocess.Process, call: str, group: ProgramCgroup, status: OutputSink | None
+    ) -> None:
+        self._process, self._call, self._group, self._status = process, call, group, status
+
+    async def ended(self) -> None:
+        """Waits for the program itself; what it has started may be left."""
+        waits: set[asyncio.Future[Any]] = {asyncio.ensure_future(self._process.wait())}
+        if self._status is not None:
+            waits.add(asyncio.ensure_future(self._status.ended()))
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+
+    def left(self) -> set[int]:
+        """Who is alive of it. A keeper that lives has them all below it; one that was killed may have lost some."""
+        group_members = set(filter(subreaper.is_process_alive, self._group.members()))
+        code = self._process.returncode
+        if self._status is not None and code is None:
+            return group_members | subreaper.find_descendants(self._process.pid)
+        if self._status is not None and code is not None and code >= 0:
+            return group_members  # it ended by itself: there was nobody below it any more
+        return group_members | find_process_tree(self._is_ours)
+
+    def _is_ours(self, process: ProcessInfo) -> bool:
+        return process.call == self._call or process.session == self._program()
+
+    def _program(self) -> int:
+        message = self._status.value() if self._status is not None else b""
+        return int(message[1:]) if message[:1] == b"p" and message[1:].isdigit() else self._process.pid
+
+    def first_process(self) -> int:
+        """None that a box could be seen through."""
+        return 0
+
+    def kill_group(self) -> None:
+        """Ends everyone inside the fence at once, where there is one."""
+        self._group.kill()
+
+    async def gone(self) -> int:
+        """Reaps it and says how the program ended. A keeper that stays has somebody below it whom we do not see."""
+        for seconds, signal_number in (
+            (_QUICK_EXIT_SECONDS, signal.SIGTERM),
+            (subreaper.STOP_GRACE_SECONDS + _KILL_EXIT_SECONDS, signal.SIGKILL),
+        ):
+            try:
+                async with asyncio.timeout(seconds):
+                    return await self._process.wait()
+            except TimeoutError:
+                subreaper.send_signal_to_all({self._process.pid}, signal_number)
+                subreaper.send_signal_to_all(
+                    {self._process.pid}, signal.SIGCONT
+                )  # it may have been stopped from below
+        return await self._process.wait()
+
+    def ask(self) -> None:
+        """Tells a keeper to start nothing any more, where it has not; one that was stopped from below goes on."""
+        if self._status is not None and self._process.returncode is None:
+            if not self._status.value():
+                subreaper.send_signal_to_all({self._process.pid}, signal.SIGTERM)
+            subreaper.send_signal_to_all({self._process.pid}, signal.SIGCONT)
+
+    async def closed(self, seconds: float) -> None:
+        """Closes what was open and takes the fence away."""
+        if self._status is not None:
+            await self._status.closed(seconds)
+        await self._group.removed()
+
+    def why_not(self) -> OSError | None:
+        """What kept the program from being started."""
+        message = self._status.value() if self._status is not None else b"p"
+        if message[:1] == b"p":
+            return None
+        number = int(message[1:]) if message[1:].isdigit() else errno.ECHILD
+        return OSError(number, os.strerror(number) if message else "what should keep it has ended too early")
+
+
+async def start_supervised(
+    argv: Sequence[str],
+    cwd: WorkingDirectory,
+    env: Mapping[str, str],
+    marks: tuple[str, str],
+    streams: tuple[IO[bytes] | int, int, int],
+) -> SupervisedProgram:
+    """Starts a program with exactly this environment and the marks; raises what keeps it from being started."""
+    effect, call = marks
+    if not can_use_subreaper():
+        marked = {**env, EFFECT_VARIABLE: effect, CALL_VARIABLE: call}
+        process = await spawn_process(argv, cwd, marked, streams)
+        return SupervisedProgram(process, call, ProgramCgroup(), None)
+    group = create_program_cgroup(effect, call)
+    try:
+        return await _start_under_subreaper(argv, cwd, env, marks, streams, group)
+    except BaseException:
+        group.remove()
+        raise
+
+
+def can_use_subreaper() -> bool:
+    """Whether programs get a keeper here: on Linux, with an interpreter to run it."""
+    return sys.platform == "linux" and all(map(os.path.isfile, (sys.executable or "", subreaper.__file__)))
+
+
+async def _start_under_subreaper(
+    argv: Sequence[str],
+    cwd: WorkingDirectory,
+    env: Mapping[str, str],
+    marks: tuple[str, str],
+    streams: tuple[IO[bytes] | int, int, int],
+    group: ProgramCgroup,
+) -> SupervisedProgram:
+    marks_env = {EFFECT_VARIABLE: marks[0], CALL_VARIABLE: marks[1]}
+    spec_fd = _write_subreaper_spec(argv, {**env, **marks_env}, group)
+    status = OutputSink(256, OutputActivity())
+    try:
+        status_fd = await status.open()
+        try:
+            command = (
+                sys.executable,
+                "-I",
+                "-S",
+                prefer_cached_bytecode(subreaper.__file__),
+                str(os.getpid()),
+                str(spec_fd),
+                str(status_fd),
+            )
+            # Its own environment holds the marks alone: whoever reads it from below finds no secret.
+            process = await spawn_process(
+                command, cwd, {**marks_env, SUBREAPER_VARIABLE: "1"}, streams, (spec_fd, status_fd)
+            )
+        finally:
+            os.close(status_fd)
+    except BaseException:
+        status.close()
+        raise
+    finally:
+        os.close(spec_fd)
+    return SupervisedProgram(process, marks[1], group, status)
+
+
+async def spawn_process(
+    argv: Sequence[str],
+    cwd: WorkingDirectory,
+    env: Mapping[str, str],
+    streams: tuple[IO[bytes] | int, int, int],
+    inherited_fds: tuple[int, ...] = (),
+) -> asyncio.subprocess.Process:
+    """Starts exactly this, in a session of its own, with the descriptors it is handed."""
+    stdin, stdout, stderr = streams
+    return await asyncio.create_subprocess_exec(
+        *argv,
+        cwd=cwd,
+        env=env,
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        start_new_session=True,
+        pass_fds=inherited_fds,
+    )
+
+
+def _write_subreaper_spec(argv: Sequence[str], env: Mapping[str, str], group: ProgramCgroup) -> int:
+    """An unnamed file with what the keeper is to start."""
+    arguments = [os.fsencode(word) for word in argv]
+    pairs = [os.fsencode(name) + b"=" + os.fsencode(value) for name, value in env.items()]
+    if not arguments:
+        raise ValueError("there is no program to start")
+    if any(b"\0" in part for part in (*arguments, *pairs)):
+        raise ValueError("embedded null byte")
+    if any(not name or "=" in name for name in env):
+        raise ValueError("illegal environment variable name")
+    spec_fd = os.memfd_create("steersman")
+    with contextlib.ExitStack() as undo:
+        undo.callback(os.close, spec_fd)
+        packed = memoryview(
+            subreaper.pack_program_spec(arguments, list(map(os.fsencode, group.folders)), pairs)
+        )
+        while packed:
+            packed = packed[os.write(spec_fd, packed) :]
+        os.lseek(spec_fd, 0, os.SEEK_SET)
+        undo.pop_all()
+    return spec_fd

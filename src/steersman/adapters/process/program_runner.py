@@ -1,0 +1,286 @@
+"""Starts programs under an effect id and stops everything that comes of them.
+
+Each program gets STEERSMAN_EFFECT=<effect>. What it starts is found below its keeper, in its control group, by that
+mark and by its session: whichever of these it leaves, it does not leave all.
+**Invariant:** argv only, no shell; everything started here is reaped; this process and its ancestors are never stopped.
+What kills its keeper and then leaves session and environment behind is held by a control group or a sandbox alone.
+"""
+
+import asyncio
+import contextlib
+import os
+import time
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from typing import IO, Literal, NamedTuple, TypeVar
+
+from steersman.adapters.process.child_process import SupervisedProgram, start_supervised
+from steersman.adapters.process.contained_process import SandboxedProgram, start_sandboxed
+from steersman.adapters.process.deadlines import (
+    ExpiredClock,
+    ProgramClocks,
+    to_program_clocks,
+    wait_for_deadline,
+)
+from steersman.adapters.process.output import LineListener, LineSplitter, OutputActivity, OutputSink
+from steersman.adapters.process.reaper import alive, stop_in_rounds, stop_tree
+from steersman.adapters.process.subreaper import STOP_GRACE_SECONDS
+from steersman.ports.sandbox import SandboxDescriptors, WrittenSpace
+
+__all__ = ["ExpiredClock", "ProgramClocks", "ProgramResult", "alive", "run_program", "stop_tree"]
+
+OUTPUT_CAP = 256 * 1024
+LINE_CAP = 1024 * 1024
+
+StartFailure = Literal["", "not_found", "permission", "other"]
+T = TypeVar("T")
+
+
+class ProgramResult(NamedTuple):
+    """What happened: `exit_code` is None when it could not start (`reason` says why), negative for a signal.
+
+    A program that was stopped may still have ended with 0 and a success on its lips: `expired` and `stopped` come first.
+    """
+
+    exit_code: int | None
+    output: bytes
+    timed_out: bool
+    micros: int
+    reason: str = ""
+    errors: bytes = b""  # standard error, when it was asked for apart
+    expired: ExpiredClock = ""  # the clock that was over
+    stopped: bool = False  # `lines` had heard enough
+    cause: StartFailure = ""  # why it could not start, as a word
+    excess: str = ""  # why it was ended, where it used too much
+    changed: tuple[str, ...] = ()  # files of the tree that it was not to change, as `LocalCommands` finds
+
+
+async def run_program(
+    argv: Sequence[str],
+    cwd: str | os.PathLike[str],
+    env: Mapping[str, str],
+    clocks: ProgramClocks | float,
+    effect: str,
+    stdin_bytes: bytes | IO[bytes] | None = None,
+    *,
+    cap: int = OUTPUT_CAP,
+    errors_apart: bool = False,
+    lines: LineListener | None = None,
+    error_lines: LineListener | None = None,
+    line_cap: int = LINE_CAP,
+    doors: SandboxDescriptors | None = None,
+    space: WrittenSpace | None = None,
+) -> ProgramResult:
+    """Runs one program to its end, a clock's or our cancellation; nothing it started is alive afterwards.
+
+    `lines` gets each line of standard output without its newline, cut and marked beyond `line_cap`. When it returns
+    something true the program is stopped at once; what it raises stops the program too and is raised here. Once the
+    program is being stopped `lines` hears nothing more: what comes then is no success. `error_lines` is the same for
+    standard error, when that is asked for apart. Standard input is nothing, bytes, or a file that the caller closes.
+    With `doors` it is a box that lets nobody out and ends with us: it needs no keeper. What `space` finds ends it.
+    """
+    began = time.monotonic_ns()
+    activity = OutputActivity()
+    line_readers = _split_streams((lines, error_lines), line_cap, activity)
+    sinks = [OutputSink(cap, activity, reader) for reader in line_readers][: 2 if errors_apart else 1]
+    try:
+        child, interrupted = await _finish_uninterrupted(
+            _start_with_pipes(argv, cwd, env, effect, stdin_bytes, sinks, doors)
+        )
+    except (OSError, TypeError, ValueError) as error:
+        return _start_failure_result(argv, cwd, error, began)
+    space_watch = asyncio.ensure_future(_watch_space(space, child, activity)) if space is not None else None
+    try:
+        expired, exit_code, survivors = await _wait_and_stop(
+            child, interrupted, to_program_clocks(clocks), sinks, activity, line_readers
+        )
+    finally:
+        if space_watch is not None:
+            space_watch.cancel()
+    if (start_error := child.why_not()) is not None and not expired:
+        return _start_failure_result(argv, cwd, start_error, began)
+    if activity.broken is not None:
+        raise activity.broken
+    return ProgramResult(
+        exit_code,
+        sinks[0].value(),
+        bool(expired),
+        _elapsed_micros(began),
+        reason=f"{survivors} of its processes could not be stopped" if survivors else "",
+        errors=sinks[1].value() if errors_apart else b"",
+        expired=expired,
+        stopped=activity.enough.is_set() and not expired,
+        excess=activity.excess or (space.find_excess() if space is not None else ""),
+    )
+
+
+def _split_streams(
+    listeners: Sequence[LineListener | None], line_cap: int, activity: OutputActivity
+) -> list[LineSplitter | None]:
+    """One splitter for each listener. With both streams in one pipe the first listener hears both."""
+    return [
+        LineSplitter(listener, line_cap, activity) if listener is not None else None for listener in listeners
+    ]
+
+
+async def _watch_space(
+    space: WrittenSpace, child: SupervisedProgram | SandboxedProgram, activity: OutputActivity
+) -> None:
+    """Looks every second whether the program has used too much, and ends it then."""
+    while not activity.excess:
+        await asyncio.sleep(1)
+        activity.excess = await asyncio.to_thread(space.find_excess, child.first_process())
+    activity.enough.set()
+
+
+async def _wait_and_stop(
+    child: SupervisedProgram | SandboxedProgram,
+    interrupted: asyncio.CancelledError | None,
+    clocks: ProgramClocks,
+    sinks: list[OutputSink],
+    activity: OutputActivity,
+    line_readers: Sequence[LineSplitter | None],
+) -> tuple[ExpiredClock, int, int]:
+    """Waits, then leaves nothing behind, also when this task is cancelled meanwhile; a success is void then."""
+    ended = asyncio.ensure_future(child.ended())
+    expired: ExpiredClock = ""
+    by_itself = False
+    try:
+        if interrupted is None:
+            expired = await wait_for_deadline(ended, clocks, activity)
+            by_itself = not expired and not activity.enough.is_set()
+    except asyncio.CancelledError as error:
+        interrupted = error
+    ended.cancel()
+    if not by_itself:
+        child.ask()
+        for reader in filter(None, line_readers):
+            reader.hush()
+    (exit_code, survivors), later_cancel = await _finish_despite_cancel(lambda: _stop_and_reap(child, sinks))
+    if (cancelled := interrupted or later_cancel) is not None:
+        raise cancelled
+    for reader in filter(None, line_readers):
+        reader.end()
+    return expired, exit_code, survivors
+
+
+async def _stop_and_reap(
+    child: SupervisedProgram | SandboxedProgram, sinks: list[OutputSink]
+) -> tuple[int, int]:
+    """Stops and reaps all of it: how it ended, and how many could not be stopped."""
+    survivors: set[int] = set()
+    for pause in stop_in_rounds(child.left, child.kill_group, STOP_GRACE_SECONDS, set()):
+        await asyncio.sleep(pause)
+    exit_code = await child.gone()
+    if exit_code < 0:  # its keeper may have been killed: what was below it is elsewhere
+        orphans: set[int] = set()
+        for pause in stop_in_rounds(child.left, child.kill_group, STOP_GRACE_SECONDS, orphans):
+            await asyncio.sleep(pause)
+        _reap_orphans(orphans)
+        survivors = child.left() if orphans else set()
+    for sink in sinks:
+        await sink.closed(STOP_GRACE_SECONDS)
+    await child.closed(STOP_GRACE_SECONDS)
+    return exit_code, len(survivors)
+
+
+def _reap_orphans(orphans: set[int]) -> None:
+    """Reaps those that have become our own children: that is who a system without an `init` gives them to."""
+    for pid in orphans:
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(pid, os.WNOHANG)
+
+
+async def _finish_uninterrupted(work: Coroutine[None, None, T]) -> tuple[T, asyncio.CancelledError | None]:
+    """Finishes `work` whatever happens to this task; a cancellation in the meantime comes back beside its result."""
+    task = asyncio.ensure_future(work)
+    interrupted: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError as error:
+            interrupted = error
+    if interrupted is not None and not task.cancelled() and task.exception() is not None:
+        raise interrupted
+    return task.result(), interrupted
+
+
+async def _finish_despite_cancel(
+    make: Callable[[], Coroutine[None, None, T]],
+) -> tuple[T, asyncio.CancelledError | None]:
+    """The same for work that can be begun anew: a loop that comes to its end cancels every task there is, once."""
+    try:
+        return await _finish_uninterrupted(make())
+    except asyncio.CancelledError as error:
+        result, _ = await _finish_uninterrupted(make())
+        return result, error
+
+
+async def _start_with_pipes(
+    argv: Sequence[str],
+    cwd: str | os.PathLike[str],
+    env: Mapping[str, str],
+    effect: str,
+    stdin_bytes: bytes | IO[bytes] | None,
+    sinks: list[OutputSink],
+    doors: SandboxDescriptors | None,
+) -> SupervisedProgram | SandboxedProgram:
+    marks = (effect, os.urandom(8).hex())
+    # Pipes of our own: asyncio's would tie the end of the program to the end of everyone who inherited them.
+    ends: list[int] = []
+    try:
+        for sink in sinks:
+            ends.append(await sink.open())  # noqa: PERF401  what is open so far is closed below
+        with _open_stdin(stdin_bytes) as stdin:
+            streams = (stdin, ends[0], ends[-1])
+            if doors is not None:
+                return await start_sandboxed(argv, doors, cwd, env, marks, streams)
+            return await start_supervised(argv, cwd, env, marks, streams)
+    except BaseException:
+        for sink in sinks:
+            sink.close()
+        raise
+    finally:
+        for end in ends:
+            os.close(end)
+
+
+@contextlib.contextmanager
+def _open_stdin(content: bytes | IO[bytes] | None) -> Iterator[IO[bytes] | int]:
+    """Bytes as an unnamed file: a program that does not read its input cannot make us wait."""
+    if not isinstance(content, bytes):
+        yield asyncio.subprocess.DEVNULL if content is None else content
+        return
+    import tempfile  # slow to import, and who starts nothing has no need of it
+
+    with tempfile.TemporaryFile() as file:
+        file.write(content)
+        file.seek(0)
+        yield file
+
+
+def _start_failure_result(
+    argv: Sequence[str], cwd: str | os.PathLike[str], error: Exception, began: int
+) -> ProgramResult:
+    reason, cause = _describe_start_failure(argv, cwd, error)
+    return ProgramResult(
+        None, b"", timed_out=False, micros=_elapsed_micros(began), reason=reason, cause=cause
+    )
+
+
+def _describe_start_failure(
+    argv: Sequence[str], cwd: str | os.PathLike[str], error: Exception
+) -> tuple[str, StartFailure]:
+    program = argv[0] if argv else "nothing"
+    match error:
+        case _ if not os.path.isdir(cwd):
+            return f"cannot start {program}: the working directory {os.fspath(cwd)} is gone", "other"
+        case FileNotFoundError():
+            return f"cannot start {program}: it was not found; install it or correct PATH", "not_found"
+        case PermissionError():
+            return f"cannot start {program}: {error}; make it executable for this user", "permission"
+        case _:
+            return f"cannot start {program}: {error}", "other"
+
+
+def _elapsed_micros(began: int) -> int:
+    return (time.monotonic_ns() - began) // 1000

@@ -1,0 +1,286 @@
+"""Keeps programs in a box with bubblewrap, where this machine lets us; says plainly where not.
+
+In a box: own pid, ipc, uts, user and (unless asked for) network namespaces, no capability, no further user namespace,
+a read-only root that holds the system's programs and the toolchains of PATH, an empty home, a /tmp of its own, and
+read-write what the box names. It ends with whoever started it.
+**Invariant:** the store, the keys, the sockets and the locks cannot be named into a box, nor the home as a whole.
+"""
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import cache
+from typing import Literal
+
+from steersman.adapters.process.byte_code import prefer_cached_bytecode
+from steersman.adapters.sandbox import machine_view as view
+from steersman.adapters.sandbox import sandbox_init
+from steersman.adapters.sandbox.egress_proxy import EgressProxy
+from steersman.adapters.sandbox.etc_view import etc_mounts
+from steersman.adapters.sandbox.git_view import list_git_mounts
+from steersman.adapters.sandbox.machine_view import SandboxMount
+from steersman.adapters.sandbox.scratch import scratch_directory
+from steersman.adapters.sandbox.space_limit import SpaceLimit
+from steersman.adapters.sandbox.toolchains import toolchain_mounts
+from steersman.errors import UserError
+from steersman.judges.text import clip_text, printable_text
+from steersman.ports.sandbox import Sandbox, SandboxDescriptors, SandboxLaunch, SandboxPolicy
+
+__all__ = ["BubblewrapSandbox", "OpenSandbox", "Sandbox", "SandboxLaunch", "SandboxPolicy", "probe_sandbox"]
+
+SandboxMode = Literal["auto", "required", "off"]
+PROBE_SECONDS = 20  # for a start that only proves that one is possible
+DEFAULT_MEMORY_GB = 8  # that one process may fill, at most
+DEFAULT_DISK_GB = 20  # that one command may write, at most
+MAX_SANDBOX_PROCESSES = 2048
+# The memory file systems of a box, and the part of the memory limit that each may hold; the home has an eighth.
+_MEMORY_SHARES = {"/tmp": 2, "/dev/shm": 4, "/var/tmp": 16, "/run": 64}  # noqa: S108  the box's own
+_BUBBLEWRAP_FLAGS = (
+    *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
+    *("--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "localhost"),
+)
+_SANDBOX_INIT_SCRIPT = os.path.abspath(sandbox_init.__file__)
+_PYTHON_PATH = os.path.abspath(
+    sys.executable
+)  # called as `../bin/python` it leads through places that no box has
+_EGRESS_SOCKET = "/run/narrows"
+_BUBBLEWRAP_DOORS = SandboxDescriptors("--info-fd", "--block-fd")
+# Variables that lead out of a box, to the user's session or to steersman itself.
+_DROPPED_VARIABLES = (
+    *("SSH_AUTH_SOCK", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY"),
+    *("XDG_RUNTIME_DIR", "XDG_STATE_HOME", "LD_PRELOAD", "LD_AUDIT", "STEERSMAN_TOKEN", "STEERSMAN_PERSON"),
+)
+
+
+class OpenSandbox:
+    """No box: programs are started as they are, and everybody is told."""
+
+    isolated = False
+
+    def __init__(self, why: str, fix: str = "") -> None:
+        self.why, self.fix = why, fix
+
+    @asynccontextmanager
+    async def wrap(
+        self,
+        argv: Sequence[str],
+        box: SandboxPolicy,  # noqa: ARG002  there is none
+        env: Mapping[str, str],
+        cwd: str,  # noqa: ARG002  the same
+    ) -> AsyncIterator[SandboxLaunch]:
+        """The program as it is."""
+        yield SandboxLaunch(tuple(argv), dict(env), [])
+
+
+class BubblewrapSandbox:
+    """A box for each program; `reads` are places that every box may read, `extra` the flags this bubblewrap knows."""
+
+    isolated = True
+    why = fix = ""
+
+    def __init__(
+        self,
+        program: str,
+        extra: frozenset[str] = frozenset(),
+        reads: tuple[str, ...] = (),
+        memory_gb: int = DEFAULT_MEMORY_GB,
+        disk_gb: int = DEFAULT_DISK_GB,
+    ) -> None:
+        self._program, self._extra, self._reads = program, extra, reads
+        self._memory, self._disk = memory_limit_bytes(memory_gb), disk_gb << 30
+
+    def told(self, reads: tuple[str, ...], memory_gb: int, disk_gb: int) -> "BubblewrapSandbox":
+        """The same, as a project wants it."""
+        return BubblewrapSandbox(self._program, self._extra, reads, memory_gb, disk_gb)
+
+    @asynccontextmanager
+    async def wrap(
+        self, argv: Sequence[str], box: SandboxPolicy, env: Mapping[str, str], cwd: str
+    ) -> AsyncIterator[SandboxLaunch]:
+        """What to start so that `argv` runs in the box."""
+        async with AsyncExitStack() as stack:
+            directory = stack.enter_context(scratch_directory())
+            proxy = EgressProxy(box.network or ())
+            socket_path = await stack.enter_async_context(proxy.opened()) if box.network else ""
+            command = self.words(argv, box, env, cwd, directory, socket_path, proxy.ports)
+            write_paths = (*box.writes, *(bind.source for bind in box.binds if bind.writable))
+            space = SpaceLimit(
+                write_paths, self._disk, tuple(filter(None, (*_MEMORY_SHARES, view.find_home_directory())))
+            )
+            yield SandboxLaunch(
+                command, sandbox_environment(env, box), proxy.refused, _supported_doors(), space
+            )
+
+    def words(
+        self,
+        argv: Sequence[str],
+        sandbox_spec: SandboxPolicy,
+        env: Mapping[str, str],
+        cwd: str,
+        directory: str,
+        socket_path: str = "",
+        ports: tuple[int, ...] = (),
+    ) -> tuple[str, ...]:
+        """The whole command; what it shows of our making is in `folder`, `way` is the socket of a narrow network."""
+        view.clear_path_caches()
+        egress_mounts = (
+            (SandboxMount(_EGRESS_SOCKET, ("--ro-bind", socket_path, _EGRESS_SOCKET)),) if socket_path else ()
+        )
+        return (
+            *(self._program, *_BUBBLEWRAP_FLAGS, *self._if_known("--disable-userns")),
+            *(() if sandbox_spec.network is None else ("--unshare-net",)),
+            *view.build_mount_arguments((*self._places(argv, sandbox_spec, env, directory), *egress_mounts)),
+            *(
+                "--remount-ro",
+                view.real_state_root(),
+                "--remount-ro",
+                "/dev",
+                "--remount-ro",
+                "/",
+                "--chdir",
+                cwd,
+                "--",
+            ),
+            *(_PYTHON_PATH, "-I", "-S", prefer_cached_bytecode(_SANDBOX_INIT_SCRIPT)),
+            *(
+                format_resource_limits(self._memory, self._disk),
+                _EGRESS_SOCKET if socket_path else "",
+                ",".join(map(str, ports)),
+                *argv,
+            ),
+        )
+
+    def _places(
+        self, argv: Sequence[str], sandbox_spec: SandboxPolicy, env: Mapping[str, str], directory: str
+    ) -> Iterator[SandboxMount]:
+        """Everything the program will see; what is named later counts more."""
+        yield from view.system_mounts()
+        yield from etc_mounts(network=sandbox_spec.network is None)
+        yield from view.proc_mounts()
+        yield SandboxMount("/dev", ("--dev", "/dev"))
+        yield from (self._empty(path) for path in (*_MEMORY_SHARES, *view.list_hidden_directories()))
+        yield from toolchain_mounts(argv, env)
+        yield view.read_only_mount(prefer_cached_bytecode(_SANDBOX_INIT_SCRIPT))
+        for path in (*self._reads, *sandbox_spec.reads):
+            yield view.read_only_mount(view.check_sandbox_path(path))
+        for path in sandbox_spec.writes:
+            yield view.writable_mount(view.check_sandbox_path(path))
+        for bind in sandbox_spec.binds:
+            yield SandboxMount(
+                bind.shown_at, ("--bind" if bind.writable else "--ro-bind", bind.source, bind.shown_at)
+            )
+        trees = {path: path for path in (*sandbox_spec.writes, *sandbox_spec.reads)}
+        if sandbox_spec.tree:
+            trees[view.check_sandbox_path(sandbox_spec.tree)] = sandbox_spec.binds[0].shown_at
+        for number, (path, shown_at) in enumerate(trees.items()):
+            yield from list_git_mounts(path, os.path.join(directory, str(number)), shown_at)
+
+    def _empty(self, path: str) -> SandboxMount:
+        size = self._memory // _MEMORY_SHARES.get(path, 8)
+        return SandboxMount(path, (*self._if_known("--size", str(size)), "--tmpfs", path))
+
+    def _if_known(self, flag: str, *values: str) -> tuple[str, ...]:
+        return (flag, *values) if flag in self._extra else ()
+
+
+def sandbox_environment(env: Mapping[str, str], sandbox_spec: SandboxPolicy) -> dict[str, str]:
+    """What a program in a box is given: nothing that leads out of it, and a place for temporary files that is there."""
+    variables = {name: value for name, value in env.items() if name not in _DROPPED_VARIABLES}
+    if not view.is_path_below(variables.get("TMPDIR", ""), sandbox_spec.writes):
+        variables["TMPDIR"] = "/tmp"  # noqa: S108  the box's own
+    return variables
+
+
+def memory_limit_bytes(memory_gb: int) -> int:
+    """Bytes: what was asked for, and never more than three quarters of the machine's."""
+    return min(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 3 // 4, memory_gb << 30)
+
+
+def format_resource_limits(memory: int, disk: int) -> str:
+    """What a process in a box may use: no core file, files and memory of a size, processes of a number."""
+    # What is written to, not what is reserved: interpreters reserve more address space than any machine has.
+    limit_values = {"core": 0, "fsize": disk, "data": memory}
+    if _kernel_release() >= (5, 14):  # before, the processes of the same user outside were counted too
+        limit_values["nproc"] = MAX_SANDBOX_PROCESSES
+    return ",".join(f"{name}={value}" for name, value in limit_values.items())
+
+
+def _supported_doors() -> SandboxDescriptors | None:
+    """None where a process cannot be held by a descriptor: a keeper has to be around the box then."""
+    return _BUBBLEWRAP_DOORS if _kernel_release() >= (5, 3) else None
+
+
+def _kernel_release() -> tuple[int, ...]:
+    return tuple(
+        int(number) for number in platform.release().split("-")[0].split(".")[:2] if number.isdigit()
+    )
+
+
+def probe_sandbox(
+    mode: SandboxMode = "auto",
+    reads: tuple[str, ...] = (),
+    memory_gb: int = DEFAULT_MEMORY_GB,
+    disk_gb: int = DEFAULT_DISK_GB,
+) -> Sandbox:
+    """The sandbox this machine has, proved by starting one; `required` raises UserError where there is none.
+
+    `reads` are places that every box may read; `~/` is the user's home.
+    """
+    if mode == "off":
+        return OpenSandbox("switched off", 'write mode = "auto" under [sandbox] in steersman.toml')
+    sandbox, reason, fix = _probe_bubblewrap(shutil.which("bwrap"))
+    if sandbox is not None:
+        return sandbox.told(tuple(map(_resolve_read_path, reads)), memory_gb, disk_gb)
+    if mode == "required":
+        raise UserError(f'steersman.toml, [sandbox] mode = "required", but {reason}: {fix}')
+    return OpenSandbox(reason, fix)
+
+
+def _resolve_read_path(path: str) -> str:
+    try:
+        return view.check_sandbox_path(os.path.expanduser(path))
+    except ValueError as error:
+        raise UserError(f"steersman.toml, [sandbox] reads: {error}; correct it or take it out") from None
+
+
+@cache
+def _probe_bubblewrap(program: str | None) -> tuple[BubblewrapSandbox | None, str, str]:
+    """A sandbox that has started a program; or why there is none, and what to do about it."""
+    if sys.platform != "linux":
+        return None, "there is no bubblewrap on this system", "use Linux, or WSL, for boxed agents"
+    if program is None:
+        return None, "bubblewrap is not installed", "install the package `bubblewrap` of your distribution"
+    error_output = ""
+    for flags in (_detect_bubblewrap_flags(program), frozenset[str]()):
+        sandbox = BubblewrapSandbox(program, flags)
+        error_output = _try_bubblewrap(sandbox)
+        if not error_output:
+            return sandbox, "", ""
+    fix = f"allow unprivileged user namespaces for bwrap; it said: {clip_text(printable_text(error_output), 200)}"
+    return None, "bubblewrap cannot start a program here", fix
+
+
+def _detect_bubblewrap_flags(program: str) -> frozenset[str]:
+    """Which of the flags that not every bubblewrap has this one knows."""
+    process = subprocess.run([program, "--help"], capture_output=True, check=False, timeout=PROBE_SECONDS)
+    help_words = (process.stdout + process.stderr).decode("utf-8", "replace").split()
+    return frozenset({"--disable-userns", "--size"} & set(help_words))
+
+
+def _try_bubblewrap(sandbox: BubblewrapSandbox) -> str:
+    """Nothing when a program ran in a box, else what was said instead."""
+    env = {"PATH": os.environ.get("PATH", os.defpath)}
+    with scratch_directory() as directory:
+        command = sandbox.words(("true",), SandboxPolicy(), env, "/", directory)
+        try:
+            process = subprocess.run(
+                command, env=env, capture_output=True, check=False, timeout=PROBE_SECONDS
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return str(error)
+    error_output = process.stderr.decode("utf-8", "replace").strip()
+    return "" if process.returncode == 0 else error_output or f"exit code {process.returncode}"

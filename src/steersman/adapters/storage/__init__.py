@@ -1,0 +1,1 @@
+"""Everything that is kept on disk: the store, artifacts, documents, anchors, plans."""

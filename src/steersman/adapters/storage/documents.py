@@ -1,0 +1,193 @@
+"""Intents, policies and answers in files: JSON or YAML by content, read strictly and within bounds.
+
+**Invariant:** no link is followed, nothing is read in part, and every refusal names file, line, field and fix.
+"""
+
+import contextlib
+import errno
+import os
+import re
+import stat
+from typing import Any
+
+from steersman.adapters.storage.intent_seal import reseal_intent_text
+from steersman.contracts.planning.documents import planning_document_schema
+from steersman.errors import ContractError, UserError
+from steersman.judges.config.json_lines import find_json_lines
+from steersman.judges.planning.schema import convert_bare_scalars
+from steersman.judges.replies.strict_json import TOO_DEEP_PROBLEM, read_strict_json
+from steersman.judges.text import printable_text
+from steersman.ports.documents import MAX_DOCUMENT_BYTES, DocumentFormat, ParsedDocument
+
+MAX_DOCUMENT_MEMBERS = 20_000
+
+_OPEN_DOCUMENT = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe would make us wait
+_CREATE_DOCUMENT = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_UTF8_BOM = b"\xef\xbb\xbf"
+_DOCUMENT_ERROR_POSITION = re.compile(r": line (\d+) column (\d+) \(char \d+\)$")
+_NUMBER_IN_PROBLEM = re.compile(r"number (\S+)")
+
+
+class FileDocuments:
+    """Implements ports.documents.Documents."""
+
+    def read(self, path: str, name: str) -> ParsedDocument:
+        return self.parse(_read_document_bytes(path), path, name)
+
+    def parse(self, data: bytes, file: str, name: str) -> ParsedDocument:
+        text = _decode_document(data, file)
+        if text.lstrip()[:1] in ("{", "["):
+            return _parse_json_document(text, file, name)
+        return _parse_yaml_document(data, text, file, name)
+
+    def sealed(self, was: ParsedDocument, value: Any, name: str) -> tuple[ParsedDocument, bool]:
+        edited = self._again(reseal_intent_text(was, value), was, value, name) if was.form == "yaml" else None
+        document = edited or self._again(self.render(value, was.form), was, value, name)
+        if document is None:
+            raise UserError(f"{was.file} cannot be written so that it reads the same; write it as JSON")
+        return document, edited is not None or was.form == "json"
+
+    def _again(self, text: str, original: ParsedDocument, value: Any, name: str) -> ParsedDocument | None:
+        """The text read again, where it says what it should."""
+        try:
+            document = self.parse(text.encode(), original.file, name)
+        except ContractError:
+            return None
+        return document if document.value == value else None
+
+    def render(self, value: Any, form: DocumentFormat) -> str:
+        if form == "json":
+            import json
+
+            return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+        return _dump_plain_yaml(value)
+
+    def write(self, path: str, text: str, *, new: bool) -> None:
+        try:
+            _write_document_file(path, text.encode(), new=new)
+        except FileExistsError:
+            raise UserError(f"{path} is there already: name another file, or remove it") from None
+        except OSError as error:
+            raise UserError(f"cannot write {path}: {error.strerror}") from None
+
+
+def _dump_plain_yaml(value: Any) -> str:
+    import yaml  # whoever has JSON needs none of it
+
+    class Dumper(yaml.SafeDumper):
+        def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002  PyYAML's
+            return True
+
+    text: str = yaml.dump(value, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=10_000)
+    return text
+
+
+# ── bytes ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _read_document_bytes(path: str) -> bytes:
+    try:
+        fd = os.open(path, _OPEN_DOCUMENT)
+    except OSError as error:
+        reason = "is a link; name the file itself" if error.errno == errno.ELOOP else error.strerror
+        raise UserError(f"cannot read {path}: {reason}") from None
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise UserError(f"cannot read {path}: it is no file")
+    with os.fdopen(fd, "rb") as file:
+        return file.read(MAX_DOCUMENT_BYTES + 1)
+
+
+def _decode_document(data: bytes, file: str) -> str:
+    if len(data) > MAX_DOCUMENT_BYTES:
+        raise _document_error(file, [(1, f"longer than {MAX_DOCUMENT_BYTES} bytes; make it smaller")])
+    if data.startswith(_UTF8_BOM):
+        raise _document_error(
+            file, [(1, "begins with a byte order mark; save the file as UTF-8 without one")]
+        )
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise _document_error(file, [(line, "not UTF-8; save the file as UTF-8")]) from None
+
+
+def _write_document_file(path: str, data: bytes, *, new: bool) -> None:
+    mode = 0o644 if new else stat.S_IMODE(os.lstat(path).st_mode)
+    part = os.path.join(os.path.dirname(path) or ".", f".{os.path.basename(path)}.{os.getpid()}.part")
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(part)
+    with os.fdopen(os.open(part, _CREATE_DOCUMENT, mode), "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    try:
+        if new:
+            os.link(part, path)  # unlike a rename, it never takes the place of another file
+        else:
+            os.replace(part, path)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(part)
+
+
+# ── forms ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _parse_yaml_document(data: bytes, text: str, file: str, name: str) -> ParsedDocument:
+    from steersman.adapters.config.plain_yaml import YamlTooDeepError, read_plain_yaml
+
+    try:
+        document = read_plain_yaml(data, file)
+    except YamlTooDeepError as deep:
+        raise _document_depth_error(file, text, name, (deep.levels, deep.line)) from None
+    except UserError as error:
+        raise ContractError(f"{error}; write plain YAML, or JSON", (str(error),)) from None
+    value = convert_bare_scalars(document.value, planning_document_schema(name), document.bare)
+    return ParsedDocument(value, {(): 1, **document.lines}, "yaml", file, text)
+
+
+def _parse_json_document(text: str, file: str, name: str) -> ParsedDocument:
+    reading = read_strict_json(text, MAX_DOCUMENT_BYTES, MAX_DOCUMENT_MEMBERS)
+    if TOO_DEEP_PROBLEM in reading.problems:
+        from steersman.judges.planning.depth import measure_json_depth
+
+        raise _document_depth_error(file, text, name, measure_json_depth(text))
+    lines = find_json_lines(text)
+    problems = [(line, f"{path[-1]}: is given twice; keep one of them") for path, line in lines.repeated]
+    problems += [
+        _locate_json_problem(text, problem)
+        for problem in reading.problems
+        if not problem.endswith(": duplicate key")
+    ]
+    if problems or reading.value is None:
+        raise _document_error(file, problems or [(1, "a document is a group of fields")])
+    return ParsedDocument(reading.value, {(): 1, **lines.lines}, "json", file, text)
+
+
+def _document_depth_error(file: str, text: str, name: str, depth: tuple[int, int]) -> ContractError:
+    """Nobody reads it, and yet what it seems to carry is not passed over in silence."""
+    from steersman.judges.planning.depth import find_executable_names, nesting_depth_message
+
+    levels, line = depth
+    execution_problems = find_executable_names(text) if name == "execution_intent" else ()
+    return _document_error(file, [(line, nesting_depth_message(levels)), *execution_problems])
+
+
+def _locate_json_problem(text: str, problem: str) -> tuple[int, str]:
+    """A reader's sentence about a text, with the line in front instead of behind."""
+    message = problem.removeprefix("reply: ")
+    position = _DOCUMENT_ERROR_POSITION.search(message)
+    if position is not None:
+        skipped = text[: len(text) - len(text.lstrip())].count("\n")
+        return int(
+            position[1]
+        ) + skipped, f"{_DOCUMENT_ERROR_POSITION.sub('', message)} (column {position[2]})"
+    number = _NUMBER_IN_PROBLEM.match(message)
+    offset = text.find(number[1].rstrip("…:")) if number else -1
+    return text.count("\n", 0, max(offset, 0)) + 1, message
+
+
+def _document_error(file: str, problems: list[tuple[int, str]]) -> ContractError:
+    messages = tuple(f"{file}, line {line}: {printable_text(message)}" for line, message in sorted(problems))
+    return ContractError("\n".join(messages), messages)

@@ -1,0 +1,80 @@
+"""Anchors: made where the project keeps them, and held against the tape."""
+
+from collections.abc import Callable, Mapping
+
+from steersman.engine.audit.verdict import AuditFindings
+from steersman.engine.ports import Ports
+from steersman.errors import UserError
+from steersman.ports.anchors import Anchor, Anchors, RunAnchors
+
+
+def anchor_run(ports: Ports, run: str, place_name: str = "file") -> Anchor:
+    """Signs the run's tape as it is now and keeps the statement at one of the project's places."""
+    head = ports.journal.head(run)
+    if head is None:
+        raise UserError(f"there is no run {run}: see `steersman runs --all`")
+    return _find_anchor_place(ports.anchors, place_name).keep(run, head.seq, head.hash, ports.clock.now())
+
+
+def _find_anchor_place(places: Mapping[str, Anchors], place_name: str) -> Anchors:
+    place = places.get(place_name)
+    if place is None:
+        raise UserError(
+            f"no anchors are kept at {place_name!r} here: there are {', '.join(sorted(places)) or 'none'}"
+        )
+    return place
+
+
+def collect_anchors(ports: Ports, run: str) -> RunAnchors:
+    """What all places together say about a run."""
+    anchors_by_place = [place.kept(run) for place in ports.anchors.values()]
+    genuine = sorted((a for k in anchors_by_place for a in k.genuine), key=lambda a: a.seq)
+    return RunAnchors(
+        tuple(genuine),
+        tuple(d for k in anchors_by_place for d in k.doubts),
+        sum(k.blanks for k in anchors_by_place),
+    )
+
+
+def list_known_runs(ports: Ports) -> list[str]:
+    """Every run there is or was: what the store has any trace of, and what a genuine anchor names."""
+    run_ids = set(ports.journal.traces())
+    return sorted(run_ids.union(find_anchored_lost_runs(ports, run_ids.__contains__)))
+
+
+def find_anchored_lost_runs(ports: Ports, is_present: Callable[[str], bool]) -> list[str]:
+    """The runs that a genuine anchor names and that are not there; without a store, all that one names."""
+    anchored_runs = {run for place in ports.anchors.values() for run in place.runs()}
+    return sorted(run for run in anchored_runs if not is_present(run) and collect_anchors(ports, run).genuine)
+
+
+class AnchorComparison:
+    """The anchors of a run while its tape goes by."""
+
+    def __init__(self, run_anchors: RunAnchors) -> None:
+        self._waiting: dict[int, set[str]] = {}
+        for anchor_entry in run_anchors.genuine:
+            self._waiting.setdefault(anchor_entry.seq, set()).add(anchor_entry.hash)
+        self._fits = 0  # the last entry that an anchor agrees with
+        self.highest = max(self._waiting, default=None)
+
+    def see(self, seq: int, hash_: str, findings: AuditFindings) -> None:
+        signed_hashes = self._waiting.pop(seq, None) if self._waiting else None
+        if signed_hashes is None:
+            return
+        if signed_hashes == {hash_}:
+            self._fits = seq
+        else:
+            findings.add(
+                f"entry {seq} does not have the hash that was anchored: something from entry {self._fits + 1} to {seq} was rewritten",
+                seq,
+            )
+
+    def settle(self, last_seq: int, findings: AuditFindings) -> None:
+        """Anchors of entries that the tape does not have."""
+        unmatched = sorted(self._waiting)
+        if unmatched:
+            findings.add(
+                f"entry {last_seq + 1} is missing: an anchor says there were {unmatched[-1]} entries",
+                last_seq + 1,
+            )

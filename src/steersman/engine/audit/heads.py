@@ -1,0 +1,80 @@
+"""A run's head row, worked out again from its tape: every column, or those that can be without its machine."""
+
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any, cast
+
+import msgspec
+from msgspec import structs
+
+from steersman.engine.active_run import head_from_snapshot
+from steersman.engine.audit.verdict import AuditFindings
+from steersman.kernel.build import Machine
+from steersman.kernel.snapshot import Snapshot
+from steersman.ports.journal import Head
+
+ENDED_STATUSES = ("done", "stopped")
+
+
+def compare_head(
+    head: Head,
+    snapshot: Snapshot,
+    creation: tuple[str, int],
+    machines: Mapping[str, Machine],
+    old_definition: Any,
+    findings: AuditFindings,
+) -> None:
+    """Adds a finding for the columns that the tape gives differently; `first` is title and time of the creation."""
+    machine = machines.get(snapshot.machine)
+    if machine is not None and machine.digest == snapshot.definition and snapshot.state in machine.states:
+        possible_heads: tuple[Head, ...] = (
+            head_from_snapshot(machine, _with_attribute_context(snapshot), *creation),
+        )
+    else:
+        possible_heads = _possible_heads(snapshot, creation, old_definition)
+        findings.unseen.append(
+            f"whether its outcome counts as a success: {snapshot.machine} is not installed as it was ({snapshot.definition})"
+        )
+    differing_columns = min(
+        (_differing_head_columns(head, possible_head) for possible_head in possible_heads), key=len
+    )
+    if differing_columns:
+        findings.add(f"the head row does not say what the tape gives: {', '.join(differing_columns)}")
+
+
+def _differing_head_columns(head: Head, expected_head: Head) -> list[str]:
+    """SQLite keeps any type in any column: 1 and "1" and 1.0 are not the same here."""
+    columns = ((name, getattr(head, name), getattr(expected_head, name)) for name in Head.__struct_fields__)
+    return [
+        name for name, actual, expected in columns if type(actual) is not type(expected) or actual != expected
+    ]
+
+
+def _with_attribute_context(snapshot: Snapshot) -> Snapshot:
+    """The context's fields as attributes, as the machine's own functions read them."""
+    return structs.replace(snapshot, context=SimpleNamespace(**snapshot.context))
+
+
+def _possible_heads(snapshot: Snapshot, creation: tuple[str, int], old_definition: Any) -> tuple[Head, ...]:
+    """The rows there may be: which outcomes are a success only the machine knows; the rest is in its definition."""
+    flags = _recorded_state_flags(old_definition, snapshot.state)
+    stand_in_machine = SimpleNamespace(
+        states={snapshot.state: SimpleNamespace(resting="resting" in flags, final="final" in flags)},
+        successes=(),
+        settled=frozenset({snapshot.state} if flags & {"resting", "final"} else ()),
+    )
+    possible_head = head_from_snapshot(
+        cast(Machine, stand_in_machine), _with_attribute_context(snapshot), *creation
+    )
+    return (
+        tuple(structs.replace(possible_head, status=s) for s in ENDED_STATUSES)
+        if possible_head.status in ENDED_STATUSES
+        else (possible_head,)
+    )
+
+
+def _recorded_state_flags(old_definition: Any, state: str) -> set[str]:
+    try:
+        return set(msgspec.json.decode(old_definition)["states"][state]["flags"])
+    except (msgspec.MsgspecError, KeyError, TypeError):
+        return set()

@@ -1,0 +1,183 @@
+"""Holds the refs that a run left in git against its tape.
+
+A store that was rolled back together with its anchors fits itself; git still has what came later. Refs below
+refs/steersman/ are ours, so each has to be one that the tape can have made. Branches belong to the person: where one has
+moved, that is told and is no finding.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+
+from steersman.contracts.config import Config
+from steersman.contracts.workspace import RecordedRef
+from steersman.engine.audit.verdict import AuditFindings
+from steersman.engine.ports import Ports
+from steersman.errors import SteersmanError
+from steersman.kernel.snapshot import JobItem, Snapshot, context_fields
+from steersman.kernel.tape import Entry
+
+PINNED_PREFIX, BRANCH_PREFIX = "refs/steersman/", "refs/heads/steersman/"
+VARIANT_LABELS = ("old-tests", "new-tests")
+RefsReader = Callable[[], Mapping[str, RecordedRef]]
+
+
+def make_refs_reader(ports: Ports, run: str) -> RefsReader:
+    """Reads the refs of a run when it is called: after its head, so that what moves in between is noticed."""
+    return lambda: ports.workspace(Config()).recorded_refs(run)
+
+
+def find_unknown_runs(ports: Ports, known_runs: list[str]) -> tuple[str, ...]:
+    """Runs that git has refs of and this store does not know: another store's, or a store that was rolled back."""
+    try:
+        refs = ports.workspace(Config()).recorded_refs()
+    except SteersmanError:
+        return ()
+    runs = {
+        ref.removeprefix(PINNED_PREFIX).removeprefix(BRANCH_PREFIX).split("/")[0]: ref for ref in sorted(refs)
+    }
+    return tuple(
+        f"run {run}: git has {ref}, and this store does not know the run: it is of another state directory, or the store was rolled back"
+        for run, ref in runs.items()
+        if run not in known_runs
+    )
+
+
+class RefComparison:
+    """The refs of a run while its tape goes by.
+
+    **Invariant:** memory grows with the refs, not with the tape. A delivery or an attempt that failed half-way leaves a
+    ref of which no entry says what it names: its name has to be possible, and no more.
+    """
+
+    def __init__(self, run: str, read_refs: RefsReader) -> None:
+        self._run, self._under = run, f"{PINNED_PREFIX}{run}/"
+        self.unread = ""
+        try:
+            refs = read_refs()
+        except SteersmanError as error:
+            refs, self.unread = {}, str(error)
+        self._branch = refs.get(f"{BRANCH_PREFIX}{run}")
+        self._refs = {n.removeprefix(self._under): r for n, r in refs.items() if n.startswith(self._under)}
+        self._asked = {ref.entry for ref in refs.values()}
+        start_commits = {r.commit for label, r in self._refs.items() if label.startswith("start-")}
+        other_commits = {r.commit for label, r in self._refs.items() if not label.startswith("start-")}
+        self._named = start_commits | other_commits
+        self._unnamed = {
+            commit.encode() for commit in start_commits - other_commits
+        }  # no entry has named them so far
+        self._items: dict[int, dict[str, JobItem]] = {}  # of the entries that refs name: what they asked for
+        self._made: dict[
+            str, str
+        ] = {}  # label, or entry of a delivery -> the commit or tree that the tape says
+        self._lost: list[str] = []  # the first commit of an agent that no ref names any more
+        self._lost_count = 0
+
+    def see(self, body: bytes, entry: Entry) -> None:
+        """Notes what an entry asks for and what it says was made."""
+        if self._unnamed:
+            self._unnamed -= {commit for commit in self._unnamed if commit in body}
+        if entry.planned and entry.seq in self._asked:
+            self._items[entry.seq] = {i.id: i for i in entry.planned if i.kind == "effect"}
+        for item in entry.held:
+            if item.id in (items := self._items.get(_asking_entry(item.id), {})):
+                items[item.id] = item
+        if isinstance(entry.data, dict) and (asking_seq := _asking_entry(entry.cause)):
+            self._note_made(asking_seq, entry)
+            self._note_lost(entry)
+
+    def _note_made(self, asking_seq: int, entry: Entry) -> None:
+        data, item = entry.data, self._items.get(asking_seq, {}).get(entry.cause)
+        if item is None:
+            return
+        if entry.kind == "part_finished":
+            self._made[f"{str(data.get('variant', '')).replace(' ', '-')}-{asking_seq}"] = data.get(
+                "tree", ""
+            )
+            return
+        commit = data.get("commit", "")
+        # What could not be recorded is given as the commit that the agent began with.
+        if "mode" in item.input and commit != item.input.get("commit"):
+            self._made[_agent_label(item, item.attempt)] = commit
+        self._made[f"rebased-{asking_seq}"], self._made[f"whole-{asking_seq}"] = commit, data.get("base", "")
+        if data.get("done"):
+            self._made[f"delivery {asking_seq}"] = commit
+
+    def _note_lost(self, entry: Entry) -> None:
+        commit = entry.data.get("commit") if entry.actor.startswith("agent:") else ""
+        if commit and commit not in self._named:
+            self._lost = self._lost or [f"the tree {commit[:12]} that entry {entry.seq} recorded"]
+            self._lost_count += 1
+
+    def settle(self, snapshot: Snapshot, findings: AuditFindings) -> tuple[str, ...]:
+        """Adds a finding for every ref that the tape cannot have made; returns what git no longer has of the run."""
+        if not context_fields(snapshot.context).get("base_commit"):
+            return ()  # it never worked on a tree
+        if self.unread:
+            findings.unseen.append(f"its branches and refs in git: {self.unread}")
+            return ()
+        delivered = Counter(r.commit for label, r in self._refs.items() if label.startswith("delivery-") and r.entry)  # fmt: skip
+        for label, ref in self._refs.items():
+            if not self._fits(label, ref) or delivered[ref.commit] > 1:
+                findings.add(_ref_problem(f"{self._under}{label}", ref))
+        if self._branch is not None and self._branch.entry > snapshot.seq:
+            findings.add(_ref_problem(f"{BRANCH_PREFIX}{self._run}", self._branch))
+        return tuple(self._gone(snapshot))
+
+    def _fits(self, label: str, ref: RecordedRef) -> bool:
+        """Whether the tape can have made this ref, and names nothing else for it."""
+        kind, _, suffix = label.rpartition("-")
+        if not ref.tree:
+            return False  # it names no commit
+        if kind == "start":
+            return (
+                ref.commit.startswith(suffix)
+                and len(suffix) == 16
+                and ref.commit.encode() not in self._unnamed
+            )
+        items = self._items.get(ref.entry, {})
+        if kind == "delivery":  # commits of earlier versions do not say which entry asked for them
+            recorded_commit = self._made.get(f"delivery {ref.entry}")
+            return (
+                ref.run == self._run
+                and (not ref.entry or bool(items))
+                and recorded_commit in (None, "", ref.commit)
+            )
+        agent_labels = {_agent_label(i, n) for i in items.values() if "mode" in i.input for n in range(1, i.attempt + 1)}  # fmt: skip
+        has_own_effect = any("mode" not in i.input for i in items.values())
+        is_possible = label in agent_labels or (
+            has_own_effect and kind in ("rebased", "whole", *VARIANT_LABELS)
+        )
+        return is_possible and self._made.get(label) in (
+            None,
+            "",
+            ref.tree if kind in VARIANT_LABELS else ref.commit,
+        )
+
+    def _gone(self, snapshot: Snapshot) -> Iterator[str]:
+        """What the tape says was there; a person or a `git gc` may have removed it."""
+        context, branch = context_fields(snapshot.context), f"steersman/{self._run}"
+        if str(context.get("delivered_ref", "")).endswith(branch):
+            if self._branch is None:
+                yield f"the branch {branch} that it delivered"
+            elif self._branch.commit != (commit := context.get("delivered_commit")):
+                yield f"branch {branch} is no longer at the delivered commit {commit}"
+        if context.get("commit") and not self._refs:
+            yield f"its recorded trees below {self._under}"
+        elif self._lost:
+            more_note = f", and {self._lost_count - 1} more" if self._lost_count > 1 else ""
+            yield f"{self._lost[0]}{more_note}"
+
+
+def _asking_entry(item: str) -> int:
+    """The entry that asked for an effect, from its id `<run>:<seq>:<n>`."""
+    parts = item.split(":")
+    return int(parts[1]) if len(parts) == 3 and parts[1].isdecimal() else 0
+
+
+def _agent_label(item: JobItem, attempt: int) -> str:
+    return f"{item.input['mode']}-{item.input.get('round', 1)}-{attempt}-{_asking_entry(item.id)}"
+
+
+def _ref_problem(name: str, ref: RecordedRef) -> str:
+    """The same words whatever is wrong with it: a person accepts a problem by its words, and the tape grows."""
+    return f"{name} names {ref.commit[:12]}, which this tape has not made: the store was rolled back, its end was cut off, or the ref was moved"

@@ -1,0 +1,393 @@
+"""`audit verify`: one pass over a tape that rebuilds the run and holds everything derived from it against that.
+
+It streams: memory does not grow with the tape. A row that cannot be read or applied is a finding, never a crash.
+**Invariant:** only recorded ops rebuild the run; a machine's code is asked for nothing but the words of its head row.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from steersman.contracts.config import decode_frozen_config
+from steersman.engine.audit.anchoring import AnchorComparison, collect_anchors, list_known_runs
+from steersman.engine.audit.budgets import TapeSpending, compare_budget
+from steersman.engine.audit.gates import compare_gates, describe_waiting_items
+from steersman.engine.audit.heads import compare_head
+from steersman.engine.audit.refs import RefComparison, RefsReader, find_unknown_runs, make_refs_reader
+from steersman.engine.audit.texts import PayloadAudit
+from steersman.engine.audit.verdict import AuditFindings, AuditVerdict
+from steersman.engine.budgets import budget_limits
+from steersman.engine.ports import Ports
+from steersman.errors import UserError
+from steersman.kernel.build import Machine
+from steersman.kernel.canonical import canonical_bytes, sha256_hex
+from steersman.kernel.replay import BadEntry, StoredRow, apply_entry, verify_chain
+from steersman.kernel.snapshot import Snapshot, state_hash
+from steersman.kernel.tape import Entry, read_entry
+from steersman.ports.anchors import RunAnchors
+from steersman.ports.journal import UNFINISHED_STATUSES, BudgetRow, Gate, Head, Journal
+
+SHORT_TAPE_ENTRIES = (
+    500  # entries: of a longer run only the texts that it can still reach are read before it is driven
+)
+MAX_AUDIT_PASSES = 3  # a run that moves while it is read may look torn once
+UNANCHORED_GAPS = (
+    "entries cut off the end with the rows beside the tape rewritten to fit: no anchor says how long the tape was",
+    "a tape rewritten as a whole with every hash computed anew: no anchor says what it was",
+)
+UNVERIFIABLE_FACTS = (
+    "an answer, an event or an abort put into the inbox with the rights of this account: told while it waits, then on tape in the name it gave",
+    "inbox rows that were taken: the tape says what came of them",
+    "a run put aside by hand: it is released when it fits",
+    "refusals beyond those on tape: they are only counted",
+)
+
+
+def audit_run(ports: Ports, run: str) -> AuditVerdict:
+    """The verdict on a run, with every anchor that the project keeps; one that was put aside and fits is released."""
+    verdict = verify_run(
+        ports.journal, ports.machines, run, collect_anchors(ports, run), make_refs_reader(ports, run)
+    )
+    if not verdict.ok:
+        return verdict
+    findings = AuditFindings()
+    was_lifted = findings.read("the list of runs put aside", lambda: ports.journal.release(run))
+    return replace(verdict, ok=not findings.count, problems=findings.problems(), released=bool(was_lifted))
+
+
+def audit_store(ports: Ports) -> AuditVerdict:
+    """The verdict on what lies in the store beside the runs; it has no run's name."""
+    findings = AuditFindings()
+    for message in findings.read("the store's own tables", ports.journal.strays) or ():
+        findings.add(message)
+    unknown_run_notes = find_unknown_runs(ports, list_known_runs(ports))
+    return AuditVerdict("", not findings.count, 0, problems=findings.problems(), gone=unknown_run_notes)
+
+
+def audit_missing_run(ports: Ports, run: str) -> AuditVerdict:
+    """The verdict on an anchored run where the store itself is gone: the same as on one that the store has lost."""
+    return _TapeAudit(ports.journal, ports.machines, run, collect_anchors(ports, run)).gone()
+
+
+def verify_run(
+    journal: Journal,
+    machines: Mapping[str, Machine],
+    run: str,
+    anchors: RunAnchors | None = None,
+    refs: RefsReader | None = None,
+) -> AuditVerdict:
+    """Holds chain, state, seals, snapshot, head, gates, payloads, definitions, anchors and refs against each other."""
+    return _verify_until_settled(lambda: _TapeAudit(journal, machines, run, anchors or RunAnchors(), refs))
+
+
+def verify_for_driving(
+    journal: Journal, machines: Mapping[str, Machine], run: str, refs: RefsReader | None = None
+) -> AuditVerdict:
+    """The part of `verify` that needs no other run and no anchor. It leaves out budgets too, and answers in the inbox,
+    which the driver refuses on tape where they do not fit."""
+    return _verify_until_settled(lambda: _TapeAudit(journal, machines, run, RunAnchors(), refs, driving=True))
+
+
+def _verify_until_settled(new_audit: Callable[[], "_TapeAudit"]) -> AuditVerdict:
+    """The verdict of a pass during which nothing moved, or of the last try."""
+    for _ in range(MAX_AUDIT_PASSES):
+        audit = new_audit()
+        verdict = audit.verdict()
+        if not audit.moved:
+            break
+    return verdict
+
+
+class _TapeAudit:
+    """One pass."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        machines: Mapping[str, Machine],
+        run: str,
+        anchors: RunAnchors,
+        refs: RefsReader | None = None,
+        *,
+        driving: bool = False,
+    ) -> None:
+        self.journal, self.machines, self.run, self.anchors = journal, machines, run, anchors
+        self.read_refs, self.driving = refs, driving
+        self.pins: RefComparison | None = None
+        self.gone_refs: tuple[str, ...] = ()
+        self.found = AuditFindings()
+        self.vouched = AnchorComparison(anchors)
+        self.texts: PayloadAudit | None = None
+        self.spent = TapeSpending()
+        self.first = ("", 0)  # title and time of the creation
+        self.pruned = False
+        self.moved = False
+        self.opened: dict[str, int] = {}  # the gates that are open, and when they were opened
+        self.waiting: tuple[str, ...] = ()  # sent, and not taken yet
+        self.at_head: Snapshot | None = None
+        self._row: StoredRow = (0, b"", "")
+        self._prev = ""
+        self._definitions: set[str] = set()
+
+    def verdict(self) -> AuditVerdict:
+        snapshot_row = self.found.read("the snapshot row", lambda: self.journal.snapshot(self.run))
+        head: Head | None = self.found.read("the head row", lambda: self.journal.head(self.run))
+        self.pins = RefComparison(self.run, self.read_refs) if self.read_refs is not None else None
+        snapshot = self._walk(head, snapshot_row)
+        is_empty = snapshot is None and head is None and snapshot_row is None
+        if is_empty and not self.found.count and not self.anchors.genuine:
+            raise UserError(f"there is no run {self.run}: see `steersman runs --all`")
+        if snapshot is not None:
+            self._ends(head, snapshot, snapshot_row)
+        elif not self.found.count:
+            return self.gone()
+        return self._told(snapshot)
+
+    def gone(self) -> AuditVerdict:
+        """Nothing is left of the tape; no row is asked for."""
+        self.found.add("entry 1 is missing: nothing is left of this tape", 1)
+        return self._told(None)
+
+    def _told(self, snapshot: Snapshot | None) -> AuditVerdict:
+        seq, anchored_seq = snapshot.seq if snapshot is not None else 0, self.vouched.highest
+        for doubt in self.anchors.doubts:
+            self.found.add(doubt)
+        unseen: tuple[str, ...] = UNANCHORED_GAPS if anchored_seq is None else ()
+        if anchored_seq is not None and anchored_seq < seq:
+            unseen = (
+                f"entries {anchored_seq + 1} to {seq} cut off or rewritten with new hashes: the newest anchor is of entry {anchored_seq}",
+            )
+        if self.anchors.blanks:
+            unseen += (f"what {self.anchors.blanks} unreadable lines among the anchors said",)
+        return AuditVerdict(
+            self.run,
+            not self.found.count,
+            seq,
+            self.found.first,
+            self.found.problems(),
+            anchored_seq is not None,
+            (*unseen, *self.found.unseen),
+            waiting=self.waiting,
+            gone=self.gone_refs,
+            beyond=UNVERIFIABLE_FACTS,
+        )
+
+    # ── the entries ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _walk(self, head: Head | None, snapshot_row: Any) -> Snapshot | None:
+        """The run after its last good entry; stops at the first that does not fit."""
+        snapshot: Snapshot | None = None
+        head_seq = head.seq if head is not None else None
+        judges_every_entry = not self.driving or (
+            isinstance(head_seq, int) and head_seq <= SHORT_TAPE_ENTRIES
+        )
+        snapshot_seq = snapshot_row[0] if snapshot_row is not None else None
+        links = verify_chain(self._rows(), self.run)
+        try:
+            for link in links:
+                if isinstance(link, BadEntry):
+                    self._broken(link, snapshot)
+                    return None
+                entry, hash_ = link
+                problem = self._problem(snapshot, entry)
+                if problem:
+                    self.found.add(f"entry {entry.seq} {problem}", entry.seq)
+                    return None
+                snapshot = apply_entry(snapshot, entry, hash_)
+                self._prev = entry.prev
+                if entry.kind != "transition":
+                    self._beside(snapshot, entry)
+                if entry.planned or entry.closed:
+                    self._asked(entry)
+                if entry.spent or entry.kind == "gate_answered":
+                    self.spent.see(entry)
+                if self.texts is not None and judges_every_entry:
+                    self.texts.see(self._row[1], entry)
+                if self.pins is not None:
+                    self.pins.see(self._row[1], entry)
+                self.vouched.see(entry.seq, hash_, self.found)
+                if entry.seq == head_seq:
+                    self.at_head = snapshot
+                if entry.seq == snapshot_seq and canonical_bytes(snapshot) != snapshot_row[1]:
+                    self.found.add(f"the snapshot of entry {snapshot_seq} is not what the tape gives")
+        except Exception as error:
+            seq = (snapshot.seq if snapshot is not None else 0) + 1
+            self.found.unreadable(f"entry {seq}", error, seq)
+            return None
+        if self.texts is not None and snapshot is not None and not judges_every_entry:
+            self.texts.see_state(snapshot)
+        return snapshot
+
+    def _asked(self, entry: Entry) -> None:
+        self.opened.update({i.id: entry.at for i in entry.planned if i.kind == "gate"})
+        for closed_id in entry.closed:
+            self.opened.pop(closed_id, None)
+
+    def _rows(self) -> Iterator[StoredRow]:
+        for row in self.journal.rows(self.run):
+            self._row = row
+            yield row
+
+    def _broken(self, bad: BadEntry, snapshot: Snapshot | None) -> None:
+        """An entry put in between fits its predecessor; what gives it away is that the next one claims its place."""
+        if snapshot is not None and self._claims(self._row, snapshot):
+            self.found.add(
+                f"entry {snapshot.seq} was put in: the one after it claims its place", snapshot.seq
+            )
+        else:
+            self.found.add(bad.why, bad.seq)
+
+    def _claims(self, row: StoredRow, snapshot: Snapshot) -> bool:
+        try:
+            entry = read_entry(row[1])
+        except msgspec.MsgspecError:
+            return False
+        has_same_place = (entry.run, entry.seq, entry.prev) == (self.run, snapshot.seq, self._prev)
+        return has_same_place and row[2] == sha256_hex(row[1]) != snapshot.hash
+
+    def _problem(self, snapshot: Snapshot | None, entry: Entry) -> str:
+        if (snapshot is None) != (entry.kind == "created"):
+            return "does not begin the run" if snapshot is None else "begins the run a second time"
+        if snapshot is None:
+            return "" if isinstance(entry.context, dict) and entry.to and entry.root else "creates nothing"
+        if entry.kind in ("transition", "override") and entry.source != snapshot.state:
+            return f"leads from {entry.source}, but the run was in {snapshot.state}"
+        if entry.kind == "sealed" and entry.state_hash != state_hash(snapshot):
+            return "seals another state than the one the tape gives"
+        return ""
+
+    def _beside(self, snapshot: Snapshot, entry: Entry) -> None:
+        """What entries other than transitions bring with them."""
+        if entry.kind == "created":
+            self.first = (entry.title, entry.at)
+            self.texts = PayloadAudit(self.journal, snapshot.root, self.found)
+        if entry.kind == "pruned":
+            self.pruned = True
+        if entry.definition and entry.definition not in self._definitions:
+            self._definitions.add(entry.definition)
+            self._define(entry)
+
+    def _define(self, entry: Entry) -> None:
+        body = self.found.read("a definition", lambda: self.journal.definition(entry.definition))
+        if body is None:
+            self.found.add(
+                f"entry {entry.seq} names definition {entry.definition}, which is not in the store", entry.seq
+            )
+        elif not isinstance(body, bytes) or sha256_hex(body)[:16] != entry.definition:
+            self.found.add(
+                f"entry {entry.seq} names definition {entry.definition}, which does not have the digest in its name",
+                entry.seq,
+            )
+
+    # ── what is derived from them ───────────────────────────────────────────────────────────────────────────────────
+
+    def _ends(self, head: Head | None, snapshot: Snapshot, snapshot_row: Any) -> None:
+        gates = self.found.read("a gate row", lambda: self.journal.gates(self.run))
+        pending_items = self.found.read("an inbox row", lambda: self.journal.pending(self.run))
+        gates_by_id = {g.id: self._gate(g.id) for g in gates or ()}
+        children = [] if self.driving else self._children()
+        rows = self._budget(self.run)
+        child_budgets = [self._budget(c.run) for c in children]
+        current_head = self.found.read(
+            "the head row", lambda: self.journal.head(self.run)
+        )  # after what moves with it
+        has_moved = current_head != head or (not self.driving and children != self._children())
+        self.moved = has_moved or self._answered(gates)
+        if self.moved:
+            self.found.unseen.append("whether its gates, budget and refs fit: it moved on while it was read")
+        else:
+            if gates is not None and pending_items is not None:
+                compare_gates(
+                    snapshot, gates, pending_items, self.found, gates_by_id, self.opened, driving=self.driving
+                )
+            if self.pins is not None:
+                self.gone_refs = self.pins.settle(snapshot, self.found)
+            if not self.driving:
+                idle = not snapshot.items and all(c.status not in UNFINISHED_STATUSES for c in children)
+                starting_limits = self._limits(snapshot, bool(children))
+                compare_budget(
+                    rows, self.spent, child_budgets, starting_limits, idle=idle, findings=self.found
+                )
+        self.waiting = (
+            self.found.read("an inbox row", lambda: describe_waiting_items(pending_items or (), snapshot))
+            or ()
+        )
+        if head is not None:
+            self._head(head, snapshot)
+        else:
+            self.found.add("the head row is missing")
+        if snapshot_row is not None and not (
+            isinstance(snapshot_row[0], int) and 1 <= snapshot_row[0] <= snapshot.seq
+        ):
+            self.found.add(
+                f"there is a snapshot of entry {snapshot_row[0]!r}, but the tape ends with entry {snapshot.seq}"
+            )
+        self.vouched.settle(snapshot.seq, self.found)
+        if self.texts is not None:
+            if snapshot.root == self.run and not self.driving:
+                self.texts.rest()
+            self.texts.settle(bool(self.texts.missing) and self._pruned(snapshot.root))
+
+    def _gate(self, gate: str) -> Gate | None:
+        row: Gate | None = self.found.read("a gate row", lambda: self.journal.gate(gate))
+        return row
+
+    def _answered(self, gates: list[Gate] | None) -> bool:
+        """Whether somebody has answered between the look at the gates and that at the inbox."""
+        return gates is not None and gates != self.found.read(
+            "a gate row", lambda: self.journal.gates(self.run)
+        )
+
+    def _children(self) -> list[Head]:
+        return self.found.read("a head row", lambda: self.journal.children(self.run)) or []
+
+    def _budget(self, run: str) -> list[BudgetRow]:
+        return self.found.read("a budget row", lambda: self.journal.budget(run)) or []
+
+    def _limits(self, snapshot: Snapshot, children: bool) -> dict[str, int] | None:
+        """The limits that the run began with: a child has none of its own, and a child may raise its parent's."""
+        if snapshot.parent:
+            return {}
+        ref = snapshot.context.get("config_ref", "") if isinstance(snapshot.context, dict) else ""
+        data = (
+            self.found.read("the settings", lambda: self.journal.payload(snapshot.root, ref))
+            if ref
+            else b"{}"
+        )
+        if children:
+            self.found.unseen.append("its budget's limits: its children may have raised them")
+        if children or data is None:
+            return None
+        try:
+            return budget_limits(decode_frozen_config(data))
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            return None  # the payload's name has told already that it was changed
+
+    def _head(self, head: Head, snapshot: Snapshot) -> None:
+        """The head row, and whether the tape ends where it says; its hash tells which of the two is wrong."""
+        seq = head.seq if isinstance(head.seq, int) else 0
+        expected_snapshot = snapshot
+        if seq > snapshot.seq and head.hash != snapshot.hash:
+            self.found.add(
+                f"entry {snapshot.seq + 1} is missing: the head row says {seq} entries", snapshot.seq + 1
+            )
+        elif seq < snapshot.seq and self.at_head is not None and self.at_head.hash == head.hash:
+            expected_snapshot = self.at_head
+            if not self.moved:
+                self.found.add(f"entry {seq + 1} lies beyond the head row", seq + 1)
+        old_definition = self.found.read(
+            "a definition", lambda: self.journal.definition(expected_snapshot.definition)
+        )
+        compare_head(head, expected_snapshot, self.first, self.machines, old_definition, self.found)
+
+    def _pruned(self, root: str) -> bool:
+        """Whether this tape, or that of the tree's first run, says that the texts were dropped."""
+        if self.pruned or root == self.run:
+            return self.pruned
+        return bool(self.found.read("the tape of the tree's first run", lambda: self._says_pruned(root)))
+
+    def _says_pruned(self, root: str) -> bool:
+        links = verify_chain(self.journal.rows(root), root)
+        return any(not isinstance(link, BadEntry) and link[0].kind == "pruned" for link in links)

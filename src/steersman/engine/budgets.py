@@ -1,0 +1,77 @@
+"""Budgets over a run and all its children: reserved at every ancestor when an agent starts, settled when it is done."""
+
+from steersman.contracts.config import Config
+from steersman.engine.active_run import ActiveRun
+from steersman.engine.roles import find_role_settings
+from steersman.kernel.snapshot import JobItem
+from steersman.ports.journal import Spend
+
+DEFAULT_CALL_SHARE = 10  # a role without a ceiling of its own reserves a tenth of the limit per call
+
+
+def budget_limits(config: Config) -> dict[str, int]:
+    """The figures a budget binds, by name."""
+    budget = config.budget
+    figures = {
+        "turns": budget.turns,
+        "tokens": budget.tokens,
+        "micro_usd": budget.micro_usd,
+        "ms": budget.seconds * 1000 if budget.seconds is not None else None,
+    }
+    return {name: value for name, value in figures.items() if value is not None}
+
+
+def call_ceiling(config: Config, role: str) -> dict[str, int]:
+    """What one call of a role may cost at most: that much is reserved."""
+    configured = _configured_ceilings(config, role)
+    return {
+        name: configured.get(
+            name, 1 if name == "turns" else 0 if name == "ms" else limit // DEFAULT_CALL_SHARE
+        )
+        for name, limit in budget_limits(config).items()
+    }
+
+
+def _configured_ceilings(config: Config, role: str) -> dict[str, int]:
+    """A role's own ceilings: `call_tokens` and `call_micro_usd` in its table."""
+    options = find_role_settings(config, role).options
+    return {
+        name: int(options[key])
+        for name, key in (("tokens", "call_tokens"), ("micro_usd", "call_micro_usd"))
+        if key in options
+    }
+
+
+def budget_reservations(active_run: ActiveRun, item: JobItem, config: Config) -> tuple[Spend, ...]:
+    """The reservations that an effect needs before it starts; only agents cost."""
+    return tuple(
+        Spend(run, name, reserved=amount, bound=True)
+        for run in active_run.ancestors
+        for name, amount in _reserved_amounts(active_run, item, config).items()
+    )
+
+
+def budget_releases(active_run: ActiveRun, item: JobItem) -> tuple[Spend, ...]:
+    """What was reserved for an effect that is over; one that was held had nothing."""
+    if item.held:
+        return ()
+    return tuple(
+        Spend(run, name, reserved=-amount)
+        for run in active_run.ancestors
+        for name, amount in _reserved_amounts(active_run, item, active_run.config).items()
+    )
+
+
+def _reserved_amounts(active_run: ActiveRun, item: JobItem, config: Config) -> dict[str, int]:
+    role, job = item.input.get("role"), active_run.machine.jobs.get(item.job)
+    # A job of an older version, which this machine no longer has, had its reservation by its role.
+    if role is None or item.kind != "effect" or (job is not None and job.does != "agent"):
+        return {}
+    return call_ceiling(config, role)
+
+
+def usage_spends(active_run: ActiveRun, spent: dict[str, int]) -> tuple[Spend, ...]:
+    """What was really used, at the run and every ancestor; its reservation goes with the item."""
+    return tuple(
+        Spend(run, name, spent=amount) for run in active_run.ancestors for name, amount in spent.items()
+    )

@@ -1,0 +1,1 @@
+"""Talks with agents beside the machines."""

@@ -1,0 +1,129 @@
+"""One call of one agent in a chat: its place to read, its prompt, its answer as a message.
+
+**Invariant:** an agent here writes nothing that lasts: it gets a checkout of its own, or an empty directory.
+"""
+
+import asyncio
+import contextlib
+import tempfile
+from collections.abc import AsyncIterator
+
+from msgspec.structs import replace
+
+from steersman.contracts.agent import AgentReply, AgentRequest
+from steersman.contracts.chat import ChatMessage
+from steersman.contracts.config import CHAT_AGENT_PREFIX, ChatAgent, Config, Role
+from steersman.engine.chat.prompt import compose_chat_prompt
+from steersman.engine.effects.prompt import project_prompt_sections
+from steersman.engine.person_text import sanitize_agent_name
+from steersman.engine.ports import Ports
+from steersman.engine.project_files import CHAT_PROMPT_NAME, freeze_current_files
+from steersman.errors import SteersmanError
+from steersman.judges.redaction.redact import redact_text
+from steersman.judges.text import escape_surrogates
+from steersman.ports.agent import Agent
+from steersman.ports.chat import Chats
+
+CHAT_ROLE = CHAT_MODE = CHAT_PROMPT_NAME
+
+
+def build_chat_agent(ports: Ports, config: Config, name: str, agent_settings: ChatAgent) -> tuple[Agent, str]:
+    """The agent that is talked to by this name, and the project's words for it; a UserError where it cannot be had."""
+    role_fields = {
+        f: getattr(agent_settings, f)
+        for f in ("agent", "model", "script", "seconds", "start_seconds", "idle_seconds", "options")
+    }
+    role = Role(**role_fields, retries=0, permissions="read")
+    frozen = freeze_current_files(ports, replace(config, roles={f"{CHAT_AGENT_PREFIX}{name}": role}))
+    return ports.agent(f"{CHAT_AGENT_PREFIX}{name}", frozen), frozen.prompts.get(CHAT_ROLE, "")
+
+
+def chat_checkout_name(effect: str) -> str:
+    """The name of a call's own checkout; its lock has the same."""
+    return effect.replace(":", ".")
+
+
+async def call_chat_agent(
+    ports: Ports, chats: Chats, config: Config, question: ChatMessage, name: str, effect: str, attempt: int
+) -> ChatMessage:
+    """Asks, and gives what came back as an answer that is not kept yet; a provider's failure is an answer too."""
+    started_at = ports.clock.ticks()
+    agent_settings, earlier_count = config.chat.agents[name], question.seq - 1
+    earlier_messages = chats.messages(question.thread, before=question.seq, last=config.chat.history)
+    agent, own_words = await asyncio.to_thread(build_chat_agent, ports, config, name, agent_settings)
+    mark = ports.chance.nonce()
+    async with read_only_checkout(ports, config, effect) as workdir:
+        added_words = "\n\n".join(project_prompt_sections(CHAT_ROLE, own_words, mark))
+        tree_path = ports.tree_path(config, workdir)
+        prompt = compose_chat_prompt(
+            name, config.chat, question, earlier_messages, earlier_count, added_words, tree_path
+        )
+        request = AgentRequest(
+            role=CHAT_ROLE,
+            mode=CHAT_MODE,
+            prompt=prompt.text,
+            workdir=workdir,
+            writes=False,
+            effect=effect,
+            nonce=ports.chance.nonce(),
+            round=question.seq,
+            attempt=attempt,
+            seconds=agent_settings.seconds,
+            start_seconds=agent_settings.start_seconds,
+            idle_seconds=agent_settings.idle_seconds,
+            permissions="read",
+            micro_usd=_remaining_micro_usd(chats, config, question.thread),
+            options={**agent_settings.options, "model": agent_settings.model}
+            if agent_settings.model
+            else agent_settings.options,
+        )
+        reply = await _call_agent_safely(agent, request)
+    answer_text = reply.detail or "it said nothing more" if reply.error else reply.text
+    key = chats.key(question.thread) or b""
+    return ChatMessage(
+        thread=question.thread,
+        kind="answer",
+        sender=name,
+        text=redact_text(escape_surrogates(answer_text).strip(), ports.secrets(config.redact.env), key),
+        at=ports.clock.now(),
+        to=question.seq,
+        attempt=attempt,
+        error=reply.error or "",
+        provider=sanitize_agent_name(ports, reply.provider),
+        model=sanitize_agent_name(ports, reply.model),
+        ms=(ports.clock.ticks() - started_at) // 1000,
+        tokens=reply.usage.tokens,
+        micro_usd=reply.usage.micro_usd,
+        heard=prompt.heard,
+        left_out=earlier_count - prompt.heard,
+    )
+
+
+async def _call_agent_safely(agent: Agent, request: AgentRequest) -> AgentReply:
+    try:
+        return await agent.call(request)
+    except SteersmanError as error:  # it has promised not to: a conversation goes on nevertheless
+        return AgentReply(error="provider_crashed", detail=str(error))
+
+
+@contextlib.asynccontextmanager
+async def read_only_checkout(ports: Ports, config: Config, effect: str) -> AsyncIterator[str]:
+    """A checkout of the base commit; an empty directory where there is no repository with a commit. Gone afterwards."""
+    workspace = ports.workspace(config)
+    if await asyncio.to_thread(workspace.problem) is None:
+        base = await asyncio.to_thread(workspace.base, config.base or None)
+        try:
+            tree = await asyncio.to_thread(
+                workspace.checkout, chat_checkout_name(effect), base.commit, effect
+            )
+            yield tree.path
+        finally:
+            await asyncio.to_thread(workspace.remove, chat_checkout_name(effect))
+        return
+    with tempfile.TemporaryDirectory(prefix="steersman-chat-") as directory:
+        yield directory
+
+
+def _remaining_micro_usd(chats: Chats, config: Config, thread: str) -> int | None:
+    limit = config.chat.budget.micro_usd
+    return None if limit is None else max(1, limit - chats.spent(thread).micro_usd)

@@ -1,0 +1,263 @@
+"""Talks with agents beside the machines: who is asked, and that nothing said is lost.
+
+A question is durable before anybody is asked; an answer is a message of its own.
+**Invariant:** nothing here touches a run, and nothing in an answer is ever carried out.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from steersman.contracts.chat import ChatCall, ChatLimits, ChatMessage, ChatThread
+from steersman.contracts.config import ChatAgent, Config
+from steersman.engine.chat.agent_call import build_chat_agent, call_chat_agent, chat_checkout_name
+from steersman.engine.isolation_notice import isolation_warning
+from steersman.engine.ports import Ports
+from steersman.errors import OverBudget, UserError
+from steersman.judges.redaction.redact import redact_text
+from steersman.judges.replies.mentions import find_mentions, fold_mention_name
+from steersman.judges.text import clip_text, escape_surrogates, has_visible_text, printable_line
+from steersman.ports.chat import Chats
+
+THREAD_PREFIX = "chat-"
+MAX_QUESTION_CHARS = 100_000  # characters of one question
+LEFTOVER_GRACE_SECONDS = 1.0  # seconds for what an attempt that died has left behind
+
+
+class QuestionRoute(NamedTuple):
+    """Who is asked, and the names that nobody has."""
+
+    agents: tuple[str, ...]
+    unknown: tuple[str, ...] = ()
+
+
+class OpenQuestion(NamedTuple):
+    """A question that an agent has not answered, or only with an error; `by` says who is at it now."""
+
+    question: ChatMessage
+    agent: str
+    by: str | None
+    error: str = ""
+
+
+class ThreadBudgetError(UserError):
+    """Nobody was asked."""
+
+    exit_code = 4
+
+
+class ChatService:
+    """The conversations of one project."""
+
+    def __init__(self, ports: Ports, config: Config) -> None:
+        self._world, self._config = ports, config
+        self._names = {
+            fold_mention_name(n): name for name, a in config.chat.agents.items() for n in (name, *a.aliases)
+        }
+
+    @property
+    def chats(self) -> Chats:
+        """Where they are kept."""
+        if self._world.chats is None:
+            raise UserError("this store keeps no conversations")
+        return self._world.chats
+
+    # ── threads ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def new(self, title: str = "") -> ChatThread:
+        """An empty thread."""
+        now, key = self._world.clock.now(), self._world.chance.key()
+        safe_title = clip_text(
+            printable_line(redact_text(escape_surrogates(title).strip(), self._secrets(), key)), 100
+        )
+        thread = ChatThread(f"{THREAD_PREFIX}{self._world.chance.run_id()}", safe_title, now, now)
+        self.chats.open(thread, key)
+        return thread
+
+    def find(self, prefix: str) -> ChatThread:
+        """The thread with this id or unique beginning; `chat-` may be left out."""
+        prefix = escape_surrogates(prefix)
+        name = prefix if prefix.startswith(THREAD_PREFIX) else f"{THREAD_PREFIX}{prefix}"
+        thread_ids = [name] if self.chats.thread(name) else self.chats.matching(name) if prefix else []
+        if len(thread_ids) > 1:
+            raise UserError(f"{prefix!r} could be {', '.join(thread_ids)}: write more of it")
+        thread = self.chats.thread(thread_ids[0]) if thread_ids else None
+        if thread is None:
+            raise UserError(f"there is no thread {prefix!r}: see `steersman chat threads`")
+        return thread
+
+    def drop(self, thread: str) -> None:
+        """Forgets a thread, its checkouts too."""
+        self._sweep([m for m in self.chats.messages(thread) if m.kind == "question"])
+        self.chats.drop(thread)
+
+    def _sweep(self, questions: Sequence[ChatMessage]) -> None:
+        """Removes the checkouts of calls that nobody makes any more: who died in one could not."""
+        workspace = self._world.workspace(self._config)
+        if not questions or workspace.problem() is not None:
+            return
+        for question in questions:
+            for number in range(1, len(question.asked) + 1):
+                lock = self._world.locks.acquire(_question_lock(question, number))
+                if lock is not None:
+                    try:
+                        workspace.remove(_question_lock(question, number))
+                    finally:
+                        lock.release()
+
+    # ── asking ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def route(self, thread: ChatThread, text: str) -> QuestionRoute:
+        """Whoever is named; else who was asked last here, the host, or the only one there is. UserError: nobody can be."""
+        if not has_visible_text(text):
+            raise UserError('a question needs words: steersman chat send "@name …"')
+        if len(text) > MAX_QUESTION_CHARS:
+            raise UserError(
+                f"a question has at most {MAX_QUESTION_CHARS} characters, this one {len(text)}: shorten it"
+            )
+        mentioned = find_mentions(text, self._names)
+        if mentioned.names:
+            return QuestionRoute(mentioned.names, mentioned.unknown)
+        if mentioned.unknown and text.lstrip()[:1] in ("@", "＠"):
+            raise UserError(f"nobody here is called {mentioned.unknown[0]!r}: {self._there()}")
+        chat = self._config.chat
+        last_agent = thread.agent if thread.agent in chat.agents else ""
+        only_agent = next(iter(chat.agents)) if len(chat.agents) == 1 else ""
+        agent = last_agent or chat.host or only_agent
+        if not agent:
+            raise UserError(f"who is meant? begin with @name: {self._there()}")
+        return QuestionRoute((agent,), mentioned.unknown)
+
+    def _there(self) -> str:
+        names = ", ".join(f"@{name}" for name in self._config.chat.agents)
+        return (
+            f"there are {names}" if names else 'add [chat.agents.bob] with agent = "claude" to steersman.toml'
+        )
+
+    def say(self, thread: str, person: str, text: str) -> tuple[ChatMessage, QuestionRoute]:
+        """A person's question, durable when this returns; nobody has been asked yet."""
+        found_thread = self.find(thread)
+        question_text = escape_surrogates(text).strip()
+        route = self.route(found_thread, question_text)
+        question = ChatMessage(
+            thread=found_thread.id,
+            kind="question",
+            sender=person,
+            text=redact_text(question_text, self._secrets(), self.chats.key(found_thread.id) or b""),
+            at=self._world.clock.now(),
+            asked=route.agents,
+        )
+        return self.chats.say(question), route
+
+    def ready(self, agents: Sequence[str]) -> str:
+        """Raises what would stop a call before it begins; gives what is to be said where nothing isolates an agent."""
+        for name in agents:
+            tells_cost = build_chat_agent(self._world, self._config, name, self._agent(name))[0].tells_cost
+            budget = self._config.chat.budget
+            if (
+                not tells_cost
+                and budget.micro_usd is not None
+                and budget.tokens is None
+                and budget.turns is None
+            ):
+                raise UserError(
+                    f"[chat.budget] has only usd, but @{name} does not tell what it costs: add tokens or turns"
+                )
+        return isolation_warning(self._world, self._config)
+
+    async def ask(
+        self,
+        question: ChatMessage,
+        agents: Sequence[str] = (),
+        heard: Callable[[ChatMessage], None] = lambda _: None,
+    ) -> list[ChatMessage]:
+        """Asks every agent of a question at once; each answer is kept, then told, as soon as it is there.
+
+        What stops one of them stops no other: it is raised when all are through.
+        """
+        agent_names = tuple(agents) or question.asked
+        self.ready(agent_names)
+        await asyncio.to_thread(self._sweep, self.chats.unanswered())
+
+        async def one(agent_name: str) -> ChatMessage:
+            answer = await self._asked(question, agent_name)
+            heard(answer)
+            return answer
+
+        results = await asyncio.gather(*(one(name) for name in agent_names), return_exceptions=True)
+        for result in results:
+            if isinstance(result, BaseException):
+                raise result
+        return [result for result in results if isinstance(result, ChatMessage)]
+
+    async def _asked(self, question: ChatMessage, name: str) -> ChatMessage:
+        number = question.asked.index(name) + 1
+        lock = self._world.locks.acquire(_question_lock(question, number))
+        if lock is None:
+            owner = self._world.locks.owner(_question_lock(question, number)) or "another process"
+            raise AgentBusyError(f"@{name} is being asked already, by {owner}")
+        try:
+            effect = _question_effect(question, number)
+            # What an attempt that died has left behind.
+            await asyncio.to_thread(self._world.processes.stop_tree, effect, LEFTOVER_GRACE_SECONDS)
+            attempt = self._begun(question, name)
+            answer = await call_chat_agent(
+                self._world, self.chats, self._config, question, name, effect, attempt
+            )
+            return self.chats.answer(answer)
+        finally:
+            lock.release()
+
+    def _begun(self, question: ChatMessage, name: str) -> int:
+        ask = ChatCall(question.thread, question.seq, name, self._world.clock.now())
+        try:
+            return self.chats.begin(ask, self.limits())
+        except OverBudget as error:
+            raise ThreadBudgetError(
+                f"thread {question.thread} has used up its {error.name}: raise it in [chat.budget], or begin a new thread"
+            ) from None
+
+    # ── what is open, what may be used ──────────────────────────────────────────────────────────────────────────────
+
+    def open(self, thread: str) -> list[OpenQuestion]:
+        """Whoever was asked and has not answered yet, or whose last answer was an error."""
+        messages = self.chats.messages(thread)
+        last_answers = {(m.to, m.sender): m for m in messages if m.kind == "answer"}
+        unanswered = []
+        for question in (m for m in messages if m.kind == "question"):
+            for number, name in enumerate(question.asked, 1):
+                answer = last_answers.get((question.seq, name))
+                if answer is None or answer.error:
+                    owner = self._world.locks.owner(_question_lock(question, number))
+                    unanswered.append(
+                        OpenQuestion(question, name, owner, answer.error if answer is not None else "")
+                    )
+        return unanswered
+
+    def limits(self) -> ChatLimits:
+        """What a thread may use."""
+        budget = self._config.chat.budget
+        return ChatLimits(budget.turns, budget.tokens, budget.micro_usd)
+
+    def _agent(self, name: str) -> ChatAgent:
+        settings = self._config.chat.agents.get(name)
+        if settings is None:
+            raise UserError(f"nobody here is called {name!r} any more: {self._there()}")
+        return settings
+
+    def _secrets(self) -> tuple[str, ...]:
+        return self._world.secrets(self._config.redact.env)
+
+
+class AgentBusyError(UserError):
+    """Somebody else is at it."""
+
+    exit_code = 4
+
+
+def _question_effect(question: ChatMessage, number: int) -> str:
+    return f"{question.thread}:{question.seq}:{number}"
+
+
+def _question_lock(question: ChatMessage, number: int) -> str:
+    return chat_checkout_name(_question_effect(question, number))

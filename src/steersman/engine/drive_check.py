@@ -1,0 +1,89 @@
+"""Refuses to drive a run that does not fit its own tape, until a named person says so on that tape.
+
+It is the part of `audit verify` that needs no other run and no anchor, so that it costs little before each drive.
+"""
+
+from steersman.engine import person_text
+from steersman.engine.active_run import ActiveRun, gate_row
+from steersman.engine.audit.refs import make_refs_reader
+from steersman.engine.audit.verifying import verify_for_driving
+from steersman.engine.gate_rows import gate_row_problem
+from steersman.errors import StoreBroken, UserError
+from steersman.judges.text import has_visible_text
+from steersman.kernel.canonical import digest_of
+from steersman.kernel.record import RunAdvance, StepMeta, record_note
+from steersman.kernel.replay import convert_context, rebuild_snapshot
+from steersman.kernel.snapshot import Snapshot, context_fields
+from steersman.kernel.tape import read_entry
+from steersman.ports.journal import Gate
+from steersman.views.status import DRIVEN_DESPITE_VERIFY
+
+FORCE_SNAPSHOT_BYTES = 1 << 30  # bytes since the last snapshot: the next commit writes one
+
+
+async def check_before_driving(active_run: ActiveRun, despite: tuple[str, str] | None = None) -> None:
+    """Raises StoreBroken with the first bad record, unless a person has accepted it: `despite` is who and why, now."""
+    ports, run = active_run.world, active_run.run
+    base_commit = context_fields(active_run.snapshot.context).get("base_commit")
+    refs = make_refs_reader(ports, run) if base_commit else None
+    verdict = verify_for_driving(ports.journal, ports.machines, run, refs)
+    if verdict.ok:
+        return
+    marks = sorted({digest_of(problem)[:16] for problem in verdict.problems})
+    if despite is not None:
+        await _record_acceptance(active_run, marks, *despite)
+    elif not set(marks) <= _accepted_marks(active_run):
+        raise StoreBroken(
+            f"run {run} is not driven, because it does not fit: {verdict.problems[0]}\n"
+            f"Look at it with `steersman audit verify {run}`. To go on all the same: "
+            f'`steersman resume {run} --despite-verify "why"`'
+        )
+
+
+def _accepted_marks(active_run: ActiveRun) -> set[str]:
+    """The problems that people have accepted on tape."""
+    event_bytes = DRIVEN_DESPITE_VERIFY.encode()
+    entries = [
+        read_entry(body)
+        for _, body, _ in active_run.world.journal.rows(active_run.run)
+        if event_bytes in body
+    ]
+    return {mark for e in entries if e.event == DRIVEN_DESPITE_VERIFY for mark in e.data["problems"]}
+
+
+async def _record_acceptance(active_run: ActiveRun, marks: list[str], person: str, reason: str) -> None:
+    """Says on tape who goes on and why; state and gate rows are what the entries give from here on."""
+    if not has_visible_text(reason):
+        raise UserError("--despite-verify needs a reason: say why the run may go on")
+    from_tape = rebuild_snapshot(active_run.world.journal.rows(active_run.run), active_run.run)
+    if isinstance(from_tape, Snapshot):
+        active_run.snapshot = convert_context(active_run.machine, from_tape)
+        active_run.weigh(FORCE_SNAPSHOT_BYTES, 0)
+    meta = StepMeta(
+        active_run.world.clock.now(),
+        f"person:{person}",
+        why=person_text.sanitize_reason(active_run.world, active_run.run, reason),
+    )
+    sealed_entry, snapshot_after = record_note(
+        active_run.snapshot, meta, "note", event=DRIVEN_DESPITE_VERIFY, data={"problems": marks}
+    )
+    snapshot_after.context = active_run.snapshot.context
+    await active_run.append(
+        RunAdvance((sealed_entry,), snapshot_after), restored=_differing_gate_rows(active_run)
+    )
+
+
+def _differing_gate_rows(active_run: ActiveRun) -> tuple[Gate, ...]:
+    """The rows of open gates that do not say what the tape gives, as it gives them."""
+    journal, run = active_run.world.journal, active_run.run
+    entry_times = {seq: read_entry(body).at for seq, body, _ in journal.rows(run)}
+    open_gates = {
+        i.id: (i, entry_times[int(i.id.split(":")[-2])])
+        for i in active_run.snapshot.items.values()
+        if i.kind == "gate"
+    }
+    return tuple(
+        gate_row(run, item, at)
+        for item, at in open_gates.values()
+        if gate_row_problem(item, journal.gate(item.id), run, at)
+    )

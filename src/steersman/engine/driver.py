@@ -1,0 +1,144 @@
+"""Drives runs: claim → load → perform → append, until parked or ended.
+
+One driver per run, held by a lock that dies with its process and fenced by an epoch in the store. Parked runs hold no
+memory and no thread.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from steersman.engine.active_run import ActiveRun, load_active_run
+from steersman.engine.ports import Ports
+from steersman.engine.run_loop import RunBusy, RunLoop
+from steersman.errors import StaleError
+from steersman.kernel.tape import SealedEntry
+from steersman.ports.journal import Head
+
+__all__ = ["Driver", "RunBusy", "RunWatcher"]
+
+PATIENCE_MS = 120_000  # a wait up to this long is sat out, a longer one parks the run
+
+RunWatcher = Callable[[ActiveRun, Sequence[SealedEntry]], None]
+
+
+class Driver:
+    """Drives any number of runs in this process."""
+
+    def __init__(
+        self,
+        ports: Ports,
+        watch: RunWatcher | None = None,
+        *,
+        patience_ms: int = PATIENCE_MS,
+        kind: str = "driver",
+    ) -> None:
+        self.world, self.kind, self.patience_ms = ports, kind, patience_ms
+        self.stopping = False
+        self.heeds: int | None = (
+            None  # an item of an inbox: where it is refused, its run is not driven for it
+        )
+        self._watch = watch
+        self._active: dict[str, RunLoop] = {}
+        self._ears: Any = None
+
+    async def drive(
+        self,
+        run: str,
+        *,
+        take_over: bool = False,
+        held: Any = None,
+        live: ActiveRun | None = None,
+        despite: tuple[str, str] | None = None,
+    ) -> Head:
+        """Drives a run until it waits for somebody or has its outcome; returns its head.
+
+        One that does not fit its tape is refused; `despite` is a person with a reason to go on all the same. One whose
+        settings go beyond the limits of now is driven only to take an abort.
+        """
+        lock = held or self.world.locks.acquire(run, take_over=take_over)
+        if lock is None:
+            owner = self.world.locks.owner(run) or "another process"
+            raise RunBusy(f"run {run} is driven by {owner}; see `steersman watch {run}`, or stop that first")
+        try:
+            run_loop = RunLoop(self, live or await self._load(run, despite))
+            self._enter(run_loop)
+            try:
+                if live is None:
+                    await run_loop.claim()
+                head = run_loop.live.head() if run_loop.declined else await run_loop.loop()
+            except StaleError:
+                run_loop.lost = True
+                raise
+            finally:
+                self._leave(run_loop)
+                await run_loop.close()
+        finally:
+            lock.release()
+        await self._onward(head)
+        return head
+
+    async def _load(self, run: str, despite: tuple[str, str] | None) -> ActiveRun:
+        from steersman.engine.drive_check import check_before_driving  # who only looks does not need it
+
+        active_run = load_active_run(self.world, run)
+        await check_before_driving(active_run, despite)
+        if all(posted.kind != "abort" for posted in self.world.journal.pending(run)):
+            active_run.apply_limits()
+        return active_run
+
+    async def _onward(self, head: Head) -> None:
+        """A child's end makes its parent runnable: it is driven too, unless somebody does."""
+        parent = head.parent
+        if not parent or parent in self._active or self.stopping:
+            return
+        if self.world.journal.pending(parent) and self.world.locks.owner(parent) is None:
+            await self.drive(parent)
+
+    def _enter(self, run_loop: RunLoop) -> None:
+        if not self._active:
+            self._listen()
+        self._active[run_loop.live.run] = run_loop
+        self._grouped()
+
+    def _leave(self, run_loop: RunLoop) -> None:
+        self._active.pop(run_loop.live.run, None)
+        self._grouped()
+        if not self._active and self._ears is not None:
+            asyncio.get_running_loop().remove_reader(self._ears)
+            self.world.bell.hush(self._ears)
+            self._ears = None
+
+    def _grouped(self) -> None:
+        for run_loop in self._active.values():
+            run_loop.live.together = len(self._active) > 1
+
+    def _listen(self) -> None:
+        self._ears = self.world.bell.listen()
+        if self._ears is not None:
+            asyncio.get_running_loop().add_reader(self._ears, self._heard)
+
+    def _heard(self) -> None:
+        self._ears.recv(64)
+        for run_loop in self._active.values():
+            run_loop.wake.set()
+
+    def stop(self) -> None:
+        """Lets go of every run as it is: what is under way is stopped and stays on tape as begun."""
+        self.stopping = True
+        for run_loop in self._active.values():
+            run_loop.wake.set()
+
+    def changed(self, active_run: ActiveRun, entries: Sequence[SealedEntry]) -> None:
+        """Tells whoever watches; anchors a run that has its outcome, and again what is added to it."""
+        if self._watch is not None:
+            self._watch(active_run, entries)
+        if self.world.sealed is not None and entries and _has_outcome(active_run, entries):
+            last_entry = entries[-1]
+            self.world.sealed(active_run.run, last_entry.entry.seq, last_entry.hash, last_entry.entry.at)
+
+
+def _has_outcome(active_run: ActiveRun, entries: Sequence[SealedEntry]) -> bool:
+    snapshot = active_run.snapshot
+    is_settled = snapshot.ended or (snapshot.state in active_run.machine.settled and not snapshot.items)
+    return bool(is_settled) or any(e.entry.kind == "sealed" for e in entries)

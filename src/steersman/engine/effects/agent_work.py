@@ -1,0 +1,309 @@
+"""Asks an agent: a working tree at the recorded commit, a prompt, a strict reply, the change as git sees it."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from steersman.contracts.agent import TRANSIENT_PROVIDER_ERRORS, AgentReply, AgentRequest, Permissions
+from steersman.contracts.config import FrozenConfig, Role
+from steersman.contracts.facts import AgentFacts
+from steersman.contracts.replies import ReviewerReply, TesterReply, reply_schema
+from steersman.contracts.task.replies import (
+    CodeReviewerReply,
+    PlanCommentReply,
+    PlanReviewerReply,
+    TaskCoderReply,
+    TaskPlannerReply,
+)
+from steersman.contracts.workspace import Change, Checkout
+from steersman.engine.budgets import call_ceiling
+from steersman.engine.effect_call import EffectCall, EffectResult, RetryRequest
+from steersman.engine.effects.agent_instructions import read_conventions, use_base_instructions
+from steersman.engine.effects.plan_bounds import (
+    allowed_commands,
+    describe_commands_outside_bounds,
+    find_plan_bounds,
+)
+from steersman.engine.effects.prompt import compose_agent_prompt
+from steersman.engine.effects.suspicious_files import count_suspects, find_change_suspects
+from steersman.engine.effects.tree_setup import checkout_ready_tree, checkout_tree
+from steersman.engine.person_text import sanitize_agent_name
+from steersman.engine.project_files import freeze_project_files
+from steersman.engine.roles import find_role_settings
+from steersman.errors import ContractError, UnrecordableTreeError
+from steersman.judges.changes.review_reasons import SuspiciousFile
+from steersman.judges.replies.agent_reply import ParsedReply, parse_reply
+from steersman.judges.replies.findings import find_unfounded_fixes, identify_finding
+from steersman.judges.text import clip_text, printable_line
+
+BACKOFF_MS = 1_000
+MAX_WAIT_MS = 60_000
+TASK_CODER = "task_coder"  # the contract of the only writer whose commands are judged with its change
+
+
+async def ask_agent(call: EffectCall) -> EffectResult:
+    """One attempt: facts, or a wish for another one when the error can pass or the reply can be asked for again."""
+    workspace = call.world.workspace(call.config)
+    # A proposal only reads; what is built is built in a tree that is set up.
+    tree = await (
+        checkout_ready_tree(call) if call.given("mode") == "implementation" else checkout_tree(call)
+    )
+    nonce = call.world.chance.nonce()
+    config = await asyncio.to_thread(_config_with_project_files, call)
+    own_words, tree_path = config.prompts.get(call.given("role"), ""), _read_only_tree_path(call, tree)
+    prompt = compose_agent_prompt(
+        call, nonce, await asyncio.to_thread(read_conventions, call, workspace), own_words, tree_path
+    )
+    prompt_ref = call.payloads.put(prompt)
+    bounds = await asyncio.to_thread(find_plan_bounds, call) if call.given("writes") else None
+    agent_call = msgspec.structs.replace(
+        agent_request(call, prompt, nonce, tree), allows=allowed_commands(bounds)
+    )
+    async with use_base_instructions(call, workspace, tree):
+        reply = await call.world.agent(call.given("role"), config).call(agent_call)
+    if reply.outside and call.given("contract") != TASK_CODER:
+        reply = _deny_reply(reply, describe_commands_outside_bounds(bounds, reply.outside))
+    change, suspects, capture_problem = (
+        await asyncio.to_thread(_capture_agent_change, call, workspace, tree)
+        if call.given("writes") and not reply.error
+        else (None, (), "")
+    )
+    return judge_agent_reply(call, reply, prompt_ref, nonce, change, suspects, capture_problem)
+
+
+def _config_with_project_files(call: EffectCall) -> FrozenConfig:
+    """The run's configuration; one that an older version froze gets the prompts and programs of its base now."""
+    if call.config.base_commit:
+        return call.config
+    return freeze_project_files(call.world, call.config, call.given("base"))
+
+
+def _read_only_tree_path(call: EffectCall, tree: Checkout) -> str:
+    """Where an agent that only reads finds the tree: it starts somewhere else."""
+    return "" if call.given("writes") else call.world.tree_path(call.config, tree.path)
+
+
+def _deny_reply(reply: AgentReply, denials: list[str]) -> AgentReply:
+    """Whose work nobody holds to the plan afterwards has not done it when it wanted to leave it."""
+    error_kind = "provider_permission_denied"
+    return msgspec.structs.replace(
+        reply, error=error_kind, detail=clip_text("\n".join(denials), 2000), text=""
+    )
+
+
+def agent_request(call: EffectCall, prompt: str, nonce: str, tree: Checkout) -> AgentRequest:
+    """What the agent is told."""
+    role = find_role_settings(call.config, call.given("role"))
+    return AgentRequest(
+        role=call.given("role"),
+        mode=call.given("mode"),
+        prompt=prompt,
+        workdir=tree.path,
+        writes=call.given("writes", default=False),
+        effect=call.effect,
+        nonce=nonce,
+        round=call.given("round", 1),
+        attempt=call.item.attempt,
+        contract=call.given("contract"),
+        session=call.given("session"),
+        seconds=role.seconds,
+        start_seconds=role.start_seconds,
+        idle_seconds=role.idle_seconds,
+        permissions=role_permissions(role, writes=call.given("writes", default=False)),
+        micro_usd=call_ceiling(call.config, call.given("role")).get("micro_usd"),
+        options={**role.options, "model": role.model} if role.model else role.options,
+    )
+
+
+def role_permissions(role: Role, *, writes: bool) -> Permissions:
+    """What the work needs, or less where the project says so; reading is never widened."""
+    return (role.permissions or "shell") if writes else "read"
+
+
+def _capture_agent_change(
+    call: EffectCall, workspace: Any, tree: Checkout
+) -> tuple[Change, tuple[SuspiciousFile, ...], str]:
+    """What the agent left, or the tree it was given and why nothing of what it left can be kept."""
+    # With the entry that asked for it: rounds begin anew after a follow-up, and no tree may lose its pin.
+    asking_seq = call.effect.split(":")[1]
+    label = f"{call.given('mode')}-{call.given('round', 1)}-{call.item.attempt}-{asking_seq}"
+    try:
+        change = workspace.capture(call.run, tree.path, call.given("base"), label)
+        return change, find_change_suspects(call, workspace, change), ""
+    except UnrecordableTreeError as error:
+        return Change(tree.commit, tree.tree, (), "", 0, 0), (), str(error)
+
+
+def judge_agent_reply(
+    call: EffectCall,
+    reply: AgentReply,
+    prompt_ref: str,
+    nonce: str,
+    change: Change | None,
+    suspects: tuple[SuspiciousFile, ...] = (),
+    capture_problem: str = "",
+) -> EffectResult:
+    """Facts from a reply; nothing in them says what they mean."""
+    put = call.payloads.put
+    spent = reply_usage(reply)
+    if reply.error and _is_worth_retrying(call, reply):
+        return RetryRequest(reply.error, _retry_wait_ms(call, reply), call.item.hint, spent)
+    parsed = (
+        parse_reply(reply.text, call.given("contract"), nonce)
+        if call.given("contract") and not reply.error
+        else None
+    )
+    problems = (
+        ""
+        if parsed is None or isinstance(parsed, ParsedReply)
+        else "\n".join(f"- {p}" for p in parsed.problems)
+    )
+    if isinstance(parsed, ParsedReply) and isinstance(parsed.value, ReviewerReply):
+        problems = "\n".join(f"- {p}" for p in find_unfounded_fixes(parsed.value, _findings_by_id(call)))
+    if problems and call.item.attempt <= find_role_settings(call.config, call.given("role")).retries:
+        return RetryRequest("reply_invalid", 0, put(problems), spent)
+    return AgentFacts(
+        error=reply.error or "",
+        detail_ref=put(reply.detail),
+        reset_at=reply.reset_at,
+        text_ref=put(reply.text),
+        prompt_ref=prompt_ref,
+        reply={**plain_reply(call, parsed.value), **_commands_outside_plan(call, reply)}
+        if isinstance(parsed, ParsedReply) and not problems
+        else None,
+        problems_ref=put(problems or capture_problem),
+        provider=sanitize_agent_name(call.world, reply.provider),
+        model=sanitize_agent_name(call.world, reply.model),
+        session=sanitize_agent_name(call.world, reply.session or ""),
+        transcript=sanitize_agent_name(call.world, reply.transcript),
+        denied=len(reply.denied),
+        tree=change.tree if change else "",
+        commit=change.commit if change else "",
+        files=len(change.files) if change else 0,
+        added=change.added if change else 0,
+        removed=change.removed if change else 0,
+        patch_ref=put(change.patch) if change else "",
+        **(count_suspects(call, change, suspects) if change else {}),
+        refused_ref=put("\n".join(reply.refused)),
+        tokens=reply.usage.tokens,
+        micro_usd=reply.usage.micro_usd,
+    )
+
+
+def _findings_by_id(call: EffectCall) -> dict[str, str]:
+    """The findings the reviewer was told, by id."""
+    return {i["id"]: i.get("text", "") for i in call.given("must_fix", [])}
+
+
+def plain_reply(call: EffectCall, value: Any) -> dict[str, Any]:
+    """A parsed reply with every text replaced by the name of its payload."""
+    put = call.payloads.put
+    match value:
+        case ReviewerReply():
+            open_findings = _findings_by_id(call)
+            named_findings = [identify_finding(t, open_findings) for t in value.must_fix]
+            items = [{"id": i, "text": put(words) or open_findings.get(i, "")} for i, words in named_findings]
+            suggestion_refs = [put(t) for t in value.nice_to_have]
+            return {
+                "decision": value.decision,
+                "summary": put(value.summary),
+                "must_fix": items,
+                "fixed": list(value.fixed),
+                "nice_to_have": suggestion_refs,
+                "security": len(value.security),
+            }
+        case TesterReply():
+            argv = json.dumps([list(c) for c in value.commands])
+            return {
+                "commands": len(value.commands),
+                "commands_ref": put(argv),
+                "plan_ref": put(value.test_plan),
+            }
+        case _:
+            return {
+                "role": call.given("role"),
+                **_task_reply_counts(value),
+                "reply": put(_reply_without_nonce(call, value)),
+            }
+
+
+def _commands_outside_plan(call: EffectCall, reply: AgentReply) -> dict[str, str]:
+    """Commands outside the frozen plan, one a line."""
+    commands = "\n".join(clip_text(printable_line(script), 400) for script in reply.outside)
+    return {"outside": call.payloads.put(commands)} if commands else {}
+
+
+def _reply_without_nonce(call: EffectCall, value: msgspec.Struct) -> str:
+    """All that a reply says but its nonce; a text that got longer by what was hidden in it fits its contract again."""
+    schema = reply_schema(call.given("contract"))
+    reply_fields = _clip_to_schema(msgspec.to_builtins(value), schema, call.payloads.hide)
+    return msgspec.json.encode({k: v for k, v in reply_fields.items() if k != "nonce"}).decode()
+
+
+def _clip_to_schema(value: Any, schema: dict[str, Any], hide: Callable[[str], str]) -> Any:
+    match value:
+        case str() if "maxLength" in schema:
+            return clip_text(hide(value), schema["maxLength"])
+        case list() | tuple():
+            return [_clip_to_schema(item, schema["items"], hide) for item in value]
+        case dict():
+            return {k: _clip_to_schema(item, schema["properties"][k], hide) for k, item in value.items()}
+        case _:
+            return value
+
+
+def _task_reply_counts(value: Any) -> dict[str, Any]:
+    """What of a task's reply decides: a word, or how many there are."""
+    match value:
+        case TaskPlannerReply():
+            return {
+                "files": len(value.files),
+                "questions": len(value.questions),
+                "blocking": sum(q.blocking for q in value.questions),
+            }
+        case PlanCommentReply():
+            return {
+                "ready": value.ready,
+                "concerns": len(value.concerns),
+                "blocking": sum(q.blocking for q in value.questions),
+            }
+        case PlanReviewerReply() | CodeReviewerReply():
+            return {"decision": value.decision}
+        case TaskCoderReply():
+            return {"status": value.status}
+        case _:
+            raise ContractError(
+                f"no plain form for {type(value).__name__}: add it to engine/effects/agent_work.py"
+            )
+
+
+def reply_usage(reply: AgentReply) -> dict[str, int]:
+    """What an attempt cost; what is not known is counted as unknown, never as nothing."""
+    spent = {"turns": 1}
+    if reply.usage.tokens is not None:
+        spent["tokens"] = reply.usage.tokens
+    if reply.usage.micro_usd is not None:
+        spent["micro_usd"] = reply.usage.micro_usd
+    if reply.usage.tokens is None or reply.usage.micro_usd is None:
+        spent["unknown"] = 1
+    return spent
+
+
+def _is_worth_retrying(call: EffectCall, reply: AgentReply) -> bool:
+    """Worth a further attempt; a long limit is waited for only where the project says so."""
+    if (
+        reply.error not in TRANSIENT_PROVIDER_ERRORS
+        or call.item.attempt > find_role_settings(call.config, call.given("role")).retries
+    ):
+        return False
+    is_long_limit = reply.error == "provider_rate_limited" and _retry_wait_ms(call, reply) > MAX_WAIT_MS
+    return not is_long_limit or call.config.unattended.on_limit == "wait"
+
+
+def _retry_wait_ms(call: EffectCall, reply: AgentReply) -> int:
+    if reply.reset_at is not None:
+        return max(0, reply.reset_at - call.world.clock.now())
+    return min(BACKOFF_MS << (call.item.attempt - 1), MAX_WAIT_MS)

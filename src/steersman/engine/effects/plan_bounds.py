@@ -1,0 +1,83 @@
+"""The frozen plan that bounds an effect: its own task's, or that of the task which started the run.
+
+**Invariant:** bounds are what was kept when the task began; no folder is ever read again, and a child has no wider ones.
+"""
+
+import shlex
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from steersman.contracts.commands import Argv
+from steersman.engine.effect_call import EffectCall
+
+if TYPE_CHECKING:
+    from steersman.machines.coordinator.bounds import PlanBounds
+
+
+def find_plan_bounds(call: EffectCall) -> "PlanBounds | None":
+    """The bounds of an effect; None where no plan was handed in."""
+    ref = call.given("bounds", "") or _inherited_bounds_ref(call)
+    if not ref:
+        return None
+    from steersman.machines.coordinator.bounds import PlanBounds
+
+    return msgspec.json.decode(call.payloads.get(ref), type=PlanBounds)
+
+
+def _inherited_bounds_ref(call: EffectCall) -> str:
+    """The payload of the nearest bounds above; texts of a run and of its children are under one key."""
+    from steersman.engine.active_run import load_active_run
+
+    journal = call.world.journal
+    head = journal.head(call.run) if journal is not None else None
+    while head is not None and head.parent:
+        ref: str = getattr(load_active_run(call.world, head.parent).snapshot.context, "bounds_ref", "")
+        if ref:
+            return ref
+        head = journal.head(head.parent)
+    return ""
+
+
+def allowed_commands(bounds: "PlanBounds | None") -> tuple[Argv, ...] | None:
+    """The commands that an agent may run by itself: those of the plan that leave no blank to fill in."""
+    if bounds is None:
+        return None
+    return tuple(dict.fromkeys(a.argv for a in bounds.actions if a.argv and not a.blanks))
+
+
+def files_outside_bounds(bounds: "PlanBounds | None", names: Sequence[str]) -> dict[str, str]:
+    """Those of some names that the plan does not cover, each with why; all of them where they are more than it allows."""
+    if bounds is None:
+        return {}
+    from steersman.machines.coordinator.bounds import find_outside_bounds
+
+    reasons_by_name = {
+        name: problems[0].message
+        for name in names
+        if (problems := find_outside_bounds(bounds, files=(name,)))
+    }
+    if reasons_by_name:
+        return reasons_by_name
+    return {name: problem.message for problem in find_outside_bounds(bounds, files=names) for name in names}
+
+
+def describe_commands_outside_bounds(bounds: "PlanBounds | None", scripts: Iterable[str]) -> list[str]:
+    """What is said of commands that an agent wanted and that the plan does not have."""
+    return (
+        [f"{script} is no command of {bounds.plan_id}." for script in scripts] if bounds is not None else []
+    )
+
+
+def command_outside_bounds(bounds: "PlanBounds | None", argv: Argv) -> str:
+    """Why a command that steersman would run is not run under this plan; empty where it is."""
+    if bounds is None:
+        return ""
+    from steersman.machines.coordinator.bounds import find_outside_bounds
+
+    return (
+        f"{shlex.join(argv)} is no command of {bounds.plan_id}"
+        if find_outside_bounds(bounds, argvs=(argv,))
+        else ""
+    )

@@ -1,0 +1,56 @@
+"""The tasks that come before another one: whether the branch that it would begin on has the change of each.
+
+**Invariant:** only tapes and commits are looked at; nothing of another run is written, and what cannot be seen is missing.
+"""
+
+import asyncio
+
+from steersman.contracts.task.facts import PrerequisiteFacts
+from steersman.contracts.workspace import RunBase
+from steersman.engine.active_run import read_snapshot
+from steersman.engine.effect_call import EffectCall
+from steersman.errors import SteersmanError
+from steersman.judges.text import printable_line
+from steersman.kernel.replay import BadEntry
+from steersman.kernel.snapshot import context_fields
+from steersman.ports.workspace import Workspace
+
+
+async def check_prerequisites(call: EffectCall) -> PrerequisiteFacts:
+    """Where each of them is, and the commit that this one would begin on."""
+    return await asyncio.to_thread(_check_prerequisites, call)
+
+
+def _check_prerequisites(call: EffectCall) -> PrerequisiteFacts:
+    workspace = call.world.workspace(call.config)
+    try:
+        base = workspace.base(call.given("target") or call.given("base"))
+        missing_lines = [
+            printable_line(line)
+            for run in call.given("after")
+            if (line := _missing_prerequisite(call, workspace, run, base))
+        ]
+    except SteersmanError as error:
+        return PrerequisiteFacts(error="workspace", told_ref=call.payloads.put(str(error)))
+    return PrerequisiteFacts(
+        missing=len(missing_lines),
+        base=base.commit,
+        base_tree=base.tree,
+        told_ref=call.payloads.put("\n".join(missing_lines)) if missing_lines else "",
+    )
+
+
+def _missing_prerequisite(call: EffectCall, workspace: Workspace, run: str, base: RunBase) -> str:
+    """What is missing of one of them, and what to do; nothing where all of it is there."""
+    snapshot = read_snapshot(call.world.journal, run)
+    if isinstance(snapshot, BadEntry):
+        return f"{run} cannot be read ({snapshot.why}): see `steersman audit verify {run}`"
+    context = context_fields(snapshot.context)
+    if context["outcome"] != "accepted":
+        next_step = "it has ended for good" if snapshot.ended else f"see `steersman tasks show {run}`"
+        return f"{run} is not accepted but in {snapshot.state}, {context['outcome'] or snapshot.ended or 'under way'}: {next_step}"
+    if not workspace.holds(base.commit, [*reversed(context["deliveries"])]):
+        branch_name = base.branch or base.commit[:12]
+        ref = context["delivered_ref"].removeprefix("refs/heads/")
+        return f"{run} is accepted and delivered as {ref}, but {branch_name} does not have its change: merge it there"
+    return ""

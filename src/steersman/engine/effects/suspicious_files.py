@@ -1,0 +1,58 @@
+"""What of a change decides about tests or agents, found the same way whoever made it.
+
+**Invariant:** what is found is told; whether it needs a person is said by the project's rules alone.
+"""
+
+import json
+from typing import Any
+
+import msgspec
+
+from steersman.contracts.commands import CommandResult
+from steersman.contracts.workspace import Change
+from steersman.engine.effect_call import EffectCall
+from steersman.engine.effects.change_context import read_change_context
+from steersman.engine.project_files import program_roles
+from steersman.judges.changes.review_reasons import (
+    SuspiciousFile,
+    find_agent_instructions,
+    find_gating_files,
+    find_suspicious_files,
+    render_suspicious_files,
+)
+from steersman.ports.workspace import Workspace
+
+
+def find_change_suspects(
+    call: EffectCall, workspace: Workspace, change: Change
+) -> tuple[SuspiciousFile, ...]:
+    """The files of a change by which checks could be made to prove less, or agents be told something else."""
+    checks = tuple(check.run for check in call.config.checks.values())
+    commands = (*checks, *(step.run for step in call.config.worktree.setup))
+    change_context = read_change_context(
+        workspace,
+        call.given("base"),
+        change,
+        commands,
+        _decode_base_results(call),
+        program_roles(call.config),
+    )
+    return find_suspicious_files(change.touched, commands, change_context)
+
+
+def _decode_base_results(call: EffectCall) -> list[CommandResult]:
+    """What the checks said on the base tree."""
+    ref = call.given("baseline")
+    return msgspec.json.decode(call.payloads.get(ref), type=list[CommandResult]) if ref else []
+
+
+def count_suspects(
+    call: EffectCall, change: Change, suspects_found: tuple[SuspiciousFile, ...]
+) -> dict[str, Any]:
+    """How many of them need a person, and all of them in words."""
+    put, instruction_files = call.payloads.put, find_agent_instructions(change.touched)
+    return {
+        "infrastructure": len(find_gating_files(suspects_found, call.config.rules.changed_tests)),
+        "infrastructure_ref": put(render_suspicious_files(suspects_found)),
+        "instructions_ref": put(json.dumps(instruction_files)) if instruction_files else "",
+    }

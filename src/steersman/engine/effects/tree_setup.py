@@ -1,0 +1,76 @@
+"""Makes working trees ready for whoever works in them."""
+
+import asyncio
+
+from msgspec.structs import replace
+
+from steersman.contracts.commands import CommandResult
+from steersman.contracts.config import list_setup_commands
+from steersman.contracts.facts import SetupFacts
+from steersman.contracts.workspace import Checkout
+from steersman.engine.effect_call import EffectCall
+from steersman.errors import WorkspaceError
+from steersman.views.failed_check import TAIL_LINES, failed_check_lines
+
+SHOWN_FAILURE_LINES = 40  # lines of each stream of a failing check that the next round is given
+
+
+async def prepare_tree(call: EffectCall) -> SetupFacts:
+    """A working tree at the recorded commit with the project's setup commands run in it."""
+    try:
+        tree = await checkout_tree(call)
+    except WorkspaceError as error:
+        return SetupFacts(detail_ref=call.payloads.put(str(error)))
+    steps, failed_result = await _run_setup_commands(call, tree)
+    if failed_result is not None:
+        return SetupFacts(
+            steps=steps, detail_ref=call.payloads.put(command_failure_text(call, failed_result))
+        )
+    return SetupFacts(ready=True, tree=tree.tree, commit=tree.commit, steps=steps)
+
+
+async def checkout_tree(call: EffectCall, *, untouched: bool = False, commit: str = "") -> Checkout:
+    """A working tree at the recorded commit, or at `commit`; an `untouched` one no other effect has had."""
+    tree_commit = commit or call.given("commit")
+    workspace, checkout_arguments = call.world.workspace(call.config), (call.run, tree_commit, call.effect)
+    tree: Checkout = await asyncio.to_thread(workspace.checkout, *checkout_arguments, untouched=untouched)
+    return tree
+
+
+async def checkout_ready_tree(
+    call: EffectCall, ready_paths: frozenset[str] = frozenset(), *, untouched: bool = False, commit: str = ""
+) -> Checkout:
+    """The same, set up: one that had to be made anew, after something edited the last one, gets its setup too.
+
+    `ready` are the places that this very effect has set up already.
+    """
+    tree = await checkout_tree(call, untouched=untouched, commit=commit)
+    if tree.fresh and tree.path not in ready_paths:
+        _, failed_result = await _run_setup_commands(call, tree)
+        if failed_result is not None:
+            raise WorkspaceError(
+                f"a working tree could not be set up anew: {command_failure_text(call, failed_result)}"
+            )
+    return tree
+
+
+async def _run_setup_commands(call: EffectCall, tree: Checkout) -> tuple[int, CommandResult | None]:
+    """The project's setup commands, in order: how many were run, and the one that failed."""
+    commands, steps = call.world.commands(call.config), list_setup_commands(call.config)
+    results = await commands.set_up(steps, tree, call.effect, call.config.rules.check_seconds)
+    failed_result = next((result for result in results if result.exit_code != 0), None)
+    return len(results), failed_result
+
+
+def command_failure_text(call: EffectCall, result: CommandResult, tail: int = TAIL_LINES) -> str:
+    """A command that failed, with the last `tail` lines of each stream; a secret is hidden before anything is cut off."""
+    hide = call.payloads.hide
+    redacted_result = replace(
+        result, output=hide(result.output), errors=hide(result.errors), reason=hide(result.reason)
+    )
+    return "\n".join(failed_check_lines(redacted_result, tail))
+
+
+async def set_up_tree(call: EffectCall, tree: Checkout) -> tuple[int, CommandResult | None]:
+    """Runs the project's setup in a tree: how many steps were run, and the one that failed."""
+    return await _run_setup_commands(call, tree)

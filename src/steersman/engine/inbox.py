@@ -1,0 +1,282 @@
+"""What comes in from outside a drive: people's events, gate answers, aborts, overrides, ended children.
+
+Each is taken exactly once: its verdict is written in the commit that records it.
+"""
+
+from typing import Any
+
+import msgspec
+from msgspec import structs
+from msgspec.structs import replace
+
+from steersman.engine.active_run import release_held_item
+from steersman.engine.budgets import budget_reservations
+from steersman.engine.gate_rows import answer_problem
+from steersman.engine.run_writer import RunWriter, find_tape_problem
+from steersman.errors import OverBudget, StoreBroken
+from steersman.judges.text import clip_text, has_visible_text, printable_text
+from steersman.kernel.definition import ChildEnded, GateAnswer, Origin
+from steersman.kernel.record import StepMeta, record_override
+from steersman.kernel.snapshot import JobItem
+from steersman.kernel.step import EventOccurrence, StepRefused, legal_events, override_guard
+from steersman.ports.journal import UNFINISHED_STATUSES, InboxItem, Spend
+
+PRUNED_REFUSAL = "the texts of this run were pruned, nobody can go on with it: start a new run instead"
+
+
+async def take_inbox(writer: RunWriter) -> None:
+    """Takes what waits for this run, in order."""
+    while pending := writer.world.journal.pending(writer.live.run):
+        for inbox_item in pending:
+            if not await take_inbox_item(writer, inbox_item):
+                break  # it took another one before itself: look again
+
+
+def find_inbox_problem(inbox_item: InboxItem) -> str:
+    """What an item lacks to be one of its kind, or nothing: only a hand in the store leaves it out."""
+    text_fields = {"person", "reason", *TEXT_FIELDS_BY_KIND.get(inbox_item.kind, ())}
+    non_text_fields = sorted(
+        w for w in text_fields & inbox_item.body.keys() if not isinstance(inbox_item.body[w], str)
+    )
+    missing_fields = sorted(set(REQUIRED_FIELDS_BY_KIND.get(inbox_item.kind, ())) - inbox_item.body.keys())
+    problems = [*(f"{w} is no text" for w in non_text_fields), *(f"{w} is missing" for w in missing_fields)]
+    return f"item {inbox_item.id} of its inbox cannot be read: {', '.join(problems)}" if problems else ""
+
+
+async def take_inbox_item(writer: RunWriter, inbox_item: InboxItem) -> bool:
+    """Takes one; False when an answer that came after it had to be taken first."""
+    problem = find_inbox_problem(inbox_item)
+    if problem:
+        raise StoreBroken(
+            f"run {inbox_item.run}: {problem}; the other runs go on: see `steersman audit verify {inbox_item.run}`"
+        )
+    if writer.live.payloads.gone:
+        await _refuse_inbox_item(
+            writer,
+            inbox_item,
+            _inbox_meta(writer, inbox_item),
+            inbox_item.body.get("event", inbox_item.kind),
+            PRUNED_REFUSAL,
+        )
+    elif inbox_item.body.get("inside"):
+        problem = f"it came from inside the run, from effect {inbox_item.body['inside']}: an agent never speaks for a person"
+        await _refuse_inbox_item(
+            writer, inbox_item, _inbox_meta(writer, inbox_item), inbox_item.body["event"], problem
+        )
+    else:
+        answers_before = writer.preferred
+        await INBOX_HANDLERS.get(inbox_item.kind, _refuse_unknown_kind)(writer, inbox_item)
+        return answers_before == writer.preferred
+    return True
+
+
+async def _take_event(writer: RunWriter, inbox_item: InboxItem) -> None:
+    machine, body = writer.live.machine, inbox_item.body
+    meta = _inbox_meta(writer, inbox_item)
+    event = machine.events.get(body["event"])
+    if event is None:
+        await _refuse_inbox_item(
+            writer, inbox_item, meta, body["event"], f"{machine.name} has no event {body['event']!r}"
+        )
+        return
+    if event.origin is not Origin.PERSON:
+        await _refuse_inbox_item(
+            writer,
+            inbox_item,
+            meta,
+            event.name,
+            f"{event.name} comes from {event.origin.value}, never from a person",
+        )
+        return
+    try:
+        data = msgspec.convert(body.get("data", {}), event.carries)
+    except msgspec.ValidationError as error:
+        await _refuse_inbox_item(
+            writer, inbox_item, meta, event.name, f"what {event.name} carries does not fit: {error}"
+        )
+        return
+    problem = find_tape_problem(data)
+    if problem is not None:
+        await _refuse_inbox_item(
+            writer, inbox_item, meta, event.name, f"what {event.name} carries may not go on tape: {problem}"
+        )
+        return
+    await writer.step(EventOccurrence(event, data, Origin.PERSON), meta, taken=inbox_item)
+
+
+async def _take_answer(writer: RunWriter, inbox_item: InboxItem) -> None:
+    body = inbox_item.body
+    item = writer.live.snapshot.items.get(body["gate"])
+    meta = replace(_inbox_meta(writer, inbox_item), cause=body["gate"], closes=(body["gate"],))
+    problem = answer_problem(inbox_item, item, writer.world.journal.gate(body["gate"]))
+    if problem or item is None:
+        await _refuse_inbox_item(writer, inbox_item, replace(meta, closes=()), "answer", problem)
+        return
+    if item.job == "budget":
+        await _take_budget_answer(writer, inbox_item, item, meta)
+        return
+    answer = GateAnswer(
+        choice=body["choice"],
+        person=body.get("person", ""),
+        digest=body["digest"],
+        reason=body.get("reason", ""),
+        text=body.get("text", ""),
+        timed_out=body.get("timed_out", False),
+    )
+    await writer.event(item, answer, meta, taken=inbox_item)
+
+
+async def _take_budget_answer(
+    writer: RunWriter, inbox_item: InboxItem, gate: JobItem, meta: StepMeta
+) -> None:
+    """A used-up budget is raised, or the run stopped; a raise that does not suffice asks again."""
+    if inbox_item.body["choice"] != "raise":
+        await _take_abort(writer, inbox_item, meta)
+        return
+    active_run, limits = writer.live, inbox_item.body.get("limits", {})
+    released_items = tuple(release_held_item(i) for i in active_run.snapshot.items.values() if i.held)
+    raised_limits = tuple(
+        Spend(active_run.ancestors[-1], name, limit=value) for name, value in limits.items()
+    )
+    spends = raised_limits + tuple(
+        s for i in released_items for s in budget_reservations(active_run, i, active_run.config)
+    )
+    try:
+        await writer.note(
+            meta,
+            "gate_answered",
+            inbox_item,
+            spends,
+            held=released_items,
+            data={"choice": "raise", "limits": limits},
+        )
+    except OverBudget as error:
+        reason = f"that is still not enough {error.name}: raise it further"
+        reopened_gate = _reopened_budget_gate(gate, active_run.snapshot.seq + 1)
+        await writer.note(
+            meta,
+            "gate_answered",
+            inbox_item,
+            raised_limits,
+            planned=(reopened_gate,),
+            why=reason,
+            data={"choice": "raise", "limits": limits},
+        )
+
+
+def _reopened_budget_gate(gate: JobItem, seq: int) -> JobItem:
+    run = gate.id.rsplit(":", 2)[0]
+    return structs.replace(gate, id=f"{run}:{seq}:1", input={**gate.input, "digest": f"budget:{seq}"})
+
+
+async def _take_abort(writer: RunWriter, inbox_item: InboxItem, meta: StepMeta | None = None) -> None:
+    """The machine's own abort row where it has one, else canceled in place; the children are told too."""
+    await writer.answers_first(writer.live.snapshot.items, inbox_item)
+    machine, snapshot = writer.live.machine, writer.live.snapshot
+    meta = meta or _inbox_meta(writer, inbox_item)
+    children = writer.world.journal.children(snapshot.run)
+    posts = tuple((c.run, "abort", inbox_item.body) for c in children if c.status in UNFINISHED_STATUSES)
+    if machine.abort is not None:
+        answer = GateAnswer("abort", inbox_item.body.get("person", ""), "", inbox_item.body.get("reason", ""))
+        await writer.step(
+            EventOccurrence(machine.abort, answer, Origin.PERSON), meta, taken=inbox_item, posts=posts
+        )
+        return
+    if snapshot.state in machine.settled or snapshot.ended:
+        await _refuse_inbox_item(
+            writer, inbox_item, replace(meta, closes=()), "abort", "the run has its outcome already"
+        )
+        return
+    await writer.note(
+        replace(meta, closes=tuple(snapshot.items)), "note", inbox_item, posts=posts, ended="canceled"
+    )
+
+
+async def _take_ended_child(writer: RunWriter, inbox_item: InboxItem) -> None:
+    job = inbox_item.body["item"]
+    item = writer.live.snapshot.items.get(job)
+    ended = msgspec.convert(inbox_item.body["ended"], ChildEnded)
+    meta = StepMeta(writer.now(), cause=job, closes=(job,))
+    if item is None:
+        await writer.note(replace(meta, closes=()), "child_ended", inbox_item, data=ended, late=True)
+        return
+    await writer.event(item, ended, meta, taken=inbox_item)
+
+
+async def _take_override(writer: RunWriter, inbox_item: InboxItem, hold: str = "") -> None:
+    """A guard waived; an answer that is there already comes first, and over budget the next phase's agents are held."""
+    await writer.answers_first(writer.live.snapshot.items, inbox_item)
+    active_run, body = writer.live, inbox_item.body
+    meta = replace(_inbox_meta(writer, inbox_item), hold=hold)
+    if active_run.snapshot.ended:
+        await _refuse_inbox_item(
+            writer, inbox_item, meta, "override", f"the run is over: {active_run.snapshot.ended}"
+        )
+        return
+    reason = body.get("reason", "")
+    override_result = override_guard(
+        active_run.machine, active_run.snapshot, body["to"], reason if has_visible_text(reason) else ""
+    )
+    if isinstance(override_result, StepRefused):
+        await writer.refused(override_result, meta, inbox_item)
+        return
+    advanced = record_override(active_run.machine, active_run.snapshot, override_result, meta)
+    verdict = {"result": "taken", "seq": advanced.snapshot.seq, "state": advanced.snapshot.state}
+    started = [i for e in advanced.entries for i in e.entry.planned if i.kind == "effect" and not i.held]
+    spends = tuple(s for i in started for s in budget_reservations(active_run, i, active_run.config))
+    try:
+        await writer.append(advanced, spends, ((inbox_item.id, verdict),))
+    except OverBudget as error:
+        if hold:
+            raise
+        await _take_override(writer, inbox_item, error.name)
+
+
+def _inbox_meta(writer: RunWriter, inbox_item: InboxItem) -> StepMeta:
+    body, cause = inbox_item.body, f"inbox:{inbox_item.id}"
+    if body.get("timed_out") is True:
+        return StepMeta(writer.now(), cause=cause, why="nobody answered in time")
+    actor = f"person:{body.get('person') or 'unknown'}"
+    return StepMeta(writer.now(), actor, cause, why=body.get("reason", ""))
+
+
+async def _refuse_inbox_item(
+    writer: RunWriter, inbox_item: InboxItem, meta: StepMeta, event: str, reason: str
+) -> None:
+    active_run = writer.live
+    await writer.refused(
+        StepRefused(
+            event,
+            reason,
+            {},
+            legal_events(
+                active_run.machine, active_run.snapshot.state, Origin.PERSON, active_run.snapshot.context
+            ),
+        ),
+        meta,
+        inbox_item,
+    )
+
+
+async def _refuse_unknown_kind(writer: RunWriter, inbox_item: InboxItem) -> None:
+    """Of a newer steersman: refused, so that it does not stand in the way of what came after it."""
+    kind = clip_text(printable_text(inbox_item.kind), 40)
+    await _refuse_inbox_item(
+        writer, inbox_item, _inbox_meta(writer, inbox_item), kind, f"this steersman does not know {kind!r}"
+    )
+
+
+TEXT_FIELDS_BY_KIND = {
+    "event": ("event",),
+    "answer": ("gate", "digest", "choice"),
+    "child": ("item",),
+    "override": ("to",),
+}
+REQUIRED_FIELDS_BY_KIND = {**TEXT_FIELDS_BY_KIND, "child": ("item", "ended")}
+INBOX_HANDLERS: dict[str, Any] = {
+    "event": _take_event,
+    "answer": _take_answer,
+    "abort": _take_abort,
+    "child": _take_ended_child,
+    "override": _take_override,
+}

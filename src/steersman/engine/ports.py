@@ -1,0 +1,57 @@
+"""Everything outside, as ports: `wiring` fills it in, tests fill it in differently."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+if TYPE_CHECKING:
+    from steersman.contracts.config import Config, FrozenConfig
+    from steersman.engine.planning_ports import PlanningPorts
+    from steersman.kernel.build import Machine
+    from steersman.ports.agent import Agent
+    from steersman.ports.anchors import Anchors
+    from steersman.ports.artifacts import Artifacts
+    from steersman.ports.chat import Chats
+    from steersman.ports.clock import Chance, Clock
+    from steersman.ports.commands import CommandRunner
+    from steersman.ports.journal import Journal
+    from steersman.ports.ownership import DriverWakeup, Locks, Processes
+    from steersman.ports.sandbox import Sandbox
+    from steersman.ports.workspace import Workspace
+
+
+class Ports(msgspec.Struct, frozen=True, eq=False):
+    """What a runtime is given."""
+
+    journal: "Journal"
+    machines: "Mapping[str, Machine]"
+    clock: "Clock"
+    chance: "Chance"
+    locks: "Locks"
+    processes: "Processes"
+    bell: "DriverWakeup"
+    workspace: "Callable[[Config], Workspace]"
+    commands: "Callable[[Config], CommandRunner]"
+    agent: "Callable[[str, FrozenConfig], Agent]"  # by role
+    prompt: Callable[[str, str], str]  # (machine, name) -> the Markdown
+    artifacts: "Artifacts"
+    chats: "Chats | None" = None  # conversations beside the runs
+    planning: "Callable[[], PlanningPorts] | None" = None  # what plans are made with
+    tree_path: "Callable[[Config, str], str]" = lambda _config, path: (
+        path
+    )  # where an agent finds a working tree
+    secrets: Callable[[tuple[str, ...]], tuple[str, ...]] = lambda _named: ()  # values that no text may keep
+    forget: Callable[[str], None] = lambda _run: None  # drops what agents' own programs have kept of a run
+    sandbox: "Callable[[Config], Sandbox] | None" = None  # None: nothing is ever started here
+    # Tightens a configuration to the limits of now: what that changed, and what it asks for beyond them.
+    limit_config: "Callable[[FrozenConfig], tuple[FrozenConfig, list[str], list[str]]]" = lambda c: (
+        c,
+        [],
+        [],
+    )
+    performers: Mapping[str, Callable[[Any], Any]] = {}  # beside the built-in ones
+    sealed: Callable[[str, int, str, int], None] | None = (
+        None  # (run, seq, hash, at): anchors a run with an outcome
+    )
+    anchors: "Mapping[str, Anchors]" = {}  # the places for anchors, by name

@@ -1,0 +1,255 @@
+"""What the faces call: read runs, speak to them, drive them. It waits for verdicts; it never decides one."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from steersman.engine import person_text
+from steersman.engine.active_run import ActiveRun, load_active_run
+from steersman.engine.driver import Driver, RunBusy
+from steersman.engine.person_text import sanitize_event_data
+from steersman.engine.ports import Ports
+from steersman.engine.start import StartRequest, fork_run, start_run
+from steersman.errors import ContractError, UserError
+from steersman.judges.text import clip_text, escape_surrogates, has_visible_text
+from steersman.kernel.record import StepMeta
+from steersman.kernel.tape import SealedEntry
+from steersman.ports.journal import UNFINISHED_STATUSES, Gate, Head
+
+VERDICT_SECONDS = 30.0
+
+
+class RunService:
+    """One project, seen from the helm."""
+
+    def __init__(self, ports: Ports) -> None:
+        self.world = ports
+
+    # ── finding ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def find(self, prefix: str) -> str:
+        """The run with this id or unique prefix."""
+        prefix = escape_surrogates(prefix)
+        run_ids = (
+            [prefix]
+            if self.world.journal.head(prefix)
+            else self.world.journal.matching(prefix)
+            if prefix
+            else []
+        )
+        run_ids = [r for r in run_ids if "." not in r] or run_ids
+        if not run_ids:
+            raise UserError(f"there is no run {prefix!r}: see `steersman runs --all`")
+        if len(run_ids) > 1:
+            raise UserError(f"{prefix!r} could be {', '.join(run_ids)}: write more of it")
+        return run_ids[0]
+
+    def head(self, run: str) -> Head:
+        head = self.world.journal.head(run)
+        if head is None:
+            raise UserError(f"there is no run {run!r}: see `steersman runs --all`")
+        return head
+
+    def live(self, run: str) -> ActiveRun:
+        """A run's present state, for showing."""
+        return load_active_run(self.world, run, migrating=True)
+
+    def gate(self, name: str) -> Gate:
+        """An open gate by its id, or the only one of a run."""
+        gate = self.world.journal.gate(name)
+        if gate is not None:
+            return gate
+        run = self.find(name.split(":", 1)[0])
+        open_gates = [g for g in self.world.journal.gates(run) if not g.answer]
+        if not open_gates:
+            raise UserError(f"run {run} asks nothing now: see `steersman why {run}`")
+        if len(open_gates) > 1:
+            raise UserError(f"run {run} has several gates, name one: {', '.join(g.id for g in open_gates)}")
+        return open_gates[0]
+
+    # ── speaking ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def send(self, run: str, event: str, data: dict[str, Any], person: str, reason: str = "") -> int:
+        """Puts a person's event into the inbox; the kernel refuses what a person may not cause."""
+        self.live(run).apply_limits()
+        body = {
+            "event": clip_text(sanitize_event_data(self.world, run, event), 100),
+            "data": sanitize_event_data(self.world, run, data),
+            "person": person,
+            "reason": person_text.sanitize_reason(self.world, run, reason),
+        }
+        return self._post(run, "event", body)
+
+    def abort(self, run: str, person: str, reason: str = "") -> int:
+        return self._post(
+            run, "abort", {"person": person, "reason": person_text.sanitize_reason(self.world, run, reason)}
+        )
+
+    def override(self, run: str, to: str, person: str, reason: str) -> int:
+        """Asks for the guard before a phase to be waived; the kernel refuses what may not be."""
+        self.live(run).apply_limits()
+        body = {"to": clip_text(sanitize_event_data(self.world, run, to), 100), "person": person}
+        return self._post(
+            run, "override", {**body, "reason": person_text.sanitize_reason(self.world, run, reason)}
+        )
+
+    def answer(
+        self, gate: Gate, choice: str, person: str, *, digest: str | None = None, **answer_fields: Any
+    ) -> int:
+        """Answers a gate once; whoever comes second is told who was first."""
+        if choice not in gate.choices:
+            raise UserError(f"gate {gate.id} offers {' | '.join(gate.choices)}, not {choice}")
+        if digest is not None and digest != gate.digest:
+            raise ContractError(
+                f"gate {gate.id} is about {gate.digest}, not {digest}: look at it again with `steersman show {gate.run}`"
+            )
+        if (gate.job, choice) == ("evidence", "approve") and digest is None:
+            raise ContractError(
+                f"gate {gate.id} is about evidence: an approval names the digest {gate.digest} that was looked at"
+            )
+        self._in_time(gate)
+        self.live(gate.run).apply_limits()
+        body = {"choice": choice, "person": person, "digest": gate.digest, **answer_fields}
+        if "reason" in body:
+            body["reason"] = person_text.sanitize_reason(self.world, gate.run, body["reason"])
+        item_id = self.world.journal.answer(gate.id, gate.digest, body, self.world.clock.now())
+        if item_id is None:
+            current_gate = self.world.journal.gate(gate.id)
+            answered_by = (
+                (current_gate.person or "nobody in time, so that steersman")
+                if current_gate is not None
+                else ""
+            )
+            gate_outcome = (
+                f"{answered_by} has answered {current_gate.answer}"
+                if current_gate is not None
+                else "it is closed"
+            )
+            raise RunBusy(f"gate {gate.id} was answered already: {gate_outcome}")
+        self.world.bell.ring()
+        return item_id
+
+    def _in_time(self, gate: Gate) -> None:
+        """Whoever does not answer in time has chosen the default, also where nobody was there to say so."""
+        now = self.world.clock.now()
+        if gate.due is None or now < gate.due or gate.default in ("", "approve"):
+            return
+        body = {"choice": gate.default, "person": "", "digest": gate.digest, "timed_out": True}
+        self.world.journal.answer(gate.id, gate.digest, body, now)
+        self.world.bell.ring()
+        raise RunBusy(f"gate {gate.id} was to be answered before: its time is over, and {gate.default} holds")
+
+    def text(self, run: str, text: str) -> str:
+        """Keeps a person's longer words as a payload of a run and gives their name."""
+        active_run = self.live(run)
+        ref = active_run.payloads.put(text)
+        pending = active_run.payloads.take()
+        if pending:
+            self.world.journal.keep(active_run.snapshot.root, pending)
+        return ref
+
+    def _post(self, run: str, kind: str, body: dict[str, Any]) -> int:
+        item_id = self.world.journal.post(run, kind, body, self.world.clock.now())
+        self.world.bell.ring()
+        return item_id
+
+    # ── driving ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def start(
+        self, order: StartRequest, watch: Callable[[ActiveRun, Sequence[SealedEntry]], None] | None = None
+    ) -> tuple[Driver, Any, ActiveRun]:
+        """A new run, durable, with the driver that will drive it."""
+        active_run, lock = await start_run(self.world, order)
+        return Driver(self.world, watch), lock, active_run
+
+    async def settle(
+        self,
+        run: str,
+        item_id: int,
+        watch: Callable[[ActiveRun, Sequence[SealedEntry]], None] | None = None,
+        driver: Driver | None = None,
+    ) -> tuple[dict[str, Any], str]:
+        """Waits for the verdict on what was posted; drives the run itself unless a live driver does, and says which."""
+        driver = driver or Driver(self.world, watch)
+        driver.heeds = item_id
+        driven_by = "another process"
+        for _ in range(int(VERDICT_SECONDS / 0.05)):
+            verdict = self.world.journal.verdict(item_id)
+            if verdict is not None:
+                return verdict, driven_by
+            driven_by = await self._driven(run, driver)
+            if driver.stopping:
+                break
+        waiting_verdict = {
+            "result": "waiting",
+            "why": f"{driven_by} has not taken it yet; it is kept and will be",
+        }
+        return self.world.journal.verdict(item_id) or waiting_verdict, driven_by
+
+    async def _driven(self, run: str, driver: Driver) -> str:
+        """Drives a run that nobody drives; waits a moment where somebody does. Says who."""
+        owner = self.world.locks.owner(run)
+        if owner is None:
+            try:
+                await driver.drive(run)
+            except RunBusy:
+                owner = self.world.locks.owner(run) or "another process"
+            else:
+                return "this command"
+        await asyncio.sleep(0.05)
+        return owner
+
+    async def fork(self, run: str, at: int, person: str) -> str:
+        return await fork_run(self.world, run, at, person)
+
+    async def migrate(self, run: str, person: str, reason: str) -> Head:
+        """Takes a paused run over to the machine as it is now; on tape, with a reason."""
+        from steersman.engine.budgets import budget_releases, budget_reservations
+        from steersman.kernel.build import definition_data
+        from steersman.kernel.canonical import canonical_bytes
+        from steersman.kernel.record import migrate_run
+
+        if not has_visible_text(reason):
+            raise UserError("a migration needs --reason")
+        lock = self.world.locks.acquire(run)
+        if lock is None:
+            raise RunBusy(f"run {run} is driven by {self.world.locks.owner(run)}: stop that first")
+        try:
+            active_run = load_active_run(self.world, run, migrating=True)
+            machine, snapshot = active_run.machine, active_run.snapshot
+            if snapshot.definition == machine.digest:
+                raise UserError(f"run {run} is on the current definition already")
+            meta = StepMeta(
+                self.world.clock.now(),
+                f"person:{person}",
+                why=person_text.sanitize_reason(self.world, run, reason),
+            )
+            advanced = migrate_run(machine, snapshot, meta)
+            started_items = [
+                i for e in advanced.entries for i in e.entry.planned if i.id in advanced.snapshot.items
+            ]
+            closed_items = [
+                snapshot.items[c] for e in advanced.entries for c in e.entry.closed if c in snapshot.items
+            ]
+            spends = tuple(spend for i in closed_items for spend in budget_releases(active_run, i))
+            spends += tuple(
+                spend
+                for i in started_items
+                for spend in budget_reservations(active_run, i, active_run.config)
+            )
+            await active_run.append(
+                advanced,
+                spends=spends,
+                definition=(machine.digest, canonical_bytes(definition_data(machine))),
+            )
+            return active_run.head()
+        finally:
+            lock.release()
+
+    def resumable(self) -> list[Head]:
+        """Runs that would go on if somebody drove them."""
+        return [
+            h
+            for h in self.world.journal.heads(unfinished=True)
+            if h.status in UNFINISHED_STATUSES and self.world.locks.owner(h.run) is None
+        ]

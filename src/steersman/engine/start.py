@@ -1,0 +1,396 @@
+"""How a run comes to be: from a person's words, from a parent's job, from an entry of another run."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+
+from steersman.contracts.config import Config, FrozenConfig, freeze_config
+from steersman.contracts.task.words import STATE_FILE
+from steersman.contracts.workspace import RunBase
+from steersman.engine.active_run import ActiveRun, PayloadStore
+from steersman.engine.budgets import budget_limits, budget_reservations
+from steersman.engine.isolation_notice import isolation_warning
+from steersman.engine.ports import Ports
+from steersman.engine.project_files import freeze_project_files
+from steersman.engine.run_writer import child_ended_posts
+from steersman.errors import OverBudget, StaleError, UserError
+from steersman.judges.redaction.redact import redact_text
+from steersman.judges.replies.schema_problems import render_field_path as field_name
+from steersman.judges.text import clip_text, printable_text
+from steersman.kernel.build import Machine, definition_data
+from steersman.kernel.canonical import canonical_bytes
+from steersman.kernel.definition import Origin
+from steersman.kernel.record import (
+    RunAdvance,
+    StepMeta,
+    advance_computed_steps,
+    create_run_entries,
+    planned_items,
+)
+from steersman.kernel.replay import BadEntry, apply_entry, convert_context, rebuild_snapshot
+from steersman.kernel.snapshot import JobItem, Snapshot
+from steersman.kernel.step import EventOccurrence, compute_event, plan_work
+from steersman.kernel.tape import GENESIS_HASH, Entry, seal_entry
+from steersman.ports.journal import Spend
+
+MAX_TITLE_CHARS = 100
+
+
+class StartRequest(msgspec.Struct, frozen=True):
+    """What a person asks for."""
+
+    machine: str
+    task: str
+    person: str
+    config: Config
+    options: dict[str, Any] = {}  # mode, max_iterations, …: the machine's own words
+    texts: dict[str, str] = {}  # documents that it goes by, word for word
+    roles: tuple[str, ...] = ()  # beside those that the machine always has
+    issue: str = ""  # text that is not the person's own: data, never the task
+
+
+async def start_run(ports: Ports, request: StartRequest, *, run: str | None = None) -> tuple[ActiveRun, Any]:
+    """A new run and its lock, durable when this returns; nothing of it has been performed yet."""
+    machine = find_machine(ports, request.machine)
+    base = _read_run_base(ports, request.config) if machine.tree else RunBase("", "")
+    config = _freeze_run_config(ports, request.config, base)
+    for role in dict.fromkeys((*machine.roles, *request.roles)):
+        ports.agent(role, config)
+    _refuse_ignored_settings(config)
+    _refuse_config_secrets(ports, config)
+    _check_usable_budget(ports, config)
+    if machine.tree:
+        problem = ports.workspace(config).undeliverable(config.deliver, base.branch)
+        if problem:
+            raise UserError(problem)
+    run = run or ports.chance.run_id()
+    _check_artifact_directory(ports, run)
+    lock = ports.locks.acquire(run)
+    if lock is None:
+        raise UserError(f"run {run} is being made elsewhere")
+    try:
+        return await _create_started_run(ports, machine, request, config, run, base), lock
+    except BaseException:
+        lock.release()
+        raise
+
+
+def _check_artifact_directory(ports: Ports, run: str) -> None:
+    """Where the files of a run would lie somewhere else than it seems, none begins."""
+    state_file = ports.artifacts.read(run, STATE_FILE)
+    if state_file.kind in ("link", "other", "unreadable"):
+        directory, link_note = (
+            ports.artifacts.folder(run),
+            "; what it leads to is left alone" if state_file.kind == "link" else "",
+        )
+        raise UserError(
+            f"no run begins here: its files would be in {directory}, but {state_file.detail}, and not followed: "
+            f"put a folder in its place, or nothing{link_note}"
+        )
+
+
+def _read_run_base(ports: Ports, config: Config) -> RunBase:
+    """The commit that a run starts from; where nothing can be worked on, or a box is required and not there, none does."""
+    workspace = ports.workspace(config)
+    problem = workspace.problem()
+    if problem:
+        raise UserError(problem)
+    isolation_warning(ports, config)
+    return workspace.base(config.base or None)
+
+
+def _freeze_run_config(ports: Ports, config: Config, base: RunBase) -> FrozenConfig:
+    return freeze_project_files(ports, config, base.commit) if base.commit else freeze_config(config)
+
+
+async def _create_started_run(
+    ports: Ports, machine: Machine, start_request: StartRequest, config: FrozenConfig, run: str, base: RunBase
+) -> ActiveRun:
+    key = ports.chance.key()
+    payloads = PayloadStore(ports.journal, run, key, lambda: ports.secrets(config.redact.env))
+    title = _title_from_task(redact_text(start_request.task, ports.secrets(config.redact.env), key))
+    begin_request = {
+        "deliver": config.deliver,
+        "target": base.branch or "",
+        "max_iterations": config.rules.max_iterations,
+        "repeated": config.rules.repeated_failure,
+        "same_finding": config.rules.same_finding,
+        "red_base": config.rules.red_base,
+        **start_request.options,
+        **{
+            f"{name}_ref": _store_start_document(payloads, name, text)
+            for name, text in start_request.texts.items()
+        },
+        "task_ref": payloads.put(start_request.task),
+        "config_ref": payloads.put(
+            msgspec.json.encode(_redact_run_config(config, start_request, payloads)).decode()
+        ),
+        "base_commit": base.commit,
+        "base_tree": base.tree,
+        "person": start_request.person,
+    }
+    limit_spends = tuple(Spend(run, name, limit=value) for name, value in budget_limits(config).items())
+
+    isolation_note = isolation_warning(ports, config) if machine.tree else ""
+
+    def make(hold: str) -> ActiveRun:
+        return _build_active_run(
+            ports,
+            machine,
+            run,
+            begin_request,
+            payloads,
+            title,
+            start_request.person,
+            hold=hold,
+            reason=isolation_note,
+        )
+
+    return await _create_within_budget(make, machine, key, limit_spends)
+
+
+def _redact_run_config(config: FrozenConfig, request: StartRequest, payloads: PayloadStore) -> FrozenConfig:
+    """The configuration as it is kept: what others wrote is redacted before JSON escapes it."""
+    prompts = {role: payloads.hide(text) for role, text in config.prompts.items()}
+    return msgspec.structs.replace(config, prompts=prompts, issue_ref=payloads.put(request.issue))
+
+
+def _store_start_document(payloads: PayloadStore, name: str, text: str) -> str:
+    """A document that counts word for word: where a secret would be hidden in it, it is refused instead."""
+    redacted = payloads.hide(text)
+    if redacted != text:
+        line = next((n for n, (a, b) in enumerate(_line_pairs(text, redacted), 1) if a != b), 1)
+        raise UserError(
+            f"the {name} holds what looks like a secret in line {line}, and secrets are never kept: take it out"
+        )
+    return payloads.put_hidden(redacted)
+
+
+def _line_pairs(text: str, redacted: str) -> Iterator[tuple[str, str]]:
+    return zip(text.splitlines(), redacted.splitlines(), strict=False)
+
+
+def _build_active_run(
+    ports: Ports,
+    machine: Machine,
+    run: str,
+    begin_request: dict[str, Any],
+    payloads: PayloadStore,
+    title: str,
+    person: str,
+    parent: str = "",
+    root: str = "",
+    epoch: int = 1,  # 0: nobody drives it yet
+    hold: str = "",
+    reason: str = "",
+) -> ActiveRun:
+    if machine.begin is None:
+        raise UserError(f"machine {machine.name} cannot be started by hand")
+    event, data, context = machine.begin(begin_request)
+    now = ports.clock.now()
+    creation = create_run_entries(
+        machine,
+        run,
+        EventOccurrence(event, data, Origin.PERSON),
+        context,
+        StepMeta(now, f"person:{person}", hold=hold, why=reason),
+        root=root,
+        parent=parent,
+        title=title,
+        epoch=epoch,
+    )
+    active_run = ActiveRun(ports, machine, creation.snapshot, title, now, None)
+    active_run.payloads = payloads
+    active_run.ancestors = (run,)
+    active_run.made = creation
+    return active_run
+
+
+async def _create_within_budget(
+    make: Callable[[str], ActiveRun], machine: Machine, key: bytes | None, spends: tuple[Spend, ...]
+) -> ActiveRun:
+    """The run that `make` makes, stored; one whose first agents do not fit its budget begins at a gate."""
+    active_run = make("")
+    try:
+        await _store_creation(active_run, machine, key, spends)
+    except OverBudget as error:
+        active_run = make(error.name)
+        await _store_creation(active_run, machine, key, spends)
+    return active_run
+
+
+async def _store_creation(
+    active_run: ActiveRun, machine: Machine, key: bytes | None, spends: tuple[Spend, ...]
+) -> None:
+    creation = active_run.made
+    assert creation is not None  # noqa: S101  it has just been made
+    planned = [i for s in creation.entries for i in s.entry.planned if i.kind == "effect" and not i.held]
+    reservations = tuple(s for i in planned for s in budget_reservations(active_run, i, active_run.config))
+    active_run.stored = (0, 0)
+    await active_run.append(
+        creation,
+        spends=spends + reservations,
+        posts=child_ended_posts(machine, creation.snapshot),
+        key=key,
+        definition=(machine.digest, canonical_bytes(definition_data(machine))),
+    )
+
+
+def _title_from_task(task: str) -> str:
+    lines = task.strip().splitlines()
+    return clip_text(printable_text(lines[0] if lines else ""), MAX_TITLE_CHARS)
+
+
+def find_machine(ports: Ports, name: str) -> Machine:
+    """The machine of this name; a UserError that lists those there are."""
+    machine = ports.machines.get(name)
+    if machine is None:
+        raise UserError(f"there is no machine {name!r}: there are {', '.join(sorted(ports.machines))}")
+    return machine
+
+
+def _refuse_ignored_settings(config: Config) -> None:
+    """What this release would pass over in silence it refuses instead."""
+    ignored = {
+        "[notify]": config.notify.webhook is not None,
+    }
+    setting_names = [name for name, is_set in ignored.items() if is_set]
+    if setting_names:
+        raise UserError(
+            f"steersman.toml: {', '.join(setting_names)} is not acted upon yet: take it out for now"
+        )
+
+
+def _refuse_config_secrets(ports: Ports, config: Config) -> None:
+    """The tape keeps a marker where a secret stood: a run that is resumed would work with the marker."""
+    config_json = msgspec.json.encode(config).decode()
+    redacted_json = redact_text(config_json, ports.secrets(config.redact.env))
+    secret_fields = list(
+        _changed_config_fields(msgspec.json.decode(config_json), msgspec.json.decode(redacted_json), ())
+    )
+    if secret_fields:
+        raise UserError(
+            f"steersman.toml: {', '.join(secret_fields)} looks like a secret, which is never kept: put it into a variable of the environment or a file of its own, and name that"
+        )
+
+
+def _changed_config_fields(original: Any, redacted: Any, path: tuple[str | int, ...]) -> Iterator[str]:
+    match original:
+        case dict():
+            for name, item in original.items():
+                yield from _changed_config_fields(item, redacted.get(name), (*path, name))
+        case list():
+            for index, item in enumerate(original):
+                yield from _changed_config_fields(item, redacted[index], (*path, index))
+        case _ if original != redacted:
+            yield field_name(path)
+
+
+def _check_usable_budget(ports: Ports, config: FrozenConfig) -> None:
+    """A budget in money alone needs agents that tell their cost: unknown is never zero."""
+    figure_limits = budget_limits(config)
+    if set(figure_limits) - {"ms"} != {"micro_usd"}:
+        return
+    silent_roles = sorted(r for r in config.roles if not ports.agent(r, config).tells_cost)
+    if silent_roles:
+        raise UserError(
+            f"[budget] has only usd, but the agents of {', '.join(silent_roles)} do not tell what they cost: add tokens or turns to [budget]"
+        )
+
+
+async def start_child_run(ports: Ports, parent: ActiveRun, item: JobItem) -> str:
+    """The child run that a job asks for; asking again finds the one that is there."""
+    run = item.id.replace(":", ".")
+    if ports.journal.head(run) is not None:
+        return run
+    machine = find_machine(ports, item.input["machine"])
+    begin_request = {"config_ref": getattr(parent.snapshot.context, "config_ref", ""), **item.input}
+
+    def make(hold: str) -> ActiveRun:
+        title = f"{parent.title} · {item.key}"
+        origin = ("steersman", parent.run, parent.snapshot.root)
+        active_run = _build_active_run(
+            ports, machine, run, begin_request, parent.payloads, title, *origin, epoch=0, hold=hold
+        )
+        active_run.ancestors = (run, *parent.ancestors)
+        return active_run
+
+    with contextlib.suppress(StaleError):  # somebody else has made it meanwhile
+        await _create_within_budget(make, machine, None, ())
+    return run
+
+
+async def fork_run(ports: Ports, run: str, at: int, person: str) -> str:
+    """A new run that begins as `run` was after entry `at`, with its tree; the old one is left alone."""
+    head = ports.journal.head(run)
+    if head is None:
+        raise UserError(f"there is no run {run}")
+    if ports.journal.key(head.root) is None:
+        raise UserError(
+            f"the texts of run {run} were pruned, nobody can go on with it: start a new run instead"
+        )
+    machine = find_machine(ports, head.machine)
+    fork_point = rebuild_snapshot((r for r in ports.journal.rows(run) if r[0] <= at), run)
+    if isinstance(fork_point, BadEntry):
+        raise UserError(f"run {run} cannot be read up to entry {at}: {fork_point.why}")
+    if fork_point.seq != at:
+        raise UserError(f"run {run} has {fork_point.seq} entries, not {at}: see `steersman audit tape {run}`")
+    new_run, key = ports.chance.run_id(), ports.journal.key(head.root)
+    start_snapshot, title = convert_context(machine, fork_point), head.title
+
+    def make(hold: str) -> ActiveRun:
+        creation = _fork_advance(ports, machine, new_run, start_snapshot, title, person, hold)
+        active_run = ActiveRun(ports, machine, creation.snapshot, title, creation.snapshot.at, key)
+        active_run.ancestors = (new_run,)
+        active_run.made = creation
+        return active_run
+
+    limit_items = budget_limits(make("").config).items()
+    await _create_within_budget(
+        make, machine, None, tuple(Spend(new_run, name, limit=value) for name, value in limit_items)
+    )
+    return new_run
+
+
+def _fork_advance(
+    ports: Ports, machine: Machine, run: str, fork_point: Snapshot, title: str, person: str, hold: str
+) -> RunAdvance:
+    now = ports.clock.now()
+    # A state that the machine itself leaves at once has no time to begin its work.
+    leaves_at_once = (
+        compute_event(machine, fork_point.context, fork_point.counts, fork_point.state) is not None
+    )
+    planned_work = (
+        ()
+        if leaves_at_once
+        else plan_work(machine, fork_point.state, fork_point.context, fork_point.counts, ())
+    )
+    planned = planned_items(machine, run, 1, 1, planned_work, StepMeta(now, hold=hold))
+    entry = Entry(
+        run=run,
+        seq=1,
+        at=now,
+        kind="created",
+        prev=GENESIS_HASH,
+        actor=f"person:{person}",
+        cause=f"{fork_point.run}@{fork_point.seq}",
+        to=fork_point.state,
+        counts=tuple(("count", name, n) for name, n in fork_point.counts.items()),
+        planned=planned,
+        epoch=0,
+        definition=machine.digest,
+        machine=machine.name,
+        context=msgspec.to_builtins(fork_point.context),
+        context_version=machine.context_version,
+        root=fork_point.root,
+        title=title,
+    )
+    sealed_entry = seal_entry(entry)
+    snapshot = apply_entry(None, entry, sealed_entry.hash, fork_point.context, fork_point.counts)
+    return (
+        advance_computed_steps(machine, [sealed_entry], snapshot, StepMeta(now, hold=hold))
+        if leaves_at_once
+        else RunAdvance((sealed_entry,), snapshot)
+    )

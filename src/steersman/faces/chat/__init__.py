@@ -1,0 +1,1 @@
+"""The line loop of `steersman chat`."""

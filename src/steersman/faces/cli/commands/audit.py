@@ -1,0 +1,305 @@
+"""`steersman audit …`: questions to a tape. Only `prune` changes anything, and only what is over."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from steersman.errors import UserError
+from steersman.faces.cli.context import (
+    EXIT_DONE,
+    EXIT_STORE,
+    CommandContext,
+    OutputWriteError,
+    define_command,
+)
+from steersman.faces.cli.main import LazyGroup
+from steersman.judges.text import printable_json, printable_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from steersman.engine.audit import AuditVerdict
+
+AUDIT_MODULE = "audit"
+AUDIT_COMMANDS = {
+    "tape": (f"{AUDIT_MODULE}:audit_tape_command", "The entries of a run, one a line."),
+    "verify": (
+        f"{AUDIT_MODULE}:audit_verify_command",
+        "Hold tape, state, texts and anchors against each other.",
+    ),
+    "replay": (f"{AUDIT_MODULE}:audit_replay_command", "Decide every recorded step again."),
+    "anchor": (f"{AUDIT_MODULE}:audit_anchor_command", "Sign the tape as it is now, outside the store."),
+    "prune": (f"{AUDIT_MODULE}:audit_prune_command", "Drop the texts of a run that is over; hashes stay."),
+    "export": (
+        f"{AUDIT_MODULE}:audit_export_command",
+        "A run as lines that need no steersman to be checked.",
+    ),
+}
+AUDIT_EXIT_CODES = "0 everything fits · 2 wrong usage · 5 the tape or the store does not fit"
+_audited_run_argument = click.argument("run")
+
+
+@click.group(
+    "audit",
+    cls=LazyGroup,
+    known=AUDIT_COMMANDS,
+    no_args_is_help=False,
+    epilog=f"Exit codes: {AUDIT_EXIT_CODES}",
+)
+def audit_group() -> None:
+    """The tape: read, verify, replay, anchor, prune, export."""
+
+
+@define_command(
+    "tape",
+    "steersman audit tape 261116-abc",
+    "steersman audit tape 261116-abc --after 20 --json",
+    "steersman audit tape 261116-abc --as runtape   # of a plan",
+    exits=AUDIT_EXIT_CODES,
+)
+@_audited_run_argument
+@click.option("--after", type=click.IntRange(0), default=0, help="Only entries after this one.")
+@click.option("--as", "form", type=click.Choice(["entries", "runtape", "auditlog"]), default="entries", show_default=True,
+              help="As steersman keeps it, or a plan's tape in one of its specification's forms, as JSON.")  # fmt: skip
+def audit_tape_command(context: CommandContext, *, run: str, after: int, form: str) -> int:
+    """The entries of RUN, one a line; with --json one JSON object a line."""
+    if form != "entries":
+        return _print_plan_tape(context, run, form)
+    from steersman.engine.audit import read_tape
+    from steersman.kernel.replay import BadEntry
+
+    for tape_item in read_tape(context.journal, _find_audited_run(context, run)):
+        if isinstance(tape_item, BadEntry):
+            context.warn(f"the tape cannot be read from entry {tape_item.seq} on: {tape_item.why}", fg="red")
+            return EXIT_STORE
+        if tape_item[0].seq > after:
+            context.stream({**msgspec.to_builtins(tape_item[0]), "hash": tape_item[1]})
+            context.say(printable_line(_render_tape_line(tape_item[0], tape_item[1])))
+    return EXIT_DONE
+
+
+def _print_plan_tape(context: CommandContext, run: str, form: str) -> int:
+    from steersman.engine.projections import planning_tape_form as render_form
+    from steersman.engine.projections import read_run_view
+
+    run_view = read_run_view(context.sight.world, _find_audited_run(context, run))
+    if run_view.live.machine.name != "coordinator":
+        raise UserError(f"run {run_view.snapshot.run} is no plan: `--as {form}` is a form of plans")
+    document = render_form(run_view, form)
+    context.say(printable_json(msgspec.json.format(msgspec.json.encode(document)).decode()))
+    context.tell(msgspec.to_builtins(document))
+    return EXIT_DONE
+
+
+def _render_tape_line(entry: Any, hash_: str) -> str:
+    from steersman.views.time_format import format_timestamp
+
+    transition = (
+        f"{entry.source or '·'} → {entry.to}"
+        if entry.to and not entry.stay
+        else entry.to or entry.source or ""
+    )
+    passed_guards = [name for name, answer in entry.guards.items() if answer]
+    failed_guards = [name for name, answer in entry.guards.items() if not answer]
+    parts = [
+        f"{entry.seq:4}  {format_timestamp(entry.at)}  {entry.kind:15} {transition:20} {entry.event}",
+        f"by {entry.actor}" if entry.actor != "steersman" else "",
+        f"yes: {', '.join(passed_guards)}" if passed_guards else "",
+        f"no: {', '.join(failed_guards)}" if failed_guards else "",
+        f"retry {entry.retry.retry_count} ({entry.retry.retry_reason})" if entry.retry else "",
+        f"why: {entry.why}" if entry.why else "",
+        "late" if entry.late else "",
+        hash_[:12],
+    ]
+    return "  ".join(part for part in parts if part)
+
+
+@define_command(
+    "verify",
+    "steersman audit verify 261116-abc",
+    "steersman audit verify   # every run",
+    exits=AUDIT_EXIT_CODES,
+)
+@click.argument("run", required=False)
+def audit_verify_command(context: CommandContext, *, run: str | None) -> int:
+    """Hold chain, state, seals, snapshot, head, texts, anchors and git refs of RUN (or of every run, and what the store holds beside them) against each other."""
+    known_runs, audit_run = _list_auditable_runs(context)
+    runs = [_match_auditable_run(known_runs, run)] if run else known_runs
+    verdicts = [audit_run(name) for name in runs]
+    if not run and context.has_store():
+        verdicts += _audit_store_surroundings(context)
+    context.tell(verdicts[0] if run else verdicts)
+    for verdict in verdicts:
+        _print_audit_verdict(context, verdict)
+    for blind_spot in dict.fromkeys(words for run_verdict in verdicts for words in run_verdict.beyond):
+        context.say(f"cannot be seen in any run: {blind_spot}")
+    return EXIT_DONE if all(run_verdict.ok for run_verdict in verdicts) else EXIT_STORE
+
+
+def _audit_store_surroundings(context: CommandContext) -> "list[AuditVerdict]":
+    """What the store holds beside its runs, where something is wrong with it."""
+    from steersman.engine.audit import audit_store
+
+    verdict = audit_store(context.sight.world)
+    return [] if verdict.ok and not verdict.gone else [verdict]
+
+
+def _list_auditable_runs(context: CommandContext) -> "tuple[list[str], Callable[[str], AuditVerdict]]":
+    """The runs there are or were, and how to ask about one; a store that is gone has lost all that anchors name."""
+    from steersman.engine.audit import audit_missing_run, audit_run, find_anchored_lost_runs, list_known_runs
+    from steersman.faces.cli.missing_runs import missing_runs_hint, open_ports_without_store
+
+    storeless_ports = open_ports_without_store(context)
+    missing_runs = (
+        find_anchored_lost_runs(storeless_ports, lambda _run: False) if storeless_ports is not None else []
+    )
+    if storeless_ports is None or not missing_runs:
+        ports = context.sight.world
+        return list_known_runs(ports), lambda run: audit_run(ports, run)
+    context.warn(missing_runs_hint(context, missing_runs), fg="red")
+    return missing_runs, lambda run: audit_missing_run(storeless_ports, run)
+
+
+def _match_auditable_run(known_runs: list[str], prefix: str) -> str:
+    """Like finding a run, but among those whose head row is gone, too."""
+    matches = (
+        [prefix]
+        if prefix in known_runs
+        else [known_run for known_run in known_runs if known_run.startswith(prefix)]
+    )
+    matches = [known_run for known_run in matches if "." not in known_run] or matches
+    if not matches:
+        raise UserError(f"there is no run {prefix!r}: see `steersman runs --all`")
+    if len(matches) > 1:
+        raise UserError(f"{prefix!r} could be {', '.join(matches[:20])}: write more of it")
+    return matches[0]
+
+
+def _print_audit_verdict(context: CommandContext, verdict: "AuditVerdict") -> None:
+    if verdict.ok and not verdict.run:
+        context.say("the store beside the runs: all fits", fg="green")
+    elif verdict.ok:
+        anchor_text = "and an anchor agrees" if verdict.anchored else "but no anchor says how long it was"
+        context.say(f"run {verdict.run}: {verdict.entries} entries, all fit, {anchor_text}", fg="green")
+    else:
+        place_text = f", first at entry {verdict.first_bad}" if verdict.first_bad is not None else ""
+        subject = f"run {verdict.run}" if verdict.run else "the store beside the runs"
+        context.say(f"{subject}: does not fit{place_text}", fg="red", bold=True)
+    for problem in verdict.problems:
+        context.say(f"  {printable_line(problem)}")
+    for missing_text in verdict.gone:
+        context.say(
+            f"  {'gone from git' if verdict.run else 'not here'}: {printable_line(missing_text)}", fg="yellow"
+        )
+    for waiting_text in verdict.waiting:
+        context.say(f"  waiting to be taken: {printable_line(waiting_text)}")
+    for unseen_text in verdict.unseen:
+        context.say(f"  cannot be seen: {unseen_text}")
+
+
+@define_command("replay", "steersman audit replay 261116-abc", exits=AUDIT_EXIT_CODES)
+@_audited_run_argument
+def audit_replay_command(context: CommandContext, *, run: str) -> int:
+    """Decide every recorded step of RUN again; what another version of the machine decided is said to be so."""
+    from steersman.engine.audit import replay_run
+
+    run_id = _find_audited_run(context, run)
+    head = context.sight.head(run_id)
+    definition = context.helm.installed_machines().get(head.machine)
+    if definition is None:
+        raise UserError(f"run {run_id} needs machine {head.machine}, which is not installed here")
+    replay_result = replay_run(context.sight.world.journal, definition, run_id)
+    context.tell(replay_result)
+    context.say(
+        f"run {run_id}: {replay_result.same} decided the same again, {replay_result.different} differently, {replay_result.other_version} by another version"
+    )
+    for decision in replay_result.decisions:
+        context.say(f"  entry {decision.seq}: {decision.verdict} {decision.detail}")
+    if replay_result.bad is not None:
+        context.say(
+            f"  the tape cannot be read from entry {replay_result.bad.seq} on: {replay_result.bad.why}",
+            fg="red",
+        )
+    return EXIT_DONE if not replay_result.different and replay_result.bad is None else EXIT_STORE
+
+
+@define_command(
+    "anchor",
+    "steersman audit anchor 261116-abc",
+    "steersman audit anchor 261116-abc --to git",
+    exits=AUDIT_EXIT_CODES,
+)
+@_audited_run_argument
+@click.option("--to", "where", default="file", show_default=True, help="file, git, or command.")
+def audit_anchor_command(context: CommandContext, *, run: str, where: str) -> None:
+    """Sign the tape of RUN as it is now and keep the statement outside the store."""
+    from steersman.engine.audit import anchor_run as keep_anchor
+
+    if where == "command":
+        context.load_config()
+    anchor_record = keep_anchor(context.bridge.world, _find_audited_run(context, run), where)
+    context.tell(anchor_record)
+    context.say(
+        f"run {anchor_record.run}: entry {anchor_record.seq} with hash {anchor_record.hash[:12]}… is anchored ({where})"
+    )
+
+
+@define_command(
+    "prune", 'steersman audit prune 261116-abc --reason "a year old" --yes', exits=AUDIT_EXIT_CODES
+)
+@_audited_run_argument
+@click.option("--reason", default="", help="Why; it stays on tape.")
+@click.option("--yes", is_flag=True, help="Do not ask: the texts cannot be had back.")
+def audit_prune_command(context: CommandContext, *, run: str, reason: str, yes: bool) -> int:
+    """Drop prompts, replies, output and diffs of RUN and its children; entries, hashes and state stay."""
+    from steersman.engine.audit import prune_run as drop_payloads
+    from steersman.faces.cli.person_events import refuse_agent_caller
+
+    run_id = _find_audited_run(context, run)
+    refusal_code = refuse_agent_caller(context, run_id, "prune")
+    if refusal_code is not None:
+        return refusal_code
+    question = f"drop all texts of run {run_id} and its children? They cannot be had back"
+    if not yes and not context.agreed(question, f"{context.me} audit prune {run_id} --yes"):
+        raise UserError("nothing was dropped")
+    pruned = drop_payloads(context.bridge.world, run_id, context.person, reason)
+    context.tell(pruned)
+    context.say(f"run {pruned.run}: {pruned.payloads} texts dropped, entry {pruned.seq} says so")
+    return EXIT_DONE
+
+
+@define_command(
+    "export",
+    "steersman audit export 261116-abc --out run.jsonl",
+    "steersman audit export 261116-abc --payloads",
+    exits=AUDIT_EXIT_CODES,
+)
+@_audited_run_argument
+@click.option("--payloads", is_flag=True, help="With all texts and the key that names them.")
+@click.option("--out", metavar="FILE", default=None, help="Write it here instead of printing it.")
+def audit_export_command(context: CommandContext, *, run: str, payloads: bool, out: str | None) -> None:
+    """RUN as lines of canonical JSON (with or without --json) that need no steersman to be checked."""
+    from steersman.engine.audit import collect_anchors
+    from steersman.engine.audit import export_run as export_lines
+
+    run_id = _find_audited_run(context, run)
+    ports = context.sight.world
+    lines = export_lines(ports.journal, run_id, payloads=payloads, anchors=collect_anchors(ports, run_id))
+    try:
+        with click.open_file(out or "-", "wb") as file:
+            for line in lines:
+                file.write(printable_json(line.decode()).encode() + b"\n")
+            file.flush()  # a reader who has enough is met here, not at exit
+    except BrokenPipeError:
+        raise  # whoever read has enough: no trouble of the file's
+    except OSError as error:
+        if out is None:
+            raise OutputWriteError(error) from None
+        raise UserError(f"cannot write {out}: {error.strerror}; choose another --out") from None
+    if out:
+        context.warn(f"written to {out}")
+
+
+def _find_audited_run(context: CommandContext, run: str) -> str:
+    return context.sight.find(run)

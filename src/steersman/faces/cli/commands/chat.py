@@ -1,0 +1,340 @@
+"""`steersman chat …`: talk with agents beside the machines. **Invariant:** only what a person types is ever carried out."""
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from steersman.errors import UserError
+from steersman.faces.cli.context import EXIT_DONE, EXIT_ENDED, EXIT_REFUSED, CommandContext, define_command
+from steersman.faces.cli.main import LazyGroup
+
+if TYPE_CHECKING:
+    from steersman.contracts.chat import ChatMessage
+    from steersman.engine.chat.service import ChatService
+
+CHAT_MODULE = "chat"
+CHAT_COMMANDS = {
+    "send": (f"{CHAT_MODULE}:chat_send_command", "Say something in a thread and wait for the answers."),
+    "new": (f"{CHAT_MODULE}:chat_new_command", "Begin a thread."),
+    "threads": (f"{CHAT_MODULE}:chat_threads_command", "List threads."),
+    "show": (f"{CHAT_MODULE}:chat_show_command", "What was said in a thread, and what it cost."),
+    "again": (f"{CHAT_MODULE}:chat_again_command", "Ask once more who has not answered."),
+    "drop": (f"{CHAT_MODULE}:chat_drop_command", "Forget a thread and everything said in it."),
+    "talk": (f"{CHAT_MODULE}:chat_talk_command", "Talk line by line: what `steersman chat` does."),
+}
+CHAT_ANSWER_EXIT_CODES = (
+    "0 everybody asked has answered · 1 somebody has not · 2 wrong usage · 4 refused · 5 store trouble"
+)
+CHAT_READ_EXIT_CODES = "0 done · 2 wrong usage · 5 store trouble"
+CHAT_CHANGE_EXIT_CODES = "0 done · 2 wrong usage · 4 refused · 5 store trouble"
+_thread_argument = click.argument("thread")
+
+
+@click.group(
+    "chat",
+    cls=LazyGroup,
+    known=CHAT_COMMANDS,
+    invoke_without_command=True,
+    no_args_is_help=False,
+    epilog=f"Exit codes: {CHAT_ANSWER_EXIT_CODES}",
+)
+@click.pass_context
+def chat_group(ctx: click.Context) -> int | None:
+    """Talk with agents beside the machines: threads, @name, history, cost. Nothing in an answer is ever carried out.
+
+    Who can be talked to is in steersman.toml: [chat.agents.NAME] with agent = "claude", or agent = "command" and
+    command = ["program", …]; the agent's own options are written as in a role's table."""
+    if ctx.invoked_subcommand is not None:
+        return None
+    result: int | None = ctx.invoke(chat_talk_command, project=None, as_json=False, thread=None)
+    return result
+
+
+@define_command(
+    "send",
+    'steersman chat send "@bob what does prices.py do?"',
+    'steersman chat send "@猫猫 @bob 你们怎么看？" --thread 261116-abc',
+    exits=CHAT_ANSWER_EXIT_CODES,
+)
+@click.argument("text")
+@click.option(
+    "--thread", default=None, help="A thread, by a unique beginning of its name (default: a new one)."
+)
+def chat_send_command(context: CommandContext, *, text: str, thread: str | None) -> int:
+    """Say TEXT and wait for the answers. @name calls an agent of [chat.agents]; without one the last one answers."""
+    if text.lstrip().startswith("/"):
+        raise UserError(
+            "commands such as /run are typed in `steersman chat`; to send such a line, put a word before it"
+        )
+    if refuse_agent_chat(context):
+        return EXIT_REFUSED
+    chat_service = open_chat_service(context, create=True)
+    _require_chat_route(chat_service, thread, text)
+    thread_id = chat_service.find(thread).id if thread else chat_service.new().id
+    context.say(f"thread {thread_id}")
+    return send_chat_question(context, chat_service, thread_id, text)
+
+
+def _require_chat_route(chat_service: "ChatService", thread: str | None, text: str) -> None:
+    """A new thread is made only for a question that somebody can be asked."""
+    from steersman.contracts.chat import ChatThread
+
+    chat_service.ready(
+        chat_service.route(chat_service.find(thread) if thread else ChatThread("", "", 0, 0), text).agents
+    )
+
+
+def send_chat_question(context: CommandContext, chat_service: "ChatService", thread: str, text: str) -> int:
+    """A question and its answers, each shown as soon as it is there; Ctrl-C leaves the question open."""
+    question, route = chat_service.say(thread, context.person, text)
+    for name in route.unknown:
+        context.warn(
+            f"nobody here is called {name}; asked are {', '.join(f'@{agent_name}' for agent_name in route.agents)}",
+            fg="yellow",
+        )
+    return ask_chat_agents(context, chat_service, [(question, list(question.asked))])
+
+
+def ask_chat_agents(
+    context: CommandContext, chat_service: "ChatService", questions: "list[tuple[ChatMessage, list[str]]]"
+) -> int:
+    """Asks each question's agents; says and tells what came back."""
+    from steersman.views.chat import chat_message_lines
+
+    warning = chat_service.ready([name for _, names in questions for name in names])
+    if warning:
+        context.warn(warning, fg="yellow")
+    answers: list[ChatMessage] = []
+
+    def show_answer(answer: "ChatMessage") -> None:
+        answers.append(answer)
+        for line in chat_message_lines(answer):
+            context.say(line)
+
+    async def ask_all() -> None:
+        for question, names in questions:
+            await chat_service.ask(question, names, show_answer)
+
+    first_question = questions[0][0]
+    try:
+        asyncio.run(ask_all())
+    except KeyboardInterrupt:
+        context.warn(
+            f"stopped; the question is kept: {context.me} chat again {first_question.thread}", fg="yellow"
+        )
+        raise
+    return _print_chat_summary(context, chat_service, first_question, questions, answers)
+
+
+def _print_chat_summary(
+    context: CommandContext,
+    chat_service: "ChatService",
+    first_question: "ChatMessage",
+    questions: "list[tuple[ChatMessage, list[str]]]",
+    answers: "list[ChatMessage]",
+) -> int:
+    from steersman.views.chat import thread_cost_words
+
+    spent = chat_service.chats.spent(first_question.thread)
+    expected_count = sum(len(names) for _, names in questions)
+    is_complete = len(answers) == expected_count and not any(answer.error for answer in answers)
+    code = EXIT_DONE if is_complete else EXIT_ENDED
+    context.say(thread_cost_words(spent, chat_service.limits()), dim=True)
+    if not is_complete:
+        context.say(f"ask again with: {context.me} chat again {first_question.thread}")
+    question_fields = [msgspec.to_builtins(question) for question, _ in questions]
+    context.tell(
+        {
+            "thread": first_question.thread,
+            "questions": question_fields,
+            "answers": [
+                msgspec.to_builtins(answer)
+                for answer in sorted(answers, key=lambda chat_answer: chat_answer.seq)
+            ],
+            "spent": spent,
+            "exit_code": code,
+        }
+    )
+    return code
+
+
+@define_command("new", "steersman chat new", 'steersman chat new "the parser"', exits=CHAT_CHANGE_EXIT_CODES)
+@click.argument("title", required=False, default="")
+def chat_new_command(context: CommandContext, *, title: str) -> int:
+    """Begin a thread, with TITLE or the first line said in it as its name."""
+    if refuse_agent_chat(context):
+        return EXIT_REFUSED
+    thread = open_chat_service(context, create=True, only_look=True).new(title)
+    context.say(thread.id)
+    context.tell(thread)
+    return EXIT_DONE
+
+
+@define_command(
+    "threads", "steersman chat threads", "steersman chat threads --json", exits=CHAT_READ_EXIT_CODES
+)
+@click.option(
+    "--limit", type=click.IntRange(1, 100_000), default=20, show_default=True, help="At most so many."
+)
+def chat_threads_command(context: CommandContext, *, limit: int) -> None:
+    """List threads, the one in which something was said last first."""
+    from steersman.views.chat import thread_table_lines as thread_lines
+
+    if not context.has_store():
+        context.tell([])
+        context.say(f'nothing has been said here yet: start with `{context.me} chat send "@name …"`')
+        return
+    chat_service = open_chat_service(context, only_look=True)
+    thread_counts = [
+        (thread, chat_service.chats.count(thread.id)) for thread in chat_service.chats.threads(limit)
+    ]
+    context.tell([{**msgspec.to_builtins(thread), "messages": count} for thread, count in thread_counts])
+    for line_number, line in enumerate(thread_lines(thread_counts, context.bridge.world.clock.now())):
+        context.say(line, bold=line_number == 0)
+
+
+@define_command(
+    "show",
+    "steersman chat show 261116-abc",
+    "steersman chat show 261116-abc --last 5 --json",
+    exits=CHAT_READ_EXIT_CODES,
+)
+@_thread_argument
+@click.option("--last", type=click.IntRange(1), default=None, help="Only the last so many messages.")
+def chat_show_command(context: CommandContext, *, thread: str, last: int | None) -> None:
+    """What was said in THREAD, what each answer cost, the total, and who has not answered."""
+    from steersman.contracts.chat import ChatConversation, PendingAnswer
+    from steersman.views.chat import chat_message_lines, missing_answer_line, thread_cost_words
+
+    chat_service = open_chat_service(context, only_look=True)
+    thread_record = chat_service.find(thread)
+    messages, spent, open_questions = (
+        chat_service.chats.messages(thread_record.id, last=last),
+        chat_service.chats.spent(thread_record.id),
+        chat_service.open(thread_record.id),
+    )
+    owed_answers = tuple(
+        PendingAnswer(open_question.question.seq, open_question.agent, open_question.by, open_question.error)
+        for open_question in open_questions
+    )
+    thread_fields = msgspec.structs.asdict(thread_record)
+    context.tell(
+        ChatConversation(
+            **thread_fields,
+            messages=tuple(messages),
+            spent=spent,
+            limits=chat_service.limits(),
+            open=owed_answers,
+        )
+    )
+    for chat_message in messages:
+        for line in chat_message_lines(chat_message):
+            context.say(line)
+        context.say()
+    context.say(thread_cost_words(spent, chat_service.limits()))
+    for open_question in open_questions:
+        context.say(
+            missing_answer_line(
+                open_question.question.seq, open_question.agent, open_question.by, open_question.error
+            ),
+            fg="yellow",
+        )
+    if any(open_question.by is None for open_question in open_questions):
+        context.say(f"ask again with: {context.me} chat again {thread_record.id}")
+
+
+@define_command(
+    "again",
+    "steersman chat again 261116-abc",
+    "steersman chat again 261116-abc --question 7",
+    exits=CHAT_ANSWER_EXIT_CODES,
+)
+@_thread_argument
+@click.option(
+    "--question", type=click.IntRange(1), default=None, help="This one (default: the last that is open)."
+)
+def chat_again_command(context: CommandContext, *, thread: str, question: int | None) -> int:
+    """Ask once more who has not answered in THREAD, or has failed."""
+    if refuse_agent_chat(context):
+        return EXIT_REFUSED
+    chat_service = open_chat_service(context)
+    thread_record = chat_service.find(thread)
+    open_questions = [
+        open_question
+        for open_question in chat_service.open(thread_record.id)
+        if open_question.by is None and question in (None, open_question.question.seq)
+    ]
+    if not open_questions:
+        raise UserError(f"nobody owes an answer there now: see `{context.me} chat show {thread_record.id}`")
+    last_question = open_questions[-1].question
+    return ask_chat_agents(
+        context,
+        chat_service,
+        [
+            (
+                last_question,
+                [
+                    open_question.agent
+                    for open_question in open_questions
+                    if open_question.question.seq == last_question.seq
+                ],
+            )
+        ],
+    )
+
+
+@define_command("drop", "steersman chat drop 261116-abc --yes", exits=CHAT_CHANGE_EXIT_CODES)
+@_thread_argument
+@click.option("--yes", is_flag=True, help="Do not ask: it cannot be had back.")
+def chat_drop_command(context: CommandContext, *, thread: str, yes: bool) -> int:
+    """Forget THREAD and everything said in it."""
+    if refuse_agent_chat(context):
+        return EXIT_REFUSED
+    chat_service = open_chat_service(context, only_look=True)
+    thread_record = chat_service.find(thread)
+    question = f"forget thread {thread_record.id} and everything said in it? It cannot be had back"
+    if not yes and not context.agreed(question, f"{context.me} chat drop {thread_record.id} --yes"):
+        raise UserError("nothing was dropped")
+    chat_service.drop(thread_record.id)
+    context.say(f"thread {thread_record.id} is gone")
+    context.tell({"thread": thread_record.id, "exit_code": EXIT_DONE})
+    return EXIT_DONE
+
+
+@define_command(
+    "talk", "steersman chat", "steersman chat talk --thread 261116-abc", exits=CHAT_ANSWER_EXIT_CODES
+)
+@click.option(
+    "--thread", default=None, help="Go on in this thread (default: a new one with the first question)."
+)
+def chat_talk_command(context: CommandContext, *, thread: str | None) -> int:
+    """Talk line by line. /help says what else can be typed; Ctrl-D ends it."""
+    from steersman.faces.chat.session import run_chat_session
+
+    if refuse_agent_chat(context):
+        return EXIT_REFUSED
+    return run_chat_session(context, open_chat_service(context, create=True), thread)
+
+
+def open_chat_service(
+    context: CommandContext, *, create: bool = False, only_look: bool = False
+) -> "ChatService":
+    """The project's conversations; who only looks at them starts no agent and needs no trust."""
+    from steersman.engine.chat.service import ChatService
+
+    config = (context.read_config() if only_look else context.load_config()).config
+    return ChatService((context.new_bridge() if create else context.bridge).world, config)
+
+
+def refuse_agent_chat(context: CommandContext) -> bool:
+    """Whatever works for a run or for a chat does not speak here."""
+    effect: Any = context.helm.find_calling_effect(context.top)
+    if effect:
+        context.warn(
+            f"refused: this comes from inside, from effect {effect}: an agent never speaks for a person",
+            fg="red",
+        )
+        context.tell({"result": "refused", "inside": effect, "exit_code": EXIT_REFUSED})
+    return bool(effect)

@@ -1,0 +1,317 @@
+"""`steersman doctor`: looks at the surroundings and says how to mend them. It changes nothing."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from steersman.errors import JournalError, MemoryUnavailable, NoMemory, SteersmanError, StoreBroken
+from steersman.faces.cli.context import EXIT_DONE, EXIT_ENDED, EXIT_STORE, CommandContext, define_command
+from steersman.faces.cli.missing_runs import find_missing_runs
+from steersman.faces.cli.trust_prompt import count_lines_text, is_config_trusted
+from steersman.ports.journal import Journal
+from steersman.ports.sandbox import NOT_ISOLATED
+from steersman.views.time_format import format_duration
+
+MIN_FREE_BYTES = 200 * 1024 * 1024
+OLDEST_GIT_VERSION = (2, 38)
+
+
+class DoctorFinding(msgspec.Struct, frozen=True):
+    """One thing looked at."""
+
+    what: str
+    ok: bool
+    told: str
+    fix: str = ""
+    store: bool = False
+
+
+@define_command(
+    "doctor", "steersman doctor", exits="0 all well · 1 something to mend · 2 wrong usage · 5 store trouble"
+)
+def doctor_command(context: CommandContext) -> int:
+    """Check Python, git, SQLite, store, memories, disk, steersman.toml, sandbox, agents, delivery, runs put aside and overdue timers."""
+    context.quiet = True
+    examinations: tuple[Callable[[CommandContext], Iterator[DoctorFinding]], ...] = (
+        _check_python_version,
+        _check_git_version,
+        _check_state_disk,
+        _check_settings_file,
+        _check_sandbox_isolation,
+        _check_crew_agents,
+        _check_delivery_setup,
+        _check_chat_agents,
+        _check_store_health,
+        _check_memory_store,
+        _check_missing_runs,
+        _check_broken_and_overdue_runs,
+    )
+    findings = [finding for examine in examinations for finding in examine(context)]
+    context.tell(findings)
+    for finding in findings:
+        context.say(
+            f"{'ok  ' if finding.ok else 'MEND'}  {finding.what}: {finding.told}",
+            fg=None if finding.ok else "red",
+        )
+        if finding.fix and not finding.ok:
+            context.say(f"      {finding.fix}")
+    if any(finding.store and not finding.ok for finding in findings):
+        return EXIT_STORE
+    return EXIT_ENDED if any(not finding.ok for finding in findings) else EXIT_DONE
+
+
+def _check_python_version(_context: CommandContext) -> Iterator[DoctorFinding]:
+    version = ".".join(map(str, sys.version_info[:3]))
+    yield DoctorFinding("python", sys.version_info >= (3, 11), version, "install Python 3.11 or newer")
+
+
+def _check_git_version(_context: CommandContext) -> Iterator[DoctorFinding]:
+    try:
+        git_env = {
+            "PATH": os.environ.get("PATH", ""),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": "/dev/null",
+        }
+        version_text = subprocess.run(
+            ["git", "version"], env=git_env, capture_output=True, check=False, timeout=10
+        ).stdout.decode()
+    except (OSError, subprocess.TimeoutExpired):
+        yield DoctorFinding("git", ok=False, told="not found on PATH", fix="install git 2.38 or newer")
+        return
+    numbers = (
+        [int(number_text) for number_text in version_text.split()[2].split(".")[:2] if number_text.isdigit()]
+        if len(version_text.split()) > 2
+        else []
+    )
+    yield DoctorFinding(
+        "git", tuple(numbers) >= OLDEST_GIT_VERSION, version_text.strip(), "install git 2.38 or newer"
+    )
+
+
+def _check_state_disk(context: CommandContext) -> Iterator[DoctorFinding]:
+    directory = str(context.helm.project_state_directory(context.project))
+    while not os.path.exists(directory):
+        directory = os.path.dirname(directory)
+    free_bytes = shutil.disk_usage(directory).free
+    fix = "make room: what is acknowledged has to fit"
+    yield DoctorFinding(
+        "disk", free_bytes >= MIN_FREE_BYTES, f"{free_bytes // 2**20} MB free at {directory}", fix
+    )
+    writable = os.access(directory, os.W_OK)
+    writable_text = (
+        "can be written" if writable else "is read-only: nothing can be written here, only looked at"
+    )
+    fix = "make its disk writable, check who owns it, or set XDG_STATE_HOME"
+    yield DoctorFinding("state directory", writable, f"{directory} {writable_text}", fix, store=True)
+
+
+def _check_settings_file(context: CommandContext) -> Iterator[DoctorFinding]:
+    try:
+        loaded = context.read_config()
+    except SteersmanError as error:
+        yield DoctorFinding("settings", ok=False, told=str(error), fix="correct the file that is named above")
+        return
+    yield from (DoctorFinding("limits", ok=True, told=change) for change in loaded.tightened)
+    if loaded.powerful:
+        is_known = is_config_trusted(context, loaded)
+        count = count_lines_text(len(loaded.powerful))
+        trust_text = f"trusted: {count}" if is_known else "not trusted yet: nothing is started"
+        yield DoctorFinding("trust", is_known, trust_text, f"{context.me} trust")
+    if loaded.path is None:
+        yield DoctorFinding("steersman.toml", ok=False, told="not there", fix=f"{context.me} init")
+        return
+    yield DoctorFinding("steersman.toml", ok=True, told=str(loaded.path))
+    checks = loaded.config.checks
+    yield DoctorFinding(
+        "checks",
+        bool(checks),
+        f"{len(checks)} under [checks]",
+        "add one under [checks]: without evidence nothing is approved",
+    )
+
+
+def _check_sandbox_isolation(context: CommandContext) -> Iterator[DoctorFinding]:
+    try:
+        sandbox = context.helm.open_project_sandbox(context.read_config().config)
+    except SteersmanError as error:
+        yield DoctorFinding("sandbox", ok=False, told=str(error), fix="see above; no run starts without it")
+        return
+    isolation_text = (
+        f"agents and checks run in a box{_root_limit_note()}"
+        if sandbox.isolated
+        else f"{NOT_ISOLATED}: {sandbox.why}"
+    )
+    yield DoctorFinding("sandbox", sandbox.isolated, isolation_text, sandbox.fix)
+
+
+def _root_limit_note() -> str:
+    """Which of a box's limits does not hold for whoever asks."""
+    root_note = (
+        "; its limit on the number of processes does not bind: the kernel does not count those of root"
+    )
+    return root_note if os.geteuid() == 0 else ""
+
+
+def _check_crew_agents(context: CommandContext) -> Iterator[DoctorFinding]:
+    from steersman.faces.cli.dry_run import find_crew_problems
+
+    try:
+        config = context.load_config(ask=False).config
+    except SteersmanError:
+        return
+    for definition in context.helm.installed_machines().values():
+        crew_problems_found = find_crew_problems(context, definition, config)
+        yield DoctorFinding(
+            f"crew of {definition.name}",
+            not crew_problems_found,
+            "; ".join(crew_problems_found) or "everybody can be called",
+            "see above",
+        )
+
+
+def _check_delivery_setup(context: CommandContext) -> Iterator[DoctorFinding]:
+    from steersman.faces.cli.dry_run import find_delivery_problems
+
+    try:
+        config = context.read_config().config
+    except SteersmanError:
+        return
+    delivery_problem_texts = find_delivery_problems(context, config)
+    yield DoctorFinding(
+        "delivery",
+        not delivery_problem_texts,
+        "; ".join(delivery_problem_texts) or f"as {config.deliver}",
+        "see above",
+    )
+    try:
+        interrupted_runs = (
+            context.helm.open_ports(context.project, journal=None).workspace(config).interrupted()
+        )
+    except SteersmanError:
+        return  # no repository: said above
+    if interrupted_runs:
+        interrupted_text = f"the delivery of run {', '.join(interrupted_runs)} was cut short; files of that run may be in your checkout"
+        yield DoctorFinding(
+            "interrupted delivery", ok=False, told=interrupted_text, fix=f"{context.me} resume"
+        )
+
+
+def _check_chat_agents(context: CommandContext) -> Iterator[DoctorFinding]:
+    from steersman.engine.chat.service import ChatService
+
+    try:
+        config = context.load_config(ask=False).config
+    except SteersmanError:
+        return
+    for name in config.chat.agents:
+        try:
+            ChatService(context.helm.open_ports(context.project, journal=None), config).ready([name])
+        except SteersmanError as error:
+            yield DoctorFinding(f"@{name}", ok=False, told=str(error), fix="mend [chat] in steersman.toml")
+        else:
+            yield DoctorFinding(f"@{name}", ok=True, told="can be talked to")
+
+
+def _check_store_health(context: CommandContext) -> Iterator[DoctorFinding]:
+    yield DoctorFinding("sqlite", ok=True, told=context.helm.sqlite_version())
+    if not context.has_store():
+        is_gone = bool(find_missing_runs(context))
+        store_text = "gone, but anchors say what was in it" if is_gone else "nothing has been run here yet"
+        yield DoctorFinding("store", not is_gone, store_text, "restore it from a backup", store=True)
+        return
+    try:
+        damage = context.journal.integrity()
+    except JournalError as error:
+        yield DoctorFinding("store", ok=False, told=str(error), store=True)  # it names its own fix
+        return
+    fix = "restore it from a backup; `steersman audit verify` says which runs still fit"
+    yield DoctorFinding("store", not damage, "; ".join(damage[:5]) or "whole", fix, store=True)
+
+
+def _check_memory_store(context: CommandContext) -> Iterator[DoctorFinding]:
+    try:
+        memory_count = len(context.helm.open_memories(context.project).entries(limit=10_000))
+    except NoMemory as no_memory_error:
+        yield DoctorFinding("memories", ok=True, told=str(no_memory_error))
+    except MemoryUnavailable as error:
+        yield DoctorFinding(
+            "memories", ok=False, told=str(error).removesuffix(f": {error.fix}"), fix=error.fix
+        )
+    else:
+        yield DoctorFinding("memories", ok=True, told=f"{memory_count} kept")
+
+
+def _check_missing_runs(context: CommandContext) -> Iterator[DoctorFinding]:
+    try:
+        runs = find_missing_runs(context)
+    except SteersmanError:  # the store has been told, or git
+        return
+    for run in runs:
+        missing_text = "an anchor vouches for it, but the store does not have it"
+        yield DoctorFinding(
+            f"run {run}",
+            ok=False,
+            told=missing_text,
+            fix=f"restore the store from a backup, or see `{context.me} audit verify {run}`",
+            store=True,
+        )
+
+
+def _check_broken_and_overdue_runs(context: CommandContext) -> Iterator[DoctorFinding]:
+    if not context.has_store():
+        return
+    try:
+        journal = context.journal
+        broken_runs, now = _find_damaged_runs(journal) | journal.quarantined(), _current_milliseconds()
+        overdue_heads = [
+            due_head
+            for due_head in journal.due(now)
+            if not context.helm.find_run_owner(context.top, due_head.run)
+        ]
+    except JournalError:
+        return
+    for run, reason in broken_runs.items():
+        yield DoctorFinding(
+            f"run {run}",
+            ok=False,
+            told=f"broken: {reason}",
+            fix=f"{context.me} audit verify {run}",
+            store=True,
+        )
+    for head in overdue_heads:
+        lateness = format_duration(now - (head.due or now))
+        yield DoctorFinding(
+            f"run {head.run}",
+            ok=False,
+            told=f"{lateness} overdue and nobody drives it",
+            fix=f"{context.me} resume {head.run}",
+        )
+
+
+def _find_damaged_runs(journal: Journal) -> dict[str, str]:
+    """Runs of which a row beside the tape cannot be read; a tape itself is read by `audit verify`."""
+    from steersman.engine.inbox import find_inbox_problem
+
+    damaged_runs = {}
+    for head in journal.heads(limit=100_000):
+        try:
+            journal.head(head.run)
+            journal.gates(head.run)
+            journal.budget(head.run)
+            journal.definition(head.definition)
+            reason = next(filter(None, map(find_inbox_problem, journal.pending(head.run))), "")
+        except StoreBroken as error:
+            reason = str(error).removeprefix(f"run {head.run}: ")
+        if reason:
+            damaged_runs[head.run] = reason
+    return damaged_runs
+
+
+def _current_milliseconds() -> int:
+    import time
+
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,83 @@
+"""`steersman facts`: what the project's own files say about it, with the line that says so. Nothing is written."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, get_args
+
+import click
+import msgspec
+
+from steersman.contracts.planning.context import FactKind
+from steersman.faces.cli.context import EXIT_DONE, CommandContext, define_command
+
+if TYPE_CHECKING:
+    from steersman.contracts.planning.context import FactPack, ProjectFact, ScanEvidence
+
+FACT_KIND_CHOICES = get_args(FactKind)
+FACT_NAME_COLUMNS = 44  # columns for a name
+
+
+@define_command(
+    "facts",
+    "steersman facts",
+    "steersman facts --kind test_command --kind ci",
+    "steersman facts --json",
+    exits="0 scanned · 2 wrong usage",
+)
+@click.option(
+    "--kind",
+    "kinds",
+    multiple=True,
+    type=click.Choice(FACT_KIND_CHOICES),
+    help="Only this kind; may be repeated.",
+)
+def facts_command(context: CommandContext, *, kinds: tuple[str, ...]) -> int:
+    """Look the project over and show what its own files say: languages, frameworks, packages, commands, CI, owners.
+
+    Each fact has the file and line that says so. Vendored folders, ignored files and links are left out; files that
+    look like they keep secrets are named and never opened. Planning goes by these facts, and `init` by the same."""
+    context.quiet = True
+    pack = context.helm.open_fact_scanner(context.project).scan(context.project.name[:120] or "project")
+    shown_facts = tuple(fact for fact in pack.facts if not kinds or fact.kind in kinds)
+    cited_ids = {name for fact in shown_facts for name in fact.evidence}
+    context.tell(
+        msgspec.structs.replace(
+            pack,
+            facts=shown_facts,
+            evidence=tuple(evidence_item for evidence_item in pack.evidence if evidence_item.id in cited_ids),
+        )
+    )
+    for line in _render_fact_lines(
+        shown_facts, {evidence_item.id: evidence_item for evidence_item in pack.evidence}
+    ):
+        context.say(line)
+    for reason in pack.bounds.unread:
+        context.say(f"cannot be read: {reason}", fg="yellow")
+    context.say(_describe_scan_bounds(pack), fg=None if pack.bounds.complete else "yellow")
+    return EXIT_DONE
+
+
+def _render_fact_lines(
+    shown_facts: "tuple[ProjectFact, ...]", evidence: "dict[str, ScanEvidence]"
+) -> Iterator[str]:
+    kind = ""
+    for fact in shown_facts:
+        if fact.kind != kind:
+            kind = fact.kind
+            yield kind
+        evidence_item = evidence[fact.evidence[0]]
+        location = (
+            f"{evidence_item.source_file}:{evidence_item.first_line}"
+            if evidence_item.first_line
+            else evidence_item.source_file
+        )
+        fact_text = f"{fact.name}  {fact.value}".strip()
+        root_text = f"  (in {fact.root})" if fact.root != "." else ""
+        yield f"  {fact_text:{FACT_NAME_COLUMNS}}  {location}{root_text}"
+
+
+def _describe_scan_bounds(pack: "FactPack") -> str:
+    bounds = pack.bounds
+    counts_text = f"{bounds.files_seen} files seen, {bounds.files_read} read, {bounds.skipped} left out"
+    return (
+        f"{counts_text}; complete" if bounds.complete else f"{counts_text}; not complete: {bounds.stopped_by}"
+    )

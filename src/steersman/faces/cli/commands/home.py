@@ -1,0 +1,95 @@
+"""Plain `steersman`: what waits for you, what can be resumed, what next."""
+
+import time
+from contextlib import suppress
+
+from steersman.errors import SteersmanError
+from steersman.faces.cli.context import CommandContext, define_command
+from steersman.views.base_stop import BASE_NOT_GREEN, base_stop_remedies, remedy_lines
+from steersman.views.gates import gate_question
+from steersman.views.listing import find_broken_runs, run_table_lines
+
+RECENT_RUNS = 5
+
+
+@define_command("home", "steersman")
+def home_command(context: CommandContext) -> None:
+    """What waits for you, what can be resumed, what next."""
+    _print_trust_notice(context)
+    if not context.has_store():
+        _print_welcome(context)
+        return
+    journal = context.journal
+    open_gates = [gate for gate in journal.gates() if not gate.answer]
+    heads = journal.heads(unfinished=True)
+    idle_heads = [
+        head
+        for head in heads
+        if head.status == "working" and not context.helm.find_run_owner(context.top, head.run)
+    ]
+    busy_heads = [head for head in heads if head.status == "working" and head not in idle_heads]
+    _print_home_section(
+        context,
+        "waits for you:",
+        [f"{gate.run}  {gate_question(gate)}   {context.me} gates {gate.run}" for gate in open_gates],
+    )
+    _print_home_section(
+        context,
+        "can go on:",
+        [f"{head.run}  {head.state}  {head.title}   {context.me} resume {head.run}" for head in idle_heads],
+    )
+    _print_home_section(
+        context,
+        "at work:",
+        [f"{head.run}  {head.state}  {head.title}   {context.me} watch {head.run}" for head in busy_heads],
+    )
+    last_heads = [head for head in journal.heads(limit=50) if not head.parent][:RECENT_RUNS]
+    broken = find_broken_runs([*heads, *last_heads], journal.quarantined())
+    _print_home_section(
+        context,
+        "broken:",
+        [f"{run}  {reason}   {context.me} audit verify {run}" for run, reason in broken.items()],
+    )
+    _print_home_section(
+        context, "last runs:", run_table_lines(last_heads, broken, time.time_ns() // 1_000_000)[1:]
+    )
+    if last_heads and last_heads[0].outcome == BASE_NOT_GREEN:  # of an older one somebody has taken care
+        remedies = base_stop_remedies(
+            BASE_NOT_GREEN, last_heads[0].run, last_heads[0].machine, last_heads[0].title, context.me
+        )
+        _print_home_section(
+            context,
+            f"{last_heads[0].run} stopped because checks fail on the base tree:",
+            remedy_lines(remedies),
+        )
+    context.say(f'next: {context.me} run "what to do" · {context.me} runs · {context.me} --help')
+
+
+def _print_trust_notice(context: CommandContext) -> None:
+    """Says what is not trusted yet; settings that cannot be read are told by the commands that need them."""
+    from steersman.faces.cli.trust_prompt import describe_trust_state, is_config_trusted, trust_command_text
+
+    with suppress(SteersmanError):
+        loaded = context.read_config(only_look=True)
+        if not is_config_trusted(context, loaded):
+            context.say(f"{describe_trust_state(context, loaded)}.", fg="yellow")
+            context.say(f"Nothing of it is started until you trust it: {trust_command_text(context)}\n")
+
+
+def _print_home_section(context: CommandContext, title: str, lines: list[str]) -> None:
+    if lines:
+        context.say(title, bold=True)
+        for line in lines:
+            context.say(f"  {line}")
+        context.say()
+
+
+def _print_welcome(context: CommandContext) -> None:
+    context.say(f"nothing has been run in {context.top} yet.", bold=True)
+    for command, description in (
+        ("demo", "a whole run on a throw-away repository, in seconds"),
+        ("init", "find this project's checks and write steersman.toml"),
+        ('run "what to do"', "give the crew a task"),
+        ("--help", "everything else"),
+    ):
+        context.say(f"  {f'{context.me} {command}':38}  {description}")

@@ -1,0 +1,200 @@
+"""`steersman machine …`: the published tables are the executed tables."""
+
+import asyncio
+from typing import Any
+
+import click
+
+from steersman.errors import UserError
+from steersman.faces.cli.context import EXIT_DONE, EXIT_ENDED, CommandContext, define_command
+from steersman.faces.cli.main import LazyGroup
+
+MACHINE_MODULE = "machine"
+MACHINE_COMMANDS = {
+    "list": (f"{MACHINE_MODULE}:machine_list_command", "The machines there are."),
+    "show": (f"{MACHINE_MODULE}:machine_show_command", "A machine's table, as Markdown, Mermaid or JSON."),
+    "check": (
+        f"{MACHINE_MODULE}:machine_check_command",
+        "Explore a machine to the end and report what is wrong with it.",
+    ),
+    "migrate": (
+        f"{MACHINE_MODULE}:machine_migrate_command",
+        "Take a paused run over to the machine as it is now.",
+    ),
+    "lock": (
+        f"{MACHINE_MODULE}:machine_lock_command",
+        "Write or check the lock over every function that decides.",
+    ),
+}
+MACHINE_EXIT_CODES = "0 done · 1 findings · 2 wrong usage"
+
+
+@click.group(
+    "machine",
+    cls=LazyGroup,
+    known=MACHINE_COMMANDS,
+    no_args_is_help=False,
+    epilog=f"Exit codes: {MACHINE_EXIT_CODES}",
+)
+def machine_group() -> None:
+    """The state machines: list, show, check, migrate, lock."""
+
+
+@define_command("list", "steersman machine list", exits=MACHINE_EXIT_CODES)
+def machine_list_command(context: CommandContext) -> None:
+    """The machines there are, with their states, rows and the digest of what decides."""
+    machine_fields = [
+        {
+            "name": definition.name,
+            "meaning": definition.meaning,
+            "states": len(definition.states),
+            "rows": len(definition.rows),
+            "digest": definition.digest,
+        }
+        for definition in context.helm.installed_machines().values()
+    ]
+    context.tell(machine_fields)
+    for definition in machine_fields:
+        context.say(
+            f"{definition['name']}  {definition['meaning']}  {definition['states']} states, {definition['rows']} rows, digest {definition['digest']}"
+        )
+
+
+@define_command(
+    "show",
+    "steersman machine show roundtable",
+    "steersman machine show roundtable --format mermaid",
+    "steersman machine show roundtable --format json",
+    exits=MACHINE_EXIT_CODES,
+)
+@click.argument("name")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["markdown", "mermaid", "json"]),
+    default=None,
+    help="[default: markdown]",
+)
+def machine_show_command(context: CommandContext, *, name: str, form: str | None) -> None:
+    """The table of machine NAME: states, rows with guards, caps, labels and sources, laws."""
+    definition = _find_installed_machine(context, name)
+    match form or ("json" if context.as_json else "markdown"):
+        case "json":
+            import msgspec
+
+            from steersman.views.machine_json import machine_json
+
+            if context.as_json:
+                context.tell(machine_json(definition))
+                return
+            context.say(msgspec.json.format(msgspec.json.encode(machine_json(definition))).decode())
+        case "mermaid":
+            from steersman.views.mermaid import machine_diagram
+
+            _print_machine_text(context, definition.name, "mermaid", machine_diagram(definition))
+        case _:
+            from steersman.views.markdown import machine_markdown
+
+            _print_machine_text(context, definition.name, "markdown", machine_markdown(definition))
+
+
+def _print_machine_text(context: CommandContext, name: str, form: str, machine_text: str) -> None:
+    context.tell({"name": name, form: machine_text})
+    context.say(machine_text.rstrip("\n"))
+
+
+@define_command(
+    "check", "steersman machine check", "steersman machine check roundtable", exits=MACHINE_EXIT_CODES
+)
+@click.argument("name", required=False)
+def machine_check_command(context: CommandContext, *, name: str | None) -> int:
+    """Explore machine NAME (or every one) to a fixpoint; print the number of cases and every finding."""
+    from steersman.kernel.check import check_machine as explore_machine
+
+    definitions = (
+        [_find_installed_machine(context, name)] if name else list(context.helm.installed_machines().values())
+    )
+    reports = [explore_machine(definition) for definition in definitions]
+    context.tell([_model_check_fields(check_report) for check_report in reports])
+    for check_report in reports:
+        context.say(
+            f"{check_report.machine}: {check_report.cases} cases, {len(check_report.findings) or 'no'} finding{'s' if len(check_report.findings) != 1 else ''}"
+        )
+        for finding in check_report.findings:
+            context.say(f"  {finding}", fg="red")
+    return EXIT_ENDED if any(check_report.findings for check_report in reports) else EXIT_DONE
+
+
+def _model_check_fields(check_report: Any) -> dict[str, Any]:
+    finding_fields = [
+        {"kind": check_finding.kind, "where": check_finding.where, "path": list(check_finding.path)}
+        for check_finding in check_report.findings
+    ]
+    return {"machine": check_report.machine, "cases": check_report.cases, "findings": finding_fields}
+
+
+@define_command("migrate", 'steersman machine migrate 261116-abc --reason "the new table only adds a row"')
+@click.argument("run")
+@click.option("--reason", required=True, help="Why it may go on under another table; it stays on tape.")
+def machine_migrate_command(context: CommandContext, *, run: str, reason: str) -> int:
+    """Take the paused RUN over to its machine as it is now."""
+    from steersman.faces.cli.person_events import refuse_agent_caller
+
+    run_id = context.bridge.find(run)
+    refusal_code = refuse_agent_caller(context, run_id, "migrate")
+    if refusal_code is not None:
+        return refusal_code
+    head = asyncio.run(context.bridge.migrate(run_id, context.person, reason))
+    context.tell({"run": run_id, "definition": head.definition, "state": head.state, "exit_code": EXIT_DONE})
+    context.say(
+        f"run {run_id} is on definition {head.definition} now, in {head.state}: {context.me} resume {run_id}"
+    )
+    return EXIT_DONE
+
+
+@define_command(
+    "lock",
+    "steersman machine lock --check",
+    "steersman machine lock   # after a version was raised",
+    exits=MACHINE_EXIT_CODES,
+)
+@click.option(
+    "--check",
+    "only",
+    is_flag=True,
+    help="Change nothing; exit 1 when a function changed without its version.",
+)
+@click.option("--file", "path", default=None, metavar="FILE", help="Another lock file.")
+def machine_lock_command(context: CommandContext, *, only: bool, path: str | None) -> int:
+    """Write, or with --check compare, the lock over every function and constant that decides."""
+    lockfile_adapter = context.helm.load_decision_lockfile()
+    lock_path = path or str(lockfile_adapter.LOCK_PATH)
+    problem_texts = (
+        lockfile_adapter.check_machine_lock(lock_path)
+        if only
+        else _write_decision_lock(lockfile_adapter, lock_path)
+    )
+    context.tell(
+        {
+            "file": lock_path,
+            "problems": problem_texts,
+            "exit_code": EXIT_ENDED if problem_texts else EXIT_DONE,
+        }
+    )
+    for problem in problem_texts:
+        context.say(problem, fg="red")
+    if not problem_texts:
+        context.say(f"{lock_path} is current" if only else f"{lock_path} is written")
+    return EXIT_ENDED if problem_texts else EXIT_DONE
+
+
+def _write_decision_lock(lockfile_adapter: Any, lock_path: str) -> list[str]:
+    lockfile_adapter.write_machine_lock(lock_path)
+    return []
+
+
+def _find_installed_machine(context: CommandContext, name: str) -> Any:
+    known_machines = context.helm.installed_machines()
+    if name not in known_machines:
+        raise UserError(f"there is no machine {name!r}: there are {', '.join(sorted(known_machines))}")
+    return known_machines[name]

@@ -1,0 +1,240 @@
+"""`steersman plan`: an intent becomes a frozen plan. **Invariant:** nothing of a plan is executed by any of these."""
+
+from typing import Any
+
+import click
+
+from steersman.errors import UserError
+from steersman.faces.cli.context import EXIT_DONE, EXIT_ENDED, EXIT_REFUSED, CommandContext, define_command
+from steersman.faces.cli.main import LazyGroup
+
+PLAN_MODULE = "plan"
+PLAN_COMMANDS = {
+    "make": (f"{PLAN_MODULE}:plan_make_command", "Plan an intent, or a goal in words."),
+    "answer": (f"{PLAN_MODULE}:plan_answer_command", "Answer the questions of a plan that waits."),
+    "explain": (f"{PLAN_MODULE}:plan_explain_command", "What a plan says, or why there is none."),
+    "verify": (
+        f"{PLAN_MODULE}:plan_verify_command",
+        "Hold every byte of a frozen plan against its manifest.",
+    ),
+    "diff": (
+        f"{PLAN_MODULE}:plan_diff_command",
+        "What differs between two frozen plans, and which input made it so.",
+    ),
+}
+PLAN_EXIT_CODES = "0 the plan is frozen · 1 blocked or aborted · 2 wrong usage · 3 questions wait · 4 refused: the file holds no intent, policy or answers that can be taken · 5 store trouble"
+
+
+class PlanGroup(LazyGroup):
+    """A first word that is no command of the group is what to plan."""
+
+    default = "make"
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in self.known:
+            return super().resolve_command(ctx, [self.default, *args])
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    "plan",
+    cls=PlanGroup,
+    known=PLAN_COMMANDS,
+    no_args_is_help=False,
+    context_settings={"ignore_unknown_options": True},
+    epilog=f"Exit codes: {PLAN_EXIT_CODES}",
+)
+def plan_group() -> None:
+    """Plan an intent, or a goal in words; nothing is executed.
+
+    \b
+      steersman plan intent.yaml --policy semi_auto --out plan/
+      steersman plan "Fix the rounding of invoices"
+      steersman plan verify plan/
+    """
+
+
+@define_command(
+    "make",
+    "steersman plan intent.yaml",
+    "steersman plan intent.yaml --policy full_auto --out plan/",
+    'steersman plan "Fix the rounding of invoices"',
+    exits=PLAN_EXIT_CODES,
+)
+@click.argument("what", metavar="INTENT_OR_GOAL")
+@click.option("--policy", default="", metavar="NAME_OR_FILE",
+              help="interactive, semi_auto, full_auto, or a file (default: as the intent's own mode).")  # fmt: skip
+@click.option(
+    "--out", default="", metavar="DIR", help="Where the frozen plan goes (default: beside the run)."
+)
+def plan_make_command(context: CommandContext, *, what: str, policy: str, out: str) -> int:
+    """Plan INTENT_OR_GOAL: a file with an intent (- is standard input), or a goal in words for which one is drafted."""
+    from steersman.faces.cli.drive import drive_new_run
+    from steersman.faces.cli.plan_inputs import (
+        build_plan_order,
+        draft_goal_intent,
+        read_intent_argument,
+        read_policy,
+    )
+
+    intent_document = read_intent_argument(context, what) or draft_goal_intent(context, what)
+    policy_document = read_policy(context, policy, intent_document.value)
+    order = build_plan_order(context, intent_document, policy_document, out)
+    context.new_bridge()
+    return drive_new_run(context, order)
+
+
+@define_command(
+    "answer",
+    "steersman plan answer 261116-abc --template > answers.json",
+    "steersman plan answer 261116-abc answers.json",
+    "steersman plan answer 261116-abc   # asks you, one question at a time",
+    "steersman plan answer 261116-abc --defaults",
+    exits=PLAN_EXIT_CODES,
+)
+@click.argument("run")
+@click.argument("file", required=False, metavar="[ANSWERS]")
+@click.option("--template", is_flag=True, help="Print an answer pack to fill in; nothing is answered.")
+@click.option("--defaults", is_flag=True, help="Let every question take its default now.")
+def plan_answer_command(
+    context: CommandContext, *, run: str, file: str | None, template: bool, defaults: bool
+) -> int:
+    """Answer the questions of RUN from a file with an AnswerPack (- is standard input), or one by one at a prompt."""
+    from steersman.faces.cli.person_events import refuse_agent_caller
+    from steersman.faces.cli.plan_questions import (
+        answer_plan_gate,
+        ask_plan_questions,
+        build_answer_template,
+        find_waiting_questions,
+    )
+
+    if sum((bool(file), template, defaults)) > 1:
+        raise UserError("choose one: a file, --template or --defaults")
+    gate, pack = find_waiting_questions(context, run)
+    if template:
+        context.say(build_answer_template(pack))
+        context.tell(build_answer_template(pack, plain=True))
+        return EXIT_DONE
+    refusal_code = refuse_agent_caller(context, gate.run, "answer")
+    if refusal_code is not None:
+        return refusal_code
+    if defaults:
+        return answer_plan_gate(context, gate, None)
+    return answer_plan_gate(
+        context, gate, _read_answer_pack(context, file, pack) if file else ask_plan_questions(context, pack)
+    )
+
+
+class _AnswersRefusedError(UserError):
+    """What was given cannot be taken as it is."""
+
+    exit_code = EXIT_REFUSED
+
+
+def _read_answer_pack(context: CommandContext, file: str, pack: Any) -> Any:
+    from steersman.faces.cli.plan_inputs import read_stdin_document
+    from steersman.machines.coordinator.answers import find_answer_pack_problems
+
+    documents, stdin_hint = (
+        context.helm.open_documents(),
+        "send answers, such as: steersman plan answer RUN - < answers.json",
+    )
+    if file == "-":
+        file = "standard input"
+        answer_document = documents.parse(read_stdin_document(stdin_hint), file, "answer_pack")
+    else:
+        answer_document = documents.read(file, "answer_pack")
+    problem_list = find_answer_pack_problems(pack, answer_document.value, answer_document.lines)
+    if problem_list:
+        _warn_plan_problems(context, problem_list, file)
+        raise _AnswersRefusedError(f"{file} was not taken, the questions stay open: mend what is named above")
+    return answer_document.value
+
+
+@define_command(
+    "explain", "steersman plan explain 261116-abc", "steersman plan explain plan/", exits=PLAN_EXIT_CODES
+)
+@click.argument("what", metavar="RUN_OR_DIR")
+def plan_explain_command(context: CommandContext, *, what: str) -> int:
+    """What the plan of a run, or in a directory, says: objective, steps, risks, reviews, what was left out and why."""
+    from steersman.faces.cli.plan_inputs import explain_plan
+
+    lines, value, code = explain_plan(context, what)
+    for line in lines:
+        context.say(line)
+    context.tell(value)
+    return code
+
+
+@define_command(
+    "verify",
+    "steersman plan verify plan/",
+    "steersman plan verify plan/ --key their-anchor.pub   # of another project",
+    exits="0 every byte fits · 1 something differs, or the signature is missing or by another key · 2 there is no plan",
+)
+@click.argument("place", metavar="DIR")
+@click.option("--key", default="", metavar="FILE", help="The maker's public key (anchor.pub), where it is not this project's.")  # fmt: skip
+def plan_verify_command(context: CommandContext, *, place: str, key: str) -> int:
+    """Hold every byte of the frozen plan in DIR against its manifest, lineage and signature."""
+    from steersman.faces.cli.plan_inputs import verify_plan_directory
+
+    problems, signature = verify_plan_directory(context, place, key)
+    _warn_plan_problems(context, problems, place)
+    context.tell(
+        {
+            "place": place,
+            "whole": not problems,
+            "signature": signature,
+            "problems": [_plan_problem_fields(plan_problem) for plan_problem in problems],
+        }
+    )
+    if problems:
+        trust_text = (
+            "cannot be trusted"
+            if signature.startswith(("by a key", "missing"))
+            else "is not the plan that was frozen"
+        )
+        context.say(f"{place} {trust_text}: signature {signature}, {len(problems)} differences", fg="red")
+        return EXIT_ENDED
+    context.say(f"{place}: every file is as it was frozen; signature: {signature}", fg="green")
+    return EXIT_DONE
+
+
+@define_command(
+    "diff",
+    "steersman plan diff plan-a/ plan-b/",
+    exits="0 the same plan · 1 they differ · 2 there is no plan",
+)
+@click.argument("one", metavar="DIR")
+@click.argument("other", metavar="DIR")
+def plan_diff_command(context: CommandContext, *, one: str, other: str) -> int:
+    """What differs between two frozen plans: the inputs first, then the files, then what of the plan itself."""
+    from steersman.faces.cli.plan_inputs import compare_frozen_plans
+
+    inputs, files, changes = compare_frozen_plans(context, one, other)
+    for name, lines in (("inputs", inputs), ("files", files), ("plan", changes)):
+        if lines:
+            context.say(f"{name}:")
+            for line in lines:
+                context.say(f"  {line}")
+    is_same = not (inputs or files or changes)
+    if is_same:
+        context.say("the same plan, byte for byte")
+    context.tell({"same": is_same, "inputs": list(inputs), "files": list(files), "plan": list(changes)})
+    return EXIT_DONE if is_same else EXIT_ENDED
+
+
+def _warn_plan_problems(context: CommandContext, problems: Any, source_name: str) -> None:
+    from steersman.faces.cli.intent_drafts import render_problem_lines
+
+    for line in render_problem_lines(problems, source_name):
+        context.warn(line)
+
+
+def _plan_problem_fields(problem: Any) -> dict[str, Any]:
+    import msgspec
+
+    problem_fields: dict[str, Any] = msgspec.to_builtins(problem)
+    return problem_fields

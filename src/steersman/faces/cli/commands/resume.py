@@ -1,0 +1,119 @@
+"""`resume` and `fork`: driving on from the end of a tape, or from any entry of it in a run of its own."""
+
+import click
+
+from steersman.errors import SteersmanError
+from steersman.faces.cli.context import EXIT_DONE, EXIT_USAGE, EXIT_WAITING, CommandContext, define_command
+from steersman.faces.cli.drive import resume_and_drive, start_background_driver
+from steersman.ports.journal import Head
+
+
+@define_command(
+    "resume", "steersman resume", "steersman resume 261116-abc", "steersman resume 261116-abc --take-over"
+)
+@click.argument("run", required=False)
+@click.option(
+    "--take-over", is_flag=True, help="From an owner that is stopped or hangs: its later writes are void."
+)
+@click.option("--detach", is_flag=True, help="Drive it in the background.")
+@click.option("--despite-verify", metavar="REASON", default=None,
+              help="Drive it though `audit verify` rejects it; who and why go on tape.")  # fmt: skip
+def resume_command(
+    context: CommandContext, *, run: str | None, take_over: bool, detach: bool, despite_verify: str | None
+) -> int:
+    """Drive RUN on from where its tape ends. Without RUN: the only one that can go on, or a list of them."""
+    _settle_cut_deliveries(context)
+    if run is None:
+        ready_heads = _list_ready_runs(context)
+        if len(ready_heads) != 1:
+            return _print_ready_runs(context, ready_heads)
+        run = ready_heads[0].run
+    run_id = context.bridge.find(run)
+    if despite_verify is not None:
+        return _resume_despite_verify(context, run_id, despite_verify, take_over=take_over)
+    if detach:
+        log = start_background_driver(context, run_id)
+        context.say(f"run {run_id} goes on in the background, log in {log}: {context.me} watch {run_id}")
+        context.tell({"run": run_id, "log": log, "exit_code": 0})
+        return 0
+    return resume_and_drive(context, run_id, take_over=take_over)
+
+
+def _resume_despite_verify(context: CommandContext, run: str, reason: str, *, take_over: bool) -> int:
+    from steersman.faces.cli.person_events import refuse_agent_caller
+
+    refusal_code = refuse_agent_caller(context, run, "resume --despite-verify")
+    if refusal_code is not None:
+        return refusal_code
+    return resume_and_drive(context, run, take_over=take_over, despite_reason=reason)
+
+
+def _settle_cut_deliveries(context: CommandContext) -> None:
+    """Finishes or undoes deliveries that were cut short, of whichever run."""
+    try:
+        settled = context.bridge.world.workspace(context.read_config().config).settle()
+    except SteersmanError as error:
+        context.say(str(error))
+        return
+    for settled_text in settled:
+        context.say(settled_text)
+
+
+def _list_ready_runs(context: CommandContext) -> list[Head]:
+    """Runs that would move if somebody drove them now."""
+    journal, now = context.bridge.world.journal, context.bridge.world.clock.now()
+    return [
+        head
+        for head in context.bridge.resumable()
+        if head.status == "working" or (head.due is not None and head.due <= now) or journal.pending(head.run)
+    ]
+
+
+def _print_ready_runs(context: CommandContext, ready_heads: list[Head]) -> int:
+    """Says which runs can go on, or that none can."""
+    context.tell(
+        [
+            {"run": ready_head.run, "state": ready_head.state, "title": ready_head.title}
+            for ready_head in ready_heads
+        ]
+    )
+    for head in ready_heads:
+        context.say(f"{context.me} resume {head.run}    {head.state} · {head.title}")
+    if ready_heads:
+        context.say("several runs can go on: name one")
+        return EXIT_USAGE
+    waiting_heads = context.bridge.world.journal.heads(unfinished=True)
+    waiting_text = (
+        f"{len(waiting_heads)} wait for somebody: {context.me} gates" if waiting_heads else "and none waits"
+    )
+    context.say(f"no run can go on by itself now, {waiting_text}")
+    return EXIT_WAITING if waiting_heads else EXIT_DONE
+
+
+@define_command(
+    "fork",
+    "steersman fork 261116-abc --at 12",
+    "steersman audit tape 261116-abc   # the entries to choose from",
+)
+@click.argument("run")
+@click.option(
+    "--at", type=click.IntRange(1), default=None, help="The entry to start from (default: the last)."
+)
+@click.option("--hold", is_flag=True, help="Make the new run, but do not drive it yet.")
+def fork_command(context: CommandContext, *, run: str, at: int | None, hold: bool) -> int:
+    """Start a new run as RUN was after one of its entries, with its tree. The old one is left alone."""
+    import asyncio
+
+    from steersman.faces.cli.person_events import refuse_agent_caller
+
+    run_id = context.bridge.find(run)
+    refusal_code = refuse_agent_caller(context, run_id, "fork")
+    if refusal_code is not None:
+        return refusal_code
+    new_run = asyncio.run(context.bridge.fork(run_id, at or context.bridge.head(run_id).seq, context.person))
+    context.say(f"run {new_run} begins as {run_id} was after entry {at or context.bridge.head(run_id).seq}")
+    if hold:
+        context.say(f"  {context.me} resume {new_run}")
+        context.tell({"run": new_run, "from": run_id, "exit_code": 0})
+        return 0
+    return resume_and_drive(context, new_run)

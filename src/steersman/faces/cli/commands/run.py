@@ -1,0 +1,149 @@
+"""`steersman run`: a task for the crew. **Invariant:** there is no flag that approves."""
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from steersman.errors import UserError
+from steersman.faces.cli.context import EXIT_DONE, CommandContext, define_command
+from steersman.faces.cli.issue_text import ISSUE_OPTION_HELP, ISSUE_TASK_TEXT, read_issue_text
+from steersman.judges.text import has_visible_text
+
+if TYPE_CHECKING:
+    from steersman.engine.start import StartRequest
+
+
+@define_command(
+    "run",
+    'steersman run "Add a --verbose flag"',
+    'steersman run "Fix the rounding bug" --mode implementation --max-iterations 5',
+    'steersman run "Rewrite the parser" --dry',
+    'steersman run "Make the failing tests pass" --fix-base',
+    'steersman run "Port the tests" --detach',
+    'steersman run "Fix the rounding bug" --as task --plan ../plan',
+    'steersman run "Fix what this report describes" --issue report.md',
+    "steersman run --issue report.md",
+)
+@click.argument("task", required=False, default="")
+@click.option("--issue", default="", metavar="FILE", help=ISSUE_OPTION_HELP)
+@click.option("--mode", type=click.Choice(["proposal", "implementation"]), default="proposal", show_default=True,
+              help="Discuss a proposal first and wait for your word, or go straight to work.")  # fmt: skip
+@click.option(
+    "--as",
+    "machine",
+    default="roundtable",
+    show_default=True,
+    metavar="MACHINE",
+    help="Which machine drives it.",
+)
+@click.option(
+    "--max-iterations",
+    type=click.IntRange(1, 50),
+    default=None,
+    help="Rounds (default: steersman.toml, else 3).",
+)
+@click.option("--after", multiple=True, metavar="RUN", help="A task that comes first (task): begin when its change is in the branch.")  # fmt: skip
+@click.option("--plan", default="", metavar="DIR", help="A frozen plan that bounds it (task): files and commands outside are refused.")  # fmt: skip
+@click.option("--key", default="", metavar="FILE", help="The public key of whoever froze the plan, where it is not this project's.")  # fmt: skip
+@click.option("--fix-base", is_flag=True, help="Start although checks fail before any change: this run has to make them pass.")  # fmt: skip
+@click.option(
+    "--dry", is_flag=True, help="Create nothing; show gates, the most agent calls, checks and budget."
+)
+@click.option(
+    "--detach",
+    is_flag=True,
+    help="Create the run and drive it in the background; returns when its driver has started.",
+)
+@click.option(
+    "--unattended", is_flag=True, help="First check everything that could stop it while nobody looks."
+)
+def run_command(
+    context: CommandContext,
+    *,
+    task: str,
+    issue: str,
+    machine: str,
+    after: tuple[str, ...],
+    plan: str,
+    key: str,
+    fix_base: bool,
+    dry: bool,
+    detach: bool,
+    unattended: bool,
+    **given: Any,
+) -> int:
+    """Give TASK to the crew and watch it work, until it waits for somebody or has its outcome."""
+    issue_text = read_issue_text(issue)
+    task = task if has_visible_text(task) or not issue_text else ISSUE_TASK_TEXT
+    if not has_visible_text(task):
+        raise UserError('a run needs a task: steersman run "what to do"')
+    from steersman.faces.cli.dry_run import print_dry_run, require_machine, require_unattended_ready
+
+    if not require_machine(context, machine).tree:
+        raise UserError(f"{machine} plans and carries nothing out: use `{context.me} plan`")
+    config = context.load_config(ask=not unattended).config
+    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    roles: tuple[str, ...] = ()
+    texts: dict[str, str] = {}
+    if machine == "task":
+        from steersman.faces.cli.task_roles import (
+            build_task_options,
+            list_task_roles,
+            load_task_bounds,
+            resolve_after_runs,
+        )
+
+        options = build_task_options(config, after=resolve_after_runs(context, after, config))
+        roles = list_task_roles(options)
+        texts = load_task_bounds(context, plan, key, config)
+    elif plan or key or after:
+        raise UserError(f"{machine} takes no plan and comes after no task: use --as task")
+    if fix_base:
+        options["red_base"] = "fix"
+    if dry:
+        return print_dry_run(context, machine, config, options)
+    from steersman.engine.start import StartRequest
+
+    order = StartRequest(machine, task, context.person, config, options, texts, roles, issue_text)
+    if unattended:
+        require_unattended_ready(context, machine, config, options)
+    warn_uncommitted_changes(context, config)
+    context.new_bridge()
+    return _start_detached_run(context, order) if detach else _start_watched_run(context, order)
+
+
+def warn_uncommitted_changes(context: CommandContext, config: Any) -> None:
+    """Says what of the checkout the run does not use; where no run can start, no store is made."""
+    from steersman.engine.project_files import describe_checkout_differences
+
+    workspace = context.helm.open_ports(context.project, journal=None).workspace(config)
+    problem = workspace.problem()
+    if problem:
+        raise UserError(problem)
+    base = workspace.base(config.base or None)
+    if base.dirty:
+        context.warn(
+            f"note: your checkout has uncommitted changes; the run starts from commit {base.commit[:12]} without them",
+            fg="yellow",
+        )
+    for difference in describe_checkout_differences(workspace, config, base.commit):
+        context.warn(f"note: {difference}", fg="yellow")
+
+
+def _start_watched_run(context: CommandContext, order: "StartRequest") -> int:
+    from steersman.faces.cli.drive import drive_new_run
+
+    return drive_new_run(context, order)
+
+
+def _start_detached_run(context: CommandContext, order: "StartRequest") -> int:
+    from steersman.faces.cli.drive import start_background_driver
+
+    _, lock, active_run = asyncio.run(context.bridge.start(order))
+    lock.release()
+    log = start_background_driver(context, active_run.run)
+    context.say(f"{active_run.run}")
+    context.say(f"goes on in the background, log in {log}: {context.me} watch {active_run.run}")
+    context.tell({"run": active_run.run, "log": log, "exit_code": EXIT_DONE})
+    return EXIT_DONE

@@ -1,0 +1,100 @@
+"""`steersman trust`: shows what a repository's settings can do, and trusts them ahead of the first run."""
+
+from typing import Any
+
+import click
+
+from steersman.errors import UserError
+from steersman.faces.cli import trust_prompt as asking
+from steersman.faces.cli.context import EXIT_DONE, EXIT_ENDED, CommandContext, define_command
+
+
+@define_command(
+    "trust",
+    "steersman trust                    # read the lines, answer once",
+    "steersman trust --show             # only read them",
+    "steersman trust --digest 3f2a…     # in a script: only if they are exactly these",
+    "steersman trust --revoke           # ask again before the next run",
+    exits="0 trusted, shown or forgotten · 1 with --show: not trusted · 2 wrong usage · 4 refused",
+)
+@click.option("--show", is_flag=True, help="Print the lines and their digest; trust nothing.")
+@click.option("--digest", metavar="HEX", default="", help="Trust without a question if this is their digest.")
+@click.option("--revoke", is_flag=True, help="Forget that they were trusted.")
+def trust_command(context: CommandContext, *, show: bool, digest: str, revoke: bool) -> int:
+    """Trust the settings of this repository: the lines of steersman.toml and the files of .steersman/ that can start
+    programs, read or write outside the repository, widen the sandbox, or weaken evidence, review and redaction. Until a
+    person has trusted them they are only data: nothing that they name is started. Budgets, rounds and timeouts need no
+    trust. A line that changes later is shown and asked about again, alone. What you trust is kept outside the
+    repository, for this copy of it."""
+    if show + revoke + bool(digest) > 1:
+        raise UserError("--show, --digest and --revoke do different things: give one of them")
+    loaded = context.read_config(only_look=True)
+    if revoke:
+        return _revoke_repository_trust(context, loaded)
+    if show or (context.as_json and not digest):
+        return _show_trust_lines(context, loaded)
+    if digest:
+        return _trust_by_digest(context, loaded, digest)
+    if not asking.is_config_trusted(context, loaded):
+        asking.require_trust(context, loaded)
+    return _print_trusted(context, loaded)
+
+
+def _show_trust_lines(context: CommandContext, loaded: Any) -> int:
+    lines, is_known = loaded.powerful, asking.is_config_trusted(context, loaded)
+    trusted_before = asking.trusted_lines(context, loaded) or ()
+    context.tell(
+        {
+            "trusted": is_known,
+            **asking.trust_details(context, loaded),
+            "lines": [
+                {
+                    "place": line_place,
+                    "value": line_value,
+                    "trusted": (line_place, line_value) in trusted_before,
+                }
+                for line_place, line_value in lines
+            ],
+            "not_allowed": loaded.excesses,
+        }
+    )
+    for row in () if is_known else asking.describe_untrusted_lines(context, loaded, show_all=True):
+        context.say(row)
+    if unchanged_lines := [line for line in lines if line in trusted_before]:
+        context.say("trusted:")
+    for row in asking.render_trust_lines(unchanged_lines):
+        context.say(row)
+    if not lines:
+        context.say("nothing here needs trust")
+    elif not is_known:
+        context.say(f"not trusted; to trust:\n{asking.trust_details(context, loaded)['command']}")
+    return EXIT_DONE if is_known else EXIT_ENDED
+
+
+def _trust_by_digest(context: CommandContext, loaded: Any, digest: str) -> int:
+    asking.refuse_agent_trust(context)
+    details = asking.trust_details(context, loaded)
+    if digest.lower() != details["digest"]:
+        show_command = asking.trust_command_text(context, "--show")
+        raise asking.NotTrustedError(
+            f"not trusted: the lines here have the digest {details['digest']}. Read them with `{show_command}`",
+            **details,
+        )
+    asking.record_trust(context, loaded, loaded.powerful)
+    return _print_trusted(context, loaded)
+
+
+def _print_trusted(context: CommandContext, loaded: Any) -> int:
+    lines, digest = loaded.powerful, asking.trust_details(context, loaded)["digest"]
+    context.tell({"trusted": True, "digest": digest})
+    count = asking.count_lines_text(len(lines))
+    context.say(f"trusted: {count}, digest {digest}" if lines else "nothing here needs trust")
+    return EXIT_DONE
+
+
+def _revoke_repository_trust(context: CommandContext, loaded: Any) -> int:
+    asking.refuse_agent_trust(context)
+    was_trusted = asking.revoke_trust(context, loaded)
+    context.tell({"revoked": was_trusted})
+    context.say("no longer trusted" if was_trusted else "nothing was trusted here")
+    return EXIT_DONE

@@ -1,0 +1,69 @@
+"""`steersman why`: what a run waits for and what would move it."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from steersman.faces.cli.context import CommandContext, define_command
+
+if TYPE_CHECKING:
+    from steersman.views.why import WaitReason
+
+
+@define_command("why", "steersman why 261116-abc", exits="0 done · 2 wrong usage · 5 store trouble")
+@click.argument("run")
+def why_command(context: CommandContext, *, run: str) -> None:
+    """What RUN waits for and what would move it, with the commands to type."""
+    print_run_reasons(context, context.sight.find(run))
+
+
+def print_run_reasons(context: CommandContext, run_id: str) -> None:
+    """Why a run stands where it stands."""
+    from steersman.engine.projections import (
+        payload_reader,
+        read_overrides,
+        task_base_problem,
+        task_blocked_reason,
+    )
+    from steersman.faces.repl.document_status import describe_touched_files
+    from steersman.views.status import override_line
+    from steersman.views.why import WaitReason, wait_reason_lines
+    from steersman.views.why import find_wait_reasons as find_reasons
+
+    ports = context.sight.world
+    active_run = context.sight.live(run_id)
+    reasons = find_reasons(
+        active_run.machine,
+        active_run.snapshot,
+        gates=ports.journal.gates(run_id),
+        pending=len(ports.journal.pending(run_id)),
+        owner=ports.locks.owner(run_id),
+        now=ports.clock.now(),
+        command_prefix=context.me,
+        text=payload_reader(active_run),
+        cause=task_blocked_reason(ports, active_run),
+        base_problem=task_base_problem(ports, active_run),
+        title=active_run.title,
+    )
+    reasons += [
+        WaitReason("override", f"overridden: {override_line(override)}")
+        for override in read_overrides(ports, run_id)
+    ]
+    reasons += [
+        WaitReason("file", touched_line, urgent=True)
+        for touched_line in describe_touched_files(context, run_id)
+    ]
+    head = active_run.head()
+    context.tell({"run": run_id, "state": head.state, "status": head.status, "reasons": reasons})
+    context.say(
+        f"run {run_id} is in {head.state}, {head.status}: {active_run.machine.states[head.state].meaning}"
+    )
+    for line, urgent in wait_reason_lines(_drop_reason_commands(reasons) if context.prompting else reasons):
+        context.say(line, fg="red" if urgent else None)
+
+
+def _drop_reason_commands(reasons: "list[WaitReason]") -> "list[WaitReason]":
+    """For a prompt, which has words of its own for what can be done: without the commands."""
+    from msgspec.structs import replace
+
+    return [replace(reason, commands=()) for reason in reasons if reason.kind != "event"]

@@ -1,0 +1,369 @@
+"""What every command stands on: the project, who speaks, the store when it is needed, and how things are said.
+
+**Invariant:** everything from outside passes `printable` before a terminal sees it.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cached_property, update_wrapper
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from steersman.errors import SteersmanError, StoreFull, UserError
+from steersman.judges.text import escape_surrogates, printable_json, printable_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from steersman.engine.runs import RunService
+    from steersman.faces.services import Services
+    from steersman.ports.journal import Journal
+
+EXIT_DONE, EXIT_ENDED, EXIT_USAGE, EXIT_WAITING, EXIT_REFUSED, EXIT_STORE = range(6)
+EXIT_CODES_HELP = (
+    "0 done · 1 ended without approval · 2 wrong usage · 3 waiting for someone · 4 refused · 5 store trouble"
+)
+
+
+class _AgentNeedsStoreError(UserError):
+    """A program in a box looks for a store: none is in its reach."""
+
+    exit_code = 4
+
+
+class OutputWriteError(SteersmanError):
+    """Standard output cannot be written: whatever a command has to say, nobody hears it."""
+
+    exit_code = 5
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(
+            f"the answer cannot be written ({error.strerror}): make room, or send standard output elsewhere"
+        )
+
+
+@contextmanager
+def convert_output_errors() -> Iterator[None]:
+    """Tells trouble of standard output from any other."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise  # whoever read has enough
+    except OSError as error:
+        raise OutputWriteError(error) from None
+
+
+class CommandContext:
+    """One command's place to stand."""
+
+    def __init__(
+        self, services: "Services", project_option: str | None, *, as_json: bool, mute: bool = False
+    ) -> None:
+        self.helm, self.given, self.as_json, self.mute = services, project_option, as_json, mute
+        self.quiet = False  # leaves out the look at due timers
+        self.prompting = False  # a prompt follows that says what can be typed
+        self.signal = 0  # by which a run was let go of
+        self._journal: Journal | None = None
+        self._bridge: RunService | None = None
+        self._sight: RunService | None = None
+        self._aside: dict[str, str] = {}  # the runs that were put aside when the store was opened
+        self._told: Any = None
+
+    @cached_property
+    def start(self) -> str:
+        """The given directory, or this one: where the search for steersman.toml begins."""
+        try:
+            directory = self.given if self.given is not None else os.getcwd()
+        except FileNotFoundError:
+            raise UserError("this directory is gone: go to your repository and try again") from None
+        if not os.path.isdir(directory):
+            raise UserError(
+                f"{directory!r} is not a directory: give --project a directory of your repository"
+            )
+        return directory
+
+    @cached_property
+    def top(self) -> str:
+        """The repository around it."""
+        return self.helm.find_repository_root(self.start)
+
+    def load_config(self, *, ask: bool = True) -> Any:
+        """The steersman.toml that holds here, to act upon: trusted by a person, who is asked now where `ask` says so."""
+        from steersman.faces.cli.trust_prompt import require_trust
+
+        loaded = self.read_config()
+        require_trust(self, loaded, ask=ask)
+        return loaded
+
+    def read_config(self, *, only_look: bool = False) -> Any:
+        """The same as data, for looking at: nothing in it may be started, and nothing that it names may be read.
+
+        With `only_look` also where it is beyond the machine's limits."""
+        from pathlib import Path
+
+        return self.helm.load_limited_config(Path(self.start), only_look=only_look)
+
+    @cached_property
+    def project(self) -> "Path":
+        """The same as a path."""
+        from pathlib import Path  # slow to import: who only lists has no need of it
+
+        return Path(self.top)
+
+    @cached_property
+    def me(self) -> str:
+        """How this program is called from where the person is."""
+        if self.given is None:
+            return "steersman"
+        import shlex
+
+        return f"steersman --project {shlex.quote(self.top)}"
+
+    @cached_property
+    def person(self) -> str:
+        """Who speaks: $STEERSMAN_PERSON, else git's user.name, else the login name."""
+        from steersman.faces.cli.person import find_person_name
+
+        return find_person_name(self.project)
+
+    @property
+    def journal(self) -> "Journal":
+        """The store, for reading."""
+        if self._journal is None:
+            self._need_store()
+            self._journal = self.helm.open_journal(self.top, create=False, reading=True)
+        return self._journal
+
+    @property
+    def bridge(self) -> "RunService":
+        """The bridge of a project in which something has been run."""
+        if self._bridge is None:
+            self._need_store()
+            self._open(create=False)
+        assert self._bridge is not None  # noqa: S101  just opened
+        return self._bridge
+
+    @property
+    def sight(self) -> "RunService":
+        """The same for who only looks: it waits for no writer, and a disk that cannot be written is no obstacle."""
+        if self._bridge is None and self._sight is None and self.journal.quarantined():
+            with suppress(StoreFull):  # a look lifts what is whole again, where it can
+                return self.bridge
+        if self._bridge is None and self._sight is None:
+            from steersman.engine.runs import RunService
+
+            self._sight = RunService(self.helm.open_ports(self.project, journal=self.journal))
+        read_only_runs = self._bridge or self._sight
+        assert read_only_runs is not None  # noqa: S101  just opened
+        return read_only_runs
+
+    def new_bridge(self) -> "RunService":
+        """The bridge, with a store made where there is none."""
+        if self._bridge is None:
+            self._open(create=True)
+        assert self._bridge is not None  # noqa: S101  just opened
+        return self._bridge
+
+    def _open(self, *, create: bool) -> None:
+        self._bridge = self.helm.open_run_service(self.project, create=create)
+        if (
+            self._journal is not None and self._sight is None
+        ):  # texts that were looked up still read through it
+            self._journal.close()
+        self._journal = self._bridge.world.journal
+        with suppress(SteersmanError):  # whoever lists them says why they cannot be read
+            self._aside = self._journal.quarantined()
+
+    def _need_store(self) -> None:
+        if self.has_store():
+            return
+        message = f'nothing has been run in {self.top} yet: start with `{self.me} run "…"`'
+        effects = self.helm.list_calling_effects()
+        if effects:
+            raise _AgentNeedsStoreError(
+                f"{message}. This works for {effects[0]}: an agent never speaks for a person"
+            )
+        raise UserError(message)
+
+    def has_store(self) -> bool:
+        """Whether anything has been run here."""
+        return self.helm.has_store(self.top)
+
+    # ── saying ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def say(self, text: str = "", **style: Any) -> None:
+        """A line for people; silent with --json."""
+        if not self.as_json and not self.mute:
+            with convert_output_errors():
+                click.secho(printable_text(text), file=sys.stdout, **style)
+
+    def warn(self, text: str, **style: Any) -> None:
+        """A line beside the answer: on standard error."""
+        click.secho(indent_stderr_text(text), file=sys.stderr, **style)
+
+    def tell(self, value: Any) -> None:
+        """The answer for programs, said when the command is over; silent without --json."""
+        self._told = value
+
+    def stream(self, value: Any) -> None:
+        """One line of an answer that is many; silent without --json."""
+        if self.as_json:
+            line = encode_json_line(value)
+            with convert_output_errors():
+                sys.stdout.write(line + "\n")
+                sys.stdout.flush()
+
+    def answer(self, code: int) -> None:
+        """Says what was told, once: an object has the exit code in it."""
+        result, self._told = self._told, None
+        if self.as_json and result is not None:
+            self.stream(_add_exit_code(result, code))
+
+    def agreed(self, question: str, otherwise: str | None) -> bool:
+        """A person's yes, asked beside the answer; where nobody can answer, `otherwise` says what to type, or it is a no."""
+        click.echo(f"{indent_stderr_text(question)} [y/N]: ", nl=False, file=sys.stderr)
+        line = sys.stdin.readline() if sys.stdin is not None else ""
+        if not line:
+            click.echo(file=sys.stderr)
+            if otherwise is None:
+                self.warn("no answer: taken as no")
+                return False
+            raise UserError(f"nobody is here to answer, and nothing was done: {otherwise}")
+        return line.strip().lower() in ("y", "yes")
+
+    # ── the end of every command ────────────────────────────────────────────────────────────────────────────────────
+
+    def close(self) -> None:
+        """Shows timers that are due and that nobody drives, then lets go of the store."""
+        if not self.quiet and not self.mute:
+            with suppress(SteersmanError, OSError):  # a store in trouble is the command's to tell
+                self._due()
+        if self._aside:
+            with suppress(SteersmanError, OSError):
+                self._lifted()
+        journal, self._journal = self._journal, None
+        if journal is not None:
+            journal.close()
+
+    def _lifted(self) -> None:
+        """Says once which runs this command has found whole again."""
+        quarantined = self.journal.quarantined()
+        for run, reason in self._aside.items():
+            if run not in quarantined:
+                self.warn(f"run {run} was put aside ({reason}); its tape is whole, so it is no longer")
+
+    def _due(self) -> None:
+        overdue_heads = self.journal.due(time.time_ns() // 1_000_000) if self.has_store() else []
+        if not overdue_heads:
+            return
+        from steersman.views.time_format import format_duration
+
+        now = time.time_ns() // 1_000_000
+        for head in overdue_heads:
+            if head.due is not None and not self.helm.find_run_owner(self.top, head.run):
+                lateness = format_duration(now - head.due)
+                self.warn(
+                    f"run {head.run} is {lateness} overdue and nobody drives it: {self.me} resume {head.run}",
+                    fg="red",
+                )
+
+
+def _add_exit_code(result: Any, code: int) -> Any:
+    if isinstance(result, list):
+        return result
+    import msgspec
+
+    fields = msgspec.to_builtins(result)
+    return {**fields, "exit_code": fields.get("exit_code", code)}
+
+
+def encode_json_line(value: Any) -> str:
+    """A value as one line of JSON: the same value to a program, harmless to a terminal."""
+    import msgspec
+
+    try:
+        document = msgspec.json.encode(value).decode()
+    except UnicodeEncodeError:  # a name that is not UTF-8, such as a word of the command line
+        document = msgspec.json.encode(_repair_json_text(msgspec.to_builtins(value))).decode()
+    return printable_json(document)
+
+
+def _repair_json_text(value: Any) -> Any:
+    match value:
+        case str():
+            return escape_surrogates(value)
+        case dict():
+            return {escape_surrogates(key): _repair_json_text(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_repair_json_text(item) for item in value]
+        case _:
+            return value
+
+
+def indent_stderr_text(text: str) -> str:
+    """Words for standard error: only the first line begins at its margin, so that no text poses as another message."""
+    return printable_text(text).replace("\n", "\n  ")
+
+
+class DocumentedCommand(click.Command):
+    """A command whose help ends with examples and exit codes."""
+
+    def __init__(
+        self, *args: Any, examples: tuple[str, ...] = (), exits: str = EXIT_CODES_HELP, **more: Any
+    ) -> None:
+        super().__init__(*args, **more)
+        self.examples, self.exits = examples, exits
+
+    def make_context(self, *args: Any, **more: Any) -> click.Context:
+        with convert_output_errors():  # --help is answered here
+            return super().make_context(*args, **more)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  click's
+        if self.examples:
+            with formatter.section("Examples"):
+                formatter.write("".join(f"  {line}\n" for line in self.examples))
+        with formatter.section("Exit codes"):
+            formatter.write(f"  {self.exits}\n")
+
+
+CommandFunction = Callable[..., int | None]
+
+
+def define_command(
+    name: str, *examples: str, exits: str = EXIT_CODES_HELP, **more: Any
+) -> Callable[[CommandFunction], DocumentedCommand]:
+    """Declares a command: its function gets a Deck and its own parameters, and returns an exit code or nothing."""
+
+    def declare(action: CommandFunction) -> DocumentedCommand:
+        def run(ctx: click.Context, /, project: str | None, as_json: bool, **options: Any) -> int:
+            services, group_project = ctx.obj
+            context = CommandContext(
+                services, project if project is not None else group_project, as_json=as_json
+            )
+            try:
+                code = action(context, **options) or EXIT_DONE
+            finally:
+                context.close()
+            context.answer(code)
+            return code
+
+        update_wrapper(run, action)
+        decorate = click.command(name, cls=DocumentedCommand, examples=examples, exits=exits, **more)
+        return decorate(_project_option(_json_option(click.pass_context(run))))
+
+    return declare
+
+
+_json_option = click.option("--json", "as_json", is_flag=True, help="Answer in JSON, for programs.")
+_project_option = click.option(
+    "--project", metavar="DIR", default=None, help="The repository (default: the one around this directory)."
+)
+
+
+def is_output_terminal() -> bool:
+    """Whether a person watches standard output."""
+    return sys.stdout.isatty() and os.environ.get("TERM", "") != "dumb"

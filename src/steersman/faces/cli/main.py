@@ -1,0 +1,235 @@
+"""The command line: finds a command, runs it, and turns what it says into an exit code.
+
+Commands are imported when they are asked for, so that `steersman runs` starts in the time its libraries take.
+**Invariant:** an expected error is one line with the next step, never a traceback.
+"""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from steersman import __version__
+from steersman.errors import SteersmanError
+from steersman.faces.cli.context import (
+    EXIT_CODES_HELP,
+    EXIT_DONE,
+    EXIT_USAGE,
+    OutputWriteError,
+    convert_output_errors,
+    encode_json_line,
+    indent_stderr_text,
+)
+from steersman.judges.text import printable_line
+
+if TYPE_CHECKING:
+    from steersman.faces.services import Services
+
+EXIT_DEFECT, EXIT_INTERRUPTED = 70, 130  # sysexits.h; 128 + SIGINT
+COMMANDS_PACKAGE = "steersman.faces.cli.commands"
+
+# name: (module and attribute, what it does); in the order in which a person meets them
+TOP_LEVEL_COMMANDS = {
+    "demo": ("demo:demo_command", "A whole run on a throw-away repository, in seconds."),
+    "init": ("init:init_command", "Find the project's checks, prove them, write steersman.toml."),
+    "trust": ("trust:trust_command", "Read and trust what this repository's settings can do."),
+    "run": ("run:run_command", "Give a task to the crew and watch it work."),
+    "plan": ("plan:plan_group", "Plan an intent, or a goal in words; nothing is executed."),
+    "tasks": ("tasks:tasks_group", "A task's life: plan, review, code, test, accept, revert."),
+    "repl": ("repl:repl_command", "Work on a task at a prompt."),
+    "runs": ("runs:runs_command", "List runs."),
+    "show": ("show:show_command", "Everything about one run."),
+    "watch": ("watch:watch_command", "Follow a run that another process drives."),
+    "why": ("why:why_command", "What a run waits for and what would move it."),
+    "acknowledge": ("acknowledge:acknowledge_command", "Write failing tests of a base into known_failures."),
+    "gates": ("gates:gates_command", "What waits for a person's answer."),
+    "approve": ("answers:approve_command", "Answer a gate: yes."),
+    "accept-evidence": (
+        "answers:accept_evidence_command",
+        "Accept the results of an evidence gate, after a look.",
+    ),
+    "rework": ("answers:rework_command", "Answer a gate: again, and this is what to change."),
+    "reject": ("answers:reject_command", "Answer a gate: no."),
+    "answer": (
+        "answers:answer_command",
+        "Answer a gate with one of its own choices, such as a raised budget.",
+    ),
+    "followup": ("speak:followup_command", "Ask a run that has its outcome for more."),
+    "send": ("speak:send_command", "Send a run an event that a person may cause."),
+    "abort": ("speak:abort_command", "Stop a run for good."),
+    "revert": ("revert:revert_command", "Take back what a run has delivered."),
+    "resume": ("resume:resume_command", "Drive a run on from where its tape ends."),
+    "fork": ("resume:fork_command", "Start a new run from any entry of another."),
+    "report": ("report:report_command", "A run as a Markdown report."),
+    "chat": ("chat:chat_group", "Talk with agents beside the machines."),
+    "intent": ("intent:intent_group", "What is to be planned: draft it, check it, seal it."),
+    "audit": ("audit:audit_group", "The tape: read, verify, replay, anchor, prune, export."),
+    "check": ("check:check_group", "Would it be accepted? A command, a verdict, a name."),
+    "facts": ("facts:facts_command", "What the project's own files say about it, line by line."),
+    "registry": ("registry:registry_group", "What can be planned with: list, show, check, diff, variables."),
+    "memory": ("memory:memory_group", "What was learnt before: add, search, list, forget."),
+    "machine": ("machine:machine_group", "The state machines: list, show, check, migrate, lock."),
+    "doctor": ("doctor:doctor_command", "Check the surroundings; say how to mend them."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are asked for."""
+
+    def __init__(self, *args: Any, known: dict[str, tuple[str, str]], **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.known = known
+
+    def make_context(self, *args: Any, **more: Any) -> click.Context:
+        with convert_output_errors():  # --help and --version are answered here
+            return super().make_context(*args, **more)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's
+        return list(self.known)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  click's
+        if cmd_name not in self.known:
+            return None
+        import importlib
+
+        module, _, attribute = self.known[cmd_name][0].partition(":")
+        command: click.Command = getattr(importlib.import_module(f"{COMMANDS_PACKAGE}.{module}"), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  click's
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in self.known.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in self.known and not args[0].startswith("-"):
+            import difflib
+
+            close_matches = difflib.get_close_matches(args[0], self.known, 1, 0.6)
+            hint = f": did you mean `{close_matches[0]}`?" if close_matches else ""
+            ctx.fail(f"there is no command {args[0]!r}{hint}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    cls=LazyGroup,
+    known=TOP_LEVEL_COMMANDS,
+    invoke_without_command=True,
+    epilog=f"Exit codes: {EXIT_CODES_HELP}",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+@click.option("--project", metavar="DIR", default=None, help="The repository (default: the one around here).")
+@click.version_option(__version__, message="steersman %(version)s")
+@click.pass_context
+def steersman_group(ctx: click.Context, project: str | None) -> int | None:
+    """Keeps a crew of AI coding agents on a proven course: the machine decides, agents propose, people approve, and
+    everything is on tape. Without a command: what waits for you, what can be resumed, what next."""
+    ctx.obj = (ctx.obj, project)
+    if ctx.invoked_subcommand is None:
+        from steersman.faces.cli.commands.home import home_command
+
+        result: int | None = ctx.invoke(home_command, project=project, as_json=False)
+        return result
+    return None
+
+
+def run_command_line(services: "Services", argv: Sequence[str] | None = None) -> int:
+    """Runs one command and gives its exit code."""
+    args = list(sys.argv[1:] if argv is None else argv)
+    _make_streams_writable()
+    try:
+        code = _invoke_command(services, args)
+        with convert_output_errors():
+            sys.stdout.flush()
+    except BrokenPipeError:  # whoever read has enough
+        _discard_stdout()
+        return EXIT_DONE
+    except OutputWriteError as error:
+        _discard_stdout()
+        return _print_command_failure(services, [], str(error), error.exit_code)
+    return code
+
+
+def _invoke_command(services: "Services", args: list[str]) -> int:
+    try:
+        code = steersman_group.main(args=args, prog_name="steersman", standalone_mode=False, obj=services)
+    except OutputWriteError:
+        raise
+    except SteersmanError as error:
+        return _print_command_failure(
+            services, args, str(error), error.exit_code, getattr(error, "details", {})
+        )
+    except click.ClickException as error:
+        return _print_usage_failure(services, args, error)
+    except (click.Abort, KeyboardInterrupt):
+        return EXIT_INTERRUPTED
+    except SystemExit:  # click's own way of saying that the pipe is closed
+        _discard_stdout()
+        return EXIT_DONE
+    except BrokenPipeError:
+        raise
+    except Exception:
+        return _print_defect(services, args)
+    return code if isinstance(code, int) else 0
+
+
+def _discard_stdout() -> None:
+    """Nothing is written any more, not by the interpreter at its end either."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _make_streams_writable() -> None:
+    """Speaks through whatever there is: a closed stream swallows, a narrow encoding writes out what it does not have."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  for as long as we live
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _print_command_failure(
+    services: "Services", args: list[str], message: str, code: int, details: Mapping[str, str] | None = None
+) -> int:
+    redacted = _redact_failure_text(services, message)
+    click.secho(f"steersman: {indent_stderr_text(redacted)}", file=sys.stderr, fg="red")
+    if "--json" in args:
+        with convert_output_errors():
+            click.echo(
+                encode_json_line({"error": redacted, "exit_code": code, **(details or {})}), file=sys.stdout
+            )
+    return code
+
+
+def _redact_failure_text(services: "Services", text: str) -> str:
+    """What fails is often said in somebody else's words, and standard error is often a file."""
+    from contextlib import suppress
+
+    from steersman.judges.redaction.redact import redact_text
+
+    secrets: tuple[str, ...] = ()
+    with suppress(OSError, SteersmanError):  # the directory may be gone
+        secrets = services.list_known_secrets(services.find_repository_root(os.getcwd()))
+    return redact_text(text, secrets, os.urandom(16))
+
+
+def _print_usage_failure(services: "Services", args: list[str], error: click.ClickException) -> int:
+    ctx = getattr(error, "ctx", None)
+    help_hint = f"; see `{ctx.command_path} --help`" if ctx is not None else ""
+    return _print_command_failure(
+        services, args, f"{printable_line(error.format_message()).rstrip('.')}{help_hint}", EXIT_USAGE
+    )
+
+
+def _print_defect(services: "Services", args: list[str]) -> int:
+    import traceback
+
+    click.echo(
+        indent_stderr_text(_redact_failure_text(services, traceback.format_exc().rstrip())), file=sys.stderr
+    )
+    return _print_command_failure(
+        services, args, "this is a defect of steersman; please report it with the lines above", EXIT_DEFECT
+    )

@@ -1,0 +1,16 @@
+"""A person's word to a run. **Invariant:** nothing that works for a run speaks here: that is refused, and on tape."""
+
+from typing import Any
+
+from steersman.faces.cli.context import CommandContext
+from steersman.faces.cli.drive import wait_for_verdict
+
+
+def refuse_agent_caller(context: CommandContext, run: str, word: str) -> int | None:
+    """The exit code of a refusal when this process works for a run of this machine; None when a person speaks."""
+    effect = context.helm.find_calling_effect(context.top)
+    if not effect:
+        return None
+    message_body: dict[str, Any] = {"event": word, "inside": effect, "person": context.person}
+    journal, clock = context.bridge.world.journal, context.bridge.world.clock
+    return wait_for_verdict(context, run, journal.post(run, "event", message_body, clock.now()))

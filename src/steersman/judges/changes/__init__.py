@@ -1,0 +1,1 @@
+"""What in a change needs a person before its checks count."""

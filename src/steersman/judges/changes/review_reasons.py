@@ -1,0 +1,312 @@
+"""Which changed files a person has to look at before what the checks say counts.
+
+A file opens the gate where it decides which tests run and how, which packages they run with, what CI executes or what
+agents are told. A changed test does not: the base's own tests judge the new code (`variants`). Only tests that stand in
+the product's files cannot be put back, so a change to those is shown.
+**Invariant:** pure; no change is harmless because of what it says of itself.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from steersman.contracts.commands import Argv
+from steersman.contracts.workspace import FileText, TouchedPath
+from steersman.judges.changes import infrastructure, manifests
+from steersman.judges.changes.infrastructure import (
+    find_agent_instruction_reason,
+    is_test_file,
+    is_test_support,
+)
+from steersman.judges.changes.test_detection import find_test_detection
+from steersman.judges.evidence.check_files import find_check_files, list_check_words
+from steersman.judges.evidence.inline_tests import has_inline_test_change
+from steersman.judges.text import printable_text
+
+SuspicionRule = Literal["gate", "show"]
+SuspicionKind = Literal["tests", "dependencies", "ci", "agents", "inside", "link", "detects"]
+
+_INLINE_TESTS_REASON = "tests in it that were there before were changed"
+_MIXED_FILE_REASON = (
+    "tests ran from it on the base, but its name does not say so: they cannot be told from product code"
+)
+_TEST_SETTINGS_REASON = "it decides which tests run and how"
+_DEPENDENCIES_REASON = "it decides which packages the tests run with"
+_VENDORING_MANIFESTS = (
+    "go.mod",
+    "composer.json",
+    "gemfile",
+    "Gemfile",
+)  # beside them `vendor` is what is installed
+_RECIPE_FILES = ("makefile", "justfile")  # they decide where a check uses them
+_PROSE_ENDINGS = (".md", ".txt")  # in a folder of a forge: prose, and no workflow
+_PROGRAM_ENDINGS = (".py", ".js", ".mjs", ".cjs", ".ts", ".tsx", ".jsx", ".go", ".rs", ".rb", ".php", ".java", ".kt", ".sh", ".c", ".cpp", ".cs")  # fmt: skip
+
+_MAX_FOLLOWED_LINKS = 40  # Linux follows no more
+
+
+class SuspiciousFile(msgspec.Struct, frozen=True):
+    """One changed file, and why it is shown."""
+
+    path: str
+    why: str
+    old: str
+    new: str
+    mild: bool = False  # a project may say that it only wants to see such a change
+    kind: SuspicionKind = "tests"
+
+
+class ChangeContext(msgspec.Struct, frozen=True):
+    """What is known of a change beside its names: the base tree, the checks' own files, and the texts."""
+
+    base: frozenset[str] = frozenset()
+    own: Mapping[str, str] = {}  # files that the checks are made of, each with the manifest that names it
+    words: frozenset[str] = frozenset()  # of the recipes and scripts that the checks use
+    old: Mapping[str, FileText] = {}
+    new: Mapping[str, FileText] = {}
+    ran: frozenset[str] = frozenset()  # files from which tests ran on the base tree
+    examples: frozenset[str] = frozenset()  # files whose examples were tried on the base tree
+    links: Mapping[str, str] = {}  # every link of the new tree, with what it leads to
+    base_links: Mapping[str, str] = {}  # the same of the base tree
+    programs: Mapping[str, str] = {}  # that play roles: the roles, by path; a folder ends with "/"
+
+
+def find_suspicious_files(
+    touched: Sequence[TouchedPath], commands: Sequence[Argv], given_context: ChangeContext | None = None
+) -> tuple[SuspiciousFile, ...]:
+    """The changed files that decide what the checks prove or what agents are told, in the order they came."""
+    context = given_context or ChangeContext()
+    words = context.words | list_check_words(commands)
+    check_files = {
+        **find_check_files(commands, {file_change.path for file_change in touched}, {}),
+        **context.own,
+    }
+    bent_link = _find_bent_link(context, {file_change.path for file_change in touched})
+    return tuple(
+        _build_suspicious_file(file_change, reason, kind)
+        for file_change in touched
+        for kind, reason in _find_suspicion_reasons(file_change, context, words, check_files, bent_link)[:1]
+    )
+
+
+def _build_suspicious_file(file_change: TouchedPath, reason: str, kind: SuspicionKind) -> SuspiciousFile:
+    return SuspiciousFile(
+        file_change.path, reason, file_change.old, file_change.new, mild=kind == "inside", kind=kind
+    )
+
+
+def find_gating_files(files: Sequence[SuspiciousFile], rule: SuspicionRule) -> tuple[SuspiciousFile, ...]:
+    """Those for which a person is asked."""
+    return tuple(file for file in files if rule == "gate" or not file.mild)
+
+
+def _find_suspicion_reasons(
+    file_change: TouchedPath,
+    context: ChangeContext,
+    words: frozenset[str],
+    check_files: Mapping[str, str],
+    bent_link: str,
+) -> list[tuple[SuspicionKind, str]]:
+    """Why a changed file is shown, the strongest reason first."""
+    if (
+        file_change.kind == "link"
+        and file_change.new
+        and (where := find_path_out_of_tree(file_change.path, context.links))
+    ):
+        return [("link", f"it is a link that leads {where}")]
+    if bent_link and (file_change.path in context.links or file_change.path in context.base_links):
+        return [("link", bent_link)]
+    if roles := _find_played_roles(file_change.path, context.programs):
+        return [("agents", f"the change edits the program that plays {roles}")]
+    if agents := find_agent_instruction_reason(file_change.path):
+        return [("agents", agents)]
+    if _is_mixed_test_file(file_change, context):
+        return [("tests", _MIXED_FILE_REASON)]
+    if _is_base_test_file(file_change.path, context):
+        return [("link", "a test is a link")] if file_change.kind == "link" and file_change.new else []
+    if manifests.is_known_manifest(file_change.path):
+        return _judge_manifest_change(file_change, context, words, check_files)
+    if (
+        context.old.get(file_change.path)
+        and context.new.get(file_change.path)
+        and _is_version_bump_change(file_change.path, context)
+    ):
+        return []
+    reasons = (
+        _judge_changed_name(file_change.path, words),
+        _judge_check_file(file_change, context, check_files),
+        _judge_program_link(file_change),
+        _judge_inline_tests(file_change, context),
+        _judge_test_detection(file_change, context),
+    )
+    return [reason for reason in reasons if reason]
+
+
+def _find_played_roles(path: str, programs: Mapping[str, str]) -> str:
+    return next(
+        (
+            roles
+            for place, roles in programs.items()
+            if path == place or (place[-1:] == "/" and path.startswith(place))
+        ),
+        "",
+    )
+
+
+def _is_mixed_test_file(file_change: TouchedPath, context: ChangeContext) -> bool:
+    """Whether tests ran from a file that may hold product code too: then nothing of the base can judge it apart."""
+    return (
+        bool(file_change.old and file_change.new)
+        and file_change.path in context.ran - context.examples
+        and not _has_test_file_name(file_change.path)
+    )
+
+
+def _is_base_test_file(path: str, context: ChangeContext) -> bool:
+    """Whether the base's version of this file can be put back to judge the change."""
+    return path in context.ran or _has_test_file_name(path)
+
+
+def _has_test_file_name(path: str) -> bool:
+    return (is_test_support(path) or is_test_file(path)) and not manifests.is_known_manifest(path)
+
+
+def _is_version_bump_change(path: str, context: ChangeContext) -> bool:
+    old, new = context.old[path], context.new[path]
+    return old.whole and new.whole and manifests.has_only_version_change(old.content, new.content)
+
+
+def _judge_manifest_change(
+    file_change: TouchedPath, context: ChangeContext, words: frozenset[str], check_files: Mapping[str, str]
+) -> list[tuple[SuspicionKind, str]]:
+    old, new = (
+        texts.get(file_change.path, FileText(file_change.path, "")) for texts in (context.old, context.new)
+    )
+    if not (old.whole and new.whole):
+        return [("tests", _TEST_SETTINGS_REASON)]
+    reasons: list[tuple[SuspicionKind, str]] = []
+    is_used = file_change.path in check_files or not file_change.path.casefold().endswith(_RECIPE_FILES)
+    if is_used and manifests.has_test_setting_change(file_change.path, old.content, new.content, words):
+        reasons.append(("tests", _TEST_SETTINGS_REASON))
+    if manifests.has_dependency_change(file_change.path, old.content, new.content):
+        reasons.append(("dependencies", _DEPENDENCIES_REASON))
+    return reasons
+
+
+def _judge_changed_name(path: str, words: frozenset[str]) -> tuple[SuspicionKind, str] | None:
+    reason = infrastructure.find_decision_by_name(path, words)
+    if reason is None or ("/.github/" in f"/{path}" and path.casefold().endswith(_PROSE_ENDINGS)):
+        return None
+    return reason
+
+
+def _judge_check_file(
+    file_change: TouchedPath, context: ChangeContext, check_files: Mapping[str, str]
+) -> tuple[SuspicionKind, str] | None:
+    if (manifest := check_files.get(file_change.path)) is not None:
+        reason = (
+            f"a check runs it by way of {printable_text(manifest)}"
+            if manifest
+            else "a check of the project names it"
+        )
+        return "tests", reason
+    if _is_installed_package(file_change.path, context.base):
+        return "dependencies", "installed packages are what the tests run with"
+    return None
+
+
+def _is_installed_package(path: str, base: frozenset[str]) -> bool:
+    above, vendor, _ = f"/{path}".partition("/vendor/")
+    return bool(vendor) and any(f"{above}/{name}"[1:] in base for name in _VENDORING_MANIFESTS)
+
+
+def _find_bent_link(context: ChangeContext, touched: set[str]) -> str:
+    """What becomes of a link that the change does not touch and that leads out with it, and did not before."""
+    for path in sorted(context.links.keys() - touched):
+        where = find_path_out_of_tree(path, context.links)
+        if where and not find_path_out_of_tree(path, context.base_links):
+            return f"with it the link {printable_text(path)} leads {where}"
+    return ""
+
+
+def find_path_out_of_tree(path: str, links: Mapping[str, str]) -> str:
+    """Where a path leads that leaves its tree, by a link or by links that lead to each other; a circle leads nowhere."""
+    resolved: list[str] = []
+    rest = path.split("/")[::-1]
+    followed = 0
+    while rest and followed <= _MAX_FOLLOWED_LINKS:
+        part = rest.pop()
+        if part == ".." and not resolved:
+            return "out of the tree"
+        if part.casefold() == ".git":
+            return "into .git"
+        if part == "..":
+            resolved.pop()
+        elif part not in ("", "."):
+            resolved.append(part)
+            target = links.get("/".join(resolved))
+            if target is not None:
+                if target.startswith("/"):
+                    return "out of the tree"
+                resolved.pop()
+                rest += target.split("/")[::-1]
+                followed += 1
+    return ""
+
+
+def _judge_program_link(file_change: TouchedPath) -> tuple[SuspicionKind, str] | None:
+    """What a link leads to is looked at by nobody here."""
+    is_program = (
+        file_change.kind == "link"
+        and bool(file_change.new)
+        and file_change.path.casefold().endswith(_PROGRAM_ENDINGS)
+    )
+    return ("link", "a program is a link") if is_program else None
+
+
+def _judge_inline_tests(file_change: TouchedPath, context: ChangeContext) -> tuple[SuspicionKind, str] | None:
+    old, new = context.old.get(file_change.path), context.new.get(file_change.path)
+    if old is None or new is None:
+        return None
+    has_tried_examples = file_change.path in context.examples
+    return (
+        ("inside", _INLINE_TESTS_REASON)
+        if has_inline_test_change(file_change.path, old, new, examples=has_tried_examples)
+        else None
+    )
+
+
+def _judge_test_detection(
+    file_change: TouchedPath, context: ChangeContext
+) -> tuple[SuspicionKind, str] | None:
+    """Product code that behaves differently under test: the base's tests cannot judge it."""
+    if not file_change.path.casefold().endswith(_PROGRAM_ENDINGS) or file_change.path not in context.new:
+        return None
+    old = context.old.get(file_change.path, FileText(file_change.path, ""))
+    reason = find_test_detection(old.content, context.new[file_change.path].content)
+    return ("detects", reason) if reason else None
+
+
+def find_agent_instructions(touched: Sequence[TouchedPath]) -> tuple[str, ...]:
+    """The changed files that agents would obey: they are shown to agents as they were on the base commit."""
+    return tuple(
+        file_change.path for file_change in touched if find_agent_instruction_reason(file_change.path)
+    )
+
+
+def render_suspicious_files(files: Sequence[SuspiciousFile]) -> str:
+    """The suspects in words, with the digests of their content."""
+    return "\n".join(
+        f"{printable_text(file.path)}: {file.why} ({_render_file_digests(file)})" for file in files
+    )
+
+
+def _render_file_digests(file: SuspiciousFile) -> str:
+    match bool(file.old), bool(file.new):
+        case True, True:
+            return f"{file.old} → {file.new}"
+        case False, _:
+            return f"new, {file.new}"
+        case _:
+            return f"deleted, was {file.old}"

@@ -1,0 +1,1 @@
+"""Which commands an agent may propose."""

@@ -1,0 +1,1 @@
+"""What settings may say, and what of them needs trust."""

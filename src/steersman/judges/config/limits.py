@@ -1,0 +1,175 @@
+"""Holds a repository's settings against the limits of the person and the organisation: they only tighten.
+
+What a repository asks for beyond a limit is a problem that names the limit's file; what it leaves open is tightened.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from steersman.contracts.config import CHAT_AGENT_PREFIX, ENV_REFERENCE, AnyConfig, Budget, Config
+from steersman.contracts.limits import OWN_SANDBOX_DEFAULTS, EnvLimits, LimitFile, SettingsLimits
+from steersman.judges.config.model_address import find_model_host
+from steersman.judges.replies.schema_problems import SchemaProblem
+
+_SANDBOX_MODES = ("off", "auto", "required")  # the later, the stricter
+_VARIABLE_OPTIONS = ("environment", "key_env")  # an agent's options that pass variables on
+
+
+class _LimitExcess(NamedTuple):
+    place: tuple[str | int, ...]  # in the repository's settings
+    limit: str  # the dotted name in a file of limits; "": no file can allow it
+    value: Any
+
+
+def complete_own_limits(file: LimitFile) -> LimitFile:
+    """The person's own file with what holds where it is silent: nothing is wider than it says."""
+    limits = file.limits
+    sandbox = replace(
+        limits.sandbox,
+        **{
+            name: default
+            for name, default in _own_sandbox_defaults()
+            if getattr(limits.sandbox, name) is None
+        },
+    )
+    env = limits.env if limits.env.names is not None else EnvLimits(names=())
+    return replace(file, limits=replace(limits, sandbox=sandbox, env=env))
+
+
+def _own_sandbox_defaults() -> list[tuple[str, Any]]:
+    return [(name, getattr(OWN_SANDBOX_DEFAULTS, name)) for name in OWN_SANDBOX_DEFAULTS.__struct_fields__]
+
+
+def find_limit_excesses(config: Config, file: LimitFile) -> list[SchemaProblem]:
+    """Everything that a configuration asks for beyond a file of limits, with the line that would allow it."""
+    excesses = list(_find_config_excesses(config, file.limits))
+    return [
+        SchemaProblem(
+            excess.place,
+            _explain_limit_excess(file, excess, _allowing_toml_line(excess.limit, file.limits, excesses)),
+        )
+        for excess in excesses
+    ]
+
+
+def tighten_config(config: AnyConfig, files: Sequence[LimitFile]) -> tuple[AnyConfig, list[str]]:
+    """The configuration within all limits, and what that changed, in words."""
+    changes = []
+    for file in files:
+        mode, budget = (
+            _stricter_sandbox_mode(config, file.limits),
+            _smaller_budget(config.budget, file.limits.budget),
+        )
+        if mode != config.sandbox.mode:
+            changes.append(f'{file.path}: [sandbox] mode is "{mode}", not "{config.sandbox.mode}"')
+        for name in budget.__struct_fields__:
+            new, old = getattr(budget, name), getattr(config.budget, name)
+            if new != old:
+                changes.append(
+                    f"{file.path}: [budget] {name} is {new}, not {'unlimited' if old is None else old}"
+                )
+        config = replace(config, sandbox=replace(config.sandbox, mode=mode), budget=budget)
+    return config, changes
+
+
+def _explain_limit_excess(file: LimitFile, excess: _LimitExcess, line: str) -> str:
+    if not excess.limit:
+        return "is not a plain address: write https://host:port/path, without user, query or fragment"
+    if not file.own:
+        return f"{file.path} does not allow this. Take it out, or have the policy changed: {line}"
+    table, dot, rest = line.partition(".")
+    in_table = f"  (or in its table [{table}]: {rest})" if dot and excess.limit != "agents" else ""
+    return f"only your own settings can allow this. To allow it, write at the top of {file.path}: {line}{in_table}"
+
+
+def _allowing_toml_line(name: str, limits: SettingsLimits, excesses: Sequence[_LimitExcess]) -> str:
+    """A line of TOML that allows everything of this name that is asked for, beside what is allowed already."""
+    values = [excess.value for excess in excesses if excess.limit == name]
+    if name in _LIST_LIMITS:
+        return f"{name} = {json.dumps(list(dict.fromkeys((*_LIST_LIMITS[name](limits), *values))), ensure_ascii=False)}"
+    return f"{name} = {json.dumps(values[0])}"
+
+
+_LIST_LIMITS: dict[str, Callable[[SettingsLimits], Sequence[str]]] = {
+    "agents": lambda limits: limits.agents or (),
+    "sandbox.reads": lambda limits: limits.sandbox.reads or (),
+    "sandbox.hosts": lambda limits: limits.sandbox.hosts or (),
+    "env.pass": lambda limits: limits.env.names or (),
+}
+
+
+def _find_config_excesses(config: Config, limits: SettingsLimits) -> Iterator[_LimitExcess]:
+    sandbox, allowed = config.sandbox, limits.sandbox
+    if allowed.mode is not None and sandbox.mode == "off" != allowed.mode:
+        yield _LimitExcess(("sandbox", "mode"), "sandbox.mode", "off")
+    for number, path in enumerate(sandbox.reads):
+        if allowed.reads is not None and not any(_is_path_below(path, place) for place in allowed.reads):
+            yield _LimitExcess(("sandbox", "reads", number), "sandbox.reads", path)
+    if allowed.network is False and sandbox.network:
+        yield _LimitExcess(("sandbox", "network"), "sandbox.network", True)
+    for name, value in config.env.items():
+        variable = value.removeprefix(ENV_REFERENCE)
+        if limits.env.names is not None and value != variable and variable not in limits.env.names:
+            yield _LimitExcess(("env", name), "env.pass", variable)
+    for keys, agent in _list_configured_agents(config):
+        yield from (
+            excess._replace(place=keys + excess.place) for excess in _find_agent_excesses(agent, limits)
+        )
+
+
+def _find_agent_excesses(agent: Any, limits: SettingsLimits) -> Iterator[_LimitExcess]:
+    if limits.agents is not None and agent.agent not in limits.agents:
+        yield _LimitExcess(("agent",), "agents", agent.agent)
+    for option, host in _find_option_hosts(agent.options):
+        if limits.sandbox.hosts is not None and host not in limits.sandbox.hosts:
+            yield _LimitExcess((option,), "sandbox.hosts" if host else "", host)
+    for option in _VARIABLE_OPTIONS:
+        for name in _list_option_words(agent.options.get(option)):
+            if limits.env.names is not None and name not in limits.env.names:
+                yield _LimitExcess((option,), "env.pass", name)
+
+
+def _list_configured_agents(config: Config) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    yield from ((("roles", name), role) for name, role in config.roles.items())
+    place = tuple(CHAT_AGENT_PREFIX.rstrip(".").split("."))
+    yield from (((*place, name), agent) for name, agent in config.chat.agents.items())
+
+
+def _find_option_hosts(options: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Every `host:port` that an agent's options open, with the option: named as such, or as its model's address."""
+    for option, value in options.items():
+        if option == "hosts":
+            yield from ((option, host) for host in _list_option_words(value))
+        elif option.replace("_", "").lower() == "baseurl":
+            yield from ((option, find_model_host(address)) for address in _list_option_words(value))
+        elif isinstance(value, dict):
+            yield from _find_option_hosts(value)
+
+
+def _list_option_words(value: Any) -> list[str]:
+    """The words of an option as it was written; the agent refuses what is none when it is made."""
+    items = value if isinstance(value, list | tuple) else [value]
+    return [word for word in items if isinstance(word, str)]
+
+
+def _is_path_below(path: str, place: str) -> bool:
+    parts = path.split("/")
+    return ".." not in parts and f"{path.rstrip('/')}/".startswith(f"{place.rstrip('/')}/")
+
+
+def _stricter_sandbox_mode(config: Config, limits: SettingsLimits) -> Any:
+    return max(config.sandbox.mode, limits.sandbox.mode or "off", key=_SANDBOX_MODES.index)
+
+
+def _smaller_budget(requested: Budget, ceiling: Budget) -> Budget:
+    names = requested.__struct_fields__
+    return Budget(
+        **{name: _smaller_limit(getattr(requested, name), getattr(ceiling, name)) for name in names}
+    )
+
+
+def _smaller_limit(left: int | None, right: int | None) -> int | None:
+    return min((limit for limit in (left, right) if limit is not None), default=None)

@@ -1,0 +1,240 @@
+"""What a round of commands proves, judged from what steersman recorded itself.
+
+**Invariant:** absence of evidence is failure: no results, zero tests or a timeout never pass.
+"""
+
+import hashlib
+import re
+import shlex
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+import msgspec
+
+from steersman.contracts.commands import CommandResult, VariantFinding, full_output
+from steersman.judges.evidence.baseline import (
+    CheckJudgement,
+    is_acknowledged_as_whole,
+    judge_check,
+    sound_verdict,
+)
+from steersman.judges.evidence.runner_reports import NO_TEST_COUNT_REASON
+from steersman.judges.text import clip_text, count_with_noun, printable_text
+
+RoundResults = Sequence[CommandResult]
+RUNS_NO_TESTS_REASON = (
+    "its exit code is 0, but it runs no tests (`no_tests` in steersman.toml), and without a test nothing is approved:"
+    " add a check that runs tests under [checks]"
+)
+ACKNOWLEDGED_AS_WHOLE = "is acknowledged as a whole"
+MAX_NAMED_TESTS = 40  # tests that are told by name
+
+_OUTPUT_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)")
+# Addresses, times, durations, process numbers and temporary paths change while a failure stays the same.
+_VARYING_OUTPUT = re.compile(r"0x[0-9a-f]+|/tmp/\S+|\d+", re.IGNORECASE)
+
+
+class RoundEvidence(msgspec.Struct, frozen=True, kw_only=True):
+    """One round's results, counted beside those of the base tree."""
+
+    passed: int
+    failed: int
+    blocked: int
+    timeout: int
+    no_tests: int
+    known: int
+    flaky: int
+    tests: int  # that speak for a pass; a check whose exit code is enough by choice counts as one
+    missing: int  # tests that ran on the base tree and did not run now
+    doubts: int
+    failed_commands: tuple[str, ...]
+    failure_keys: tuple[str, ...]
+    first: CommandResult | None  # the first that has failed, or else has not passed, or else proves nothing
+    questions: tuple[str, ...]  # what a person should look at before this counts, in words
+
+
+def explain_unproven_results(results: RoundResults, no_tests: Collection[str] = ()) -> list[CommandResult]:
+    """The same results; where all passed and no test was counted, each check of the project says why that is no proof.
+
+    `no_tests` are the checks that run none, by name: of them nothing else was to be expected.
+    """
+    if any(result.tests or result.exit_code_only for result in results) or any(
+        sound_verdict(result) != "passed" for result in results
+    ):
+        return list(results)
+    return [
+        _explain_unproven_result(result, no_tests) if result.source == "project" else result
+        for result in results
+    ]
+
+
+def _explain_unproven_result(result: CommandResult, no_tests: Collection[str]) -> CommandResult:
+    if result.name in no_tests:
+        return msgspec.structs.replace(result, reason=RUNS_NO_TESTS_REASON)
+    return msgspec.structs.replace(result, verdict="no_tests", reason=NO_TEST_COUNT_REASON)
+
+
+def note_acknowledged_checks(
+    results: RoundResults, base: RoundResults | None, known: frozenset[str]
+) -> list[CommandResult]:
+    """The same results; a check that is acknowledged as a whole says what speaks for it and what nobody judges."""
+    before, notes = _group_by_command(base or ()), {}
+    for key, runs in _group_by_command(results).items():
+        judgement = judge_check(runs, before.get(key), known)
+        if is_acknowledged_as_whole(runs, judgement):
+            passed = f"{count_with_noun(judgement.tests, 'test')} passed"
+            notes[key] = f"check {judgement.name} {ACKNOWLEDGED_AS_WHOLE}: {passed}, its failures are not judged by name"  # fmt: skip
+    return [_append_result_note(result, notes.get((result.name, *result.argv), "")) for result in results]
+
+
+def _append_result_note(result: CommandResult, note: str) -> CommandResult:
+    return (
+        msgspec.structs.replace(result, reason="; ".join(filter(None, (result.reason, note))))
+        if note
+        else result
+    )
+
+
+def weigh_check_results(
+    results: RoundResults, base: RoundResults | None = None, known: frozenset[str] = frozenset()
+) -> RoundEvidence:
+    """Counts a round; `base` are the results on the base tree, None where there are none.
+
+    Results of the same command are runs of it on the same tree.
+    """
+    groups, before = (
+        _group_by_command([result for result in results if not result.variant]),
+        _group_by_command(base or ()),
+    )
+    findings = [(result, finding) for result in results for finding in result.findings]
+    judgements = [judge_check(runs, before.get(key), known) for key, runs in groups.items()]
+    failing = _list_judged_results(groups.values(), judgements, _FAILED_VERDICTS)
+    failing += [
+        msgspec.structs.replace(result, reason=_render_variant_finding(finding))
+        for result, finding in findings
+        if finding.weight == "failure"
+    ]
+    unresolved = _list_judged_results(groups.values(), judgements, _OPEN_VERDICTS)
+    verdicts = [judgement.verdict for judgement in judgements]
+    tests = sum(
+        judgement.tests for judgement in judgements if judgement.verdict in ("passed", "known", "flaky")
+    )
+    return RoundEvidence(
+        passed=verdicts.count("passed"),
+        failed=verdicts.count("failed") + sum(finding.weight == "failure" for _, finding in findings),
+        blocked=verdicts.count("blocked"),
+        timeout=verdicts.count("timeout"),
+        no_tests=verdicts.count("no_tests"),
+        known=verdicts.count("known"),
+        flaky=verdicts.count("flaky"),
+        tests=tests,
+        missing=sum(judgement.missing for judgement in judgements),
+        doubts=sum(
+            bool(judgement.doubt) + bool(judgement.silent) + bool(judgement.tampered)
+            for judgement in judgements
+        )
+        + sum(finding.weight == "question" for _, finding in findings),
+        failed_commands=_unique_keys(check_key(result) for result in failing),
+        failure_keys=_unique_keys(
+            failure_key(result, output_digest(full_output(result))) for result in failing
+        ),
+        first=next(iter((*failing, *unresolved, *(results if tests == 0 else ()))), None),
+        questions=(
+            *(line for judgement in judgements for line in _list_evidence_questions(judgement)),
+            *(
+                line
+                for result, finding in findings
+                for line in (
+                    f"{_base_check_name(result)}: {finding.sentence}",
+                    *_list_test_names(finding.tests),
+                )
+            ),
+        ),
+    )
+
+
+def _list_judged_results(
+    groups: Iterable[Sequence[CommandResult]], judgements: Iterable[CheckJudgement], verdicts: Collection[str]
+) -> list[CommandResult]:
+    """The first run of each command that was judged with one of these verdicts."""
+    return [
+        runs[0] for runs, judgement in zip(groups, judgements, strict=True) if judgement.verdict in verdicts
+    ]
+
+
+def _base_check_name(result: CommandResult) -> str:
+    return result.name.removesuffix(f" ({result.variant})")
+
+
+def _render_variant_finding(finding: VariantFinding) -> str:
+    return "\n".join((finding.sentence, *_list_test_names(finding.tests)))
+
+
+_FAILED_VERDICTS = ("failed", "timeout", "no_tests")
+_OPEN_VERDICTS = ("blocked", "flaky")
+
+
+def _group_by_command(results: RoundResults) -> Mapping[tuple[str, ...], list[CommandResult]]:
+    groups: dict[tuple[str, ...], list[CommandResult]] = {}
+    for result in results:
+        groups.setdefault((result.name, *result.argv), []).append(result)
+    return groups
+
+
+def _list_evidence_questions(judgement: CheckJudgement) -> list[str]:
+    questions = [f"{judgement.name}: {judgement.doubt}"] if judgement.doubt else []
+    if (missing_count := judgement.missing - len(judgement.skipped)) > 0:
+        questions.append(
+            f"{judgement.name}: {count_with_noun(missing_count, 'test')} that ran before {_agreeing_verb(missing_count)} gone"
+        )
+        questions += _list_test_names(judgement.vanished)
+    if judgement.skipped:
+        questions.append(
+            f"{judgement.name}: {count_with_noun(len(judgement.skipped), 'test')} that ran before {_agreeing_verb(len(judgement.skipped))} skipped now"
+        )
+        questions += _list_test_names(judgement.skipped)
+    questions += [
+        f"{judgement.name}: {printable_text(clip_text(line, 400))}"
+        for line in judgement.tampered[:MAX_NAMED_TESTS]
+    ]
+    if judgement.silent:
+        questions.append(
+            f"{judgement.name}: {len(judgement.silent)} broke on the base tree and have no test that passes now,"
+            " or are skipped now in what broke there"
+        )
+        questions += _list_test_names(judgement.silent)
+    return questions
+
+
+def _agreeing_verb(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def _list_test_names(names: Sequence[str]) -> list[str]:
+    lines = [f"    {printable_text(clip_text(name, 200))}" for name in names[:MAX_NAMED_TESTS]]
+    return [*lines, f"    and {len(names) - MAX_NAMED_TESTS} more"] if len(names) > MAX_NAMED_TESTS else lines
+
+
+def check_key(result: CommandResult) -> str:
+    """One command for those who compare failures: the same argv in another folder is another command."""
+    return command_key((f"{result.cwd}:", *result.argv) if result.cwd else result.argv)
+
+
+def command_key(argv: Sequence[str]) -> str:
+    """The argv as one line that splits back into the same argv."""
+    return shlex.join(argv)
+
+
+def failure_key(result: CommandResult, digest: str) -> str:
+    """Equal for the same command that fails in the same way."""
+    exit_code = "-" if result.exit_code is None else result.exit_code
+    return f"{command_key(result.argv)} #{result.verdict} {exit_code} {digest}"
+
+
+def output_digest(output: str) -> str:
+    """Sixteen hex digits, the same for outputs that differ only in what shifts from run to run."""
+    lines = _VARYING_OUTPUT.sub("#", _OUTPUT_ESCAPES.sub("", output)).split()
+    return hashlib.sha256(" ".join(lines).encode("utf-8", "backslashreplace")).hexdigest()[:16]
+
+
+def _unique_keys(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))

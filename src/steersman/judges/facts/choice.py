@@ -1,0 +1,129 @@
+"""Which files are the project's own, which are read, and by whom: known by their paths alone."""
+
+from collections.abc import Sequence
+from functools import cache
+
+import msgspec
+
+from steersman.judges.facts import (
+    c_cpp,
+    ci,
+    containers,
+    dart,
+    databases,
+    documentation,
+    dotnet,
+    elixir,
+    go,
+    haskell,
+    infrastructure,
+    javascript,
+    jvm,
+    licence,
+    locks,
+    own_checks,
+    ownership,
+    php,
+    python,
+    ruby,
+    rust,
+    swift,
+    tasks,
+)
+from steersman.judges.facts.finding import FactReader, FindFacts, parent_directory
+from steersman.judges.facts.languages import find_file_language
+from steersman.judges.facts.secret_files import is_secret_file
+
+ALL_FACT_READERS: tuple[FactReader, ...] = (
+    *python.PYTHON_READERS, *javascript.JAVASCRIPT_READERS, *go.GO_READERS, *rust.RUST_READERS, *jvm.JVM_READERS, *dotnet.DOTNET_READERS, *ruby.RUBY_READERS,
+    *php.PHP_READERS, *c_cpp.C_CPP_READERS, *elixir.ELIXIR_READERS, *swift.SWIFT_READERS, *dart.DART_READERS, *haskell.HASKELL_READERS, *tasks.TASK_RUNNER_READERS,
+    *own_checks.CONFIGURED_CHECK_READERS, *ci.CI_READERS, *ownership.OWNERSHIP_READERS, *containers.CONTAINER_READERS, *infrastructure.INFRASTRUCTURE_READERS,
+    *databases.DATABASE_READERS, *documentation.DOCUMENTATION_READERS, *licence.LICENCE_READERS, *locks.LOCK_FILE_READERS,
+)  # fmt: skip
+# What others have written, what a tool has made, and made-up projects that tests are about.
+_FOREIGN_DIRECTORIES = (
+    "node_modules bower_components jspm_packages vendor third_party third-party thirdparty .venv venv site-packages "
+    "__pypackages__ dist build target pods carthage .git .hg .svn .tox .nox .eggs __pycache__ .mypy_cache .pytest_cache "
+    ".ruff_cache .gradle .terraform .next .nuxt .yarn deriveddata elm-stuff _build .bundle .cargo .stack-work "
+    "testdata fixtures __fixtures__ __snapshots__"
+)
+EXCLUDED_DIRECTORIES = frozenset(_FOREIGN_DIRECTORIES.split())
+_GENERATED_ENDINGS = (
+    ".min.js", ".min.css", ".min.mjs", ".js.map", ".css.map", "_pb2.py", "_pb2_grpc.py", ".pb.go", ".pb.cc", ".pb.h",
+    ".g.dart", ".freezed.dart", ".designer.cs", ".g.cs", "_generated.go", ".generated.ts", ".d.ts.map",
+)  # fmt: skip
+SAMPLES_PER_LANGUAGE = 3  # files that stand for a language
+MAX_TESTS_PER_DIRECTORY = 50  # tests of one folder that are asked for their runner
+
+
+class FileSelection(msgspec.Struct, frozen=True):
+    """What is done with the paths of a project."""
+
+    read: tuple[str, ...]  # sorted
+    secret: tuple[str, ...]
+    languages: dict[str, tuple[int, tuple[str, ...]]]  # how many files, and those that stand for them
+
+
+def find_excluded_directory(path: str) -> str | None:
+    """The folder, from the top, for which a path is none of the project's own; None for its own."""
+    directories = path.split("/")[:-1]
+    for number, directory in enumerate(directories, 1):
+        if directory.casefold() in EXCLUDED_DIRECTORIES:
+            return "/".join(directories[:number])
+    return None
+
+
+def select_project_files(paths: Sequence[str]) -> FileSelection:
+    """Of the project's own paths, sorted: what is read, what is only named, what languages there are."""
+    secret = tuple(path for path in paths if is_secret_file(path))
+    secret_paths, test_counts = frozenset(secret), dict[str, int]()
+    counts, samples, read_paths = dict[str, int](), dict[str, list[str]](), set[str]()
+    for path in paths:
+        if path in secret_paths:
+            continue
+        language = None if path.casefold().endswith(_GENERATED_ENDINGS) else find_file_language(path)
+        if language is not None:
+            counts[language] = counts.get(language, 0) + 1
+            if counts[language] <= SAMPLES_PER_LANGUAGE:
+                samples.setdefault(language, []).append(path)
+        finders = find_file_readers(path)
+        if finders == (python.read_unittest_file,):
+            directory = parent_directory(path)
+            test_counts[directory] = test_counts.get(directory, 0) + 1
+            finders = finders if test_counts[directory] <= MAX_TESTS_PER_DIRECTORY else ()
+        if finders:
+            read_paths.add(path)
+    read_paths.update(path for sample_paths in samples.values() for path in sample_paths)
+    languages = {language: (counts[language], tuple(samples[language])) for language in sorted(counts)}
+    return FileSelection(tuple(sorted(read_paths)), secret, languages)
+
+
+def find_file_readers(path: str) -> tuple[FindFacts, ...]:
+    """Everybody who reads a file of this name in this place."""
+    directory, name = parent_directory(path), path.rpartition("/")[2].casefold()
+    exact, patterns = _reader_tables()
+    candidates = (*patterns.get(name.rpartition(".")[2], ()), *patterns.get("", ()))
+    readers = [
+        *exact.get(name, ()),
+        *(r for start, end, r in candidates if _matches_name_pattern(name, start, end)),
+    ]
+    return tuple(reader.find for reader in readers if reader.where is None or reader.where(directory))
+
+
+def _matches_name_pattern(name: str, start: str, end: str) -> bool:
+    return len(name) >= len(start) + len(end) and name.startswith(start) and name.endswith(end)
+
+
+@cache
+def _reader_tables() -> tuple[dict[str, list[FactReader]], dict[str, list[tuple[str, str, FactReader]]]]:
+    """Readers by whole names, and those with a `*`, as what comes before and behind it, by the ending of their names."""
+    exact: dict[str, list[FactReader]] = {}
+    patterns: dict[str, list[tuple[str, str, FactReader]]] = {}
+    for reader in ALL_FACT_READERS:
+        for name in dict.fromkeys(reader.names.split()):
+            start, star, end = name.partition("*")
+            if star:
+                patterns.setdefault(end.rpartition(".")[2], []).append((start, end, reader))
+            else:
+                exact.setdefault(name, []).append(reader)
+    return exact, patterns

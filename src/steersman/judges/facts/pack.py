@@ -1,0 +1,254 @@
+"""Findings become a FactPack: each fact once, with its evidence, in an order that depends on nothing but the files.
+
+**Invariant:** nothing of a file gets into a pack before secrets are taken out of it and its characters are harmless; a
+secret leaves no trace that could be tried out.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from steersman.contracts.planning.context import FactPack, ProjectFact, ScanBounds, ScanEvidence
+from steersman.judges.facts.choice import FileSelection, find_file_readers
+from steersman.judges.facts.finding import PROJECT_TOP, FactFinding, ProjectSource
+from steersman.judges.facts.secret_files import secret_file_finding
+from steersman.judges.facts.unread import MANIFEST_FACT_KINDS, unreadable_manifest_reason
+from steersman.judges.planning.hidden import mask_secrets
+from steersman.judges.text import clip_text, escape_surrogates, printable_line
+from steersman.kernel.canonical import digest_of, sha256_hex
+
+MAX_FINDINGS_PER_FILE = 300  # findings
+MAX_FACTS_PER_KIND = 500  # facts
+MAX_EVIDENCE_PER_FACT = 20  # for one fact
+MAX_UNREAD_MANIFESTS = 50
+MAX_SNIPPET_LENGTH = 200  # characters of a name and of a snippet
+_MAX_SHORTENED_TEXT = 2_000  # characters of a text that is shortened to a line
+_MAX_SNIPPET_LINES = 5  # lines of a snippet
+_MAX_IDENTIFYING_TEXT = 20_000  # characters of a place that is longer than its snippet
+_UNOPENED_DIGEST = sha256_hex(b"")
+# A command that stands for another in the same place.
+_SUPERSEDING_COMMANDS = {("test_command", "unittest"): "pytest"}
+
+
+class ShownFinding(NamedTuple):
+    """A finding and the words that show it."""
+
+    finding: FactFinding
+    snippet: str
+    own: str  # a digest of its lines, without secrets; the whole file's where it has none
+
+
+class FileFindings(msgspec.Struct, frozen=True):
+    """What one file has given."""
+
+    path: str
+    digest: str
+    shown: tuple[ShownFinding, ...]
+    unread: str = ""  # why it says nothing, where it should
+
+
+def examine_project_file(source: ProjectSource, file_digest: str) -> FileFindings:
+    """Everything that a file says, by all who read files of its name."""
+    unread_reason, file_digest = unreadable_manifest_reason(source), _safe_file_digest(source, file_digest)
+    if unread_reason:
+        return FileFindings(source.path, file_digest, (), _make_harmless(unread_reason, 400))
+    findings = (finding for find in find_file_readers(source.path) for finding in find(source))
+    shown_findings = (
+        ShownFinding(clean, snippet, _place_digest(source, clean, snippet, file_digest))
+        for raw in islice(findings, MAX_FINDINGS_PER_FILE)
+        for clean in _clean_finding(raw)
+        for snippet in (_finding_snippet(source, clean),)
+    )
+    return FileFindings(source.path, file_digest, tuple(shown_findings))
+
+
+def _safe_file_digest(source: ProjectSource, file_digest: str) -> str:
+    """A file's digest; of its text without secrets where it has any, for a short file would show whether a guess is right."""
+    masked = mask_secrets(source.text)
+    return file_digest if masked == source.text else digest_of(escape_surrogates(masked))
+
+
+def build_fact_pack(
+    project_id: str, pages: Sequence[FileFindings], choice: FileSelection, bounds: ScanBounds
+) -> FactPack:
+    """The pack of what was read; bounds say what was not."""
+    files = {page.path: page.digest for page in pages}
+    evidenced = sorted(_collect_evidenced_findings(pages, choice, files), key=_finding_sort_key)
+    facts, evidence = _merge_findings(evidenced)
+    limited_facts, cut = _limit_facts_per_kind(facts)
+    cited = {name for fact in limited_facts for name in fact.evidence}
+    return FactPack(
+        project_id=project_id,
+        fingerprint=digest_of(sorted([path, file_digest] for path, file_digest in files.items())),
+        facts=tuple(limited_facts),
+        evidence=tuple(evidence[name] for name in sorted(cited)),
+        bounds=_extend_scan_bounds(bounds, cut, [page.unread for page in pages if page.unread]),
+    )
+
+
+def _extend_scan_bounds(bounds: ScanBounds, cut: list[str], unread_files: list[str]) -> ScanBounds:
+    """How far it went, with what was cut and what says nothing; only the latter leaves other kinds complete."""
+    if not cut and not unread_files:
+        return bounds
+    why = (
+        bounds.stopped_by,
+        f"more than {MAX_FACTS_PER_KIND} facts of kind {', '.join(cut)}" if cut else "",
+        f"{len(unread_files)} manifests cannot be read" if unread_files else "",
+    )
+    return replace(
+        bounds,
+        complete=False,
+        stopped_by=clip_text("; ".join(filter(None, why)), MAX_SNIPPET_LENGTH),
+        unread=tuple(unread_files[:MAX_UNREAD_MANIFESTS]),
+        unknown=MANIFEST_FACT_KINDS if bounds.complete and not cut else (),
+    )
+
+
+class _EvidencedFinding(NamedTuple):
+    finding: FactFinding
+    evidence: ScanEvidence
+
+
+def _collect_evidenced_findings(
+    pages: Sequence[FileFindings], choice: FileSelection, files: dict[str, str]
+) -> Iterator[_EvidencedFinding]:
+    for page in pages:
+        places_by_digest: dict[
+            str, list[tuple[int, int]]
+        ] = {}  # where the same lines stand, the first place first
+        for finding, _, place_digest in sorted(page.shown, key=_shown_line_range):
+            places = places_by_digest.setdefault(place_digest, [])
+            if _finding_line_range(finding) not in places:
+                places.append(_finding_line_range(finding))
+        for finding, snippet, place_digest in page.shown:
+            occurrence = places_by_digest[place_digest].index(_finding_line_range(finding))
+            name = _evidence_id(page.path, place_digest, occurrence)
+            yield _EvidencedFinding(
+                finding, _build_scan_evidence(name, page.path, page.digest, finding, snippet)
+            )
+    for language, (count, samples) in choice.languages.items():
+        finding = FactFinding("language", language, f"{count} file{'s' * (count > 1)}")
+        for path in samples:
+            if path in files:
+                name = _evidence_id(path, files[path])
+                yield _EvidencedFinding(finding, _build_scan_evidence(name, path, files[path], finding, ""))
+    for path in choice.secret:
+        for finding in _clean_finding(secret_file_finding(path)):
+            yield _EvidencedFinding(
+                finding,
+                _build_scan_evidence(
+                    _evidence_id(path, _UNOPENED_DIGEST), path, _UNOPENED_DIGEST, finding, ""
+                ),
+            )
+
+
+def _finding_line_range(finding: FactFinding) -> tuple[int, int]:
+    return finding.first, finding.last
+
+
+def _shown_line_range(shown_finding: ShownFinding) -> tuple[int, int]:
+    return _finding_line_range(shown_finding.finding)
+
+
+def _evidence_id(path: str, place_digest: str, occurrence: int = 0) -> str:
+    """The name of a place: the file, its own lines, and which it is where the same lines stand there again."""
+    return f"ev{digest_of([path, place_digest, occurrence])[:12]}"
+
+
+def _build_scan_evidence(
+    name: str, path: str, file_digest: str, finding: FactFinding, snippet: str
+) -> ScanEvidence:
+    return ScanEvidence(
+        id=name,
+        source_file=path,
+        first_line=finding.first,
+        last_line=finding.last,
+        digest=file_digest,
+        snippet=snippet,
+    )
+
+
+def _finding_sort_key(evidenced: _EvidencedFinding) -> tuple[object, ...]:
+    """Kinds together, the top before what is below; of two commands for one thing the more particular stands."""
+    finding, evidence = evidenced
+    depth = 0 if finding.root == PROJECT_TOP else finding.root.count("/") + 1
+    return (
+        finding.kind,
+        depth,
+        finding.root,
+        finding.name,
+        -len(finding.argv),
+        evidence.source_file,
+        finding.first,
+        finding.last,
+        finding.value,
+    )
+
+
+def _merge_findings(
+    evidenced: Iterable[_EvidencedFinding],
+) -> tuple[list[ProjectFact], dict[str, ScanEvidence]]:
+    first_findings: dict[tuple[str, str, str], FactFinding] = {}
+    cited: dict[tuple[str, str, str], dict[str, None]] = {}
+    evidence: dict[str, ScanEvidence] = {}
+    for finding, scan_evidence in evidenced:
+        key = finding.kind, finding.name, finding.root
+        first_findings.setdefault(key, finding)
+        names = cited.setdefault(key, {})
+        if len(names) < MAX_EVIDENCE_PER_FACT:
+            names[scan_evidence.id] = None
+            evidence.setdefault(scan_evidence.id, scan_evidence)
+    facts = [
+        ProjectFact(
+            kind=f.kind, name=f.name, value=f.value, argv=f.argv, root=f.root, evidence=tuple(cited[key])
+        )
+        for key, f in first_findings.items()
+        if (f.kind, _SUPERSEDING_COMMANDS.get((f.kind, f.name)), f.root) not in first_findings
+    ]
+    return facts, evidence
+
+
+def _limit_facts_per_kind(facts: Sequence[ProjectFact]) -> tuple[list[ProjectFact], list[str]]:
+    """As many of each kind as there may be, and the kinds of which there are more."""
+    counts: dict[str, int] = {}
+    limited_facts = []
+    for fact in facts:
+        counts[fact.kind] = counts.get(fact.kind, 0) + 1
+        if counts[fact.kind] <= MAX_FACTS_PER_KIND:
+            limited_facts.append(fact)
+    return limited_facts, sorted(kind for kind, count in counts.items() if count > MAX_FACTS_PER_KIND)
+
+
+def _clean_finding(finding: FactFinding) -> Iterator[FactFinding]:
+    """The finding in harmless words; none where a command or a place would not be what it was."""
+    name = _make_harmless(re.sub(r"\s+", "-", finding.name[:_MAX_SHORTENED_TEXT].strip()), MAX_SNIPPET_LENGTH)
+    is_unchanged = all(_make_harmless(word, 400) == word for word in (*finding.argv, finding.root[:400]))
+    if name and is_unchanged and len(finding.root) <= 4096 and len(finding.argv) <= 64:
+        yield finding._replace(name=name, value=_make_harmless(finding.value, 400))
+
+
+def _place_digest(source: ProjectSource, finding: FactFinding, snippet: str, file_digest: str) -> str:
+    """What a place is known by, whatever stands around it; nothing of it lets a secret be tried out."""
+    if not finding.first:
+        return file_digest
+    if finding.last < finding.first + _MAX_SNIPPET_LINES and len(snippet) < MAX_SNIPPET_LENGTH:
+        return digest_of(snippet)  # which is all of it
+    lines = "\n".join(source.lines[finding.first - 1 : finding.last])
+    return digest_of(escape_surrogates(mask_secrets(lines[:_MAX_IDENTIFYING_TEXT])))
+
+
+def _finding_snippet(source: ProjectSource, finding: FactFinding) -> str:
+    if not finding.first:
+        return ""
+    lines = source.lines[finding.first - 1 : min(finding.last, finding.first + _MAX_SNIPPET_LINES - 1)]
+    return _make_harmless(
+        " ⏎ ".join(line.strip()[:_MAX_SHORTENED_TEXT] for line in lines), MAX_SNIPPET_LENGTH
+    )
+
+
+def _make_harmless(text: str, limit: int) -> str:
+    return clip_text(printable_line(escape_surrogates(mask_secrets(text[:_MAX_SHORTENED_TEXT]))), limit)

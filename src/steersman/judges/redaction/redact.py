@@ -1,0 +1,214 @@
+"""Secrets taken out of outside text before it is kept.
+
+A marker stands where the secret stood, the same for the same secret and the same key, so that texts stay comparable
+and nobody can try guesses without the key.
+**Invariant:** linear time; JSON stays JSON; redacting twice changes nothing; a net for accidents, not a proof of absence.
+"""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+
+import msgspec
+
+from steersman.judges.redaction.known_secrets import (
+    MIN_KNOWN_SECRET_CHARACTERS,
+    find_known_secrets,
+    find_secret_spellings,
+)
+from steersman.judges.redaction.named_secrets import has_secret_name
+from steersman.judges.redaction.secret_keys import REDACTION_MARKER_PATTERN
+from steersman.judges.redaction.secret_shapes import (
+    ALL_SECRET_SIGNS,
+    SHAPE_WORDS,
+    SecretSigns,
+    SecretSpan,
+    find_secret_signs,
+    find_shaped_secrets,
+)
+from steersman.judges.text_projection import (
+    INVISIBLE_TEXT,
+    blank_invisible_text,
+    has_invisible_text,
+    remove_filler,
+)
+
+SHORTEST_REDACTED_VALUE = MIN_KNOWN_SECRET_CHARACTERS
+_MAX_REDACTION_PASSES = (
+    8  # a marker can lay bare what was hidden in front of it; two passes settle all but contrived texts
+)
+_JSON_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"')
+_BASE64_RUN = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{24,}+={0,2}")  # what could be base64
+_MARKER_PATTERN = re.compile(REDACTION_MARKER_PATTERN)
+# Words of shapes that could stand in JSON outside of its strings, as far as their letters go; names could not.
+_JSON_OUTSIDE_WORDS = tuple(
+    word for word in SHAPE_WORDS if set(word) <= set("{}[],: \t\r\n0123456789.eE+-truefalsenull")
+)
+
+
+class SecretMatch(msgspec.Struct, frozen=True):
+    """One that goes."""
+
+    start: int
+    end: int
+    kind: str
+    value: str
+
+
+def redact_text(text: str, known: tuple[str, ...] = (), key: bytes = b"") -> str:
+    """The text with secrets replaced by markers; `known` are exact values to hide too, such as a server's token."""
+    if text[:1] in ("{", "[") and _is_json_text(text):
+        return _redact_json_text(text, known, key)
+    return _redact_plain_text(text, known, key)
+
+
+def redaction_marker(kind: str, secret: str, key: bytes = b"") -> str:
+    """What stands in place of a secret."""
+    data = secret.encode("utf-8", "backslashreplace")
+    return f"[redacted:{kind}:{hmac.new(key, data, hashlib.sha256).hexdigest()[:8]}]"
+
+
+def _redact_plain_text(
+    text: str, known: tuple[str, ...], key: bytes, signs: SecretSigns = ALL_SECRET_SIGNS
+) -> str:
+    for _ in range(_MAX_REDACTION_PASSES):
+        secrets = list(_find_all_secrets(text, known, signs))
+        chosen_secrets = _choose_longest_secrets(_exclude_markers(text, secrets)) if secrets else []
+        if not chosen_secrets:
+            break
+        text, signs = (
+            _replace_with_markers(text, chosen_secrets, key),
+            ALL_SECRET_SIGNS,
+        )  # a marker has words of its own
+    return text
+
+
+def _find_all_secrets(text: str, known: tuple[str, ...], signs: SecretSigns) -> Iterable[SecretMatch]:
+    for place in find_known_secrets(text, known):
+        yield SecretMatch(*place.span, place.value)
+    if not has_invisible_text(text):
+        yield from _find_visible_secrets(text, known, signs)
+        return
+    yield from _find_visible_secrets(
+        blank_invisible_text(text), known
+    )  # a word that begins right behind a colour
+    plain, restore_span = remove_filler(text, INVISIBLE_TEXT)  # a word with a colour inside
+    for secret in _find_visible_secrets(plain, known):
+        yield SecretMatch(*restore_span(secret.start, secret.end), secret.kind, secret.value)
+
+
+def _find_visible_secrets(
+    text: str, known: tuple[str, ...], signs: SecretSigns = ALL_SECRET_SIGNS
+) -> Iterable[SecretMatch]:
+    for span in (*find_shaped_secrets(text, signs), *_find_encoded_secrets(text, known)):
+        yield SecretMatch(*span, text[span.start : span.end])
+
+
+def _find_encoded_secrets(text: str, known: tuple[str, ...]) -> Iterable[SecretSpan]:
+    """Base64 with a secret inside."""
+    for run in _BASE64_RUN.finditer(text):
+        decoded = _decode_base64_run(run[0])
+        if decoded and (any(find_shaped_secrets(decoded)) or any(find_known_secrets(decoded, known))):
+            yield SecretSpan(run.start(), run.end(), "encoded")
+
+
+def _decode_base64_run(run: str) -> str:
+    """The text that a run of letters encodes; nothing where it encodes none."""
+    try:
+        data = base64.b64decode(run.rstrip("=").replace("-", "+").replace("_", "/") + "===")
+        text = data.decode()
+    except (binascii.Error, UnicodeDecodeError):
+        return ""
+    return "" if has_invisible_text(text) else text
+
+
+def _exclude_markers(text: str, secrets: Iterable[SecretMatch]) -> Iterable[SecretMatch]:
+    """A marker is no secret, nor is a part of one; a secret may hold whole markers."""
+    markers = list(_MARKER_PATTERN.finditer(text))
+    starts = [match.start() for match in markers]
+
+    def touches(secret: SecretMatch) -> bool:
+        first_index, last_index = bisect_right(starts, secret.start) - 1, bisect_left(starts, secret.end) - 1
+        ends_inside = last_index >= 0 and secret.end < markers[last_index].end()
+        is_marker = first_index >= 0 and (secret.start, secret.end) == markers[first_index].span()
+        begins_inside = first_index >= 0 and starts[first_index] < secret.start < markers[first_index].end()
+        return ends_inside or is_marker or begins_inside
+
+    return (secret for secret in secrets if not touches(secret))
+
+
+def _choose_longest_secrets(secrets: Iterable[SecretMatch]) -> list[SecretMatch]:
+    """Of those that overlap the longest."""
+    longest: list[SecretMatch] = []
+    for secret in sorted(secrets, key=lambda match: (match.start, match.start - match.end)):
+        if not longest or secret.start >= longest[-1].end:
+            longest.append(secret)
+        elif secret.end - secret.start > longest[-1].end - longest[-1].start:
+            longest[-1] = secret
+    return longest
+
+
+def _replace_with_markers(text: str, secrets: list[SecretMatch], key: bytes) -> str:
+    pieces, at = [], 0
+    for secret in secrets:
+        pieces += [text[at : secret.start], redaction_marker(secret.kind, secret.value, key)]
+        at = secret.end
+    return "".join((*pieces, text[at:]))
+
+
+# ── JSON ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _is_json_text(text: str) -> bool:
+    try:
+        msgspec.json.decode(text)
+    except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
+        return False
+    return True
+
+
+def _redact_json_text(text: str, known: tuple[str, ...], key: bytes) -> str:
+    """Each string by itself, then what only their neighbourhood shows; the result can be read like the original."""
+    literals = dict.fromkeys(_JSON_STRING.findall(text))  # the same come again and again
+    strings = "".join(literals)
+    signs = find_secret_signs(strings)
+    marks = _list_suspicious_marks(strings, known, signs)
+    redacted_strings = {
+        word: new
+        for word in literals
+        if _is_suspicious_string(word, marks, may_have_names=signs.named)
+        and (new := _redact_json_string(word, known, key, signs)) != word
+    }
+    if redacted_strings:
+        inner = _JSON_STRING.sub(lambda match: redacted_strings.get(match[0], match[0]), text)
+        outer = _redact_plain_text(inner, known, key)
+    else:
+        inner = text
+        outer = _redact_plain_text(
+            text, known, key, signs._replace(words=(*signs.words, *_JSON_OUTSIDE_WORDS))
+        )
+    return outer if outer == inner or _is_json_text(outer) else inner
+
+
+def _redact_json_string(word: str, known: tuple[str, ...], key: bytes, signs: SecretSigns) -> str:
+    decoded = msgspec.json.decode(word)
+    redacted = _redact_plain_text(decoded, known, key, ALL_SECRET_SIGNS if "\\" in word else signs)
+    return word if redacted == decoded else msgspec.json.encode(redacted).decode()
+
+
+def _list_suspicious_marks(strings: str, known: tuple[str, ...], signs: SecretSigns) -> tuple[str, ...]:
+    """What one of these strings has inside if it holds a secret, but for names and base64; the empty mark is in all."""
+    if has_invisible_text(strings):
+        return ("",)
+    return ("\\", *signs.words, *find_secret_spellings(strings, known))
+
+
+def _is_suspicious_string(word: str, marks: tuple[str, ...], *, may_have_names: bool) -> bool:
+    """Whether a string has to be looked at closely: most of a document are names, numbers and plain words."""
+    if any(mark in word for mark in marks) or (may_have_names and has_secret_name(word)):
+        return True
+    return any(map(_decode_base64_run, _BASE64_RUN.findall(word)))

@@ -1,0 +1,1 @@
+"""Replies of agents, held against their contracts."""

@@ -1,0 +1,198 @@
+"""An agent's answer against its contract: parsed, or refused with all its problems.
+
+**Invariant:** pure and total: no text makes it raise, and nothing doubtful is repaired or guessed. A text is read once:
+what was checked is what is returned.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+
+from steersman.contracts.replies import NO_COMMAND_PROBLEM, NOT_BLANK_PATTERN, REPLY_CONTRACTS, reply_schema
+from steersman.contracts.verdicts import PLAIN_VERDICT, PlainVerdict, plain_verdict_schema
+from steersman.judges.replies.schema_problems import find_json_schema_problems
+from steersman.judges.replies.strict_json import JsonReading, RefusedReply, read_strict_json
+from steersman.judges.text import has_visible_text
+
+__all__ = ["ParsedReply", "RefusedReply", "find_text_schema_problems", "parse_reply", "parse_verdict"]
+
+JsonObject = dict[str, Any]
+MAX_REPLY_PROBLEMS = 100  # problems that are listed
+
+
+class ParsedReply(msgspec.Struct, frozen=True):
+    """The answer fits: `value` is the struct of its contract."""
+
+    value: msgspec.Struct
+
+
+def parse_reply(text: str, contract: str, nonce: str | None) -> ParsedReply | RefusedReply:
+    """The reply as its contract's struct, or everything that is wrong with it; without a nonce any or none will do."""
+    if contract not in REPLY_CONTRACTS:
+        return RefusedReply(
+            (f"contract: {contract!r} is unknown; known are {', '.join(sorted(REPLY_CONTRACTS))}",)
+        )
+    reading = read_strict_json(text)
+    if nonce is None and reading.value is not None:
+        reading = msgspec.structs.replace(reading, value={"nonce": "", **reading.value})
+    return _check_reply_contract(
+        reading,
+        REPLY_CONTRACTS[contract],
+        reply_schema(contract),
+        _RULES_BY_CONTRACT.get(contract, _find_no_rule_problems),
+        nonce,
+    )
+
+
+def parse_verdict(text: str) -> ParsedReply | RefusedReply:
+    """A verdict in its plainest form: decision, summary and must_fix, and nothing beside them."""
+    return _check_reply_contract(
+        read_strict_json(text), PlainVerdict, plain_verdict_schema(), _RULES_BY_CONTRACT[PLAIN_VERDICT], None
+    )
+
+
+def find_text_schema_problems(text: str, schema: JsonObject) -> tuple[str, ...]:
+    """Everything that is wrong with a text, read as strictly as a reply, under any JSON Schema; nothing when it fits."""
+    reading = read_strict_json(text)
+    problems = [] if reading.value is None else find_json_schema_problems(reading.value, schema)
+    return _limit_listed_problems((*reading.problems, *map(str, problems)))
+
+
+def _check_reply_contract(
+    reading: JsonReading,
+    contract_type: type[msgspec.Struct],
+    schema: JsonObject,
+    rule: Callable[[JsonObject], tuple[str, ...]],
+    nonce: str | None,
+) -> ParsedReply | RefusedReply:
+    if reading.value is None:
+        return RefusedReply(_limit_listed_problems(reading.problems))
+    rule_problems = (
+        *_find_nonce_problem(reading.value, nonce),
+        *_find_invisible_texts(reading.value, schema),
+        *rule(reading.value),
+    )
+    try:
+        value = msgspec.convert(reading.value, type=contract_type)
+    except msgspec.ValidationError as error:
+        # What an agent is asked for and what is refused without it differ by the fields that have a default.
+        needed = [
+            struct_field.encode_name
+            for struct_field in msgspec.structs.fields(contract_type)
+            if struct_field.required
+        ]
+        contract_problems = tuple(
+            map(str, find_json_schema_problems(reading.value, {**schema, "required": needed}))
+        )
+        return RefusedReply(
+            _limit_listed_problems(
+                (*reading.problems, *(contract_problems or (f"reply: {error}",)), *rule_problems)
+            )
+        )
+    problems = (*reading.problems, *rule_problems)
+    return RefusedReply(_limit_listed_problems(problems)) if problems else ParsedReply(value)
+
+
+def _limit_listed_problems(problems: tuple[str, ...]) -> tuple[str, ...]:
+    return (
+        (*problems[:MAX_REPLY_PROBLEMS], "reply: and more problems")
+        if len(problems) > MAX_REPLY_PROBLEMS
+        else problems
+    )
+
+
+def _find_nonce_problem(value: JsonObject, nonce: str | None) -> tuple[str, ...]:
+    if nonce is not None and isinstance(value.get("nonce"), str) and value["nonce"] != nonce:
+        return ("nonce: is not the one given with this request",)
+    return ()
+
+
+def _find_invisible_texts(value: JsonObject, schema: JsonObject) -> tuple[str, ...]:
+    """Texts that look empty without being so: where the contract asks for words, somebody has to be able to read them."""
+    return tuple(
+        f"{where}: holds nothing that can be seen"
+        for where, text in _find_worded_texts(value, schema, "")
+        if text.strip() and not has_visible_text(text)
+    )
+
+
+def _find_worded_texts(value: Any, schema: JsonObject, where: str) -> Iterator[tuple[str, str]]:
+    """Every text of which the contract asks that it says something, with its place."""
+    match value:
+        case str() if schema.get("pattern") == NOT_BLANK_PATTERN:
+            yield where, value
+        case list():
+            for index, item in enumerate(value):
+                yield from _find_worded_texts(item, schema.get("items", {}), f"{where}[{index}]")
+        case dict():
+            for name, field in schema.get("properties", {}).items():
+                if name in value:
+                    yield from _find_worded_texts(value[name], field, f"{where}.{name}".removeprefix("."))
+
+
+def _find_no_rule_problems(_: JsonObject) -> tuple[str, ...]:
+    return ()
+
+
+class _FieldRule(NamedTuple):
+    """What one word says of a list beside it: that something is in it, or that nothing is."""
+
+    field: str
+    word: str | bool
+    other: str
+    filled: bool
+
+
+def _build_rule_check(*rules: _FieldRule) -> Callable[[JsonObject], tuple[str, ...]]:
+    """Which of these rules a reply breaks; a list that is none is told elsewhere."""
+
+    def find_broken_rules(value: JsonObject) -> tuple[str, ...]:
+        return tuple(
+            _explain_broken_rule(rule)
+            for rule in rules
+            if value.get(rule.field) == rule.word
+            and isinstance(value.get(rule.other), list)
+            and bool(value[rule.other]) != rule.filled
+        )
+
+    return find_broken_rules
+
+
+def _explain_broken_rule(rule: _FieldRule) -> str:
+    word = "true" if rule.word is True else rule.word
+    if rule.filled:
+        return f"{rule.field}: {word} needs at least one {rule.other}"
+    return f"{rule.field}: {word} contradicts a {rule.other} that is not empty"
+
+
+def _find_tester_problems(value: JsonObject) -> tuple[str, ...]:
+    return (f"commands: {NO_COMMAND_PROBLEM}",) if value.get("commands") == [] else ()
+
+
+_find_reviewer_problems = _build_rule_check(
+    _FieldRule("decision", "approve", "must_fix", filled=False),
+    _FieldRule("decision", "changes_requested", "must_fix", filled=True),
+)
+# The rules that join fields, which a JSON Schema cannot say in words an agent can act on.
+_RULES_BY_CONTRACT: dict[str, Callable[[JsonObject], tuple[str, ...]]] = {
+    PLAIN_VERDICT: _find_reviewer_problems,
+    "reviewer": _find_reviewer_problems,
+    "tester": _find_tester_problems,
+    "plan_comment": _build_rule_check(_FieldRule("ready", word=True, other="concerns", filled=False)),
+    "plan_reviewer": _build_rule_check(
+        _FieldRule("decision", "accept", "blocking_issues", filled=False),
+        _FieldRule("decision", "needs_changes", "blocking_issues", filled=True),
+        _FieldRule("decision", "blocked", "blocking_issues", filled=True),
+    ),
+    "task_coder": _build_rule_check(
+        _FieldRule("status", "plan_unclear", "missing", filled=True),
+        _FieldRule("status", "scope_mismatch", "missing", filled=True),
+    ),
+    "code_reviewer": _build_rule_check(
+        _FieldRule("decision", "approve", "blocking_issues", filled=False),
+        _FieldRule("decision", "approve", "plan_issues", filled=False),
+        _FieldRule("decision", "needs_changes", "blocking_issues", filled=True),
+        _FieldRule("decision", "plan_flawed", "plan_issues", filled=True),
+    ),
+}

@@ -1,0 +1,483 @@
+"""Picks the adapters and wires the rest: the only place that does.
+
+Where things are: store, keys, sockets and working trees in `$XDG_STATE_HOME/steersman/<project>/`, outside every
+worktree; artifacts in `.steersman/runs/` of the repository. Everything heavy is imported when it is first needed.
+"""
+
+import os
+import sys
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any, cast
+
+from steersman.adapters.config import state_paths
+from steersman.adapters.installed_machines import ALL_ROLE_NAMES, InstalledMachines
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from steersman.adapters.config.visible_secrets import KnownSecrets
+    from steersman.contracts.config import Config, FrozenConfig
+    from steersman.engine.ports import Ports
+    from steersman.engine.runs import RunService
+    from steersman.kernel.build import Machine
+    from steersman.ports.journal import Journal
+
+
+DirectoryLike = str | os.PathLike[str]
+
+
+def repository_path(start: DirectoryLike) -> "Path":
+    """The top of the repository around `start`, or `start` itself where there is none."""
+    from pathlib import Path
+
+    return Path(state_paths.find_repository_top(start))
+
+
+def find_repository_root(start: str) -> str:
+    """The same as a string, for who is in a hurry."""
+    return state_paths.find_repository_top(start)
+
+
+def project_state_directory(project: DirectoryLike) -> "Path":
+    """The project's own directory for what must survive `git clean` and stay out of reach of agents."""
+    from pathlib import Path
+
+    return Path(state_paths.state_directory_path(project))
+
+
+def has_store(project: DirectoryLike) -> bool:
+    """Whether anything has been run here."""
+    return os.path.exists(state_paths.project_store_path(project))
+
+
+def list_anchored_runs(project: DirectoryLike) -> set[str]:
+    """The runs that the project's own file of anchors names, genuine or not: cheap, to know whether to look closer."""
+    from steersman.adapters.storage.anchor_names import read_anchored_run_names
+
+    return read_anchored_run_names(state_paths.state_directory_path(project))
+
+
+def open_journal(project: DirectoryLike, *, create: bool = True, reading: bool = False) -> "Journal":
+    """The project's store; for reading alone it opens one connection and grows nothing."""
+    if reading:
+        from steersman.adapters.storage.sqlite.reader import SqliteJournalReader
+
+        return cast(
+            "Journal", SqliteJournalReader(state_paths.project_store_path(project))
+        )  # its reading half
+    from steersman.adapters.storage.sqlite.store import SqliteJournal
+
+    return SqliteJournal(state_paths.project_store_path(project), create=create)
+
+
+def installed_machines() -> Mapping[str, "Machine"]:
+    """The machines that are installed, by name; each is imported when it is first asked for."""
+    return InstalledMachines()
+
+
+def load_limited_config(start: "Path", *, only_look: bool = False) -> Any:
+    """The nearest steersman.toml from `start` up to the top of its repository, or the defaults, within this machine's
+    limits. It is data: what in it needs a person's trust is listed beside it."""
+    from steersman.adapters.config.limit_files import apply_config_limits
+
+    return apply_config_limits(read_written_config(start), only_look=only_look)
+
+
+def read_written_config(start: "Path") -> Any:
+    """The same as it is written, whatever the limits; scripts from the top."""
+    from steersman.adapters.config.trust_file import load_config_with_powerful_lines
+
+    project = repository_path(start)
+    state = project_state_directory(project)
+    return load_config_with_powerful_lines(
+        start, project, ALL_ROLE_NAMES, lambda config: _open_git_workspace(project, state, config)
+    )
+
+
+def open_trust_file(project: "Path") -> Any:
+    """What a person trusts of a project's settings."""
+    from steersman.adapters.config.trust_file import TrustFile
+
+    return TrustFile(project_state_directory(project))
+
+
+def open_run_service(start: "Path", *, kind: str = "command", create: bool = True) -> "RunService":
+    """Everything a face needs for the project around `start`."""
+    from steersman.engine.runs import RunService
+
+    return RunService(open_ports(repository_path(start), kind=kind, create=create))
+
+
+def open_ports(project: "Path", *, kind: str = "command", create: bool = True, **overrides: Any) -> "Ports":
+    """The real world; tests put something else in place of single ports."""
+    from steersman.adapters.process import reaper
+    from steersman.adapters.process.clock import SystemChance, SystemClock
+    from steersman.adapters.process.run_locks import FileLocks
+    from steersman.adapters.process.wakeup import WakeupSockets
+    from steersman.adapters.storage.anchors import FileAnchors
+    from steersman.adapters.storage.artifacts import DirectoryArtifacts
+    from steersman.engine.ports import Ports
+
+    state = project_state_directory(project)
+    ports: dict[str, Any] = {
+        "machines": installed_machines(),
+        "clock": SystemClock(),
+        "chance": SystemChance(),
+        "locks": FileLocks(state / "locks", kind),
+        "processes": reaper,
+        "bell": WakeupSockets(state / "bell"),
+        "workspace": lambda config: _open_git_workspace(project, state, config),
+        "commands": _build_local_commands,
+        "sandbox": open_project_sandbox,
+        "limit_config": _apply_frozen_limits,
+        "agent": lambda role, config: _build_role_agent(project, state, role, config),
+        "forget": lambda run: _drop_run_sessions(state, run),
+        "prompt": _read_machine_prompt,
+        "tree_path": _displayed_tree_path,
+        "secrets": lambda named: list_known_secrets(str(project), named),
+        "artifacts": DirectoryArtifacts(project / ".steersman" / "runs"),
+        "sealed": _build_outcome_anchorer(FileAnchors(state)),
+        "anchors": _build_anchor_stores(project, state),
+        "planning": cache(lambda: _open_planning(project, state)),
+        **overrides,
+    }
+    if "journal" not in ports:
+        from steersman.adapters.storage.sqlite.chat import SqliteChats
+
+        ports["journal"] = open_journal(project, create=create)
+        ports["chats"] = SqliteChats(ports["journal"])
+    return Ports(**ports)
+
+
+def _open_planning(project: "Path", state: "Path") -> Any:
+    from steersman.adapters.storage.anchor_key import AnchorKey
+    from steersman.engine.planning_ports import PlanningPorts
+
+    return PlanningPorts(
+        registries=open_registries(project),
+        scanner=open_fact_scanner(project),
+        memories=open_memories(project),
+        plans=open_frozen_plans(project),
+        sign=AnchorKey(state).signature,
+    )
+
+
+def open_frozen_plans(project: "Path") -> Any:
+    """The folders in which frozen plans lie."""
+    from pathlib import Path
+
+    from steersman.adapters.storage.plan_folder import DirectoryPlans
+
+    steersman_directory = project / ".steersman"
+    return DirectoryPlans(
+        steersman_directory / "runs", (steersman_directory, Path(state_paths.state_root_directory()))
+    )
+
+
+def read_maker_public_key(project: "Path", file: str = "") -> str:
+    """The public key in a file, else this project's own; empty where it has none yet."""
+    from steersman.adapters.storage.anchor_key import read_public_key_file
+
+    project_key = project_state_directory(project) / "anchor.pub"
+    return read_public_key_file(file or str(project_key)) if file or project_key.is_file() else ""
+
+
+def has_valid_signature(key: str, data: bytes, signature: bytes) -> bool:
+    """Whether a public key has signed some bytes."""
+    from steersman.adapters.storage.anchor_key import is_signature_valid as verify_signature
+
+    return verify_signature(key, data, signature)
+
+
+def list_known_secrets(project: str, extra_variables: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Values that are never kept and never told: of the environment, of logins, of the project's own variables."""
+    return _open_known_secrets(project)((*extra_variables, *_read_secret_variables(project)))
+
+
+@cache
+def _open_known_secrets(project: str) -> "KnownSecrets":
+    from steersman.adapters.config.visible_secrets import KnownSecrets
+
+    return KnownSecrets(os.environ, project)
+
+
+@cache
+def _read_secret_variables(project: str) -> tuple[str, ...]:
+    """Variables that steersman.toml calls secret, also for runs that began before it did."""
+    from pathlib import Path
+
+    from steersman.adapters.config.toml_file import load_config as load
+    from steersman.errors import SteersmanError
+
+    try:
+        names: tuple[str, ...] = load(Path(project)).config.redact.env
+    except (SteersmanError, OSError):  # a broken file is told where it is needed
+        return ()
+    return names
+
+
+def _build_outcome_anchorer(anchors: Any) -> Any:
+    """Anchors a run with an outcome. What has happened has happened: a key that is none is told, not raised."""
+    from steersman.errors import SteersmanError
+    from steersman.judges.text import printable_text
+
+    def anchor_outcome(run: str, seq: int, hash_: str, at: int) -> None:
+        try:
+            anchors.anchor(run, seq, hash_, at)
+        except (SteersmanError, OSError) as error:
+            message = (
+                f"run {run} is not anchored at entry {seq}: {error}; then `steersman audit anchor {run}`"
+            )
+            print(printable_text(message), file=sys.stderr)  # noqa: T201  beside whatever the command says
+
+    return anchor_outcome
+
+
+def _build_anchor_stores(project: "Path", state: "Path") -> dict[str, Any]:
+    from steersman.adapters.storage.anchors import CommandAnchors, FileAnchors, GitAnchors
+
+    return {
+        "file": FileAnchors(state),
+        "git": GitAnchors(state, project),
+        "command": CommandAnchors(state, lambda: _read_trusted_anchor_command(project), project),
+    }
+
+
+def _read_trusted_anchor_command(project: "Path") -> tuple[str, ...] | None:
+    """The command of the settings at the top of the repository; a UserError where nobody trusts them."""
+    from steersman.errors import UserError
+
+    loaded = load_limited_config(project)
+    argv: tuple[str, ...] | None = loaded.config.audit.anchor
+    trusted_record = open_trust_file(project).read("steersman.toml") if argv else None
+    if argv and (trusted_record is None or trusted_record.lines != loaded.powerful):
+        raise UserError(f"[audit] anchor is not trusted: run `steersman --project {project} trust` first")
+    return argv
+
+
+def _open_git_workspace(project: "Path", state: "Path", config: "Config") -> Any:
+    from steersman.adapters.git.workspace import GitWorkspace
+
+    return GitWorkspace(
+        project, state if state.is_dir() else _make_temporary_state(), include=tuple(config.worktree.include)
+    )
+
+
+@cache
+def _make_temporary_state() -> "Path":
+    """A place for whoever only looks at a project that has no state: gone with this process."""
+    import atexit
+    import tempfile
+    from pathlib import Path
+
+    directory = tempfile.TemporaryDirectory(prefix="steersman-", ignore_cleanup_errors=True)
+    atexit.register(directory.cleanup)
+    return Path(directory.name)
+
+
+def _build_local_commands(config: "Config") -> Any:
+    from steersman.adapters.checks.local_commands import LocalCommands
+
+    allowed_commands = tuple(check.run for check in config.checks.values())
+    return LocalCommands(
+        allowed_commands,
+        open_project_sandbox(config),
+        network=config.sandbox.network,
+        grammars=config.commands,
+        env=config.env,
+        writable=config.worktree.writable,
+    )
+
+
+def _apply_frozen_limits(config: "FrozenConfig") -> Any:
+    from steersman.adapters.config.limit_files import limit_config
+
+    return limit_config(config)
+
+
+def open_project_sandbox(config: "Config") -> Any:
+    """The box that agents and checks of a project run in, as far as this machine has one; raises where it must."""
+    from steersman.adapters.sandbox.bubblewrap import probe_sandbox
+
+    sandbox_settings = config.sandbox
+    return probe_sandbox(
+        sandbox_settings.mode, sandbox_settings.reads, sandbox_settings.memory_gb, sandbox_settings.disk_gb
+    )
+
+
+def _build_role_agent(project: "Path", state: "Path", role: str, config: "FrozenConfig") -> Any:
+    from steersman.adapters.agents.program_copies import PROGRAMS_DIRECTORY, substitute_program_copies
+    from steersman.adapters.agents.registry import AgentSpec, make_agent
+    from steersman.engine.roles import find_role_settings
+
+    programs_directory = (state if state.is_dir() else _make_temporary_state()) / PROGRAMS_DIRECTORY
+    role_config = substitute_program_copies(
+        find_role_settings(config, role), config.programs, programs_directory
+    )
+    return make_agent(AgentSpec(role, role_config, project, state / "homes", open_project_sandbox(config)))
+
+
+def _drop_run_sessions(state: "Path", run: str) -> None:
+    from steersman.adapters.agents.sessions import SESSIONS_DIRECTORY, SessionStore
+
+    SessionStore(state / SESSIONS_DIRECTORY).drop(run)
+
+
+@cache
+def _read_machine_prompt(machine: str, name: str) -> str:
+    from importlib.resources import files
+
+    return files(f"steersman.machines.{machine}").joinpath(f"prompts/{name}.md").read_text(encoding="utf-8")
+
+
+def _displayed_tree_path(config: "Config", path: str) -> str:
+    from steersman.adapters.checks.tree_places import visible_tree_path
+
+    return visible_tree_path(path, isolated=open_project_sandbox(config).isolated)
+
+
+# ── the rest of what a face asks for ────────────────────────────────────────────────────────────────────────────────
+
+
+def run_steersman(argv: "list[str] | None" = None) -> int:
+    """The command line: hands this module over as the helm."""
+    import resource
+
+    from steersman import wiring  # noqa: PLW0406  this module is what the faces are given
+    from steersman.faces.cli.main import run_command_line as run_face
+
+    # A picture of our memory would hold what no text may keep; what we start inherits this.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    return run_face(wiring, argv)
+
+
+def find_run_owner(project: DirectoryLike, run: str) -> str | None:
+    """Who drives a run now."""
+    from steersman.adapters.process.run_locks import FileLocks
+
+    return FileLocks(project_state_directory(project) / "locks").owner(run)
+
+
+def detect_project_checks(project: "Path") -> "Any":
+    """The checks that a project's own files name."""
+    from steersman.adapters.config.detect_checks import detect_checks as detect
+
+    return detect(project)
+
+
+def installed_agents() -> dict[str, str]:
+    """The agent CLIs found on this machine, by the name a role calls them."""
+    from steersman.adapters.agents.registry import find_installed_agents
+
+    return find_installed_agents()
+
+
+def find_role_obstacle(role: Any) -> str:
+    """Why a call of this role would not even begin, with the next step; or nothing."""
+    from steersman.adapters.agents.registry import find_agent_obstacle as find_obstacle
+
+    return find_obstacle(role)
+
+
+def list_worktree_includes(project: "Path") -> tuple[str, ...]:
+    """What `.worktreeinclude` of the checkout lists."""
+    from steersman.adapters.git.include_files import read_include_patterns
+
+    return read_include_patterns(project)
+
+
+def render_project_config(**values: Any) -> str:
+    """A commented steersman.toml."""
+    from steersman.adapters.config.detect_checks import render_config as render
+
+    return render(**values)
+
+
+def command_rules(checks: tuple[tuple[str, ...], ...], commands: Any) -> Any:
+    """What a tester may propose beside these checks."""
+    from steersman.adapters.checks.command_grammars import load_command_grammars
+    from steersman.judges.commands.tester_commands import CommandRules
+
+    return CommandRules(checks, commands, load_command_grammars())
+
+
+def command_reach_problem(root: str, reach: Any) -> str | None:
+    """Why a command may not touch what it names in this tree, or None."""
+    from steersman.adapters.checks.tree_paths import find_reach_problem as find_problem
+
+    return find_problem(root, reach, running=False)
+
+
+def file_placement_problem(root: str, name: str) -> str | None:
+    """Why a file of this name must not be written below a folder as it is now, or None."""
+    from steersman.adapters.checks.tree_paths import new_file_problem as find_problem
+
+    return find_problem(root, name)
+
+
+def open_documents() -> Any:
+    """Documents that people write: read strictly, written whole."""
+    from steersman.adapters.storage.documents import FileDocuments
+
+    return FileDocuments()
+
+
+def open_registries(project: "Path") -> Any:
+    """The registries of a project."""
+    from steersman.adapters.storage.registry_files import FileRegistries
+
+    return FileRegistries(project, project_state_directory(project))
+
+
+def open_memories(project: "Path") -> Any:
+    """What was learnt in a project before."""
+    from steersman.adapters.storage.sqlite.memory import SqliteMemories
+
+    return SqliteMemories(
+        str(project_state_directory(project) / "memory.db"), lambda: list_known_secrets(str(project))
+    )
+
+
+def open_fact_scanner(project: "Path") -> Any:
+    """What finds a project's facts."""
+    from steersman.adapters.scan import TreeScanner
+
+    state = project_state_directory(project)
+    return TreeScanner(project, (state if state.is_dir() else _make_temporary_state()) / "hulls")
+
+
+def sqlite_version() -> str:
+    """Of the SQLite that keeps the store."""
+    import apsw
+
+    return apsw.sqlitelibversion()
+
+
+def driver_argv(project: DirectoryLike, run: str) -> list[str]:
+    """The command that drives a run in a process of its own; -P: no module of the project stands in for one of ours."""
+    return [sys.executable, "-P", "-m", "steersman", "--project", os.fspath(project), "resume", run]
+
+
+def find_calling_effect(project: DirectoryLike) -> str:
+    """The effect this process works for, of a run in this store or in one beside it; nothing outside a run.
+
+    Stores elsewhere do not count: a project whose tests try out steersman itself has throw-away ones.
+    """
+    from steersman.adapters.process.ancestry import find_recorded_effect
+
+    return find_recorded_effect(state_paths.state_directory_path(project), list_calling_effects())
+
+
+def list_calling_effects() -> tuple[str, ...]:
+    """Every effect that this process, its ancestors or its control group name, known or not."""
+    from steersman.adapters.process.process_table import list_own_effects
+
+    return list_own_effects()
+
+
+def load_decision_lockfile() -> Any:
+    """Writes and checks the lock over every function that decides."""
+    from steersman.adapters import machine_lock as lockfile_adapter
+
+    return lockfile_adapter

@@ -1,0 +1,169 @@
+"""A person stops a run: in every state, whether somebody drives it or not; nothing new is begun for it."""
+
+import asyncio
+
+import pytest
+from test_retries import GOOD, PLAN
+from toys import SOON, Facts, begun, driven, played, settled, tape, until, world_of
+
+from steersman.engine.driver import Driver
+from steersman.engine.runs import RunService
+from steersman.testing import FakeAgent, fake_reply
+
+STATES = [
+    ("proposal", "coder", "plan"),
+    ("proposal", "reviewer", "review"),
+    ("proposal", "tester", "test"),
+    ("implementation", "coder", "build"),
+    ("implementation", "reviewer", "review"),
+    ("implementation", "tester", "test"),
+]
+
+
+class Stuck(FakeAgent):
+    """Plays every role well but one, which never ends."""
+
+    def __init__(self, role):
+        super().__init__(self._good)
+        self.role, self.reached = role, asyncio.Event()
+
+    @staticmethod
+    def _good(request):
+        if request.mode == "implementation" and request.role == "coder":
+            with open(f"{request.workdir}/README", "w") as file:
+                file.write("new\n")
+        answers = {"reviewer": GOOD, "tester": PLAN} if request.mode == "implementation" else {}
+        return fake_reply(request, answers.get(request.role, "fine"))
+
+    async def call(self, request):
+        if request.role == self.role:
+            self.asked.append(request)
+            self.reached.set()
+            await asyncio.sleep(60)
+        return await super().call(request)
+
+
+@pytest.mark.parametrize(("mode", "role", "state"), STATES)
+def test_while_it_is_driven(tmp_path, mode, role, state):
+    """The machine's own abort row is taken, and what was under way is stopped."""
+    agent = Stuck(role)
+    world = world_of(tmp_path, agent=agent)
+
+    async def play():
+        run = await begun(world, "roundtable", mode=mode)
+        drive = asyncio.create_task(driven(world, run))
+        await agent.reached.wait()
+        assert world.journal.head(run).state == state
+        posted = RunService(world).abort(run, "ann", "no more")
+        head = await asyncio.wait_for(drive, SOON)
+        return head, world.journal.verdict(posted)
+
+    head, verdict = asyncio.run(play())
+    assert (head.outcome, head.status, verdict["result"]) == ("canceled", "stopped", "taken")
+    entry = tape(world, head.run)[verdict["seq"] - 1]
+    assert (entry.event, entry.source, entry.actor, entry.why) == (
+        "aborted_by_operator",
+        state,
+        "person:ann",
+        "no more",
+    )
+    assert f"{head.run}:" in world.processes.stopped
+
+
+@pytest.mark.parametrize(("mode", "role", "state"), STATES)
+def test_when_nobody_drives_it(tmp_path, mode, role, state):
+    """The command takes the run over, ends it, and begins no effect, not even on tape."""
+    agent = Stuck(role)
+    world = world_of(tmp_path, agent=agent)
+
+    async def play():
+        run = await begun(world, "roundtable", mode=mode)
+        driver = Driver(world)
+        drive = asyncio.create_task(driver.drive(run))
+        await agent.reached.wait()
+        driver.stop()
+        await drive
+        asked = len(agent.asked)
+        before = world.journal.head(run)
+        verdict, _ = await RunService(world).settle(run, RunService(world).abort(run, "ann"))
+        return before, verdict, len(agent.asked) - asked
+
+    before, verdict, asked = asyncio.run(play())
+    head = world.journal.head(before.run)
+    assert (before.state, before.status) == (state, "working")
+    assert (head.outcome, verdict["result"], asked) == ("canceled", "taken", 0)
+    new = [e.kind for e in tape(world, head.run) if e.seq > before.seq]
+    assert new == ["claimed", "transition", "sealed"]
+
+
+def test_while_a_proposal_waits(tmp_path):
+    """The gate goes with it."""
+    world = world_of(tmp_path)
+    head = played(world, "roundtable")
+    assert head.outcome == "await_operator_confirm"
+    assert settled(world, head.run, RunService(world).abort(head.run, "ann"))["result"] == "taken"
+    assert (world.journal.head(head.run).outcome, world.journal.gates()) == ("canceled", [])
+
+
+def test_a_run_with_its_outcome(tmp_path):
+    """There is nothing to stop any more: refused, and told so."""
+    world = world_of(tmp_path, agent=Stuck("nobody"))
+    head = played(world, "roundtable", mode="implementation")
+    assert head.outcome == "approved"
+    verdict = settled(world, head.run, RunService(world).abort(head.run, "ann"))
+    assert (verdict["result"], world.journal.head(head.run).outcome) == ("refused", "approved")
+
+
+def test_a_machine_without_an_abort_row(tmp_path):
+    """Canceled in place: the state stays, the outcome is canceled, sealed, and nothing moves it any more."""
+
+    async def endless(_call):
+        await asyncio.sleep(60)
+
+    world = world_of(tmp_path, endless)
+
+    async def play():
+        run = await begun(world)
+        drive = asyncio.create_task(driven(world, run))
+        await until(lambda: world.journal.head(run).epoch > 1)
+        RunService(world).abort(run, "ann", "no")
+        return await asyncio.wait_for(drive, SOON)
+
+    head = asyncio.run(play())
+    assert (head.state, head.status, head.outcome) == ("out", "stopped", "canceled")
+    assert [e.kind for e in tape(world, head.run)][-2:] == ["note", "sealed"]
+    assert settled(world, head.run, RunService(world).abort(head.run, "bob"))["result"] == "refused"
+    assert (
+        settled(world, head.run, RunService(world).send(head.run, "nudged", {}, "bob"))["result"] == "refused"
+    )
+    assert world.journal.head(head.run).outcome == "canceled"
+
+
+def test_while_it_waits_for_a_time(tmp_path):
+    """A run that waits until tomorrow is stopped today."""
+    world = world_of(tmp_path)
+    head = played(world, "watch", after=10**9)
+    assert settled(world, head.run, RunService(world).abort(head.run, "ann"))["result"] == "taken"
+    after = world.journal.head(head.run)
+    assert (after.outcome, after.due) == ("canceled", None)
+
+
+def test_an_effect_that_will_not_stop(tmp_path):
+    """One that answers its cancellation with a result has come too late: it is over, nothing of it is folded."""
+
+    async def stubborn(_call):
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            return Facts(ok=True)
+
+    world = world_of(tmp_path, stubborn)
+
+    async def play():
+        run = await begun(world)
+        drive = asyncio.create_task(driven(world, run))
+        await until(lambda: world.journal.head(run).epoch > 1)
+        RunService(world).abort(run, "ann")
+        return await asyncio.wait_for(drive, SOON)
+
+    assert asyncio.run(play()).outcome == "canceled"

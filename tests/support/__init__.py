@@ -1,0 +1,1 @@
+"""Fakes, hostile programs and helpers that only our own tests use."""
