@@ -9,6 +9,8 @@ from steersman.kernel.check import check_machine
 from steersman.kernel.definition import STAY, Guard, otherwise, row
 from steersman.machines.roundtable import MACHINE, table
 
+pytestmark = pytest.mark.untraced
+
 S, E = table.S, table.E
 
 
