@@ -81,7 +81,6 @@ def test_versions_are_the_declared_ones():
     assert changed(texts) == ([], ["guard storm"])
 
 
-@pytest.mark.untraced
 def test_every_part_of_roundtable_is_there():
     """Each guard, fold, line of work, job, naming, computation, cap and event, and context and beginning."""
     from steersman.adapters.lockfile import read_source_texts

@@ -5,6 +5,7 @@ Random and repeating tests (`untraced`) run without it: what counts is the same 
 """
 
 import os
+import sys
 from collections.abc import Generator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from coverage import Coverage
 
 TESTS = Path(__file__).resolve().parents[1]
 TRACED = tuple(TESTS / room for room in ("kernel", "machines", "judges"))
+PACKAGES = tuple(f"steersman.{room.name}." for room in TRACED)
 WANTED = "STEERSMAN_TEST_COVERAGE" in os.environ and "PYTEST_XDIST_WORKER" in os.environ
 
 
@@ -28,9 +30,12 @@ class BranchCoverage:
         self._tracing = True
 
     def _trace(self, *, wanted: bool) -> None:
-        if wanted != self._tracing:
-            (self._coverage.start if wanted else self._coverage.stop)()
-            self._tracing = wanted
+        if wanted and not self._tracing:
+            clear_caches()  # or what a test without tracing has made runs no line in the next one
+            self._coverage.start()
+        elif self._tracing and not wanted:
+            self._coverage.stop()
+        self._tracing = wanted
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
@@ -54,6 +59,15 @@ def is_traced(item: pytest.Item) -> bool:
         getattr(item, "obj", None), "is_hypothesis_test", False
     )
     return not repeats and any(room in item.path.parents for room in TRACED)
+
+
+def clear_caches() -> None:
+    """Forgets what functions of the three rooms have kept."""
+    for name, module in [*sys.modules.items()]:
+        if name.startswith(PACKAGES):
+            for value in vars(module).values():
+                if clear := getattr(value, "cache_clear", None):
+                    clear()
 
 
 PLUGIN = BranchCoverage() if WANTED else None
