@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.ready
 WORKERS ?= 3
 unexport PYTHONDONTWRITEBYTECODE  # or every worker reads, rewrites and compiles every test anew
 
-.PHONY: help setup demo test test-agents check coverage prove bench docs format clean
+.PHONY: help setup demo test test-agents check prove bench docs format clean
 
 help:            ## what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -23,9 +23,12 @@ $(STAMP): pyproject.toml
 demo: $(STAMP)   ## the main job on a throw-away repository, start to accepted change
 	@$(BIN)/steersman demo
 
-test: $(STAMP)   ## everything that must hold, under ten minutes on two cores
+test: $(STAMP)   ## everything that must hold, under ten minutes on two cores, and 100 % of the branches of kernel, machines and judges
 	$(BIN)/python -m compileall -q src  # what tests start may not write it
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+	rm -f .coverage .coverage.*
+	STEERSMAN_TEST_COVERAGE=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+	$(BIN)/python -m coverage combine -q
+	$(BIN)/python -m coverage report --fail-under=100
 
 test-agents: $(STAMP) ## the real agent CLIs (installed into .cache/agents) against a scripted model; KEEP=--keep writes proofs/agents.json
 	$(BIN)/python tests/agents/clis/install.py
@@ -41,13 +44,7 @@ check: $(STAMP)  ## the one gate: format, lint, types, import contracts, tests w
 	$(BIN)/python -m steersman machine lock --check
 	$(BIN)/python -m steersman machine check
 	$(BIN)/python -m docs.generate --check
-	rm -f .coverage .coverage.*
 	$(MAKE) test PYTEST_ADDOPTS=
-	$(MAKE) coverage
-
-coverage: $(STAMP) ## 100 % of the branches of kernel, machines and judges
-	$(BIN)/python -m coverage run -m pytest tests/kernel tests/machines tests/judges -p no:xdist
-	$(BIN)/python -m coverage report --fail-under=100
 
 prove: $(STAMP)  ## the long proofs; figures are kept in proofs/
 	$(BIN)/python proofs/run.py

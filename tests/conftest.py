@@ -14,6 +14,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
+from branch_coverage import PLUGIN  # imported before steersman: its definitions count as well
 from hypothesis import settings
 from launch import Launcher
 from voyage import Project
@@ -51,6 +52,12 @@ def nothing_is_left_here() -> Iterator[None]:
     ignored = [line.strip("/") for line in (TOP / ".gitignore").read_text(encoding="utf-8").split()]
     new = set(os.listdir(TOP)) - before
     assert [name for name in new if not any(fnmatch(name, pattern) for pattern in ignored)] == []
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Counts branches, where that is asked for."""
+    if PLUGIN is not None:
+        config.pluginmanager.register(PLUGIN, "branch-coverage")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

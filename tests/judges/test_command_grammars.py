@@ -49,6 +49,7 @@ def test_ordinary_commands_are_accepted():
     assert len(lines) > 150
 
 
+@pytest.mark.untraced
 def test_everything_else_is_refused():
     """Options that load, write, reach out, wait or run nothing, and unknown programs: refused as a line and as words."""
     lines = rows("refused")

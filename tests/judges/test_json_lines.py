@@ -36,6 +36,11 @@ def test_one_scalar():
     assert find_json_lines('\n\n"x"').lines == {(): 3}
 
 
+def test_a_key_that_is_no_json():
+    """A key with an escape that JSON lacks is known as it is written."""
+    assert find_json_lines('{\n"\\q": 1}').lines == {(): 1, ('"\\q"',): 2}
+
+
 def _paths(value, path=()):
     yield path
     if isinstance(value, dict):

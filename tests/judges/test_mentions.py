@@ -2,6 +2,7 @@
 
 import time
 
+import pytest
 from cases import for_each_case
 from hypothesis import given
 from hypothesis import strategies as st
@@ -102,6 +103,7 @@ def test_any_text(text):
     assert set(found.names) <= set(NAMES.values())
 
 
+@pytest.mark.untraced
 @for_each_case(
     "unit", ["@", "`", "``", "@bob", "```\n", "~~~\n@", "    @b\n", "\n", "`@bob` ", "@猫", " \n", "`a"]
 )

@@ -4,6 +4,7 @@ import base64
 import json
 import time
 
+import pytest
 from cases import for_each_case
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -205,6 +206,7 @@ UNITS = [
 ]  # fmt: skip
 
 
+@pytest.mark.untraced
 @for_each_case("unit", UNITS)
 def test_linear(unit):
     """A hundred thousand letters of near misses take a moment; with the square of them it would be minutes."""

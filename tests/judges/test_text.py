@@ -83,6 +83,14 @@ def test_printable_is_harmless(text):
     shown.encode()
 
 
+def test_dangerous_characters_in_json():
+    """JSON escapes of what controls, hides or reorders: the value stays the same."""
+    document = '"\u202e\U000e0041"'
+    shown = printable_json(document)
+    assert shown == '"\\u202e\\udb40\\udc41"'
+    assert json.loads(shown) == json.loads(document)
+
+
 def test_every_format_character():
     """All format characters Unicode has are written out."""
     hidden = [chr(c) for c in range(0x110000) if unicodedata.category(chr(c)) == "Cf"]

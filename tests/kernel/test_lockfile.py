@@ -27,6 +27,7 @@ BUMPED = '"it is steady", lambda _, e: e.knots <= STRONG, version=2)'
 AGAIN = "write the lock anew with `steersman machine lock`"
 
 
+@pytest.mark.untraced
 def test_the_committed_lock_is_current():
     """The lock in the repository says what the machines of this checkout are."""
     assert machine_lock.check_machine_lock() == []

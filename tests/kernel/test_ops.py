@@ -71,9 +71,9 @@ def test_the_given_context_is_left_alone(ops):
 
 def test_a_context_without_a_field_yet_gets_it():
     """On a tape of an older version, whose context lacks a field, ops still apply."""
-    after = apply_ops_to_plain(
-        {}, [("add", "n", 2), ("put", "t", "k", 1), ("drop", "u", "k"), ("append", "l", 1), ("set", "w", 0)]
-    )
+    steps = [("add", "n", 2), ("put", "t", "k", 1), ("drop", "u", "k"), ("append", "l", 1), ("set", "w", 0)]
+    after = apply_ops_to_plain({}, [*steps, ("take", "v", "word")], {"word": "x"})
+    assert after["v"] == "x"
     assert (after["n"], after["t"], after["u"], after["w"], after["l"]["count"]) == (2, {"k": 1}, {}, 0, 1)
 
 

@@ -65,12 +65,14 @@ def noticed():
     return lambda rows: any(all_findings(rows, constants) - ours for constants, ours in known)
 
 
+@pytest.mark.untraced
 def test_any_row_that_is_missing_is_found(noticed):
     """Whichever single row of the table is removed, the check finds it (proofs/rows.py has the whole machine)."""
     for n, r in enumerate(table.TABLE):
         assert noticed(without(n)), r.label
 
 
+@pytest.mark.untraced
 def test_what_is_wrong_where_it_begins_in_one_way_is_wrong_in_all():
     """The findings of a machine with one beginning are among those of the whole, where they are about a place in it."""
     answer = next(n for n, r in enumerate(table.TABLE) if r.on is E.review_changes_requested)
@@ -84,6 +86,7 @@ def test_what_is_wrong_where_it_begins_in_one_way_is_wrong_in_all():
 ALONE = (otherwise, table.AWAITS, table.DELIVERY_FAILED, table.DELIVERED)
 
 
+@pytest.mark.untraced
 def test_any_guard_that_is_dropped_is_found(noticed):
     """A guarded row that becomes a catch-all hides the row after it, or lets in what had no row."""
     for n, r in enumerate(table.TABLE):
@@ -92,6 +95,7 @@ def test_any_guard_that_is_dropped_is_found(noticed):
             assert noticed(rows), r.label
 
 
+@pytest.mark.untraced
 def test_a_row_behind_a_catch_all_is_found():
     """A row that an earlier one hides is never taken, and the check says how near one gets to it."""
     catch_all = row(
@@ -110,6 +114,7 @@ def test_a_row_behind_a_catch_all_is_found():
     assert finding.path[-1].endswith("finalize")
 
 
+@pytest.mark.untraced
 def test_a_loop_without_its_cap_is_found():
     """Without its cap a further round is on a loop that nothing ends, shown with the shortest way into it."""
     rows = tuple(replace(r, cap=None) if r.source is S.iterate else r for r in table.TABLE)

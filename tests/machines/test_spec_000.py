@@ -20,6 +20,8 @@ from steersman.machines.roundtable import MACHINE
 from steersman.machines.roundtable.table import AWAITS, REJECTS
 from steersman.views.machine_json import machine_json
 
+pytestmark = pytest.mark.untraced
+
 PAGE = Path(__file__).resolve().parents[3] / "shared" / "spec" / "000_c470057fdd0c4a7a.txt"
 beside = pytest.mark.skipif(not PAGE.exists(), reason="the specification is not beside this checkout")
 

@@ -248,6 +248,7 @@ def test_nobody_can_send_a_verdict():
     assert isinstance(take_step(MACHINE, at("PRECHECKED"), forged), StepRefused)
 
 
+@pytest.mark.untraced
 def test_the_check_finds_nothing_and_would_find_any_missing_row():
     """The machine is followed to a fixpoint over modes, memory, facts and caps; every single removed row is found."""
     assert check_machine(MACHINE).findings == ()

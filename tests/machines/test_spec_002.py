@@ -273,6 +273,7 @@ def test_every_trigger_names_a_phase():
 # ── what the check finds ────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.untraced
 def test_the_check_finds_nothing():
     """The machine is followed to a fixpoint over constants, memory, facts and caps, and there is nothing wrong with it."""
     report = check_machine(MACHINE)
@@ -282,11 +283,13 @@ def test_the_check_finds_nothing():
     print(f"{report.cases} cases in {report.nodes} nodes")
 
 
+@pytest.mark.untraced
 def test_a_row_that_is_missing_is_found():
     """A row that is removed: the diagram, the row beside it or the check finds it (proofs/rows.py has every row)."""
     assert not missed(63), MACHINE.rows[63].label
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize(
     ("event", "to"),
     [

@@ -93,6 +93,7 @@ def test_what_a_person_may_not_say_there_is_refused(state, event):
     assert event not in told.legal
 
 
+@pytest.mark.untraced
 def test_whatever_else_has_no_row_is_refused():
     """The same for everything that effects, gates and children bring about, in every state and on every step."""
     tried = 0

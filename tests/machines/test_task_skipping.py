@@ -6,6 +6,7 @@ What may be is written down here from the specification and asked of the machine
 from collections import Counter
 from itertools import product
 
+import pytest
 import spec_002 as spec
 from cases import for_each_case
 from msgspec.structs import replace
@@ -23,6 +24,8 @@ from steersman.kernel.step import (
     take_step,
 )
 from steersman.machines.task import MACHINE
+
+pytestmark = pytest.mark.untraced
 
 PHASES = spec.STATES[:-1]
 LOOKS = {

@@ -1,6 +1,11 @@
 """What is said of a text that nobody reads because it is too deep."""
 
-from steersman.judges.planning.depth import MAX_LISTED_NAMES, find_executable_names, measure_json_depth
+from steersman.judges.planning.depth import (
+    MAX_LISTED_NAMES,
+    find_executable_names,
+    measure_json_depth,
+    nesting_depth_message,
+)
 
 
 def test_how_deep_and_where():
@@ -21,3 +26,8 @@ def test_names_that_look_like_something_to_execute():
     ]
     assert list(find_executable_names("goal: x\n" * 1000 + "a" * 500_000 + '\\"' * 100_000)) == []
     assert len(list(find_executable_names("".join(f"exec_{n}: 1\n" for n in range(100))))) == MAX_LISTED_NAMES
+
+
+def test_the_sentence_about_a_deep_text():
+    """It names the depth and the limit."""
+    assert nesting_depth_message(40).startswith("nested 40 levels deep, and 32 are the most")

@@ -8,6 +8,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "proofs"))
 import intents as proof
 import pytest
 
+pytestmark = pytest.mark.untraced
+
 SAMPLE = {"intents": 150, "files": 60, "policies": 40, "answers": 60, "rules": 40}
 
 

@@ -70,6 +70,7 @@ def test_what_says_nothing_or_paints_over_lines_is_refused(look):
     assert look("a" + "\u0301" * 9).endswith("reorder text")
 
 
+@pytest.mark.untraced
 def test_of_all_of_unicode_only_what_has_a_shape_is_in_a_name():
     """By property: no format, control, surrogate, private, unassigned or separating character but the plain space."""
     bulk = {"Lo", "Cn", "Co", "Cs"}  # nine characters of ten: every 29th of those

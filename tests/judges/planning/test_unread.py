@@ -80,6 +80,7 @@ def test_a_manifest_that_cannot_be_read_is_told(case):
     assert pack.bounds.stopped_by == "1 manifests cannot be read"
 
 
+@pytest.mark.untraced
 def test_only_what_manifests_tell_of_is_not_known():
     """Where nothing else stopped the scan, other kinds stay complete; where something did, none is."""
     assert scanned({"package.json": "{"}).bounds.unknown == MANIFEST_FACT_KINDS

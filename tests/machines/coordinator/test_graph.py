@@ -333,6 +333,7 @@ def unseen(graph, phases, node, review):
     return node.node_id in seen
 
 
+@pytest.mark.untraced
 @settings(max_examples=250, deadline=None)
 @given(flows(), st.sets(st.sampled_from(sorted(ABOUT)), min_size=1))
 def test_no_way_leads_to_what_lasts_past_a_review_that_the_intent_asks_for(phases, reviews):
