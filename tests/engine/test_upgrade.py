@@ -86,7 +86,7 @@ def test_a_run_goes_on_when_what_it_can_still_reach_is_unchanged(tmp_path, store
 def test_a_run_that_only_waits_is_taken_over_at_once(tmp_path, store):
     """Driven with nothing to do, it is on the new definition and context: what comes next is explained by the tape."""
     run = on_the_shelf(tmp_path, store)
-    asyncio.run(Driver(helm(tmp_path, store, NEW).world).drive(run))
+    asyncio.run(Driver(helm(tmp_path, store, NEW).ports).drive(run))
     after = read_snapshot(store, run)
     assert (after.state, after.definition, after.context_version) == ("shelf", NEW.digest, 2)
     assert kinds(store, run)[-1] == "claimed"
@@ -98,7 +98,7 @@ def test_a_run_is_refused_with_the_difference(tmp_path, store):
     before = store.head(run)
     bridge = helm(tmp_path, store, NEW)
     with pytest.raises(UserError, match="what it can still reach has changed") as told:
-        asyncio.run(Driver(bridge.world).drive(run))
+        asyncio.run(Driver(bridge.ports).drive(run))
     assert "desk: a new row on put_off" in str(told.value)
     assert "scales: its work changed" in str(told.value)
     assert "scales: its rows on light changed (fold)" in str(told.value)
@@ -175,7 +175,7 @@ def test_a_run_that_is_driven_is_not_migrated(tmp_path, store):
     """Two never move one run: whoever drives it has to stop first."""
     run = begin(helm(tmp_path, store, OLD))
     bridge = helm(tmp_path, store, NEW)
-    assert bridge.world.locks.acquire(run) is not None
+    assert bridge.ports.locks.acquire(run) is not None
     with pytest.raises(UserError, match="is driven by"):
         asyncio.run(bridge.migrate(run, "ann", "because"))
 
@@ -188,7 +188,7 @@ def test_an_older_machine_does_not_take_a_newer_run(tmp_path, store):
     with pytest.raises(
         ContractError, match="its context is version 2, this letters knows 1: upgrade steersman"
     ):
-        asyncio.run(Driver(helm(tmp_path, store, OLD).world).drive(run))
+        asyncio.run(Driver(helm(tmp_path, store, OLD).ports).drive(run))
 
 
 def test_an_old_event_is_read_in_its_new_form(tmp_path, store):
@@ -207,7 +207,7 @@ def test_a_definition_that_the_store_does_not_have_is_not_guessed(tmp_path, stor
     run = begin(helm(tmp_path, store, OLD))
     store._write.execute("DELETE FROM definition")
     with pytest.raises(ContractError, match="which the store does not have"):
-        asyncio.run(Driver(helm(tmp_path, store, NEW).world).drive(run))
+        asyncio.run(Driver(helm(tmp_path, store, NEW).ports).drive(run))
     head = asyncio.run(helm(tmp_path, store, NEW).migrate(run, "ann", "the store was rebuilt"))
     assert msgspec.json.decode(store.definition(NEW.digest))["name"] == "letters"
     assert head.definition == NEW.digest

@@ -155,12 +155,12 @@ def test_what_a_command_says_at_its_end_is_one_document(
     def troubled(_deck: object) -> None:
         raise OSError("the disk went away")
 
-    monkeypatch.setattr(CommandContext, "_due", troubled)
+    monkeypatch.setattr(CommandContext, "_warn_overdue_runs", troubled)
     words = ["machine", "list", "--json", "--project", str(tmp_path)]
     assert run_command_line(wiring, words) == 0  # type: ignore[arg-type]  a module is a Helm
     (line,) = capsys.readouterr().out.splitlines()
     assert json.loads(line)[0]["name"] == "roundtable"
-    monkeypatch.setattr(CommandContext, "_due", broken)
+    monkeypatch.setattr(CommandContext, "_warn_overdue_runs", broken)
     assert run_command_line(wiring, words) == 70  # type: ignore[arg-type]  the same
     (line,) = capsys.readouterr().out.splitlines()
     assert json.loads(line)["exit_code"] == 70

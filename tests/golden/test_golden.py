@@ -45,14 +45,14 @@ def go_on(bridge, run, choice=None):
     posted = bridge.answer(gate, choice, "bob", digest=gate.digest) if gate else None
 
     async def on():
-        driver = Driver(bridge.world)
+        driver = Driver(bridge.ports)
         try:
             await driver.drive(run)
         except UserError:  # of another kind, a migration would refuse it too
             await bridge.migrate(run, "bob", "a kept run is resumed")
             await driver.drive(run)
         if posted is not None:
-            assert bridge.world.journal.verdict(posted)["result"] == "taken"
+            assert bridge.ports.journal.verdict(posted)["result"] == "taken"
 
     asyncio.run(on())
     return bridge.head(run)

@@ -340,7 +340,7 @@ def test_the_live_pane_shows_markup_as_text(over):
     os.environ["XDG_STATE_HOME"], before = project.env["XDG_STATE_HOME"], os.environ.get("XDG_STATE_HOME")
     try:
         deck = CommandContext(wiring, str(project.repo), as_json=False)
-        seen = read_run_view(deck.bridge.world, run)
+        seen = read_run_view(deck.runs.ports, run)
         pane = LivePane(deck, keys="x")
         pane.show(seen.status, seen.entries)
         pane.note(HOSTILE)

@@ -31,7 +31,7 @@ def prompts(project: Project, run: str) -> dict[str, list[str]]:
         if ref := (e.get("data") or {}).get("prompt_ref"):
             sent = live.payloads.get(ref)
             found.setdefault(sent.splitlines()[0], []).append(sent)
-    bridge.world.journal.close()
+    bridge.ports.journal.close()
     return found
 
 

@@ -76,7 +76,7 @@ class Mutiny:
                 if name.endswith("ref") and value.startswith("p-"):
                     found[f"{e.get('actor', '')} {e['kind']} {name}"].append(live.payloads.get(value))
         self.frozen = live.config
-        bridge.world.journal.close()
+        bridge.ports.journal.close()
         return found
 
     def told(self, who: str) -> list[dict[str, str]]:

@@ -23,7 +23,7 @@ class RunService:
     """One project, seen from the helm."""
 
     def __init__(self, ports: Ports) -> None:
-        self.world = ports
+        self.ports = ports
 
     # ── finding ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -32,8 +32,8 @@ class RunService:
         prefix = escape_surrogates(prefix)
         run_ids = (
             [prefix]
-            if self.world.journal.head(prefix)
-            else self.world.journal.matching(prefix)
+            if self.ports.journal.head(prefix)
+            else self.ports.journal.matching(prefix)
             if prefix
             else []
         )
@@ -45,22 +45,22 @@ class RunService:
         return run_ids[0]
 
     def head(self, run: str) -> Head:
-        head = self.world.journal.head(run)
+        head = self.ports.journal.head(run)
         if head is None:
             raise UserError(f"there is no run {run!r}: see `steersman runs --all`")
         return head
 
     def live(self, run: str) -> ActiveRun:
         """A run's present state, for showing."""
-        return load_active_run(self.world, run, migrating=True)
+        return load_active_run(self.ports, run, migrating=True)
 
     def gate(self, name: str) -> Gate:
         """An open gate by its id, or the only one of a run."""
-        gate = self.world.journal.gate(name)
+        gate = self.ports.journal.gate(name)
         if gate is not None:
             return gate
         run = self.find(name.split(":", 1)[0])
-        open_gates = [g for g in self.world.journal.gates(run) if not g.answer]
+        open_gates = [g for g in self.ports.journal.gates(run) if not g.answer]
         if not open_gates:
             raise UserError(f"run {run} asks nothing now: see `steersman why {run}`")
         if len(open_gates) > 1:
@@ -73,24 +73,24 @@ class RunService:
         """Puts a person's event into the inbox; the kernel refuses what a person may not cause."""
         self.live(run).apply_limits()
         body = {
-            "event": clip_text(sanitize_event_data(self.world, run, event), 100),
-            "data": sanitize_event_data(self.world, run, data),
+            "event": clip_text(sanitize_event_data(self.ports, run, event), 100),
+            "data": sanitize_event_data(self.ports, run, data),
             "person": person,
-            "reason": person_text.sanitize_reason(self.world, run, reason),
+            "reason": person_text.sanitize_reason(self.ports, run, reason),
         }
         return self._post(run, "event", body)
 
     def abort(self, run: str, person: str, reason: str = "") -> int:
         return self._post(
-            run, "abort", {"person": person, "reason": person_text.sanitize_reason(self.world, run, reason)}
+            run, "abort", {"person": person, "reason": person_text.sanitize_reason(self.ports, run, reason)}
         )
 
     def override(self, run: str, to: str, person: str, reason: str) -> int:
         """Asks for the guard before a phase to be waived; the kernel refuses what may not be."""
         self.live(run).apply_limits()
-        body = {"to": clip_text(sanitize_event_data(self.world, run, to), 100), "person": person}
+        body = {"to": clip_text(sanitize_event_data(self.ports, run, to), 100), "person": person}
         return self._post(
-            run, "override", {**body, "reason": person_text.sanitize_reason(self.world, run, reason)}
+            run, "override", {**body, "reason": person_text.sanitize_reason(self.ports, run, reason)}
         )
 
     def answer(
@@ -111,10 +111,10 @@ class RunService:
         self.live(gate.run).apply_limits()
         body = {"choice": choice, "person": person, "digest": gate.digest, **answer_fields}
         if "reason" in body:
-            body["reason"] = person_text.sanitize_reason(self.world, gate.run, body["reason"])
-        item_id = self.world.journal.answer(gate.id, gate.digest, body, self.world.clock.now())
+            body["reason"] = person_text.sanitize_reason(self.ports, gate.run, body["reason"])
+        item_id = self.ports.journal.answer(gate.id, gate.digest, body, self.ports.clock.now())
         if item_id is None:
-            current_gate = self.world.journal.gate(gate.id)
+            current_gate = self.ports.journal.gate(gate.id)
             answered_by = (
                 (current_gate.person or "nobody in time, so that steersman")
                 if current_gate is not None
@@ -126,17 +126,17 @@ class RunService:
                 else "it is closed"
             )
             raise RunBusy(f"gate {gate.id} was answered already: {gate_outcome}")
-        self.world.bell.ring()
+        self.ports.bell.ring()
         return item_id
 
     def _in_time(self, gate: Gate) -> None:
         """Whoever does not answer in time has chosen the default, also where nobody was there to say so."""
-        now = self.world.clock.now()
+        now = self.ports.clock.now()
         if gate.due is None or now < gate.due or gate.default in ("", "approve"):
             return
         body = {"choice": gate.default, "person": "", "digest": gate.digest, "timed_out": True}
-        self.world.journal.answer(gate.id, gate.digest, body, now)
-        self.world.bell.ring()
+        self.ports.journal.answer(gate.id, gate.digest, body, now)
+        self.ports.bell.ring()
         raise RunBusy(f"gate {gate.id} was to be answered before: its time is over, and {gate.default} holds")
 
     def text(self, run: str, text: str) -> str:
@@ -145,12 +145,12 @@ class RunService:
         ref = active_run.payloads.put(text)
         pending = active_run.payloads.take()
         if pending:
-            self.world.journal.keep(active_run.snapshot.root, pending)
+            self.ports.journal.keep(active_run.snapshot.root, pending)
         return ref
 
     def _post(self, run: str, kind: str, body: dict[str, Any]) -> int:
-        item_id = self.world.journal.post(run, kind, body, self.world.clock.now())
-        self.world.bell.ring()
+        item_id = self.ports.journal.post(run, kind, body, self.ports.clock.now())
+        self.ports.bell.ring()
         return item_id
 
     # ── driving ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -159,8 +159,8 @@ class RunService:
         self, order: StartRequest, watch: Callable[[ActiveRun, Sequence[SealedEntry]], None] | None = None
     ) -> tuple[Driver, Any, ActiveRun]:
         """A new run, durable, with the driver that will drive it."""
-        active_run, lock = await start_run(self.world, order)
-        return Driver(self.world, watch), lock, active_run
+        active_run, lock = await start_run(self.ports, order)
+        return Driver(self.ports, watch), lock, active_run
 
     async def settle(
         self,
@@ -170,11 +170,11 @@ class RunService:
         driver: Driver | None = None,
     ) -> tuple[dict[str, Any], str]:
         """Waits for the verdict on what was posted; drives the run itself unless a live driver does, and says which."""
-        driver = driver or Driver(self.world, watch)
+        driver = driver or Driver(self.ports, watch)
         driver.heeds = item_id
         driven_by = "another process"
         for _ in range(int(VERDICT_SECONDS / 0.05)):
-            verdict = self.world.journal.verdict(item_id)
+            verdict = self.ports.journal.verdict(item_id)
             if verdict is not None:
                 return verdict, driven_by
             driven_by = await self._driven(run, driver)
@@ -184,23 +184,23 @@ class RunService:
             "result": "waiting",
             "why": f"{driven_by} has not taken it yet; it is kept and will be",
         }
-        return self.world.journal.verdict(item_id) or waiting_verdict, driven_by
+        return self.ports.journal.verdict(item_id) or waiting_verdict, driven_by
 
     async def _driven(self, run: str, driver: Driver) -> str:
         """Drives a run that nobody drives; waits a moment where somebody does. Says who."""
-        owner = self.world.locks.owner(run)
+        owner = self.ports.locks.owner(run)
         if owner is None:
             try:
                 await driver.drive(run)
             except RunBusy:
-                owner = self.world.locks.owner(run) or "another process"
+                owner = self.ports.locks.owner(run) or "another process"
             else:
                 return "this command"
         await asyncio.sleep(0.05)
         return owner
 
     async def fork(self, run: str, at: int, person: str) -> str:
-        return await fork_run(self.world, run, at, person)
+        return await fork_run(self.ports, run, at, person)
 
     async def migrate(self, run: str, person: str, reason: str) -> Head:
         """Takes a paused run over to the machine as it is now; on tape, with a reason."""
@@ -211,18 +211,18 @@ class RunService:
 
         if not has_visible_text(reason):
             raise UserError("a migration needs --reason")
-        lock = self.world.locks.acquire(run)
+        lock = self.ports.locks.acquire(run)
         if lock is None:
-            raise RunBusy(f"run {run} is driven by {self.world.locks.owner(run)}: stop that first")
+            raise RunBusy(f"run {run} is driven by {self.ports.locks.owner(run)}: stop that first")
         try:
-            active_run = load_active_run(self.world, run, migrating=True)
+            active_run = load_active_run(self.ports, run, migrating=True)
             machine, snapshot = active_run.machine, active_run.snapshot
             if snapshot.definition == machine.digest:
                 raise UserError(f"run {run} is on the current definition already")
             meta = StepMeta(
-                self.world.clock.now(),
+                self.ports.clock.now(),
                 f"person:{person}",
-                why=person_text.sanitize_reason(self.world, run, reason),
+                why=person_text.sanitize_reason(self.ports, run, reason),
             )
             advanced = migrate_run(machine, snapshot, meta)
             started_items = [
@@ -250,6 +250,6 @@ class RunService:
         """Runs that would go on if somebody drove them."""
         return [
             h
-            for h in self.world.journal.heads(unfinished=True)
-            if h.status in UNFINISHED_STATUSES and self.world.locks.owner(h.run) is None
+            for h in self.ports.journal.heads(unfinished=True)
+            if h.status in UNFINISHED_STATUSES and self.ports.locks.owner(h.run) is None
         ]

@@ -45,7 +45,7 @@ class ChatSession:
 
     def _print_help(self) -> None:
         for line in CHAT_HELP.splitlines():
-            self._deck.say(line)
+            self._deck.print(line)
 
     def line(self, text: str) -> bool:
         """One line of the person's; whether the sitting goes on."""
@@ -66,7 +66,7 @@ class ChatSession:
 
         if not self._thread:
             self._thread = self._talks.new().id
-            self._deck.say(f"thread {self._thread}", dim=True)
+            self._deck.print(f"thread {self._thread}", dim=True)
         send_chat_question(self._deck, self._talks, self._thread, text)
 
     def _run(self, task: str) -> None:
@@ -87,7 +87,7 @@ class ChatSession:
         run, _, text = words.partition(" ")
         if not has_visible_text(text):
             raise UserError("a follow-up needs a run and words: /followup RUN what else")
-        send_followup(self._deck, self._deck.bridge.find(run), text.strip())
+        send_followup(self._deck, self._deck.runs.find(run), text.strip())
 
     def _again(self) -> None:
         from steersman.faces.cli.commands.chat import ask_chat_agents
@@ -118,8 +118,8 @@ class ChatSession:
 
         for chat_message in self._talks.chats.messages(self._here()):
             for line in chat_message_lines(chat_message):
-                self._deck.say(line)
-        self._deck.say(thread_cost_words(self._talks.chats.spent(self._here()), self._talks.limits()))
+                self._deck.print(line)
+        self._deck.print(thread_cost_words(self._talks.chats.spent(self._here()), self._talks.limits()))
 
     def _threads(self) -> None:
         from steersman.views.chat import thread_table_lines
@@ -127,16 +127,16 @@ class ChatSession:
         thread_counts = [
             (thread, self._talks.chats.count(thread.id)) for thread in self._talks.chats.threads(20)
         ]
-        for line in thread_table_lines(thread_counts, self._deck.bridge.world.clock.now()):
-            self._deck.say(line)
+        for line in thread_table_lines(thread_counts, self._deck.runs.ports.clock.now()):
+            self._deck.print(line)
 
     def _go_on(self, name: str) -> None:
         self._thread = self._talks.find(name).id
-        self._deck.say(f"thread {self._thread}", dim=True)
+        self._deck.print(f"thread {self._thread}", dim=True)
 
     def _new(self, title: str) -> None:
         self._thread = self._talks.new(title).id
-        self._deck.say(f"thread {self._thread}", dim=True)
+        self._deck.print(f"thread {self._thread}", dim=True)
 
     def _here(self) -> str:
         if not self._thread:
@@ -153,9 +153,9 @@ def run_chat_session(context: CommandContext, chat_service: "ChatService", threa
             text = read_line()
             if text is None or not session.line(text.strip()):
                 return EXIT_DONE
-            context.answer(EXIT_DONE)
+            context.flush_result(EXIT_DONE)
         except KeyboardInterrupt:
-            context.say("\n(Ctrl-D ends the conversation)")
+            context.print("\n(Ctrl-D ends the conversation)")
         except SteersmanError as error:
             context.warn(str(error), fg="red")
 
@@ -169,13 +169,13 @@ def _build_chat_reader(context: CommandContext) -> Callable[[], str | None]:
     import readline
 
     readline.set_auto_history(True)
-    context.say("talk with @name; /help says what else can be typed, Ctrl-D ends it", dim=True)
+    context.print("talk with @name; /help says what else can be typed, Ctrl-D ends it", dim=True)
 
     def ask() -> str | None:
         try:
             return input(CHAT_PROMPT)
         except EOFError:
-            context.say()
+            context.print()
             return None
 
     return ask

@@ -63,21 +63,21 @@ class CommandContext:
     def __init__(
         self, services: "Services", project_option: str | None, *, as_json: bool, mute: bool = False
     ) -> None:
-        self.helm, self.given, self.as_json, self.mute = services, project_option, as_json, mute
+        self.services, self.project_option, self.as_json, self.mute = services, project_option, as_json, mute
         self.quiet = False  # leaves out the look at due timers
         self.prompting = False  # a prompt follows that says what can be typed
         self.signal = 0  # by which a run was let go of
         self._journal: Journal | None = None
-        self._bridge: RunService | None = None
-        self._sight: RunService | None = None
-        self._aside: dict[str, str] = {}  # the runs that were put aside when the store was opened
-        self._told: Any = None
+        self._runs: RunService | None = None
+        self._read_only_runs: RunService | None = None
+        self._quarantined_runs: dict[str, str] = {}  # the runs that were put aside when the store was opened
+        self._result: Any = None
 
     @cached_property
-    def start(self) -> str:
+    def start_directory(self) -> str:
         """The given directory, or this one: where the search for steersman.toml begins."""
         try:
-            directory = self.given if self.given is not None else os.getcwd()
+            directory = self.project_option if self.project_option is not None else os.getcwd()
         except FileNotFoundError:
             raise UserError("this directory is gone: go to your repository and try again") from None
         if not os.path.isdir(directory):
@@ -87,9 +87,9 @@ class CommandContext:
         return directory
 
     @cached_property
-    def top(self) -> str:
+    def project_root(self) -> str:
         """The repository around it."""
-        return self.helm.find_repository_root(self.start)
+        return self.services.find_repository_root(self.start_directory)
 
     def load_config(self, *, ask: bool = True) -> Any:
         """The steersman.toml that holds here, to act upon: trusted by a person, who is asked now where `ask` says so."""
@@ -105,23 +105,23 @@ class CommandContext:
         With `only_look` also where it is beyond the machine's limits."""
         from pathlib import Path
 
-        return self.helm.load_limited_config(Path(self.start), only_look=only_look)
+        return self.services.load_limited_config(Path(self.start_directory), only_look=only_look)
 
     @cached_property
     def project(self) -> "Path":
         """The same as a path."""
         from pathlib import Path  # slow to import: who only lists has no need of it
 
-        return Path(self.top)
+        return Path(self.project_root)
 
     @cached_property
-    def me(self) -> str:
+    def command_prefix(self) -> str:
         """How this program is called from where the person is."""
-        if self.given is None:
+        if self.project_option is None:
             return "steersman"
         import shlex
 
-        return f"steersman --project {shlex.quote(self.top)}"
+        return f"steersman --project {shlex.quote(self.project_root)}"
 
     @cached_property
     def person(self) -> str:
@@ -135,54 +135,56 @@ class CommandContext:
         """The store, for reading."""
         if self._journal is None:
             self._need_store()
-            self._journal = self.helm.open_journal(self.top, create=False, reading=True)
+            self._journal = self.services.open_journal(self.project_root, create=False, reading=True)
         return self._journal
 
     @property
-    def bridge(self) -> "RunService":
+    def runs(self) -> "RunService":
         """The bridge of a project in which something has been run."""
-        if self._bridge is None:
+        if self._runs is None:
             self._need_store()
             self._open(create=False)
-        assert self._bridge is not None  # noqa: S101  just opened
-        return self._bridge
+        assert self._runs is not None  # noqa: S101  just opened
+        return self._runs
 
     @property
-    def sight(self) -> "RunService":
+    def read_only_runs(self) -> "RunService":
         """The same for who only looks: it waits for no writer, and a disk that cannot be written is no obstacle."""
-        if self._bridge is None and self._sight is None and self.journal.quarantined():
+        if self._runs is None and self._read_only_runs is None and self.journal.quarantined():
             with suppress(StoreFull):  # a look lifts what is whole again, where it can
-                return self.bridge
-        if self._bridge is None and self._sight is None:
+                return self.runs
+        if self._runs is None and self._read_only_runs is None:
             from steersman.engine.runs import RunService
 
-            self._sight = RunService(self.helm.open_ports(self.project, journal=self.journal))
-        read_only_runs = self._bridge or self._sight
+            self._read_only_runs = RunService(self.services.open_ports(self.project, journal=self.journal))
+        read_only_runs = self._runs or self._read_only_runs
         assert read_only_runs is not None  # noqa: S101  just opened
         return read_only_runs
 
-    def new_bridge(self) -> "RunService":
+    def create_runs(self) -> "RunService":
         """The bridge, with a store made where there is none."""
-        if self._bridge is None:
+        if self._runs is None:
             self._open(create=True)
-        assert self._bridge is not None  # noqa: S101  just opened
-        return self._bridge
+        assert self._runs is not None  # noqa: S101  just opened
+        return self._runs
 
     def _open(self, *, create: bool) -> None:
-        self._bridge = self.helm.open_run_service(self.project, create=create)
+        self._runs = self.services.open_run_service(self.project, create=create)
         if (
-            self._journal is not None and self._sight is None
+            self._journal is not None and self._read_only_runs is None
         ):  # texts that were looked up still read through it
             self._journal.close()
-        self._journal = self._bridge.world.journal
+        self._journal = self._runs.ports.journal
         with suppress(SteersmanError):  # whoever lists them says why they cannot be read
-            self._aside = self._journal.quarantined()
+            self._quarantined_runs = self._journal.quarantined()
 
     def _need_store(self) -> None:
         if self.has_store():
             return
-        message = f'nothing has been run in {self.top} yet: start with `{self.me} run "…"`'
-        effects = self.helm.list_calling_effects()
+        message = (
+            f'nothing has been run in {self.project_root} yet: start with `{self.command_prefix} run "…"`'
+        )
+        effects = self.services.list_calling_effects()
         if effects:
             raise _AgentNeedsStoreError(
                 f"{message}. This works for {effects[0]}: an agent never speaks for a person"
@@ -191,11 +193,11 @@ class CommandContext:
 
     def has_store(self) -> bool:
         """Whether anything has been run here."""
-        return self.helm.has_store(self.top)
+        return self.services.has_store(self.project_root)
 
     # ── saying ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def say(self, text: str = "", **style: Any) -> None:
+    def print(self, text: str = "", **style: Any) -> None:
         """A line for people; silent with --json."""
         if not self.as_json and not self.mute:
             with convert_output_errors():
@@ -205,11 +207,11 @@ class CommandContext:
         """A line beside the answer: on standard error."""
         click.secho(indent_stderr_text(text), file=sys.stderr, **style)
 
-    def tell(self, value: Any) -> None:
+    def set_result(self, value: Any) -> None:
         """The answer for programs, said when the command is over; silent without --json."""
-        self._told = value
+        self._result = value
 
-    def stream(self, value: Any) -> None:
+    def print_json_line(self, value: Any) -> None:
         """One line of an answer that is many; silent without --json."""
         if self.as_json:
             line = encode_json_line(value)
@@ -217,13 +219,13 @@ class CommandContext:
                 sys.stdout.write(line + "\n")
                 sys.stdout.flush()
 
-    def answer(self, code: int) -> None:
+    def flush_result(self, code: int) -> None:
         """Says what was told, once: an object has the exit code in it."""
-        result, self._told = self._told, None
+        result, self._result = self._result, None
         if self.as_json and result is not None:
-            self.stream(_add_exit_code(result, code))
+            self.print_json_line(_add_exit_code(result, code))
 
-    def agreed(self, question: str, otherwise: str | None) -> bool:
+    def confirm(self, question: str, otherwise: str | None) -> bool:
         """A person's yes, asked beside the answer; where nobody can answer, `otherwise` says what to type, or it is a no."""
         click.echo(f"{indent_stderr_text(question)} [y/N]: ", nl=False, file=sys.stderr)
         line = sys.stdin.readline() if sys.stdin is not None else ""
@@ -241,22 +243,22 @@ class CommandContext:
         """Shows timers that are due and that nobody drives, then lets go of the store."""
         if not self.quiet and not self.mute:
             with suppress(SteersmanError, OSError):  # a store in trouble is the command's to tell
-                self._due()
-        if self._aside:
+                self._warn_overdue_runs()
+        if self._quarantined_runs:
             with suppress(SteersmanError, OSError):
-                self._lifted()
+                self._report_lifted_quarantine()
         journal, self._journal = self._journal, None
         if journal is not None:
             journal.close()
 
-    def _lifted(self) -> None:
+    def _report_lifted_quarantine(self) -> None:
         """Says once which runs this command has found whole again."""
         quarantined = self.journal.quarantined()
-        for run, reason in self._aside.items():
+        for run, reason in self._quarantined_runs.items():
             if run not in quarantined:
                 self.warn(f"run {run} was put aside ({reason}); its tape is whole, so it is no longer")
 
-    def _due(self) -> None:
+    def _warn_overdue_runs(self) -> None:
         overdue_heads = self.journal.due(time.time_ns() // 1_000_000) if self.has_store() else []
         if not overdue_heads:
             return
@@ -264,10 +266,10 @@ class CommandContext:
 
         now = time.time_ns() // 1_000_000
         for head in overdue_heads:
-            if head.due is not None and not self.helm.find_run_owner(self.top, head.run):
+            if head.due is not None and not self.services.find_run_owner(self.project_root, head.run):
                 lateness = format_duration(now - head.due)
                 self.warn(
-                    f"run {head.run} is {lateness} overdue and nobody drives it: {self.me} resume {head.run}",
+                    f"run {head.run} is {lateness} overdue and nobody drives it: {self.command_prefix} resume {head.run}",
                     fg="red",
                 )
 
@@ -336,7 +338,7 @@ CommandFunction = Callable[..., int | None]
 def define_command(
     name: str, *examples: str, exits: str = EXIT_CODES_HELP, **more: Any
 ) -> Callable[[CommandFunction], DocumentedCommand]:
-    """Declares a command: its function gets a Deck and its own parameters, and returns an exit code or nothing."""
+    """Declares a command: its function gets a CommandContext and its own parameters, and returns an exit code or nothing."""
 
     def declare(action: CommandFunction) -> DocumentedCommand:
         def run(ctx: click.Context, /, project: str | None, as_json: bool, **options: Any) -> int:
@@ -348,7 +350,7 @@ def define_command(
                 code = action(context, **options) or EXIT_DONE
             finally:
                 context.close()
-            context.answer(code)
+            context.flush_result(code)
             return code
 
         update_wrapper(run, action)

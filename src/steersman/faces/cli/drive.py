@@ -67,7 +67,7 @@ class KeyHandler:
                 self.detach = True
                 self._driver.stop()
             case b"a":
-                self._deck.bridge.abort(self._run, self._deck.person, "key a")
+                self._deck.runs.abort(self._run, self._deck.person, "key a")
                 self._screen.note("aborting")
 
     async def linger(self) -> None:
@@ -117,11 +117,11 @@ async def drive_with_keys(
         result = await drive_step(driver)
         await key_handler.linger()
         if key_handler.abort:
-            message_id = context.bridge.abort(run, context.person, "Ctrl-C twice")
-            await context.bridge.settle(run, message_id, screen.watch)
+            message_id = context.runs.abort(run, context.person, "Ctrl-C twice")
+            await context.runs.settle(run, message_id, screen.watch)
     if key_handler.detach:
         start_background_driver(context, run)
-        context.say(f"run {run} goes on in the background: {context.me} watch {run}")
+        context.print(f"run {run} goes on in the background: {context.command_prefix} watch {run}")
     return result, key_handler.detach
 
 
@@ -135,7 +135,7 @@ def start_and_drive(context: CommandContext, order: "StartRequest") -> tuple[str
     screen = open_run_screen(context)
 
     async def start_and_steer() -> tuple[str, bool]:
-        driver, lock, active_run = await context.bridge.start(order, screen.watch)
+        driver, lock, active_run = await context.runs.start(order, screen.watch)
         screen.follow(active_run.run)
         screen.watch(active_run, active_run.made.entries if active_run.made else ())
 
@@ -161,7 +161,7 @@ def resume_and_drive(
         return await driver.drive(run, take_over=take_over, despite=despite_record)
 
     _, detached = asyncio.run(
-        drive_with_keys(context, screen, run, Driver(context.bridge.world, screen.watch), drive_existing_run)
+        drive_with_keys(context, screen, run, Driver(context.runs.ports, screen.watch), drive_existing_run)
     )
     return EXIT_DONE if detached else finish_drive(context, run)
 
@@ -180,9 +180,9 @@ def wait_for_verdict(
     screen.follow(run)
 
     async def settle_message(driver: Driver) -> tuple[dict[str, Any], str]:
-        return await context.bridge.settle(run, message_id, driver=driver)
+        return await context.runs.settle(run, message_id, driver=driver)
 
-    driver = Driver(context.bridge.world, screen.watch)
+    driver = Driver(context.runs.ports, screen.watch)
     (verdict, driven_by), detached = asyncio.run(
         drive_with_keys(context, screen, run, driver, settle_message)
     )
@@ -193,8 +193,10 @@ def wait_for_verdict(
     if driven_by == "this command":
         return finish_drive(context, run, wanted_end=wanted_end)
     result_text = "taken" if verdict["result"] == "taken" else verdict["why"]
-    context.say(f"{result_text}; {driven_by} drives run {run}: {context.me} watch {run}")
-    context.tell({"run": run, "result": verdict["result"], "driven_by": driven_by, "exit_code": EXIT_DONE})
+    context.print(f"{result_text}; {driven_by} drives run {run}: {context.command_prefix} watch {run}")
+    context.set_result(
+        {"run": run, "result": verdict["result"], "driven_by": driven_by, "exit_code": EXIT_DONE}
+    )
     return EXIT_DONE
 
 
@@ -207,17 +209,17 @@ def print_verdict_refusal(
     """A refusal is on tape; says why and what is legal now, unless a prompt follows that does."""
     legal = _legal_person_events(context, run, verdict.get("legal", ()))
     legal_text = "; ".join(list_typed_actions()) if list_typed_actions is not None else ", ".join(legal)
-    legal_hint = f"; legal now: {legal_text or 'nothing'} (see `{context.me} why {run}`)"
+    legal_hint = f"; legal now: {legal_text or 'nothing'} (see `{context.command_prefix} why {run}`)"
     context.warn(f"refused: {verdict['why']}{'' if context.prompting else legal_hint}", fg="red")
-    context.tell({"run": run, **verdict, "legal": legal, "exit_code": EXIT_REFUSED})
+    context.set_result({"run": run, **verdict, "legal": legal, "exit_code": EXIT_REFUSED})
     return EXIT_REFUSED
 
 
 def _legal_person_events(context: CommandContext, run: str, legal: Sequence[str]) -> list[str]:
     """Of what has a row now, what a person may cause; nothing where the run has ended for good."""
-    if context.bridge.live(run).snapshot.ended:
+    if context.runs.live(run).snapshot.ended:
         return []
-    events = context.bridge.world.machines[context.bridge.head(run).machine].events
+    events = context.runs.ports.machines[context.runs.head(run).machine].events
     return [name for name in legal if name not in events or events[name].origin is Origin.PERSON]
 
 
@@ -226,9 +228,9 @@ def finish_drive(context: CommandContext, run: str, *, wanted_end: bool = False)
     from steersman.engine.projections import write_projections
     from steersman.faces.cli.run_ending import print_run_outcome
 
-    for problem in write_projections(context.bridge.world, run):
+    for problem in write_projections(context.runs.ports, run):
         context.warn(f"warning: {problem}", fg="yellow")
-    head = context.bridge.head(run)
+    head = context.runs.head(run)
     is_wanted_end = (
         wanted_end or head.outcome == "reverted"
     )  # which a person has asked for, by whatever word it was reached
@@ -252,12 +254,12 @@ def start_background_driver(context: CommandContext, run: str) -> str:
 
     Returns when the driver has claimed the run or has ended: until then `watch` and `why` would say that nobody drives it.
     """
-    directory = context.helm.project_state_directory(context.project) / "logs"
+    directory = context.services.project_state_directory(context.project) / "logs"
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     log = directory / f"{run}.log"
     with log.open("ab") as log_stream:
         driver = subprocess.Popen(
-            context.helm.driver_argv(context.project, run),
+            context.services.driver_argv(context.project, run),
             cwd=context.project,
             stdin=subprocess.DEVNULL,
             stdout=log_stream,
@@ -266,9 +268,7 @@ def start_background_driver(context: CommandContext, run: str) -> str:
         )
     deadline = time.monotonic() + DRIVER_START_SECONDS
     while (
-        context.bridge.world.locks.owner(run) is None
-        and driver.poll() is None
-        and time.monotonic() < deadline
+        context.runs.ports.locks.owner(run) is None and driver.poll() is None and time.monotonic() < deadline
     ):
         time.sleep(0.02)
     return str(log)

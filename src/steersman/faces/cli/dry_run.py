@@ -40,9 +40,9 @@ def print_dry_run(context: CommandContext, machine: str, config: Any, options: d
         "problems": find_run_problems(context, definition, config),
         "exit_code": EXIT_DONE,
     }
-    context.tell(fields)
+    context.set_result(fields)
     for line in _dry_run_lines(fields, run_forecast):
-        context.say(line)
+        context.print(line)
     return EXIT_DONE
 
 
@@ -111,10 +111,12 @@ def require_unattended_ready(
         *_forecast_run(definition, config, options).gates,
         *(["budget"] if _read_budget_limits(config) else []),
     ]
-    sandbox = context.helm.open_project_sandbox(config)
+    sandbox = context.services.open_project_sandbox(config)
     if not sandbox.isolated:
         context.warn(f"{NOT_ISOLATED}: {sandbox.why}; {sandbox.fix}", fg="yellow")
-    context.say(f"agents, disk and git are fine; gates that will wait for you: {', '.join(gates) or 'none'}")
+    context.print(
+        f"agents, disk and git are fine; gates that will wait for you: {', '.join(gates) or 'none'}"
+    )
 
 
 class _NotReadyUnattendedError(UserError):
@@ -130,7 +132,7 @@ def find_run_problems(context: CommandContext, definition: Machine, config: Any)
 
 def find_delivery_problems(context: CommandContext, config: Any) -> list[str]:
     """What is missing for handing a change over: found out before it is made; a broken repository is told elsewhere."""
-    workspace = context.helm.open_ports(context.project, journal=None).workspace(config)
+    workspace = context.services.open_ports(context.project, journal=None).workspace(config)
     if workspace.problem():
         return []
     try:
@@ -148,7 +150,7 @@ def _find_role_problems(
     for role in definition.roles:
         try:
             ports.agent(role, config)
-            if obstacle_text := context.helm.find_role_obstacle(config.roles[role]):
+            if obstacle_text := context.services.find_role_obstacle(config.roles[role]):
                 problem_texts.append(f"[roles.{role}] {obstacle_text}")
         except SteersmanError as error:
             problem_texts.append(str(error))
@@ -157,13 +159,13 @@ def _find_role_problems(
 
 def find_crew_problems(context: CommandContext, definition: Machine, config: Any) -> list[str]:
     """What would stop a run from starting or going on: git, a sandbox that is required, agents, disk; each with the fix."""
-    ports = context.helm.open_ports(context.project, journal=None)
+    ports = context.services.open_ports(context.project, journal=None)
     problem_texts = []
     problem = ports.workspace(config).problem()
     if problem:
         problem_texts.append(problem)
     try:
-        context.helm.open_project_sandbox(config)
+        context.services.open_project_sandbox(config)
     except SteersmanError as error:
         problem_texts.append(str(error))
     from steersman.engine.project_files import freeze_current_files
@@ -175,7 +177,7 @@ def find_crew_problems(context: CommandContext, definition: Machine, config: Any
     else:
         problem_texts += _find_role_problems(context, ports, definition, frozen)
     free_bytes = shutil.disk_usage(
-        _nearest_existing_directory(str(context.helm.project_state_directory(context.project)))
+        _nearest_existing_directory(str(context.services.project_state_directory(context.project)))
     ).free
     if free_bytes < MIN_UNATTENDED_BYTES:
         problem_texts.append(f"only {free_bytes // 2**20} MB are free where the store is: make room")
@@ -190,11 +192,11 @@ def _nearest_existing_directory(path: str) -> str:
 
 def require_machine(context: CommandContext, name: str) -> Machine:
     """The machine of this name; a UserError that lists those there are."""
-    definition = context.helm.installed_machines().get(name)
+    definition = context.services.installed_machines().get(name)
     if definition is None:
-        known_names = ", ".join(sorted(context.helm.installed_machines()))
+        known_names = ", ".join(sorted(context.services.installed_machines()))
         raise UserError(
-            f"there is no machine {name!r}: there are {known_names}; see `{context.me} machine list`"
+            f"there is no machine {name!r}: there are {known_names}; see `{context.command_prefix} machine list`"
         )
     return definition
 

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 def load_sound_registry(context: CommandContext) -> "Registry":
     """The registry of the project, where a person trusts it and nothing is wrong with it."""
     context.load_config()
-    loaded = context.helm.open_registries(context.project).load()
+    loaded = context.services.open_registries(context.project).load()
     if loaded.problems:
         first_problem = loaded.problems[0]
         raise UserError(
             f"the registry has {count_with_noun(len(loaded.problems), 'problem')}, the first in {first_problem.field}: {first_problem.message}; "
-            f"see `{context.me} registry check`"
+            f"see `{context.command_prefix} registry check`"
         )
     return loaded.registry
 
@@ -46,7 +46,7 @@ def parse_intent_draft(
     context: CommandContext, draft: "IntentDraft", form: "DocumentFormat", file: str
 ) -> "ParsedDocument":
     """A draft as a file of this form would hold it."""
-    documents = context.helm.open_documents()
+    documents = context.services.open_documents()
     return documents.parse(documents.render(draft.value, form).encode(), file, "execution_intent")
 
 
@@ -86,22 +86,24 @@ def draft_intent_for_goal(
     target_files = files or tuple(
         goal_file
         for goal_file in goals.find_goal_files(goal)
-        if os.path.lexists(os.path.join(context.top, goal_file))
+        if os.path.lexists(os.path.join(context.project_root, goal_file))
     )
     wish = IntentRequest(goal.strip(), name, context.person, _current_utc_text(), mode, target_files, areas)
     choice = _choose_workflow(workflow, registry) if workflow else goals.choose_workflow(goal, registry)
     if choice is None:
         raise UserError(
-            f"the registry has no workflow to plan with: see `{context.me} registry list workflow`"
+            f"the registry has no workflow to plan with: see `{context.command_prefix} registry list workflow`"
         )
-    return draft_intent(wish, choice, context.helm.open_fact_scanner(context.project).scan(name), registry)
+    return draft_intent(
+        wish, choice, context.services.open_fact_scanner(context.project).scan(name), registry
+    )
 
 
 def path_from_repository_root(context: CommandContext, file: str) -> str:
     """A name as a person types it, from where that person stands, as documents have it: from the top."""
     if not file.strip():
         raise UserError("--file is given without a name: name a file of the repository, such as src/app.py")
-    root, is_absolute = os.path.realpath(context.top), os.path.isabs(file)
+    root, is_absolute = os.path.realpath(context.project_root), os.path.isabs(file)
     working_directory = _find_working_directory(context, root)
     if working_directory == root and not is_absolute:
         return file
@@ -120,7 +122,7 @@ def _resolve_parent_directory(target_path: str, root: str) -> str:
 
 def _find_working_directory(context: CommandContext, root: str) -> str:
     """Where a person stands in the repository: here, else in the directory that was given, else at the top."""
-    for candidate in (os.curdir, context.start):
+    for candidate in (os.curdir, context.start_directory):
         try:
             directory = os.path.realpath(candidate)
         except FileNotFoundError:  # this directory is gone, and another was given
@@ -140,7 +142,7 @@ def find_missing_targets(
 
     remarks = []
     for path, name in iter_texts_at(value, "scope", "targets", "files"):
-        target_path = os.path.join(context.top, strip_directory_mark(name))
+        target_path = os.path.join(context.project_root, strip_directory_mark(name))
         if outside_plan_reason(name):
             continue
         if not os.path.lexists(target_path):
@@ -167,10 +169,10 @@ def apply_agent_proposal(context: CommandContext, draft: "IntentDraft", role: st
     from steersman.machines.coordinator.drafting import amend_intent_draft
 
     config = context.load_config().config
-    obstacle = context.helm.find_role_obstacle(find_role_settings(config, role))
+    obstacle = context.services.find_role_obstacle(find_role_settings(config, role))
     if obstacle:
         raise UserError(obstacle)
-    ports = context.helm.open_ports(context.project, journal=None)
+    ports = context.services.open_ports(context.project, journal=None)
     context.warn(f"asking the agent of {role} …")
     proposal = asyncio.run(propose_intent(ports, config, role, draft.value["objective"]["goal"], draft.value))
     if proposal.reply is None:
@@ -217,11 +219,11 @@ def _load_planning_context(
     facts = FactPack(project_id=project, fingerprint="0" * 64, facts=(), evidence=(), bounds=empty_bounds)
     memory = MemoryPack(project_id=project, query="", scopes=(), threshold=1, memories=())
     try:
-        facts = context.helm.open_fact_scanner(context.project).scan(project, intent.scope.repo_root)
+        facts = context.services.open_fact_scanner(context.project).scan(project, intent.scope.repo_root)
     except (SteersmanError, OSError) as error:
         context_problems.append(document_problem(("scope", "repo_root"), str(error)))
     try:
-        memory = context.helm.open_memories(context.project).pack(intent.objective.goal, project)
+        memory = context.services.open_memories(context.project).pack(intent.objective.goal, project)
     except MemoryUnavailable as error:
         context_problems.append(document_problem(("memory",), str(error)))
     return build_context_bundle(memory, facts, policy), context_problems
@@ -233,7 +235,7 @@ def read_project_id(context: CommandContext) -> str:
 
     return (
         context.read_config().config.project
-        or clip_text(printable_text(os.path.basename(context.top)), 120)
+        or clip_text(printable_text(os.path.basename(context.project_root)), 120)
         or "project"
     )
 

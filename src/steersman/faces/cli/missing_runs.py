@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 def open_ports_without_store(context: "CommandContext") -> "Ports | None":
     """The anchors of a project whose store is gone; None where nothing of it was ever kept, so that looking makes nothing."""
     has_state_only = (
-        not context.has_store() and context.helm.project_state_directory(context.project).is_dir()
+        not context.has_store() and context.services.project_state_directory(context.project).is_dir()
     )
-    return context.helm.open_ports(context.project, journal=None) if has_state_only else None
+    return context.services.open_ports(context.project, journal=None) if has_state_only else None
 
 
 def find_missing_runs(context: "CommandContext") -> list[str]:
@@ -23,7 +23,7 @@ def find_missing_runs(context: "CommandContext") -> list[str]:
         ports = open_ports_without_store(context)
         return find_anchored_lost_runs(ports, lambda _run: False) if ports is not None else []
     journal = context.journal
-    ports = context.helm.open_ports(context.project, journal=journal)
+    ports = context.services.open_ports(context.project, journal=journal)
     return find_anchored_lost_runs(ports, lambda run: journal.matching(run)[:1] == [run])
 
 
@@ -31,4 +31,4 @@ def missing_runs_hint(context: "CommandContext", runs: list[str]) -> str:
     """What is missing, and the next step."""
     store_text = "the store lacks" if context.has_store() else "the store is gone, and with it"
     names = ", ".join(runs[:5]) + (f" and {len(runs) - 5} more" if len(runs) > 5 else "")
-    return f"{store_text} what anchors vouch for: {names}; restore it from a backup, or see `{context.me} audit verify`"
+    return f"{store_text} what anchors vouch for: {names}; restore it from a backup, or see `{context.command_prefix} audit verify`"

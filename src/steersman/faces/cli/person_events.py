@@ -8,9 +8,9 @@ from steersman.faces.cli.drive import wait_for_verdict
 
 def refuse_agent_caller(context: CommandContext, run: str, word: str) -> int | None:
     """The exit code of a refusal when this process works for a run of this machine; None when a person speaks."""
-    effect = context.helm.find_calling_effect(context.top)
+    effect = context.services.find_calling_effect(context.project_root)
     if not effect:
         return None
     message_body: dict[str, Any] = {"event": word, "inside": effect, "person": context.person}
-    journal, clock = context.bridge.world.journal, context.bridge.world.clock
+    journal, clock = context.runs.ports.journal, context.runs.ports.clock
     return wait_for_verdict(context, run, journal.post(run, "event", message_body, clock.now()))

@@ -23,17 +23,17 @@ INTENT_SUFFIXES = (".json", ".yaml", ".yml")
 def read_intent_argument(context: CommandContext, intent_or_goal: str) -> "ParsedDocument | None":
     """The intent in a file, or on standard input where the file is -; None where the words are a goal."""
     if intent_or_goal == "-":
-        return context.helm.open_documents().parse(
+        return context.services.open_documents().parse(
             read_stdin_document(STDIN_INTENT_HINT), "standard input", "execution_intent"
         )
     if os.path.isfile(intent_or_goal):
-        return context.helm.open_documents().read(intent_or_goal, "execution_intent")
+        return context.services.open_documents().read(intent_or_goal, "execution_intent")
     looks_like_path = intent_or_goal.endswith(INTENT_SUFFIXES) or (
         os.sep in intent_or_goal and " " not in intent_or_goal
     )
     if looks_like_path:
         raise UserError(
-            f'there is no file {intent_or_goal}: `{context.me} intent new "goal" --out {intent_or_goal}` makes one'
+            f'there is no file {intent_or_goal}: `{context.command_prefix} intent new "goal" --out {intent_or_goal}` makes one'
         )
     if not intent_or_goal.strip():
         raise UserError('what shall be planned? give a file with an intent, or a goal: steersman plan "…"')
@@ -66,7 +66,7 @@ def read_policy(context: CommandContext, policy_option: str, intent: Any) -> "Pa
     interaction = intent.get("interaction") if isinstance(intent, Mapping) else None
     intent_mode = interaction.get("mode") if isinstance(interaction, Mapping) else None
     name = policy_option or (intent_mode if intent_mode in POLICY_PRESETS else "interactive")
-    documents = context.helm.open_documents()
+    documents = context.services.open_documents()
     if name in POLICY_PRESETS:
         return documents.parse(
             msgspec.json.encode(POLICY_PRESETS[name]), f"policy {name}", "execution_policy"
@@ -83,9 +83,9 @@ def build_plan_order(
     from steersman.engine.start import StartRequest
     from steersman.judges.planning.red_lines import find_stricter_mode
 
-    out_directory = os.path.abspath(os.path.join(context.start, out)) if out else ""
+    out_directory = os.path.abspath(os.path.join(context.start_directory, out)) if out else ""
     problem = (
-        context.helm.open_frozen_plans(context.project).problem(out_directory) if out_directory else None
+        context.services.open_frozen_plans(context.project).problem(out_directory) if out_directory else None
     )
     if problem:
         raise UserError(problem)
@@ -125,7 +125,7 @@ def _read_intent_title(value: Any) -> str:
 
 def read_plan_files(context: CommandContext, directory: str) -> dict[str, bytes]:
     """The files of a frozen plan; raises where there is none."""
-    return context.helm.open_frozen_plans(context.project).read(directory)
+    return context.services.open_frozen_plans(context.project).read(directory)
 
 
 def verify_plan_directory(
@@ -135,9 +135,9 @@ def verify_plan_directory(
     from steersman.machines.coordinator.trust import TrustedKey, check_plan_trust
 
     maker_key = TrustedKey(
-        context.helm.read_maker_public_key(context.project, key), context.helm.has_valid_signature
+        context.services.read_maker_public_key(context.project, key), context.services.has_valid_signature
     )
-    odd_files = context.helm.open_frozen_plans(context.project).odd(directory)
+    odd_files = context.services.open_frozen_plans(context.project).odd(directory)
     trust_problems, signature_text = check_plan_trust(read_plan_files(context, directory), maker_key)
     problems = (
         *_odd_file_problems(odd_files),
@@ -232,10 +232,10 @@ def explain_plan(context: CommandContext, run_or_directory: str) -> tuple[list[s
         render_plan_lines,
     )
 
-    run = context.sight.find(run_or_directory)
-    run_view = read_run_view(context.sight.world, run)
+    run = context.read_only_runs.find(run_or_directory)
+    run_view = read_run_view(context.read_only_runs.ports, run)
     if run_view.live.machine.name != "coordinator":
-        raise UserError(f"run {run} is no plan: see `{context.me} show {run}`")
+        raise UserError(f"run {run} is no plan: see `{context.command_prefix} show {run}`")
     exit_codes = {"DONE": EXIT_DONE, "BLOCKED": EXIT_ENDED, "ABORTED": EXIT_ENDED}
     code = EXIT_ENDED if run_view.snapshot.ended else exit_codes.get(run_view.snapshot.state, EXIT_WAITING)
     plan_value = read_failure_pack(run_view.snapshot, run_view.text) or read_review_pack(
@@ -245,7 +245,8 @@ def explain_plan(context: CommandContext, run_or_directory: str) -> tuple[list[s
         run_view.snapshot, run_view.text, run_view.entries
     )
     return (
-        explanation_lines or [f"run {run} is in {run_view.snapshot.state}: see `{context.me} why {run}`"],
+        explanation_lines
+        or [f"run {run} is in {run_view.snapshot.state}: see `{context.command_prefix} why {run}`"],
         msgspec.to_builtins(plan_value),
         code,
     )

@@ -23,8 +23,8 @@ def find_waiting_questions(context: CommandContext, run: str) -> tuple[Gate, Que
 
     gate = find_open_gate(context, run)
     if gate.job != "answers":
-        raise UserError(f"run {gate.run} asks no questions: see `{context.me} why {gate.run}`")
-    text = payload_reader(context.bridge.live(gate.run))(gate.shown["questions"])
+        raise UserError(f"run {gate.run} asks no questions: see `{context.command_prefix} why {gate.run}`")
+    text = payload_reader(context.runs.live(gate.run))(gate.shown["questions"])
     return gate, msgspec.json.decode(text, type=QuestionPack)
 
 
@@ -73,7 +73,7 @@ def default_plan_answer(question: AskedQuestion) -> str:
 def ask_plan_questions(context: CommandContext, pack: QuestionPack) -> Any:
     """Asks at the terminal, beside the answer; whoever cannot be asked is told how to answer from a file."""
     if sys.stdin is None or not sys.stdin.isatty():
-        file_hint = f"`{context.me} plan answer RUN --template > answers.json`, fill it in, and give the file"
+        file_hint = f"`{context.command_prefix} plan answer RUN --template > answers.json`, fill it in, and give the file"
         raise UserError(f"nobody is here to be asked: {file_hint}")
     answers = [
         _ask_plan_question(context, question, number, len(pack.questions))
@@ -143,10 +143,10 @@ def answer_plan_gate(context: CommandContext, gate: Gate, value: Any) -> int:
     """Answers the gate with a pack, or with every default; then the run is driven on."""
     choice = "answer" if value is not None else "defaults"
     answer_text = (
-        {"text": context.bridge.text(gate.run, json.dumps(value, ensure_ascii=False))}
+        {"text": context.runs.text(gate.run, json.dumps(value, ensure_ascii=False))}
         if value is not None
         else {}
     )
-    message_id = context.bridge.answer(gate, choice, context.person, **answer_text)
-    context.say(f"{context.person}: {choice} · gate {gate.id}")
+    message_id = context.runs.answer(gate, choice, context.person, **answer_text)
+    context.print(f"{context.person}: {choice} · gate {gate.id}")
     return wait_for_verdict(context, gate.run, message_id)

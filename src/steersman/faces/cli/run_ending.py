@@ -32,7 +32,7 @@ MAX_CHANGE_LINES = 100  # lines of a change; all of them are shown to whoever ac
 def print_run_outcome(context: CommandContext, run: str, code: int) -> int:
     """For people in words, for programs the status with the exit code; gives that code, which is not 0 where an
     approved change could not be handed over, or not be taken back."""
-    run_view = read_run_view(context.bridge.world, run)
+    run_view = read_run_view(context.runs.ports, run)
     if code == EXIT_DONE and (has_failed_delivery(run_view.snapshot) or has_failed_revert(run_view.snapshot)):
         code = EXIT_ENDED
     _print_outcome_by_status(context, run_view, code)
@@ -46,7 +46,9 @@ def _print_outcome_by_status(context: CommandContext, run_view: RunView, code: i
             "exit_code": code,
             "next": _outcome_next_commands(context, run_view),
         }
-        context.tell(fields if run_view.live.machine.tree else {**fields, **_plan_outcome_fields(run_view)})
+        context.set_result(
+            fields if run_view.live.machine.tree else {**fields, **_plan_outcome_fields(run_view)}
+        )
         return
     status = run_view.status
     match status.status:
@@ -56,9 +58,9 @@ def _print_outcome_by_status(context: CommandContext, run_view: RunView, code: i
             for gate in (open_gate for open_gate in status.gates if not open_gate.answer):
                 _print_outcome_gate(context, run_view, gate)
         case _:
-            context.say(f"run {status.run} is let go in {status.state}, nothing is lost")
+            context.print(f"run {status.run} is let go in {status.state}, nothing is lost")
             for line in () if context.prompting else _outcome_next_commands(context, run_view):
-                context.say(f"  {line}")
+                context.print(f"  {line}")
 
 
 def _print_outcome_gate(context: CommandContext, run_view: RunView, gate: Gate) -> None:
@@ -72,7 +74,7 @@ def _print_outcome_gate(context: CommandContext, run_view: RunView, gate: Gate) 
         )
         gate = replace(gate, shown={name: ref for name, ref in gate.shown.items() if name == "detail"})
     other_commands = [
-        action_command(word, run_view.status.run, context.me)
+        action_command(word, run_view.status.run, context.command_prefix)
         for word in run_view.status.besides
         if gate.job == "again"
     ]
@@ -80,24 +82,24 @@ def _print_outcome_gate(context: CommandContext, run_view: RunView, gate: Gate) 
     if gate.job in ("again", EVIDENCE_GATE):
         lines_before = [line for check_status in run_view.status.checks for line in check_status.failure]
     if gate.job == "again" and run_view.status.base_problem:
-        lines_before = stop_reason_lines(run_view.status, "" if context.prompting else context.me)
+        lines_before = stop_reason_lines(run_view.status, "" if context.prompting else context.command_prefix)
         gate = replace(gate, shown={})
     lines = render_gate_lines(
         gate,
         run_view.text,
-        context.me,
+        context.command_prefix,
         not_isolated=run_view.status.not_isolated,
         cause=cause,
         more=other_commands,
     )
     for line in (*lines_before, *(lines[: lines.index("answer with:")] if context.prompting else lines)):
-        context.say(line)
+        context.print(line)
 
 
 def _print_final_outcome(context: CommandContext, run_view: RunView) -> None:
     status = run_view.status
     is_done = status.status == "done"
-    context.say(
+    context.print(
         f"run {status.run}: {status.outcome} after {format_duration(status.at - status.created)}",
         fg="green" if is_done else "red",
         bold=True,
@@ -109,30 +111,32 @@ def _print_final_outcome(context: CommandContext, run_view: RunView) -> None:
         _print_base_stop(context, run_view)
         return
     for line in render_check_lines(status.checks[:MAX_OUTCOME_ITEMS]):
-        context.say(f"  {line}")
+        context.print(f"  {line}")
     for open_finding in [open_finding for open_finding in status.findings if open_finding.state == "open"][
         :MAX_OUTCOME_ITEMS
     ]:
-        context.say(f"  open {review_finding_line(open_finding)}")
+        context.print(f"  open {review_finding_line(open_finding)}")
     if status.delivered:
-        context.say(f"  delivered as {status.delivered.removeprefix('refs/heads/')} at {status.commit[:12]}")
+        context.print(
+            f"  delivered as {status.delivered.removeprefix('refs/heads/')} at {status.commit[:12]}"
+        )
         if status.url:
-            context.say(f"  draft pull request: {status.url}")
+            context.print(f"  draft pull request: {status.url}")
         if status.reverted:
-            context.say(f"  taken back by commit {status.reverted[:12]}")
+            context.print(f"  taken back by commit {status.reverted[:12]}")
         if has_failed_revert(run_view.snapshot):
-            context.say("  it could not be taken back, and nothing was changed:", fg="red")
+            context.print("  it could not be taken back, and nothing was changed:", fg="red")
     elif has_failed_delivery(run_view.snapshot):
-        context.say("  the delivery failed:", fg="red")
+        context.print("  the delivery failed:", fg="red")
     elif is_done:
-        context.say("  not delivered: see why it stopped")
+        context.print("  not delivered: see why it stopped")
     for line in status.detail.splitlines()[:MAX_DETAIL_LINES]:
-        context.say(f"  {line}")
+        context.print(f"  {line}")
     for run in _find_outcome_followers(context, run_view):
-        context.say(f"  task {run} waits for this one")
-    context.say("next:")
+        context.print(f"  task {run} waits for this one")
+    context.print("next:")
     for line in _outcome_next_commands(context, run_view):
-        context.say(f"  {line}")
+        context.print(f"  {line}")
 
 
 def render_check_lines(checks: Sequence[CheckStatus]) -> list[str]:
@@ -150,8 +154,8 @@ def render_check_lines(checks: Sequence[CheckStatus]) -> list[str]:
 
 
 def _print_base_stop(context: CommandContext, run_view: RunView) -> None:
-    for line in stop_reason_lines(run_view.status, "" if context.prompting else context.me):
-        context.say(f"  {line}")
+    for line in stop_reason_lines(run_view.status, "" if context.prompting else context.command_prefix):
+        context.print(f"  {line}")
 
 
 def _find_outcome_followers(context: CommandContext, run_view: RunView) -> list[str]:
@@ -190,24 +194,24 @@ def _print_plan_outcome(context: CommandContext, run_view: RunView) -> None:
     from steersman.views.planning.outcome import render_outcome_lines
 
     for line in render_outcome_lines(run_view.snapshot, run_view.text, run_view.entries):
-        context.say(f"  {line}")
+        context.print(f"  {line}")
     directory = find_plan_directory(run_view)
     if directory:
-        context.say(f"  frozen in {directory}")
-    context.say("next:")
+        context.print(f"  frozen in {directory}")
+    context.print("next:")
     for line in _outcome_next_commands(context, run_view):
-        context.say(f"  {line}")
+        context.print(f"  {line}")
 
 
 def _outcome_next_commands(context: CommandContext, run_view: RunView) -> list[str]:
     status: Any = run_view.status
     if not run_view.live.machine.tree and status.status in ("done", "stopped"):
         directory = find_plan_directory(run_view)
-        look_commands = [f"{context.me} plan verify {directory}"] if directory else []
+        look_commands = [f"{context.command_prefix} plan verify {directory}"] if directory else []
         return [
-            f"{context.me} plan explain {status.run}",
+            f"{context.command_prefix} plan explain {status.run}",
             *look_commands,
-            f"{context.me} audit tape {status.run} --as runtape",
+            f"{context.command_prefix} audit tape {status.run} --as runtape",
         ]
     match status.status:
         case "waiting for you":
@@ -215,7 +219,7 @@ def _outcome_next_commands(context: CommandContext, run_view: RunView) -> list[s
                 gate_command
                 for gate in status.gates
                 if not gate.answer
-                for gate_command in gate_commands(gate, context.me)
+                for gate_command in gate_commands(gate, context.command_prefix)
             ]
         case "done":
             look_commands = (
@@ -224,28 +228,37 @@ def _outcome_next_commands(context: CommandContext, run_view: RunView) -> list[s
                 else []
             )
             retry_commands = (
-                [redelivery_command(status.run, context.me)] if has_failed_delivery(run_view.snapshot) else []
+                [redelivery_command(status.run, context.command_prefix)]
+                if has_failed_delivery(run_view.snapshot)
+                else []
             )
             follower_commands = [
-                f"{context.me} tasks next {run}" for run in _find_outcome_followers(context, run_view)
+                f"{context.command_prefix} tasks next {run}"
+                for run in _find_outcome_followers(context, run_view)
             ]
             return [
                 *retry_commands,
                 *follower_commands,
                 *look_commands,
-                f"{context.me} report {status.run}",
-                f"{context.me} audit verify {status.run}",
+                f"{context.command_prefix} report {status.run}",
+                f"{context.command_prefix} audit verify {status.run}",
             ]
         case "stopped" if status.base_problem:
-            return [remedy.command for remedy in base_remedies_for_run(status, context.me)]
+            return [remedy.command for remedy in base_remedies_for_run(status, context.command_prefix)]
         case "stopped" if status.outcome == "setup_failed":
-            start_command = start_again_command(status.machine, status.title, context.me)
-            return [f"edit [worktree] setup in steersman.toml, then {context.me} init --check", start_command]
-        case "stopped":
-            followup_command = f'{context.me} followup {status.run} "what to do differently"'
+            start_command = start_again_command(status.machine, status.title, context.command_prefix)
             return [
-                f"{context.me} show {status.run}",
+                f"edit [worktree] setup in steersman.toml, then {context.command_prefix} init --check",
+                start_command,
+            ]
+        case "stopped":
+            followup_command = f'{context.command_prefix} followup {status.run} "what to do differently"'
+            return [
+                f"{context.command_prefix} show {status.run}",
                 *([followup_command] if FOLLOWUP_EVENT in run_view.live.machine.events else []),
             ]
         case _:
-            return [f"{context.me} resume {status.run}", f"{context.me} why {status.run}"]
+            return [
+                f"{context.command_prefix} resume {status.run}",
+                f"{context.command_prefix} why {status.run}",
+            ]

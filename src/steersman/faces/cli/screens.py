@@ -66,13 +66,13 @@ class LineScreen:
         """Nothing is held."""
 
     def follow(self, run: str) -> None:
-        self._deck.say(f"run {run}")
+        self._deck.print(f"run {run}")
 
     def watch(self, active_run: ActiveRun, entries: Sequence[SealedEntry]) -> None:
         for sealed in entries:
             self._line(sealed.entry)
             for line in render_failed_part(sealed.entry, active_run):
-                self._deck.say(f"          {line}")
+                self._deck.print(f"          {line}")
 
     def show(self, status: RunDetails, entries: Sequence[Entry]) -> None:  # noqa: ARG002  a pane needs it
         for entry in entries:
@@ -85,7 +85,7 @@ class LineScreen:
         step_text = entry_line(entry)
         if step_text is not None:
             time_text = time.strftime("%H:%M:%S", time.localtime(entry.at // 1000))
-            self._deck.say(f"{time_text}  {step_text}")
+            self._deck.print(f"{time_text}  {step_text}")
 
     def note(self, text: str) -> None:
         self._deck.warn(text)

@@ -23,7 +23,7 @@ def find_symlinked_targets(
         link = (
             ""
             if outside_plan_reason(name)
-            else _find_first_symlink(str(context.top), strip_directory_mark(name))
+            else _find_first_symlink(str(context.project_root), strip_directory_mark(name))
         )
         if link:
             remark_text = f"{name} leads through {link}, which is a link: no scan follows it, and what is changed may lie elsewhere"

@@ -33,7 +33,7 @@ def load_task_bounds(
     task_bounds = read_plan_bounds(
         files,
         TrustedKey(
-            context.helm.read_maker_public_key(context.project, key), context.helm.has_valid_signature
+            context.services.read_maker_public_key(context.project, key), context.services.has_valid_signature
         ),
     )
     if isinstance(task_bounds, PlanBounds):
@@ -65,7 +65,7 @@ def resolve_after_runs(context: CommandContext, runs: tuple[str, ...], config: C
     """The tasks that come first, by their whole names; one that can never be accepted, or looked for, is refused."""
     if (
         runs
-        and context.helm.open_ports(context.project, journal=None)
+        and context.services.open_ports(context.project, journal=None)
         .workspace(config)
         .base(config.base or None)
         .branch
@@ -74,9 +74,9 @@ def resolve_after_runs(context: CommandContext, runs: tuple[str, ...], config: C
         raise UserError(
             "--after needs a branch that can have the other's change: you are on none, `git switch BRANCH`"
         )
-    run_ids = list(dict.fromkeys(context.sight.find(run) for run in runs))
+    run_ids = list(dict.fromkeys(context.read_only_runs.find(run) for run in runs))
     for run in run_ids:
-        head = context.sight.head(run)
+        head = context.read_only_runs.head(run)
         if head.machine != "task":
             raise UserError(f"--after {run}: that is no task but a {head.machine}")
         if head.status == "stopped" and head.outcome != "reverted":
@@ -89,7 +89,7 @@ def find_waiting_followers(context: CommandContext, run: str) -> list[str]:
     from steersman.engine.active_run import read_snapshot
     from steersman.kernel.snapshot import Snapshot, context_fields
 
-    journal = context.bridge.world.journal
+    journal = context.runs.ports.journal
     waiting = [gate.run for gate in journal.gates() if gate.job == "others" and not gate.answer]
     snapshots = (
         (other_run, read_snapshot(journal, other_run)) for other_run in waiting

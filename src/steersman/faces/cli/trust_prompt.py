@@ -68,7 +68,7 @@ def is_config_trusted(context: "CommandContext", loaded: Any) -> bool:
 
 def refuse_agent_trust(context: "CommandContext") -> None:
     """Raises where this process works for a run: only a person can trust."""
-    if effect := context.helm.find_calling_effect(context.top):
+    if effect := context.services.find_calling_effect(context.project_root):
         raise NotTrustedError(
             f"refused: this comes from inside, from effect {effect}: an agent never speaks for a person"
         )
@@ -83,7 +83,7 @@ def ask_for_trust(context: "CommandContext", loaded: Any) -> bool:
     if is_agreed:
         discard_typeahead()
         count = count_lines_text(len(_untrusted_changes(context, loaded)))
-        is_agreed = context.agreed(
+        is_agreed = context.confirm(
             f"trust {'this' if count == '1 line' else 'these'} {count}?", details["command"]
         )
     if is_agreed:
@@ -112,7 +112,7 @@ def record_trust(context: "CommandContext", loaded: Any, lines: Sequence[Setting
 
     refuse_agent_trust(context)
     trust_record = TrustedSettings(tuple(lines), context.person, time.time_ns() // 1_000_000)
-    context.helm.open_trust_file(context.project).record(_trust_key(context, loaded), trust_record)
+    context.services.open_trust_file(context.project).record(_trust_key(context, loaded), trust_record)
 
 
 def describe_untrusted_lines(
@@ -168,14 +168,14 @@ def _trust_read_commands(context: "CommandContext", loaded: Any, lines: Sequence
 
     files = [line[0] for line in lines if is_file_setting_line(line) and line[1].startswith("sha256 ")]
     prompts = [path for path in files if path.startswith(f"{PROMPTS_DIRECTORY}/")]
-    git = "git" if context.given is None else f"git -C {shlex.quote(context.top)}"
+    git = "git" if context.project_option is None else f"git -C {shlex.quote(context.project_root)}"
     show_commands = [f"{git} show {shlex.quote(f'{loaded.base_commit[:12]}:{path}')}" for path in prompts]
     other_files = [path for path in files if path not in prompts]
     if not other_files:
         return show_commands
     is_many = len(other_files) > MAX_NAMED_FILES
     parts = dict.fromkeys("/".join(path.split("/")[:2]) if is_many else path for path in other_files)
-    places = shlex.join(os.path.relpath(os.path.join(context.top, part)) for part in parts)
+    places = shlex.join(os.path.relpath(os.path.join(context.project_root, part)) for part in parts)
     return [
         *show_commands,
         f"find {places} -type f -exec tail -n +1 {{}} +" if is_many else f"tail -n +1 {places}",
@@ -209,13 +209,15 @@ def trust_details(context: "CommandContext", loaded: Any) -> dict[str, str]:
 
 def trust_command_text(context: "CommandContext", option: str = "") -> str:
     """`steersman trust` as it is typed from here."""
-    project_text = "" if context.given is None else f" --project {shlex.quote(context.start)}"
+    project_text = (
+        "" if context.project_option is None else f" --project {shlex.quote(context.start_directory)}"
+    )
     return f"steersman{project_text} trust {option}".rstrip()
 
 
 def revoke_trust(context: "CommandContext", loaded: Any) -> bool:
     """Forgets what was trusted; whether anything was."""
-    was_trusted: bool = context.helm.open_trust_file(context.project).revoke(_trust_key(context, loaded))
+    was_trusted: bool = context.services.open_trust_file(context.project).revoke(_trust_key(context, loaded))
     return was_trusted
 
 
@@ -233,13 +235,13 @@ def _untrusted_changes(context: "CommandContext", loaded: Any) -> list[tuple[str
 
 def trusted_lines(context: "CommandContext", loaded: Any) -> tuple[SettingLine, ...] | None:
     """What a person has trusted here; None where nothing was."""
-    trust_record = context.helm.open_trust_file(context.project).read(_trust_key(context, loaded))
+    trust_record = context.services.open_trust_file(context.project).read(_trust_key(context, loaded))
     return None if trust_record is None else trust_record.lines
 
 
 def _trust_key(context: "CommandContext", loaded: Any) -> str:
     """One repository can hold several settings files; each is trusted by its path."""
-    return os.path.relpath(loaded.path, context.top) if loaded.path is not None else ""
+    return os.path.relpath(loaded.path, context.project_root) if loaded.path is not None else ""
 
 
 def _trust_line_source(context: "CommandContext", loaded: Any, place: str) -> str:

@@ -12,7 +12,7 @@ def list_wrong_files(context: CommandContext, run: str) -> list[str]:
     from steersman.engine.document_repair import find_document_damage
     from steersman.engine.projections import find_manual_edits
 
-    ports, active_run = context.bridge.world, context.bridge.live(run)
+    ports, active_run = context.runs.ports, context.runs.live(run)
     return [
         *(damage.name for damage in find_document_damage(ports, active_run)),
         *find_manual_edits(ports, active_run),
@@ -25,7 +25,7 @@ def restore_run_files(context: CommandContext, run: str) -> list[str]:
     from steersman.engine.driver import RunBusy
     from steersman.engine.projections import write_projections
 
-    ports, active_run = context.bridge.world, context.bridge.live(run)
+    ports, active_run = context.runs.ports, context.runs.live(run)
     damages = find_document_damage(ports, active_run)
     lock = ports.locks.acquire(run)
     if lock is None:
@@ -45,8 +45,8 @@ def restore_run_files(context: CommandContext, run: str) -> list[str]:
         *leftover_messages,
     ]
     for line in messages:
-        context.say(line)
-    context.tell(
+        context.print(line)
+    context.set_result(
         {"run": run, "put_back": [damage.name for damage in restored], "left": still_wrong, "told": messages}
     )
     return still_wrong

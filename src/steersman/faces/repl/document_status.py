@@ -41,7 +41,7 @@ def list_document_status(context: CommandContext, run: str) -> list[DocumentStat
     from steersman.engine.document_digests import find_unrecorded_artifacts
     from steersman.engine.projections import find_manual_edits
 
-    active_run, ports = context.sight.live(run), context.sight.world
+    active_run, ports = context.read_only_runs.live(run), context.read_only_runs.ports
     run_fields = context_fields(active_run.snapshot.context)
     recorded: dict[str, str] = run_fields.get("artifacts", {})
     statuses = [
@@ -66,7 +66,7 @@ def _compare_with_disk(context: CommandContext, run: str, name: str, recorded: s
     from steersman.engine.document_digests import artifact_digests
     from steersman.judges.task.inspection import find_unreadable_file_problem
 
-    artifacts = context.sight.world.artifacts
+    artifacts = context.read_only_runs.ports.artifacts
     if artifact_digests(artifacts, run, (name,))[name] == recorded:
         return AS_RECORDED
     disk_file = artifacts.read(run, name)
@@ -85,8 +85,8 @@ def describe_touched_files(context: CommandContext, run: str) -> list[str]:
     from steersman.engine.projections import find_manual_edits
     from steersman.judges.text import printable_line
 
-    ports, active_run = context.sight.world, context.sight.live(run)
-    restore_command = "/restore" if context.prompting else f"{context.me} tasks restore {run}"
+    ports, active_run = context.read_only_runs.ports, context.read_only_runs.live(run)
+    restore_command = "/restore" if context.prompting else f"{context.command_prefix} tasks restore {run}"
     damage_lines = [
         f"{printable_line(damage.name)} {damage.problem}: {_document_remedy(context, run, damage, restore_command)}"
         for damage in find_document_damage(ports, active_run)
@@ -110,9 +110,9 @@ def describe_touched_files(context: CommandContext, run: str) -> list[str]:
 def _document_remedy(context: CommandContext, run: str, damage: "DamagedFile", restore_command: str) -> str:
     """What to type for a document; a plan is taken over only where the task asks about it."""
     can_adopt = any(
-        "adopt" in gate.choices for gate in context.sight.world.journal.gates(run) if not gate.answer
+        "adopt" in gate.choices for gate in context.read_only_runs.ports.journal.gates(run) if not gate.answer
     )
-    adopt_command = "/adopt" if context.prompting else f"{context.me} tasks adopt {run}"
+    adopt_command = "/adopt" if context.prompting else f"{context.command_prefix} tasks adopt {run}"
     adopt_text = f"`{adopt_command}` takes" if can_adopt else "the task's next step asks whether it takes"
     return damage.next.replace("`adopt` takes", adopt_text).replace("`restore`", f"`{restore_command}`")
 
@@ -120,26 +120,26 @@ def _document_remedy(context: CommandContext, run: str, damage: "DamagedFile", r
 def print_document_list(context: CommandContext, run: str) -> None:
     """The list."""
     documents = list_document_status(context, run)
-    override_list = read_overrides(context.sight.world, run)
-    directory = context.sight.world.artifacts.folder(run)
-    context.tell({"run": run, "folder": directory, "documents": documents, "overrides": override_list})
-    context.say(f"documents in {directory}:")
+    override_list = read_overrides(context.read_only_runs.ports, run)
+    directory = context.read_only_runs.ports.artifacts.folder(run)
+    context.set_result({"run": run, "folder": directory, "documents": documents, "overrides": override_list})
+    context.print(f"documents in {directory}:")
     for document in documents:
-        context.say(
+        context.print(
             f"  {document.digest[:12]:12}  {document.name}  {document.disk}",
             fg=None if document.disk == AS_RECORDED else "red",
         )
     if not documents:
-        context.say("  none yet")
+        context.print("  none yet")
     for override in override_list:
-        context.say(f"overridden: {override_line(override)}", fg="yellow")
+        context.print(f"overridden: {override_line(override)}", fg="yellow")
     for touched_line in describe_touched_files(context, run):
-        context.say(touched_line, fg="red")
+        context.print(touched_line, fg="red")
 
 
 def print_document(context: CommandContext, run: str, name: str) -> None:
     """One document as it was recorded, or made from the tape; else a file beside them as it is on disk."""
-    run_view = read_run_view(context.sight.world, run)
+    run_view = read_run_view(context.read_only_runs.ports, run)
     documents = context_fields(run_view.snapshot.context).get("documents", {})
     if name in documents:
         text = run_view.text(documents[name])
@@ -154,14 +154,14 @@ def print_document(context: CommandContext, run: str, name: str) -> None:
             context.warn(f"{touched_line}; this is what the tape says", fg="yellow")
     else:
         text = _read_unrecorded_file(context, run, name, sorted(documents))
-    context.tell({"run": run, "name": name, "text": text})
-    context.say(text.rstrip("\n"))
+    context.set_result({"run": run, "name": name, "text": text})
+    context.print(text.rstrip("\n"))
 
 
 def _warn_document_changed(context: CommandContext, run: str, name: str, run_view: RunView) -> None:
     from steersman.engine.document_digests import artifact_digest
 
-    disk_file = context.sight.world.artifacts.read(run, name)
+    disk_file = context.read_only_runs.ports.artifacts.read(run, name)
     recorded = context_fields(run_view.snapshot.context)["artifacts"].get(name, "")
     if artifact_digest(disk_file) != recorded:
         difference = (
@@ -174,7 +174,7 @@ def _read_unrecorded_file(context: CommandContext, run: str, name: str, known_na
     from steersman.judges.artifact_names import find_file_name_problem
 
     problem = find_file_name_problem(name)
-    disk_file = context.sight.world.artifacts.read(run, name) if not problem else None
+    disk_file = context.read_only_runs.ports.artifacts.read(run, name) if not problem else None
     if disk_file is None or disk_file.kind != "file":
         raise UserError(f"run {run} has no document {name!r}: {', '.join((*known_names, *PROJECTION_NAMES))}")
     if not name.startswith(f"{COPIES_DIRECTORY}/"):
@@ -186,16 +186,16 @@ def _read_unrecorded_file(context: CommandContext, run: str, name: str, known_na
 
 def print_run_diff(context: CommandContext, run: str) -> None:
     """The change of a run as git shows it."""
-    run_view = read_run_view(context.sight.world, run)
+    run_view = read_run_view(context.read_only_runs.ports, run)
     run_fields = context_fields(run_view.snapshot.context)
     patch = run_view.text(
         run_fields.get("documents", {}).get(PATCH_FILE, "") or run_fields.get("patch_ref", "")
     )
-    context.tell({"run": run, "tree": run_fields.get("tree", ""), "patch": patch})
+    context.set_result({"run": run, "tree": run_fields.get("tree", ""), "patch": patch})
     if not patch:
-        context.say("nothing is changed yet")
+        context.print("nothing is changed yet")
     for colored_line in _color_patch_lines(patch):
-        context.say(colored_line[0], fg=colored_line[1])
+        context.print(colored_line[0], fg=colored_line[1])
 
 
 def _color_patch_lines(patch: str) -> Iterator[tuple[str, str | None]]:

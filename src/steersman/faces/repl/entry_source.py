@@ -27,12 +27,12 @@ class EntryReader(Protocol):
 
 def run_repl(context: CommandContext, run: str, *, strict: bool = False) -> int:
     """Reads entries until there are no more; what goes wrong is said, and the next one is read, unless it is strict."""
-    effect = context.helm.find_calling_effect(context.top)
+    effect = context.services.find_calling_effect(context.project_root)
     if effect:
         message = f"refused: this comes from inside, from effect {effect}: an agent never speaks for a person"
         context.warn(message, fg="red")
         return EXIT_REFUSED
-    session = ReplSession(context, context.bridge.find(run) if run else "")
+    session = ReplSession(context, context.runs.find(run) if run else "")
     if sys.stdin is None:
         return EXIT_DONE
     if context.as_json or not sys.stdin.isatty() or not sys.stdout.isatty():
@@ -45,19 +45,19 @@ def _run_terminal_repl(session: ReplSession) -> int:
     from steersman.faces.repl.line_editor import build_prompt_reader
 
     context = session.deck
-    context.say("free text goes to the planner; /help says what can be typed, Ctrl-D ends it", dim=True)
+    context.print("free text goes to the planner; /help says what can be typed, Ctrl-D ends it", dim=True)
     read_entry = build_prompt_reader(context, session.completions)
     while context.signal in (0, signal.SIGINT):
         try:
             text = read_entry(session.banner())
         except KeyboardInterrupt:
-            context.say("(Ctrl-D ends the sitting)")
+            context.print("(Ctrl-D ends the sitting)")
             continue
         try:
             if text is None or _handle_repl_entry(session, text) is None:
                 return EXIT_DONE
         except KeyboardInterrupt:
-            context.say("\nnothing more was done")
+            context.print("\nnothing more was done")
             session.settle()
     return 128 + context.signal
 
@@ -89,22 +89,24 @@ def _handle_repl_entry(session: ReplSession, text: str) -> int | None:
     except SteersmanError as error:
         return _print_entry_failure(context, error)
     if code is not None:
-        context.answer(code)
+        context.flush_result(code)
     return code
 
 
 def _print_entry_failure(context: CommandContext, error: SteersmanError) -> int:
     from steersman.judges.redaction.redact import redact_text
 
-    message = redact_text(str(error), context.helm.list_known_secrets(context.top), os.urandom(16))
+    message = redact_text(
+        str(error), context.services.list_known_secrets(context.project_root), os.urandom(16)
+    )
     context.warn(message, fg="red")
-    context.stream({"error": message, "exit_code": error.exit_code})
+    context.print_json_line({"error": message, "exit_code": error.exit_code})
     return error.exit_code
 
 
 def _build_pipe_reader(context: CommandContext) -> EntryReader:
     def read_line(message: str) -> str | None:
-        context.say(f"[{message}]", dim=True)
+        context.print(f"[{message}]", dim=True)
         text = sys.stdin.readline()
         while text.endswith("\\\n"):
             text = f"{text[:-2]}\n{sys.stdin.readline()}"

@@ -68,7 +68,7 @@ def _restore_typeahead(context: CommandContext, session: Any) -> str:
         session.history.append_string(line)
     if lines:
         message = f"what you typed meanwhile was not carried out: {', '.join(clip_text(line, 60) for line in lines)}"
-        context.say(f"{message} (arrow up brings it back)", fg="yellow")
+        context.print(f"{message} (arrow up brings it back)", fg="yellow")
     return unfinished_line
 
 
@@ -142,8 +142,8 @@ class HistoryFile:
     """The history on disk: one JSON text a line."""
 
     def __init__(self, context: CommandContext) -> None:
-        self._path = context.helm.project_state_directory(context.project) / "repl-history"
-        self._secrets, self._salt = context.helm.list_known_secrets(context.top), os.urandom(16)
+        self._path = context.services.project_state_directory(context.project) / "repl-history"
+        self._secrets, self._salt = context.services.list_known_secrets(context.project_root), os.urandom(16)
 
     def hide(self, text: str) -> str:
         """The entry without what nobody should find there."""

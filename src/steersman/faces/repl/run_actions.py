@@ -52,7 +52,7 @@ def require_begin_reason(reason: str) -> None:
 
 def command_line_wording(context: CommandContext) -> ActionWording:
     """How the command line says what the prompt says in one word."""
-    return lambda word, run: action_command(word, run, context.me)
+    return lambda word, run: action_command(word, run, context.command_prefix)
 
 
 def load_run_status(context: CommandContext, run: str) -> RunStatus:
@@ -61,8 +61,8 @@ def load_run_status(context: CommandContext, run: str) -> RunStatus:
     from steersman.kernel.record import run_outcome, run_status_word
     from steersman.views.gates import gate_reason
 
-    ports = context.sight.world
-    active_run = context.sight.live(run)
+    ports = context.read_only_runs.ports
+    active_run = context.read_only_runs.live(run)
     definition, snapshot, gates = active_run.machine, active_run.snapshot, ports.journal.gates(run)
     owner = ports.locks.owner(run)
     can_move = run_status_word(definition, snapshot) == "working" or bool(ports.journal.pending(run))
@@ -94,21 +94,21 @@ class RunActions:
 
     def __init__(self, context: CommandContext, run: str, wording: ActionWording | None = None) -> None:
         self.deck, self.run, self.named = context, run, wording or command_line_wording(context)
-        machine = context.bridge.head(run).machine
+        machine = context.runs.head(run).machine
         if machine != TASK_MACHINE:
-            raise UserError(f"run {run} is no task but a {machine}: see `{context.me} why {run}`")
+            raise UserError(f"run {run} is no task but a {machine}: see `{context.command_prefix} why {run}`")
 
     # ── what is there ───────────────────────────────────────────────────────────────────────────────────────────────
 
     @property
     def snapshot(self) -> Snapshot:
-        snapshot: Snapshot = self.deck.bridge.live(self.run).snapshot
+        snapshot: Snapshot = self.deck.runs.live(self.run).snapshot
         return snapshot
 
     def gate(self, *jobs: str) -> Gate | None:
         """The open gate, where it is one of these."""
         open_gates = [
-            open_gate for open_gate in self.deck.bridge.world.journal.gates(self.run) if not open_gate.answer
+            open_gate for open_gate in self.deck.runs.ports.journal.gates(self.run) if not open_gate.answer
         ]
         return next((open_gate for open_gate in open_gates if not jobs or open_gate.job in jobs), None)
 
@@ -130,14 +130,14 @@ class RunActions:
         gate = self.gate("next", "others")
         if gate is not None:
             return self._answered(gate, "approve" if gate.job == "next" else "retry")
-        is_working = self.deck.bridge.head(self.run).status == "working"
-        if self.gate() is None and (is_working or self.deck.bridge.world.journal.pending(self.run)):
+        is_working = self.deck.runs.head(self.run).status == "working"
+        if self.gate() is None and (is_working or self.deck.runs.ports.journal.pending(self.run)):
             return self.resume()
         raise self.not_now("there is no next")
 
     def resume(self) -> int:
         """Drives it on, unless somebody does."""
-        owner = self.deck.bridge.world.locks.owner(self.run)
+        owner = self.deck.runs.ports.locks.owner(self.run)
         if owner:
             raise self.not_now(f"{owner} drives it")
         return resume_and_drive(self.deck, self.run)
@@ -160,8 +160,8 @@ class RunActions:
         if refusal_code is not None:
             return refusal_code
         target = target_phase or NEXT_PHASE[self.snapshot.state]
-        message_id = self.deck.bridge.override(self.run, target, self.deck.person, reason)
-        self.deck.say(f"{self.deck.person}: override into {target}: {reason}")
+        message_id = self.deck.runs.override(self.run, target, self.deck.person, reason)
+        self.deck.print(f"{self.deck.person}: override into {target}: {reason}")
         return wait_for_verdict(self.deck, self.run, message_id, legal=self._legal)
 
     def redo(self, phase: str, words: str = "") -> int:
@@ -211,7 +211,9 @@ class RunActions:
         if gate is None or choice not in gate.choices:
             raise self.not_now(f"{choice} is no choice")
         if choice == "raise":
-            raise UserError(f"give the new limit: {self.deck.me} answer {self.run} raise --tokens N")
+            raise UserError(
+                f"give the new limit: {self.deck.command_prefix} answer {self.run} raise --tokens N"
+            )
         return self._answered(gate, choice, reason=reason, text=self._text(text))
 
     def restore(self, reason: str = "") -> int:
@@ -224,11 +226,11 @@ class RunActions:
         refusal_code = refuse_agent_caller(self.deck, self.run, "restore")
         if refusal_code is not None:
             return refusal_code
-        owner = self.deck.bridge.world.locks.owner(self.run)
+        owner = self.deck.runs.ports.locks.owner(self.run)
         if owner:
             raise self.not_now(f"{owner} drives it, and looks at its files")
         if not list_wrong_files(self.deck, self.run):
-            is_pruned = self.deck.bridge.live(self.run).payloads.gone
+            is_pruned = self.deck.runs.live(self.run).payloads.gone
             nothing_reason = (
                 "its texts were pruned, its documents among them"
                 if is_pruned
@@ -271,9 +273,9 @@ class RunActions:
         if gate is None:
             raise self.not_now("there is nothing to accept")
         for line in self.accepted(gate):
-            self.deck.say(line)
+            self.deck.print(line)
         if sure is not None and not sure():
-            self.deck.say("nothing was decided")
+            self.deck.print("nothing was decided")
             return EXIT_WAITING
         return self._answered(gate, "approve", reason=reason, digest=digest)
 
@@ -282,7 +284,7 @@ class RunActions:
         from steersman.engine.projections import read_run_view
         from steersman.views.acceptance import acceptance_lines
 
-        run_view = read_run_view(self.deck.bridge.world, self.run)
+        run_view = read_run_view(self.deck.runs.ports, self.run)
         return acceptance_lines(run_view.snapshot, run_view.status, gate, run_view.text)
 
     def revert(self, reason: str = "") -> int:
@@ -317,7 +319,7 @@ class RunActions:
 
     def _reopened(self, reason: str) -> int | None:
         """The first half of a late revert; an exit code where it went no further."""
-        self.deck.say(f"{self.deck.person}: {REOPEN_EVENT}")
+        self.deck.print(f"{self.deck.person}: {REOPEN_EVENT}")
         was_silent, self.deck.mute = self.deck.mute, True
         try:
             code = self._send(REOPEN_EVENT, "", reason)
@@ -331,7 +333,7 @@ class RunActions:
         """A document as it was recorded; nothing where there is none."""
         from steersman.engine.projections import payload_reader
 
-        active_run = self.deck.bridge.live(self.run)
+        active_run = self.deck.runs.live(self.run)
         return payload_reader(active_run)(
             context_fields(active_run.snapshot.context)["documents"].get(name, "")
         )
@@ -343,8 +345,8 @@ class RunActions:
         if refusal_code is not None:
             return refusal_code
         answer_fields = {name: value for name, value in optional_fields.items() if value}
-        message_id = self.deck.bridge.answer(gate, choice, self.deck.person, digest=digest, **answer_fields)
-        self.deck.say(f"{self.deck.person}: {choice} · gate {gate.id}")
+        message_id = self.deck.runs.answer(gate, choice, self.deck.person, digest=digest, **answer_fields)
+        self.deck.print(f"{self.deck.person}: {choice} · gate {gate.id}")
         return wait_for_verdict(
             self.deck, self.run, message_id, wanted_end=choice in ("revert", "stop"), legal=self._legal
         )
@@ -354,7 +356,7 @@ class RunActions:
         if refusal_code is not None:
             return refusal_code
         data = {"text": self._text(words), "person": self.deck.person}
-        message_id = self.deck.bridge.send(self.run, event, data, self.deck.person, reason)
+        message_id = self.deck.runs.send(self.run, event, data, self.deck.person, reason)
         return wait_for_verdict(self.deck, self.run, message_id, legal=self._legal)
 
     def _legal(self) -> list[str]:
@@ -362,12 +364,12 @@ class RunActions:
         return [self.named(action.word, self.run) for action in load_run_status(self.deck, self.run).next]
 
     def _text(self, words: str) -> str:
-        return self.deck.bridge.text(self.run, words.strip()) if has_visible_text(words) else ""
+        return self.deck.runs.text(self.run, words.strip()) if has_visible_text(words) else ""
 
     def _tell_kept(self, phase: str) -> None:
         reused_documents = kept_document_lines(self.snapshot, phase)
         if reused_documents:
-            self.deck.say(f"{phase} again; reused: {', '.join(reused_documents)}", dim=True)
+            self.deck.print(f"{phase} again; reused: {', '.join(reused_documents)}", dim=True)
 
 
 def start_task(
@@ -397,7 +399,7 @@ def start_task(
     words = words if has_visible_text(words) or not issue_text else RESOLVE
     if not has_visible_text(words):
         raise UserError('a task needs words: steersman tasks new "what to do"')
-    if context.helm.find_calling_effect(context.top):
+    if context.services.find_calling_effect(context.project_root):
         raise ActionNotLegalError("this comes from inside a run: an agent never speaks for a person")
     config = context.load_config().config
     options = build_task_options(
@@ -405,7 +407,7 @@ def start_task(
     )
     texts = load_task_bounds(context, plan, key, config)
     warn_uncommitted_changes(context, config)
-    context.new_bridge()
+    context.create_runs()
     order = StartRequest(
         TASK_MACHINE, words, context.person, config, options, texts, list_task_roles(options), issue_text
     )
@@ -415,7 +417,9 @@ def start_task(
 def list_task_status(context: CommandContext, *, everything: bool, most: int = 20) -> list[RunStatus]:
     """The tasks of the project, the last one that moved first; one that cannot be read is said to be so."""
     heads = [
-        head for head in context.sight.world.journal.heads(limit=100_000) if head.machine == TASK_MACHINE
+        head
+        for head in context.read_only_runs.ports.journal.heads(limit=100_000)
+        if head.machine == TASK_MACHINE
     ]
     return [_read_task_status(context, head) for head in heads[: None if everything else most]]
 
@@ -425,7 +429,7 @@ def _read_task_status(context: CommandContext, head: Head) -> RunStatus:
 
     try:
         status = load_run_status(context, head.run)
-        override_count = len(read_overrides(context.sight.world, head.run))
+        override_count = len(read_overrides(context.read_only_runs.ports, head.run))
         return replace(
             status, overrides=override_count, files=tuple(describe_touched_files(context, head.run))
         )

@@ -85,7 +85,7 @@ class ReplSession:
 
     def _asked(self) -> tuple[str, ...]:
         """The gates that are open now."""
-        gates = self.deck.sight.world.journal.gates(self.run) if self.run else ()
+        gates = self.deck.read_only_runs.ports.journal.gates(self.run) if self.run else ()
         return tuple(gate.id for gate in gates if not gate.answer)
 
     def commands(self) -> tuple[str, ...]:
@@ -130,7 +130,7 @@ class ReplSession:
             case "raise":
                 return ["turns", "tokens", "usd", "hours"]
             case "switch" if self.deck.has_store():
-                return [head.run for head in self.deck.sight.world.journal.heads(limit=1_000)]
+                return [head.run for head in self.deck.read_only_runs.ports.journal.heads(limit=1_000)]
             case "help":
                 return list(self.commands())
             case "show" if self.run:
@@ -156,7 +156,7 @@ class ReplSession:
         if word not in known_words and word not in REPL_WORD_HELP:
             raise unknown_word_error(word, known_words)
         if word not in known_words:
-            machine = self.deck.sight.head(self.run).machine
+            machine = self.deck.read_only_runs.head(self.run).machine
             raise UserError(
                 f"a {machine} has no /{word}: it has {', '.join(f'/{known_word}' for known_word in known_words)}"
             )
@@ -212,7 +212,7 @@ class ReplSession:
         """A phase's own word: go on to it from the one before, do it again where the task is in it; never skip."""
         actions, current_phase = self._deeds(), self._deeds().snapshot.state
         gate = actions.gate()
-        is_working = gate is None and self.deck.bridge.head(self.run).status == "working"
+        is_working = gate is None and self.deck.runs.head(self.run).status == "working"
         if is_working and current_phase == phase and not words:
             return actions.resume()
         if gate is not None and gate.job == "decide" and phase in ("planning", "codegen", "review"):
@@ -241,7 +241,7 @@ class ReplSession:
             code = actions.next()
             if actions.gate("decide") is not None:
                 reason_text = f" {printable_line(reason)}" if reason else ""
-                self.deck.say(
+                self.deck.print(
                     f"nothing is accepted yet: /accept{reason_text or ' [reason]'} accepts exactly this"
                 )
             return code
@@ -250,7 +250,7 @@ class ReplSession:
     def _sure(self) -> bool:
         """A yes that was typed after the question: what was typed ahead answers nothing."""
         discard_typeahead()
-        return self.deck.agreed("accept exactly this?", "answer in the next line: y")
+        return self.deck.confirm("accept exactly this?", "answer in the next line: y")
 
     def _revert(self, reason: str) -> int:
         if self._is_task():
@@ -331,7 +331,7 @@ class ReplSession:
     def _rework(self, text: str) -> int:
         if not has_visible_text(text):
             raise UserError("rework needs words: /rework what to change")
-        return self._choice("rework", text=self.deck.bridge.text(self._here(), text))
+        return self._choice("rework", text=self.deck.runs.text(self._here(), text))
 
     def _reject(self, reason: str) -> int:
         return self._choice("reject", reason=reason)
@@ -358,7 +358,7 @@ class ReplSession:
         """A word that only this machine has: a choice of its open gate, or one of its events."""
         from steersman.faces.cli.commands.speak import send_person_event
 
-        gates = self.deck.bridge.world.journal.gates(self._here())
+        gates = self.deck.runs.ports.journal.gates(self._here())
         if any(word in gate.choices for gate in gates if not gate.answer):
             return self._choice(word, reason=reason)
         return send_person_event(self.deck, self.run, word, {}, reason)
@@ -393,11 +393,11 @@ class ReplSession:
 
     def _legal(self) -> None:
         status = self.now()
-        self.deck.say("\nlegal now:")
+        self.deck.print("\nlegal now:")
         for action in status.next if status else ():
-            self.deck.say(f"  {repl_action_text(action.word)}: {action.what}")
+            self.deck.print(f"  {repl_action_text(action.word)}: {action.what}")
         if status and not status.next:
-            self.deck.say("  nothing but to look: /new begins another task")
+            self.deck.print("  nothing but to look: /new begins another task")
 
     def _show(self, file: str) -> None:
         from steersman.faces.repl.document_status import print_document, print_document_list
@@ -420,21 +420,21 @@ class ReplSession:
 
     def _tasks(self, _: str) -> None:
         tasks = list_task_status(self.deck, everything=True) if self.deck.has_store() else []
-        self.deck.tell(tasks)
+        self.deck.set_result(tasks)
         for task in tasks:
             mark = "*" if task.run == self.run else " "
             phase_text = f"{task.phase}:{task.step}" if task.step else task.phase
             override_text = f"  {task.overrides} overridden" if task.overrides else ""
-            self.deck.say(
+            self.deck.print(
                 f"{mark} {task.run}  {phase_text}  {task.outcome or task.status}{override_text}  {printable_line(task.title)}"
             )
         if not tasks:
-            self.deck.say("there is no task here yet: /plan what to do")
+            self.deck.print("there is no task here yet: /plan what to do")
 
     def _switch(self, run: str) -> None:
         if not run:
             raise UserError("switch to which run? /tasks lists them")
-        self.run = self.deck.bridge.find(run)
+        self.run = self.deck.runs.find(run)
 
     def _new(self, words: str) -> int:
         if not has_visible_text(words):
@@ -448,9 +448,9 @@ class ReplSession:
         if word and word not in REPL_WORD_HELP:
             raise unknown_word_error(word, REPL_WORD_HELP)
         for name in (word,) if word else self.commands():
-            self.deck.say(f"/{name} {REPL_WORD_HELP.get(name, '[reason]: a word of this machine')}")
+            self.deck.print(f"/{name} {REPL_WORD_HELP.get(name, '[reason]: a word of this machine')}")
         if not word:
-            self.deck.say(FREE_TEXT_HELP)
+            self.deck.print(FREE_TEXT_HELP)
 
     # ── the current run ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -460,7 +460,7 @@ class ReplSession:
         return self.run
 
     def _is_task(self) -> bool:
-        return self.deck.bridge.head(self._here()).machine == TASK_MACHINE
+        return self.deck.runs.head(self._here()).machine == TASK_MACHINE
 
     def _deeds(self) -> RunActions:
         return RunActions(self.deck, self._here(), lambda word, _: repl_action_text(word))

@@ -34,19 +34,19 @@ MAX_ACKNOWLEDGED_NAMES = 12
 def acknowledge_command(context: CommandContext, *, run: str, names: tuple[str, ...], yes: bool) -> int:
     """Acknowledge what fails on the base tree of RUN: all of it, or only these NAMES. The names are written into
     `known_failures` of steersman.toml, everything else in the file stays as it is. The next run goes on with them."""
-    run_id = context.sight.find(run)
+    run_id = context.read_only_runs.find(run)
     refusal_code = refuse_agent_caller(context, run_id, "acknowledge")
     if refusal_code is not None:
         return refusal_code
     loaded = context.read_config()
     if loaded.path is None:
-        raise UserError(f"there is no steersman.toml to write to: run `{context.me} init` first")
+        raise UserError(f"there is no steersman.toml to write to: run `{context.command_prefix} init` first")
     chosen_names = _choose_acknowledged_names(
         context, _load_base_results(context, run_id), names, loaded.config
     )
     if not chosen_names:
-        context.tell({"file": str(loaded.path), "added": [], "exit_code": EXIT_DONE})
-        context.say(
+        context.set_result({"file": str(loaded.path), "added": [], "exit_code": EXIT_DONE})
+        context.print(
             f"nothing to add: what fails on the base tree of {run_id} is acknowledged in {loaded.path}"
         )
         return EXIT_DONE
@@ -55,12 +55,12 @@ def acknowledge_command(context: CommandContext, *, run: str, names: tuple[str, 
         f"to be added to {KNOWN_FAILURES_KEY} in {loaded.path}:",
         *_render_acknowledged_names(chosen_names),
     ):
-        context.say(line)
-    if not yes and not context.agreed("Acknowledge these failures?", "--yes writes without asking"):
+        context.print(line)
+    if not yes and not context.confirm("Acknowledge these failures?", "--yes writes without asking"):
         return EXIT_REFUSED
     write_known_failures(context, loaded, new_text)
     next_command = _next_run_command(context, run_id)
-    context.tell(
+    context.set_result(
         {
             "file": str(loaded.path),
             "added": list(chosen_names),
@@ -68,23 +68,27 @@ def acknowledge_command(context: CommandContext, *, run: str, names: tuple[str, 
             "exit_code": EXIT_DONE,
         }
     )
-    context.say(
+    context.print(
         f"{len(chosen_names)} written; a failure that is not among them still fails a check", fg="green"
     )
-    context.say("next:")
-    context.say(f"  {next_command}")
+    context.print("next:")
+    context.print(f"  {next_command}")
     return EXIT_DONE
 
 
 def _load_base_results(context: CommandContext, run: str) -> list[CommandResult]:
     import msgspec
 
-    run_context: Any = context.sight.live(run).snapshot.context
+    run_context: Any = context.read_only_runs.live(run).snapshot.context
     ref = getattr(run_context, "baseline_ref", "")
     if not ref:
-        raise UserError(f"no check of run {run} has been run on its base tree: see `{context.me} show {run}`")
+        raise UserError(
+            f"no check of run {run} has been run on its base tree: see `{context.command_prefix} show {run}`"
+        )
     try:
-        return msgspec.json.decode(context.sight.live(run).payloads.get(ref), type=list[CommandResult])
+        return msgspec.json.decode(
+            context.read_only_runs.live(run).payloads.get(ref), type=list[CommandResult]
+        )
     except msgspec.MsgspecError:
         raise UserError(f"the results of run {run} were pruned: start a new run") from None
 
@@ -177,5 +181,5 @@ def _render_acknowledged_names(names: tuple[str, ...]) -> list[str]:
 def _next_run_command(context: CommandContext, run: str) -> str:
     from steersman.views.base_stop import start_again_command
 
-    active_run = context.sight.live(run)
-    return start_again_command(active_run.snapshot.machine, active_run.title, context.me)
+    active_run = context.read_only_runs.live(run)
+    return start_again_command(active_run.snapshot.machine, active_run.title, context.command_prefix)

@@ -51,7 +51,7 @@ def accept_evidence_command(context: CommandContext, *, gate: str, digest: str, 
 def rework_command(context: CommandContext, *, gate: str, text: str, reason: str, digest: str | None) -> int:
     """Answer a gate: again, and TEXT is what to change."""
     open_gate_found = find_open_gate(context, gate)
-    ref = context.bridge.text(open_gate_found.run, _require_rework_text(text))
+    ref = context.runs.text(open_gate_found.run, _require_rework_text(text))
     return answer_open_gate(context, gate, "rework", digest, reason=reason, text=ref)
 
 
@@ -114,12 +114,12 @@ def answer_with_choice(
 def find_open_gate(context: CommandContext, name: str) -> Gate:
     """An open gate by its id, or the only one of a run; who comes too late is told who was first."""
     prefix, colon, rest = name.partition(":")
-    run = context.bridge.find(prefix)
+    run = context.runs.find(prefix)
     wanted_id = f"{run}:{rest}" if colon else run
     # One look: between two of them somebody else may answer.
     open_gates = [
         open_gate_item
-        for open_gate_item in context.bridge.world.journal.gates(run)
+        for open_gate_item in context.runs.ports.journal.gates(run)
         if not open_gate_item.answer
     ]
     matching_gates = [
@@ -136,7 +136,9 @@ def find_open_gate(context: CommandContext, name: str) -> Gate:
         raise UserError(
             f"run {run} has no gate {wanted_id}: it asks at {', '.join(open_gate_item.id for open_gate_item in open_gates)}"
         )
-    raise _NoOpenGateError(f"{last_answer or f'run {run} asks nothing now'}: see `{context.me} why {run}`")
+    raise _NoOpenGateError(
+        f"{last_answer or f'run {run} asks nothing now'}: see `{context.command_prefix} why {run}`"
+    )
 
 
 class _NoOpenGateError(UserError):
@@ -147,7 +149,7 @@ class _NoOpenGateError(UserError):
 
 def _describe_last_answer(context: CommandContext, run: str, wanted_id: str) -> str | None:
     """Why there is nothing to answer: somebody was first, or has canceled the run that asked."""
-    answered_gates = [gate_item for gate_item in context.bridge.world.journal.gates(run) if gate_item.answer]
+    answered_gates = [gate_item for gate_item in context.runs.ports.journal.gates(run) if gate_item.answer]
     answered_gate = next(
         (gate_item for gate_item in answered_gates if wanted_id in (run, gate_item.id)), None
     )
@@ -156,7 +158,7 @@ def _describe_last_answer(context: CommandContext, run: str, wanted_id: str) -> 
     from steersman.kernel.tape import read_entry
     from steersman.views.status import actor_name
 
-    entries = [read_entry(body) for _, body, _ in context.bridge.world.journal.rows(run)]
+    entries = [read_entry(body) for _, body, _ in context.runs.ports.journal.rows(run)]
     end_entry = next((entry for entry in entries if entry.ended), None)
     if end_entry is not None and wanted_id == run:
         return f"run {run} was {end_entry.ended} by {actor_name(end_entry.actor)} (entry {end_entry.seq})"
@@ -203,8 +205,8 @@ def answer_open_gate(
     if (gate_record.job, choice) == ("decide", "approve"):
         _print_accepted_change(context, gate_record)
     answer_fields = {key: value for key, value in optional_fields.items() if value}
-    message_id = context.bridge.answer(gate_record, choice, context.person, digest=digest, **answer_fields)
-    context.say(
+    message_id = context.runs.answer(gate_record, choice, context.person, digest=digest, **answer_fields)
+    context.print(
         f"{context.person}: {word} · gate {gate_record.id}{f' · {evidence_reason}' if evidence_reason else ''}"
     )
     return wait_for_verdict(
@@ -221,13 +223,13 @@ class _EvidenceNotAcceptedError(UserError):
 def _require_digest_prefix(context: CommandContext, gate: Gate, prefix: str | None) -> str:
     """Why the evidence gate is open; refuses a yes without the beginning of the digest that was looked at."""
     if gate.job != EVIDENCE_GATE:
-        typed_commands = "; ".join(gate_commands(gate, context.me))
+        typed_commands = "; ".join(gate_commands(gate, context.command_prefix))
         raise _EvidenceNotAcceptedError(
             f"gate {gate.id} does not ask about evidence: it is answered by {typed_commands}"
         )
     from steersman.engine.projections import payload_reader
 
-    reason = gate_reason(gate, payload_reader(context.bridge.live(gate.run)))
+    reason = gate_reason(gate, payload_reader(context.runs.live(gate.run)))
     if prefix is not None and len(prefix) >= DIGEST_PREFIX_LENGTH and gate.digest.startswith(prefix):
         return reason
     prefix_problem = (
@@ -238,10 +240,12 @@ def _require_digest_prefix(context: CommandContext, gate: Gate, prefix: str | No
     look_command, word = (
         ("/why` and `/diff", "/accept-evidence")
         if context.prompting
-        else (f"{context.me} gates {gate.run}", "")
+        else (f"{context.command_prefix} gates {gate.run}", "")
     )
     accept_command = (
-        f"{word} {gate.digest[:DIGEST_PREFIX_LENGTH]}" if word else gate_commands(gate, context.me)[0]
+        f"{word} {gate.digest[:DIGEST_PREFIX_LENGTH]}"
+        if word
+        else gate_commands(gate, context.command_prefix)[0]
     )
     raise _EvidenceNotAcceptedError(
         f"gate {gate.id} was not answered: {prefix_problem}.\n{reason}\nRead it with `{look_command}`, then type `{accept_command}`"
@@ -253,7 +257,7 @@ def _print_accepted_change(context: CommandContext, gate: Gate) -> None:
     from steersman.faces.repl.run_actions import RunActions
 
     for line in RunActions(context, gate.run).accepted(gate):
-        context.say(line)
+        context.print(line)
 
 
 def _is_stop_answer(gate: Gate, choice: str) -> bool:
@@ -265,7 +269,7 @@ def _require_higher_limits(context: CommandContext, run: str, limits: dict[str, 
     """A raise is upwards: a limit that is there already is not lowered by a slip."""
     from steersman.views.time_format import FIGURE_LABELS, format_figure
 
-    rows = context.bridge.world.journal.budget(context.bridge.head(run).root)
+    rows = context.runs.ports.journal.budget(context.runs.head(run).root)
     bounded_names = {row.name for row in rows if row.limit is not None}
     for name in limits.keys() - bounded_names:
         raise UserError(f"this run has no limit on {FIGURE_LABELS.get(name, name)}: raise one that it has")

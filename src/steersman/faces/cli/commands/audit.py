@@ -74,8 +74,8 @@ def audit_tape_command(context: CommandContext, *, run: str, after: int, form: s
             context.warn(f"the tape cannot be read from entry {tape_item.seq} on: {tape_item.why}", fg="red")
             return EXIT_STORE
         if tape_item[0].seq > after:
-            context.stream({**msgspec.to_builtins(tape_item[0]), "hash": tape_item[1]})
-            context.say(printable_line(_render_tape_line(tape_item[0], tape_item[1])))
+            context.print_json_line({**msgspec.to_builtins(tape_item[0]), "hash": tape_item[1]})
+            context.print(printable_line(_render_tape_line(tape_item[0], tape_item[1])))
     return EXIT_DONE
 
 
@@ -83,12 +83,12 @@ def _print_plan_tape(context: CommandContext, run: str, form: str) -> int:
     from steersman.engine.projections import planning_tape_form as render_form
     from steersman.engine.projections import read_run_view
 
-    run_view = read_run_view(context.sight.world, _find_audited_run(context, run))
+    run_view = read_run_view(context.read_only_runs.ports, _find_audited_run(context, run))
     if run_view.live.machine.name != "coordinator":
         raise UserError(f"run {run_view.snapshot.run} is no plan: `--as {form}` is a form of plans")
     document = render_form(run_view, form)
-    context.say(printable_json(msgspec.json.format(msgspec.json.encode(document)).decode()))
-    context.tell(msgspec.to_builtins(document))
+    context.print(printable_json(msgspec.json.format(msgspec.json.encode(document)).decode()))
+    context.set_result(msgspec.to_builtins(document))
     return EXIT_DONE
 
 
@@ -129,11 +129,11 @@ def audit_verify_command(context: CommandContext, *, run: str | None) -> int:
     verdicts = [audit_run(name) for name in runs]
     if not run and context.has_store():
         verdicts += _audit_store_surroundings(context)
-    context.tell(verdicts[0] if run else verdicts)
+    context.set_result(verdicts[0] if run else verdicts)
     for verdict in verdicts:
         _print_audit_verdict(context, verdict)
     for blind_spot in dict.fromkeys(words for run_verdict in verdicts for words in run_verdict.beyond):
-        context.say(f"cannot be seen in any run: {blind_spot}")
+        context.print(f"cannot be seen in any run: {blind_spot}")
     return EXIT_DONE if all(run_verdict.ok for run_verdict in verdicts) else EXIT_STORE
 
 
@@ -141,7 +141,7 @@ def _audit_store_surroundings(context: CommandContext) -> "list[AuditVerdict]":
     """What the store holds beside its runs, where something is wrong with it."""
     from steersman.engine.audit import audit_store
 
-    verdict = audit_store(context.sight.world)
+    verdict = audit_store(context.read_only_runs.ports)
     return [] if verdict.ok and not verdict.gone else [verdict]
 
 
@@ -155,7 +155,7 @@ def _list_auditable_runs(context: CommandContext) -> "tuple[list[str], Callable[
         find_anchored_lost_runs(storeless_ports, lambda _run: False) if storeless_ports is not None else []
     )
     if storeless_ports is None or not missing_runs:
-        ports = context.sight.world
+        ports = context.read_only_runs.ports
         return list_known_runs(ports), lambda run: audit_run(ports, run)
     context.warn(missing_runs_hint(context, missing_runs), fg="red")
     return missing_runs, lambda run: audit_missing_run(storeless_ports, run)
@@ -178,24 +178,24 @@ def _match_auditable_run(known_runs: list[str], prefix: str) -> str:
 
 def _print_audit_verdict(context: CommandContext, verdict: "AuditVerdict") -> None:
     if verdict.ok and not verdict.run:
-        context.say("the store beside the runs: all fits", fg="green")
+        context.print("the store beside the runs: all fits", fg="green")
     elif verdict.ok:
         anchor_text = "and an anchor agrees" if verdict.anchored else "but no anchor says how long it was"
-        context.say(f"run {verdict.run}: {verdict.entries} entries, all fit, {anchor_text}", fg="green")
+        context.print(f"run {verdict.run}: {verdict.entries} entries, all fit, {anchor_text}", fg="green")
     else:
         place_text = f", first at entry {verdict.first_bad}" if verdict.first_bad is not None else ""
         subject = f"run {verdict.run}" if verdict.run else "the store beside the runs"
-        context.say(f"{subject}: does not fit{place_text}", fg="red", bold=True)
+        context.print(f"{subject}: does not fit{place_text}", fg="red", bold=True)
     for problem in verdict.problems:
-        context.say(f"  {printable_line(problem)}")
+        context.print(f"  {printable_line(problem)}")
     for missing_text in verdict.gone:
-        context.say(
+        context.print(
             f"  {'gone from git' if verdict.run else 'not here'}: {printable_line(missing_text)}", fg="yellow"
         )
     for waiting_text in verdict.waiting:
-        context.say(f"  waiting to be taken: {printable_line(waiting_text)}")
+        context.print(f"  waiting to be taken: {printable_line(waiting_text)}")
     for unseen_text in verdict.unseen:
-        context.say(f"  cannot be seen: {unseen_text}")
+        context.print(f"  cannot be seen: {unseen_text}")
 
 
 @define_command("replay", "steersman audit replay 261116-abc", exits=AUDIT_EXIT_CODES)
@@ -205,19 +205,19 @@ def audit_replay_command(context: CommandContext, *, run: str) -> int:
     from steersman.engine.audit import replay_run
 
     run_id = _find_audited_run(context, run)
-    head = context.sight.head(run_id)
-    definition = context.helm.installed_machines().get(head.machine)
+    head = context.read_only_runs.head(run_id)
+    definition = context.services.installed_machines().get(head.machine)
     if definition is None:
         raise UserError(f"run {run_id} needs machine {head.machine}, which is not installed here")
-    replay_result = replay_run(context.sight.world.journal, definition, run_id)
-    context.tell(replay_result)
-    context.say(
+    replay_result = replay_run(context.read_only_runs.ports.journal, definition, run_id)
+    context.set_result(replay_result)
+    context.print(
         f"run {run_id}: {replay_result.same} decided the same again, {replay_result.different} differently, {replay_result.other_version} by another version"
     )
     for decision in replay_result.decisions:
-        context.say(f"  entry {decision.seq}: {decision.verdict} {decision.detail}")
+        context.print(f"  entry {decision.seq}: {decision.verdict} {decision.detail}")
     if replay_result.bad is not None:
-        context.say(
+        context.print(
             f"  the tape cannot be read from entry {replay_result.bad.seq} on: {replay_result.bad.why}",
             fg="red",
         )
@@ -238,9 +238,9 @@ def audit_anchor_command(context: CommandContext, *, run: str, where: str) -> No
 
     if where == "command":
         context.load_config()
-    anchor_record = keep_anchor(context.bridge.world, _find_audited_run(context, run), where)
-    context.tell(anchor_record)
-    context.say(
+    anchor_record = keep_anchor(context.runs.ports, _find_audited_run(context, run), where)
+    context.set_result(anchor_record)
+    context.print(
         f"run {anchor_record.run}: entry {anchor_record.seq} with hash {anchor_record.hash[:12]}… is anchored ({where})"
     )
 
@@ -261,11 +261,11 @@ def audit_prune_command(context: CommandContext, *, run: str, reason: str, yes: 
     if refusal_code is not None:
         return refusal_code
     question = f"drop all texts of run {run_id} and its children? They cannot be had back"
-    if not yes and not context.agreed(question, f"{context.me} audit prune {run_id} --yes"):
+    if not yes and not context.confirm(question, f"{context.command_prefix} audit prune {run_id} --yes"):
         raise UserError("nothing was dropped")
-    pruned = drop_payloads(context.bridge.world, run_id, context.person, reason)
-    context.tell(pruned)
-    context.say(f"run {pruned.run}: {pruned.payloads} texts dropped, entry {pruned.seq} says so")
+    pruned = drop_payloads(context.runs.ports, run_id, context.person, reason)
+    context.set_result(pruned)
+    context.print(f"run {pruned.run}: {pruned.payloads} texts dropped, entry {pruned.seq} says so")
     return EXIT_DONE
 
 
@@ -284,7 +284,7 @@ def audit_export_command(context: CommandContext, *, run: str, payloads: bool, o
     from steersman.engine.audit import export_run as export_lines
 
     run_id = _find_audited_run(context, run)
-    ports = context.sight.world
+    ports = context.read_only_runs.ports
     lines = export_lines(ports.journal, run_id, payloads=payloads, anchors=collect_anchors(ports, run_id))
     try:
         with click.open_file(out or "-", "wb") as file:
@@ -302,4 +302,4 @@ def audit_export_command(context: CommandContext, *, run: str, payloads: bool, o
 
 
 def _find_audited_run(context: CommandContext, run: str) -> str:
-    return context.sight.find(run)
+    return context.read_only_runs.find(run)

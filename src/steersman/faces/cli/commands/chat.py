@@ -73,7 +73,7 @@ def chat_send_command(context: CommandContext, *, text: str, thread: str | None)
     chat_service = open_chat_service(context, create=True)
     _require_chat_route(chat_service, thread, text)
     thread_id = chat_service.find(thread).id if thread else chat_service.new().id
-    context.say(f"thread {thread_id}")
+    context.print(f"thread {thread_id}")
     return send_chat_question(context, chat_service, thread_id, text)
 
 
@@ -111,7 +111,7 @@ def ask_chat_agents(
     def show_answer(answer: "ChatMessage") -> None:
         answers.append(answer)
         for line in chat_message_lines(answer):
-            context.say(line)
+            context.print(line)
 
     async def ask_all() -> None:
         for question, names in questions:
@@ -122,7 +122,8 @@ def ask_chat_agents(
         asyncio.run(ask_all())
     except KeyboardInterrupt:
         context.warn(
-            f"stopped; the question is kept: {context.me} chat again {first_question.thread}", fg="yellow"
+            f"stopped; the question is kept: {context.command_prefix} chat again {first_question.thread}",
+            fg="yellow",
         )
         raise
     return _print_chat_summary(context, chat_service, first_question, questions, answers)
@@ -141,11 +142,11 @@ def _print_chat_summary(
     expected_count = sum(len(names) for _, names in questions)
     is_complete = len(answers) == expected_count and not any(answer.error for answer in answers)
     code = EXIT_DONE if is_complete else EXIT_ENDED
-    context.say(thread_cost_words(spent, chat_service.limits()), dim=True)
+    context.print(thread_cost_words(spent, chat_service.limits()), dim=True)
     if not is_complete:
-        context.say(f"ask again with: {context.me} chat again {first_question.thread}")
+        context.print(f"ask again with: {context.command_prefix} chat again {first_question.thread}")
     question_fields = [msgspec.to_builtins(question) for question, _ in questions]
-    context.tell(
+    context.set_result(
         {
             "thread": first_question.thread,
             "questions": question_fields,
@@ -167,8 +168,8 @@ def chat_new_command(context: CommandContext, *, title: str) -> int:
     if refuse_agent_chat(context):
         return EXIT_REFUSED
     thread = open_chat_service(context, create=True, only_look=True).new(title)
-    context.say(thread.id)
-    context.tell(thread)
+    context.print(thread.id)
+    context.set_result(thread)
     return EXIT_DONE
 
 
@@ -183,16 +184,20 @@ def chat_threads_command(context: CommandContext, *, limit: int) -> None:
     from steersman.views.chat import thread_table_lines as thread_lines
 
     if not context.has_store():
-        context.tell([])
-        context.say(f'nothing has been said here yet: start with `{context.me} chat send "@name …"`')
+        context.set_result([])
+        context.print(
+            f'nothing has been said here yet: start with `{context.command_prefix} chat send "@name …"`'
+        )
         return
     chat_service = open_chat_service(context, only_look=True)
     thread_counts = [
         (thread, chat_service.chats.count(thread.id)) for thread in chat_service.chats.threads(limit)
     ]
-    context.tell([{**msgspec.to_builtins(thread), "messages": count} for thread, count in thread_counts])
-    for line_number, line in enumerate(thread_lines(thread_counts, context.bridge.world.clock.now())):
-        context.say(line, bold=line_number == 0)
+    context.set_result(
+        [{**msgspec.to_builtins(thread), "messages": count} for thread, count in thread_counts]
+    )
+    for line_number, line in enumerate(thread_lines(thread_counts, context.runs.ports.clock.now())):
+        context.print(line, bold=line_number == 0)
 
 
 @define_command(
@@ -220,7 +225,7 @@ def chat_show_command(context: CommandContext, *, thread: str, last: int | None)
         for open_question in open_questions
     )
     thread_fields = msgspec.structs.asdict(thread_record)
-    context.tell(
+    context.set_result(
         ChatConversation(
             **thread_fields,
             messages=tuple(messages),
@@ -231,18 +236,18 @@ def chat_show_command(context: CommandContext, *, thread: str, last: int | None)
     )
     for chat_message in messages:
         for line in chat_message_lines(chat_message):
-            context.say(line)
-        context.say()
-    context.say(thread_cost_words(spent, chat_service.limits()))
+            context.print(line)
+        context.print()
+    context.print(thread_cost_words(spent, chat_service.limits()))
     for open_question in open_questions:
-        context.say(
+        context.print(
             missing_answer_line(
                 open_question.question.seq, open_question.agent, open_question.by, open_question.error
             ),
             fg="yellow",
         )
     if any(open_question.by is None for open_question in open_questions):
-        context.say(f"ask again with: {context.me} chat again {thread_record.id}")
+        context.print(f"ask again with: {context.command_prefix} chat again {thread_record.id}")
 
 
 @define_command(
@@ -267,7 +272,9 @@ def chat_again_command(context: CommandContext, *, thread: str, question: int | 
         if open_question.by is None and question in (None, open_question.question.seq)
     ]
     if not open_questions:
-        raise UserError(f"nobody owes an answer there now: see `{context.me} chat show {thread_record.id}`")
+        raise UserError(
+            f"nobody owes an answer there now: see `{context.command_prefix} chat show {thread_record.id}`"
+        )
     last_question = open_questions[-1].question
     return ask_chat_agents(
         context,
@@ -295,11 +302,13 @@ def chat_drop_command(context: CommandContext, *, thread: str, yes: bool) -> int
     chat_service = open_chat_service(context, only_look=True)
     thread_record = chat_service.find(thread)
     question = f"forget thread {thread_record.id} and everything said in it? It cannot be had back"
-    if not yes and not context.agreed(question, f"{context.me} chat drop {thread_record.id} --yes"):
+    if not yes and not context.confirm(
+        question, f"{context.command_prefix} chat drop {thread_record.id} --yes"
+    ):
         raise UserError("nothing was dropped")
     chat_service.drop(thread_record.id)
-    context.say(f"thread {thread_record.id} is gone")
-    context.tell({"thread": thread_record.id, "exit_code": EXIT_DONE})
+    context.print(f"thread {thread_record.id} is gone")
+    context.set_result({"thread": thread_record.id, "exit_code": EXIT_DONE})
     return EXIT_DONE
 
 
@@ -325,16 +334,16 @@ def open_chat_service(
     from steersman.engine.chat.service import ChatService
 
     config = (context.read_config() if only_look else context.load_config()).config
-    return ChatService((context.new_bridge() if create else context.bridge).world, config)
+    return ChatService((context.create_runs() if create else context.runs).ports, config)
 
 
 def refuse_agent_chat(context: CommandContext) -> bool:
     """Whatever works for a run or for a chat does not speak here."""
-    effect: Any = context.helm.find_calling_effect(context.top)
+    effect: Any = context.services.find_calling_effect(context.project_root)
     if effect:
         context.warn(
             f"refused: this comes from inside, from effect {effect}: an agent never speaks for a person",
             fg="red",
         )
-        context.tell({"result": "refused", "inside": effect, "exit_code": EXIT_REFUSED})
+        context.set_result({"result": "refused", "inside": effect, "exit_code": EXIT_REFUSED})
     return bool(effect)

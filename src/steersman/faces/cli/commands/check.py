@@ -96,7 +96,9 @@ def _build_command_judge(context: CommandContext, sets: tuple[str, ...]) -> "Cal
         verdict = rules.approve(proposal)
         if isinstance(verdict, BlockedCommand):
             return InputVerdict(accepted=False, reason=verdict.reason)
-        if (problem := context.helm.command_reach_problem(context.start, verdict.reach)) is not None:
+        if (
+            problem := context.services.command_reach_problem(context.start_directory, verdict.reach)
+        ) is not None:
             return InputVerdict(accepted=False, reason=f"not on the allow-list: {problem}")
         return InputVerdict(
             accepted=True, reason=f"fits {verdict.fits} (set {verdict.set}), proves {verdict.proves}"
@@ -118,10 +120,10 @@ def _load_command_rules(context: CommandContext, sets: tuple[str, ...]) -> "Comm
     chosen_sets = tuple(known_sets[name] for name in sets)
     loaded = context.read_config()
     if loaded.path is None:
-        return context.helm.command_rules((), Commands(sets=chosen_sets or ("tests", "read")))
+        return context.services.command_rules((), Commands(sets=chosen_sets or ("tests", "read")))
     checks = tuple(check.run for check in loaded.config.checks.values())
     command_settings = loaded.config.commands
-    return context.helm.command_rules(
+    return context.services.command_rules(
         () if sets else checks, replace(command_settings, sets=chosen_sets) if sets else command_settings
     )
 
@@ -244,8 +246,8 @@ def _build_artifact_judge(context: CommandContext, beneath: str | None) -> "Call
     from steersman.judges.artifact_names import find_artifact_name_problem, find_copy_gate_reason
 
     def judge(name: Any) -> InputVerdict:
-        problem = find_artifact_name_problem(name) or context.helm.file_placement_problem(
-            beneath or context.start, name
+        problem = find_artifact_name_problem(name) or context.services.file_placement_problem(
+            beneath or context.start_directory, name
         )
         if problem is not None:
             return InputVerdict(accepted=False, reason=problem)
@@ -288,6 +290,6 @@ def _print_input_verdict(
 ) -> int:
     context.quiet = True
     result, code = ("accept", EXIT_DONE) if answer.accepted else ("refuse", EXIT_REFUSED)
-    context.tell({**result_fields, "result": result, "reason": answer.reason, "exit_code": code})
-    context.say(f"{result}: {answer.reason}", fg=None if answer.accepted else "red")
+    context.set_result({**result_fields, "result": result, "reason": answer.reason, "exit_code": code})
+    context.print(f"{result}: {answer.reason}", fg=None if answer.accepted else "red")
     return code

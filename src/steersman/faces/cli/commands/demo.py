@@ -52,12 +52,12 @@ def demo_command(context: CommandContext, *, keep_state: bool) -> int:
     if not keep_state:
         os.environ["XDG_STATE_HOME"] = str(demo_directory / "state")
     _create_demo_repository(repository)
-    context.say(f"a throw-away repository: {repository}", bold=True)
-    context.say("its own test fails, and shall pass at the end:")
+    context.print(f"a throw-away repository: {repository}", bold=True)
+    context.print("its own test fails, and shall pass at the end:")
     for line in _run_demo_tests(repository)[-4:]:
-        context.say(f"    {line}")
-    demo_context = CommandContext(context.helm, str(repository), as_json=False, mute=context.as_json)
-    demo_context.me = (
+        context.print(f"    {line}")
+    demo_context = CommandContext(context.services, str(repository), as_json=False, mute=context.as_json)
+    demo_context.command_prefix = (
         f"{'' if keep_state else f'XDG_STATE_HOME={demo_directory}/state '}steersman --project {repository}"
     )
     try:
@@ -75,27 +75,27 @@ def _drive_demo_run(context: CommandContext, demo_context: CommandContext) -> in
     loaded = demo_context.read_config()
     record_trust(demo_context, loaded, loaded.powerful)  # the demo has just written it
     config = loaded.config
-    runs = demo_context.new_bridge()
-    context.say("\nthe crew discusses a proposal:", bold=True)
+    runs = demo_context.create_runs()
+    context.print("\nthe crew discusses a proposal:", bold=True)
     code = drive_new_run(
         demo_context, StartRequest("roundtable", DEMO_TASK, DEMO_OPERATOR, config, {"red_base": "fix"})
     )
     if code != EXIT_WAITING:
         return EXIT_ENDED
-    run = runs.world.journal.heads()[0].run
-    context.say(
+    run = runs.ports.journal.heads()[0].run
+    context.print(
         f"\nthe demo plays the operator here and approves as {DEMO_OPERATOR!r}; in your runs that is you:",
         bold=True,
     )
     code = wait_for_verdict(demo_context, run, runs.answer(runs.gate(run), "approve", DEMO_OPERATOR))
-    verdict = audit_run(runs.world, run)
+    verdict = audit_run(runs.ports, run)
     return _print_demo_summary(context, demo_context, run, code, verdict)
 
 
 def _print_demo_summary(
     context: CommandContext, demo_context: CommandContext, run: str, code: int, verdict: "AuditVerdict"
 ) -> int:
-    run_context: Any = demo_context.bridge.live(run).snapshot.context
+    run_context: Any = demo_context.runs.live(run).snapshot.context
     is_success = (
         code == EXIT_DONE
         and run_context.outcome == "approved"
@@ -105,10 +105,13 @@ def _print_demo_summary(
     )
     next_commands = [
         f"git -C {demo_context.project} diff main steersman/{run}",
-        *(f"{demo_context.me} {word} {run}" for word in ("show", "report", "audit tape", "audit verify")),
-        f"{demo_context.me} machine show roundtable --format mermaid",
+        *(
+            f"{demo_context.command_prefix} {word} {run}"
+            for word in ("show", "report", "audit tape", "audit verify")
+        ),
+        f"{demo_context.command_prefix} machine show roundtable --format mermaid",
     ]
-    context.tell(
+    context.set_result(
         {
             "run": run,
             "outcome": run_context.outcome,
@@ -121,11 +124,11 @@ def _print_demo_summary(
         }
     )
     audit_text = "verified, and an anchor agrees" if verdict.ok and verdict.anchored else "NOT verified"
-    context.say(f"\n{run_context.outcome} · {count_with_noun(run_context.tests, 'test')} really run · the tape of {verdict.entries} entries is {audit_text}",
+    context.print(f"\n{run_context.outcome} · {count_with_noun(run_context.tests, 'test')} really run · the tape of {verdict.entries} entries is {audit_text}",
              bold=True, fg="green" if is_success else "red")  # fmt: skip
-    context.say("look at it:")
+    context.print("look at it:")
     for command in next_commands:
-        context.say(f"  {command}")
+        context.print(f"  {command}")
     return EXIT_DONE if is_success else EXIT_ENDED
 
 

@@ -51,14 +51,14 @@ def doctor_command(context: CommandContext) -> int:
         _check_broken_and_overdue_runs,
     )
     findings = [finding for examine in examinations for finding in examine(context)]
-    context.tell(findings)
+    context.set_result(findings)
     for finding in findings:
-        context.say(
+        context.print(
             f"{'ok  ' if finding.ok else 'MEND'}  {finding.what}: {finding.told}",
             fg=None if finding.ok else "red",
         )
         if finding.fix and not finding.ok:
-            context.say(f"      {finding.fix}")
+            context.print(f"      {finding.fix}")
     if any(finding.store and not finding.ok for finding in findings):
         return EXIT_STORE
     return EXIT_ENDED if any(not finding.ok for finding in findings) else EXIT_DONE
@@ -93,7 +93,7 @@ def _check_git_version(_context: CommandContext) -> Iterator[DoctorFinding]:
 
 
 def _check_state_disk(context: CommandContext) -> Iterator[DoctorFinding]:
-    directory = str(context.helm.project_state_directory(context.project))
+    directory = str(context.services.project_state_directory(context.project))
     while not os.path.exists(directory):
         directory = os.path.dirname(directory)
     free_bytes = shutil.disk_usage(directory).free
@@ -120,9 +120,11 @@ def _check_settings_file(context: CommandContext) -> Iterator[DoctorFinding]:
         is_known = is_config_trusted(context, loaded)
         count = count_lines_text(len(loaded.powerful))
         trust_text = f"trusted: {count}" if is_known else "not trusted yet: nothing is started"
-        yield DoctorFinding("trust", is_known, trust_text, f"{context.me} trust")
+        yield DoctorFinding("trust", is_known, trust_text, f"{context.command_prefix} trust")
     if loaded.path is None:
-        yield DoctorFinding("steersman.toml", ok=False, told="not there", fix=f"{context.me} init")
+        yield DoctorFinding(
+            "steersman.toml", ok=False, told="not there", fix=f"{context.command_prefix} init"
+        )
         return
     yield DoctorFinding("steersman.toml", ok=True, told=str(loaded.path))
     checks = loaded.config.checks
@@ -136,7 +138,7 @@ def _check_settings_file(context: CommandContext) -> Iterator[DoctorFinding]:
 
 def _check_sandbox_isolation(context: CommandContext) -> Iterator[DoctorFinding]:
     try:
-        sandbox = context.helm.open_project_sandbox(context.read_config().config)
+        sandbox = context.services.open_project_sandbox(context.read_config().config)
     except SteersmanError as error:
         yield DoctorFinding("sandbox", ok=False, told=str(error), fix="see above; no run starts without it")
         return
@@ -163,7 +165,7 @@ def _check_crew_agents(context: CommandContext) -> Iterator[DoctorFinding]:
         config = context.load_config(ask=False).config
     except SteersmanError:
         return
-    for definition in context.helm.installed_machines().values():
+    for definition in context.services.installed_machines().values():
         crew_problems_found = find_crew_problems(context, definition, config)
         yield DoctorFinding(
             f"crew of {definition.name}",
@@ -189,14 +191,14 @@ def _check_delivery_setup(context: CommandContext) -> Iterator[DoctorFinding]:
     )
     try:
         interrupted_runs = (
-            context.helm.open_ports(context.project, journal=None).workspace(config).interrupted()
+            context.services.open_ports(context.project, journal=None).workspace(config).interrupted()
         )
     except SteersmanError:
         return  # no repository: said above
     if interrupted_runs:
         interrupted_text = f"the delivery of run {', '.join(interrupted_runs)} was cut short; files of that run may be in your checkout"
         yield DoctorFinding(
-            "interrupted delivery", ok=False, told=interrupted_text, fix=f"{context.me} resume"
+            "interrupted delivery", ok=False, told=interrupted_text, fix=f"{context.command_prefix} resume"
         )
 
 
@@ -209,7 +211,7 @@ def _check_chat_agents(context: CommandContext) -> Iterator[DoctorFinding]:
         return
     for name in config.chat.agents:
         try:
-            ChatService(context.helm.open_ports(context.project, journal=None), config).ready([name])
+            ChatService(context.services.open_ports(context.project, journal=None), config).ready([name])
         except SteersmanError as error:
             yield DoctorFinding(f"@{name}", ok=False, told=str(error), fix="mend [chat] in steersman.toml")
         else:
@@ -217,7 +219,7 @@ def _check_chat_agents(context: CommandContext) -> Iterator[DoctorFinding]:
 
 
 def _check_store_health(context: CommandContext) -> Iterator[DoctorFinding]:
-    yield DoctorFinding("sqlite", ok=True, told=context.helm.sqlite_version())
+    yield DoctorFinding("sqlite", ok=True, told=context.services.sqlite_version())
     if not context.has_store():
         is_gone = bool(find_missing_runs(context))
         store_text = "gone, but anchors say what was in it" if is_gone else "nothing has been run here yet"
@@ -234,7 +236,7 @@ def _check_store_health(context: CommandContext) -> Iterator[DoctorFinding]:
 
 def _check_memory_store(context: CommandContext) -> Iterator[DoctorFinding]:
     try:
-        memory_count = len(context.helm.open_memories(context.project).entries(limit=10_000))
+        memory_count = len(context.services.open_memories(context.project).entries(limit=10_000))
     except NoMemory as no_memory_error:
         yield DoctorFinding("memories", ok=True, told=str(no_memory_error))
     except MemoryUnavailable as error:
@@ -256,7 +258,7 @@ def _check_missing_runs(context: CommandContext) -> Iterator[DoctorFinding]:
             f"run {run}",
             ok=False,
             told=missing_text,
-            fix=f"restore the store from a backup, or see `{context.me} audit verify {run}`",
+            fix=f"restore the store from a backup, or see `{context.command_prefix} audit verify {run}`",
             store=True,
         )
 
@@ -270,7 +272,7 @@ def _check_broken_and_overdue_runs(context: CommandContext) -> Iterator[DoctorFi
         overdue_heads = [
             due_head
             for due_head in journal.due(now)
-            if not context.helm.find_run_owner(context.top, due_head.run)
+            if not context.services.find_run_owner(context.project_root, due_head.run)
         ]
     except JournalError:
         return
@@ -279,7 +281,7 @@ def _check_broken_and_overdue_runs(context: CommandContext) -> Iterator[DoctorFi
             f"run {run}",
             ok=False,
             told=f"broken: {reason}",
-            fix=f"{context.me} audit verify {run}",
+            fix=f"{context.command_prefix} audit verify {run}",
             store=True,
         )
     for head in overdue_heads:
@@ -288,7 +290,7 @@ def _check_broken_and_overdue_runs(context: CommandContext) -> Iterator[DoctorFi
             f"run {head.run}",
             ok=False,
             told=f"{lateness} overdue and nobody drives it",
-            fix=f"{context.me} resume {head.run}",
+            fix=f"{context.command_prefix} resume {head.run}",
         )
 
 

@@ -36,10 +36,10 @@ def facts_command(context: CommandContext, *, kinds: tuple[str, ...]) -> int:
     Each fact has the file and line that says so. Vendored folders, ignored files and links are left out; files that
     look like they keep secrets are named and never opened. Planning goes by these facts, and `init` by the same."""
     context.quiet = True
-    pack = context.helm.open_fact_scanner(context.project).scan(context.project.name[:120] or "project")
+    pack = context.services.open_fact_scanner(context.project).scan(context.project.name[:120] or "project")
     shown_facts = tuple(fact for fact in pack.facts if not kinds or fact.kind in kinds)
     cited_ids = {name for fact in shown_facts for name in fact.evidence}
-    context.tell(
+    context.set_result(
         msgspec.structs.replace(
             pack,
             facts=shown_facts,
@@ -49,10 +49,10 @@ def facts_command(context: CommandContext, *, kinds: tuple[str, ...]) -> int:
     for line in _render_fact_lines(
         shown_facts, {evidence_item.id: evidence_item for evidence_item in pack.evidence}
     ):
-        context.say(line)
+        context.print(line)
     for reason in pack.bounds.unread:
-        context.say(f"cannot be read: {reason}", fg="yellow")
-    context.say(_describe_scan_bounds(pack), fg=None if pack.bounds.complete else "yellow")
+        context.print(f"cannot be read: {reason}", fg="yellow")
+    context.print(_describe_scan_bounds(pack), fg=None if pack.bounds.complete else "yellow")
     return EXIT_DONE
 
 

@@ -35,8 +35,8 @@ def gates_command(context: CommandContext, *, run: str | None, full: bool) -> No
     """What waits for a person's answer, with the texts it is about and the commands that answer; of RUN, or of all runs,
     then with the beginning of each text."""
     if not run and not context.has_store():
-        context.tell([])
-        context.say("nothing waits for you")
+        context.set_result([])
+        context.print("nothing waits for you")
         return
     open_gates = _list_open_gates(context, run)
     from steersman.engine.projections import read_overrides, recorded_isolation_warning
@@ -44,7 +44,7 @@ def gates_command(context: CommandContext, *, run: str | None, full: bool) -> No
 
     stalled = {open_gate.id: _describe_stalled_gate(context, open_gate) for open_gate in open_gates}
     isolation_notes = {
-        open_gate.run: recorded_isolation_warning(context.sight.world, open_gate.run)
+        open_gate.run: recorded_isolation_warning(context.read_only_runs.ports, open_gate.run)
         for open_gate in open_gates
     }
     texts = {
@@ -52,15 +52,15 @@ def gates_command(context: CommandContext, *, run: str | None, full: bool) -> No
         for open_gate in open_gates
     }
     overrides_by_run = {
-        open_gate.run: read_overrides(context.sight.world, open_gate.run) for open_gate in open_gates
+        open_gate.run: read_overrides(context.read_only_runs.ports, open_gate.run) for open_gate in open_gates
     }
-    context.tell(
+    context.set_result(
         [
             {
                 **msgspec.to_builtins(open_gate),
                 "question": gate_question(open_gate),
                 "why": stalled[open_gate.id][0] or gate_reason(open_gate, texts[open_gate.run]),
-                "commands": gate_commands(open_gate, context.me),
+                "commands": gate_commands(open_gate, context.command_prefix),
                 "not_isolated": isolation_notes[open_gate.run],
                 "overrides": overrides_by_run[open_gate.run],
                 "remedies": stalled[open_gate.id][2],
@@ -68,21 +68,24 @@ def gates_command(context: CommandContext, *, run: str | None, full: bool) -> No
             for open_gate in open_gates
         ]
     )
-    for name, reason in ({} if run else context.sight.world.journal.quarantined()).items():
-        context.warn(f"run {name} is put aside: {reason}: {context.me} audit verify {name}", fg="red")
+    for name, reason in ({} if run else context.read_only_runs.ports.journal.quarantined()).items():
+        context.warn(
+            f"run {name} is put aside: {reason}: {context.command_prefix} audit verify {name}", fg="red"
+        )
     if not open_gates:
-        context.say("nothing waits for you")
+        context.print("nothing waits for you")
     titles = {
-        head.run: head.title for head in context.sight.world.journal.heads(unfinished=True, limit=100_000)
+        head.run: head.title
+        for head in context.read_only_runs.ports.journal.heads(unfinished=True, limit=100_000)
     }
     line_limit = None if full else MAX_GATE_TEXT if run else MAX_GATE_EXCERPT
     for gate in open_gates:
-        context.say(f"run {gate.run} · {titles.get(gate.run, '')}", bold=True)
+        context.print(f"run {gate.run} · {titles.get(gate.run, '')}", bold=True)
         reason, other_commands, remedies = stalled[gate.id]
         gate_lines = render_gate_lines(
             gate,
             texts[gate.run],
-            context.me,
+            context.command_prefix,
             most=line_limit,
             not_isolated=isolation_notes[gate.run],
             cause=reason,
@@ -95,16 +98,16 @@ def gates_command(context: CommandContext, *, run: str | None, full: bool) -> No
 
 def _list_open_gates(context: CommandContext, run: str | None) -> "list[Gate]":
     """The gates that nobody has answered, of one run or of all."""
-    run_id = context.sight.find(run) if run else None
-    return [gate for gate in context.sight.world.journal.gates(run_id) if not gate.answer]
+    run_id = context.read_only_runs.find(run) if run else None
+    return [gate for gate in context.read_only_runs.ports.journal.gates(run_id) if not gate.answer]
 
 
 def _print_gate_lines(context: CommandContext, gate_lines: list[str], remedies: "list[Remedy]") -> None:
     from steersman.views.base_stop import remedy_lines
 
     for line in (*gate_lines, *([""] if remedies else []), *remedy_lines(remedies)):
-        context.say(line)
-    context.say()
+        context.print(line)
+    context.print()
 
 
 def _gate_failure_lines(context: CommandContext, gate: "Gate") -> list[str]:
@@ -114,7 +117,7 @@ def _gate_failure_lines(context: CommandContext, gate: "Gate") -> list[str]:
     from steersman.engine.projections import read_run_view
 
     try:
-        checks = read_run_view(context.sight.world, gate.run).status.checks
+        checks = read_run_view(context.read_only_runs.ports, gate.run).status.checks
     except SteersmanError:  # that it cannot be read is told with its texts
         return []
     return [line for check_status in checks for line in check_status.failure]
@@ -129,14 +132,14 @@ def _describe_stalled_gate(context: CommandContext, gate: "Gate") -> "tuple[str,
     from steersman.views.screen import base_remedies_for_run
 
     try:
-        status = read_run_view(context.sight.world, gate.run).status
+        status = read_run_view(context.read_only_runs.ports, gate.run).status
     except SteersmanError:  # that it cannot be read is told with its texts
         return "", [], []
-    other_commands = [action_command(word, gate.run, context.me) for word in status.besides]
+    other_commands = [action_command(word, gate.run, context.command_prefix) for word in status.besides]
     return (
         status.cause,
         other_commands,
-        base_remedies_for_run(status, context.me) if status.base_problem else [],
+        base_remedies_for_run(status, context.command_prefix) if status.base_problem else [],
     )
 
 
@@ -145,7 +148,7 @@ def _open_gate_texts(context: CommandContext, run: str, *, alone: bool) -> "Payl
     from steersman.engine.projections import payload_reader
 
     try:
-        return payload_reader(context.sight.live(run))
+        return payload_reader(context.read_only_runs.live(run))
     except SteersmanError as error:
         if alone:
             raise

@@ -25,44 +25,59 @@ def home_command(context: CommandContext) -> None:
     idle_heads = [
         head
         for head in heads
-        if head.status == "working" and not context.helm.find_run_owner(context.top, head.run)
+        if head.status == "working" and not context.services.find_run_owner(context.project_root, head.run)
     ]
     busy_heads = [head for head in heads if head.status == "working" and head not in idle_heads]
     _print_home_section(
         context,
         "waits for you:",
-        [f"{gate.run}  {gate_question(gate)}   {context.me} gates {gate.run}" for gate in open_gates],
+        [
+            f"{gate.run}  {gate_question(gate)}   {context.command_prefix} gates {gate.run}"
+            for gate in open_gates
+        ],
     )
     _print_home_section(
         context,
         "can go on:",
-        [f"{head.run}  {head.state}  {head.title}   {context.me} resume {head.run}" for head in idle_heads],
+        [
+            f"{head.run}  {head.state}  {head.title}   {context.command_prefix} resume {head.run}"
+            for head in idle_heads
+        ],
     )
     _print_home_section(
         context,
         "at work:",
-        [f"{head.run}  {head.state}  {head.title}   {context.me} watch {head.run}" for head in busy_heads],
+        [
+            f"{head.run}  {head.state}  {head.title}   {context.command_prefix} watch {head.run}"
+            for head in busy_heads
+        ],
     )
     last_heads = [head for head in journal.heads(limit=50) if not head.parent][:RECENT_RUNS]
     broken = find_broken_runs([*heads, *last_heads], journal.quarantined())
     _print_home_section(
         context,
         "broken:",
-        [f"{run}  {reason}   {context.me} audit verify {run}" for run, reason in broken.items()],
+        [f"{run}  {reason}   {context.command_prefix} audit verify {run}" for run, reason in broken.items()],
     )
     _print_home_section(
         context, "last runs:", run_table_lines(last_heads, broken, time.time_ns() // 1_000_000)[1:]
     )
     if last_heads and last_heads[0].outcome == BASE_NOT_GREEN:  # of an older one somebody has taken care
         remedies = base_stop_remedies(
-            BASE_NOT_GREEN, last_heads[0].run, last_heads[0].machine, last_heads[0].title, context.me
+            BASE_NOT_GREEN,
+            last_heads[0].run,
+            last_heads[0].machine,
+            last_heads[0].title,
+            context.command_prefix,
         )
         _print_home_section(
             context,
             f"{last_heads[0].run} stopped because checks fail on the base tree:",
             remedy_lines(remedies),
         )
-    context.say(f'next: {context.me} run "what to do" · {context.me} runs · {context.me} --help')
+    context.print(
+        f'next: {context.command_prefix} run "what to do" · {context.command_prefix} runs · {context.command_prefix} --help'
+    )
 
 
 def _print_trust_notice(context: CommandContext) -> None:
@@ -72,24 +87,24 @@ def _print_trust_notice(context: CommandContext) -> None:
     with suppress(SteersmanError):
         loaded = context.read_config(only_look=True)
         if not is_config_trusted(context, loaded):
-            context.say(f"{describe_trust_state(context, loaded)}.", fg="yellow")
-            context.say(f"Nothing of it is started until you trust it: {trust_command_text(context)}\n")
+            context.print(f"{describe_trust_state(context, loaded)}.", fg="yellow")
+            context.print(f"Nothing of it is started until you trust it: {trust_command_text(context)}\n")
 
 
 def _print_home_section(context: CommandContext, title: str, lines: list[str]) -> None:
     if lines:
-        context.say(title, bold=True)
+        context.print(title, bold=True)
         for line in lines:
-            context.say(f"  {line}")
-        context.say()
+            context.print(f"  {line}")
+        context.print()
 
 
 def _print_welcome(context: CommandContext) -> None:
-    context.say(f"nothing has been run in {context.top} yet.", bold=True)
+    context.print(f"nothing has been run in {context.project_root} yet.", bold=True)
     for command, description in (
         ("demo", "a whole run on a throw-away repository, in seconds"),
         ("init", "find this project's checks and write steersman.toml"),
         ('run "what to do"', "give the crew a task"),
         ("--help", "everything else"),
     ):
-        context.say(f"  {f'{context.me} {command}':38}  {description}")
+        context.print(f"  {f'{context.command_prefix} {command}':38}  {description}")

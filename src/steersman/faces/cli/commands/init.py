@@ -61,22 +61,22 @@ def init_command(
     seconds: int,
 ) -> int:
     """Propose setup and checks, prove them in a fresh copy of the last commit, and write steersman.toml."""
-    if acknowledge_failures and context.helm.find_calling_effect(context.top):
+    if acknowledge_failures and context.services.find_calling_effect(context.project_root):
         raise _InitRefusedError("failures are acknowledged by a person: an agent never speaks for one")
     if check:
         return _prove_existing_checks(context, yes=yes, acknowledge=acknowledge_failures)
     path = _find_config_target(context.project, force=force)
-    problem = context.helm.open_ports(context.project, journal=None).workspace(Config()).problem()
+    problem = context.services.open_ports(context.project, journal=None).workspace(Config()).problem()
     proven, notes = (
         (_detect_unproven_setup(context), [])
         if problem
         else _propose_and_prove_setup(context, seconds, yes=yes)
     )
     if proven is None:
-        context.say("nothing was run and nothing was written")
+        context.print("nothing was run and nothing was written")
         return EXIT_REFUSED
     for line in _setup_result_lines(proven):  # why a check fails is said before a person is asked about it
-        context.say(line)
+        context.print(line)
     known_failures = _choose_known_failures(context, proven.proof, is_requested=acknowledge_failures)
     roles = (
         {name: {"agent": "scripted", "script": script} for name in INIT_CREW_ROLES}
@@ -87,12 +87,13 @@ def init_command(
     from steersman.faces.cli.commands.acknowledge import write_config_with_backup
 
     backup_path = write_config_with_backup(
-        path, context.helm.render_project_config(config=config, roles=roles, known_failures=known_failures)
+        path,
+        context.services.render_project_config(config=config, roles=roles, known_failures=known_failures),
     )
     _trust_written_config(context, path)
     memory = _remember_project_facts(context)
     code = EXIT_DONE if problem or not config.checks or _is_setup_proven(proven.proof) else EXIT_ENDED
-    context.tell(
+    context.set_result(
         {
             **_proven_setup_fields(proven),
             "file": str(path),
@@ -103,7 +104,7 @@ def init_command(
         | {"copy": backup_path, "problem": problem, "exit_code": code}
     )
     for line in _init_next_lines(context, proven, known_failures, roles, path, backup_path):
-        context.say(line)
+        context.print(line)
     if problem:
         context.warn(f"before a run can start: {problem}", fg="yellow")
     return code
@@ -137,7 +138,8 @@ def _detect_unproven_setup(context: CommandContext) -> "ProvenSetup":
     from steersman.faces.cli.setup_plans import ProvenSetup
 
     checks = {
-        name: Check(tuple(argv)) for name, argv in context.helm.detect_project_checks(context.project).items()
+        name: Check(tuple(argv))
+        for name, argv in context.services.detect_project_checks(context.project).items()
     }
     return ProvenSetup(Config(checks=checks), CheckProof(problem="there is no commit to prove them on"))
 
@@ -154,18 +156,18 @@ def _propose_and_prove_setup(
         render_setup_commands,
     )
 
-    context.helm.project_state_directory(context.project).mkdir(
+    context.services.project_state_directory(context.project).mkdir(
         parents=True, exist_ok=True
     )  # setup that is kept is kept there
-    ports = context.helm.open_ports(context.project, journal=None)
+    ports = context.services.open_ports(context.project, journal=None)
     workspace = ports.workspace(Config())
     base = workspace.base(None)
     choice, notes = propose_setup_plans(
-        read_project_files(workspace, base.commit), context.helm.detect_project_checks(context.project)
+        read_project_files(workspace, base.commit), context.services.detect_project_checks(context.project)
     )
     config = choice.config(seconds)
     for note in notes:
-        context.say(f"note: {note}")
+        context.print(f"note: {note}")
     if not config.checks:
         return ProvenSetup(config, CheckProof()), notes
     if not _confirm_setup_commands(context, base, config, [*render_setup_commands(config, choice)], yes=yes):
@@ -179,21 +181,21 @@ def _confirm_setup_commands(
     context: CommandContext, base: "RunBase", config: Config, lines: list[str], *, yes: bool
 ) -> bool:
     """A person's yes to everything that is about to run: the project's own code is in it."""
-    sandbox = context.helm.open_project_sandbox(config)
+    sandbox = context.services.open_project_sandbox(config)
     isolation_warnings = [] if sandbox.isolated else [f"{NOT_ISOLATED}: {sandbox.why}"]
     branch = f" ({base.branch})" if base.branch else ""
     head = f"these commands run in a fresh copy of commit {base.commit[:12]}{branch}:"
-    included_patterns = context.helm.list_worktree_includes(context.project)
+    included_patterns = context.services.list_worktree_includes(context.project)
     copied_lines = (
         [f"  copied from your checkout (.worktreeinclude): {', '.join(included_patterns)}"]
         if included_patterns
         else []
     )
     for line in (head, *lines, *copied_lines, *isolation_warnings):
-        context.say(line) if yes or not context.as_json else context.warn(line)
+        context.print(line) if yes or not context.as_json else context.warn(line)
     if base.dirty:
         context.warn("uncommitted changes are not part of a run: checks are proven without them", fg="yellow")
-    return yes or context.agreed("run them?", f"run them with `{_retyped_init_command(context)} --yes`")
+    return yes or context.confirm("run them?", f"run them with `{_retyped_init_command(context)} --yes`")
 
 
 def _retyped_init_command(context: CommandContext) -> str:
@@ -206,12 +208,12 @@ def _retyped_init_command(context: CommandContext) -> str:
     ]
     words += ["--script", shlex.quote(options["script"])] if options["script"] else []
     words += ["--seconds", str(options["seconds"])] if options["seconds"] != DEFAULT_CHECK_SECONDS else []
-    return " ".join((context.me, "init", *words, *(["--json"] if context.as_json else [])))
+    return " ".join((context.command_prefix, "init", *words, *(["--json"] if context.as_json else [])))
 
 
 def _build_progress_printer(context: CommandContext) -> Any:
     def print_progress(progress_text: str, seconds: int) -> None:
-        context.say(f"  … {progress_text}" + (f", {seconds} s" if seconds else ""))
+        context.print(f"  … {progress_text}" + (f", {seconds} s" if seconds else ""))
 
     return print_progress
 
@@ -225,27 +227,29 @@ def _prove_existing_checks(context: CommandContext, *, yes: bool, acknowledge: b
     loaded = context.load_config()
     config: Config = loaded.config
     if loaded.path is None or not config.checks:
-        raise UserError(f"there is no check to prove: add one under [checks], or run `{context.me} init`")
-    ports = context.helm.open_ports(context.project, journal=None)
+        raise UserError(
+            f"there is no check to prove: add one under [checks], or run `{context.command_prefix} init`"
+        )
+    ports = context.services.open_ports(context.project, journal=None)
     workspace = ports.workspace(config)
     if problem := workspace.problem():
         raise UserError(problem)
-    context.helm.project_state_directory(context.project).mkdir(parents=True, exist_ok=True)
+    context.services.project_state_directory(context.project).mkdir(parents=True, exist_ok=True)
     base = workspace.base(config.base)
     if not _confirm_setup_commands(context, base, config, [*render_setup_commands(config)], yes=yes):
-        context.say("nothing was run")
+        context.print("nothing was run")
         return EXIT_REFUSED
-    ports = context.helm.open_ports(context.project, journal=None)
+    ports = context.services.open_ports(context.project, journal=None)
     proof = asyncio.run(prove_checks(ports, config, base.commit, _build_progress_printer(context)))
     proven, failures = ProvenSetup(config, proof), _list_unknown_failures(config, proof)
     for line in _setup_result_lines(proven):
-        context.say(line)
+        context.print(line)
     added_failures = failures if acknowledge else []
     if added_failures:
         write_known_failures(context, loaded, edit_known_failures(loaded.path, added_failures))
     known_failures = (*config.known_failures, *added_failures)
     code = EXIT_DONE if _is_setup_proven(proof, known_failures) and added_failures == failures else EXIT_ENDED
-    context.tell(
+    context.set_result(
         {**_proven_setup_fields(proven), "file": str(loaded.path), "added": added_failures, "exit_code": code}
     )
     for line in (
@@ -253,8 +257,8 @@ def _prove_existing_checks(context: CommandContext, *, yes: bool, acknowledge: b
         if added_failures
         else _base_failure_remedies(context, failures)
     ):
-        context.say(line)
-    context.say("every check is proven" if code == EXIT_DONE else "not every check is proven", bold=True)
+        context.print(line)
+    context.print("every check is proven" if code == EXIT_DONE else "not every check is proven", bold=True)
     return code
 
 
@@ -321,10 +325,10 @@ def _choose_known_failures(context: CommandContext, proof: "CheckProof", *, is_r
     if context.as_json or sys.stdin is None or not sys.stdin.isatty():
         return []
     for name in names[:MAX_FAILING_TESTS]:
-        context.say(f"  fails now: {name}", fg="yellow")
+        context.print(f"  fails now: {name}", fg="yellow")
     more = f" ({len(names)} in all)" if len(names) > MAX_FAILING_TESTS else ""
     question = f"acknowledge these failures{more} in known_failures? Other failures still count"
-    return names if context.agreed(question, otherwise=None) else []
+    return names if context.confirm(question, otherwise=None) else []
 
 
 # ── saying it ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -414,7 +418,7 @@ def _init_next_lines(
             yield f"  {result.name} = {{ run = {argv}, summary = 'Passed: +(?P<passed>\\d+)' }}"
             yield f"  {result.name} = {{ run = {argv}, exit_code_is_enough = true }}"
     if config.checks and not _is_setup_proven(proof):
-        yield f"next: edit {CONFIG_FILE_NAME}, then `{context.me} init --check`"
+        yield f"next: edit {CONFIG_FILE_NAME}, then `{context.command_prefix} init --check`"
     elif not roles:
         yield "next: say who plays coder, reviewer and tester in [roles.…], or look at `steersman demo` first"
 
@@ -426,10 +430,10 @@ def _base_failure_remedies(context: CommandContext, failures: list[str]) -> Iter
     is_single = len(failures) == 1
     count = "1 test fails" if is_single else f"{len(failures)} tests fail"
     yield f"{count} on the base, and no run starts there until you repair or acknowledge that"
-    yield f"  to acknowledge by name: {context.me} init --check --acknowledge-failures"
+    yield f"  to acknowledge by name: {context.command_prefix} init --check --acknowledge-failures"
     yield (
         f"  to have a run repair {'it' if is_single else 'them'}:"
-        f' {context.me} run "Make the failing tests pass" --fix-base'
+        f' {context.command_prefix} run "Make the failing tests pass" --fix-base'
     )
 
 
@@ -452,9 +456,9 @@ def _remember_project_facts(context: CommandContext) -> str | None:
     from steersman.judges.facts.sentence import summarize_project
 
     summary = summarize_project(
-        context.helm.open_fact_scanner(context.project).scan(read_project_id(context))
+        context.services.open_fact_scanner(context.project).scan(read_project_id(context))
     )
-    memories = context.helm.open_memories(context.project)
+    memories = context.services.open_memories(context.project)
     try:
         new_memory, _ = memories.add(summary, source=INIT_MEMORY_SOURCE, created_at=memory_timestamp())
         for old_memory in memories.entries(scopes=("project",), limit=10_000):
@@ -470,7 +474,7 @@ def _remember_project_facts(context: CommandContext) -> str | None:
 
 def choose_installed_crew(context: CommandContext) -> dict[str, dict[str, str]]:
     """Whoever is installed: one CLI plays every role; with two, another one reviews and tests than writes."""
-    agents = list(context.helm.installed_agents())[:2]
+    agents = list(context.services.installed_agents())[:2]
     return (
         {name: {"agent": agents[0 if name == "coder" else -1]} for name in INIT_CREW_ROLES} if agents else {}
     )
@@ -481,7 +485,9 @@ def _trust_written_config(context: CommandContext, path: Path) -> None:
     from steersman.faces.cli.trust_prompt import record_trust
     from steersman.judges.config.powerful_parts import is_file_setting_line
 
-    if context.helm.find_calling_effect(context.top):  # an agent can write the file, and trust nothing
+    if context.services.find_calling_effect(
+        context.project_root
+    ):  # an agent can write the file, and trust nothing
         return
-    loaded = context.helm.load_limited_config(path.parent)
+    loaded = context.services.load_limited_config(path.parent)
     record_trust(context, loaded, [line for line in loaded.powerful if not is_file_setting_line(line)])

@@ -90,11 +90,11 @@ def intent_new_command(
 
         draft = apply_agent_proposal(context, draft, role)
     form: DocumentFormat = "json" if out.endswith(".json") else "yaml"
-    documents = context.helm.open_documents()
+    documents = context.services.open_documents()
     text = documents.render(draft.value, form)
     if out:
         documents.write(out, text, new=True)
-    print_line = context.say if out else context.warn
+    print_line = context.print if out else context.warn
     for line in draft_review_lines(draft):
         print_line(line)
     problem_lines = _find_draft_problems(context, draft.value)
@@ -106,7 +106,7 @@ def intent_new_command(
     )
     for line in remark_lines:
         print_line(f"note: {line}")
-    context.tell(
+    context.set_result(
         {
             "file": out or None,
             "intent": draft.value,
@@ -118,7 +118,7 @@ def intent_new_command(
         }
     )
     if not out:
-        context.say(text.rstrip("\n"))
+        context.print(text.rstrip("\n"))
         return EXIT_DONE
     return _print_intent_next_step(context, out, sealed=not role)
 
@@ -136,11 +136,13 @@ def _find_draft_problems(context: CommandContext, value: Any) -> list[str]:
 
 
 def _print_intent_next_step(context: CommandContext, out: str, *, sealed: bool) -> int:
-    context.say(f"written: {out}" + ("" if sealed else "; it is not sealed: an agent had its hand in it"))
+    context.print(f"written: {out}" + ("" if sealed else "; it is not sealed: an agent had its hand in it"))
     next_command = (
-        f"{context.me} intent check {out}" if sealed else f"read it, then {context.me} intent seal {out}"
+        f"{context.command_prefix} intent check {out}"
+        if sealed
+        else f"read it, then {context.command_prefix} intent seal {out}"
     )
-    context.say(f"next: {next_command}, then {context.me} plan {out}")
+    context.print(f"next: {next_command}, then {context.command_prefix} plan {out}")
     return EXIT_DONE
 
 
@@ -168,7 +170,7 @@ def intent_check_command(context: CommandContext, *, file: str | None, policy: s
     registry = load_sound_registry(context)
     if not file:
         return _check_policy_alone(context, policy, registry)
-    intent_document = context.helm.open_documents().read(file, _INTENT_SCHEMA_NAME)
+    intent_document = context.services.open_documents().read(file, _INTENT_SCHEMA_NAME)
     return _check_intent_document(
         context, intent_document, _read_intent_policy(context, policy, intent_document.value), registry
     )
@@ -211,7 +213,7 @@ def _check_intent_document(
         _read_config_project(context),
     )
     for line in render_problem_lines(report.policy_problems, policy.file):
-        context.say(line, fg="red")
+        context.print(line, fg="red")
     problem_list = [
         report_problem
         for report_problem in collect_precheck_problems(report)
@@ -252,7 +254,9 @@ def _find_seal_problems(
         find_unusable_references(report, "inactive", "drifted", "unpinned")
     )  # what is missing crosses a red line
     if not report.checksum_matches:
-        seal_hint = f"read what changed, then run `{context.me} intent seal {intent_document.file}`"
+        seal_hint = (
+            f"read what changed, then run `{context.command_prefix} intent seal {intent_document.file}`"
+        )
         problem_list.append(
             document_problem(
                 ("audit", "checksum"), describe_checksum_problem(report), seal_hint, intent_document.lines
@@ -267,13 +271,13 @@ def _print_intent_verdict(
     from steersman.faces.cli.intent_drafts import render_problem_lines
 
     for line in render_problem_lines(problem_list, file):
-        context.say(line, fg="red")
+        context.print(line, fg="red")
     for line in render_problem_lines(remark_list, file):
-        context.say(f"note: {line}")
+        context.print(f"note: {line}")
     count = len(problem_list) + other_count
     code = EXIT_REFUSED if count else EXIT_DONE
     result = "refuse" if count else "accept"
-    context.tell(
+    context.set_result(
         {
             "file": file,
             "result": result,
@@ -283,7 +287,7 @@ def _print_intent_verdict(
             "exit_code": code,
         }
     )
-    context.say(
+    context.print(
         f"refuse: {count_with_noun(count, 'problem')}" if count else "accept: nothing is wrong with it",
         fg="red" if count else "green",
     )
@@ -310,23 +314,23 @@ def intent_seal_command(context: CommandContext, *, file: str, out: str) -> int:
     from steersman.judges.planning.seal import find_dangling_pins, seal_intent
 
     context.quiet = True
-    registry, documents = load_sound_registry(context), context.helm.open_documents()
+    registry, documents = load_sound_registry(context), context.services.open_documents()
     old_document = documents.read(file, _INTENT_SCHEMA_NAME)
     if not isinstance(old_document.value, dict):
-        raise UserError(f"{file} holds no intent: `{context.me} intent new` makes one")
+        raise UserError(f"{file} holds no intent: `{context.command_prefix} intent new` makes one")
     value = seal_intent(old_document.value, registry)
     problem_list = find_schema_problems(value, old_document.lines)
     if problem_list:
-        context.tell(
+        context.set_result(
             {"file": file, "result": "refuse", "problems": list(problem_list), "exit_code": EXIT_REFUSED}
         )
         for line in render_problem_lines(problem_list, file):
-            context.say(line, fg="red")
-        context.say("refuse: only a whole intent can be sealed; nothing was written", fg="red")
+            context.print(line, fg="red")
+        context.print("refuse: only a whole intent can be sealed; nothing was written", fg="red")
         return EXIT_REFUSED
     new_document, layout_kept = documents.sealed(old_document, value, _INTENT_SCHEMA_NAME)
     documents.write(out or file, new_document.text, new=bool(out))
-    context.helm.open_registries(context.project).keep(registry)
+    context.services.open_registries(context.project).keep(registry)
     if not layout_kept:
         context.warn(
             f"{out or file} was written anew: comments and layout of {file} could not be kept", fg="yellow"
@@ -338,12 +342,12 @@ def intent_seal_command(context: CommandContext, *, file: str, out: str) -> int:
         intent_checksum_bytes(value),
         [evidence_ref for evidence_ref in value["evidence_refs"] if evidence_ref.startswith("registry://")],
     )
-    context.tell({"file": out or file, "result": "sealed", "checksum": value["audit"]["checksum"], "bytes": len(covered_bytes),
+    context.set_result({"file": out or file, "result": "sealed", "checksum": value["audit"]["checksum"], "bytes": len(covered_bytes),
                "pins": pins, "removed": removed, "registry": registry.digest})  # fmt: skip
-    context.say(f"sealed: {out or file}")
-    context.say(f"  {len(pins)} pins to the registry {registry.digest[:12]}")
-    context.say(
+    context.print(f"sealed: {out or file}")
+    context.print(f"  {len(pins)} pins to the registry {registry.digest[:12]}")
+    context.print(
         f"  checksum {value['audit']['checksum']}: SHA-256 over {len(covered_bytes)} bytes, the document without"
     )
-    context.say("  audit.checksum in the form of RFC 8785 (keys sorted, no blanks, UTF-8)")
+    context.print("  audit.checksum in the form of RFC 8785 (keys sorted, no blanks, UTF-8)")
     return EXIT_DONE

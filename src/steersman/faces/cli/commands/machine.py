@@ -51,11 +51,11 @@ def machine_list_command(context: CommandContext) -> None:
             "rows": len(definition.rows),
             "digest": definition.digest,
         }
-        for definition in context.helm.installed_machines().values()
+        for definition in context.services.installed_machines().values()
     ]
-    context.tell(machine_fields)
+    context.set_result(machine_fields)
     for definition in machine_fields:
-        context.say(
+        context.print(
             f"{definition['name']}  {definition['meaning']}  {definition['states']} states, {definition['rows']} rows, digest {definition['digest']}"
         )
 
@@ -85,9 +85,9 @@ def machine_show_command(context: CommandContext, *, name: str, form: str | None
             from steersman.views.machine_json import machine_json
 
             if context.as_json:
-                context.tell(machine_json(definition))
+                context.set_result(machine_json(definition))
                 return
-            context.say(msgspec.json.format(msgspec.json.encode(machine_json(definition))).decode())
+            context.print(msgspec.json.format(msgspec.json.encode(machine_json(definition))).decode())
         case "mermaid":
             from steersman.views.mermaid import machine_diagram
 
@@ -99,8 +99,8 @@ def machine_show_command(context: CommandContext, *, name: str, form: str | None
 
 
 def _print_machine_text(context: CommandContext, name: str, form: str, machine_text: str) -> None:
-    context.tell({"name": name, form: machine_text})
-    context.say(machine_text.rstrip("\n"))
+    context.set_result({"name": name, form: machine_text})
+    context.print(machine_text.rstrip("\n"))
 
 
 @define_command(
@@ -112,16 +112,18 @@ def machine_check_command(context: CommandContext, *, name: str | None) -> int:
     from steersman.kernel.check import check_machine as explore_machine
 
     definitions = (
-        [_find_installed_machine(context, name)] if name else list(context.helm.installed_machines().values())
+        [_find_installed_machine(context, name)]
+        if name
+        else list(context.services.installed_machines().values())
     )
     reports = [explore_machine(definition) for definition in definitions]
-    context.tell([_model_check_fields(check_report) for check_report in reports])
+    context.set_result([_model_check_fields(check_report) for check_report in reports])
     for check_report in reports:
-        context.say(
+        context.print(
             f"{check_report.machine}: {check_report.cases} cases, {len(check_report.findings) or 'no'} finding{'s' if len(check_report.findings) != 1 else ''}"
         )
         for finding in check_report.findings:
-            context.say(f"  {finding}", fg="red")
+            context.print(f"  {finding}", fg="red")
     return EXIT_ENDED if any(check_report.findings for check_report in reports) else EXIT_DONE
 
 
@@ -140,14 +142,16 @@ def machine_migrate_command(context: CommandContext, *, run: str, reason: str) -
     """Take the paused RUN over to its machine as it is now."""
     from steersman.faces.cli.person_events import refuse_agent_caller
 
-    run_id = context.bridge.find(run)
+    run_id = context.runs.find(run)
     refusal_code = refuse_agent_caller(context, run_id, "migrate")
     if refusal_code is not None:
         return refusal_code
-    head = asyncio.run(context.bridge.migrate(run_id, context.person, reason))
-    context.tell({"run": run_id, "definition": head.definition, "state": head.state, "exit_code": EXIT_DONE})
-    context.say(
-        f"run {run_id} is on definition {head.definition} now, in {head.state}: {context.me} resume {run_id}"
+    head = asyncio.run(context.runs.migrate(run_id, context.person, reason))
+    context.set_result(
+        {"run": run_id, "definition": head.definition, "state": head.state, "exit_code": EXIT_DONE}
+    )
+    context.print(
+        f"run {run_id} is on definition {head.definition} now, in {head.state}: {context.command_prefix} resume {run_id}"
     )
     return EXIT_DONE
 
@@ -167,14 +171,14 @@ def machine_migrate_command(context: CommandContext, *, run: str, reason: str) -
 @click.option("--file", "path", default=None, metavar="FILE", help="Another lock file.")
 def machine_lock_command(context: CommandContext, *, only: bool, path: str | None) -> int:
     """Write, or with --check compare, the lock over every function and constant that decides."""
-    lockfile_adapter = context.helm.load_decision_lockfile()
+    lockfile_adapter = context.services.load_decision_lockfile()
     lock_path = path or str(lockfile_adapter.LOCK_PATH)
     problem_texts = (
         lockfile_adapter.check_machine_lock(lock_path)
         if only
         else _write_decision_lock(lockfile_adapter, lock_path)
     )
-    context.tell(
+    context.set_result(
         {
             "file": lock_path,
             "problems": problem_texts,
@@ -182,9 +186,9 @@ def machine_lock_command(context: CommandContext, *, only: bool, path: str | Non
         }
     )
     for problem in problem_texts:
-        context.say(problem, fg="red")
+        context.print(problem, fg="red")
     if not problem_texts:
-        context.say(f"{lock_path} is current" if only else f"{lock_path} is written")
+        context.print(f"{lock_path} is current" if only else f"{lock_path} is written")
     return EXIT_ENDED if problem_texts else EXIT_DONE
 
 
@@ -194,7 +198,7 @@ def _write_decision_lock(lockfile_adapter: Any, lock_path: str) -> list[str]:
 
 
 def _find_installed_machine(context: CommandContext, name: str) -> Any:
-    known_machines = context.helm.installed_machines()
+    known_machines = context.services.installed_machines()
     if name not in known_machines:
         raise UserError(f"there is no machine {name!r}: there are {', '.join(sorted(known_machines))}")
     return known_machines[name]

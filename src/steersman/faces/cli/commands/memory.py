@@ -79,7 +79,7 @@ def memory_add_command(
     made of what it says."""
     _refuse_agent_memory(context)
     memory_text = sys.stdin.read(64_000) if text == "-" else text
-    store = context.helm.open_memories(context.project)
+    store = context.services.open_memories(context.project)
     memory_record, is_new = store.add(
         memory_text,
         scope=scope,
@@ -88,10 +88,10 @@ def memory_add_command(
         source=context.person,
         created_at=memory_timestamp(),
     )
-    context.tell({"memory": memory_record, "new": is_new})
-    context.say(f"{memory_record.id}: {'kept' if is_new else 'was kept already'}")
+    context.set_result({"memory": memory_record, "new": is_new})
+    context.print(f"{memory_record.id}: {'kept' if is_new else 'was kept already'}")
     if memory_record.text != memory_text.strip():
-        context.say("a secret was taken out of it", fg="yellow")
+        context.print("a secret was taken out of it", fg="yellow")
     return EXIT_DONE
 
 
@@ -143,10 +143,10 @@ def memory_list_command(context: CommandContext, *, scopes: tuple[Any, ...], sub
 def memory_forget_command(context: CommandContext, *, name: str) -> int:
     """Remove the memory NAME for good: from the file, from its index and from its log."""
     _refuse_agent_memory(context)
-    if not context.helm.open_memories(context.project).forget(name):
-        raise UserError(f"there is no memory {name!r}: see `{context.me} memory list`")
-    context.tell({"forgotten": name})
-    context.say(f"{name}: forgotten")
+    if not context.services.open_memories(context.project).forget(name):
+        raise UserError(f"there is no memory {name!r}: see `{context.command_prefix} memory list`")
+    context.set_result({"forgotten": name})
+    context.print(f"{name}: forgotten")
     return EXIT_DONE
 
 
@@ -158,20 +158,20 @@ def memory_timestamp() -> str:
 def _print_memories(context: CommandContext, query_memories: "Callable[[Any], list[MemoryRecord]]") -> int:
     context.quiet = True
     try:
-        memory_records = query_memories(context.helm.open_memories(context.project))
+        memory_records = query_memories(context.services.open_memories(context.project))
     except NoMemory as no_memory_error:
-        context.tell([])
-        context.say(str(no_memory_error))
+        context.set_result([])
+        context.print(str(no_memory_error))
         return EXIT_DONE
-    context.tell(memory_records)
+    context.set_result(memory_records)
     for memory_record in memory_records:
         scope_text = f"{memory_record.scope} {memory_record.subject}".strip()
-        context.say(f"{memory_record.id}  {memory_record.created_at}  {scope_text}", bold=True)
-        context.say("\n".join(f"  {line}" for line in memory_record.text.split("\n")))
+        context.print(f"{memory_record.id}  {memory_record.created_at}  {scope_text}", bold=True)
+        context.print("\n".join(f"  {line}" for line in memory_record.text.split("\n")))
         if memory_record.tags:
-            context.say(f"  tags: {', '.join(memory_record.tags)}")
+            context.print(f"  tags: {', '.join(memory_record.tags)}")
     if not memory_records:
-        context.say("nothing was found")
+        context.print("nothing was found")
     return EXIT_DONE
 
 
@@ -182,7 +182,7 @@ class _AgentMemoryError(UserError):
 
 
 def _refuse_agent_memory(context: CommandContext) -> None:
-    effect = context.helm.find_calling_effect(context.top)
+    effect = context.services.find_calling_effect(context.project_root)
     if effect:
         raise _AgentMemoryError(
             f"this works for {effect}: an agent's words are no memory; a person may keep them"

@@ -82,7 +82,7 @@ def plan_make_command(context: CommandContext, *, what: str, policy: str, out: s
     intent_document = read_intent_argument(context, what) or draft_goal_intent(context, what)
     policy_document = read_policy(context, policy, intent_document.value)
     order = build_plan_order(context, intent_document, policy_document, out)
-    context.new_bridge()
+    context.create_runs()
     return drive_new_run(context, order)
 
 
@@ -114,8 +114,8 @@ def plan_answer_command(
         raise UserError("choose one: a file, --template or --defaults")
     gate, pack = find_waiting_questions(context, run)
     if template:
-        context.say(build_answer_template(pack))
-        context.tell(build_answer_template(pack, plain=True))
+        context.print(build_answer_template(pack))
+        context.set_result(build_answer_template(pack, plain=True))
         return EXIT_DONE
     refusal_code = refuse_agent_caller(context, gate.run, "answer")
     if refusal_code is not None:
@@ -138,7 +138,7 @@ def _read_answer_pack(context: CommandContext, file: str, pack: Any) -> Any:
     from steersman.machines.coordinator.answers import find_answer_pack_problems
 
     documents, stdin_hint = (
-        context.helm.open_documents(),
+        context.services.open_documents(),
         "send answers, such as: steersman plan answer RUN - < answers.json",
     )
     if file == "-":
@@ -163,8 +163,8 @@ def plan_explain_command(context: CommandContext, *, what: str) -> int:
 
     lines, value, code = explain_plan(context, what)
     for line in lines:
-        context.say(line)
-    context.tell(value)
+        context.print(line)
+    context.set_result(value)
     return code
 
 
@@ -182,7 +182,7 @@ def plan_verify_command(context: CommandContext, *, place: str, key: str) -> int
 
     problems, signature = verify_plan_directory(context, place, key)
     _warn_plan_problems(context, problems, place)
-    context.tell(
+    context.set_result(
         {
             "place": place,
             "whole": not problems,
@@ -196,9 +196,9 @@ def plan_verify_command(context: CommandContext, *, place: str, key: str) -> int
             if signature.startswith(("by a key", "missing"))
             else "is not the plan that was frozen"
         )
-        context.say(f"{place} {trust_text}: signature {signature}, {len(problems)} differences", fg="red")
+        context.print(f"{place} {trust_text}: signature {signature}, {len(problems)} differences", fg="red")
         return EXIT_ENDED
-    context.say(f"{place}: every file is as it was frozen; signature: {signature}", fg="green")
+    context.print(f"{place}: every file is as it was frozen; signature: {signature}", fg="green")
     return EXIT_DONE
 
 
@@ -216,13 +216,13 @@ def plan_diff_command(context: CommandContext, *, one: str, other: str) -> int:
     inputs, files, changes = compare_frozen_plans(context, one, other)
     for name, lines in (("inputs", inputs), ("files", files), ("plan", changes)):
         if lines:
-            context.say(f"{name}:")
+            context.print(f"{name}:")
             for line in lines:
-                context.say(f"  {line}")
+                context.print(f"  {line}")
     is_same = not (inputs or files or changes)
     if is_same:
-        context.say("the same plan, byte for byte")
-    context.tell({"same": is_same, "inputs": list(inputs), "files": list(files), "plan": list(changes)})
+        context.print("the same plan, byte for byte")
+    context.set_result({"same": is_same, "inputs": list(inputs), "files": list(files), "plan": list(changes)})
     return EXIT_DONE if is_same else EXIT_ENDED
 
 

@@ -69,7 +69,7 @@ def registry_list_command(context: CommandContext, *, kind: "ContentKind | None"
         ]
         for item_kind in kinds
     }
-    context.tell(
+    context.set_result(
         [
             _registry_item_fields(loaded_registry, item_kind, item)
             for item_kind, items in items_by_kind.items()
@@ -77,9 +77,9 @@ def registry_list_command(context: CommandContext, *, kind: "ContentKind | None"
         ]
     )
     for item_kind, items in items_by_kind.items():
-        context.say(f"{item_kind}s: {len(items)}")
+        context.print(f"{item_kind}s: {len(items)}")
         for line in render_registry_list(items) if items else []:
-            context.say(f"  {line}")
+            context.print(f"  {line}")
 
 
 @define_command("show", "steersman registry show cmd_deploy_production", "steersman registry show rule_release_needs_ci --json", exits=REGISTRY_READ_EXIT_CODES)  # fmt: skip
@@ -100,10 +100,10 @@ def registry_show_command(context: CommandContext, *, name: str) -> None:
         {**_registry_item_fields(loaded_registry, kind, item), "content": item.content}
         for kind, item in items
     ]
-    context.tell(item_fields[0] if len(item_fields) == 1 else item_fields)
+    context.set_result(item_fields[0] if len(item_fields) == 1 else item_fields)
     for kind, item in items:
         for line in render_registry_item(item, loaded_registry.entries[kind, name]):
-            context.say(line)
+            context.print(line)
 
 
 @define_command("check", "steersman registry check", "steersman registry check ../platform/registry --json", exits=REGISTRY_CHECK_EXIT_CODES)  # fmt: skip
@@ -118,9 +118,9 @@ def registry_check_command(context: CommandContext, *, folder: str | None) -> in
         raise UserError(
             f"{folder!r} is not a folder: give one with {', '.join(kind_name + 's' for kind_name in REGISTRY_KINDS)} in it"
         )
-    loaded = context.helm.open_registries(context.project).load(folder or "")
+    loaded = context.services.open_registries(context.project).load(folder or "")
     problem_list = tuple(dict.fromkeys((*loaded.problems, *find_registry_problems(loaded.registry))))
-    context.tell(
+    context.set_result(
         {
             "digest": loaded.registry.digest,
             "counts": _count_registry_items(loaded.registry),
@@ -129,14 +129,14 @@ def registry_check_command(context: CommandContext, *, folder: str | None) -> in
     )
     for registry_problem in problem_list:
         line = f", line {registry_problem.line}" if registry_problem.line else ""
-        context.say(
+        context.print(
             f"{registry_problem.field}{line}: {registry_problem.message}{f'; {registry_problem.fix}' if registry_problem.fix else ''}",
             fg="red",
         )
     counts_text = ", ".join(
         f"{item_count} {kind}s" for kind, item_count in _count_registry_items(loaded.registry).items()
     )
-    context.say(
+    context.print(
         f"{counts_text}; {len(problem_list) or 'no'} problem{'' if len(problem_list) == 1 else 's'}; digest {loaded.registry.digest}"
     )
     return EXIT_ENDED if problem_list else EXIT_DONE
@@ -163,7 +163,7 @@ def registry_diff_command(context: CommandContext, *, old: str, new: str) -> int
         return _print_intent_drift(context, old, after)
     before = _find_registry_version(context, old)
     difference_list = _compare_registries(before, after)
-    context.tell(
+    context.set_result(
         {
             "old": before.digest,
             "new": after.digest,
@@ -171,8 +171,8 @@ def registry_diff_command(context: CommandContext, *, old: str, new: str) -> int
         }
     )
     for line in render_registry_changes(difference_list):
-        context.say(line)
-    context.say(f"{len(difference_list) or 'no'} difference{'' if len(difference_list) == 1 else 's'}")
+        context.print(line)
+    context.print(f"{len(difference_list) or 'no'} difference{'' if len(difference_list) == 1 else 's'}")
     return EXIT_ENDED if difference_list else EXIT_DONE
 
 
@@ -183,21 +183,21 @@ def registry_variables_command(context: CommandContext) -> None:
     from steersman.views.planning.content import render_rule_variables as variable_lines
 
     context.quiet = True
-    context.tell(
+    context.set_result(
         [
             {"name": variable.name, "type": variable.shape, "meaning": variable.meaning}
             for variable in RULE_VARIABLES
         ]
     )
     for line in variable_lines():
-        context.say(line)
+        context.print(line)
 
 
 def _load_registry_with_warning(context: CommandContext) -> "LoadedRegistry":
     """The registry as far as it can be read; what is wrong with it is told beside the answer."""
-    loaded = context.helm.open_registries(context.project).load()
+    loaded = context.services.open_registries(context.project).load()
     if loaded.problems:
-        context.warn(f"problems: {len(loaded.problems)}. Nothing can be planned before they are solved; see `{context.me} registry check`", fg="red")  # fmt: skip
+        context.warn(f"problems: {len(loaded.problems)}. Nothing can be planned before they are solved; see `{context.command_prefix} registry check`", fg="red")  # fmt: skip
     return loaded
 
 
@@ -227,7 +227,7 @@ def _suggest_registry_id(registry: "Registry", name: str) -> str:
 
 
 def _find_registry_version(context: CommandContext, name: str) -> "Registry":
-    registries = context.helm.open_registries(context.project)
+    registries = context.services.open_registries(context.project)
     if name == "built-in":
         return registries.built_in().registry
     if name == "now":
@@ -267,15 +267,15 @@ def _print_intent_drift(context: CommandContext, file: str, current_registry: "R
     from steersman.judges.planning.drift import find_pin_drift
     from steersman.views.planning.content import render_pin_drift
 
-    refs = context.helm.open_documents().read(file, "execution_intent").value.get("evidence_refs", ())
-    registries = context.helm.open_registries(context.project)
+    refs = context.services.open_documents().read(file, "execution_intent").value.get("evidence_refs", ())
+    registries = context.services.open_registries(context.project)
     kept_registries = (registries.kept(digest) for digest in registries.digests())
     drift_list = find_pin_drift(
         [ref for ref in refs if isinstance(ref, str)],
         current_registry,
         [kept_registry for kept_registry in kept_registries if kept_registry is not None],
     )
-    context.tell(
+    context.set_result(
         {
             "intent": file,
             "new": current_registry.digest,
@@ -283,8 +283,8 @@ def _print_intent_drift(context: CommandContext, file: str, current_registry: "R
         }
     )
     for line in render_pin_drift(drift_list):
-        context.say(line)
-    context.say(
+        context.print(line)
+    context.print(
         f"{len(drift_list) or 'nothing'} of what {file} pins {'has' if len(drift_list) < 2 else 'have'} changed"
     )
     return EXIT_ENDED if drift_list else EXIT_DONE

@@ -21,17 +21,17 @@ def report_command(context: CommandContext, *, run: str, out: str | None) -> Non
     from steersman.engine.projections import read_run_view, render_view_report
     from steersman.views.reviews import find_recorded_reviews
 
-    run_id = context.sight.find(run)
-    run_view = read_run_view(context.sight.world, run_id)
+    run_id = context.read_only_runs.find(run)
+    run_view = read_run_view(context.read_only_runs.ports, run_id)
     report_text = render_view_report(run_view)
     review_fields = msgspec.to_builtins(find_recorded_reviews(run_view.entries, run_view.text))
-    context.tell({"run": run_id, "report": report_text, "reviews": review_fields, "file": out})
+    context.set_result({"run": run_id, "report": report_text, "reviews": review_fields, "file": out})
     if out is None:
-        context.say(report_text.rstrip("\n"))
+        context.print(report_text.rstrip("\n"))
         return
     try:
         with open(out, "w", encoding="utf-8") as file:
             file.write(report_text)
     except OSError as error:
         raise UserError(f"cannot write {out}: {error.strerror}; choose another --out") from None
-    context.say(f"written to {out}")
+    context.print(f"written to {out}")

@@ -28,13 +28,15 @@ def resume_command(
         if len(ready_heads) != 1:
             return _print_ready_runs(context, ready_heads)
         run = ready_heads[0].run
-    run_id = context.bridge.find(run)
+    run_id = context.runs.find(run)
     if despite_verify is not None:
         return _resume_despite_verify(context, run_id, despite_verify, take_over=take_over)
     if detach:
         log = start_background_driver(context, run_id)
-        context.say(f"run {run_id} goes on in the background, log in {log}: {context.me} watch {run_id}")
-        context.tell({"run": run_id, "log": log, "exit_code": 0})
+        context.print(
+            f"run {run_id} goes on in the background, log in {log}: {context.command_prefix} watch {run_id}"
+        )
+        context.set_result({"run": run_id, "log": log, "exit_code": 0})
         return 0
     return resume_and_drive(context, run_id, take_over=take_over)
 
@@ -51,42 +53,44 @@ def _resume_despite_verify(context: CommandContext, run: str, reason: str, *, ta
 def _settle_cut_deliveries(context: CommandContext) -> None:
     """Finishes or undoes deliveries that were cut short, of whichever run."""
     try:
-        settled = context.bridge.world.workspace(context.read_config().config).settle()
+        settled = context.runs.ports.workspace(context.read_config().config).settle()
     except SteersmanError as error:
-        context.say(str(error))
+        context.print(str(error))
         return
     for settled_text in settled:
-        context.say(settled_text)
+        context.print(settled_text)
 
 
 def _list_ready_runs(context: CommandContext) -> list[Head]:
     """Runs that would move if somebody drove them now."""
-    journal, now = context.bridge.world.journal, context.bridge.world.clock.now()
+    journal, now = context.runs.ports.journal, context.runs.ports.clock.now()
     return [
         head
-        for head in context.bridge.resumable()
+        for head in context.runs.resumable()
         if head.status == "working" or (head.due is not None and head.due <= now) or journal.pending(head.run)
     ]
 
 
 def _print_ready_runs(context: CommandContext, ready_heads: list[Head]) -> int:
     """Says which runs can go on, or that none can."""
-    context.tell(
+    context.set_result(
         [
             {"run": ready_head.run, "state": ready_head.state, "title": ready_head.title}
             for ready_head in ready_heads
         ]
     )
     for head in ready_heads:
-        context.say(f"{context.me} resume {head.run}    {head.state} · {head.title}")
+        context.print(f"{context.command_prefix} resume {head.run}    {head.state} · {head.title}")
     if ready_heads:
-        context.say("several runs can go on: name one")
+        context.print("several runs can go on: name one")
         return EXIT_USAGE
-    waiting_heads = context.bridge.world.journal.heads(unfinished=True)
+    waiting_heads = context.runs.ports.journal.heads(unfinished=True)
     waiting_text = (
-        f"{len(waiting_heads)} wait for somebody: {context.me} gates" if waiting_heads else "and none waits"
+        f"{len(waiting_heads)} wait for somebody: {context.command_prefix} gates"
+        if waiting_heads
+        else "and none waits"
     )
-    context.say(f"no run can go on by itself now, {waiting_text}")
+    context.print(f"no run can go on by itself now, {waiting_text}")
     return EXIT_WAITING if waiting_heads else EXIT_DONE
 
 
@@ -106,14 +110,14 @@ def fork_command(context: CommandContext, *, run: str, at: int | None, hold: boo
 
     from steersman.faces.cli.person_events import refuse_agent_caller
 
-    run_id = context.bridge.find(run)
+    run_id = context.runs.find(run)
     refusal_code = refuse_agent_caller(context, run_id, "fork")
     if refusal_code is not None:
         return refusal_code
-    new_run = asyncio.run(context.bridge.fork(run_id, at or context.bridge.head(run_id).seq, context.person))
-    context.say(f"run {new_run} begins as {run_id} was after entry {at or context.bridge.head(run_id).seq}")
+    new_run = asyncio.run(context.runs.fork(run_id, at or context.runs.head(run_id).seq, context.person))
+    context.print(f"run {new_run} begins as {run_id} was after entry {at or context.runs.head(run_id).seq}")
     if hold:
-        context.say(f"  {context.me} resume {new_run}")
-        context.tell({"run": new_run, "from": run_id, "exit_code": 0})
+        context.print(f"  {context.command_prefix} resume {new_run}")
+        context.set_result({"run": new_run, "from": run_id, "exit_code": 0})
         return 0
     return resume_and_drive(context, new_run)

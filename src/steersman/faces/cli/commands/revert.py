@@ -27,12 +27,12 @@ def revert_command(context: CommandContext, *, run: str, branch: str, reason: st
 
     Where later commits have changed the same lines, nothing is changed, and the files are named.
     """
-    return revert_delivered_change(context, context.bridge.find(run), branch, reason)
+    return revert_delivered_change(context, context.runs.find(run), branch, reason)
 
 
 def revert_delivered_change(context: CommandContext, run_id: str, branch: str, reason: str) -> int:
     """Has a delivered change undone."""
-    if context.bridge.head(run_id).machine == "task":
+    if context.runs.head(run_id).machine == "task":
         from steersman.errors import UserError
         from steersman.faces.repl.run_actions import RunActions
 
@@ -44,12 +44,12 @@ def revert_delivered_change(context: CommandContext, run_id: str, branch: str, r
         return refusal_code
     data = {"branch": branch, "person": context.person}
     code = wait_for_verdict(
-        context, run_id, context.bridge.send(run_id, REVERT_COMMAND_EVENT, data, context.person, reason)
+        context, run_id, context.runs.send(run_id, REVERT_COMMAND_EVENT, data, context.person, reason)
     )
     if code == EXIT_REFUSED:
         context.warn(
             _revert_refusal_reason(
-                context_fields(read_run_view(context.bridge.world, run_id).snapshot.context)
+                context_fields(read_run_view(context.runs.ports, run_id).snapshot.context)
             ),
             fg="yellow",
         )

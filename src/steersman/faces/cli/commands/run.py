@@ -81,7 +81,7 @@ def run_command(
     from steersman.faces.cli.dry_run import print_dry_run, require_machine, require_unattended_ready
 
     if not require_machine(context, machine).tree:
-        raise UserError(f"{machine} plans and carries nothing out: use `{context.me} plan`")
+        raise UserError(f"{machine} plans and carries nothing out: use `{context.command_prefix} plan`")
     config = context.load_config(ask=not unattended).config
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     roles: tuple[str, ...] = ()
@@ -109,7 +109,7 @@ def run_command(
     if unattended:
         require_unattended_ready(context, machine, config, options)
     warn_uncommitted_changes(context, config)
-    context.new_bridge()
+    context.create_runs()
     return _start_detached_run(context, order) if detach else _start_watched_run(context, order)
 
 
@@ -117,7 +117,7 @@ def warn_uncommitted_changes(context: CommandContext, config: Any) -> None:
     """Says what of the checkout the run does not use; where no run can start, no store is made."""
     from steersman.engine.project_files import describe_checkout_differences
 
-    workspace = context.helm.open_ports(context.project, journal=None).workspace(config)
+    workspace = context.services.open_ports(context.project, journal=None).workspace(config)
     problem = workspace.problem()
     if problem:
         raise UserError(problem)
@@ -140,10 +140,10 @@ def _start_watched_run(context: CommandContext, order: "StartRequest") -> int:
 def _start_detached_run(context: CommandContext, order: "StartRequest") -> int:
     from steersman.faces.cli.drive import start_background_driver
 
-    _, lock, active_run = asyncio.run(context.bridge.start(order))
+    _, lock, active_run = asyncio.run(context.runs.start(order))
     lock.release()
     log = start_background_driver(context, active_run.run)
-    context.say(f"{active_run.run}")
-    context.say(f"goes on in the background, log in {log}: {context.me} watch {active_run.run}")
-    context.tell({"run": active_run.run, "log": log, "exit_code": EXIT_DONE})
+    context.print(f"{active_run.run}")
+    context.print(f"goes on in the background, log in {log}: {context.command_prefix} watch {active_run.run}")
+    context.set_result({"run": active_run.run, "log": log, "exit_code": EXIT_DONE})
     return EXIT_DONE

@@ -26,9 +26,9 @@ def runs_command(context: CommandContext, *, everything: bool, unfinished: bool,
     """List runs, the last one that moved first."""
     context.quiet = context.as_json
     if not context.has_store():
-        context.tell([])
-        if not (context.helm.list_anchored_runs(context.top) and _warn_missing_runs(context)):
-            context.say(f'nothing has been run here yet: start with `{context.me} run "…"`')
+        context.set_result([])
+        if not (context.services.list_anchored_runs(context.project_root) and _warn_missing_runs(context)):
+            context.print(f'nothing has been run here yet: start with `{context.command_prefix} run "…"`')
         return
     journal = context.journal
     heads = journal.heads(
@@ -40,22 +40,26 @@ def runs_command(context: CommandContext, *, everything: bool, unfinished: bool,
     listed_runs = {head.run for head in heads}
     if any(
         journal.matching(run)[:1] != [run]
-        for run in context.helm.list_anchored_runs(context.top) - listed_runs
+        for run in context.services.list_anchored_runs(context.project_root) - listed_runs
     ):
         _warn_missing_runs(context)
     working_heads = [head for head in heads if head.status == "working" and head.run not in broken]
-    idle_runs = [head.run for head in working_heads if not context.helm.find_run_owner(context.top, head.run)]
+    idle_runs = [
+        head.run
+        for head in working_heads
+        if not context.services.find_run_owner(context.project_root, head.run)
+    ]
     if context.as_json:
-        context.tell([{**run_head_data(head, broken), "idle": head.run in idle_runs} for head in heads])
+        context.set_result([{**run_head_data(head, broken), "idle": head.run in idle_runs} for head in heads])
         return
     if not heads:
         empty_text = "no run is unfinished" if unfinished else "nothing has been run here yet"
-        context.say(f'{empty_text}: start with `{context.me} run "…"`')
+        context.print(f'{empty_text}: start with `{context.command_prefix} run "…"`')
         return
     for line_number, line in enumerate(run_table_lines(heads, broken, time.time_ns() // 1_000_000)):
-        context.say(line, bold=line_number == 0)
+        context.print(line, bold=line_number == 0)
     for run in idle_runs:
-        context.say(f"nobody drives {run}: {context.me} resume {run}", fg="yellow")
+        context.print(f"nobody drives {run}: {context.command_prefix} resume {run}", fg="yellow")
 
 
 def _warn_missing_runs(context: CommandContext) -> bool:

@@ -16,7 +16,7 @@ from steersman.views.screen import status_screen_lines
 @click.argument("run")
 def show_command(context: CommandContext, *, run: str) -> None:
     """State, rounds, findings, gates, checks, budget, delivery, doubts and overrides of RUN."""
-    print_run_details(context, context.sight.find(run))
+    print_run_details(context, context.read_only_runs.find(run))
 
 
 def print_run_details(context: CommandContext, run_id: str) -> None:
@@ -24,18 +24,20 @@ def print_run_details(context: CommandContext, run_id: str) -> None:
     from steersman.engine.projections import read_run_view
     from steersman.faces.repl.document_status import describe_touched_files
 
-    run_view = read_run_view(context.sight.world, run_id)
-    owner = context.sight.world.locks.owner(run_id)
+    run_view = read_run_view(context.read_only_runs.ports, run_id)
+    owner = context.read_only_runs.ports.locks.owner(run_id)
     files = describe_touched_files(context, run_id)
-    context.tell({**msgspec.to_builtins(run_view.status), "driven_by": owner, "files": files})
+    context.set_result({**msgspec.to_builtins(run_view.status), "driven_by": owner, "files": files})
     for line in status_screen_lines(
-        run_view.status, context.sight.world.clock.now(), "" if context.prompting else context.me
+        run_view.status,
+        context.read_only_runs.ports.clock.now(),
+        "" if context.prompting else context.command_prefix,
     ):
-        context.say(line)
+        context.print(line)
     for touched_line in files:
-        context.say(f"\n{touched_line}", fg="red")
+        context.print(f"\n{touched_line}", fg="red")
     if owner:
-        context.say(f"\n{owner} drives it: {context.me} watch {run_id}")
+        context.print(f"\n{owner} drives it: {context.command_prefix} watch {run_id}")
     elif run_view.status.status == "working":
-        resume_text = "/resume" if context.prompting else f"{context.me} resume {run_id}"
-        context.say(f"\nnobody drives it: {resume_text}", fg="yellow")
+        resume_text = "/resume" if context.prompting else f"{context.command_prefix} resume {run_id}"
+        context.print(f"\nnobody drives it: {resume_text}", fg="yellow")

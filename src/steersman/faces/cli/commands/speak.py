@@ -24,7 +24,7 @@ FOLLOWUP_COMMAND_EVENT = "task_followup_received"
 @click.option("--reason", default="", help="Why; it stays on tape.")
 def send_command(context: CommandContext, *, run: str, event: str, data: str, reason: str) -> int:
     """Send RUN an EVENT that a person may cause. A refused one is on tape too, and what is legal now is shown."""
-    return send_person_event(context, context.bridge.find(run), event, _parse_event_data(data), reason)
+    return send_person_event(context, context.runs.find(run), event, _parse_event_data(data), reason)
 
 
 @define_command(
@@ -37,7 +37,7 @@ def send_command(context: CommandContext, *, run: str, event: str, data: str, re
 @click.option("--confirm", is_flag=True, help="Confirm the proposal that waits: the same as `approve`.")
 def followup_command(context: CommandContext, *, run: str, text: str, confirm: bool) -> int:
     """Ask a RUN that has its outcome for more. Iterations start afresh, budgets do not."""
-    run_id = context.bridge.find(run)
+    run_id = context.runs.find(run)
     if confirm == has_visible_text(text):
         raise UserError('a follow-up is either words or --confirm: steersman followup RUN "what else"')
     return _confirm_proposal(context, run_id) if confirm else send_followup(context, run_id, text)
@@ -45,7 +45,7 @@ def followup_command(context: CommandContext, *, run: str, text: str, confirm: b
 
 def send_followup(context: CommandContext, run: str, text: str) -> int:
     """A person's words to a run that has its outcome."""
-    ref = context.bridge.text(run, text)
+    ref = context.runs.text(run, text)
     return send_person_event(
         context,
         run,
@@ -61,12 +61,12 @@ def _confirm_proposal(context: CommandContext, run: str) -> int:
         return refusal_code
     open_gates = [
         open_gate
-        for open_gate in context.bridge.world.journal.gates(run)
+        for open_gate in context.runs.ports.journal.gates(run)
         if not open_gate.answer and open_gate.job == "confirm"
     ]
     if not open_gates:
-        raise UserError(f"run {run} has no proposal to confirm: see `{context.me} why {run}`")
-    return wait_for_verdict(context, run, context.bridge.answer(open_gates[0], "approve", context.person))
+        raise UserError(f"run {run} has no proposal to confirm: see `{context.command_prefix} why {run}`")
+    return wait_for_verdict(context, run, context.runs.answer(open_gates[0], "approve", context.person))
 
 
 @define_command(
@@ -79,7 +79,7 @@ def _confirm_proposal(context: CommandContext, run: str) -> int:
 @click.option("--reason", default="", help="Why; it stays on tape.")
 def abort_command(context: CommandContext, *, run: str, reason: str) -> int:
     """Stop RUN for good, with everything it has started."""
-    return abort_run(context, context.bridge.find(run), reason)
+    return abort_run(context, context.runs.find(run), reason)
 
 
 def abort_run(context: CommandContext, run: str, reason: str) -> int:
@@ -87,7 +87,7 @@ def abort_run(context: CommandContext, run: str, reason: str) -> int:
     refusal_code = refuse_agent_caller(context, run, "abort")
     if refusal_code is not None:
         return refusal_code
-    return wait_for_verdict(context, run, context.bridge.abort(run, context.person, reason), wanted_end=True)
+    return wait_for_verdict(context, run, context.runs.abort(run, context.person, reason), wanted_end=True)
 
 
 def send_person_event(
@@ -97,7 +97,7 @@ def send_person_event(
     refusal_code = refuse_agent_caller(context, run, event)
     if refusal_code is not None:
         return refusal_code
-    return wait_for_verdict(context, run, context.bridge.send(run, event, data, context.person, reason))
+    return wait_for_verdict(context, run, context.runs.send(run, event, data, context.person, reason))
 
 
 def _parse_event_data(json_text: str) -> dict[str, Any]:

@@ -59,24 +59,26 @@ def tasks_list_command(context: CommandContext, *, everything: bool) -> None:
 
     wording = command_line_wording(context)
     task_list = list_task_status(context, everything=everything) if context.has_store() else []
-    context.tell(task_list)
+    context.set_result(task_list)
     if not task_list:
-        context.say(f'there is no task here yet: start with `{context.me} tasks new "…"`')
+        context.print(f'there is no task here yet: start with `{context.command_prefix} tasks new "…"`')
     for task in task_list:
         phase_text = f"{task.phase}:{task.step}" if task.step else task.phase
         override_text = f"  {task.overrides} overridden" if task.overrides else ""
-        context.say(
+        context.print(
             f"{task.run}  {phase_text}  {task.outcome or task.status}{override_text}  {printable_line(task.title)}",
             bold=True,
         )
         if task.after:
-            context.say(f"    after: {', '.join(task.after)}")
+            context.print(f"    after: {', '.join(task.after)}")
         if task.waits:
-            context.say(f"    waits: {task.waits}")
+            context.print(f"    waits: {task.waits}")
         for touched_line in task.files:
-            context.say(f"    {touched_line}", fg="red")
-        legal_texts = (wording(action.word, task.run).removeprefix(f"{context.me} ") for action in task.next)
-        context.say(f"    legal: {' | '.join(legal_texts) or 'nothing'}")
+            context.print(f"    {touched_line}", fg="red")
+        legal_texts = (
+            wording(action.word, task.run).removeprefix(f"{context.command_prefix} ") for action in task.next
+        )
+        context.print(f"    legal: {' | '.join(legal_texts) or 'nothing'}")
 
 
 @define_command(
@@ -239,7 +241,7 @@ def tasks_show_command(context: CommandContext, *, run: str, file: str) -> int:
     """The documents of RUN and whether the disk still has them; with FILE, one as it was recorded, or as the tape says."""
     from steersman.faces.repl.document_status import print_document, print_document_list
 
-    run_id = context.sight.find(run)
+    run_id = context.read_only_runs.find(run)
     if file:
         print_document(context, run_id, file)
     else:
@@ -253,10 +255,10 @@ def tasks_diff_command(context: CommandContext, *, run: str) -> None:
     """The change of RUN, as git shows it."""
     from steersman.faces.repl.document_status import print_run_diff
 
-    print_run_diff(context, context.sight.find(run))
+    print_run_diff(context, context.read_only_runs.find(run))
 
 
 def _open_task_actions(context: CommandContext, run: str) -> "RunActions":
     from steersman.faces.repl.run_actions import RunActions
 
-    return RunActions(context, context.bridge.find(run))
+    return RunActions(context, context.runs.find(run))

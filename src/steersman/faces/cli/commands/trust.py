@@ -43,7 +43,7 @@ def trust_command(context: CommandContext, *, show: bool, digest: str, revoke: b
 def _show_trust_lines(context: CommandContext, loaded: Any) -> int:
     lines, is_known = loaded.powerful, asking.is_config_trusted(context, loaded)
     trusted_before = asking.trusted_lines(context, loaded) or ()
-    context.tell(
+    context.set_result(
         {
             "trusted": is_known,
             **asking.trust_details(context, loaded),
@@ -59,15 +59,15 @@ def _show_trust_lines(context: CommandContext, loaded: Any) -> int:
         }
     )
     for row in () if is_known else asking.describe_untrusted_lines(context, loaded, show_all=True):
-        context.say(row)
+        context.print(row)
     if unchanged_lines := [line for line in lines if line in trusted_before]:
-        context.say("trusted:")
+        context.print("trusted:")
     for row in asking.render_trust_lines(unchanged_lines):
-        context.say(row)
+        context.print(row)
     if not lines:
-        context.say("nothing here needs trust")
+        context.print("nothing here needs trust")
     elif not is_known:
-        context.say(f"not trusted; to trust:\n{asking.trust_details(context, loaded)['command']}")
+        context.print(f"not trusted; to trust:\n{asking.trust_details(context, loaded)['command']}")
     return EXIT_DONE if is_known else EXIT_ENDED
 
 
@@ -86,15 +86,15 @@ def _trust_by_digest(context: CommandContext, loaded: Any, digest: str) -> int:
 
 def _print_trusted(context: CommandContext, loaded: Any) -> int:
     lines, digest = loaded.powerful, asking.trust_details(context, loaded)["digest"]
-    context.tell({"trusted": True, "digest": digest})
+    context.set_result({"trusted": True, "digest": digest})
     count = asking.count_lines_text(len(lines))
-    context.say(f"trusted: {count}, digest {digest}" if lines else "nothing here needs trust")
+    context.print(f"trusted: {count}, digest {digest}" if lines else "nothing here needs trust")
     return EXIT_DONE
 
 
 def _revoke_repository_trust(context: CommandContext, loaded: Any) -> int:
     asking.refuse_agent_trust(context)
     was_trusted = asking.revoke_trust(context, loaded)
-    context.tell({"revoked": was_trusted})
-    context.say("no longer trusted" if was_trusted else "nothing was trusted here")
+    context.set_result({"revoked": was_trusted})
+    context.print("no longer trusted" if was_trusted else "nothing was trusted here")
     return EXIT_DONE

@@ -21,17 +21,17 @@ WATCH_START_SECONDS = 3.0  # seconds for a driver that is only just starting
 )
 def watch_command(context: CommandContext, *, run: str, seconds: int | None) -> int:
     """Follow RUN until it parks or ends; Ctrl-C looks away and leaves the run alone."""
-    run_id = context.bridge.find(run)
+    run_id = context.runs.find(run)
     try:
         _follow_watched_run(context, run_id, time.monotonic() + seconds if seconds else None)
     except KeyboardInterrupt:
-        context.say(f"run {run_id} goes on without you: {context.me} watch {run_id}")
+        context.print(f"run {run_id} goes on without you: {context.command_prefix} watch {run_id}")
         return EXIT_DONE
-    return print_run_outcome(context, run_id, run_exit_code(context.bridge.head(run_id)))
+    return print_run_outcome(context, run_id, run_exit_code(context.runs.head(run_id)))
 
 
 def _follow_watched_run(context: CommandContext, run: str, deadline: float | None) -> None:
-    ports = context.bridge.world
+    ports = context.runs.ports
     last_driven = time.monotonic()
     last_change = None
     with open_run_screen(context, keys="Ctrl-C looks away; the run goes on") as screen:
@@ -44,7 +44,7 @@ def _follow_watched_run(context: CommandContext, run: str, deadline: float | Non
             if is_owned:
                 last_driven = time.monotonic()
             elif (
-                context.bridge.head(run).status != "working"
+                context.runs.head(run).status != "working"
                 or time.monotonic() > last_driven + WATCH_START_SECONDS
             ):
                 return

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 @click.argument("run")
 def why_command(context: CommandContext, *, run: str) -> None:
     """What RUN waits for and what would move it, with the commands to type."""
-    print_run_reasons(context, context.sight.find(run))
+    print_run_reasons(context, context.read_only_runs.find(run))
 
 
 def print_run_reasons(context: CommandContext, run_id: str) -> None:
@@ -30,8 +30,8 @@ def print_run_reasons(context: CommandContext, run_id: str) -> None:
     from steersman.views.why import WaitReason, wait_reason_lines
     from steersman.views.why import find_wait_reasons as find_reasons
 
-    ports = context.sight.world
-    active_run = context.sight.live(run_id)
+    ports = context.read_only_runs.ports
+    active_run = context.read_only_runs.live(run_id)
     reasons = find_reasons(
         active_run.machine,
         active_run.snapshot,
@@ -39,7 +39,7 @@ def print_run_reasons(context: CommandContext, run_id: str) -> None:
         pending=len(ports.journal.pending(run_id)),
         owner=ports.locks.owner(run_id),
         now=ports.clock.now(),
-        command_prefix=context.me,
+        command_prefix=context.command_prefix,
         text=payload_reader(active_run),
         cause=task_blocked_reason(ports, active_run),
         base_problem=task_base_problem(ports, active_run),
@@ -54,12 +54,12 @@ def print_run_reasons(context: CommandContext, run_id: str) -> None:
         for touched_line in describe_touched_files(context, run_id)
     ]
     head = active_run.head()
-    context.tell({"run": run_id, "state": head.state, "status": head.status, "reasons": reasons})
-    context.say(
+    context.set_result({"run": run_id, "state": head.state, "status": head.status, "reasons": reasons})
+    context.print(
         f"run {run_id} is in {head.state}, {head.status}: {active_run.machine.states[head.state].meaning}"
     )
     for line, urgent in wait_reason_lines(_drop_reason_commands(reasons) if context.prompting else reasons):
-        context.say(line, fg="red" if urgent else None)
+        context.print(line, fg="red" if urgent else None)
 
 
 def _drop_reason_commands(reasons: "list[WaitReason]") -> "list[WaitReason]":
