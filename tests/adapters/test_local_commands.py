@@ -266,6 +266,7 @@ UVU = "print('  Total:     32\\n  Passed:    32\\n  Skipped:   0\\n')"
 OWN = "print('All fine: 32 tests')"
 
 
+@pytest.mark.parametrize("sandbox", ["off"], indirect=True)  # what is printed is judged outside the box
 @pytest.mark.parametrize(
     ("program", "more", "verdict", "tests", "reason"),
     [

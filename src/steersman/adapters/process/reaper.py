@@ -24,7 +24,8 @@ def alive(effect_prefix: str) -> list[int]:
     processes = list(list_other_processes())
     subreapers = {process.pid for process in processes if process.keeps and is_wanted(process)}
     pids = {process.pid for process in processes if is_wanted(process) or process.pid in group_members}
-    pids |= find_process_tree(lambda process: process.pid in subreapers)
+    if subreapers:
+        pids |= find_process_tree(lambda process: process.pid in subreapers)
     return sorted(pids - subreapers or pids)  # a keeper counts where nobody is below it yet
 
 
