@@ -13,8 +13,8 @@ from typing import Any
 
 from figures import main, stamp
 
-HERE = Path(__file__).resolve().parent.parent / "tests" / "machines"
-sys.path[:0] = [str(HERE)]
+TOP = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(TOP / "tests" / "machines"), str(TOP)]
 
 from drawing_002 import missed  # noqa: E402  found through the path above
 from test_check_roundtable import rebuilt as roundtable  # noqa: E402  the same

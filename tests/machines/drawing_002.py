@@ -3,8 +3,9 @@
 import re
 from itertools import product
 
-import spec_002 as spec
 from shift import answer, at, payload
+from tests.specifications import task as spec
+from tests.specifications.documents import name_wording
 
 from steersman.kernel.build import machine, row_source_states
 from steersman.kernel.check import check_machine
@@ -81,7 +82,7 @@ def rows_of(edge, rows=MACHINE.rows):
     """The rows for one edge of the diagram, label for label."""
     source, label, to = edge
     fitting = (r for r in rows if source in row_source_states(r, ALL) and target(r, source) == to)
-    return [r for r in fitting if not label or r.label == label]
+    return [r for r in fitting if not label or name_wording(r.label, spec.WORDINGS) == label]
 
 
 def undrawn(rows):

@@ -38,54 +38,54 @@ REST = ("otherwise",)
 # fmt: off
 GUARDS = {
     (None, "task_received"): Stands(
-        "new task", ("proposal_mode", "otherwise"), (), ("new task, to be proposed first", "otherwise"), CREATION),
+        "task_is_new", ("proposal_mode", "otherwise"), (), ("new task, to be proposed first", "otherwise"), CREATION),
     ("finalize", "task_followup_received"): Stands(
-        "append mode", ("confirms", "otherwise"), ("confirm: none of rejects",),
+        "appending", ("confirms", "otherwise"), ("confirm: none of rejects",),
         ("append mode: the operator confirms exactly the proposal that waits", "otherwise"), APPENDS),
     ("intake", "draft_proposal"): Stands(
-        "executionMode=proposal", REST, ("intake: none of implements",), REST, TWO_PHASES),
+        "mode_is_proposal", REST, ("intake: none of implements",), REST, TWO_PHASES),
     ("plan", "roundtable_reviewer"): Stands(
-        "proposal", REST, ("propose: replied",), ("proposal",), "replied"),
+        "proposing", REST, ("propose: replied",), ("proposal",), "replied"),
     ("review", "roundtable_tester"): Stands(
-        "proposal", REST, ("discuss_review: replied",), ("proposal",), "replied"),
+        "proposing", REST, ("discuss_review: replied",), ("proposal",), "replied"),
     ("test", "await_operator_confirm"): Stands(
-        "proposal complete", REST, ("test: discussed",), ("proposal complete",), "discussed"),
+        "proposal_is_whole", REST, ("test: discussed",), ("proposal complete",), "discussed"),
     ("intake", "implementation_confirmed"): Stands(
-        "operator confirm or implementation mode", REST, ("intake: implements",),
+        "confirmed_or_implementing", REST, ("intake: implements",),
         ("operator confirm or implementation mode",), "implements"),
     ("plan", "start_coder"): Stands(
-        "implementation loop", REST, ("plan: prepared",), ("implementation loop",), "prepared"),
+        "implementing", REST, ("plan: prepared",), ("implementation loop",), "prepared"),
     ("build", "start_reviewer"): Stands(
-        "coder completed", ("touches", "otherwise"), ("implement: changed",),
+        "coder_is_done", ("touches", "otherwise"), ("implement: changed",),
         ("the change touches what decides about tests or agents; coder completed", "coder completed"), "changed"),
     ("review", "review_schema_invalid"): Stands(
-        "reviewer parse/schema fail", REST, ("review: none of error, approves, requests_changes",), REST, NO_DECISION),
+        "review_is_unreadable", REST, ("review: none of error, approves, requests_changes",), REST, NO_DECISION),
     ("review", "review_changes_requested"): Stands(
-        "reviewer decision=changes_requested", REST, ("review: requests_changes",),
+        "reviewer_wants_changes", REST, ("review: requests_changes",),
         ("reviewer decision=changes_requested",), "requests_changes"),
     ("review", "review_approved"): Stands(
-        "reviewer decision=approve", REST, ("review: approves",), ("reviewer decision=approve",), "approves"),
+        "reviewer_approves", REST, ("review: approves",), ("reviewer decision=approve",), "approves"),
     ("test", "tester_schema_invalid"): Stands(
-        "tester parse/schema fail", REST, ("ask_tester: none of error, names_commands",), REST, NO_COMMANDS),
+        "test_plan_is_unreadable", REST, ("ask_tester: none of error, names_commands",), REST, NO_COMMANDS),
     ("test", "tester_command_blocked"): Stands(
-        "all failures are blocked commands", REST, ("run_checks: blocked",),
+        "only_blocked_commands", REST, ("run_checks: blocked",),
         ("all failures are blocked commands",), "blocked"),
     ("test", "tests_failed"): Stands(
-        "command result has real failures", REST,
+        "some_command_fails", REST,
         ("run_checks: failed", "run_checks: unproven",
          "run_checks: none of repeated, failed, blocked, unproven, touched, doubted, passed", "recall: none of stands"),
         ("command result has real failures or nothing is proven about the current tree or otherwise",), "failed"),
     ("test", "repeated_test_failure"): Stands(
-        "same command failed as previous round", REST, ("run_checks: repeated",),
+        "same_command_fails_again", REST, ("run_checks: repeated",),
         ("same command failed as previous round",), "repeated"),
     ("test", "tests_passed"): Stands(
-        "all commands pass", REST, ("run_checks: passed", "recall: stands"),
+        "every_command_passes", REST, ("run_checks: passed", "recall: stands"),
         ("all commands pass or what was accepted is what was recorded of the current tree",), "passed"),
     ("iterate", "start_coder"): Stands(
-        "iterations remaining", REST, ("iterate: remain",), ("iterations remaining",), "remain"),
+        "iterations_are_left", REST, ("iterate: remain",), ("iterations remaining",), "remain"),
     ("*", "aborted_by_operator"): Stands(
-        "abort signal raised", REST, ("moving: rejects", "rewrite: rejects", "evidence: rejects", "confirm: rejects"), REST, SIGNAL),
+        "abort_was_raised", REST, ("moving: rejects", "rewrite: rejects", "evidence: rejects", "confirm: rejects"), REST, SIGNAL),
     ("*", "max_iterations_reached"): Stands(
-        "implementation loop exhausted", REST, ("iterate: none of stuck, remain",), REST, NO_ROOM),
+        "no_iterations_are_left", REST, ("iterate: none of stuck, remain",), REST, NO_ROOM),
 }
 # fmt: on

@@ -1,21 +1,15 @@
-"""Every rule of sections 3 to 7 of specification 002, in its own words, with the test that holds the machine to it.
+"""Every rule of sections 3 to 7 of specification 002, by its identifier, with the test that holds the machine to it."""
 
-**Invariant:** the words are compared with the page where it is beside this checkout, and by their digest everywhere.
-"""
-
-import hashlib
 import json
-import re
 import shlex
 from collections.abc import Callable
-from pathlib import Path
 
 import msgspec
-import pytest
-import spec_002 as spec
 from drawing_002 import ALL, target
 from msgspec.structs import replace
 from shift import Shift, at, broke, looked, payload
+from tests.specifications import task as spec
+from tests.specifications.documents import name_wording
 
 from steersman.contracts.commands import CommandResult
 from steersman.contracts.facts import CheckFacts
@@ -41,18 +35,16 @@ from steersman.machines.task.table import E
 from steersman.views.status import GuardOverride, build_run_details
 from steersman.views.task import build_task_state, describe_state_edit
 
-PAGE = Path(__file__).resolve().parents[3] / "shared" / "spec" / "002_50cb27b14585e9d2.txt"
-DIGEST = "f940a9afd4080991871d8074eb5f50a556f1dd05b6d2d308e5b46b7f6ed50870"
 SHA, TREE = "a" * 64, "b" * 40
-RULES: dict[tuple[str, str], str] = {}  # section and words -> the test
+RULES: dict[tuple[str, str], str] = {}  # section and rule -> the test
 Test = Callable[..., None]
 
 
-def rule(section: str, words: str) -> Callable[[Test], Test]:
-    """Says which rule a test is about, in the words of the page."""
+def rule(section: str, identifier: str) -> Callable[[Test], Test]:
+    """Says which rule of the transcription a test is about."""
 
     def keep(test: Test) -> Test:
-        RULES[section, words] = test.__name__
+        RULES[section, identifier] = test.__name__
         return test
 
     return keep
@@ -79,7 +71,7 @@ def damaged(phase, name):
 # ── 3.1 to 3.3: the plan ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@rule("3.1", "planning/planning.ai.json exists,")
+@rule("3.1", "plan_exists")
 def test_without_a_plan_nothing_is_reviewed():
     """§3.1: missing or garbage, the phase is not left; recorded nowhere, it is not overridden either."""
     assert led("planning")[:2] == ("planning_succeeded", "plan_review")
@@ -94,13 +86,13 @@ def test_without_a_plan_nothing_is_reviewed():
     )
 
 
-@rule("3.1", "AND no blocking questions remain,")
+@rule("3.1", "no_blocking_question")
 def test_a_blocking_question_keeps_the_plan():
     """§3.1: one is enough, and a person is asked."""
     assert led("planning", blocking=1) == ("questions_open", "planning", "questions")
 
 
-@rule("3.1", "AND a valid plan.files.json exists (or default can be inferred).")
+@rule("3.1", "scope_exists_or_is_inferred")
 def test_a_plan_has_a_scope():
     """§3.1: none that counts keeps the plan; missing or garbage it is damage; the default is what the plan itself names."""
     assert led("planning", files=0)[:2] == ("scope_missing", "planning")
@@ -120,14 +112,14 @@ def test_a_plan_has_a_scope():
     assert infer_plan_files(msgspec.structs.replace(plan, file_plan=())) is None
 
 
-@rule("3.2", "review/plan-review.json.ok === true")
+@rule("3.2", "review_says_ok")
 def test_a_plan_that_is_not_ok_is_not_built():
     """§3.2: ok has to be true."""
     assert led("plan_review")[:2] == ("review_ok", "codegen")
     assert led("plan_review", ok=False)[:2] == ("review_needs_changes", "planning")
 
 
-@rule("3.2", "AND blocked === false (per aggregated verdict)")
+@rule("3.2", "review_does_not_block")
 def test_a_blocked_plan_is_not_built():
     """§3.2: blocked speaks against it, whatever ok says."""
     assert led("plan_review", ok=True, blocked=True)[:2] == ("review_blocked", "planning")
@@ -145,7 +137,7 @@ def judged(*opinions, flaws=()):
     return led("plan_review", ok=made.ok, blocked=made.blocked, decision=made.decision)[1]
 
 
-@rule("3.3", "Any reviewer sets ok: false with severity blocking,")
+@rule("3.3", "one_reviewer_blocks")
 def test_one_reviewer_sends_a_plan_back():
     """§3.3: the first, the last or the only one; nobody is outvoted."""
     fine, changes, blocks = opinion("accept"), opinion("needs_changes", "x"), opinion("blocked", "x")
@@ -154,7 +146,7 @@ def test_one_reviewer_sends_a_plan_back():
         assert {judged(one), judged(one, fine, fine), judged(fine, fine, one)} == {"planning"}
 
 
-@rule("3.3", "OR a structural flaw is detected in the plan.")
+@rule("3.3", "plan_has_structural_flaw")
 def test_a_flaw_sends_a_plan_back():
     """§3.3: an error that steersman itself finds, however content the reviewers are; a warning does not."""
     for severity, to in (("error", "planning"), ("warning", "codegen")):
@@ -165,7 +157,7 @@ def test_a_flaw_sends_a_plan_back():
 # ── 3.4 to 3.7: the change ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-@rule("3.4", "code/diff.patch exists")
+@rule("3.4", "patch_exists")
 def test_without_a_patch_nothing_is_reviewed():
     """§3.4: empty, missing or garbage."""
     assert led("codegen")[:2] == ("codegen_completed", "review")
@@ -173,7 +165,7 @@ def test_without_a_patch_nothing_is_reviewed():
     assert {to for _, to, _ in damaged("codegen", "code/diff.patch")} == {"codegen"}
 
 
-@rule("3.4", "AND generated files exist in code/files/.")
+@rule("3.4", "generated_files_exist")
 def test_without_its_files_nothing_is_reviewed():
     """§3.4: no copy at all, or copies that are not what was recorded."""
     assert led("codegen", copies=0)[1] == "codegen"
@@ -181,15 +173,15 @@ def test_without_its_files_nothing_is_reviewed():
         assert {to for _, to, _ in damaged("codegen", name)} == {"codegen"}
 
 
-@rule("3.5", "Scope mismatch between generated files and the plan,")
+@rule("3.5", "files_outside_the_plan")
 def test_a_change_outside_the_plan_goes_back_to_it():
     """§3.5: by the git diff, or because the coder says so."""
     assert led("codegen", outside=1)[:2] == ("scope_mismatch", "planning")
     assert led("codegen", {"coder_status": "scope_mismatch"})[:2] == ("scope_mismatch", "planning")
 
 
-@rule("3.5", "OR essential parts of the plan are missing.")
-@rule("6", "codegen → plan_review when plan quality is insufficient.")
+@rule("3.5", "plan_lacks_essentials")
+@rule("6", "poor_plan_to_plan_review")
 def test_a_plan_that_cannot_be_built_is_reviewed_again():
     """§3.5, §6: the coder says what is missing."""
     assert led("codegen", {"coder_status": "plan_unclear"})[:2] == ("plan_unclear", "plan_review")
@@ -207,7 +199,7 @@ def reviewed(*opinions):
     return led("review", ok=made.ok, decision=made.decision)[1]
 
 
-@rule("3.6", "No “blocking” issues in review output,")
+@rule("3.6", "no_blocking_issue")
 def test_a_blocking_issue_keeps_a_change_from_its_tests():
     """§3.6: one of several is enough, and so is no opinion at all or one about another tree."""
     assert reviewed(of_code("approve"), of_code("approve")) == "test"
@@ -217,7 +209,7 @@ def test_a_blocking_issue_keeps_a_change_from_its_tests():
     assert led("review", tree="t0")[1] == "codegen"
 
 
-@rule("3.6", "OR human override with justification.")
+@rule("3.6", "or_a_person_overrides")
 def test_a_blocking_issue_can_be_overridden():
     """§3.6: by a person, with a reason, where the review has said what it says."""
     waits = at("review", step="ready", says={"ok": False, "decision": "needs_changes"})
@@ -227,14 +219,14 @@ def test_a_blocking_issue_can_be_overridden():
     assert isinstance(override_guard(MACHINE, waits, "test", " "), StepRefused)
 
 
-@rule("3.7", "Code issues → go back to codegen,")
+@rule("3.7", "code_issues_to_codegen")
 def test_issues_of_the_code_go_to_the_coder():
     """§3.7: whoever has them."""
     assert reviewed(of_code("needs_changes", "x")) == "codegen"
 
 
-@rule("3.7", "Plan issues → go back to planning.")
-@rule("6", "review → planning if plan misalignment is discovered,")
+@rule("3.7", "plan_issues_to_planning")
+@rule("6", "misaligned_plan_to_planning")
 def test_issues_of_the_plan_go_to_the_planner():
     """§3.7, §6: before issues of the code, when one reviewer says that the plan is wrong."""
     assert reviewed(of_code("plan_flawed", plan=("p",))) == "planning"
@@ -244,7 +236,7 @@ def test_issues_of_the_plan_go_to_the_planner():
 # ── 3.8 to 3.12: tests, decision, revert ────────────────────────────────────────────────────────────────────────────
 
 
-@rule("3.8", "Always transitions once tests complete.")
+@rule("3.8", "complete_tests_go_on")
 def test_what_passed_is_decided_about():
     """§3.8: complete is, when every suite ran on this tree and passed (§3.9 has the others)."""
     assert led("test")[:2] == ("tests_complete", "accept")
@@ -271,8 +263,8 @@ def suites(*kinds):
     return led("test", overall_pass=made.overall_pass)[:2]
 
 
-@rule("3.9", "test suite fails,")
-@rule("6", "test → codegen if tests fail,")
+@rule("3.9", "suite_fails")
+@rule("6", "failed_tests_to_codegen")
 def test_a_suite_that_fails_goes_to_the_coder():
     """§3.9, §6: one is enough; a report that is missing or garbage goes nowhere."""
     assert suites() == ("tests_complete", "accept")
@@ -280,13 +272,13 @@ def test_a_suite_that_fails_goes_to_the_coder():
     assert {to for _, to, _ in damaged("test", "test/report.json")} == {"test"}
 
 
-@rule("3.9", "OR lint/static analysis fails.")
+@rule("3.9", "linter_fails")
 def test_a_linter_that_fails_goes_to_the_coder():
     """§3.9: each of them counts as much as a test."""
     assert suites("lint") == suites("static") == ("test_failures", "codegen")
 
 
-@rule("3.10", "the decision is accepted,")
+@rule("3.10", "decision_is_accepted")
 def test_only_an_accepted_change_is_done():
     """§3.10: of the five exits one alone leads to done, by way of the delivery."""
     exits = {}
@@ -309,7 +301,7 @@ def test_only_an_accepted_change_is_done():
     assert Shift().until("done").snapshot.context.outcome == "accepted"
 
 
-@rule("3.10", "AND decision is recorded in accept/decision.json.")
+@rule("3.10", "decision_is_recorded")
 def test_a_decision_that_is_not_on_disk_is_none():
     """§3.10: what was answered and what is on disk have to be the same; missing or garbage nothing is delivered."""
     for said, found in (
@@ -330,7 +322,7 @@ def test_a_decision_that_is_not_on_disk_is_none():
         assert told[1:] == ("accept", "damaged")
 
 
-@rule("3.11", "reversal is explicitly requested,")
+@rule("3.11", "reversal_is_requested")
 def test_a_reversal_is_asked_for():
     """§3.11: it is an answer to the decision, recorded like any other."""
     shift = Shift().until("accept", "decide")
@@ -338,7 +330,7 @@ def test_a_reversal_is_asked_for():
     assert shift.on().where[0] == "revert"
 
 
-@rule("3.11", "OR a regression is found.")
+@rule("3.11", "regression_is_found")
 def test_a_regression_that_is_found_later_reopens_the_decision():
     """§3.11: who finds one after the delivery reopens the decision, and takes the change back."""
     shift = Shift().until("done")
@@ -348,7 +340,7 @@ def test_a_regression_that_is_found_later_reopens_the_decision():
     assert shift.until("done").context.outcome == "reverted"
 
 
-@rule("3.12", "Terminal state.")
+@rule("3.12", "revert_ends")
 def test_what_was_taken_back_is_over():
     """§3.12: revert leads to done, and it has its outcome there."""
     assert led("revert", {"delivered": "yes"})[:2] == ("revert_recorded", "done")
@@ -365,13 +357,13 @@ def state_of(phase, **known):
     return build_task_state(here, shown, legal_events(MACHINE, here.state, Origin.PERSON, here.context))
 
 
-@rule("4", "phase holds the current top-level state.")
+@rule("4", "file_has_the_phase")
 def test_state_json_has_the_phase():
     """§4: each of the eight."""
     assert [state_of(phase).phase for phase in spec.STATES] == list(spec.STATES)
 
 
-@rule("4", "actors.<phase> holds substate or round information if applicable.")
+@rule("4", "file_has_the_actors")
 def test_state_json_has_the_actors():
     """§4: the example of the page, in our words for how far a phase is."""
     found = msgspec.to_builtins(state_of("planning", step="comment", round=3).actors)
@@ -381,7 +373,7 @@ def test_state_json_has_the_actors():
     assert state_of("codegen", step="ready").actors["codegen"].status == "ready"
 
 
-@rule("4", "reads state.json,")
+@rule("4", "file_is_read")
 def test_state_json_is_read_and_not_believed():
     """§4: what hands did to it is told with what the tape says; the tape has the last word (DESIGN.md)."""
     now = state_of("codegen")
@@ -391,8 +383,8 @@ def test_state_json_is_read_and_not_believed():
     assert "could not be read" in describe_state_edit(b"{", lambda: now, now.task_id)
 
 
-@rule("4", "inspects artifacts on disk,")
-@rule("5", "2.\tOrchestrator MUST inspect artifacts before suggesting transitions.")
+@rule("4", "artifacts_are_looked_at")
+@rule("5", "look_before_suggesting")
 def test_every_suggestion_follows_a_look_at_the_disk():
     """§4, §5.2: no gate that suggests to go on is opened but by a look, and after the answer there is another one."""
     suggesting = [r for r in MACHINE.rows if r.sets.get("step") == "ready"]
@@ -410,7 +402,7 @@ def test_every_suggestion_follows_a_look_at_the_disk():
         assert planned == ["task_inspect"]
 
 
-@rule("4", "determines valid next states,")
+@rule("4", "next_states_are_determined")
 def test_state_json_says_what_may_come():
     """§4: exactly what a person may do there."""
     for phase in spec.STATES:
@@ -424,7 +416,7 @@ def test_state_json_says_what_may_come():
         }
 
 
-@rule("4", "updates state.json accordingly.")
+@rule("4", "file_is_updated")
 def test_state_json_follows_every_step():
     """§4: along a whole task each step has its own state.json, and all of it is from the tape."""
     shift, seen = Shift(pace="step"), []
@@ -440,7 +432,7 @@ def test_state_json_follows_every_step():
 # ── 5: invariants ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@rule("5", "1.\tA phase must not be skipped.")
+@rule("5", "no_phase_is_skipped")
 def test_no_row_skips_a_phase():
     """§5.1: no row leads further than to the next phase but the two that leave accept (tests of skipping: everything else)."""
     order = spec.ORDER
@@ -453,7 +445,7 @@ def test_no_row_skips_a_phase():
     assert far == {("accept", "done")}
 
 
-@rule("5", "3.\tTransitions MUST be idempotent:")
+@rule("5", "transitions_are_idempotent")
 def test_a_phase_again_is_safe():
     """§5.3: done twice from the same inputs it lays down the same and leads to the same place."""
     for phase in spec.STATES[:5]:
@@ -465,8 +457,8 @@ def test_a_phase_again_is_safe():
         assert turned == before
 
 
-@rule("5", "4.\tTerminal states:")
-@rule("5", "done means the task should not advance further,")
+@rule("5", "terminal_states")
+@rule("5", "done_goes_no_further")
 def test_done_does_not_advance():
     """§5.4: neither an event of its work, nor words, nor an override."""
     for name, event in MACHINE.events.items():
@@ -478,7 +470,7 @@ def test_done_does_not_advance():
     assert all(isinstance(override_guard(MACHINE, at("done"), to, "why"), StepRefused) for to in spec.STATES)
 
 
-@rule("5", "unless explicitly re-opened via a new /redo.")
+@rule("5", "redo_reopens")
 def test_done_is_reopened_by_a_redo():
     """§5.4: and only from where it may go on: a plan, a change, the decision."""
     reopened = {
@@ -499,10 +491,7 @@ def test_done_is_reopened_by_a_redo():
 # ── 6 and 7: signals, overrides ─────────────────────────────────────────────────────────────────────────────────────
 
 
-@rule(
-    "6",
-    "Agents should produce specific signals (needs_changes, blocked) that the orchestrator uses to decide.",
-)
+@rule("6", "signals_decide")
 def test_signals_decide_and_prose_does_not():
     """§6: each word of a contract leads to one place, whatever the summary says; an agent that broke is no signal."""
     signals = {
@@ -516,8 +505,8 @@ def test_signals_decide_and_prose_does_not():
     assert shift.where == ("plan_review", "broken")
 
 
-@rule("7", "a reason is recorded,")
-@rule("7", "the override is logged to transcript,")
+@rule("7", "reason_is_recorded")
+@rule("7", "override_is_in_transcript")
 def test_an_override_is_an_entry_with_its_reason():
     """§7: who, why, from where to where; the transcript is every entry of the tape, and so has it."""
     shift = Shift(pace="step").until("review", "ready")
@@ -533,7 +522,7 @@ def test_an_override_is_an_entry_with_its_reason():
         assert isinstance(override_guard(MACHINE, at("review", step="ready"), "test", blank), StepRefused)
 
 
-@rule("7", "the overridden target state is reachable in principle.")
+@rule("7", "target_is_reachable")
 def test_only_the_next_phase_is_overridden_into():
     """§7: a direct successor in the diagram that is neither the end nor an answer, and where there is something to go on with."""
     allowed = {
@@ -546,12 +535,14 @@ def test_only_the_next_phase_is_overridden_into():
     assert allowed <= {(source, to) for source, _, to in spec.DIAGRAM}
 
 
-@rule("7", '/next --override "I accept the risk of skipping review"')
+@rule("7", "example")
 def test_the_example_is_what_is_typed():
     """§7: the prompt reads the page's own example as a word, an option and a reason."""
     from steersman.faces.repl.vocabulary import REPL_WORD_HELP, split_repl_entry
 
-    word, rest = split_repl_entry('/next --override "I accept the risk of skipping review"')
+    example = '/next --override "I accept the risk of skipping review"'
+    assert name_wording(example, spec.WORDINGS) == "example"
+    word, rest = split_repl_entry(example)
     assert word in REPL_WORD_HELP
     assert shlex.split(rest) == ["--override", "I accept the risk of skipping review"]
 
@@ -559,25 +550,8 @@ def test_the_example_is_what_is_typed():
 # ── the list itself ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_the_rules_are_those_that_were_compared():
-    """Without the page beside this checkout a rule that is left out or reworded is still noticed; each has a test."""
+def test_every_rule_of_the_specification_has_a_test():
+    """Every rule that is transcribed of sections 3 to 7 has its test, section by section, and no test has another."""
     print(f"{len(RULES)} rules of sections 3 to 7, {len(set(RULES.values()))} tests")
-    assert hashlib.sha256(json.dumps(sorted(RULES)).encode()).hexdigest() == DIGEST
+    assert set(RULES) == set(spec.RULES)
     assert all(name in globals() for name in RULES.values())
-
-
-@pytest.mark.skipif(not PAGE.exists(), reason="the specification is not beside this checkout")
-def test_every_rule_of_the_page_has_a_test():
-    """Every bullet, every number and every sentence that demands something, in sections 3 to 7, section by section."""
-    text = PAGE.read_text(encoding="utf-8")
-    part = "3. Transition rules" + text.split("3. Transition rules")[1].split("8. CLI mapping")[0]
-    found, section = set(), ""
-    for line in part.splitlines():
-        head = re.match(r"(\d(?:\.\d+)?)[. ]", line)
-        section = head[1] if head else section
-        demand = re.match(r"\t(?:•\t)?(.+)$", line)
-        if demand:
-            found.add((section, demand[1]))
-        elif line.startswith(("Always", "Terminal state", "Agents should", "/next")):
-            found.add((section, line))
-    assert found == set(RULES)

@@ -7,10 +7,10 @@ from collections import Counter
 from itertools import product
 
 import pytest
-import spec_002 as spec
 from cases import for_each_case
 from msgspec.structs import replace
 from shift import ALL, WRITTEN, at, broke, clashed, coded, looked, moved, payload, said, well
+from tests.specifications import task as spec
 
 from steersman.contracts.facts import AgentFacts
 from steersman.contracts.task.facts import BaseFacts, InspectFacts, RecordFacts

@@ -1,10 +1,10 @@
 """Random walks through task: what is rebuilt is what was live, nobody waits for nothing, and nothing is delivered unseen."""
 
-import spec_002 as spec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from shift import RUN, Shift, clashed, moved
+from tests.specifications import task as spec
 
 from steersman.contracts.task.facts import BaseFacts, RecordFacts
 from steersman.kernel.build import definition_data
