@@ -36,6 +36,7 @@ FENCE = re.compile(r"^(`{3,})[^\n]*\n(.*?)^\1[ \t]*$", re.MULTILINE | re.DOTALL)
 SPAN = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+REPLACES = re.compile(r"^Replaces (.+)\.$", re.MULTILINE)
 REGISTRIES = (
     "pypi.org",
     "pythonhosted.org",
@@ -162,16 +163,22 @@ def test_the_entry_in_the_architecture_is_a_real_one():
     assert seal_entry(entry).body == canonical_bytes(json.loads(body))
 
 
-def test_decisions_are_numbered_without_gaps():
-    """ADRs count from 0001, each has its three sections, and the index lists them all in order."""
+def test_every_decision_is_kept_or_replaced():
+    """Each ADR number from 0001 has its page or is named by a page that replaces it; the index lists the pages in order."""
     pages = sorted((TOP / "docs" / "adr").glob("[0-9]*.md"))
-    assert [int(p.name[:4]) for p in pages] == list(range(1, len(pages) + 1))
+    numbers = {page.name[:4] for page in pages}
+    replaced: set[str] = set()
     for page in pages:
         text = text_of(page)
         assert text.startswith(f"# {page.name[:4]} · "), page.name
         assert re.findall(r"^## (.+)$", text, re.MULTILINE) == ["Context", "Decision", "Consequences"], (
             page.name
         )
+        older = set(re.findall(r"\d{4}", "".join(REPLACES.findall(text))))
+        assert all(number > page.name[:4] for number in older), page.name
+        replaced |= older
+    assert replaced.isdisjoint(numbers)
+    assert sorted(numbers | replaced) == [f"{n:04}" for n in range(1, int(max(numbers)) + 1)]
     assert LINK.findall(text_of(TOP / "docs" / "adr" / "index.md")) == [p.name for p in pages]
 
 
