@@ -36,6 +36,7 @@ FENCE = re.compile(r"^(`{3,})[^\n]*\n(.*?)^\1[ \t]*$", re.MULTILINE | re.DOTALL)
 SPAN = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+REPLACES = re.compile(r"^Replaces (.+)\.$", re.MULTILINE)
 REGISTRIES = (
     "pypi.org",
     "pythonhosted.org",
@@ -162,16 +163,22 @@ def test_the_entry_in_the_architecture_is_a_real_one():
     assert seal_entry(entry).body == canonical_bytes(json.loads(body))
 
 
-def test_decisions_are_numbered_without_gaps():
-    """ADRs count from 0001, each has its three sections, and the index lists them all in order."""
+def test_every_decision_is_kept_or_replaced():
+    """Each ADR number from 0001 has its page or is named by a page that replaces it; the index lists the pages in order."""
     pages = sorted((TOP / "docs" / "adr").glob("[0-9]*.md"))
-    assert [int(p.name[:4]) for p in pages] == list(range(1, len(pages) + 1))
+    numbers = {page.name[:4] for page in pages}
+    replaced: set[str] = set()
     for page in pages:
         text = text_of(page)
         assert text.startswith(f"# {page.name[:4]} · "), page.name
         assert re.findall(r"^## (.+)$", text, re.MULTILINE) == ["Context", "Decision", "Consequences"], (
             page.name
         )
+        older = set(re.findall(r"\d{4}", "".join(REPLACES.findall(text))))
+        assert all(number > page.name[:4] for number in older), page.name
+        replaced |= older
+    assert replaced.isdisjoint(numbers)
+    assert sorted(numbers | replaced) == [f"{n:04}" for n in range(1, int(max(numbers)) + 1)]
     assert LINK.findall(text_of(TOP / "docs" / "adr" / "index.md")) == [p.name for p in pages]
 
 
@@ -204,14 +211,24 @@ def test_no_registry_and_no_path_of_a_machine(page):
 
 
 def test_glossary_words_are_in_order_and_once():
-    """The glossary is sorted, without doubles, and explains the words that its own text puts in italics."""
-    text = text_of(TOP / "docs" / "glossary.md").split("\n## ", 1)[0]
-    words = [
-        w for w in re.findall(r"^\| ([^|]+) \|", text, re.MULTILINE) if w != "word" and not w.startswith("-")
+    """Each topic of the glossary is sorted, no word has two rows, and every word in italics has one."""
+    topics = [
+        section
+        for section in text_of(TOP / "docs" / "glossary.md").split("\n## ")[1:]
+        if "\n| word |" in section
     ]
-    assert words == sorted(set(words))
-    known = {form for word in words for form in (word, f"{word}s", word.replace("entry", "entries"))}
-    assert sorted(set(re.findall(r"\*([^*\n]+)\*", text)) - known - {"italics", "final"}) == []
+    tables = [
+        [w for w in re.findall(r"^\| ([^|]+) \|", topic, re.MULTILINE) if w != "word"] for topic in topics
+    ]
+    words = [word for table in tables for word in table]
+    assert len(tables) > 1
+    assert tables == [sorted(table) for table in tables]
+    assert sorted(words) == sorted(set(words))
+    plurals = {
+        form for word in words for form in (word, f"{word}s", f"{word}'s", word.replace("entry", "entries"))
+    }
+    italics = set(re.findall(r"\*([^*\n]+)\*", text_of(TOP / "docs" / "glossary.md")))
+    assert sorted(italics - plurals - {"italics", "final"}) == []
 
 
 def test_the_machine_of_the_how_to_is_sound():

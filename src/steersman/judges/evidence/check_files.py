@@ -2,7 +2,7 @@
 
 They are the files that the words of a check name, the manifest that its program reads by convention, and the files that
 the used recipe or script of that manifest names. Nothing is followed further: what a script starts is judged by how the
-checks run, on the change and on its variants (docs/adr/0088).
+checks run, on the change and on its variants (docs/adr/0040).
 **Invariant:** pure; a word counts only where it is a path of the tree.
 """
 
