@@ -146,7 +146,7 @@ def delivers(repo: Path, state: Path, run: str, base: str, commit: str, note: Pa
     end = time.monotonic() + PATIENCE
     while not told["delivered"] and time.monotonic() < end:
         try:
-            seen = workspace.rebased(run, commit, base, "main", f"rebased-{told['moves']}")
+            seen = workspace.rebase_change(run, commit, base, "main", f"rebased-{told['moves']}")
             if seen.change is not None:
                 base, commit = seen.base, seen.change.commit
                 told["moves"] += 1
@@ -183,7 +183,7 @@ def trial(folder: Path, number: int) -> dict[str, Any]:
     over.touch()
     codes.append(os.waitpid(person, 0)[1])
     notes = [json.loads(job[3].read_text()) for job in jobs if job[3].exists()]
-    settled = GitWorkspace(repo, folder / "state-9").settle()
+    settled = GitWorkspace(repo, folder / "state-9").settle_interrupted_deliveries()
     wrong = [f"a process ended with {code}" for code in codes if code]
     wrong += [f"left to settle: {what}" for what in settled]
     return {
@@ -315,7 +315,7 @@ def kills(folder: Path, count: int, files: int) -> dict[str, Any]:
             ended["over before the kill"] += 1
         os.waitpid(pid, 0)
         other = GitWorkspace(repo, folder / "other")
-        settled = other.settle()
+        settled = other.settle_interrupted_deliveries()
         now = git(repo, "rev-parse", "main")[1]
         ended[settled[0].split(" the ")[0] if settled else "nothing to settle"] += 1
         ended["main is new" if now != old else "main is old"] += 1
@@ -375,7 +375,7 @@ def full_disk(
     wrong += [f"{free} bytes free: half written, and no marker: {half[:100]}"] if half and not marker else []
     ballast.unlink()
     other = GitWorkspace(repo, disk / "other")
-    other.settle()
+    other.settle_interrupted_deliveries()
     wrong += [f"{free} bytes free: {fault}" for fault in faults(repo, [])]
     other.deliver(*args)
     wrong += [f"{free} bytes free: then: {fault}" for fault in faults(repo, [])]

@@ -41,7 +41,7 @@ class History:
         listed = self._read("ls-tree", "-r", "-z", commit).decode("utf-8", "replace").split("\0")[:-1]
         return tuple(line.partition("\t")[2] for line in listed if line.startswith("100"))
 
-    def texts(self, commit: str, names: list[str], each: int, total: int) -> tuple[FileText, ...]:  # noqa: ARG002
+    def read_texts(self, commit: str, names: list[str], each: int, total: int) -> tuple[FileText, ...]:  # noqa: ARG002
         """Files of a commit with their contents."""
         asked = "".join(f"{commit}:{name}\n" for name in names if "\n" not in name).encode()
         out, found, at = self._read("cat-file", "--batch", feed=asked), [], 0

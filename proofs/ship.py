@@ -47,7 +47,7 @@ class Ship:
         self.last = self.rows[-1][0]
         self.entries = [read_entry(body) for _, body, _ in self.rows]
         self.states = _states(self.entries, [hash_ for _, _, hash_ in self.rows])
-        self.kept = self.anchors.kept(self.run)
+        self.kept = self.anchors.list_anchors(self.run)
         self.texts = {ref: self.journal.payload(self.run, ref) for ref in self.journal.payload_refs(self.run)}
         self.naming = _naming(self.rows)
         self.marked = self.journal.snapshot(self.run)

@@ -105,7 +105,7 @@ def _try(ship: Ship, case: Case, count: Counter[str], misses: list[str]) -> None
     undo = None
     try:
         undo = case.do()
-        kept = ship.anchors.kept(ship.run) if case.kind == "flip anchor" else ship.kept
+        kept = ship.anchors.list_anchors(ship.run) if case.kind == "flip anchor" else ship.kept
         verdict = ship.verify_asking() if case.asking else ship.verify(kept)
     except apsw.ConstraintError:
         count["impossible"] += 1  # the store itself refuses two rows in one place

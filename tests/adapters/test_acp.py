@@ -181,8 +181,8 @@ def test_the_answer_is_what_was_said_last(tree):
     talk.say('{"a":')
     talk.say(" 1}")
     assert talk.answer({"stopReason": "end_turn"})
-    assert talk.talk.heard().text == '{"a": 1}'
-    assert talk.talk.heard().ended
+    assert talk.talk.read_result().text == '{"a": 1}'
+    assert talk.talk.read_result().ended
 
 
 def test_a_message_with_a_new_name_is_a_new_message(tree):
@@ -192,7 +192,7 @@ def test_a_message_with_a_new_name_is_a_new_message(tree):
     talk.say("sec", messageId="2")
     talk.say("ond", messageId="2")
     talk.answer({"stopReason": "end_turn"})
-    assert talk.talk.heard().text == "second"
+    assert talk.talk.read_result().text == "second"
 
 
 def test_an_answer_that_is_begun_again_and_again_is_stopped(tree):
@@ -202,7 +202,7 @@ def test_an_answer_that_is_begun_again_and_again_is_stopped(tree):
     talk.update(sessionUpdate="tool_call", toolCallId="t", status="pending")
     fed += [talk.say("I will", messageId=f"b{n}") for n in range(MAX_ANSWER_BEGINNINGS)]
     assert fed == [False] * (2 * MAX_ANSWER_BEGINNINGS - 2) + [True]
-    assert talk.talk.heard().failure.error == "provider_network_error"
+    assert talk.talk.read_result().failure.error == "provider_network_error"
 
 
 def test_a_loop_of_rejections_is_stopped(tree):
@@ -212,7 +212,7 @@ def test_a_loop_of_rejections_is_stopped(tree):
     talk.update(sessionUpdate="tool_call_update", toolCallId="r", status="completed")
     fed += [talk.ask() for _ in range(MAX_ACP_REJECTIONS)]
     assert fed == [False] * (2 * MAX_ACP_REJECTIONS - 2) + [True]
-    assert talk.talk.heard().failure.error == "provider_permission_denied"
+    assert talk.talk.read_result().failure.error == "provider_permission_denied"
 
 
 def test_a_writer_that_found_another_way_has_done_its_work(tree):
@@ -222,8 +222,8 @@ def test_a_writer_that_found_another_way_has_done_its_work(tree):
     talk.update(sessionUpdate="tool_call_update", toolCallId="t2", status="completed")
     talk.say("done")
     talk.answer({"stopReason": "end_turn"})
-    assert talk.talk.heard().denied == ("edit",)
-    assert talk.talk.heard().failure is None
+    assert talk.talk.read_result().denied == ("edit",)
+    assert talk.talk.read_result().failure is None
 
 
 @pytest.mark.parametrize(
@@ -242,17 +242,17 @@ def test_no_message_breaks_it(tree, line):
     """Whatever is said is heard without an exception and is never success."""
     talk = Talk(tree)
     talk.talk.feed(line)
-    assert not talk.talk.heard().ended
+    assert not talk.talk.read_result().ended
 
 
 def test_another_version_and_a_refusal_are_failures(tree):
     """Each has its class: a protocol that is not ours, and a model that says no."""
     talk = Talk(tree)
     talk.answer({"protocolVersion": 99})
-    assert talk.talk.heard().failure.error == "provider_protocol_error"
+    assert talk.talk.read_result().failure.error == "provider_protocol_error"
     talk = Talk(tree).opened()
     talk.answer({"stopReason": "refusal"})
-    assert talk.talk.heard().failure.error == "provider_invalid_request"
+    assert talk.talk.read_result().failure.error == "provider_invalid_request"
 
 
 def test_an_answer_to_nothing_ends_nothing(tree):
@@ -260,7 +260,7 @@ def test_an_answer_to_nothing_ends_nothing(tree):
     talk = Talk(tree).opened()
     assert not talk.hear({"id": 1, "result": {"stopReason": "end_turn"}})
     assert not talk.hear({"id": 77, "result": {"stopReason": "end_turn"}})
-    assert not talk.talk.heard().ended
+    assert not talk.talk.read_result().ended
 
 
 def test_half_a_character_in_a_prompt_is_sent(tree):
@@ -276,12 +276,12 @@ def test_what_standard_error_tells_counts_while_there_is_no_end(tree):
     cause = ProviderFailure("provider_network_error", "fetch failed")
     talk = Talk(tree).opened()
     assert not talk.talk.fail(cause, now=False)
-    assert talk.talk.heard().failure == cause
+    assert talk.talk.read_result().failure == cause
     talk.answer({"stopReason": "end_turn"})
-    assert talk.talk.heard().ended
+    assert talk.talk.read_result().ended
     other = Talk(tree).opened()
     assert other.talk.fail(cause, now=True)
-    assert other.talk.heard().failure == cause
+    assert other.talk.read_result().failure == cause
 
 
 # ── permissions ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -461,7 +461,7 @@ def test_opencode_takes_no_other_model(tree):
     talk.answer({"protocolVersion": 1})
     assert talk.answer({"sessionId": "s", "configOptions": options})
     assert talk.written[-1]["method"] == "session/new"
-    assert "opencode/free" in talk.talk.heard().failure.detail
+    assert "opencode/free" in talk.talk.read_result().failure.detail
 
 
 def test_the_status_is_in_opencode_s_own_record(tmp_path):
@@ -517,7 +517,7 @@ def test_a_recorded_talk_has_its_class(path):
             talk.feed(line.encode())
         elif (found := complaint(line)) is not None:
             talk.fail(found.failure, now=found.now)
-    heard = talk.heard()
+    heard = talk.read_result()
     good = ("ok", "provider_timeout")  # whose clock was over had told nothing
     assert (heard.failure.error if heard.failure else None) == (
         None if told["class"] in good else told["class"]

@@ -128,7 +128,7 @@ def test_a_path_that_leaves_by_a_link_is_blocked(tmp_path, sandbox, monkeypatch,
     )
     assert (run("link/test_x.py").verdict, run("link").verdict) == ("blocked", "blocked")
     assert "leads out of the tree through a link" in run("link").reason
-    assert commands.problem(Command("t", ("pytest", "link"), "tester")) is None
+    assert commands.find_command_problem(Command("t", ("pytest", "link"), "tester")) is None
     assert run("inside").verdict != "blocked"
     assert run("nowhere").verdict != "blocked"
 

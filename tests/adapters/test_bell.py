@@ -7,7 +7,7 @@ import sys
 
 from steersman.adapters.process.wakeup import WakeupSockets
 
-RINGER = "import sys; from pathlib import Path; from steersman.adapters.process.wakeup import WakeupSockets; WakeupSockets(Path(sys.argv[1])).ring()"
+RINGER = "import sys; from pathlib import Path; from steersman.adapters.process.wakeup import WakeupSockets; WakeupSockets(Path(sys.argv[1])).notify()"
 
 
 def heard(sock, seconds=5.0):
@@ -22,21 +22,21 @@ def test_another_process_is_heard(tmp_path):
     subprocess.run([sys.executable, "-c", RINGER, str(tmp_path / "bell")], check=True)
     assert all(heard(ear) for ear in ears)
     for ear in ears:
-        bell.hush(ear)
+        bell.stop_listening(ear)
     assert os.listdir(tmp_path / "bell") == []
 
 
 def test_ringing_for_nobody_is_nothing(tmp_path):
     """No folder, no listener, a full listener: the ringer goes on."""
     bell = WakeupSockets(tmp_path / "bell")
-    bell.ring()
+    bell.notify()
     ear = bell.listen()
     for _ in range(2_000):
-        bell.ring()
+        bell.notify()
     assert heard(ear, 0)
-    bell.hush(ear)
-    bell.hush(bell.listen())
-    bell.ring()
+    bell.stop_listening(ear)
+    bell.stop_listening(bell.listen())
+    bell.notify()
 
 
 def test_who_died_is_forgotten(tmp_path):
@@ -44,7 +44,7 @@ def test_who_died_is_forgotten(tmp_path):
     code = "import os, sys; from pathlib import Path; from steersman.adapters.process.wakeup import WakeupSockets; e = WakeupSockets(Path(sys.argv[1])).listen(); os.kill(os.getpid(), 9)"
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "bell")], check=False)
     assert len(os.listdir(tmp_path / "bell")) == 1
-    WakeupSockets(tmp_path / "bell").ring()
+    WakeupSockets(tmp_path / "bell").notify()
     assert os.listdir(tmp_path / "bell") == []
 
 
@@ -53,5 +53,5 @@ def test_a_path_too_long_for_a_socket(tmp_path):
     folder = tmp_path / ("x" * 120)
     bell = WakeupSockets(folder)
     assert bell.listen() is None
-    bell.ring()
+    bell.notify()
     assert os.listdir(folder) == []

@@ -32,13 +32,13 @@ def test_a_new_process_finds_everything(tmp_path):
     """What was said is there when the store is opened again, for reading too; a reader writes nothing."""
     store = SqliteJournal(tmp_path / "store.db")
     SqliteChats(store).open(CHAT_THREAD, b"k")
-    SqliteChats(store).say(sample_question("kept"))
+    SqliteChats(store).add_question(sample_question("kept"))
     store.close()
     reader = SqliteJournalReader(tmp_path / "store.db")
     chats = SqliteChats(reader)
     assert [m.text for m in chats.messages("chat-1")] == ["kept"]
     with pytest.raises(TypeError, match="reading only"):
-        chats.say(sample_question())
+        chats.add_question(sample_question())
     reader.close()
 
 
@@ -46,8 +46,8 @@ def test_no_tape_knows_a_chat(tmp_path):
     """Threads leave no trace among the runs."""
     store = SqliteJournal(tmp_path / "store.db")
     SqliteChats(store).open(CHAT_THREAD, b"k")
-    SqliteChats(store).say(sample_question())
-    assert (store.heads(), store.traces(), store.matching("chat")) == ([], [], [])
+    SqliteChats(store).add_question(sample_question())
+    assert (store.heads(), store.list_traced_runs(), store.find_runs("chat")) == ([], [], [])
     store.close()
 
 

@@ -81,7 +81,7 @@ def test_a_shell_only_in_a_box(tmp_path, isolated, mode):
     sandbox.isolated = isolated
     agent = ClaudeAgent(tmp_path, sandbox, ClaudeOptions())
     assert mode in list(
-        build_claude_args(asked(), ClaudeOptions(), agent._permissions(asked(permissions="shell")))
+        build_claude_args(asked(), ClaudeOptions(), agent._permission_options(asked(permissions="shell")))
     )
 
 

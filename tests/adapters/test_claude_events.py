@@ -167,15 +167,15 @@ def test_a_loop_of_denials_is_ended():
         )
         == MAX_CLAUDE_DENIALS
     )
-    assert reader.heard().denied == ("Bash",)
-    assert reader.heard().failure.error == DENIED
+    assert reader.read_result().denied == ("Bash",)
+    assert reader.read_result().failure.error == DENIED
 
 
 def test_the_first_401_ends_the_call():
     """A login that is refused is not tried again: the first word of it stops the program."""
     reader = ClaudeReader(writes=False, schema=False)
     assert [reader.feed(line.encode()) for line in recorded("401")["stdout"]].index(True) == 2
-    assert reader.heard().failure.error == AUTH
+    assert reader.read_result().failure.error == AUTH
 
 
 def test_our_clock_is_told_by_the_cause_of_the_last_retry():

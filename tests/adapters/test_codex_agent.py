@@ -96,7 +96,7 @@ def test_a_gateway_has_its_own_key(home, monkeypatch, tmp_path):
     options = CodexOptions(base_url="https://models.example.org/v1", key_env="MY_KEY", hosts=("other:1",))
     monkeypatch.setenv("MY_KEY", "k")
     monkeypatch.setenv("OPENAI_API_KEY", "not this one")
-    made = CodexAgent(tmp_path, OpenSandbox("off"), options)._invocation(asked(str(tmp_path)), home)
+    made = CodexAgent(tmp_path, OpenSandbox("off"), options)._build_invocation(asked(str(tmp_path)), home)
     assert made.env["MY_KEY"] == "k"
     assert "CODEX_API_KEY" not in made.env
     assert made.network == ("models.example.org:443", "other:1")
@@ -124,7 +124,9 @@ def test_which_login_counts(home, monkeypatch, tmp_path, environment, login, key
         (user / "auth.json").write_text("{}")
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    made = CodexAgent(tmp_path, OpenSandbox("off"), CodexOptions())._invocation(asked(str(tmp_path)), home)
+    made = CodexAgent(tmp_path, OpenSandbox("off"), CodexOptions())._build_invocation(
+        asked(str(tmp_path)), home
+    )
     assert made.env.get("CODEX_API_KEY") == key
     assert "OPENAI_API_KEY" not in {**made.env, **dict.fromkeys(made.keeps)}
     lent = [user / "auth.json", user / "auth.lock"] if login else []
@@ -182,7 +184,7 @@ def test_what_stands_in_the_way_is_said_before_a_run(home, tmp_path, monkeypatch
 def test_the_prompt_is_on_no_command_line(home, tmp_path):
     """The prompt goes through standard input, whole, whatever is in it."""
     request = asked(str(tmp_path), session="s-1")
-    made = CodexAgent(tmp_path, OpenSandbox("off"), CodexOptions())._invocation(request, home)
+    made = CodexAgent(tmp_path, OpenSandbox("off"), CodexOptions())._build_invocation(request, home)
     assert made.stdin == b"hello"
     assert "hello" not in " ".join(made.argv)
     assert made.argv[-3:] == ("resume", "s-1", "-")

@@ -74,7 +74,7 @@ def heard(*events):
     reader = CodexReader(lambda: NOW)
     for event in events:
         reader.feed(json.dumps(event).encode() if isinstance(event, dict) else event)
-    return reader.heard()
+    return reader.read_result()
 
 
 def test_every_recording_is_looked_at():
@@ -187,7 +187,7 @@ def test_a_loop_of_denials_is_stopped():
         for item in (no, no, no, yes, no, no, no, no)
     ]
     assert fed == [False] * 7 + [True]
-    assert reader.heard().failure.error == "provider_permission_denied"
+    assert reader.read_result().failure.error == "provider_permission_denied"
 
 
 @for_each_case(

@@ -163,7 +163,7 @@ def test_sealing_keeps_comments(end):
         "evidence_refs": ["fact://language/python", "registry://command/cmd_read@1.1.0#111111111111"],
     }
     value["audit"] = {**value["audit"], "checksum": "f" * 64}
-    now, kept = FileDocuments().sealed(was, value, "execution_intent")
+    now, kept = FileDocuments().replace_seal(was, value, "execution_intent")
     assert kept
     assert now.value == value
     expected = INTENT.replace("cmd_read@1.0.0#000000000000", "cmd_read@1.1.0#111111111111").replace(
@@ -179,7 +179,7 @@ def test_sealing_adds_what_is_missing():
         "evidence_refs": ["fact://a/b", "fact://c/d"],
         "audit": {"checksum": "e" * 64, "source": "human"},
     }
-    now, kept = FileDocuments().sealed(was, value, "execution_intent")
+    now, kept = FileDocuments().replace_seal(was, value, "execution_intent")
     assert kept
     assert (
         now.text
@@ -197,7 +197,7 @@ def test_sealing_another_layout(text):
         "evidence_refs": ["fact://a/b", "fact://c/d"],
         "audit": {"source": "human", "checksum": "e" * 64},
     }
-    now, kept = FileDocuments().sealed(read(text, "execution_intent"), value, "execution_intent")
+    now, kept = FileDocuments().replace_seal(read(text, "execution_intent"), value, "execution_intent")
     assert not kept
     assert now.value == value
 
@@ -206,7 +206,7 @@ def test_sealing_json():
     """JSON has no comments to lose."""
     was = read('{"evidence_refs":[],"audit":{}}', "execution_intent")
     value = {"evidence_refs": ["fact://a/b"], "audit": {"checksum": "é"}}
-    now, kept = FileDocuments().sealed(was, value, "execution_intent")
+    now, kept = FileDocuments().replace_seal(was, value, "execution_intent")
     assert (kept, now.value) == (True, value)
     assert '"é"' in now.text
 

@@ -94,7 +94,7 @@ class TestConformanceInALinkedTree(WorkspaceConformance):
 def test_without_git_the_problem_says_so(workspace, monkeypatch, tmp_path):
     """With no git on PATH the problem names what to install, and a call says the same."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert "git was not found on PATH; install git" in workspace.problem()
+    assert "git was not found on PATH; install git" in workspace.find_start_problem()
     with pytest.raises(WorkspaceError, match="install git"):
         workspace.base(None)
 
@@ -105,7 +105,7 @@ def test_an_old_git_is_a_problem(workspace, monkeypatch, tmp_path):
     fake.write_text("#!/bin/sh\necho git version 2.30.2\n")
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert "git version 2.30.2 is too old; install" in workspace.problem()
+    assert "git version 2.30.2 is too old; install" in workspace.find_start_problem()
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_a_place_without_commits_is_a_problem_with_a_next_step(tmp_path, make, w
     place.mkdir()
     make(place)
     workspace = GitWorkspace(place, tmp_path / "state")
-    assert words in workspace.problem()
+    assert words in workspace.find_start_problem()
     with pytest.raises(WorkspaceError) as caught:
         workspace.base(None)
     assert words in str(caught.value)
@@ -139,14 +139,17 @@ def test_a_repository_of_somebody_else_needs_the_persons_word(workspace, repo, t
     os.chown(repo, 65534, 65534)
     os.chown(repo / ".git", 65534, 65534)
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert "belongs to somebody else; run `git config --global --add safe.directory" in workspace.problem()
+    assert (
+        "belongs to somebody else; run `git config --global --add safe.directory"
+        in workspace.find_start_problem()
+    )
     (tmp_path / ".gitconfig").write_text(f"[safe]\n\tdirectory = {repo}\n")
-    assert GitWorkspace(repo, tmp_path / "state").problem() is None
+    assert GitWorkspace(repo, tmp_path / "state").find_start_problem() is None
 
 
 def test_inside_the_git_directory_is_a_problem(repo, tmp_path):
     """A .git directory has no files to work on."""
-    assert "inside a .git directory" in GitWorkspace(repo / ".git", tmp_path / "state").problem()
+    assert "inside a .git directory" in GitWorkspace(repo / ".git", tmp_path / "state").find_start_problem()
 
 
 @pytest.mark.parametrize("name", ["README", "untracked"])
@@ -247,7 +250,7 @@ def test_nothing_but_git_runs(repo, workspace, tmp_path):
     assert "+new" in change.patch
     workspace.checkout(WORKSPACE_RUN, base.commit, f"{WORKSPACE_RUN}:2:1")
     workspace.deliver(WORKSPACE_RUN, change.commit, base.commit, "branch", None, "m")
-    workspace.rebased(WORKSPACE_RUN, change.commit, base.commit, "other", "moved")
+    workspace.rebase_change(WORKSPACE_RUN, change.commit, base.commit, "other", "moved")
     workspace.deliver(WORKSPACE_RUN, change.commit, base.commit, "merge", "main", "m")
     workspace.remove(WORKSPACE_RUN)
     assert not mark.exists(), mark.read_text()
@@ -265,7 +268,7 @@ def test_a_merge_driver_is_not_run_and_counts_as_conflict(repo, workspace, tmp_p
         (tree / "README").write_text(text)
         recorded.append(capture(workspace, tree, label))
     workspace.deliver("run-a", recorded[0].commit, base.commit, "merge", "main", "m")
-    moved = workspace.rebased("run-b", recorded[1].commit, base.commit, "main", "moved")
+    moved = workspace.rebase_change("run-b", recorded[1].commit, base.commit, "main", "moved")
     assert moved.conflicts == ("README",)
     assert not mark.exists()
 

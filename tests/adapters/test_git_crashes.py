@@ -134,9 +134,9 @@ def test_cut_short_at_any_step(repo, arguments, tmp_path, blow):
         other = GitWorkspace(
             repo, tmp_path / "other-state"
         )  # whoever comes next may have another state directory
-        if code == 1 and not other.interrupted():
+        if code == 1 and not other.list_interrupted_runs():
             assert git(repo, "status", "--porcelain") == "", nth
-        other.settle()
+        other.settle_interrupted_deliveries()
         met.add(git(repo, "rev-parse", "main") == old)
         consistent(repo)
         assert other.deliver(*arguments).commit == git(repo, "rev-parse", "main")
@@ -153,11 +153,11 @@ def test_what_the_person_changed_since_is_kept(repo, arguments, tmp_path):
         workspace = GitWorkspace(repo, tmp_path / "state")
         if (repo / "README").read_text() == "new\n" and workspace.base("main").commit == arguments[2]:
             break
-        workspace.settle()
+        workspace.settle_interrupted_deliveries()
         git(repo, "reset", "-q", "--hard", arguments[2])
-    assert workspace.interrupted() == (RUN,)
+    assert workspace.list_interrupted_runs() == (RUN,)
     (repo / "README").write_text("mine\n")
-    (told,) = workspace.settle()
+    (told,) = workspace.settle_interrupted_deliveries()
     assert f"left as they are, because they were changed since: {repo / 'README'}" in told
     assert (repo / "README").read_text() == "mine\n"
     assert git(repo, "status", "--porcelain") == "M README"

@@ -48,10 +48,10 @@ def test_a_link_is_taken_away_and_put_back(workspace, tmp_path):
     """Without links the name is absent; with them the tree is again exactly the commit's."""
     base = workspace.base(None)
     tree = workspace.checkout(RUN, base.commit, f"{RUN}:1:1")
-    workspace.lay(tree.path, base.commit, ("CLAUDE.md", "run.sh"), links=False)
+    workspace.write_files(tree.path, base.commit, ("CLAUDE.md", "run.sh"), links=False)
     assert not os.path.lexists(f"{tree.path}/CLAUDE.md")
     assert os.access(f"{tree.path}/run.sh", os.X_OK)
-    workspace.lay(tree.path, base.commit, ("CLAUDE.md",), links=True)
+    workspace.write_files(tree.path, base.commit, ("CLAUDE.md",), links=True)
     assert workspace.checkout(RUN, base.commit, f"{RUN}:2:1").path == tree.path
     assert (tmp_path / "outside").read_text() == "secret\n"
 
@@ -62,12 +62,12 @@ def test_a_link_that_was_put_in_the_way_is_not_followed(workspace, tmp_path):
     tree = workspace.checkout(RUN, base.commit, f"{RUN}:1:1")
     os.unlink(f"{tree.path}/AGENTS.md")
     os.symlink(tmp_path / "outside", f"{tree.path}/AGENTS.md")
-    workspace.lay(tree.path, base.commit, ("AGENTS.md",), links=True)
+    workspace.write_files(tree.path, base.commit, ("AGENTS.md",), links=True)
     assert (tmp_path / "outside").read_text() == "secret\n"
     assert open(f"{tree.path}/AGENTS.md").read() == "be kind\n"  # noqa: SIM115  a test
     os.symlink(tmp_path, f"{tree.path}/sub")
     with pytest.raises(WorkspaceError, match="cannot be put as it was"):
-        workspace.lay(tree.path, base.commit, ("sub/outside",), links=True)
+        workspace.write_files(tree.path, base.commit, ("sub/outside",), links=True)
     assert (tmp_path / "outside").exists()
 
 
@@ -77,7 +77,7 @@ def test_what_is_no_file_of_a_tree_is_refused(workspace, name):
     base = workspace.base(None)
     tree = workspace.checkout(RUN, base.commit, f"{RUN}:1:1")
     with pytest.raises(WorkspaceError):
-        workspace.lay(tree.path, base.commit, (name,), links=True)
+        workspace.write_files(tree.path, base.commit, (name,), links=True)
 
 
 def test_a_change_tells_links_from_files(workspace):

@@ -193,7 +193,7 @@ def test_what_is_missing_is_known_before_a_run(forge, repo, tmp_path, monkeypatc
     """Remote, program and ssh are looked for; nobody is called."""
 
     def told():
-        return GitWorkspace(repo, tmp_path / "state").undeliverable("draft-pr", "main")
+        return GitWorkspace(repo, tmp_path / "state").find_delivery_problem("draft-pr", "main")
 
     assert told() is None
     git(repo, "remote", "set-url", "origin", "git@forge.example:ann/calc")
@@ -208,7 +208,7 @@ def test_what_is_missing_is_known_before_a_run(forge, repo, tmp_path, monkeypatc
         assert re.search("needs gh or glab on PATH.*gh auth login", told())
     git(repo, "remote", "remove", "origin")
     assert "git remote add origin <address>" in told()
-    assert GitWorkspace(repo, tmp_path / "state").undeliverable("branch", "main") is None
+    assert GitWorkspace(repo, tmp_path / "state").find_delivery_problem("branch", "main") is None
     assert forge.calls == []
 
 

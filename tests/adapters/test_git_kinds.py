@@ -93,7 +93,7 @@ KINDS = [a_reftable, a_linked_reftable, a_tree_of_a_tree, a_separate_directory, 
 def test_a_kind_of_repository_carries_a_change_there_and_back(repo, tmp_path, kind):
     """Base, change, branch, merge, a second change on the moved branch and the way back (test_git.py has every promise)."""
     workspace = GitWorkspace(kind(repo, tmp_path), tmp_path / "state")
-    assert workspace.problem() is None
+    assert workspace.find_start_problem() is None
     base = workspace.base(None)
     tree = Path(workspace.checkout("260101-second", base.commit, "260101-second:1:1").path)
     (tree / "other").write_text("other\n")
@@ -108,7 +108,7 @@ def test_a_kind_of_repository_carries_a_change_there_and_back(repo, tmp_path, ki
     )
     merged = workspace.deliver(WORKSPACE_RUN, recorded.commit, base.commit, "merge", base.branch, "m")
     assert workspace.base(None).commit == merged.commit
-    rebased = workspace.rebased("260101-second", second.commit, base.commit, base.branch, "moved")
+    rebased = workspace.rebase_change("260101-second", second.commit, base.commit, base.branch, "moved")
     assert (rebased.moved, rebased.conflicts, rebased.change.files) == (True, (), ("other",))
     assert workspace.revert(WORKSPACE_RUN, merged.commit, base.branch, "Undo").tree == base.tree
     workspace.remove(WORKSPACE_RUN)
@@ -304,8 +304,8 @@ def test_files_that_are_kept_elsewhere_are_refused(workspace, repo, tmp_path):
     """A setting that leads git to another directory is neither read from nor written to."""
     git(repo, "config", "core.worktree", str(tmp_path / "elsewhere"))
     (tmp_path / "elsewhere").mkdir()
-    assert "core.worktree" in workspace.problem()
-    assert "run it in a plain clone" in workspace.problem()
+    assert "core.worktree" in workspace.find_start_problem()
+    assert "run it in a plain clone" in workspace.find_start_problem()
     assert os.listdir(tmp_path / "elsewhere") == []
 
 
@@ -321,7 +321,7 @@ def test_files_that_are_kept_elsewhere_are_refused(workspace, repo, tmp_path):
 def test_a_configuration_that_git_cannot_use_is_told(workspace, repo, broken, words):
     """In git's own words, with what to do."""
     (repo / ".git" / "config").write_text(broken)
-    said = workspace.problem()
+    said = workspace.find_start_problem()
     assert any(word in said.lower() for word in words.lower().split("|")), said
     assert "mend" in said
 
@@ -329,7 +329,7 @@ def test_a_configuration_that_git_cannot_use_is_told(workspace, repo, broken, wo
 def test_a_head_that_is_none_is_told(workspace, repo):
     """Neither a branch nor a commit."""
     (repo / ".git" / "HEAD").write_text("ref: refs/heads/no such\n")
-    assert workspace.problem() is not None
+    assert workspace.find_start_problem() is not None
     with pytest.raises(WorkspaceError):
         workspace.base(None)
 

@@ -80,7 +80,7 @@ def both(workspace, repo, mine, theirs):
     """The run's change, then the person's on main, then the first on top of the second."""
     base, recorded = change(workspace, mine)
     save(repo, theirs)
-    return workspace.rebased(MOVED_BASE_RUN, recorded.commit, base, "main", "moved")
+    return workspace.rebase_change(MOVED_BASE_RUN, recorded.commit, base, "main", "moved")
 
 
 def shown(repo, rebased, name):
@@ -104,7 +104,7 @@ def test_the_same_line_is_a_conflict_and_nothing_is_pinned(workspace, repo):
     base, recorded = change(workspace, {"lines": LINES.replace("7", "mine"), "new": "x"})
     save(repo, {"lines": LINES.replace("7", "theirs")})
     before = git(repo, "for-each-ref")
-    rebased = workspace.rebased(MOVED_BASE_RUN, recorded.commit, base, "main", "moved")
+    rebased = workspace.rebase_change(MOVED_BASE_RUN, recorded.commit, base, "main", "moved")
     assert (rebased.moved, rebased.change, rebased.conflicts) == (True, None, ("lines",))
     assert git(repo, "for-each-ref") == before
     assert git(repo, "status", "--porcelain") == ""
@@ -144,7 +144,7 @@ def test_what_cannot_be_merged_by_lines_is_a_conflict(workspace, repo, attribute
     save(repo, {"a.bin": LINES, "b.bin": LINES})
     base, recorded = change(workspace, {"a.bin": "mine\n" + LINES, "b.bin": "mine\n" + LINES})
     save(repo, {"a.bin": LINES + "theirs\n"})
-    rebased = workspace.rebased(MOVED_BASE_RUN, recorded.commit, base, "main", "moved")
+    rebased = workspace.rebase_change(MOVED_BASE_RUN, recorded.commit, base, "main", "moved")
     assert (rebased.change, rebased.conflicts) == (None, ("a.bin",))
     assert not (tmp_path / "ran").exists()
 
@@ -175,7 +175,7 @@ def test_rights_and_links_are_kept(workspace, repo):
     (tree / "link").symlink_to("README")
     recorded = workspace.capture(MOVED_BASE_RUN, str(tree), base, "work")
     save(repo, {"other": "theirs\n"})
-    rebased = workspace.rebased(MOVED_BASE_RUN, recorded.commit, base, "main", "moved")
+    rebased = workspace.rebase_change(MOVED_BASE_RUN, recorded.commit, base, "main", "moved")
     listed = git(repo, "ls-tree", rebased.change.commit).split("\n")
     assert {line[:6] for line in listed if line.endswith(("README", "link"))} == {"100755", "120000"}
     assert [t.kind for t in rebased.change.touched] == ["file", "link"]
@@ -196,7 +196,7 @@ def test_a_branch_with_another_past_is_followed_too(workspace, repo, way):
         git(repo, "reset", "-q", "--hard", first)
     if way == "amended":
         save(repo, {"other": "theirs\n"})
-    rebased = workspace.rebased(MOVED_BASE_RUN, recorded.commit, base, "main", "moved")
+    rebased = workspace.rebase_change(MOVED_BASE_RUN, recorded.commit, base, "main", "moved")
     assert rebased.change.files == ("README",)
     assert "secret" not in git(repo, "ls-tree", "--name-only", rebased.change.commit).split("\n")
     with pytest.raises(WorkspaceError, match="has moved from"):
@@ -233,7 +233,7 @@ def test_the_persons_checkout_is_not_looked_at(workspace, repo):
     base, recorded = change(workspace, {"README": "mine\n"})
     save(repo, {"other": "theirs\n"})
     (repo / "README").write_text("half done\n")
-    rebased = workspace.rebased(MOVED_BASE_RUN, recorded.commit, base, "main", "moved")
+    rebased = workspace.rebase_change(MOVED_BASE_RUN, recorded.commit, base, "main", "moved")
     assert rebased.change.files == ("README",)
     assert (repo / "README").read_text() == "half done\n"
 
@@ -249,7 +249,7 @@ def test_a_clone_without_its_objects_says_what_to_fetch(repo, tmp_path):
     git(clone, "fetch", "-q", "origin")
     git(clone, "branch", "side", "origin/main")
     with pytest.raises(WorkspaceError, match=r"git cannot bring run .* onto side: .*; put that right"):
-        workspace.rebased(MOVED_BASE_RUN, recorded.commit, base, "side", "moved")
+        workspace.rebase_change(MOVED_BASE_RUN, recorded.commit, base, "side", "moved")
 
 
 def test_of_many_at_once_one_is_merged(repo, tmp_path):

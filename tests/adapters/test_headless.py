@@ -26,7 +26,7 @@ class Words:
         self.lines.append(line.decode())
         return line == b"stop"
 
-    def heard(self):
+    def read_result(self):
         said = [line.removeprefix("text ") for line in self.lines if line.startswith("text ")]
         failed = [line.removeprefix("fail ") for line in self.lines if line.startswith("fail ")]
         failure = ProviderFailure("provider_auth_error", failed[-1], 5) if failed else None
@@ -40,7 +40,7 @@ class Words:
             model="m",
         )
 
-    def exited(self, code, errors):  # noqa: ARG002  the reader's own name for it
+    def explain_exit(self, code, errors):  # noqa: ARG002  the reader's own name for it
         return ProviderFailure("provider_invalid_request", errors) if "bad flag" in errors else None
 
 

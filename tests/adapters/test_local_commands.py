@@ -61,15 +61,17 @@ def run(argv, workdir, *, source="project", seconds=120, allow=(), effect="none:
 
 def test_a_project_check_may_always_run():
     """What a person wrote under [checks] has no problem, whatever it is."""
-    assert LocalCommands(()).problem(Command("odd", ("sh", "-c", "exit 0"))) is None
+    assert LocalCommands(()).find_command_problem(Command("odd", ("sh", "-c", "exit 0"))) is None
 
 
 def test_a_proposed_command_has_to_be_on_the_list():
     """A tester's argv may run when it equals a project check or fits the table, and not otherwise."""
     commands = LocalCommands((("make", "test"),))
-    assert commands.problem(Command("a", ("make", "test"), "tester")) is None
-    assert commands.problem(Command("b", ("pytest", "-q"), "tester")) is None
-    assert "add it under [checks]" in commands.problem(Command("c", ("make", "install"), "tester"))
+    assert commands.find_command_problem(Command("a", ("make", "test"), "tester")) is None
+    assert commands.find_command_problem(Command("b", ("pytest", "-q"), "tester")) is None
+    assert "add it under [checks]" in commands.find_command_problem(
+        Command("c", ("make", "install"), "tester")
+    )
 
 
 def test_a_command_that_is_not_allowed_is_blocked_and_not_started(workdir):

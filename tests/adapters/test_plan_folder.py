@@ -22,8 +22,8 @@ def plans(tmp_path):
 
 def test_a_plan_is_written_and_read_back(plans, tmp_path):
     """The folder holds exactly the files, also below folders that were not there; nothing else is left beside it."""
-    place = plans.place("260101-aaaaaa")
-    assert plans.problem(place) is None
+    place = plans.default_directory("260101-aaaaaa")
+    assert plans.find_directory_problem(place) is None
     plans.write(place, PLAN)
     assert plans.read(place) == PLAN
     assert os.listdir(tmp_path / "runs" / "260101-aaaaaa") == ["plan"]
@@ -37,7 +37,7 @@ def test_the_same_plan_may_be_written_again_and_another_may_not(plans, tmp_path)
     with pytest.raises(WorkspaceError, match="--out"):
         plans.write(place, {**PLAN, "plan.md": b"# another\n"})
     assert plans.read(place) == PLAN
-    assert plans.problem(place) is not None
+    assert plans.find_directory_problem(place) is not None
 
 
 def test_an_empty_folder_is_filled_and_a_full_one_left_alone(plans, tmp_path):
@@ -67,7 +67,7 @@ def test_a_place_that_is_none_is_told_before_anything_is_planned(plans, tmp_path
             place = tmp_path / "f" / "here"
         case _:
             place = tmp_path / ("n" * 300)
-    assert "--out" in plans.problem(str(place))
+    assert "--out" in plans.find_directory_problem(str(place))
     with pytest.raises(WorkspaceError):
         plans.write(str(place), PLAN)
     assert not list(tmp_path.rglob("*.part"))
@@ -91,9 +91,9 @@ def test_no_plan_lies_where_git_keeps_a_repository(plans, tmp_path, kind):
         (tmp_path / "link").symlink_to(gits)
         gits = tmp_path / "link"
     for place in (gits / "hooks" / "plan", gits / "plan", gits):
-        assert "git's" in plans.problem(str(place))
-    assert plans.problem(str(tmp_path / "plan")) is None
-    assert kind == "bare" or plans.problem(str(tmp_path / "work" / "plan")) is None
+        assert "git's" in plans.find_directory_problem(str(place))
+    assert plans.find_directory_problem(str(tmp_path / "plan")) is None
+    assert kind == "bare" or plans.find_directory_problem(str(tmp_path / "work" / "plan")) is None
 
 
 def _git(place, *words):
@@ -108,15 +108,15 @@ def test_what_is_no_plain_file_reads_as_empty(plans, tmp_path):
     (place / "link.json").symlink_to(tmp_path / "secret")
     os.mkfifo(place / "pipe.json")
     (place / "folder").mkdir()
-    assert plans.odd(str(place)) == {
+    assert plans.list_odd_files(str(place)) == {
         "link.json": "a link, not a file", "pipe.json": "a pipe, not a file", "folder": "a folder, not a file",
     }  # fmt: skip
     assert plans.read(str(place)) == {**PLAN, "link.json": b"", "pipe.json": b"", "folder": b""}
     with open(place / "long.json", "wb") as file:
         file.truncate(MAX_PLAN_FILE_BYTES + 1)
-    assert plans.odd(str(place))["long.json"] == f"longer than {MAX_PLAN_FILE_BYTES} bytes"
+    assert plans.list_odd_files(str(place))["long.json"] == f"longer than {MAX_PLAN_FILE_BYTES} bytes"
     with pytest.raises(WorkspaceError, match="there is no plan"):
-        plans.odd(str(tmp_path / "gone"))
+        plans.list_odd_files(str(tmp_path / "gone"))
 
 
 def test_a_link_to_a_plan_is_not_followed(plans, tmp_path):

@@ -225,19 +225,19 @@ def test_kept(registries, put, tmp_path):
     """A registry that was kept is found by the start of its digest, as it was, and only if its bytes are."""
     old = registries.load().registry
     assert registries.digests() == ()
-    assert registries.keep(old) == registries.keep(old) == old.digest
+    assert registries.store_registry(old) == registries.store_registry(old) == old.digest
     put("commands/brass.yaml", COMMAND)
     new = registries.load().registry
-    registries.keep(new)
+    registries.store_registry(new)
     assert registries.digests() == tuple(sorted([old.digest, new.digest]))
-    (change,) = compare_registries(registries.kept(old.digest[:12]), new)
+    (change,) = compare_registries(registries.find_stored_registry(old.digest[:12]), new)
     assert (change.id, change.old) == ("cmd_polish", None)
-    assert registries.kept("0" * 64) is None
-    assert registries.kept("") is None
-    assert registries.kept("../../x") is None
+    assert registries.find_stored_registry("0" * 64) is None
+    assert registries.find_stored_registry("") is None
+    assert registries.find_stored_registry("../../x") is None
     place = tmp_path / "state" / "registry" / f"{old.digest}.json"
     place.write_bytes(place.read_bytes().replace(b"Lint", b"Lent"))
-    assert FileRegistries(tmp_path / "project", tmp_path / "state").kept(old.digest) is None
+    assert FileRegistries(tmp_path / "project", tmp_path / "state").find_stored_registry(old.digest) is None
 
 
 def test_nothing_but_content_decides_the_digest(registries, put):

@@ -203,7 +203,7 @@ def test_every_execution_has_a_fresh_place():
     assert sorted(there) == ["steersman_integrity.py", "steersman_wire.py", "steersman_witness.py", "wire"]
     assert not os.path.exists(one)
     with request_report(()) as nothing:
-        assert (nothing.env, nothing.heard("x")) == ({}, (None, "x"))
+        assert (nothing.env, nothing.read_report("x")) == ({}, (None, "x"))
 
 
 def test_a_runner_behind_another_program_is_heard(tmp_path):
@@ -245,7 +245,7 @@ def test_what_is_told_is_bounded(tmp_path):
             with pytest.raises(OSError, match=r"[Rr]efused|No such file"):
                 await asyncio.open_unix_connection(tmp_path / "w")
             assert not (tmp_path / "p").exists()
-            return wire.heard(), pipe.heard()
+            return wire.received_text(), pipe.received_text()
 
     assert asyncio.run(talk()) == (b"x" * 11, b"y" * 11)
 

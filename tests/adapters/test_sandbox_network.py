@@ -210,7 +210,7 @@ def test_what_is_left_open_is_closed_with_the_box():
 
     async def go():
         narrows = EgressProxy(("127.0.0.1:1",))
-        async with narrows.opened() as path:
+        async with narrows.open_socket() as path:
             _, writer = await asyncio.open_unix_connection(path)
             await asyncio.sleep(0.05)
         writer.close()
@@ -234,7 +234,7 @@ def test_a_box_has_only_so_many_connections_at_once(monkeypatch):
             writer.close()
 
     async def go():
-        async with EgressProxy(("127.0.0.1:1",)).opened() as path:
+        async with EgressProxy(("127.0.0.1:1",)).open_socket() as path:
             first, second, third = [await asyncio.open_unix_connection(path) for _ in range(3)]
             assert await third[0].read() == b""
             for _, writer in (first, second):
@@ -255,7 +255,7 @@ def test_a_long_way_to_temporary_files_is_no_obstacle(monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(long))
 
     async def go():
-        async with EgressProxy(("127.0.0.1:1",)).opened() as path:
+        async with EgressProxy(("127.0.0.1:1",)).open_socket() as path:
             return len(path)
 
     assert asyncio.run(go()) < 108

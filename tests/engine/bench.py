@@ -115,7 +115,7 @@ class Bench:
     def put(self, reply: msgspec.Struct) -> dict[str, str]:
         """A reply as the tape keeps it."""
         said = {k: v for k, v in msgspec.to_builtins(reply).items() if k != "nonce"}
-        return {"reply": self.payloads.put(msgspec.json.encode(said).decode())}
+        return {"reply": self.payloads.add_text(msgspec.json.encode(said).decode())}
 
     def do(self, does: str, given: dict[str, Any]) -> Any:
         """One effect, performed."""
@@ -221,7 +221,7 @@ class Bench:
 
     def test(self, *suites: dict[str, Any], **counted: Any) -> None:
         """What running the suites has brought."""
-        told = self.payloads.put(msgspec.json.encode(suites).decode())
+        told = self.payloads.add_text(msgspec.json.encode(suites).decode())
         self.know(results_ref=told, checks={"tree": self.c.tree, "passed": 1, "tests": 3, **counted})
 
     def elsewhere(self, files: dict[str, str], run: str = "260101-others") -> None:

@@ -353,7 +353,7 @@ def test_old_anchor(world, head):
 
 
 def audited_kept(world, head):
-    return world.anchors["file"].kept(head.run)
+    return world.anchors["file"].list_anchors(head.run)
 
 
 def test_unknown_machine(world, head):

@@ -31,46 +31,46 @@ def repo(tmp_path):
 
 def test_file(file):
     """What was kept comes back, oldest first, for its own run alone."""
-    made = [file.keep("r", n, HASH, n) for n in (1, 2)]
+    made = [file.store_anchor("r", n, HASH, n) for n in (1, 2)]
     file.anchor("other", 9, HASH, 3)
-    assert file.kept("r") == RunAnchors(tuple(made))
-    assert file.newest("r") == made[1]
-    assert file.newest("nobody") is None
+    assert file.list_anchors("r") == RunAnchors(tuple(made))
+    assert file.newest_anchor("r") == made[1]
+    assert file.newest_anchor("nobody") is None
 
 
 def test_nothing_kept(file, tmp_path):
     """Where nothing was anchored nothing is kept, and looking makes neither key nor file."""
-    assert file.kept("r") == RunAnchors()
+    assert file.list_anchors("r") == RunAnchors()
     assert not (tmp_path / "state").exists()
 
 
 def test_private(file, tmp_path):
     """The private key can be read by its owner alone, and there is one key for ever."""
-    file.keep("r", 1, HASH, 1)
+    file.store_anchor("r", 1, HASH, 1)
     key = (tmp_path / "state" / "anchor.key").read_bytes()
     assert os.stat(tmp_path / "state" / "anchor.key").st_mode & 0o777 == 0o600
     assert os.stat(file.path).st_mode & 0o777 == 0o600
-    FileAnchors(tmp_path / "state").keep("r", 2, HASH, 2)
+    FileAnchors(tmp_path / "state").store_anchor("r", 2, HASH, 2)
     assert (tmp_path / "state" / "anchor.key").read_bytes() == key
-    assert len(file.kept("r").genuine) == 2
+    assert len(file.list_anchors("r").genuine) == 2
 
 
 def test_public_again(file, tmp_path):
     """A lost public key is written again from the private one; looking alone does not do it."""
-    made = file.keep("r", 1, HASH, 1)
+    made = file.store_anchor("r", 1, HASH, 1)
     public = tmp_path / "state" / "anchor.pub"
     public.unlink()
-    assert file.kept("r").genuine == ()
-    file.keep("r", 2, HASH, 2)
-    assert file.kept("r").genuine[0] == made
+    assert file.list_anchors("r").genuine == ()
+    file.store_anchor("r", 2, HASH, 2)
+    assert file.list_anchors("r").genuine[0] == made
 
 
 def test_broken_key(file, tmp_path):
     """A private key that is none any more is told with what to do, and no new one takes its place."""
-    file.keep("r", 1, HASH, 1)
+    file.store_anchor("r", 1, HASH, 1)
     (tmp_path / "state" / "anchor.key").write_bytes(b"short")
     with pytest.raises(UserError, match="restore it from a backup"):
-        file.keep("r", 2, HASH, 2)
+        file.store_anchor("r", 2, HASH, 2)
 
 
 @pytest.mark.parametrize(
@@ -78,10 +78,10 @@ def test_broken_key(file, tmp_path):
 )
 def test_not_genuine(file, field):
     """An anchor in which anything differs from what was signed is a doubt, in words that name the line."""
-    file.keep("r", 1, HASH, 1)
+    file.store_anchor("r", 1, HASH, 1)
     line = json.loads(file.path.read_text())
     file.path.write_text(json.dumps({**line, **field}, sort_keys=True, separators=(",", ":")) + "\n")
-    kept = file.kept("r")
+    kept = file.list_anchors("r")
     assert kept.genuine == ()
     assert len(kept.doubts) == 1
     assert "line 1" in kept.doubts[0]
@@ -89,10 +89,10 @@ def test_not_genuine(file, field):
 
 def test_another_key(file, tmp_path):
     """An anchor signed by another key is a doubt, however well it is signed."""
-    file.keep("r", 1, HASH, 1)
+    file.store_anchor("r", 1, HASH, 1)
     other = FileAnchors(tmp_path / "elsewhere", file.path)
-    other.keep("r", 2, HASH, 2)
-    kept = file.kept("r")
+    other.store_anchor("r", 2, HASH, 2)
+    kept = file.list_anchors("r")
     assert [a.seq for a in kept.genuine] == [1]
     assert len(kept.doubts) == 1
 
@@ -102,48 +102,48 @@ def test_another_key(file, tmp_path):
 )
 def test_unreadable(file, line):
     """A line that cannot be read is counted; the anchors around it count as before."""
-    first = file.keep("r", 1, HASH, 1)
+    first = file.store_anchor("r", 1, HASH, 1)
     with file.path.open("ab") as out:
         out.write(line)
-    second = file.keep("r", 2, HASH, 2)
-    assert file.kept("r") == RunAnchors((first, second), (), 1)
+    second = file.store_anchor("r", 2, HASH, 2)
+    assert file.list_anchors("r") == RunAnchors((first, second), (), 1)
 
 
 def test_git(tmp_path, repo):
     """The newest anchor of a run is a blob under its own ref, as JSON; an older one is not found by looking there."""
     place = GitAnchors(tmp_path / "state", repo)
-    assert place.kept("r") == RunAnchors()
-    place.keep("r", 1, HASH, 1)
-    made = place.keep("r", 2, HASH, 2)
+    assert place.list_anchors("r") == RunAnchors()
+    place.store_anchor("r", 1, HASH, 1)
+    made = place.store_anchor("r", 2, HASH, 2)
     shown = ["git", "-C", str(repo), "cat-file", "blob", "refs/steersman/anchors/r"]
     assert json.loads(subprocess.run(shown, check=True, capture_output=True).stdout)["seq"] == 2
-    assert place.kept("r") == RunAnchors((made,))
+    assert place.list_anchors("r") == RunAnchors((made,))
 
 
 def test_git_forged(tmp_path, repo):
     """A ref that somebody pointed at words of their own is a doubt or a blank, never an anchor."""
     place = GitAnchors(tmp_path / "state", repo)
-    place.keep("r", 1, HASH, 1)
+    place.store_anchor("r", 1, HASH, 1)
     place._git.read(
         "update-ref", "refs/steersman/anchors/r", place._git.line("hash-object", "-w", "--stdin", feed=b"x")
     )
-    assert place.kept("r") == RunAnchors((), (), 1)
+    assert place.list_anchors("r") == RunAnchors((), (), 1)
 
 
 def test_no_git(tmp_path):
     """Without a repository nothing is kept in it."""
-    assert GitAnchors(tmp_path / "state", tmp_path / "nowhere").kept("r") == RunAnchors()
+    assert GitAnchors(tmp_path / "state", tmp_path / "nowhere").list_anchors("r") == RunAnchors()
 
 
 def test_command(tmp_path):
     """A command is handed the anchor as one line of JSON."""
     argv = [sys.executable, "-c", "import sys; open('got', 'w').write(sys.stdin.read())"]
     place = CommandAnchors(tmp_path / "state", lambda: argv, tmp_path)
-    made = place.keep("r", 1, HASH, 1)
+    made = place.store_anchor("r", 1, HASH, 1)
     got = (tmp_path / "got").read_text()
     assert got.endswith("\n")
     assert json.loads(got)["signature"] == made.signature
-    assert place.kept("r") == RunAnchors()
+    assert place.list_anchors("r") == RunAnchors()
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_command(tmp_path):
 def test_command_that_does_not_take_it(tmp_path, argv, words):
     """A command that is missing or says no is told with its own words: nothing counts as anchored."""
     with pytest.raises(UserError, match=words):
-        CommandAnchors(tmp_path / "state", lambda: argv, tmp_path).keep("r", 1, HASH, 1)
+        CommandAnchors(tmp_path / "state", lambda: argv, tmp_path).store_anchor("r", 1, HASH, 1)
 
 
 def test_places(tmp_path, repo, monkeypatch):
@@ -169,8 +169,8 @@ def test_places(tmp_path, repo, monkeypatch):
     wiring.open_trust_file(repo).record("steersman.toml", TrustedSettings(lines, "ann", 0))
     world = wiring.open_ports(repo)
     for place in ("file", "git", "command"):
-        world.anchors[place].keep("r", 1, HASH, 1)
-    assert [len(world.anchors[p].kept("r").genuine) for p in ("file", "git", "command")] == [1, 1, 0]
+        world.anchors[place].store_anchor("r", 1, HASH, 1)
+    assert [len(world.anchors[p].list_anchors("r").genuine) for p in ("file", "git", "command")] == [1, 1, 0]
     assert json.loads((repo / "got").read_text())["run"] == "r"
     world.journal.close()
 
@@ -180,7 +180,7 @@ def test_two_at_once(tmp_path):
     state = tmp_path / "state"
     state.mkdir()
     one, other = AnchorKey(state), AnchorKey(state)
-    assert other.genuine(one.sign("r", 1, HASH, 1))
+    assert other.is_genuine(one.sign("r", 1, HASH, 1))
     assert one.public() == other.public()
     assert sorted(p.name for p in state.iterdir()) == ["anchor.key", "anchor.pub"]
 
@@ -188,10 +188,10 @@ def test_two_at_once(tmp_path):
 @pytest.mark.parametrize("name", ["anchor.pub", "anchors.jsonl"])
 def test_every_byte_counts(file, tmp_path, name):
     """No byte of the newest anchor or of the public key can change without that anchor being in doubt or gone."""
-    made = file.keep("r", 1, HASH, 1)
+    made = file.store_anchor("r", 1, HASH, 1)
     path = tmp_path / "state" / name
     good = path.read_bytes()
     for n, byte in enumerate(good):
         for pattern in (0x01, 0x80):
             path.write_bytes(good[:n] + bytes((byte ^ pattern,)) + good[n + 1 :])
-            assert made not in file.kept("r").genuine, (n, pattern)
+            assert made not in file.list_anchors("r").genuine, (n, pattern)

@@ -15,16 +15,16 @@ def payloads(known=lambda: ()):
 def test_equal_texts_once():
     """The same text has the same name, and one commit carries it once."""
     kept = payloads()
-    assert kept.put(TEXT) == kept.put(TEXT)
+    assert kept.add_text(TEXT) == kept.add_text(TEXT)
     assert len(kept.take()) == 1
 
 
 def test_a_text_whose_commit_is_under_way_is_carried_again():
     """Until it is stored nobody relies on somebody else's commit."""
     kept = payloads()
-    ref = kept.put(TEXT)
+    ref = kept.add_text(TEXT)
     first = kept.take()
-    assert kept.put(TEXT) == ref
+    assert kept.add_text(TEXT) == ref
     assert kept.take() == first
 
 
@@ -32,9 +32,9 @@ def test_what_is_to_be_hidden_can_change():
     """A value that becomes known later is hidden in a text that was put before, too."""
     known = [()]
     kept = payloads(lambda: known[0])
-    before = kept.put("a word like swordfish")
+    before = kept.add_text("a word like swordfish")
     known[0] = ("swordfish",)
-    after = kept.put("a word like swordfish")
+    after = kept.add_text("a word like swordfish")
     assert "swordfish" in kept.get(before)
     assert "swordfish" not in kept.get(after)
 
@@ -42,8 +42,8 @@ def test_what_is_to_be_hidden_can_change():
 def test_letters_that_stand_for_others():
     """A lone surrogate and its number written out are two texts, though they are stored alike."""
     kept = payloads()
-    assert kept.put("\ud800") == kept.put("\\ud800")
-    assert kept.get(kept.put("\ud800")) == "\\ud800"
+    assert kept.add_text("\ud800") == kept.add_text("\\ud800")
+    assert kept.get(kept.add_text("\ud800")) == "\\ud800"
 
 
 def test_an_empty_text_is_a_text():

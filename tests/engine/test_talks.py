@@ -190,7 +190,7 @@ def test_without_a_repository(tmp_path):
     agent = FakeAgent(lambda request: seen.append(request.workdir) or fake_reply(request, "yes"))
 
     class Nowhere:
-        def problem(self):
+        def find_start_problem(self):
             return "no repository"
 
     talks, _ = talks_of(tmp_path, agent, world={"workspace": lambda _config: Nowhere()})
@@ -394,6 +394,6 @@ def test_no_run_knows_of_it(tmp_path):
     thread = talks.new().id
     exchange(talks, thread, "@bob hello")
     journal = talks._world.journal
-    assert (journal.heads(), journal.traces(), journal.changed()) == ([], [], 0)
+    assert (journal.heads(), journal.list_traced_runs(), journal.changed()) == ([], [], 0)
     talks.drop(thread)
     assert talks.chats.threads() == []

@@ -113,7 +113,7 @@ ONE, TWO = asked("which currency?"), asked("which rounding?")
 
 def answer(bench, text, plan=None):
     """A person answers the plan that is there now."""
-    given = {"text": bench.payloads.put(text), "plan": plan or bench.c.artifacts[PLAN]}
+    given = {"text": bench.payloads.add_text(text), "plan": plan or bench.c.artifacts[PLAN]}
     bench.know(answers=[*bench.c.answers, given], round=bench.c.round + 1)
 
 
@@ -257,8 +257,8 @@ def test_a_file_may_become_a_folder_and_a_folder_a_file(tmp_path, disk):
 class LinkedWorkspace(FakeWorkspace):
     """A repository in which `link` is no plain file."""
 
-    def contents(self, commit, names):
-        return super().contents(commit, [name for name in names if name != "link"])
+    def read_contents(self, commit, names):
+        return super().read_contents(commit, [name for name in names if name != "link"])
 
 
 def test_what_cannot_be_a_copy_is_listed_with_the_reason(tmp_path, monkeypatch):
@@ -314,7 +314,7 @@ def bound(bench, *files, most=20):
     of = PlanBounds(
         plan_id="plan_1", manifest_digest="d", files=files, modules=(), actions=(), phases=(), budgets=budgets
     )
-    bench.know(bounds_ref=bench.payloads.put(msgspec.json.encode(of).decode()))
+    bench.know(bounds_ref=bench.payloads.add_text(msgspec.json.encode(of).decode()))
 
 
 def reviewed(bench, *opinions):
@@ -347,7 +347,7 @@ def test_a_command_outside_a_frozen_plan_is_found_with_the_change(bench):
     """The change itself is inside; what its coder wanted to run is not, and is named with the plan."""
     bound(bench, "calc.py")
     bench.plan()
-    bench.know(commands_ref=bench.payloads.put("curl http://example.org"))
+    bench.know(commands_ref=bench.payloads.add_text("curl http://example.org"))
     bench.code({"calc.py": RIGHT})
     assert bench.document(LIST)["commands"] == ["curl http://example.org"]
     assert bench.document(LIST)["held_to"] == "plan_1"
@@ -482,7 +482,7 @@ def test_a_decision_says_what_it_is_about(bench):
 def test_what_was_taken_back_is_recorded(bench, status, event):
     """With the commit, or with the words of what was in the way."""
     bench.through("accept")
-    detail = bench.payloads.put("later commits have changed the same lines")
+    detail = bench.payloads.add_text("later commits have changed the same lines")
     bench.know(
         revert={"status": status, "detail": detail}, delivered_commit="a" * 40, reverted_commit="b" * 40
     )
@@ -530,7 +530,7 @@ def test_a_full_disk_is_told(tmp_path, error, left):
 @pytest.mark.parametrize("reply", ["not json", "{}", '{"title": 1}'])
 def test_a_reply_that_cannot_be_read_is_told(bench, reply):
     """What an agent has said was judged before; whatever else is there becomes no document."""
-    bench.know(draft={"reply": bench.payloads.put(reply)})
+    bench.know(draft={"reply": bench.payloads.add_text(reply)})
     facts = bench.record("planning")
     assert facts.written == {}
     assert bench.said(facts.error_ref)

@@ -115,7 +115,8 @@ class Task:
         workspace = self.world.workspace(self.config)
         commit = workspace.base("main").commit
         return {
-            name: data.decode() for name, data in workspace.contents(commit, workspace.paths(commit)).items()
+            name: data.decode()
+            for name, data in workspace.read_contents(commit, workspace.paths(commit)).items()
         }
 
 

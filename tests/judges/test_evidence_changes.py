@@ -133,7 +133,7 @@ class Trees:
     def paths(self, commit):
         return tuple(sorted(self._trees[commit]))
 
-    def texts(self, commit, names, each, total):
+    def read_texts(self, commit, names, each, total):
         tree = self._trees[commit]
         return tuple(FileText(n, tree[n]) for n in names if n in tree and len(tree[n]) <= min(each, total))
 

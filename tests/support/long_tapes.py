@@ -33,7 +33,7 @@ class BaseOnlyWorkspace:
     def recorded_refs(self, run: str = "") -> dict[str, Any]:  # noqa: ARG002  there is none
         return {}
 
-    def problem(self) -> str | None:
+    def find_start_problem(self) -> str | None:
         return None
 
     def base(self, ref: str | None) -> RunBase:  # noqa: ARG002  there is one
@@ -42,7 +42,7 @@ class BaseOnlyWorkspace:
     def base_commit(self, ref: str | None) -> str:
         return self.base(ref).commit
 
-    def undeliverable(self, form: str, target: str | None) -> str | None:  # noqa: ARG002  nothing is delivered
+    def find_delivery_problem(self, form: str, target: str | None) -> str | None:  # noqa: ARG002  nothing is delivered
         return None
 
     def paths(self, commit: str) -> tuple[str, ...]:  # noqa: ARG002  the commit is empty
@@ -50,7 +50,7 @@ class BaseOnlyWorkspace:
 
     links = paths
 
-    def texts(self, *_: Any) -> tuple[Any, ...]:
+    def read_texts(self, *_: Any) -> tuple[Any, ...]:
         return ()
 
     def remove(self, run: str) -> None:
@@ -96,7 +96,7 @@ def scripted_crew(clock: FakeClock, large: int = 0) -> Mapping[str, Callable[[Ef
 
 
 def _crew_agent_facts(call: EffectCall, large: int) -> AgentFacts:
-    put_payload, job, round_ = call.payloads.put, call.item.job, call.given("round", 1)
+    put_payload, job, round_ = call.payloads.add_text, call.item.job, call.given("round", 1)
     words = f"{job} {round_} of {call.effect}"
     match job:
         case "implement":
@@ -127,13 +127,15 @@ async def _crew_setup_facts(call: EffectCall) -> SetupFacts:
 
 
 async def _crew_baseline_facts(call: EffectCall) -> BaselineFacts:
-    return BaselineFacts(tree=call.given("tree"), checks=1, failed=1, results_ref=call.payloads.put("[]"))
+    return BaselineFacts(
+        tree=call.given("tree"), checks=1, failed=1, results_ref=call.payloads.add_text("[]")
+    )
 
 
 async def _crew_check_facts(call: EffectCall) -> CheckFacts:
     if "unit" not in call.item.parts:
-        await call.part("unit", {"verdict": "passed", "ref": call.payloads.put(f"ok {call.effect}")})
-    results = call.payloads.put(f"1 passed {call.effect}")
+        await call.part("unit", {"verdict": "passed", "ref": call.payloads.add_text(f"ok {call.effect}")})
+    results = call.payloads.add_text(f"1 passed {call.effect}")
     return CheckFacts(tree=call.given("tree"), passed=1, tests=3, results_ref=results)
 
 
@@ -169,4 +171,4 @@ async def _drive_sample_run(bridge: RunService, followups: int, title: str, conf
 def anchor_ports(places: Mapping[str, Anchors]) -> dict[str, Any]:
     """The two ports of a world whose runs are anchored at the first of these places."""
     first = next(iter(places.values()))
-    return {"anchors": places, "sealed": first.keep}
+    return {"anchors": places, "sealed": first.store_anchor}

@@ -44,11 +44,11 @@ class PayloadStore:
         self._refs: dict[tuple[tuple[str, ...], bytes], str] = {}
 
     @property
-    def gone(self) -> bool:
+    def is_pruned(self) -> bool:
         """Whether they were pruned: without its key a run cannot go on."""
         return self._key is None
 
-    def put(self, text: str) -> str:
+    def add_text(self, text: str) -> str:
         """The name of a text; it becomes durable with the next commit, which is the first that can name it."""
         if not text:
             return ""
@@ -56,12 +56,12 @@ class PayloadStore:
             raise UserError(f"the texts of run {self._root} were pruned: start a new run instead")
         known_secrets = self._known()
         cache_key = known_secrets, hmac.digest(self._key, text.encode("utf-8", "surrogatepass"), "sha256")
-        if (ref := self._refs.get(cache_key)) is None or not self._has(ref):
+        if (ref := self._refs.get(cache_key)) is None or not self._has_payload(ref):
             ref = self.put_hidden(redact_text(text, known_secrets, self._key))
             self._refs[cache_key] = ref
         return ref
 
-    def _has(self, ref: str) -> bool:
+    def _has_payload(self, ref: str) -> bool:
         return ref in self._waiting or self._journal.payload(self._root, ref) is not None
 
     def put_hidden(self, redacted: str) -> str:
@@ -69,7 +69,7 @@ class PayloadStore:
         assert self._key is not None  # noqa: S101  nothing of it was pruned
         data = redacted.encode("utf-8", "backslashreplace")
         ref = payload_ref(self._key, data)
-        if not self._has(ref):
+        if not self._has_payload(ref):
             self._waiting[ref] = data
         return ref
 
@@ -77,7 +77,7 @@ class PayloadStore:
         """The text as it would be kept, for whoever keeps only a part of it."""
         return redact_text(text, self._known(), self._key or b"")
 
-    def mark(self, digest: str) -> str:
+    def keyed_digest(self, digest: str) -> str:
         """A digest under the run's key: whoever has not the store cannot make it; nothing where the key was pruned."""
         return hmac.digest(self._key, f"mark:{digest}".encode(), "sha256").hex() if self._key else ""
 
@@ -87,10 +87,10 @@ class PayloadStore:
             return ""
         data = self._waiting.get(ref)
         if data is None:
-            data = self._stored(ref)
+            data = self._read_stored(ref)
         return data.decode("utf-8", "replace")
 
-    def _stored(self, ref: str) -> bytes:
+    def _read_stored(self, ref: str) -> bytes:
         """The bytes that the store has, held against their name: a changed text steers no run."""
         data = self._journal.payload(self._root, ref)
         if data is None:
@@ -131,9 +131,9 @@ class CommitResults:
         """From the store's thread."""
         self._waiting.append((future, error))
         if len(self._waiting) == 1:
-            self._loop.call_soon_threadsafe(self._give)
+            self._loop.call_soon_threadsafe(self._deliver_results)
 
-    def _give(self) -> None:
+    def _deliver_results(self) -> None:
         while self._waiting:
             future, error = self._waiting.popleft()
             if future.done():
@@ -186,7 +186,7 @@ class ActiveRun:
 
     def apply_limits(self) -> None:
         """Holds the run's configuration to the limits of now, as that of a new run; raises BeyondLimitsError."""
-        if self.payloads.gone:  # nothing is started for it any more
+        if self.payloads.is_pruned:  # nothing is started for it any more
             return
         self._config, _, problems = self.world.limit_config(self.config)
         if problems:
@@ -221,7 +221,7 @@ class ActiveRun:
         head = self.head()
         batch = Batch(
             head=head,
-            quiet=self._quiet(head),
+            quiet=self._differs_only_in_progress(head),
             expect_seq=self.stored[0],
             expect_epoch=self.stored[1],
             entries=tuple([(s.entry.seq, s.body, s.hash) for s in advance.entries]),
@@ -244,7 +244,7 @@ class ActiveRun:
         self._head = head
         self.watch(self, advance.entries)
 
-    def _quiet(self, head: Head) -> bool:
+    def _differs_only_in_progress(self, head: Head) -> bool:
         """Whether the stored head differs only in what every step changes."""
         stored_head = self._head
         return (
@@ -265,7 +265,7 @@ class ActiveRun:
         self.world.journal.submit(batch, lambda error: commit_results.add(future, error))
         await future
 
-    def weigh(self, entry_bytes: int, snapshot_bytes: int) -> None:
+    def note_stored_sizes(self, entry_bytes: int, snapshot_bytes: int) -> None:
         """What the store holds already: a run driven in many short sittings gets its snapshots too."""
         self._since, self._weight = entry_bytes, snapshot_bytes
 
@@ -358,7 +358,7 @@ def load_active_run(ports: Ports, run: str, *, migrating: bool = False) -> Activ
         raise StoreBroken(
             f"run {run} is quarantined, its tape cannot be read ({problem}); the other runs go on: see `steersman audit verify {run}`"
         )
-    ports.journal.release(run)
+    ports.journal.lift_quarantine(run)
     if snapshot.definition != machine.digest and not migrating:
         _check_compatible_definition(ports, machine, snapshot)
     active_run = ActiveRun(
@@ -370,7 +370,7 @@ def load_active_run(ports: Ports, run: str, *, migrating: bool = False) -> Activ
         ports.journal.key(head.root),
     )
     active_run.stored = (snapshot.seq, snapshot.epoch)
-    active_run.weigh(measured_tape.since, measured_tape.weight)
+    active_run.note_stored_sizes(measured_tape.since, measured_tape.weight)
     active_run.ancestors = _ancestor_chain(ports.journal, head)
     return active_run
 

@@ -20,7 +20,7 @@ from steersman.machines.task import work
 def find_document_damage(ports: Ports, active_run: ActiveRun) -> list[DamagedFile]:
     """Each document, copy or stranger that is not as it was recorded; nothing while files are laid down, or will be again."""
     is_pruned = (
-        active_run.payloads.gone
+        active_run.payloads.is_pruned
     )  # with its texts: nothing can be put back, and `tasks show` has the digests
     if (
         is_pruned

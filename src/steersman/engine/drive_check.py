@@ -58,7 +58,7 @@ async def _record_acceptance(active_run: ActiveRun, marks: list[str], person: st
     from_tape = rebuild_snapshot(active_run.world.journal.rows(active_run.run), active_run.run)
     if isinstance(from_tape, Snapshot):
         active_run.snapshot = convert_context(active_run.machine, from_tape)
-        active_run.weigh(FORCE_SNAPSHOT_BYTES, 0)
+        active_run.note_stored_sizes(FORCE_SNAPSHOT_BYTES, 0)
     meta = StepMeta(
         active_run.world.clock.now(),
         f"person:{person}",

@@ -62,20 +62,20 @@ class Driver:
             raise RunBusy(f"run {run} is driven by {owner}; see `steersman watch {run}`, or stop that first")
         try:
             run_loop = RunLoop(self, live or await self._load(run, despite))
-            self._enter(run_loop)
+            self._add_run_loop(run_loop)
             try:
                 if live is None:
                     await run_loop.claim()
-                head = run_loop.live.head() if run_loop.declined else await run_loop.loop()
+                head = run_loop.live.head() if run_loop.was_only_refused else await run_loop.loop()
             except StaleError:
                 run_loop.lost = True
                 raise
             finally:
-                self._leave(run_loop)
+                self._remove_run_loop(run_loop)
                 await run_loop.close()
         finally:
             lock.release()
-        await self._onward(head)
+        await self._drive_parent(head)
         return head
 
     async def _load(self, run: str, despite: tuple[str, str] | None) -> ActiveRun:
@@ -87,7 +87,7 @@ class Driver:
             active_run.apply_limits()
         return active_run
 
-    async def _onward(self, head: Head) -> None:
+    async def _drive_parent(self, head: Head) -> None:
         """A child's end makes its parent runnable: it is driven too, unless somebody does."""
         parent = head.parent
         if not parent or parent in self._active or self.stopping:
@@ -95,18 +95,18 @@ class Driver:
         if self.world.journal.pending(parent) and self.world.locks.owner(parent) is None:
             await self.drive(parent)
 
-    def _enter(self, run_loop: RunLoop) -> None:
+    def _add_run_loop(self, run_loop: RunLoop) -> None:
         if not self._active:
             self._listen()
         self._active[run_loop.live.run] = run_loop
         self._grouped()
 
-    def _leave(self, run_loop: RunLoop) -> None:
+    def _remove_run_loop(self, run_loop: RunLoop) -> None:
         self._active.pop(run_loop.live.run, None)
         self._grouped()
         if not self._active and self._ears is not None:
             asyncio.get_running_loop().remove_reader(self._ears)
-            self.world.bell.hush(self._ears)
+            self.world.bell.stop_listening(self._ears)
             self._ears = None
 
     def _grouped(self) -> None:
@@ -116,9 +116,9 @@ class Driver:
     def _listen(self) -> None:
         self._ears = self.world.bell.listen()
         if self._ears is not None:
-            asyncio.get_running_loop().add_reader(self._ears, self._heard)
+            asyncio.get_running_loop().add_reader(self._ears, self._handle_wakeup)
 
-    def _heard(self) -> None:
+    def _handle_wakeup(self) -> None:
         self._ears.recv(64)
         for run_loop in self._active.values():
             run_loop.wake.set()

@@ -50,7 +50,7 @@ async def take_inbox_item(writer: RunWriter, inbox_item: InboxItem) -> bool:
         raise StoreBroken(
             f"run {inbox_item.run}: {problem}; the other runs go on: see `steersman audit verify {inbox_item.run}`"
         )
-    if writer.live.payloads.gone:
+    if writer.live.payloads.is_pruned:
         await _refuse_inbox_item(
             writer,
             inbox_item,

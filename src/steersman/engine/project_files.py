@@ -43,7 +43,7 @@ def freeze_project_files(ports: Ports, config: Config, commit: str) -> FrozenCon
 def freeze_current_files(ports: Ports, config: Config) -> FrozenConfig:
     """The same for a call beside all runs, from the commit that a run would begin on; as it is where there is none."""
     workspace = ports.workspace(config)
-    if workspace.problem() is not None:
+    if workspace.find_start_problem() is not None:
         return freeze_config(config)
     return freeze_project_files(ports, config, workspace.base_commit(config.base or None))
 
@@ -53,7 +53,7 @@ def describe_checkout_differences(workspace: Workspace, config: Config, commit: 
     scripts = {named_file.path for named_file in _named_files(workspace, config) if named_file.script}
     programs = [path for path in _committed_programs(workspace, config, commit).values() if path[-1] != "/"]
     paths = dict.fromkeys((*prompt_paths(config).values(), *scripts, *programs))
-    recorded, short_commit = workspace.contents(commit, tuple(paths)), commit[:12]
+    recorded, short_commit = workspace.read_contents(commit, tuple(paths)), commit[:12]
     notes = []
     for path in paths:
         checkout_content, commit_content = workspace.checked_out(path), recorded.get(path)
@@ -97,7 +97,7 @@ def _read_prompts(workspace: Workspace, config: Config, commit: str) -> dict[str
             )
     texts = {
         t.path: t
-        for t in workspace.texts(
+        for t in workspace.read_texts(
             commit, tuple(paths.values()), MAX_PROMPT_BYTES, MAX_PROMPT_BYTES * len(paths)
         )
     }

@@ -75,7 +75,7 @@ def read_run_view(ports: Ports, run: str) -> RunView:
 
 def issue_text(active_run: ActiveRun) -> str:
     """The text that came with the task and is not the person's own; nothing where it was pruned."""
-    return "" if active_run.payloads.gone else active_run.payloads.get(active_run.config.issue_ref)
+    return "" if active_run.payloads.is_pruned else active_run.payloads.get(active_run.config.issue_ref)
 
 
 def recorded_isolation_warning(ports: Ports, run: str) -> str:
@@ -201,7 +201,7 @@ def _build_task_state(run_view: RunView) -> "TaskState":
     machine, snapshot = run_view.live.machine, run_view.snapshot
     open_questions = [f"{g.job}: {' | '.join(g.choices)}" for g in run_view.status.gates if not g.answer]
     legal_now = (*open_questions, *legal_events(machine, snapshot.state, Origin.PERSON, snapshot.context))
-    return build_task_state(snapshot, run_view.status, legal_now, run_view.live.payloads.mark)
+    return build_task_state(snapshot, run_view.status, legal_now, run_view.live.payloads.keyed_digest)
 
 
 def find_manual_edits(ports: Ports, active_run: ActiveRun, *, older: bool = True) -> dict[str, str]:
@@ -225,7 +225,7 @@ def find_manual_edits(ports: Ports, active_run: ActiveRun, *, older: bool = True
             file_found.data,
             lambda: _build_task_state(read_run_view(ports, run)),
             run,
-            active_run.payloads.mark,
+            active_run.payloads.keyed_digest,
         )
         entry_count = 0 if problems[STATE_FILE] else count_state_entries(file_found.data)
     else:

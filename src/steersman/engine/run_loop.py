@@ -68,14 +68,14 @@ class RunLoop:
         # Under another definition the run is taken over at once: nothing may be appended that the tape cannot explain.
         needs_claim = self._needed() or snapshot_before.definition != self.live.machine.digest
         if needs_claim:
-            await self._fence()
+            await self._fence_last_owner()
         await asyncio.to_thread(self.world.processes.stop_tree, f"{self.live.run}:", 2.0)
         if not needs_claim:
             return
         await inbox.take_inbox(
             self.moves
         )  # what a person has said meanwhile comes first: an abort begins nothing anew
-        if snapshot_before.epoch and not self.declined:  # else nobody has driven it before
+        if snapshot_before.epoch and not self.was_only_refused:  # else nobody has driven it before
             begun_items = [
                 i
                 for i, item in snapshot_before.items.items()
@@ -84,13 +84,13 @@ class RunLoop:
             await self._begin_again(begun_items)
 
     @property
-    def declined(self) -> bool:
+    def was_only_refused(self) -> bool:
         """Whether the run was only taken over for a word that is refused: nothing is begun for that."""
         awaited_item = self.driver.heeds
         verdict = self.world.journal.verdict(awaited_item) if awaited_item is not None else None
         return verdict is not None and verdict["result"] == "refused"
 
-    async def _fence(self) -> None:
+    async def _fence_last_owner(self) -> None:
         """From here on the last owner's writes are void."""
         machine, snapshot = self.live.machine, self.live.snapshot
         definition_change: dict[str, Any] = {}
@@ -101,7 +101,9 @@ class RunLoop:
                 "context_version": machine.context_version,
             }
         # Nothing is started for a run whose texts are gone.
-        isolation_note = "" if self.live.payloads.gone else isolation_warning(self.world, self.live.config)
+        isolation_note = (
+            "" if self.live.payloads.is_pruned else isolation_warning(self.world, self.live.config)
+        )
         claim_reason = "; ".join(filter(None, (self.driver.kind, isolation_note)))
         sealed_entry, snapshot_after = record_note(
             snapshot,
@@ -171,12 +173,12 @@ class RunLoop:
             self._call_off()
             self._start()
             if not self._arrived:
-                if not self._tasks and not self._ending and self._soon() is None:
+                if not self._tasks and not self._ending and self._time_until_due() is None:
                     break
                 await self._wait()
         return self.live.head()
 
-    def _soon(self) -> int | None:
+    def _time_until_due(self) -> int | None:
         """Milliseconds until something is due that is worth sitting out."""
         now = self._now()
         waits = [
@@ -187,7 +189,7 @@ class RunLoop:
         return min((max(w, 1) for w in waits if w <= self.driver.patience_ms), default=None)
 
     async def _wait(self) -> None:
-        due_ms = self._soon()
+        due_ms = self._time_until_due()
         timeout = STORE_POLL_SECONDS if due_ms is None else min(STORE_POLL_SECONDS, due_ms / 1000)
         wake_timer = asyncio.get_running_loop().call_later(timeout, self.wake.set)
         await self.wake.wait()
@@ -211,7 +213,7 @@ class RunLoop:
             task.cancel()
             self._leaving.add(task)
 
-    def _bring(self, take_result: Callable[[], Any]) -> None:
+    def _take_results(self, take_result: Callable[[], Any]) -> None:
         self._arrived.append(take_result)
         self.wake.set()
 
@@ -233,12 +235,12 @@ class RunLoop:
                 raise
             result = RuntimeError(f"it was cancelled from within: {error!r}")
         took = self.world.clock.ticks() - started
-        self._bring(lambda: self._finish(item, result, took))
+        self._take_results(lambda: self._finish(item, result, took))
 
     def _call(self, item: JobItem) -> EffectCall:
         async def part(key: str, facts: Any) -> None:
             recorded: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._bring(lambda: self._part(item.id, key, facts, recorded))
+            self._take_results(lambda: self._part(item.id, key, facts, recorded))
             await recorded
 
         return EffectCall(
@@ -273,7 +275,7 @@ class RunLoop:
             raise result
         if isinstance(result, RetryRequest):
             if current is not None:
-                await self._again(current, result, took)
+                await self._plan_attempt(current, result, took)
             return
         facts = self.moves.sound(item, result)
         spent = _effect_cost(facts, took)
@@ -285,12 +287,12 @@ class RunLoop:
             await self.moves.append(
                 record_late_result(self.live.snapshot, meta, facts), usage_spends(self.live, spent)
             )
-        elif not await self._still(facts):
-            await self._again(current, RetryRequest("changed_meanwhile", 0), took)
+        elif not await self._recheck_files(facts):
+            await self._plan_attempt(current, RetryRequest("changed_meanwhile", 0), took)
         else:
             await self.moves.event(current, facts, meta, usage_spends(self.live, spent))
 
-    async def _still(self, facts: Any) -> bool:
+    async def _recheck_files(self, facts: Any) -> bool:
         """Files that were looked at are looked at again when that goes on tape."""
         seen_digests = getattr(facts, "seen", None)
         if not seen_digests:
@@ -301,7 +303,7 @@ class RunLoop:
             has_unchanged_artifacts, self.world.artifacts, self.live.run, seen_digests
         )
 
-    async def _again(self, item: JobItem, retry_request: RetryRequest, took: int) -> None:
+    async def _plan_attempt(self, item: JobItem, retry_request: RetryRequest, took: int) -> None:
         """A further attempt, recorded with its reason before it begins."""
         due = self._now() + retry_request.after_ms if retry_request.after_ms else None
         retried_item = structs.replace(
@@ -378,9 +380,9 @@ class RunLoop:
             await asyncio.sleep(STORE_POLL_SECONDS)  # somebody else has it; its end comes through the inbox
         except Exception as error:
             failure = error
-            self._bring(lambda: self._child_back(item, failure))
+            self._take_results(lambda: self._child_back(item, failure))
             return
-        self._bring(lambda: self._child_back(item, None))
+        self._take_results(lambda: self._child_back(item, None))
 
     async def _child_back(self, item: JobItem, failure: Exception | None) -> None:
         """A child that cannot be driven at all has ended for its parent, which goes on; store trouble and a limit stop both."""

@@ -201,7 +201,7 @@ class RunWriter:
         await self.live.append(advanced, spends=released_spends + spends, taken=taken, posts=posts)
         if posts:
             self.called_off |= {run for run, kind, _ in posts if kind == "abort"}
-            self.world.bell.ring()
+            self.world.bell.notify()
 
     def sound(self, item: JobItem, result: Any) -> Any:
         """The facts an effect brought back; whatever else it brought or broke with is a fact too, in their form.
@@ -215,7 +215,7 @@ class RunWriter:
             if problem is None:
                 return result
             error = ValueError(problem)
-        ref = self.live.payloads.put(f"{type(error).__name__}: {error}")
+        ref = self.live.payloads.add_text(f"{type(error).__name__}: {error}")
         text_fields = ("detail_ref", "first_ref", "told_ref", "error_ref")
         failure_fields = {"error": "provider_crashed", **dict.fromkeys(text_fields, ref)}
         try:

@@ -33,7 +33,7 @@ class RunService:
         run_ids = (
             [prefix]
             if self.ports.journal.head(prefix)
-            else self.ports.journal.matching(prefix)
+            else self.ports.journal.find_runs(prefix)
             if prefix
             else []
         )
@@ -126,7 +126,7 @@ class RunService:
                 else "it is closed"
             )
             raise RunBusy(f"gate {gate.id} was answered already: {gate_outcome}")
-        self.ports.bell.ring()
+        self.ports.bell.notify()
         return item_id
 
     def _in_time(self, gate: Gate) -> None:
@@ -136,21 +136,21 @@ class RunService:
             return
         body = {"choice": gate.default, "person": "", "digest": gate.digest, "timed_out": True}
         self.ports.journal.answer(gate.id, gate.digest, body, now)
-        self.ports.bell.ring()
+        self.ports.bell.notify()
         raise RunBusy(f"gate {gate.id} was to be answered before: its time is over, and {gate.default} holds")
 
     def text(self, run: str, text: str) -> str:
         """Keeps a person's longer words as a payload of a run and gives their name."""
         active_run = self.live(run)
-        ref = active_run.payloads.put(text)
+        ref = active_run.payloads.add_text(text)
         pending = active_run.payloads.take()
         if pending:
-            self.ports.journal.keep(active_run.snapshot.root, pending)
+            self.ports.journal.store_payloads(active_run.snapshot.root, pending)
         return ref
 
     def _post(self, run: str, kind: str, body: dict[str, Any]) -> int:
         item_id = self.ports.journal.post(run, kind, body, self.ports.clock.now())
-        self.ports.bell.ring()
+        self.ports.bell.notify()
         return item_id
 
     # ── driving ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -62,7 +62,7 @@ async def start_run(ports: Ports, request: StartRequest, *, run: str | None = No
     _refuse_config_secrets(ports, config)
     _check_usable_budget(ports, config)
     if machine.tree:
-        problem = ports.workspace(config).undeliverable(config.deliver, base.branch)
+        problem = ports.workspace(config).find_delivery_problem(config.deliver, base.branch)
         if problem:
             raise UserError(problem)
     run = run or ports.chance.run_id()
@@ -94,7 +94,7 @@ def _check_artifact_directory(ports: Ports, run: str) -> None:
 def _read_run_base(ports: Ports, config: Config) -> RunBase:
     """The commit that a run starts from; where nothing can be worked on, or a box is required and not there, none does."""
     workspace = ports.workspace(config)
-    problem = workspace.problem()
+    problem = workspace.find_start_problem()
     if problem:
         raise UserError(problem)
     isolation_warning(ports, config)
@@ -123,8 +123,8 @@ async def _create_started_run(
             f"{name}_ref": _store_start_document(payloads, name, text)
             for name, text in start_request.texts.items()
         },
-        "task_ref": payloads.put(start_request.task),
-        "config_ref": payloads.put(
+        "task_ref": payloads.add_text(start_request.task),
+        "config_ref": payloads.add_text(
             msgspec.json.encode(_redact_run_config(config, start_request, payloads)).decode()
         ),
         "base_commit": base.commit,
@@ -154,7 +154,7 @@ async def _create_started_run(
 def _redact_run_config(config: FrozenConfig, request: StartRequest, payloads: PayloadStore) -> FrozenConfig:
     """The configuration as it is kept: what others wrote is redacted before JSON escapes it."""
     prompts = {role: payloads.hide(text) for role, text in config.prompts.items()}
-    return msgspec.structs.replace(config, prompts=prompts, issue_ref=payloads.put(request.issue))
+    return msgspec.structs.replace(config, prompts=prompts, issue_ref=payloads.add_text(request.issue))
 
 
 def _store_start_document(payloads: PayloadStore, name: str, text: str) -> str:

@@ -28,11 +28,11 @@ class RunAnchors(msgspec.Struct, frozen=True):
 class Anchors(Protocol):
     """One place for anchors."""
 
-    def keep(self, run: str, seq: int, hash_: str, at: int) -> Anchor:
+    def store_anchor(self, run: str, seq: int, hash_: str, at: int) -> Anchor:
         """Signs and keeps a statement, durable when this returns; raises UserError with the next step."""
         ...
 
-    def kept(self, run: str) -> RunAnchors:
+    def list_anchors(self, run: str) -> RunAnchors:
         """What is kept here of a run; a place that only takes has nothing."""
         ...
 

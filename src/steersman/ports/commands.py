@@ -10,7 +10,7 @@ from steersman.contracts.workspace import Checkout
 class CommandRunner(Protocol):
     """Runs approved argv lists and records what happened."""
 
-    def problem(self, command: Command) -> str | None:
+    def find_command_problem(self, command: Command) -> str | None:
         """Why this command may not run here, or None: executed argv = approved argv."""
         ...
 

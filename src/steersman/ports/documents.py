@@ -31,7 +31,7 @@ class DocumentFiles(Protocol):
         """The same of bytes that came from elsewhere."""
         ...
 
-    def sealed(self, was: ParsedDocument, value: Any, name: str) -> tuple[ParsedDocument, bool]:
+    def replace_seal(self, was: ParsedDocument, value: Any, name: str) -> tuple[ParsedDocument, bool]:
         """The document with another value for its references and its checksum; whether all comments could be kept."""
         ...
 

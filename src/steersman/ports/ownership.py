@@ -34,12 +34,12 @@ class Processes(Protocol):
 class DriverWakeup(Protocol):
     """Wakes drivers in other processes; they look at the store anyway, a ring only makes them look now."""
 
-    def ring(self) -> None: ...
+    def notify(self) -> None: ...
 
     def listen(self) -> Any:
         """A socket that becomes readable when somebody rings, or None."""
         ...
 
-    def hush(self, sock: Any) -> None:
+    def stop_listening(self, sock: Any) -> None:
         """Stops listening."""
         ...

@@ -7,11 +7,11 @@ from typing import Protocol
 class PlanDirectories(Protocol):
     """Writes a frozen plan whole or not at all, and reads one back; links are never followed."""
 
-    def place(self, run: str) -> str:
+    def default_directory(self, run: str) -> str:
         """Where a run's plan goes when nobody has said."""
         ...
 
-    def problem(self, place: str) -> str | None:
+    def find_directory_problem(self, place: str) -> str | None:
         """Why a plan cannot be written there, with the next step; None where it can."""
         ...
 
@@ -29,7 +29,7 @@ class PlanDirectories(Protocol):
         """
         ...
 
-    def odd(self, place: str) -> dict[str, str]:
+    def list_odd_files(self, place: str) -> dict[str, str]:
         """What in a folder is no plain file of bearable size, by name: what it is instead, in words.
 
         Raises WorkspaceError where there is no folder.

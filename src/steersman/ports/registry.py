@@ -26,11 +26,11 @@ class Registries(Protocol):
         """What is built in, with what the project's folder (or another) adds and replaces."""
         ...
 
-    def keep(self, registry: Registry) -> str:
+    def store_registry(self, registry: Registry) -> str:
         """Keeps a registry under its digest, which it returns."""
         ...
 
-    def kept(self, start: str) -> Registry | None:
+    def find_stored_registry(self, start: str) -> Registry | None:
         """The registry whose digest begins so; None where none or several do."""
         ...
 

@@ -17,7 +17,7 @@ from steersman.contracts.workspace import (
 class Workspace(Protocol):
     """One repository. Every method may be repeated with the same arguments and then does nothing new."""
 
-    def problem(self) -> str | None:
+    def find_start_problem(self) -> str | None:
         """Why no run can start here (no git, no repository, no commit), with the next step; or None."""
         ...
 
@@ -56,7 +56,7 @@ class Workspace(Protocol):
         """
         ...
 
-    def rebased(self, run: str, commit: str, base: str, target: str, label: str) -> RebasedChange:
+    def rebase_change(self, run: str, commit: str, base: str, target: str, label: str) -> RebasedChange:
         """A recorded change of `base` on top of what the branch `target` is now, pinned as `capture` pins.
 
         What `commit` changed in `base` is changed there, whatever way the branch has gone since; without files where
@@ -65,7 +65,7 @@ class Workspace(Protocol):
         """
         ...
 
-    def holds(self, tip: str, commits: Sequence[str]) -> bool:
+    def contains_deliveries(self, tip: str, commits: Sequence[str]) -> bool:
         """Whether `tip` has what these deliveries of a run, the newest first, have brought together.
 
         All of it is there, in whatever commits: yes. Nothing of it is left, whoever undid it and how: no. Where others
@@ -73,19 +73,19 @@ class Workspace(Protocol):
         """
         ...
 
-    def whole(self, run: str, commits: Sequence[str], label: str) -> RunBase:
+    def compose_delivery_base(self, run: str, commits: Sequence[str], label: str) -> RunBase:
         """What these deliveries of a run, the newest first, were made on: the newest without any of them, pinned as
         `capture` pins. WorkspaceError where that cannot be told, because others have changed the same in between."""
         ...
 
-    def lay(self, path: str, commit: str, names: Sequence[str], *, links: bool) -> None:
+    def write_files(self, path: str, commit: str, names: Sequence[str], *, links: bool) -> None:
         """Makes these names in a working tree what they are in `commit`: written, or removed where it has none.
 
         A symbolic link of the commit is made with `links` and removed without.
         """
         ...
 
-    def contents(self, commit: str, names: Sequence[str]) -> dict[str, bytes]:
+    def read_contents(self, commit: str, names: Sequence[str]) -> dict[str, bytes]:
         """Those of these names that are plain files of a commit, with what is in them; a link is none."""
         ...
 
@@ -93,7 +93,7 @@ class Workspace(Protocol):
         """The plain files of a commit, sorted; bytes of a name that are no text are escaped as in `Touched`."""
         ...
 
-    def texts(self, commit: str, names: Sequence[str], each: int, total: int) -> tuple[FileText, ...]:
+    def read_texts(self, commit: str, names: Sequence[str], each: int, total: int) -> tuple[FileText, ...]:
         """Those of these names that are plain files of a commit, with what is in them.
 
         One that is longer than `each` bytes, or does not fit into what is left of `total`, comes without its content.
@@ -125,7 +125,7 @@ class Workspace(Protocol):
         """The symbolic links of a commit with what each leads to; names and targets escaped as in `Touched`."""
         ...
 
-    def undeliverable(self, form: str, target: str | None) -> str | None:
+    def find_delivery_problem(self, form: str, target: str | None) -> str | None:
         """What is missing here for handing a change over in this form, with the next step; or None.
 
         Asked before a run begins: nobody is contacted, so a delivery may still be refused when its time comes.
@@ -165,11 +165,11 @@ class Workspace(Protocol):
         """
         ...
 
-    def interrupted(self) -> tuple[str, ...]:
+    def list_interrupted_runs(self) -> tuple[str, ...]:
         """The runs whose delivery was cut short (a kill, a full disk) and is neither finished nor undone yet."""
         ...
 
-    def settle(self) -> tuple[str, ...]:
+    def settle_interrupted_deliveries(self) -> tuple[str, ...]:
         """Finishes each of these where the branch has moved, undoes it where it has not; says what was done.
 
         `deliver` and `revert` do this first. Files that somebody has changed since are left as they are.

@@ -37,14 +37,14 @@ class MemoryChats:
         with self._lock:
             return sorted(self._threads.values(), key=lambda t: (t.at, t.id), reverse=True)[:limit]
 
-    def matching(self, prefix: str) -> list[str]:
+    def find_threads(self, prefix: str) -> list[str]:
         with self._lock:
             return sorted(name for name in self._threads if name.startswith(prefix))[:20]
 
     def key(self, thread: str) -> bytes | None:
         return self._keys.get(thread)
 
-    def say(self, message: ChatMessage) -> ChatMessage:
+    def add_question(self, message: ChatMessage) -> ChatMessage:
         with self._lock:
             stored = self._put(message)
             there = self._threads[message.thread]

@@ -39,7 +39,7 @@ class ChatsConformance:
 
     def test_nothing_is_there(self, chats: Chats) -> None:
         """Whatever is asked for by name is not there, and lists are empty."""
-        assert (chats.thread("x"), chats.key("x"), chats.threads(), chats.matching("")) == (
+        assert (chats.thread("x"), chats.key("x"), chats.threads(), chats.find_threads("")) == (
             None,
             None,
             [],
@@ -54,8 +54,8 @@ class ChatsConformance:
         assert chats.unanswered() == []
         for thread in (CHAT_THREAD, two):
             chats.open(thread, b"k")
-            posed = chats.say(sample_question(thread=thread.id, agents=("bob", "cat")))
-            chats.say(sample_question("never begun", thread=thread.id))
+            posed = chats.add_question(sample_question(thread=thread.id, agents=("bob", "cat")))
+            chats.add_question(sample_question("never begun", thread=thread.id))
             for name in posed.asked:
                 chats.begin(ChatCall(thread.id, posed.seq, name, CHAT_TIME), NO_CHAT_LIMIT)
         assert [(m.thread, m.seq, m.asked) for m in chats.unanswered()] == [
@@ -80,10 +80,10 @@ class ChatsConformance:
     def test_what_is_said_is_there_in_order(self, chats: Chats) -> None:
         """Every field comes back, numbered from one without gaps."""
         chats.open(CHAT_THREAD, b"k")
-        first = chats.say(sample_question("你好, @猫猫\nsecond line", agents=("bob", "猫猫")))
+        first = chats.add_question(sample_question("你好, @猫猫\nsecond line", agents=("bob", "猫猫")))
         chats.begin(ChatCall("chat-1", 1, "猫猫", CHAT_TIME), NO_CHAT_LIMIT)
         second = chats.answer(sample_answer(1, "\x1b[2J\u202e喵\x00", sender="猫猫"))
-        third = chats.say(sample_question("third"))
+        third = chats.add_question(sample_question("third"))
         assert [m.seq for m in (first, second, third)] == [1, 2, 3]
         assert chats.messages("chat-1") == [first, second, third]
         assert (second.text, second.to, second.model, second.ms) == ("\x1b[2J\u202e喵\x00", 1, "f-1", 7)
@@ -93,7 +93,7 @@ class ChatsConformance:
         """The last so many before a number."""
         chats.open(CHAT_THREAD, b"k")
         for n in range(5):
-            chats.say(sample_question(str(n)))
+            chats.add_question(sample_question(str(n)))
         assert [m.text for m in chats.messages("chat-1", before=5, last=2)] == ["2", "3"]
         assert [m.text for m in chats.messages("chat-1", last=2)] == ["3", "4"]
         assert [m.text for m in chats.messages("chat-1", before=3)] == ["0", "1"]
@@ -102,10 +102,10 @@ class ChatsConformance:
     def test_the_thread_knows_who_was_asked_last(self, chats: Chats) -> None:
         """Its first question is its title; time only goes on; an answer changes neither."""
         chats.open(CHAT_THREAD, b"k")
-        chats.say(sample_question("first\nmore", at=CHAT_TIME + 5, agents=("bob", "eve")))
-        chats.say(sample_question("second", at=CHAT_TIME + 3, agents=("bob",)))
+        chats.add_question(sample_question("first\nmore", at=CHAT_TIME + 5, agents=("bob", "eve")))
+        chats.add_question(sample_question("second", at=CHAT_TIME + 3, agents=("bob",)))
         assert chats.thread("chat-1") == ChatThread("chat-1", "first", CHAT_TIME, CHAT_TIME + 5, "bob")
-        chats.say(sample_question("third", at=CHAT_TIME + 9, agents=()))
+        chats.add_question(sample_question("third", at=CHAT_TIME + 9, agents=()))
         thread = chats.thread("chat-1")
         assert thread is not None
         assert (thread.agent, thread.title, thread.at) == ("", "first", CHAT_TIME + 9)
@@ -116,13 +116,17 @@ class ChatsConformance:
             chats.open(ChatThread(f"chat-{n}", "", at, at), b"k")
         assert [t.id for t in chats.threads()] == ["chat-2", "chat-3", "chat-1"]
         assert [t.id for t in chats.threads(1)] == ["chat-2"]
-        assert chats.matching("chat-") == ["chat-1", "chat-2", "chat-3"]
-        assert (chats.matching("chat-2"), chats.matching("%"), chats.matching("CHAT")) == (["chat-2"], [], [])
+        assert chats.find_threads("chat-") == ["chat-1", "chat-2", "chat-3"]
+        assert (chats.find_threads("chat-2"), chats.find_threads("%"), chats.find_threads("CHAT")) == (
+            ["chat-2"],
+            [],
+            [],
+        )
 
     def test_nobody_speaks_in_a_thread_that_is_not_there(self, chats: Chats) -> None:
         """Neither a question nor a call nor an answer; nothing is left of them."""
         for speak in (
-            lambda: chats.say(sample_question()),
+            lambda: chats.add_question(sample_question()),
             lambda: chats.begin(ChatCall("chat-1", 1, "bob", CHAT_TIME), NO_CHAT_LIMIT),
             lambda: chats.answer(sample_answer(1)),
         ):
@@ -133,7 +137,7 @@ class ChatsConformance:
     def test_an_answer_is_kept_once(self, chats: Chats) -> None:
         """Only to an attempt that was begun, and only the first; nothing is left of another."""
         chats.open(CHAT_THREAD, b"k")
-        chats.say(sample_question())
+        chats.add_question(sample_question())
         with pytest.raises(StaleError, match="waits for no such answer of bob"):
             chats.answer(sample_answer(1))
         assert chats.begin(ChatCall("chat-1", 1, "bob", CHAT_TIME), NO_CHAT_LIMIT) == 1
@@ -153,7 +157,7 @@ class ChatsConformance:
     def test_what_was_spent(self, chats: Chats) -> None:
         """Each call counts from its beginning; what was not told is unknown and never zero."""
         chats.open(CHAT_THREAD, b"k")
-        chats.say(sample_question())
+        chats.add_question(sample_question())
         for agent in ("a", "b", "c"):
             chats.begin(ChatCall("chat-1", 1, agent, CHAT_TIME), NO_CHAT_LIMIT)
         assert chats.spent("chat-1") == ChatUsage(turns=3, unknown=3)
@@ -165,7 +169,7 @@ class ChatsConformance:
     def test_a_budget_that_is_used_up(self, chats: Chats, limits: ChatLimits) -> None:
         """The next call is refused before it begins, and is not counted."""
         chats.open(CHAT_THREAD, b"k")
-        chats.say(sample_question())
+        chats.add_question(sample_question())
         chats.begin(ChatCall("chat-1", 1, "bob", CHAT_TIME), limits)
         chats.answer(sample_answer(1))
         with pytest.raises(OverBudget):
@@ -180,7 +184,7 @@ class ChatsConformance:
         def speak(name: int) -> None:
             try:
                 for n in range(10):
-                    chats.say(sample_question(f"{name}.{n}"))
+                    chats.add_question(sample_question(f"{name}.{n}"))
             except BaseException as error:
                 errors.append(error)
 
@@ -201,7 +205,7 @@ class ChatsConformance:
         """Its messages, its key and what it spent are gone; another thread keeps its own."""
         for name in ("chat-1", "chat-2"):
             chats.open(ChatThread(name, "", CHAT_TIME, CHAT_TIME), b"k")
-            chats.say(sample_question(thread=name))
+            chats.add_question(sample_question(thread=name))
             chats.begin(ChatCall(name, 1, "bob", CHAT_TIME), NO_CHAT_LIMIT)
         assert chats.drop("chat-1") is True
         assert (chats.thread("chat-1"), chats.key("chat-1"), chats.messages("chat-1")) == (None, None, [])

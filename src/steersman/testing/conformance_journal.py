@@ -43,13 +43,13 @@ class JournalConformance(JournalListsConformance):
         assert journal_contents(journal) == [None, [], None, [], None, None, [], [], [], [], []]
         assert (journal.gate("g"), journal.verdict(1), journal.payload(SAMPLE_RUN, "p")) == (None, None, None)
         assert (journal.quarantined(), journal.due(SAMPLE_TIME), journal.children(SAMPLE_RUN)) == ({}, [], [])
-        assert journal.traces() == []
+        assert journal.list_traced_runs() == []
 
     def test_what_is_appended_is_there(self, journal: Journal) -> None:
         """Every part of a batch is read back as it was given."""
         full_batch = full_sample_batch()
         journal.append(full_batch)
-        assert (journal.head(SAMPLE_RUN), journal.traces()) == (full_batch.head, [SAMPLE_RUN])
+        assert (journal.head(SAMPLE_RUN), journal.list_traced_runs()) == (full_batch.head, [SAMPLE_RUN])
         assert list(journal.rows(SAMPLE_RUN)) == list(full_batch.entries)
         assert journal.snapshot(SAMPLE_RUN) == (1, b"snapshot")
         assert (journal.payload(SAMPLE_RUN, "p-1"), list(journal.payload_refs(SAMPLE_RUN))) == (
@@ -188,7 +188,7 @@ class JournalConformance(JournalListsConformance):
         kinds = [type(error) for error in errors]
         none = type(None)
         assert kinds == [none] * 8 + [StaleError, StaleError, OverBudget] + [none] * 4
-        assert sorted(journal.matching("r")) == sorted(
+        assert sorted(journal.find_runs("r")) == sorted(
             ["r0", *(f"r{n}" for n in range(1, 9)), "r10", "r11", "r12", "r13"]
         )
         assert journal.head("r9") is None
@@ -205,7 +205,7 @@ class JournalConformance(JournalListsConformance):
         bad = structs.replace(sample_batch("bad"), entries=((1, b"x", "not a hash"), (1, b"x", "nor this")))
         errors = _submit_batches(journal, [sample_batch("a"), bad, sample_batch("b")])
         assert (errors[0], errors[2]) == (None, None)
-        assert journal.matching("") in (["a", "b"], ["a", "b", "bad"])
+        assert journal.find_runs("") in (["a", "b"], ["a", "b", "bad"])
 
     # ── inbox and gates ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -316,7 +316,7 @@ class JournalConformance(JournalListsConformance):
     def test_payloads_can_be_kept_before_their_event(self, journal: Journal) -> None:
         """A person's longer words are there before what names them is posted."""
         journal.append(sample_batch())
-        journal.keep(SAMPLE_RUN, (("p-1", b"words"), ("p-2", b"w" * 100_000)))
+        journal.store_payloads(SAMPLE_RUN, (("p-1", b"words"), ("p-2", b"w" * 100_000)))
         assert (journal.payload(SAMPLE_RUN, "p-1"), len(journal.payload(SAMPLE_RUN, "p-2") or b"")) == (
             b"words",
             100_000,
@@ -376,10 +376,10 @@ class JournalConformance(JournalListsConformance):
         journal.append(sample_batch())
         journal.quarantine(SAMPLE_RUN, "entry 1: unreadable")
         journal.quarantine("other", "entry 2: missing")
-        assert journal.release(SAMPLE_RUN)
+        assert journal.lift_quarantine(SAMPLE_RUN)
         assert journal.quarantined() == {"other": "entry 2: missing"}
-        assert not journal.release(SAMPLE_RUN)
-        assert not journal.release("nobody")
+        assert not journal.lift_quarantine(SAMPLE_RUN)
+        assert not journal.lift_quarantine("nobody")
 
     def test_rows_of_runs_that_are_not_there(self, journal: Journal) -> None:
         """What a run has written is no stray; rows of a run that the store does not have are, table by table."""
@@ -387,11 +387,11 @@ class JournalConformance(JournalListsConformance):
             sample_batch(payloads=(("p-1", b"x"),), key=b"k" * 32, spends=(Spend(SAMPLE_RUN, "turns", 1),))
         )
         journal.post(SAMPLE_RUN, "event", {}, SAMPLE_TIME)
-        assert journal.strays() == []
+        assert journal.list_strays() == []
         journal.post("nobody", "event", {}, SAMPLE_TIME)
         journal.quarantine("nobody", "forged")
-        journal.keep("nobody", (("p-1", b"x"),))
-        assert journal.strays() == [
+        journal.store_payloads("nobody", (("p-1", b"x"),))
+        assert journal.list_strays() == [
             f"there are rows in {table} of run nobody, which the store does not have"
             for table in ("inbox", "quarantine", "payload")
         ]

@@ -119,13 +119,13 @@ class JournalListsConformance:
         """In order, at most 20; signs that mean something in a query mean nothing here."""
         for run in ("ab", "abc", "ab.1.1", "b", "a%", "a_", "aé", *(f"z{n:02}" for n in range(30))):
             journal.append(sample_batch(run))
-        assert journal.matching("ab") == ["ab", "ab.1.1", "abc"]
-        assert (journal.matching("a%"), journal.matching("a_"), journal.matching("aé")) == (
+        assert journal.find_runs("ab") == ["ab", "ab.1.1", "abc"]
+        assert (journal.find_runs("a%"), journal.find_runs("a_"), journal.find_runs("aé")) == (
             ["a%"],
             ["a_"],
             ["aé"],
         )
-        assert (journal.matching("x"), len(journal.matching("z"))) == ([], 20)
+        assert (journal.find_runs("x"), len(journal.find_runs("z"))) == ([], 20)
 
     def test_children_are_found(self, journal: Journal) -> None:
         """By their parent, in the order of their creation; nobody's children are none."""

@@ -41,7 +41,7 @@ class WorkspaceConformance:
 
     def test_a_good_repository_has_no_problem(self, workspace: Workspace) -> None:
         """Nothing stands in the way of a run."""
-        assert workspace.problem() is None
+        assert workspace.find_start_problem() is None
 
     def test_reading_the_base_changes_nothing(self, workspace: Workspace) -> None:
         """The base is a clean commit on a branch, read the same way twice, by branch name too."""
@@ -152,7 +152,7 @@ class WorkspaceConformance:
         assert workspace.paths(base.commit) == ("README",)
 
         def read(each: int, total: int) -> dict[str, tuple[str, bool]]:
-            commit_texts = workspace.texts(commit, (*paths, "nowhere"), each, total)
+            commit_texts = workspace.read_texts(commit, (*paths, "nowhere"), each, total)
             return {t.path: (t.content, t.whole) for t in commit_texts}
 
         assert read(50, 1000) == {
@@ -164,7 +164,7 @@ class WorkspaceConformance:
         }
         assert read(100, 1000)["long"] == ("x" * 100, True)
         assert read(100, 8)["odd\nname ☃"] == ("", False)
-        assert workspace.texts(commit, (), 100, 100) == ()
+        assert workspace.read_texts(commit, (), 100, 100) == ()
 
     def test_files_are_put_as_a_commit_has_them(self, workspace: Workspace, base: RunBase) -> None:
         """Edited, deleted and new names become what the commit has, and putting them back leaves no trace."""
@@ -174,16 +174,16 @@ class WorkspaceConformance:
         (tree / "more" / "new").write_text("x")
         change = workspace.capture(WORKSPACE_RUN, str(tree), base.commit, "work")
         names = ("README", "more/new", "nowhere/at/all")
-        workspace.lay(str(tree), base.commit, names, links=True)
+        workspace.write_files(str(tree), base.commit, names, links=True)
         assert (tree / "README").read_text() == "hello\n"
         assert not (tree / "more" / "new").exists()
-        workspace.lay(str(tree), change.commit, names, links=True)
+        workspace.write_files(str(tree), change.commit, names, links=True)
         assert (tree / "more" / "new").read_text() == "x"
         assert workspace.capture(WORKSPACE_RUN, str(tree), base.commit, "work") == change
         assert workspace.links(change.commit) == ()
         assert workspace.link_targets(change.commit) == {}
-        assert workspace.contents(base.commit, names) == {"README": b"hello\n"}
-        assert workspace.contents(change.commit, names) == {"README": b"changed", "more/new": b"x"}
+        assert workspace.read_contents(base.commit, names) == {"README": b"hello\n"}
+        assert workspace.read_contents(change.commit, names) == {"README": b"changed", "more/new": b"x"}
 
     def test_programs_of_a_commit_are_kept_by_their_content(
         self, workspace: Workspace, base: RunBase
@@ -206,11 +206,11 @@ class WorkspaceConformance:
         change = workspace.capture(WORKSPACE_RUN, str(tree), base.commit, "work")
         paths = ("README", "sub/new", "nowhere")
         composed = workspace.compose(WORKSPACE_RUN, change.commit, base.commit, paths, "old-tests")
-        assert workspace.contents(composed.commit, change.files) == {"README": b"hello\n", "kept": b"y"}
+        assert workspace.read_contents(composed.commit, change.files) == {"README": b"hello\n", "kept": b"y"}
         assert workspace.compose(WORKSPACE_RUN, change.commit, base.commit, paths, "old-tests") == composed
         assert workspace.change(composed.commit, base.commit).files == ("kept",)
         back = workspace.compose(WORKSPACE_RUN, base.commit, change.commit, ("sub/new",), "new-tests")
-        assert workspace.contents(back.commit, ("README", *change.files)) == {
+        assert workspace.read_contents(back.commit, ("README", *change.files)) == {
             "README": b"hello\n",
             "sub/new": b"x",
         }
@@ -334,11 +334,11 @@ class WorkspaceConformance:
     def test_nothing_is_left_of_a_delivery_that_ended(self, workspace: Workspace, base: RunBase) -> None:
         """No delivery is cut short, and there is nothing to settle, before and after one that is refused."""
         change = self.edit(workspace, base, "new\n")
-        assert (workspace.interrupted(), workspace.settle()) == ((), ())
+        assert (workspace.list_interrupted_runs(), workspace.settle_interrupted_deliveries()) == ((), ())
         with pytest.raises(WorkspaceError):
             workspace.deliver(WORKSPACE_RUN, change.commit, base.commit, "merge", "no-such-branch", "Say new")
         workspace.deliver(WORKSPACE_RUN, change.commit, base.commit, "merge", base.branch, "Say new")
-        assert (workspace.interrupted(), workspace.settle()) == ((), ())
+        assert (workspace.list_interrupted_runs(), workspace.settle_interrupted_deliveries()) == ((), ())
 
     def test_a_delivery_that_cannot_be_is_refused(self, workspace: Workspace, base: RunBase) -> None:
         """A wrong form or target is refused with the next step."""
@@ -357,11 +357,11 @@ class WorkspaceConformance:
         self, workspace: Workspace, base: RunBase
     ) -> None:
         """A branch can always be made; what goes into a branch needs one."""
-        assert workspace.undeliverable("branch", None) is None
-        assert workspace.undeliverable("merge", base.branch) is None
+        assert workspace.find_delivery_problem("branch", None) is None
+        assert workspace.find_delivery_problem("merge", base.branch) is None
         for form in ("merge", "draft-pr"):
             assert "needs a branch to go into; start the run on one" in (
-                workspace.undeliverable(form, None) or ""
+                workspace.find_delivery_problem(form, None) or ""
             )
 
     def merged(self, workspace: Workspace, base: RunBase, text: str, run: str = WORKSPACE_RUN) -> str:

@@ -55,11 +55,11 @@ class BegunRun(NamedTuple):
 
     def rebased(self, change: Change, run: str = MOVED_BASE_RUN) -> RebasedChange:
         """The change on what the branch is now."""
-        return self.workspace.rebased(run, change.commit, self.base.commit, self.branch, "moved")
+        return self.workspace.rebase_change(run, change.commit, self.base.commit, self.branch, "moved")
 
     def files(self, commit: str) -> dict[str, bytes]:
         """Everything in a commit."""
-        return self.workspace.contents(commit, self.workspace.paths(commit))
+        return self.workspace.read_contents(commit, self.workspace.paths(commit))
 
 
 class MovedBaseConformance:
@@ -123,7 +123,7 @@ class MovedBaseConformance:
         first = begun.rebased(change)
         tip = begun.moved({"other": "two\n", "more": "x\n"})
         assert first.change is not None
-        again = begun.workspace.rebased(
+        again = begun.workspace.rebase_change(
             MOVED_BASE_RUN, first.change.commit, first.base, begun.branch, "again"
         )
         assert again == begun.rebased(change)
@@ -144,7 +144,9 @@ class MovedBaseConformance:
         )
         base = RunBase(delivery.commit, delivery.tree)
         change = begun.change({"README": "mine\n"}, base=base)
-        rebased = begun.workspace.rebased(MOVED_BASE_RUN, change.commit, base.commit, begun.branch, "moved")
+        rebased = begun.workspace.rebase_change(
+            MOVED_BASE_RUN, change.commit, base.commit, begun.branch, "moved"
+        )
         assert (rebased.moved, rebased.base, rebased.conflicts) == (True, begun.base.commit, ())
         names, subjects = zip(*(line.split(" ", 1) for line in rebased.dropped), strict=True)
         assert subjects == ("Second", "First")
@@ -152,7 +154,7 @@ class MovedBaseConformance:
         assert rebased.change is not None
         assert begun.files(rebased.change.commit) == {**begun.files(begun.base.commit), "README": b"mine\n"}
         tip = begun.moved({"other": "theirs\n"})
-        again = begun.workspace.rebased(
+        again = begun.workspace.rebase_change(
             MOVED_BASE_RUN, rebased.change.commit, rebased.base, begun.branch, "again"
         )
         assert (again.base, again.dropped) == (tip.commit, ())
@@ -163,7 +165,7 @@ class MovedBaseConformance:
         begun.moved({"other": "theirs\n"})
         further = begun.change({"more": "mine\n"}, base=RunBase(change.commit, change.tree))
         assert begun.rebased(change).dropped == ()
-        rebased = begun.workspace.rebased(
+        rebased = begun.workspace.rebase_change(
             MOVED_BASE_RUN, further.commit, change.commit, begun.branch, "further"
         )
         assert (rebased.moved, rebased.dropped) == (True, ())
@@ -211,14 +213,16 @@ class MovedBaseConformance:
         begun.moved({"other": "theirs\n"})
         for branch in ("gone", "a..b", "-x", ""):
             with pytest.raises(WorkspaceError, match=r"there is no branch .*; create it or name another"):
-                begun.workspace.rebased(MOVED_BASE_RUN, change.commit, begun.base.commit, branch, "moved")
+                begun.workspace.rebase_change(
+                    MOVED_BASE_RUN, change.commit, begun.base.commit, branch, "moved"
+                )
         unknown = "0" * len(change.commit)
         for commit, base in ((unknown, begun.base.commit), (change.commit, unknown)):
             with pytest.raises(WorkspaceError, match=r"the commit .* is not "):
-                begun.workspace.rebased(MOVED_BASE_RUN, commit, base, begun.branch, "moved")
+                begun.workspace.rebase_change(MOVED_BASE_RUN, commit, base, begun.branch, "moved")
         for run, label, kind in (("../x", "moved", "run"), (MOVED_BASE_RUN, "a/../b", "label")):
             with pytest.raises(WorkspaceError, match=f"cannot be a {kind}"):
-                begun.workspace.rebased(run, change.commit, begun.base.commit, begun.branch, label)
+                begun.workspace.rebase_change(run, change.commit, begun.base.commit, begun.branch, label)
 
     def test_a_merge_is_what_was_verified(self, begun: BegunRun) -> None:
         """A branch that is at the base goes to exactly the recorded tree; once more, also later, changes nothing."""
@@ -257,7 +261,7 @@ class MovedBaseConformance:
     def test_a_branch_has_a_change_when_its_commit_is_in_it(self, begun: BegunRun) -> None:
         """From the delivery on, whatever comes after it; taken back, or undone by hand, it is not there any more."""
         change = begun.change({"README": "mine\n"})
-        branch_holds = begun.workspace.holds
+        branch_holds = begun.workspace.contains_deliveries
         assert not branch_holds(begun.base.commit, [change.commit])
         args = (MOVED_BASE_RUN, change.commit, begun.base.commit, "merge", begun.branch, "Mine")
         delivered = [begun.workspace.deliver(*args).commit]
@@ -281,9 +285,9 @@ class MovedBaseConformance:
         change = begun.change({"README": "mine\n", "new": "1\n"})
         for edits, there in (({"README": "mine\n"}, False), ({"new": "2\n"}, False), ({"new": "1\n"}, True)):
             tip = begun.moved(edits)
-            assert begun.workspace.holds(tip.commit, [change.commit]) is there
+            assert begun.workspace.contains_deliveries(tip.commit, [change.commit]) is there
         with pytest.raises(WorkspaceError, match=r"the commit .* is not "):
-            begun.workspace.holds(tip.commit, ["0" * len(tip.commit)])
+            begun.workspace.contains_deliveries(tip.commit, ["0" * len(tip.commit)])
 
     def test_what_deliveries_were_made_on_can_be_told(self, begun: BegunRun) -> None:
         """The newest without any of them, what others did in between is in it; where both changed the same it cannot be."""
@@ -297,18 +301,23 @@ class MovedBaseConformance:
         second_commit = workspace.deliver(
             MOVED_BASE_RUN, second.commit, between.commit, "merge", branch, "Mine"
         ).commit
-        common_base = workspace.whole(MOVED_BASE_RUN, [second_commit, first_commit], "whole")
+        common_base = workspace.compose_delivery_base(MOVED_BASE_RUN, [second_commit, first_commit], "whole")
         assert begun.files(common_base.commit) == {"README": b"hello\n", "other": b"theirs\n"}
-        assert workspace.whole(MOVED_BASE_RUN, [second_commit, first_commit], "whole") == common_base
-        assert workspace.holds(begun.now().commit, [second_commit, first_commit])
+        assert (
+            workspace.compose_delivery_base(MOVED_BASE_RUN, [second_commit, first_commit], "whole")
+            == common_base
+        )
+        assert workspace.contains_deliveries(begun.now().commit, [second_commit, first_commit])
         meddled = begun.moved({"README": "mine, again, and theirs\n"})
         third = begun.change({"README": "mine at last\n"}, base=meddled)
         third_commit = workspace.deliver(
             MOVED_BASE_RUN, third.commit, meddled.commit, "merge", branch, "Mine"
         ).commit
         with pytest.raises(WorkspaceError, match="cannot be told from what others did in between"):
-            workspace.whole(MOVED_BASE_RUN, [third_commit, second_commit, first_commit], "whole")
-        assert workspace.holds(begun.now().commit, [third_commit, second_commit, first_commit])
+            workspace.compose_delivery_base(
+                MOVED_BASE_RUN, [third_commit, second_commit, first_commit], "whole"
+            )
+        assert workspace.contains_deliveries(begun.now().commit, [third_commit, second_commit, first_commit])
 
     def test_what_was_delivered_twice_is_taken_back_at_once(self, begun: BegunRun) -> None:
         """Both deliveries of a run by one commit, what others did in between stays; one that the branch never had is passed over."""
@@ -332,4 +341,4 @@ class MovedBaseConformance:
             workspace.revert(MOVED_BASE_RUN, second_commit, branch, "Undo\n\n", also=(first_commit,))
             == revert
         )
-        assert not workspace.holds(revert.commit, [first_commit])
+        assert not workspace.contains_deliveries(revert.commit, [first_commit])

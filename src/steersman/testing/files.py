@@ -132,7 +132,7 @@ class ScriptedCommands:
         self._judge, self._allow = judge, allow
         self.ran: list[tuple[str, Argv]] = []  # effect and argv, in order
 
-    def problem(self, command: Command) -> str | None:
+    def find_command_problem(self, command: Command) -> str | None:
         if command.source == "project" or command.argv in self._allow:
             return None
         return f"{command.argv[0]} is not on the list"

@@ -96,18 +96,18 @@ class MemoryJournal:
         if batch.key is not None:
             self._keys.setdefault(batch.head.root, batch.key)
         for target, kind, body in batch.posts:
-            self._put(target, kind, body, batch.head.at)
+            self._insert_batch(target, kind, body, batch.head.at)
 
     def _add(self, root: str, payloads: tuple[tuple[str, bytes], ...]) -> None:
         for ref, data in payloads:
             self._payloads.setdefault(root, {}).setdefault(ref, data)
 
-    def _put(self, run: str, kind: str, body: dict[str, Any], at: int) -> int:
+    def _insert_batch(self, run: str, kind: str, body: dict[str, Any], at: int) -> int:
         posted = InboxItem(len(self._inbox) + 1, run, kind, _decode_json_copy(_encode_json_copy(body)), at)
         self._inbox[posted.id] = posted
         return posted.id
 
-    def keep(self, root: str, payloads: tuple[tuple[str, bytes], ...]) -> None:
+    def store_payloads(self, root: str, payloads: tuple[tuple[str, bytes], ...]) -> None:
         with self._lock:
             self._add(root, payloads)
             self._commits += 1
@@ -117,7 +117,7 @@ class MemoryJournal:
     def post(self, run: str, kind: str, body: dict[str, Any], at: int) -> int:
         with self._lock:
             self._commits += 1
-            return self._put(run, kind, body, at)
+            return self._insert_batch(run, kind, body, at)
 
     def answer(self, gate: str, digest: str, body: dict[str, Any], at: int) -> int | None:
         with self._lock:
@@ -126,7 +126,7 @@ class MemoryJournal:
                 return None
             self._gates[gate] = structs.replace(there, answer=body["choice"], person=body.get("person", ""))
             self._commits += 1
-            return self._put(gate.split(":", 1)[0], "answer", {"gate": gate, **body}, at)
+            return self._insert_batch(gate.split(":", 1)[0], "answer", {"gate": gate, **body}, at)
 
     def pending(self, run: str) -> list[InboxItem]:
         with self._lock:
@@ -153,11 +153,11 @@ class MemoryJournal:
             heads = [h for h in self._heads.values() if not unfinished or h.status in UNFINISHED_STATUSES]
         return sorted(heads, key=lambda h: (h.created, h.run), reverse=True)[:limit]
 
-    def matching(self, prefix: str) -> list[str]:
+    def find_runs(self, prefix: str) -> list[str]:
         with self._lock:
             return list(islice((r for r in sorted(self._heads) if r.startswith(prefix)), 20))
 
-    def traces(self) -> list[str]:
+    def list_traced_runs(self) -> list[str]:
         with self._lock:
             return sorted({*self._heads, *self._rows, *self._snapshots})
 
@@ -216,7 +216,7 @@ class MemoryJournal:
             self._quarantined[run] = why
             self._commits += 1
 
-    def release(self, run: str) -> bool:
+    def lift_quarantine(self, run: str) -> bool:
         with self._lock:
             lifted = self._quarantined.pop(run, None) is not None
             self._commits += lifted
@@ -225,7 +225,7 @@ class MemoryJournal:
     def quarantined(self) -> dict[str, str]:
         return dict(self._quarantined)
 
-    def strays(self) -> list[str]:
+    def list_strays(self) -> list[str]:
         with self._lock:
             owners = {
                 "gate": {g.run for g in self._gates.values()},

@@ -52,11 +52,11 @@ class SilentWakeup:
     def __init__(self) -> None:
         self.rings = 0
 
-    def ring(self) -> None:
+    def notify(self) -> None:
         self.rings += 1
 
     def listen(self) -> None:
         """Nobody can be heard."""
 
-    def hush(self, sock: object) -> None:
+    def stop_listening(self, sock: object) -> None:
         """Nobody was heard."""

@@ -56,7 +56,7 @@ class FakeWorkspace:
         if self._tip(branch) is None:
             self._point(branch, self._commit(dict(files or {}), (), "base"))
 
-    def problem(self) -> str | None:
+    def find_start_problem(self) -> str | None:
         return None
 
     def base(self, ref: str | None) -> RunBase:
@@ -129,7 +129,7 @@ class FakeWorkspace:
             composed = self._commit(files, (commit,), "recorded tree")
             return RunBase(composed, self._tree(composed))
 
-    def rebased(self, run: str, commit: str, base: str, target: str, label: str) -> RebasedChange:
+    def rebase_change(self, run: str, commit: str, base: str, target: str, label: str) -> RebasedChange:
         _check_fake_name("run", run)
         _check_fake_name("label", label)
         with self._lock:
@@ -169,7 +169,7 @@ class FakeWorkspace:
             ),
         )
 
-    def lay(self, path: str, commit: str, names: Sequence[str], *, links: bool) -> None:  # noqa: ARG002  none here
+    def write_files(self, path: str, commit: str, names: Sequence[str], *, links: bool) -> None:  # noqa: ARG002  none here
         files = self._files(commit)
         for name in names:
             (Path(path) / name).unlink(missing_ok=True)
@@ -177,13 +177,13 @@ class FakeWorkspace:
                 (Path(path) / name).parent.mkdir(parents=True, exist_ok=True)
                 (Path(path) / name).write_text(files[name], encoding="utf-8", newline="")
 
-    def contents(self, commit: str, names: Sequence[str]) -> dict[str, bytes]:
+    def read_contents(self, commit: str, names: Sequence[str]) -> dict[str, bytes]:
         return {name: text.encode() for name, text in self._files(commit).items() if name in names}
 
     def paths(self, commit: str) -> tuple[str, ...]:
         return tuple(sorted(self._files(commit)))
 
-    def texts(self, commit: str, names: Sequence[str], each: int, total: int) -> tuple[FileText, ...]:
+    def read_texts(self, commit: str, names: Sequence[str], each: int, total: int) -> tuple[FileText, ...]:
         files, bytes_left, commit_texts = self._files(commit), total, []
         for name in names:
             if name in files:
@@ -202,7 +202,7 @@ class FakeWorkspace:
 
     def checked_out(self, path: str) -> bytes | None:
         tip = self._tip(self._branch)
-        return self.contents(tip, (path,)).get(path) if tip else None
+        return self.read_contents(tip, (path,)).get(path) if tip else None
 
     def links(self, commit: str) -> tuple[str, ...]:  # noqa: ARG002  text files only
         return ()
@@ -210,7 +210,7 @@ class FakeWorkspace:
     def link_targets(self, commit: str) -> dict[str, str]:  # noqa: ARG002  text files only
         return {}
 
-    def undeliverable(self, form: str, target: str | None) -> str | None:
+    def find_delivery_problem(self, form: str, target: str | None) -> str | None:
         missing = form in {"merge", "draft-pr"} and target is None
         return f'deliver = "{form}" needs a branch to go into; start the run on one' if missing else None
 
@@ -322,7 +322,7 @@ class FakeWorkspace:
     def _taken_back(self, tip: str, delivered: str) -> bool:
         return any(_is_revert_of(self._read(c), delivered) for c in self._history(tip))
 
-    def holds(self, tip: str, commits: Sequence[str]) -> bool:
+    def contains_deliveries(self, tip: str, commits: Sequence[str]) -> bool:
         with self._lock:
             now, before = self._files(tip), self._standing_on(commits)
             if before is not None:
@@ -334,7 +334,7 @@ class FakeWorkspace:
             history = list(self._history(tip))
             return all(delivered in history and not self._taken_back(tip, delivered) for delivered in commits)
 
-    def whole(self, run: str, commits: Sequence[str], label: str) -> RunBase:
+    def compose_delivery_base(self, run: str, commits: Sequence[str], label: str) -> RunBase:
         _check_fake_name("run", run)
         _check_fake_name("label", label)
         with self._lock:
@@ -368,10 +368,10 @@ class FakeWorkspace:
         ref = RecordedRef(tip, self._tree(tip), run, int(match[1]) if match else 0)
         return {f"refs/heads/steersman/{run}": ref}
 
-    def interrupted(self) -> tuple[str, ...]:
+    def list_interrupted_runs(self) -> tuple[str, ...]:
         return ()
 
-    def settle(self) -> tuple[str, ...]:
+    def settle_interrupted_deliveries(self) -> tuple[str, ...]:
         return ()
 
     def remove(self, run: str) -> None:

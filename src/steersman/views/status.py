@@ -159,7 +159,7 @@ def build_run_details(
     """The status of a run from its snapshot and its tape."""
     tape_details, entries = _TapeDetails(), tuple(entries)
     for entry in entries:
-        tape_details.see(entry)
+        tape_details.note_entry(entry)
     context = context_fields(snapshot.context)
     return RunDetails(
         run=snapshot.run,
@@ -211,7 +211,7 @@ class _TapeDetails:
         self.overrides: list[GuardOverride] = []
         self.evidence: AcceptedEvidence | None = None
 
-    def see(self, entry: Entry) -> None:
+    def note_entry(self, entry: Entry) -> None:
         self.created = self.created or entry.at
         if entry.to and not entry.stay:
             self.entered = entry.at

@@ -116,13 +116,15 @@ class AcpAgent:
                 conversation.begin()
                 reply = await _await_turn_end(
                     run_agent_cli(
-                        request, self._invocation(profile, conversation, agent_stdin, home), self._sandbox
+                        request,
+                        self._build_invocation(profile, conversation, agent_stdin, home),
+                        self._sandbox,
                     ),
                     conversation,
                 )
         return structs.replace(reply, model=reply.model or self._options.model or "")
 
-    def _invocation(
+    def _build_invocation(
         self, profile: AcpAgentProfile, conversation: AcpConversation, stdin: IO[bytes], home: CallHome
     ) -> AgentInvocation:
         def complain(line: bytes) -> bool:

@@ -68,7 +68,7 @@ class AcpConversation:
             "clientCapabilities": _CLIENT_CAPABILITIES,
             "clientInfo": {"name": "steersman", "version": "1"},
         }
-        self._ask("initialize", params, self._initialized)
+        self._send_request("initialize", params, self._handle_initialized)
 
     def cancel(self) -> None:
         """Asks the agent to stop its turn."""
@@ -92,16 +92,16 @@ class AcpConversation:
             return False  # a word on the wrong stream
         match message:
             case {"method": str(method), "id": request_id}:
-                self._requested(method, _as_acp_object(message.get("params")), request_id)
+                self._handle_request(method, _as_acp_object(message.get("params")), request_id)
             case {"method": "session/update"}:
-                self._updated(_as_acp_object(_as_acp_object(message.get("params")).get("update")))
+                self._handle_update(_as_acp_object(_as_acp_object(message.get("params")).get("update")))
             case {"id": int(number)} if number in self._asked:
-                self._answered(number, message)
+                self._handle_response(number, message)
             case _:
                 pass
         return self._ended or self._failure is not None
 
-    def heard(self) -> CallSummary:
+    def read_result(self) -> CallSummary:
         """What is known so far."""
         failure = self._failure or (None if self._ended else self._cause)
         return CallSummary(
@@ -114,13 +114,13 @@ class AcpConversation:
             model=self._model or "",
         )
 
-    def exited(self, code: int, errors: str) -> ProviderFailure | None:  # noqa: ARG002  an exit explains nothing here
+    def explain_exit(self, code: int, errors: str) -> ProviderFailure | None:  # noqa: ARG002  an exit explains nothing here
         """An agent that ends while it is talked with has crashed, whatever its code."""
         return ProviderFailure(
             "provider_crashed", f"it ended in the middle of the talk: {errors or 'it said nothing'}"
         )
 
-    def _answered(self, number: int, message: AcpObject) -> None:
+    def _handle_response(self, number: int, message: AcpObject) -> None:
         handle_result = self._asked.pop(number)
         if "error" in message:
             self._failure = classify_acp_error(message["error"], self._status())
@@ -129,7 +129,7 @@ class AcpConversation:
         else:
             self._failure = ProviderFailure("provider_protocol_error", "an answer without a result")
 
-    def _initialized(self, result: AcpObject) -> None:
+    def _handle_initialized(self, result: AcpObject) -> None:
         if result.get("protocolVersion") != ACP_VERSION:
             reason = (
                 f"it speaks version {result.get('protocolVersion')!r} of the protocol, we speak {ACP_VERSION}"
@@ -140,9 +140,9 @@ class AcpConversation:
             self._failure = ProviderFailure("provider_invalid_request", reason)
         else:
             cwd = visible_tree_path(self._request.workdir, isolated=self._isolated)
-            self._ask("session/new", {"cwd": cwd, "mcpServers": []}, self._opened)
+            self._send_request("session/new", {"cwd": cwd, "mcpServers": []}, self._handle_session_opened)
 
-    def _opened(self, result: AcpObject) -> None:
+    def _handle_session_opened(self, result: AcpObject) -> None:
         if not isinstance(result.get("sessionId"), str):
             self._failure = ProviderFailure("provider_protocol_error", "a session without an id")
             return
@@ -153,37 +153,43 @@ class AcpConversation:
 
     def _choose_mode(self, _: AcpObject) -> None:
         if self._mode:
-            self._ask("session/set_mode", self._here(modeId=self._mode), self._choose_model)
+            self._send_request(
+                "session/set_mode", self._is_inside_workdir(modeId=self._mode), self._choose_model
+            )
         else:
             self._choose_model({})
 
     def _choose_model(self, _: AcpObject) -> None:
         if self._model:
-            self._ask("session/set_model", self._here(modelId=self._model), self._prompt)
+            self._send_request(
+                "session/set_model", self._is_inside_workdir(modelId=self._model), self._send_prompt
+            )
         else:
-            self._prompt({})
+            self._send_prompt({})
 
-    def _prompt(self, _: AcpObject) -> None:
+    def _send_prompt(self, _: AcpObject) -> None:
         content = [{"type": "text", "text": self._request.prompt}]
-        self._ask("session/prompt", self._here(prompt=content), self._turned)
+        self._send_request("session/prompt", self._is_inside_workdir(prompt=content), self._handle_turn_end)
 
-    def _turned(self, result: AcpObject) -> None:
+    def _handle_turn_end(self, result: AcpObject) -> None:
         self._usage = self._usage_of(result)
         self._failure = (
-            classify_stop_reason(result.get("stopReason")) or self._doubt(result) or self._denial()
+            classify_stop_reason(result.get("stopReason"))
+            or self._doubt(result)
+            or self._denied_tool_failure()
         )
         self._ended = self._failure is None
 
-    def _denial(self) -> ProviderFailure | None:
+    def _denied_tool_failure(self) -> ProviderFailure | None:
         """A writer that was denied something has not done its work; a reader is meant to be."""
         if not (self._request.writes and self._row) or len(self._outside) == len(self._denied):
             return None
         return ProviderFailure("provider_permission_denied", f"it was not allowed to use {self._denied[-1]}")
 
-    def _updated(self, update: AcpObject) -> None:
+    def _handle_update(self, update: AcpObject) -> None:
         match update:
             case {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": str(text)}}:
-                self._say(text, update.get("messageId"))
+                self._append_message(text, update.get("messageId"))
             case {"sessionUpdate": "tool_call"}:
                 self._text, self._begun = "", 0  # what was said before a tool was a word on the way
             case {"sessionUpdate": "tool_call_update", "status": "completed"}:
@@ -191,7 +197,7 @@ class AcpConversation:
             case _:
                 pass
 
-    def _say(self, text: str, message_id: Any) -> None:
+    def _append_message(self, text: str, message_id: Any) -> None:
         """The last message is the answer; where messages have names, a new name begins a new one."""
         if message_id is not None and message_id != self._message:
             self._text, self._message = "", message_id
@@ -203,13 +209,13 @@ class AcpConversation:
 
     # ── what is asked of us ─────────────────────────────────────────────────────────────────────────────────────────
 
-    def _requested(self, method: str, params: AcpObject, request_id: Any) -> None:
+    def _handle_request(self, method: str, params: AcpObject, request_id: Any) -> None:
         if method == "session/request_permission":
-            self._send({"id": request_id, "result": {"outcome": self._permission(params)}})
+            self._send({"id": request_id, "result": {"outcome": self._answer_permission(params)}})
         else:
             self._send({"id": request_id, "error": _METHOD_NOT_FOUND})
 
-    def _permission(self, params: AcpObject) -> dict[str, Any]:
+    def _answer_permission(self, params: AcpObject) -> dict[str, Any]:
         call, request = _as_acp_object(params.get("toolCall")), self._request
         self._text = ""
         allow = permission.allows_tool_call(
@@ -230,10 +236,12 @@ class AcpConversation:
 
     # ── what is said ────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _here(self, **params: Any) -> AcpObject:
+    def _is_inside_workdir(self, **params: Any) -> AcpObject:
         return {"sessionId": self._session, **params}
 
-    def _ask(self, method: str, params: AcpObject, handle_result: Callable[[AcpObject], None]) -> None:
+    def _send_request(
+        self, method: str, params: AcpObject, handle_result: Callable[[AcpObject], None]
+    ) -> None:
         self._count += 1
         self._asked[self._count] = handle_result
         self._send({"id": self._count, "method": method, "params": params})

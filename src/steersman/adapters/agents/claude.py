@@ -79,38 +79,41 @@ class ClaudeAgent:
     async def call(self, request: AgentRequest) -> AgentReply:
         """One call in a home of its own, in a box where there is one; a session that is not to be had begins anew."""
         stored_session = self._shelf.find(request.session)
-        reply = await self._turn(request, stored_session)
+        reply = await self._run_turn(request, stored_session)
         if stored_session is not None and reply.error and sessions.CLAUDE_SESSION_MISSED in reply.detail:
-            reply = await self._turn(request, None)
+            reply = await self._run_turn(request, None)
         return reply
 
-    async def _turn(self, request: AgentRequest, stored_session: StoredSession | None) -> AgentReply:
+    async def _run_turn(self, request: AgentRequest, stored_session: StoredSession | None) -> AgentReply:
         request = structs.replace(request, session=stored_session.session if stored_session else None)
         with open_call_home(self._place) as home:
             projects_dir = home.config / "projects"
-            start = self._shown(request) if request.writes else str(home.start)
+            start = self._visible_tools(request) if request.writes else str(home.start)
             reader = _make_claude_reader(
                 request,
                 sessions.restore_claude_session(stored_session, projects_dir, start)
                 if stored_session
                 else None,
             )
-            reply = await run_agent_cli(request, self._invocation(request, home, reader), self._sandbox)
+            reply = await run_agent_cli(request, self._build_invocation(request, home, reader), self._sandbox)
             session_name = None
             if self._options.sessions and not reply.error:
                 session_name = sessions.keep_claude_session(
-                    self._shelf, request.effect, projects_dir, reply.session, reader.told()
+                    self._shelf, request.effect, projects_dir, reply.session, reader.last_usage()
                 )
         return structs.replace(reply, session=session_name)
 
-    def _invocation(
+    def _build_invocation(
         self, request: AgentRequest, home: CallHome, reader: ClaudeReader | None = None
     ) -> AgentInvocation:
         options, claude_login = self._options, find_claude_login()
-        tree = "" if request.writes else self._shown(request)
+        tree = "" if request.writes else self._visible_tools(request)
         return AgentInvocation(
             provider=CLAUDE_PROVIDER,
-            argv=(options.program, *build_claude_args(request, options, self._permissions(request), tree)),
+            argv=(
+                options.program,
+                *build_claude_args(request, options, self._permission_options(request), tree),
+            ),
             reader=reader or _make_claude_reader(request),
             env={**home.environment(), **_claude_environment(request, home), **claude_login.environment},
             keeps=(*CLAUDE_PASSED_VARIABLES, *options.environment),
@@ -120,10 +123,10 @@ class ClaudeAgent:
             start=str(home.start),
         )
 
-    def _shown(self, request: AgentRequest) -> str:
+    def _visible_tools(self, request: AgentRequest) -> str:
         return visible_tree_path(request.workdir, isolated=self._sandbox.isolated)
 
-    def _permissions(self, request: AgentRequest) -> Permissions:
+    def _permission_options(self, request: AgentRequest) -> Permissions:
         """A shell only where it is in a box."""
         if request.permissions == "shell" and not self._sandbox.isolated:
             return "edit"

@@ -179,7 +179,7 @@ class ClaudeReader:
 
     # ── the end ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def heard(self) -> CallSummary:
+    def read_result(self) -> CallSummary:
         """What the call came to, as far as its events say."""
         result = self._results[-1] if self._results else {}
         failure = self._stuck or self._failure(result)
@@ -204,7 +204,7 @@ class ClaudeReader:
             return None  # its reply is judged like any other, and asked for again with all its problems
         if result.get("is_error") is not False:
             return self._error(result)
-        return self._denial(result)
+        return self._denied_tool_failure(result)
 
     def _error(self, result: ClaudeEvent) -> ProviderFailure:
         subtype, text = _get_event_text(result, "subtype"), _claude_failure_text(result)
@@ -222,7 +222,7 @@ class ClaudeReader:
         error = classify_claude_failure(status, kind, text)
         return ProviderFailure(error, text, self._reset_at if error == "provider_rate_limited" else None)
 
-    def _denial(self, result: ClaudeEvent) -> ProviderFailure | None:
+    def _denied_tool_failure(self, result: ClaudeEvent) -> ProviderFailure | None:
         """A writer that was denied something has not done its work; a reader is meant to be."""
         denied = _list_denied_tools(result) or (tuple(self._denied) if self._row else ())
         if self._held:
@@ -239,7 +239,7 @@ class ClaudeReader:
             return f"[no structured reply]\n{_get_event_text(result, 'result')}"
         return msgspec.json.encode(value).decode()
 
-    def told(self) -> ProviderUsage:
+    def last_usage(self) -> ProviderUsage:
         """What the last word says was used; of a session that is continued it may be all of it."""
         return read_claude_usage(self._results[-1]) if self._results else ProviderUsage()
 
@@ -254,7 +254,7 @@ class ClaudeReader:
             else usage_since_resume(self._before, usage, _count_call_tokens(result))
         )
 
-    def exited(self, code: int, errors: str) -> ProviderFailure | None:
+    def explain_exit(self, code: int, errors: str) -> ProviderFailure | None:
         """An exit without a last word: a flag or a right it does not have is told on standard error only."""
         if code != 0 and ("unknown option" in errors or "root/sudo privileges" in errors):
             return ProviderFailure("provider_invalid_request", errors)

@@ -76,12 +76,12 @@ class CodexAgent:
     async def call(self, request: AgentRequest) -> AgentReply:
         """One turn of codex, in a new session or a continued one; one that is not to be had begins anew."""
         stored_session = self._shelf.find(request.session)
-        reply = await self._turn(request, stored_session)
+        reply = await self._run_turn(request, stored_session)
         if stored_session is not None and reply.error and rollout.CODEX_SESSION_MISSED in reply.detail:
-            reply = await self._turn(request, None)
+            reply = await self._run_turn(request, None)
         return reply
 
-    async def _turn(self, request: AgentRequest, stored_session: StoredSession | None) -> AgentReply:
+    async def _run_turn(self, request: AgentRequest, stored_session: StoredSession | None) -> AgentReply:
         request = structs.replace(request, session=stored_session.session if stored_session else None)
         with open_call_home(self._place) as home:
             sessions_dir = home.config / "sessions"
@@ -90,9 +90,9 @@ class CodexAgent:
                 rollout.restore_codex_session(stored_session, sessions_dir) if stored_session else 0
             )
             reader = CodexReader()
-            reply = await run_agent_cli(request, self._invocation(request, home, reader), self._sandbox)
+            reply = await run_agent_cli(request, self._build_invocation(request, home, reader), self._sandbox)
             record = rollout.find_rollout_file(sessions_dir, reply.session)
-            complete_reply = self._completed(
+            complete_reply = self._complete_reply(
                 request,
                 structs.replace(reply, usage=_subtract_earlier_tokens(reply.usage, earlier_tokens)),
                 record,
@@ -101,10 +101,12 @@ class CodexAgent:
             if self._options.sessions and not complete_reply.error:
                 session_name = rollout.keep_codex_session(self._shelf, request.effect, record, reply.session)
         return structs.replace(
-            complete_reply, session=session_name, outside=_list_outside_commands(request, reader.ran())
+            complete_reply,
+            session=session_name,
+            outside=_list_outside_commands(request, reader.list_commands()),
         )
 
-    def _invocation(
+    def _build_invocation(
         self, request: AgentRequest, home: CallHome, reader: CodexReader | None = None
     ) -> AgentInvocation:
         options, login_files = self._options, _lend_codex_login(home)
@@ -127,7 +129,7 @@ class CodexAgent:
             start=str(home.start),
         )
 
-    def _completed(self, request: AgentRequest, reply: AgentReply, record: Path | None) -> AgentReply:
+    def _complete_reply(self, request: AgentRequest, reply: AgentReply, record: Path | None) -> AgentReply:
         """The reply with what only the record knows: a denial without an event, and the model."""
         turn = rollout.read_last_turn(record)
         reply = structs.replace(

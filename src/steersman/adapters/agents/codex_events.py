@@ -99,12 +99,12 @@ class CodexReader:
             case {"type": "turn.failed"}:
                 self._failure = classify_codex_message(_codex_error_text(event.get("error")), self._now())
             case {"type": "error", "message": str(message)}:
-                return self._trouble(message)
+                return self._note_error(message)
             case _:
                 pass
         return False
 
-    def heard(self) -> CallSummary:
+    def read_result(self) -> CallSummary:
         """What is known so far; a retry's cause stands for the end while there is none."""
         failure = self._failure or (None if self._ended else self._retry)
         return CallSummary(
@@ -116,11 +116,11 @@ class CodexReader:
             denied=tuple(self._denied),
         )
 
-    def ran(self) -> tuple[str, ...]:
+    def list_commands(self) -> tuple[str, ...]:
         """Every command that was started, in order."""
         return tuple(dict.fromkeys(self._ran))
 
-    def exited(self, code: int, errors: str) -> ProviderFailure | None:
+    def explain_exit(self, code: int, errors: str) -> ProviderFailure | None:
         """An exit without a last word: a call that codex did not understand, or what it wrote to standard error."""
         if code != 0 and _CODEX_BAD_CALL.search(errors):
             return ProviderFailure("provider_invalid_request", errors)
@@ -135,16 +135,16 @@ class CodexReader:
             case {"type": "agent_message", "text": str(text)}:
                 self._text = text  # the last one is the answer; those before it are comments on the way
             case {"type": "command_execution"} if _is_denied_item(item):
-                return self._denial(str(item.get("command", "")))
+                return self._denied_tool_failure(str(item.get("command", "")))
             case {"type": "file_change", "status": "failed"}:
-                return self._denial("apply_patch")
+                return self._denied_tool_failure("apply_patch")
             case {"type": "command_execution" | "file_change"}:
                 self._row = 0
             case _:
                 pass
         return False
 
-    def _denial(self, tool: str) -> bool:
+    def _denied_tool_failure(self, tool: str) -> bool:
         self._denied.append(tool)
         self._row += 1
         if self._row < MAX_CODEX_DENIALS:
@@ -153,7 +153,7 @@ class CodexReader:
         self._failure = ProviderFailure("provider_permission_denied", reason)
         return True
 
-    def _trouble(self, message: str) -> bool:
+    def _note_error(self, message: str) -> bool:
         """A retry, or the sentence that `turn.failed` will say again. A login does not come back by waiting."""
         retry = _CODEX_RETRY.match(message)
         cause = (retry[1] or "Connection failed") if retry else message

@@ -53,13 +53,13 @@ class PlainTextReader:
         self._lines.append(line)
         return False
 
-    def heard(self) -> CallSummary:
+    def read_result(self) -> CallSummary:
         """Everything it said; whether that is an answer, its exit code says."""
         return CallSummary(
             ended=True, failure=self._failure, text=decode_outside_bytes(b"\n".join(self._lines))
         )
 
-    def exited(self, code: int, errors: str) -> ProviderFailure | None:
+    def explain_exit(self, code: int, errors: str) -> ProviderFailure | None:
         """Any code but 0 is a crash, in the program's own words."""
         return ProviderFailure("provider_crashed", f"exit code {code}: {errors or 'it said nothing'}")
 
@@ -78,16 +78,16 @@ class CommandAgent:
             reason = "a command has no sessions: leave session out"
             return AgentReply(error="provider_invalid_request", detail=reason, provider=COMMAND_PROVIDER)
         with open_call_home(self._place) as home:
-            return await run_agent_cli(request, self._invocation(request, home), self._sandbox)
+            return await run_agent_cli(request, self._build_invocation(request, home), self._sandbox)
 
-    def _invocation(self, request: AgentRequest, home: CallHome) -> AgentInvocation:
+    def _build_invocation(self, request: AgentRequest, home: CallHome) -> AgentInvocation:
         prompt = request.prompt.encode("utf-8", "backslashreplace")
         in_a_file = any("{prompt_file}" in word for word in self._options.command)
         if in_a_file:
             (home.config / "prompt.md").write_bytes(prompt)
         return AgentInvocation(
             provider=COMMAND_PROVIDER,
-            argv=tuple(self._words(request, home)),
+            argv=tuple(self._build_argv(request, home)),
             reader=PlainTextReader(),
             env=home.environment(),
             keeps=self._options.environment,
@@ -97,7 +97,7 @@ class CommandAgent:
             start=str(home.start),
         )
 
-    def _words(self, request: AgentRequest, home: CallHome) -> Iterator[str]:
+    def _build_argv(self, request: AgentRequest, home: CallHome) -> Iterator[str]:
         values = {
             "prompt_file": str(home.config / "prompt.md"),
             "workdir": visible_tree_path(request.workdir, isolated=self._sandbox.isolated),

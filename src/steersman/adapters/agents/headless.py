@@ -74,9 +74,9 @@ class EventReader(Protocol):
         """Takes one line of standard output; True: enough is known, the program is to be stopped. Never raises."""
         ...
 
-    def heard(self) -> CallSummary: ...
+    def read_result(self) -> CallSummary: ...
 
-    def exited(self, code: int, errors: str) -> ProviderFailure | None:
+    def explain_exit(self, code: int, errors: str) -> ProviderFailure | None:
         """What an exit without a last word means, from its code and standard error; None: nothing in particular."""
         ...
 
@@ -195,7 +195,7 @@ def build_agent_reply(
     invocation: AgentInvocation, result: ProgramResult, clocks: ProgramClocks
 ) -> AgentReply:
     """The reply that the events and the end of the program make together."""
-    summary = invocation.reader.heard()
+    summary = invocation.reader.read_result()
     failure = _find_call_failure(invocation, result, summary, clocks)
     return AgentReply(
         text="" if failure else summary.text,
@@ -226,7 +226,7 @@ def _find_call_failure(
     # One that talks until it is told to stop ends as we end it.
     if summary.ended and (result.stopped or result.exit_code in summary.exits):
         return None
-    if (exit_failure := invocation.reader.exited(result.exit_code, errors)) is not None:
+    if (exit_failure := invocation.reader.explain_exit(result.exit_code, errors)) is not None:
         return exit_failure
     if summary.ended:
         return _exit_contradiction(result.exit_code, errors)

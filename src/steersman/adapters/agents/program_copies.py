@@ -39,10 +39,10 @@ class ProgramCopies:
     def __init__(self, git: GitRepository, directory: Path) -> None:
         self._git, self._folder = git, directory
 
-    def keep(self, commit: str, path: str, *, alone: bool) -> str:
+    def store_copy(self, commit: str, path: str, *, alone: bool) -> str:
         """The digest of the copy; "" for a program that the commit does not have. A folder ends with a slash."""
         above = [path[: slash.start()] for slash in re.finditer("/", path)]
-        entries = self._listed(commit, (*above, path), recursive=False)
+        entries = self._list_files(commit, (*above, path), recursive=False)
         if link := next(
             (name for name in (*above, path) if name in entries and entries[name].mode == _PROGRAM_LINK_MODE),
             "",
@@ -52,21 +52,23 @@ class ProgramCopies:
                 "commit the file itself, or name it where it lies"
             )
         if path.endswith("/") or (path in entries and entries[path].mode.startswith(_PROGRAM_FILE_MODE)):
-            return self._kept(self._contents(commit, path, alone=alone))
+            return self._find_copy(self._read_contents(commit, path, alone=alone))
         return self._kept_from_checkout(commit, path) if alone else ""
 
     def _kept_from_checkout(self, commit: str, path: str) -> str:
-        content = read_checked_out_file(self._git.found.top, path)
+        content = read_checked_out_file(self._git.require_repository.top, path)
         if content is None:
             raise WorkspaceError(
                 f"cannot read the script {path}: it is not in commit {commit[:12]}, and your checkout has no plain "
                 "file of this name (steersman follows no links); correct `script` in steersman.toml"
             )
-        return self._kept({path: (False, content)})
+        return self._find_copy({path: (False, content)})
 
-    def _contents(self, commit: str, path: str, *, alone: bool) -> dict[str, tuple[bool, bytes]]:
+    def _read_contents(self, commit: str, path: str, *, alone: bool) -> dict[str, tuple[bool, bytes]]:
         directory = path.rpartition("/")[0]
-        entries = self._listed(commit, (path if alone or not directory else f"{directory}/",), recursive=True)
+        entries = self._list_files(
+            commit, (path if alone or not directory else f"{directory}/",), recursive=True
+        )
         entries = {
             name: entry for name, entry in entries.items() if entry.mode.startswith(_PROGRAM_FILE_MODE)
         }
@@ -84,7 +86,7 @@ class ProgramCopies:
             for name, entry in entries.items()
         }
 
-    def _listed(self, commit: str, names: Iterable[str], *, recursive: bool) -> dict[str, _CommitEntry]:
+    def _list_files(self, commit: str, names: Iterable[str], *, recursive: bool) -> dict[str, _CommitEntry]:
         words = ("ls-tree", *(("-r",) if recursive else ()), "-z", "-l", "--full-tree", commit, "--", *names)
         entries = {}
         for line in self._git.read(*words).split(b"\0")[:-1]:
@@ -93,17 +95,17 @@ class ProgramCopies:
             entries[os.fsdecode(name)] = _CommitEntry(mode, blob, int(size) if size.isdigit() else 0)
         return entries
 
-    def _kept(self, files: Mapping[str, tuple[bool, bytes]]) -> str:
+    def _find_copy(self, files: Mapping[str, tuple[bool, bytes]]) -> str:
         digest = hashlib.sha256()
         for name, (executable, content) in sorted(files.items()):
             line = f"{name!r} {executable} {hashlib.sha256(content).hexdigest()}\n"
             digest.update(line.encode())
         target = self._folder / digest.hexdigest()
         if not target.is_dir():
-            self._write(files, target)
+            self._write_files(files, target)
         return target.name
 
-    def _write(self, files: Mapping[str, tuple[bool, bytes]], target: Path) -> None:
+    def _write_files(self, files: Mapping[str, tuple[bool, bytes]], target: Path) -> None:
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         temporary = Path(tempfile.mkdtemp(prefix="new-", dir=self._folder))
         try:

@@ -52,7 +52,7 @@ class SessionStore:
         self._drop_old()
         name = f"{session}.{_digest_session_files(files)}"
         with contextlib.suppress(OSError):
-            return name if self._put(self.root / run, name, files) else None
+            return name if self._write_session(self.root / run, name, files) else None
         return None
 
     def drop(self, run: str) -> None:
@@ -60,7 +60,7 @@ class SessionStore:
         if _SESSION_RUN_PATTERN.fullmatch(run):
             shutil.rmtree(self.root / run, ignore_errors=True)
 
-    def _put(self, run_dir: Path, name: str, files: Mapping[str, bytes]) -> bool:
+    def _write_session(self, run_dir: Path, name: str, files: Mapping[str, bytes]) -> bool:
         run_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         temporary = Path(tempfile.mkdtemp(prefix=".", dir=run_dir))
         try:

@@ -65,7 +65,7 @@ class LocalCommands:
         self._env = dict(env or {})
         self._trees = TreeCommands(self._sandbox, network=network, env=self._env, writable=writable)
 
-    def problem(self, command: Command) -> str | None:
+    def find_command_problem(self, command: Command) -> str | None:
         """Why this command may not run here, or None: a project check may, a proposed one has to be on the list."""
         return self._why_not(command)
 
@@ -88,14 +88,14 @@ class LocalCommands:
             return CommandResult(
                 name=name, argv=argv, source=source, verdict="blocked", reason=reason, cwd=command.cwd
             )
-        counts_tests = self._counts(command) and not command.exit_code_is_enough and not setup
+        counts_tests = self._counts_tests(command) and not command.exit_code_is_enough and not setup
         with request_report(argv if counts_tests else ()) as report_request:
             execution = await self._trees.execute(
                 command, workdir, effect, seconds, report_request, setup=setup
             )
             mounted_at = visible_tree_path(workdir, isolated=self._sandbox.isolated)
             errors = _decode_output(execution.errors)
-            test_report, output = report_request.heard(
+            test_report, output = report_request.read_report(
                 _decode_output(execution.output), workdir, mounted=mounted_at, errors=errors
             )
         all_output = f"{output}\n{errors}"
@@ -127,7 +127,7 @@ class LocalCommands:
             exit_code_only=command.exit_code_is_enough,
         )
 
-    def _counts(self, command: Command) -> bool:
+    def _counts_tests(self, command: Command) -> bool:
         """Whether it runs tests: the project says so of its checks, the grammar of what was proposed."""
         if command.source == "project":
             return command.tests

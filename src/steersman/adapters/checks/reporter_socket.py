@@ -31,7 +31,7 @@ class ReporterSocket:
             self._door.bind(self._path)
             self._door.listen(1)
             self._door.setblocking(False)
-            loop.add_reader(self._door, self._come)
+            loop.add_reader(self._door, self._accept_runner)
             yield
         finally:
             for sock in (self._door, self._line):
@@ -40,20 +40,20 @@ class ReporterSocket:
                     sock.close()
 
     @property
-    def taken(self) -> bool:
+    def is_connected(self) -> bool:
         """Whether a runner has connected."""
-        self.heard()
+        self.received_text()
         return self._line is not None
 
-    def heard(self) -> bytes:
+    def received_text(self) -> bytes:
         """All that came until now."""
         if self._line is None:
-            self._come()
+            self._accept_runner()
         if self._line is not None:
             self._told.take(self._line.fileno())
         return bytes(self._told.data)
 
-    def _come(self) -> None:
+    def _accept_runner(self) -> None:
         try:
             self._line, _ = self._door.accept()
         except OSError:
@@ -65,9 +65,9 @@ class ReporterSocket:
         self._line.setblocking(False)
         with suppress(OSError):
             self._line.send(self._word)
-        asyncio.get_running_loop().add_reader(self._line, self._hear)
+        asyncio.get_running_loop().add_reader(self._line, self._read_available)
 
-    def _hear(self) -> None:
+    def _read_available(self) -> None:
         if self._line is not None and not self._told.take(self._line.fileno()):
             _remove_socket_reader(self._line)
 
@@ -85,19 +85,19 @@ class ReporterPipe:
         os.mkfifo(self._path, 0o600)
         self._fd = os.open(self._path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         loop = asyncio.get_running_loop()
-        loop.add_reader(self._fd, self._hear)
+        loop.add_reader(self._fd, self._read_available)
         try:
             yield
         finally:
             loop.remove_reader(self._fd)
             os.close(self._fd)
 
-    def heard(self) -> bytes:
+    def received_text(self) -> bytes:
         """All that came until now."""
-        self._hear()
+        self._read_available()
         return bytes(self._told.data)
 
-    def _hear(self) -> None:
+    def _read_available(self) -> None:
         self._told.take(self._fd)
         if self._told.data:
             with suppress(OSError):

@@ -58,7 +58,7 @@ class ReportRequest:
         self.cap = MAX_REPORT_BYTES if form == "go" else OUTPUT_CAP  # go's report is what it prints
 
     @contextmanager
-    def listening(self) -> Iterator["ReportRequest"]:
+    def listen(self) -> Iterator["ReportRequest"]:
         """Hears what is told as long as this is open."""
         for name in _REPORTER_FILES[self._form] if self._form else ():
             path = shutil.copy(os.path.join(os.path.dirname(witness.__file__), name), self.folder)
@@ -76,7 +76,7 @@ class ReportRequest:
         with self._source.open():
             yield self
 
-    def heard(
+    def read_report(
         self, output: str, workdir: str = "", *, mounted: str = "", errors: str = ""
     ) -> tuple[RunnerReport | UnreadableReport | None, str]:
         """The report, or why there is none, and the output as people know it; None where none was asked for.
@@ -91,28 +91,28 @@ class ReportRequest:
             case "go":
                 return read_go_report(output, trees)
             case "node":
-                node_report = read_node_report(self._source.heard(), trees)
+                node_report = read_node_report(self._source.received_text(), trees)
                 if isinstance(node_report, RunnerReport) and workdir:
                     node_report = replace(node_report, outside=find_linked_packages(workdir))
                 return node_report, output
             case "indirect":
-                return self._indirect(f"{output}\n{errors}", workdir, trees), output
+                return self._read_indirect_report(f"{output}\n{errors}", workdir, trees), output
             case form:
-                python_report = read_reporter_events(form, self._source.heard(), self._word, trees)
+                python_report = read_reporter_events(form, self._source.received_text(), self._word, trees)
                 return add_module_origins(python_report, workdir) if isinstance(
                     python_report, RunnerReport
                 ) else python_report, output
 
-    def _indirect(
+    def _read_indirect_report(
         self, printed: str, workdir: str, trees: Sequence[str]
     ) -> RunnerReport | UnreadableReport | None:
         """The report of a Python runner behind another program, such as make; None where none came.
 
         It counts where it has as many tests as were printed: else more than one runner was started.
         """
-        if not (isinstance(self._source, ReporterSocket) and self._source.taken):
+        if not (isinstance(self._source, ReporterSocket) and self._source.is_connected):
             return None
-        report = read_reporter_events("pytest", self._source.heard(), self._word, trees)
+        report = read_reporter_events("pytest", self._source.received_text(), self._word, trees)
         if not isinstance(report, RunnerReport):
             return report
         return (
@@ -131,6 +131,6 @@ def request_report(argv: Sequence[str]) -> Iterator[ReportRequest]:
         return
     with (
         scratch_directory() as directory,
-        ReportRequest(argv, form, os.path.realpath(directory)).listening() as request,
+        ReportRequest(argv, form, os.path.realpath(directory)).listen() as request,
     ):
         yield request

@@ -101,14 +101,16 @@ class SetupLayer(NamedTuple):
 
 def read_writable_directories(place: TreePlace) -> tuple[str, ...]:
     """Directories of the tree in which checks on the base have created or removed entries."""
-    return _load_layer_json(place.setups / "writable.json", tuple[str, ...]) or ("",)
+    return _load_layer_json(place.setup_layers_directory / "writable.json", tuple[str, ...]) or ("",)
 
 
 def add_writable_directories(place: TreePlace, directories: Iterable[str]) -> None:
     """Adds directories to those."""
     known = set(read_writable_directories(place))
     if not known.issuperset(directories):
-        _save_layer_json(place.setups / "writable.json", tuple(sorted(known.union(directories))))
+        _save_layer_json(
+            place.setup_layers_directory / "writable.json", tuple(sorted(known.union(directories)))
+        )
 
 
 def setup_layer_key(
@@ -123,7 +125,7 @@ def setup_layer_key(
 def find_setup_layer(place: TreePlace, key: str, tree_digest: str) -> SetupLayer | None:
     """The finished layer for this key; one that was built from sources fits only the tree with this digest."""
     for name in (key, _tree_layer_name(key, tree_digest)):
-        layer = SetupLayer(place.setups / name)
+        layer = SetupLayer(place.setup_layers_directory / name)
         record = layer.read()
         if record is not None and (name != key or not record.from_sources):
             os.utime(layer.path)
@@ -140,7 +142,7 @@ def store_setup_layer(
     )
     record = LayerRecord(created=created, from_sources=any(map(_is_from_sources, created)))
     name = _tree_layer_name(key, tree_digest) if record.from_sources else key
-    layer = SetupLayer(place.setups / name if shared else place.beside("setup"))
+    layer = SetupLayer(place.setup_layers_directory / name if shared else place.sibling_path("setup"))
     delete_path(layer.path)
     for directory in (layer.tree, layer.build):
         directory.mkdir(parents=True, mode=0o700)
@@ -149,7 +151,7 @@ def store_setup_layer(
         _make_writable_subdirectories(layer.tree / entry)
     _move_build_output(place, layer)
     _save_layer_json(layer.path / "record.json", record)
-    _remove_old_layers(place.setups, layer)
+    _remove_old_layers(place.setup_layers_directory, layer)
     return layer
 
 
@@ -168,7 +170,7 @@ def attach_setup_layer(place: TreePlace, layer: SetupLayer, *, changed: bool) ->
 
 def record_attached_setup(place: TreePlace, attached: AttachedSetup) -> None:
     """Remembers beside the tree what was set up for it."""
-    _save_layer_json(place.beside("setup.json"), attached)
+    _save_layer_json(place.sibling_path("setup.json"), attached)
 
 
 def list_tracked_files(place: TreePlace) -> frozenset[str]:
@@ -181,9 +183,9 @@ def list_tracked_files(place: TreePlace) -> frozenset[str]:
 
 def _tree_git_environment(place: TreePlace) -> dict[str, str]:
     return {
-        "GIT_DIR": str(place.beside("git")),
+        "GIT_DIR": str(place.sibling_path("git")),
         "GIT_WORK_TREE": str(place.path),
-        "GIT_INDEX_FILE": str(place.beside("index")),
+        "GIT_INDEX_FILE": str(place.sibling_path("index")),
     }
 
 
@@ -205,7 +207,7 @@ def restore_changed_files(place: TreePlace, before: FileStates) -> FileStates:
 
 def read_attached_setup(place: TreePlace) -> AttachedSetup:
     """What was set up for a tree; nothing where it was not."""
-    return _load_layer_json(place.beside("setup.json"), AttachedSetup) or AttachedSetup()
+    return _load_layer_json(place.sibling_path("setup.json"), AttachedSetup) or AttachedSetup()
 
 
 def publish_build_output(place: TreePlace, layer: SetupLayer, created: Iterable[str]) -> None:
@@ -259,8 +261,8 @@ def date_files_for_build(top: Path, layer: SetupLayer, names: Iterable[str]) -> 
 @contextlib.asynccontextmanager
 async def lock_setup_layer(place: TreePlace, key: str) -> AsyncIterator[None]:
     """Only one process builds a layer at a time; the others wait for it."""
-    place.setups.mkdir(parents=True, exist_ok=True, mode=0o700)
-    async with _hold_file_lock(place.setups / f".{key}.lock", fcntl.LOCK_EX):
+    place.setup_layers_directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    async with _hold_file_lock(place.setup_layers_directory / f".{key}.lock", fcntl.LOCK_EX):
         yield
 
 

@@ -27,7 +27,7 @@ class TreePlace(NamedTuple):
         return f"{SANDBOX_TREE_ROOT}/{re.sub(r'[^A-Za-z0-9._-]', '_', name)}"
 
     @property
-    def setups(self) -> Path:
+    def setup_layers_directory(self) -> Path:
         """The setup layers of the project."""
         return self.state / SETUPS_DIRECTORY
 
@@ -36,7 +36,7 @@ class TreePlace(NamedTuple):
         """The home of setup steps and checks on the base: it holds the project's caches."""
         return self.state / CACHE_DIRECTORY / "home"
 
-    def beside(self, ending: str) -> Path:
+    def sibling_path(self, ending: str) -> Path:
         """A file or directory next to the tree, removed with it and out of reach of what works inside."""
         return self.path.with_name(f"{self.path.name}.{ending}")
 

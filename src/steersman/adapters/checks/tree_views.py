@@ -67,7 +67,7 @@ def prepare_tree_view(workdir: str, purpose: ViewPurpose, writable: Sequence[str
         return
     scratch = Path(tempfile.mkdtemp(prefix=f"{place.path.name}.copy-", dir=place.path.parent))
     try:
-        yield _TreeViewBuilder(place, purpose, scratch, tuple(writable)).view()
+        yield _TreeViewBuilder(place, purpose, scratch, tuple(writable)).build_view()
     finally:
         delete_path(scratch)
 
@@ -98,7 +98,7 @@ class _TreeViewBuilder:
         self._writable = writable
         self._links: list[tuple[str, str]] = []
 
-    def view(self) -> TreeView:
+    def build_view(self) -> TreeView:
         place = self._place
         binds = [
             BindMount(str(place.path), place.shown_at, writable=self._purpose in ("setup", "base", "edit"))
@@ -152,7 +152,7 @@ class _TreeViewBuilder:
         if source.is_symlink():
             return  # a link of the tree itself
         if name in {writable_name.strip("/") for writable_name in self._writable} and self._purpose != "read":
-            yield self._bind(str(self._copied(source)), name, writable=True)
+            yield self._bind(str(self._bind_copy(source)), name, writable=True)
             return
         if self._purpose != "read" and source.name in WRITABLE_SUBDIRECTORIES and _has_few_entries(source):
             yield from self._mixed_folder(source, name)  # some tools ask whether they may write there
@@ -172,7 +172,7 @@ class _TreeViewBuilder:
             case "read":
                 return self._bind(str(source), name)
             case _:
-                return self._bind(str(self._copied(source)), name, writable=True)
+                return self._bind(str(self._bind_copy(source)), name, writable=True)
 
     def _bind(self, source: str, name: str, *, writable: bool = False) -> BindMount:
         mount_point = self._place.shown_at
@@ -209,7 +209,7 @@ class _TreeViewBuilder:
     def _new_copy(self) -> Path:
         return self._scratch / str(sum(1 for _ in self._scratch.iterdir()))
 
-    def _copied(self, source: Path) -> Path:
+    def _bind_copy(self, source: Path) -> Path:
         target = self._new_copy()
         copy_tree(source, target)
         return target

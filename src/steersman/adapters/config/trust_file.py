@@ -37,26 +37,26 @@ class TrustFile:
 
     def read(self, name: str) -> TrustedSettings | None:
         """What was trusted for a settings file; None where nothing was, or the record cannot be read."""
-        return self._records().get(name)
+        return self._read_records().get(name)
 
     def record(self, name: str, trusted: TrustedSettings) -> None:
         """Trusts these lines from now on, durable when this returns."""
-        self._write({**self._records(), name: trusted})
+        self._write_records({**self._read_records(), name: trusted})
 
     def revoke(self, name: str) -> bool:
         """Forgets what was trusted; whether anything was."""
-        records = self._records()
+        records = self._read_records()
         known = records.pop(name, None)
         if known is not None:
-            self._write(records)
+            self._write_records(records)
         return known is not None
 
-    def _records(self) -> dict[str, TrustedSettings]:
+    def _read_records(self) -> dict[str, TrustedSettings]:
         with suppress(OSError, msgspec.MsgspecError):
             return msgspec.json.decode(self._path.read_bytes(), type=dict[str, TrustedSettings])
         return {}
 
-    def _write(self, records: dict[str, TrustedSettings]) -> None:
+    def _write_records(self, records: dict[str, TrustedSettings]) -> None:
         part = self._path.with_name(f".{TRUST_FILE_NAME}.{os.getpid()}.part")
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -90,7 +90,7 @@ def _digest_prompts(workspace: Workspace, config: Config) -> tuple[str, dict[str
     """The commit that a run would begin on with its prompts; none where there is no such commit."""
     try:
         commit = workspace.base_commit(config.base or None)
-        contents = workspace.contents(commit, tuple(prompt_paths(config).values()))
+        contents = workspace.read_contents(commit, tuple(prompt_paths(config).values()))
     except WorkspaceError:
         return "", {}
     return commit, {path: _digest_content(data) for path, data in contents.items()}

@@ -53,14 +53,14 @@ class KnownSecrets:
 
     def __call__(self, named: tuple[str, ...] = ()) -> tuple[str, ...]:
         """The values, longest first; `named` are variables that a project calls secret."""
-        stamps = (named, tuple((path, _file_stamp(path, flag)) for path, flag in self._paths()))
+        stamps = (named, tuple((path, _file_stamp(path, flag)) for path, flag in self._credential_paths()))
         if stamps != self._seen:
             values = {*self._from_environment(named), *self._from_files()}
             self._values = tuple(sorted(values, key=lambda value: (-len(value), value)))
             self._seen = stamps
         return self._values
 
-    def _paths(self) -> list[tuple[str, int]]:
+    def _credential_paths(self) -> list[tuple[str, int]]:
         """Each file with the flag to open it with: a person's own login may be a link, a file of a clone may not."""
         logins = [(path, 0) for path in list_login_files(self._environ)]
         return [*logins, *((os.path.join(self._project, name), os.O_NOFOLLOW) for name in PROJECT_ENV_FILES)]
@@ -71,7 +71,7 @@ class KnownSecrets:
                 yield value
 
     def _from_files(self) -> Iterator[str]:
-        for path, flag in self._paths():
+        for path, flag in self._credential_paths():
             try:  # does not wait for somebody to write into a pipe
                 with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | flag), "rb") as file:
                     is_regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)

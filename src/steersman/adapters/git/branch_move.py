@@ -71,10 +71,10 @@ class BranchMove:
         self._call = call
         self._marker = marker
         self._found: RepositoryLocation | None = locate_repository(Path(marker.top)) if marker.top else None
-        gitdir = self._found.gitdir if self._found else git.found.common
+        gitdir = self._found.gitdir if self._found else git.require_repository.common
         self._folder = gitdir / DELIVERY_DIRECTORY
         self._gitdir = gitdir
-        self._own: IsolatedGitDir = make_isolated_dir(self._found or git.found, git.folder)
+        self._own: IsolatedGitDir = make_isolated_dir(self._found or git.require_repository, git.folder)
 
     def carry_out(self, check: CheckDifferences) -> None:
         """Moves branch, files and index; after an error everything is as it was."""
@@ -91,7 +91,7 @@ class BranchMove:
             if self._git.resolve(self._marker.ref) == self._marker.new:
                 self.finish()
             else:
-                self._abandon(error)
+                self._undo_after_error(error)
             raise
         self.finish()
 
@@ -102,7 +102,7 @@ class BranchMove:
             if self._found is not None and self._stands_at_old(self._found):
                 self._move_files(self._found, lambda *_: None)
         except BaseException as error:
-            self._abandon(error)
+            self._undo_after_error(error)
             raise
         self.finish()
 
@@ -115,7 +115,7 @@ class BranchMove:
                 self._put_files()
                 self._in_index("update-index", "-q", "--refresh", "--ignore-submodules")
                 os.replace(self._folder / "index", self._gitdir / "index")
-        self._clear()
+        self._release_locks()
 
     def undo(self) -> list[str]:
         """The branch has not moved: the old files come back. Returns the paths that somebody has changed since."""
@@ -135,7 +135,7 @@ class BranchMove:
             elif os.path.lexists(old_file := files / "old" / str(number)):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 os.replace(old_file, path)
-        self._clear()
+        self._release_locks()
         if self._found is not None and self._marker.moves:
             self._call(self._own, self._found, "update-index", "-q", "--refresh", "--ignore-submodules")
         return changed
@@ -180,9 +180,9 @@ class BranchMove:
         index, old, new = self._folder / "index", self._marker.old, self._marker.new
         if (self._gitdir / "index").exists():
             shutil.copy(self._gitdir / "index", index)
-        entries = list(self._differences(old, new))
+        entries = list(self._list_differences(old, new))
         names = {entry.path for entry in entries}
-        tags = dict(self._tags())
+        tags = dict(self._read_index_tags())
         unchanged_paths = [name for name in names if tags.get(name, b"H").islower()]
         skipped = [name for name in names if tags.get(name, b"H").upper() == b"S"]
         self._in_index(
@@ -197,13 +197,13 @@ class BranchMove:
             if self._is_clean(new):  # the person has exactly this already, staged
                 return []
             raise WorkspaceError(
-                f"{self._branch} is checked out in {location.top} with uncommitted changes; "
+                f"{self._branch_name} is checked out in {location.top} with uncommitted changes; "
                 "commit or stash them there, or switch to another branch, and try again"
             )
         check(self._own, location, entries)
         answer = self._in_index("read-tree", "-m", old, new)
         if answer.code != 0:
-            raise WorkspaceError(self._refusal(location, answer.err))
+            raise WorkspaceError(self._lock_refusal(location, answer.err))
         skip_paths = [entry.path for entry in entries if entry.path in skipped and entry.new_mode.strip("0")]
         self._in_index(
             "update-index", "-z", "--skip-worktree", "--stdin", feed=_join_nul_terminated(skip_paths)
@@ -212,13 +212,13 @@ class BranchMove:
             e for e in entries if e.path not in skipped and _SUBMODULE_MODE not in (e.old_mode, e.new_mode)
         ]
 
-    def _differences(self, old: str, new: str) -> Iterator[TreeDifference]:
+    def _list_differences(self, old: str, new: str) -> Iterator[TreeDifference]:
         raw = self._git.read("diff-tree", "-r", "-z", "--raw", "--no-renames", old, new).split(b"\0")
         for fields, path in zip(raw[::2], raw[1::2], strict=False):
             old_mode, new_mode, _, blob, _ = fields.removeprefix(b":").decode().split(" ")
             yield TreeDifference(path, old_mode, new_mode, blob)
 
-    def _tags(self) -> Iterator[tuple[bytes, bytes]]:
+    def _read_index_tags(self) -> Iterator[tuple[bytes, bytes]]:
         """How the person has marked each path of the index: assume-unchanged in small letters, skip-worktree as S."""
         for line in self._in_index("ls-files", "-v", "-z").out.split(b"\0")[:-1]:
             tag, _, path = line.partition(b" ")
@@ -243,7 +243,7 @@ class BranchMove:
             disk = os.statvfs(directory)
             if disk.f_bavail * disk.f_frsize < needed:
                 raise WorkspaceError(
-                    f"{self._branch} was not moved: the disk of {directory} has less than the {needed // 1024:,} KB free "
+                    f"{self._branch_name} was not moved: the disk of {directory} has less than the {needed // 1024:,} KB free "
                     "that this needs. Make room and try again"
                 )
 
@@ -271,7 +271,9 @@ class BranchMove:
             (move.after is None) != (not entry.new_mode.strip("0"))
             for move, entry in zip(moves, entries, strict=True)
         ):
-            raise WorkspaceError(f"git did not write every new file of {self._branch} to {files}; try again")
+            raise WorkspaceError(
+                f"git did not write every new file of {self._branch_name} to {files}; try again"
+            )
         return moves
 
     def _check_out(self, location: RepositoryLocation, target_dir: Path, lines: bytes) -> None:
@@ -288,17 +290,17 @@ class BranchMove:
         ):
             answer = self._call(self._own, location, *args, feed=input_bytes, cwd=target_dir, env=env)
             if answer.code != 0:
-                raise WorkspaceError(self._refusal(location, answer.err))
+                raise WorkspaceError(self._lock_refusal(location, answer.err))
 
     def _take_away(self, number: int, move: FileMove) -> None:
-        path = self._checked(move)
+        path = self._check_path(move)
         _keep_old_file(path, Path(self._marker.files) / "old" / str(number))
         with suppress(FileNotFoundError):
             os.unlink(path)
         _remove_empty_parents(Path(self._marker.top), move.path)
 
     def _put_in_place(self, number: int, move: FileMove) -> None:
-        path = self._checked(move)
+        path = self._check_path(move)
         if move.before is not None:
             _keep_old_file(path, Path(self._marker.files) / "old" / str(number))
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -306,7 +308,7 @@ class BranchMove:
             path.rmdir()  # it is empty, or somebody's files are in it and this fails
         os.replace(Path(self._marker.files) / "new" / os.fsdecode(move.path), path)
 
-    def _checked(self, move: FileMove) -> Path:
+    def _check_path(self, move: FileMove) -> Path:
         """The path, if the file there still is the one we have looked at and no link leads elsewhere."""
         top = Path(self._marker.top)
         path = top / os.fsdecode(move.path)
@@ -343,17 +345,17 @@ class BranchMove:
 
         `git switch` reads where the branch is, writes its index under the lock, and then HEAD without it.
         """
-        for gitdir in filter(_has_live_checkout, self._gitdirs()):
+        for gitdir in filter(_has_live_checkout, self._list_gitdirs()):
             with suppress(WorkspaceError):  # held for so long it is no switch
                 self._lock("index.lock", gitdir)
             with suppress(OSError):
                 if time.time() - os.stat(gitdir / "index").st_mtime < _GIT_SWITCH_SECONDS * 3:
                     time.sleep(_GIT_SWITCH_SECONDS * 3)
             if read_small_file(gitdir / "HEAD").strip() == f"ref: {self._marker.ref}".encode():
-                raise CheckedOutError(f"{self._branch} was checked out meanwhile; deliver again")
+                raise CheckedOutError(f"{self._branch_name} was checked out meanwhile; deliver again")
 
-    def _gitdirs(self) -> list[Path]:
-        common = self._git.found.common
+    def _list_gitdirs(self) -> list[Path]:
+        common = self._git.require_repository.common
         return [common, *sorted(common.glob("worktrees/*"))]
 
     def _lock(self, name: str, gitdir: Path | None = None) -> None:
@@ -368,17 +370,17 @@ class BranchMove:
                     return None
             if time.monotonic() > deadline:
                 raise WorkspaceError(
-                    f"{self._branch} could not be moved forward: {path} is there, so a git is at work; try again when it "
+                    f"{self._branch_name} could not be moved forward: {path} is there, so a git is at work; try again when it "
                     f"has ended (if no git is at work there, remove {path})"
                 )
             time.sleep(0.05)
 
-    def _clear(self) -> None:
+    def _release_locks(self) -> None:
         """Lets go of everything: locks, then the marker, then what it spoke of."""
-        for lock in (gitdir / name for gitdir in self._gitdirs() for name in _GIT_LOCK_NAMES):
+        for lock in (gitdir / name for gitdir in self._list_gitdirs() for name in _GIT_LOCK_NAMES):
             if _is_same_file(lock, self._folder / "token"):
                 os.unlink(lock)
-        lock = self._git.found.common / f"{self._marker.ref}.lock"
+        lock = self._git.require_repository.common / f"{self._marker.ref}.lock"
         with suppress(
             OSError
         ):  # a git of ours that was killed leaves it; no other would move it to our commit
@@ -390,18 +392,18 @@ class BranchMove:
         (self._folder / "marker.json").unlink(missing_ok=True)
         delete_path(self._folder)
 
-    def _abandon(self, error: BaseException) -> None:
+    def _undo_after_error(self, error: BaseException) -> None:
         """Undoes what was begun; where even that fails the marker stays, and the next who comes undoes it."""
         try:
             self.undo()
         except (OSError, WorkspaceError) as undo_error:
             raise WorkspaceError(
-                f"{self._branch} was not moved ({error}), and its checkout in {self._marker.top} could not be put back yet: "
+                f"{self._branch_name} was not moved ({error}), and its checkout in {self._marker.top} could not be put back yet: "
                 f"{undo_error}. Put that right, then run `steersman resume`"
             ) from error
         if isinstance(error, OSError):
             raise WorkspaceError(
-                f"{self._branch} was not moved: {error}. Put that right and try again"
+                f"{self._branch_name} was not moved: {error}. Put that right and try again"
             ) from error
 
     def _has_head(self, location: RepositoryLocation) -> bool:
@@ -413,16 +415,16 @@ class BranchMove:
     def _in_index(self, *args: str, feed: bytes = b"") -> GitResult:
         """git on the index that is being made."""
         if self._found is None:
-            raise WorkspaceError(f"{self._branch} is checked out nowhere")
+            raise WorkspaceError(f"{self._branch_name} is checked out nowhere")
         env = {"GIT_INDEX_FILE": str(self._folder / "index")}
         return self._call(self._own, self._found, *args, feed=feed, env=env)
 
     @property
-    def _branch(self) -> str:
+    def _branch_name(self) -> str:
         return self._marker.ref.removeprefix("refs/heads/")
 
-    def _refusal(self, location: RepositoryLocation, git_error: str) -> str:
-        return f"{self._branch} in {location.top} could not be moved forward: {git_error.strip()[:500]}; put that right there and try again"
+    def _lock_refusal(self, location: RepositoryLocation, git_error: str) -> str:
+        return f"{self._branch_name} in {location.top} could not be moved forward: {git_error.strip()[:500]}; put that right there and try again"
 
 
 def _read_file_id(path: Path) -> FileId | None:

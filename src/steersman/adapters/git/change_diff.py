@@ -100,8 +100,8 @@ def read_bounded_patch(git: GitRepository, base: str, commit: str) -> tuple[str,
 
 
 def _read_patch_pieces(git: GitRepository, args: tuple[str, ...]) -> list[bytes | str]:
-    env = {**GIT_ENVIRONMENT, "GIT_DIR": str(git.hull.path)}
-    with start_git(args, git.hull.path, env, subprocess.DEVNULL, subprocess.DEVNULL) as process:
+    env = {**GIT_ENVIRONMENT, "GIT_DIR": str(git.isolated_directory.path)}
+    with start_git(args, git.isolated_directory.path, env, subprocess.DEVNULL, subprocess.DEVNULL) as process:
         assert process.stdout is not None  # noqa: S101  it was asked for
         timer = threading.Timer(PATCH_SECONDS, kill_git_process, (process,))
         timer.start()

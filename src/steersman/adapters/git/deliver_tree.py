@@ -31,10 +31,10 @@ class BranchDeliverer:
     def hold_turn(self) -> Iterator[list[str]]:
         """Nobody else delivers into this repository meanwhile; what was cut short before is put right first."""
         try:
-            with hold_delivery_lock(self._git.found.common):
+            with hold_delivery_lock(self._git.require_repository.common):
                 # Only deliveries lock the HEAD of our own git directory: one that is left is of a git that was killed.
-                (self._git.hull.path / "HEAD.lock").unlink(missing_ok=True)
-                yield self._checkouts.settle()
+                (self._git.isolated_directory.path / "HEAD.lock").unlink(missing_ok=True)
+                yield self._checkouts.settle_interrupted_moves()
         except OSError as error:
             raise WorkspaceError(
                 f"the delivery could not be made: {error}; put that right and try again"
@@ -74,7 +74,9 @@ class BranchDeliverer:
         """Stores the commit of a delivery under a reference of the run; asking again gives the same commit."""
         key = sha256("\0".join((tree, parent, message, str(at))).encode()).hexdigest()[:16]
         ref = f"refs/steersman/{run}/delivery-{key}"
-        (self._git.found.common / f"{ref}.lock").unlink(missing_ok=True)  # of a git that was killed
+        (self._git.require_repository.common / f"{ref}.lock").unlink(
+            missing_ok=True
+        )  # of a git that was killed
         existing = self._git.resolve(ref)
         if existing is not None and is_commit_complete(self._git, existing, parent):
             return existing
@@ -131,7 +133,7 @@ class BranchDeliverer:
                 f"the branch {name} has commits that are not of this run; rename it with "
                 f"`git branch -m {name} <new name>` and deliver again"
             )
-        if (checkout_path := self._checkouts.of(ref)) is not None:
+        if (checkout_path := self._checkouts.find_checkouts(ref)) is not None:
             raise WorkspaceError(
                 f"the branch {name} is checked out in {checkout_path}; switch to another one and deliver again"
             )

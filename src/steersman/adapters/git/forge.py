@@ -78,7 +78,7 @@ class ForgeClient:
                 lambda remote_commit: self._courier.is_ours(run, remote_commit),
             )
             forge_type = _GitLabMergeRequests if os.path.basename(tool) == "glab" else _GitHubPullRequests
-            url = forge_type(tool, remote).opened(branch, target, text)
+            url = forge_type(tool, remote).open_draft(branch, target, text)
         except WorkspaceError as error:
             raise WorkspaceError(f"{error}. The change is on the branch {branch}") from error
         return msgspec.structs.replace(delivery, form="draft-pr", url=url)
@@ -112,7 +112,7 @@ class _GitHubPullRequests:
         owner, name = remote.path.split("/")[-2:]
         self._owner, self._pulls = owner, f"repos/{quote(owner)}/{quote(name)}/pulls"
 
-    def opened(self, branch: str, target: str, text: PullRequestText) -> str:
+    def open_draft(self, branch: str, target: str, text: PullRequestText) -> str:
         """The address of the pull request: a new one, or the open one with its words made current."""
         query = urlencode({"state": "open", "head": f"{self._owner}:{branch}"})
         open_requests = self._call("GET", f"{self._pulls}?{query}")
@@ -138,7 +138,7 @@ class _GitLabMergeRequests:
         self._tool, self._remote = tool, remote
         self._requests = f"projects/{quote(remote.path, safe='')}/merge_requests"
 
-    def opened(self, branch: str, target: str, text: PullRequestText) -> str:
+    def open_draft(self, branch: str, target: str, text: PullRequestText) -> str:
         """The same with GitLab's words; a draft is one by its title there."""
         query = urlencode({"state": "opened", "source_branch": branch})
         open_requests = self._call("GET", f"{self._requests}?{query}")

@@ -41,7 +41,7 @@ def is_commit_complete(git: GitRepository, commit: str, parent: str) -> bool:
 
 def _is_gc_running(git: GitRepository) -> bool:
     """Whether a `git gc` of this machine is at work."""
-    match = re.match(rb"(\d+) ", read_small_file(git.found.common / "gc.pid"))
+    match = re.match(rb"(\d+) ", read_small_file(git.require_repository.common / "gc.pid"))
     if match is None:
         return False
     with suppress(PermissionError):  # somebody else's is alive too

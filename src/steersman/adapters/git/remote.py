@@ -45,7 +45,7 @@ class GitRemote(NamedTuple):
 
 def find_delivery_remote(git: GitRepository) -> GitRemote:
     """The remote of the repository: `origin`, or the only one there is."""
-    remotes = git.found.remotes
+    remotes = git.require_repository.remotes
     name = "origin" if "origin" in remotes or len(remotes) != 1 else next(iter(remotes))
     if name not in remotes:
         reason = (
@@ -61,7 +61,7 @@ def _parse_remote_address(git: GitRepository, name: str, address: str) -> GitRem
     if match := _HTTPS_REMOTE.fullmatch(address):
         return GitRemote(name, address, "https", match["host"], match["path"])
     directory = Path(address.removeprefix("file://"))
-    absolute_path = directory if directory.is_absolute() else git.found.top / directory
+    absolute_path = directory if directory.is_absolute() else git.require_repository.top / directory
     if absolute_path.is_dir() and "::" not in address:
         git_dir = absolute_path / ".git" if (absolute_path / ".git").is_dir() else absolute_path
         return GitRemote(

@@ -40,22 +40,22 @@ class GitRepository:
         self._hull: IsolatedGitDir | None = None
 
     @cached_property
-    def found(self) -> RepositoryLocation:
+    def require_repository(self) -> RepositoryLocation:
         """Where the repository is; WorkspaceError where there is none that can be worked in."""
         return locate_repository(self.place)
 
     @property
-    def hull(self) -> IsolatedGitDir:
+    def isolated_directory(self) -> IsolatedGitDir:
         """The directory through which git is called; made again where somebody has removed it."""
         if self._hull is None or not self._hull.path.is_dir():
-            self._hull = make_isolated_dir(self.found, self.folder)
+            self._hull = make_isolated_dir(self.require_repository, self.folder)
         return self._hull
 
     def call(
         self, *args: str, cwd: Path | None = None, env: Mapping[str, str] | None = None, feed: bytes = b""
     ) -> GitResult:
         """Runs one git command; a command that says no is an answer, a git that cannot run is an error."""
-        path = self.hull.path
+        path = self.isolated_directory.path
         return run_git(args, cwd or path, {"GIT_DIR": str(path), **(env or {})}, feed)
 
     def read(
@@ -64,12 +64,12 @@ class GitRepository:
         """What git printed; a command that says no is an error."""
         answer = self.call(*args, cwd=cwd, env=env, feed=feed)
         if answer.code != 0:
-            raise WorkspaceError(self._refusal(args[0], answer))
+            raise WorkspaceError(self._describe_refusal(args[0], answer))
         return answer.out
 
     def read_object(self, object_: str, *args: str) -> bytes:
         """What git prints for a command about one object, which is its last word; asked once for a whole hash."""
-        key = (self.found.common, (*args, object_))
+        key = (self.require_repository.common, (*args, object_))
         if key in _object_answers:
             return _object_answers[key]
         answer = self.read(*args, object_)
@@ -85,7 +85,7 @@ class GitRepository:
 
     def resolve(self, name: str) -> str | None:
         """The object a name means, or None."""
-        key = (self.found.common, name)
+        key = (self.require_repository.common, name)
         if key in _resolved_names:
             return _resolved_names[key]
         answer = self.call("rev-parse", "--verify", "--quiet", "--end-of-options", name)
@@ -151,10 +151,10 @@ class GitRepository:
             env |= {"GIT_COMMITTER_NAME": committer[0], "GIT_COMMITTER_EMAIL": committer[1]}
         return self.line("commit-tree", tree, *parent_args, "-F", "-", env=env, feed=text)
 
-    def _refusal(self, command: str, answer: GitResult) -> str:
+    def _describe_refusal(self, command: str, answer: GitResult) -> str:
         """A command that said no, in words; what a partial clone lacks is told with the way to get it."""
         message = answer.err.strip()[:500] or f"exit code {answer.code}"
-        if self.found.partial:
+        if self.require_repository.partial:
             return (
                 f"git {command} refused: {message}; this is a partial clone, and what it lacks is not fetched while a run "
                 "works: get it with `git fetch --refetch --no-filter` and try again"

@@ -49,80 +49,84 @@ class RunWorkingTrees:
     def checkout(self, run: str, commit: str, effect: str, *, untouched: bool = False) -> Checkout:
         """Hands out a kept tree that still is `commit`, or makes one and removes those of its kind that nobody uses."""
         wanted_tree = self._git.tree_of(commit)
-        with self._locked(run), tempfile.TemporaryDirectory(dir=self.root, prefix=".index-") as directory:
+        with self._lock_run(run), tempfile.TemporaryDirectory(dir=self.root, prefix=".index-") as directory:
             free_trees = [
-                path for path in self._paths(run) if self._is_free(path, effect, untouched=untouched)
+                path
+                for path in self._list_tree_paths(run)
+                if self._is_free(path, effect, untouched=untouched)
             ]
             for path in free_trees:
                 index = Path(directory, path.name)
-                if self._serves(path, effect) and self._is(path, wanted_tree, index):
+                if self._can_serve(path, effect) and self._holds_tree(path, wanted_tree, index):
                     return self._handed_out(
                         path, Checkout(str(path), commit, wanted_tree, fresh=False), effect, index
                     )
-            new_tree = self._made(run, commit, wanted_tree, effect, untouched=untouched)
+            new_tree = self._make_tree(run, commit, wanted_tree, effect, untouched=untouched)
             for path in free_trees:
-                self._remove(path)
+                self._remove_tree(path)
             return Checkout(str(new_tree), commit, wanted_tree, fresh=True)
 
     def tree(self, path: Path) -> str:
         """The tree hash of the files in `path`: tracked and untracked, without ignored and included ones."""
         with tempfile.TemporaryDirectory(dir=self.root, prefix=".index-") as directory:
-            return self._scan(path, Path(directory, "index")).tree
+            return self._scan_tree(path, Path(directory, "index")).tree
 
-    def holds(self, run: str, path: Path) -> bool:
+    def is_tree_of_run(self, run: str, path: Path) -> bool:
         """Is this a tree of the run?"""
-        return path.parent == self.root / run and path.name.isdecimal() and self._kept(path) is not None
+        return (
+            path.parent == self.root / run and path.name.isdecimal() and self._read_record(path) is not None
+        )
 
     def remove(self, run: str) -> None:
         """Removes every tree of a run."""
         if not (self.root / run).is_dir():
             return
-        with self._locked(run):
-            for path in self._paths(run):
-                self._remove(path)
+        with self._lock_run(run):
+            for path in self._list_tree_paths(run):
+                self._remove_tree(path)
             delete_path(self.root / run)
 
-    def _scan(self, path: Path, index: Path) -> TreeScan:
-        record = self._kept(path)
+    def _scan_tree(self, path: Path, index: Path) -> TreeScan:
+        record = self._read_record(path)
         if record is None:
             raise WorkspaceError(f"{path} is no working tree any more; check one out first")
         return WorkingTreeScanner(self._git, path, index, (*record.included, *_list_setup_paths(path))).scan(
             record.commit, _tree_index_path(path)
         )
 
-    def _is(self, path: Path, wanted_tree: str, index: Path) -> bool:
+    def _holds_tree(self, path: Path, wanted_tree: str, index: Path) -> bool:
         """Does the tree at `path` hold exactly `wanted`?"""
         try:
-            scan = self._scan(path, index)
+            scan = self._scan_tree(path, index)
         except WorkspaceError:  # what cannot be recorded is not what is wanted
             return False
         return scan.tree == wanted_tree and not scan.special
 
     def _is_free(self, path: Path, effect: str, *, untouched: bool) -> bool:
-        record = self._kept(path)
+        record = self._read_record(path)
         return record is None or (
             record.untouched == untouched and not _is_tree_held_elsewhere(record, effect)
         )
 
-    def _serves(self, path: Path, effect: str) -> bool:
-        record = self._kept(path)
+    def _can_serve(self, path: Path, effect: str) -> bool:
+        record = self._read_record(path)
         return record is not None and (not record.untouched or record.maker == effect)
 
-    def _made(self, run: str, commit: str, wanted_tree: str, effect: str, *, untouched: bool) -> Path:
+    def _make_tree(self, run: str, commit: str, wanted_tree: str, effect: str, *, untouched: bool) -> Path:
         path = self._new_place(run)
         try:
             index = _tree_index_path(path)
             env = {"GIT_WORK_TREE": str(path), "GIT_INDEX_FILE": str(index)}
             self._git.read("read-tree", commit, cwd=path, env=env)
             self._git.read("checkout-index", "--all", "--force", "--index", "--quiet", cwd=path, env=env)
-            top = self._git.found.top
+            top = self._git.require_repository.top
             included = copy_included_files(top, path, (*self._include, *read_include_patterns(top)))
             record = TreeRecord(commit, effect, effect, included, os.getpid(), untouched)
             make_worktree_repo(self._git, path, commit, index)
             _write_tree_record(_tree_record_path(path), msgspec.json.encode(record))
             self._check_faithful(path, wanted_tree)
         except BaseException:
-            self._remove(path)
+            self._remove_tree(path)
             raise
         return path
 
@@ -145,18 +149,18 @@ class RunWorkingTrees:
 
     def _new_place(self, run: str) -> Path:
         run_dir = self.root / run
-        number = max((int(path.name) for path in self._paths(run)), default=0) + 1
+        number = max((int(path.name) for path in self._list_tree_paths(run)), default=0) + 1
         run_dir.mkdir(parents=True, exist_ok=True)
         (run_dir / str(number)).mkdir()
         return run_dir / str(number)
 
-    def _paths(self, run: str) -> list[Path]:
+    def _list_tree_paths(self, run: str) -> list[Path]:
         """Every place a tree of this run has or had, also one whose directory somebody deleted."""
         run_dir = self.root / run
         numbers = {entry.name.partition(".")[0] for entry in run_dir.iterdir()} if run_dir.is_dir() else set()
         return [run_dir / number for number in sorted(filter(str.isdecimal, numbers), key=int)]
 
-    def _kept(self, path: Path) -> TreeRecord | None:
+    def _read_record(self, path: Path) -> TreeRecord | None:
         """What is remembered of a tree that is there; None for a half-made or vanished one."""
         try:
             record = msgspec.json.decode(_tree_record_path(path).read_bytes(), type=TreeRecord)
@@ -164,14 +168,14 @@ class RunWorkingTrees:
             return None
         return record if path.is_dir() and not path.is_symlink() else None
 
-    def _remove(self, path: Path) -> None:
+    def _remove_tree(self, path: Path) -> None:
         remove_worktree_repo(path)
         companions = path.parent.glob(f"{path.name}.*") if path.parent.is_dir() else ()
         for companion in (path, *companions):  # its index, its note, what was set up for it
             delete_path(companion)
 
     @contextlib.contextmanager
-    def _locked(self, run: str) -> Iterator[None]:
+    def _lock_run(self, run: str) -> Iterator[None]:
         self.root.mkdir(parents=True, exist_ok=True)
         with open(self.root / f".{run}.lock", "wb") as file:
             fcntl.flock(file, fcntl.LOCK_EX)

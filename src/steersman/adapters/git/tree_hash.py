@@ -43,35 +43,39 @@ class WorkingTreeScanner:
                 kept_index, self._index
             )  # with its date: git looks twice at files as young as their index
         else:
-            self._call("read-tree", commit)
+            self._call_git("read-tree", commit)
         self._refuse_repositories(survey_result)
-        (gone, changed), others = self._changed(), self._others()
+        (gone, changed), others = self._list_changed(), self._list_untracked()
         if not gone and not changed and not others:
             return TreeScan(self._git.tree_of(commit), self._not_ignored(survey_result.special))
-        self._weigh(changed + others)
-        self._update(b"".join(b"0 %s\t%s\0" % (b"0" * len(commit), name) for name in gone), "--index-info")
+        self._check_sizes(changed + others)
+        self._update_index(
+            b"".join(b"0 %s\t%s\0" % (b"0" * len(commit), name) for name in gone), "--index-info"
+        )
         recorded_names = changed + others
-        self._update(
+        self._update_index(
             b"".join(name + b"\0" for name in recorded_names), "--add", "--remove", "--replace", "--stdin"
         )
         self._refuse_rest()
-        self._update(self._only_converted(commit), "--index-info")
+        self._update_index(self._only_converted(commit), "--index-info")
         left_out = self._not_ignored(survey_result.special)
-        return TreeScan(self._call("write-tree").decode().strip(), left_out)
+        return TreeScan(self._call_git("write-tree").decode().strip(), left_out)
 
     # -- what is there -------------------------------------------------------------------------------------------------
 
-    def _changed(self) -> tuple[list[bytes], list[bytes]]:
+    def _list_changed(self) -> tuple[list[bytes], list[bytes]]:
         """Tracked files that are gone, and those that are not as they were; what a submodule holds is no part of it."""
-        raw = self._call("diff-files", "--raw", "-z", "--no-renames", "--ignore-submodules=all").split(b"\0")
+        raw = self._call_git("diff-files", "--raw", "-z", "--no-renames", "--ignore-submodules=all").split(
+            b"\0"
+        )
         gone: list[bytes] = []
         changed: list[bytes] = []
         for fields, name in zip(raw[::2], raw[1::2], strict=False):
             (gone if fields.endswith(b"D") or self._is_special(name) else changed).append(name)
         return gone, changed
 
-    def _others(self) -> list[bytes]:
-        names = self._call("ls-files", "--others", "--exclude-standard", "-z").split(b"\0")[:-1]
+    def _list_untracked(self) -> list[bytes]:
+        names = self._call_git("ls-files", "--others", "--exclude-standard", "-z").split(b"\0")[:-1]
         return [name for name in names if not self._is_included(name)]
 
     def _is_included(self, name: bytes) -> bool:
@@ -100,7 +104,7 @@ class WorkingTreeScanner:
 
     def _is_special(self, name: bytes) -> bool:
         try:
-            mode = os.lstat(self._at(name)).st_mode
+            mode = os.lstat(self._path_of(name)).st_mode
         except OSError:
             return False
         return not (stat.S_ISREG(mode) or stat.S_ISLNK(mode) or stat.S_ISDIR(mode))
@@ -111,7 +115,7 @@ class WorkingTreeScanner:
         """Files of a repository inside would be tested but not recorded; a submodule's never are part of the tree."""
         if not survey_result.repositories:
             return
-        submodules = self._submodules()
+        submodules = self._list_submodules()
         nested_repositories = tuple(
             n
             for n in survey_result.repositories
@@ -124,30 +128,30 @@ class WorkingTreeScanner:
                 f"a repository inside the tree cannot be recorded: {decode_git_path(name)}; remove its .git"
             )
 
-    def _submodules(self) -> set[bytes]:
-        entries = self._call("ls-files", "--stage", "-z").split(b"\0")[:-1]
+    def _list_submodules(self) -> set[bytes]:
+        entries = self._call_git("ls-files", "--stage", "-z").split(b"\0")[:-1]
         return {entry.partition(b"\t")[2] for entry in entries if entry.startswith(b"160000 ")}
 
-    def _weigh(self, names: list[bytes]) -> None:
+    def _check_sizes(self, names: list[bytes]) -> None:
         if len(names) > MAX_CHANGED_FILES:
             raise UnrecordableTreeError(f"{len(names):,} files are new or changed, and {MAX_CHANGED_FILES:,} are the most that is "
                                  f"recorded: such as {_list_some_names(names)}; remove them or add them to .gitignore")  # fmt: skip
-        sizes = {name: self._size(name) for name in names}
+        sizes = {name: self._file_size(name) for name in names}
         if sum(sizes.values()) > MAX_CHANGED_BYTES:
             largest = sorted(names, key=lambda name: -sizes[name])
             raise UnrecordableTreeError(f"new and changed files weigh {sum(sizes.values()):,} bytes, and {MAX_CHANGED_BYTES:,} are the most "
                                  f"that is recorded: such as {_list_some_names(largest)}; remove them or add them to .gitignore")  # fmt: skip
 
-    def _size(self, name: bytes) -> int:
+    def _file_size(self, name: bytes) -> int:
         try:
-            file_stat = os.lstat(self._at(name))
+            file_stat = os.lstat(self._path_of(name))
         except OSError:
             return 0
         return file_stat.st_size if stat.S_ISREG(file_stat.st_mode) else 0
 
     def _refuse_rest(self) -> None:
         """Whatever git has passed over without a word, such as a name that it never keeps."""
-        rest = [*self._others(), *self._changed()[1]]
+        rest = [*self._list_untracked(), *self._list_changed()[1]]
         if rest:
             raise UnrecordableTreeError(
                 f"git does not record {_list_some_names(rest)}; rename or remove what has such a name"
@@ -157,22 +161,26 @@ class WorkingTreeScanner:
 
     def _only_converted(self, commit: str) -> bytes:
         """The old entries of files that only git's own conversion of line endings made look changed."""
-        raw = self._call("diff-index", "--cached", "--raw", "-z", "--no-renames", commit).split(b"\0")
+        raw = self._call_git("diff-index", "--cached", "--raw", "-z", "--no-renames", commit).split(b"\0")
         entries = []
         for fields, name in zip(raw[::2], raw[1::2], strict=False):
             mode, new_mode, blob, _, _ = fields.removeprefix(b":").split(b" ")
-            if mode == new_mode and mode.startswith(b"100") and _hash_blob(self._at(name), len(blob)) == blob:
+            if (
+                mode == new_mode
+                and mode.startswith(b"100")
+                and _hash_blob(self._path_of(name), len(blob)) == blob
+            ):
                 entries.append(b"%s %s\t%s\0" % (mode, blob, name))
         return b"".join(entries)
 
-    def _update(self, feed: bytes, *flags: str) -> None:
+    def _update_index(self, feed: bytes, *flags: str) -> None:
         if feed:
-            self._call("update-index", "-z", *flags, feed=feed)
+            self._call_git("update-index", "-z", *flags, feed=feed)
 
-    def _call(self, *args: str, feed: bytes = b"") -> bytes:
+    def _call_git(self, *args: str, feed: bytes = b"") -> bytes:
         return self._git.read(*args, cwd=self._path, env=self._env, feed=feed)
 
-    def _at(self, name: bytes) -> bytes:
+    def _path_of(self, name: bytes) -> bytes:
         return os.path.join(os.fsencode(self._path), name)
 
 

@@ -35,11 +35,13 @@ class UserCheckouts:
         self._git = git
         self._trees = trees
 
-    def dirty(self) -> bool:
+    def has_uncommitted_changes(self) -> bool:
         """Has the person's own checkout changes that are in no commit? steersman.toml is read from there, and is none."""
-        location = self._git.found
+        location = self._git.require_repository
         ignore_settings = (("core.excludesFile", str(name)),) if (name := _find_global_ignore_file()) else ()
-        answer = self._call(self._git.hull, location, *_STATUS_ARGS, more=ignore_settings)
+        answer = self._call_user_git(
+            self._git.isolated_directory, location, *_STATUS_ARGS, more=ignore_settings
+        )
         if answer.code != 0:
             raise WorkspaceError(
                 f"git cannot read {location.top}: {answer.err.strip()[:500]}; mend that first"
@@ -49,13 +51,13 @@ class UserCheckouts:
             name != SETTINGS_FILE_NAME and not name.startswith(f"{SETTINGS_FILE_NAME}.bak") for name in names
         )
 
-    def of(self, ref: str) -> Path | None:
+    def find_checkouts(self, ref: str) -> Path | None:
         """Where the person has this branch checked out."""
         if (
             query_real_repository(self._git.place, "symbolic-ref", "--quiet", "HEAD").out
             == f"{ref}\n".encode()
         ):
-            return self._git.found.top
+            return self._git.require_repository.top
         answer = query_real_repository(self._git.place, "worktree", "list", "--porcelain", "-z")
         if answer.code != 0:
             raise WorkspaceError(
@@ -82,33 +84,33 @@ class UserCheckouts:
         )
 
     def _forward(self, run: str, ref: str, old: str, new: str) -> None:
-        checkout_path = self.of(ref)
+        checkout_path = self.find_checkouts(ref)
         if checkout_path is None:
             self._check_not_rebased(ref)
         try:
-            self._move(run, ref, old, new, checkout_path).carry_out(self._check)
-            if checkout_path is None and old and (checkout_path := self.of(ref)) is not None:
+            self._move_checkout(run, ref, old, new, checkout_path).carry_out(self._check_files)
+            if checkout_path is None and old and (checkout_path := self.find_checkouts(ref)) is not None:
                 # A `git switch` had read the branch before it moved and has left the old files.
-                self._move(run, ref, old, new, checkout_path).carry_along()
+                self._move_checkout(run, ref, old, new, checkout_path).carry_along()
         except OSError as error:
             raise WorkspaceError(_interrupted_delivery_message(ref, error)) from error
 
-    def settle(self) -> list[str]:
+    def settle_interrupted_moves(self) -> list[str]:
         """Finishes or undoes moves that were cut short; says what was done."""
         messages = []
-        for marker_dir, marker in read_move_markers(self._git.found.common):
+        for marker_dir, marker in read_move_markers(self._git.require_repository.common):
             try:
-                messages.append(self._settle(marker_dir, marker))
+                messages.append(self._settle_move(marker_dir, marker))
             except OSError as error:
                 raise WorkspaceError(_interrupted_delivery_message(marker.ref, error)) from error
         return messages
 
-    def _settle(self, marker_dir: Path, marker: MoveMarker) -> str:
+    def _settle_move(self, marker_dir: Path, marker: MoveMarker) -> str:
         name, tip = marker.ref.removeprefix("refs/heads/"), self._git.resolve(marker.ref)
         if marker.top and not (Path(marker.top) / ".git").exists():
             delete_path(marker_dir)
             return f"the checkout that run {marker.run} was being delivered into is gone: {marker.top}"
-        move = BranchMove(self._git, self._call, marker)
+        move = BranchMove(self._git, self._call_user_git, marker)
         if tip is not None and self._git.contains(tip, marker.new):
             move.finish()
             if marker.top and not marker.staged and tip == marker.new:
@@ -120,16 +122,18 @@ class UserCheckouts:
         )
         return f"undid the delivery of run {marker.run} into {name}, which was cut short{left_note}"
 
-    def _move(self, run: str, ref: str, old: str, new: str, checkout_path: Path | None) -> BranchMove:
+    def _move_checkout(
+        self, run: str, ref: str, old: str, new: str, checkout_path: Path | None
+    ) -> BranchMove:
         location = None if checkout_path is None else locate_repository(checkout_path)
         directories = (
             ("", "") if location is None else (str(location.top), str(delivery_files_directory(location)))
         )
-        return BranchMove(self._git, self._call, MoveMarker(run, ref, old, new, *directories))
+        return BranchMove(self._git, self._call_user_git, MoveMarker(run, ref, old, new, *directories))
 
     def _check_not_rebased(self, ref: str) -> None:
         """A rebase of the branch ends by putting the branch where it thinks it belongs."""
-        common = self._git.found.common
+        common = self._git.require_repository.common
         for gitdir in (common, *common.glob("worktrees/*")):
             for name in ("rebase-merge", "rebase-apply"):
                 if read_small_file(gitdir / name / "head-name").strip() == ref.encode():
@@ -137,14 +141,14 @@ class UserCheckouts:
                         f"{ref.removeprefix('refs/heads/')} is being rebased; finish that or abort it, and try again"
                     )
 
-    def _check(
+    def _check_files(
         self, isolated_dir: IsolatedGitDir, location: RepositoryLocation, entries: list[TreeDifference]
     ) -> None:
         if blocking_file := self._in_the_way(location, entries):
             raise WorkspaceError(
                 f"{blocking_file} of {location.top} is in no commit and would be overwritten; move it away and try again"
             )
-        if filtered_file := self._filtered(isolated_dir, location, entries):
+        if filtered_file := self._find_filtered_file(isolated_dir, location, entries):
             raise WorkspaceError(
                 f"{filtered_file} passes a filter of {location.top} that steersman does not run; "
                 "switch to another branch there and try again"
@@ -167,12 +171,12 @@ class UserCheckouts:
                     return str(relative_path)
         return None
 
-    def _filtered(
+    def _find_filtered_file(
         self, isolated_dir: IsolatedGitDir, location: RepositoryLocation, entries: list[TreeDifference]
     ) -> str | None:
         """A changed file whose content the person's git would convert (large file storage, encryption)."""
         names = b"".join(entry.path + b"\0" for entry in entries)
-        attributes = self._call(
+        attributes = self._call_user_git(
             isolated_dir, location, "check-attr", "-z", "--stdin", "filter", feed=names
         ).out.split(b"\0")
         for name, value in zip(attributes[::3], attributes[2::3], strict=False):
@@ -180,7 +184,7 @@ class UserCheckouts:
                 return os.fsdecode(name)
         return None
 
-    def _call(
+    def _call_user_git(
         self,
         isolated_dir: IsolatedGitDir,
         location: RepositoryLocation,

@@ -75,10 +75,10 @@ class GitWorkspace:
         self._courier = BranchDeliverer(self._git, self._checkouts)
         self._forge = ForgeClient(self._git, self._courier)
 
-    def problem(self) -> str | None:
+    def find_start_problem(self) -> str | None:
         """Why no run can start here, with the next step; or None."""
         try:
-            return self._problem()
+            return self._find_repository_problem()
         except WorkspaceError as error:
             return str(error)
 
@@ -87,7 +87,7 @@ class GitWorkspace:
         name, commit = ref or "HEAD", self.base_commit(ref)
         full_name = self._git.line("rev-parse", "--symbolic-full-name", "--verify", "--end-of-options", name)
         branch = full_name.removeprefix("refs/heads/") if full_name.startswith("refs/heads/") else None
-        return RunBase(commit, self._git.tree_of(commit), branch, self._checkouts.dirty())
+        return RunBase(commit, self._git.tree_of(commit), branch, self._checkouts.has_uncommitted_changes())
 
     def base_commit(self, ref: str | None) -> str:
         """The commit of `base` alone, without a look at the checkout's files."""
@@ -95,7 +95,8 @@ class GitWorkspace:
         commit = self._git.resolve(f"{name}^{{commit}}")
         if commit is None:
             reason = (
-                self.problem() or f"there is no commit called {name!r}; choose one that `git branch -a` lists"
+                self.find_start_problem()
+                or f"there is no commit called {name!r}; choose one that `git branch -a` lists"
             )
             raise WorkspaceError(reason)
         return commit
@@ -114,7 +115,7 @@ class GitWorkspace:
     def capture(self, run: str, path: str, base: str, label: str) -> Change:
         """Records what is in `path` now as a commit pinned under refs/steersman/<run>/."""
         tree_path = Path(path)
-        if not self._trees.holds(require_ref_part("run", run), tree_path):
+        if not self._trees.is_tree_of_run(require_ref_part("run", run), tree_path):
             raise WorkspaceError(f"{path} is not a working tree of run {run}; check one out first")
         ref = f"refs/steersman/{run}/{require_ref_part('label', label)}"
         parent = self._git.commit_of(base)
@@ -139,7 +140,7 @@ class GitWorkspace:
         self._git.read("update-ref", ref, composed_commit)
         return RunBase(composed_commit, tree)
 
-    def rebased(self, run: str, commit: str, base: str, target: str, label: str) -> RebasedChange:
+    def rebase_change(self, run: str, commit: str, base: str, target: str, label: str) -> RebasedChange:
         """A recorded change of `base` on top of what the branch `target` is now."""
         ref = f"refs/steersman/{require_ref_part('run', run)}/{require_ref_part('label', label)}"
         tip, old_base, recorded_commit = (
@@ -150,7 +151,7 @@ class GitWorkspace:
         if tip == old_base and self._git.resolve(f"{recorded_commit}^1") == old_base:
             return RebasedChange(False, tip, self._git.tree_of(tip))
         conflict_paths: list[str] = []
-        dropped_commits = self._dropped(old_base, tip)
+        dropped_commits = self._list_dropped_commits(old_base, tip)
 
         def build() -> str:
             tree, conflicts, git_error = self._courier.merged_trees(old_base, tip, recorded_commit)
@@ -171,7 +172,7 @@ class GitWorkspace:
             )
         return RebasedChange(True, tip, self._git.tree_of(tip), change, (), dropped_commits)
 
-    def _dropped(self, base: str, tip: str) -> tuple[str, ...]:
+    def _list_dropped_commits(self, base: str, tip: str) -> tuple[str, ...]:
         """Commits of the person's that `base` stands on and `tip` does not have."""
         while self._git.message(base).rstrip("\n") == _RECORDED_TREE_MESSAGE and (
             parent := self._git.resolve(f"{base}^1")
@@ -182,11 +183,11 @@ class GitWorkspace:
         flags = ("--no-commit-header", "--format=%h %s", f"--max-count={_MAX_DROPPED_COMMITS}")
         return tuple(map(decode_git_path, self._git.read("rev-list", *flags, base, f"^{tip}").splitlines()))
 
-    def lay(self, path: str, commit: str, names: Sequence[str], *, links: bool) -> None:
+    def write_files(self, path: str, commit: str, names: Sequence[str], *, links: bool) -> None:
         """Makes these names in a working tree what they are in `commit`; what is absent there is removed."""
         restore_tree_files(self._git, Path(path), self._git.commit_of(commit), names, links=links)
 
-    def contents(self, commit: str, names: Sequence[str]) -> dict[str, bytes]:
+    def read_contents(self, commit: str, names: Sequence[str]) -> dict[str, bytes]:
         """Those of these names that are plain files of a commit, with what is in them."""
         return read_commit_files(self._git, self._git.commit_of(commit), names)
 
@@ -194,23 +195,23 @@ class GitWorkspace:
         """The plain files of a commit, sorted."""
         return self._texts.paths(self._git.commit_of(commit))
 
-    def texts(self, commit: str, names: Sequence[str], each: int, total: int) -> tuple[FileText, ...]:
+    def read_texts(self, commit: str, names: Sequence[str], each: int, total: int) -> tuple[FileText, ...]:
         """Those of these names that are plain files of a commit, within the bounds with what is in them."""
         return self._texts.read(self._git.commit_of(commit), names, each, total)
 
     def project_path(self, word: str) -> str:
         """The path from the top of the repository that a word means; "" where it leads out."""
-        top = str(self._git.found.top)
+        top = str(self._git.require_repository.top)
         path = os.path.relpath(os.path.normpath(os.path.join(top, word)), top)
         return "" if path in {".", ".."} or path.startswith("../") else path
 
     def keep_program(self, commit: str, path: str, *, alone: bool) -> str:
         """Copies a file of `commit` to where no agent can write; the name of the copy."""
-        return self._programs.keep(self._git.commit_of(commit), path, alone=alone)
+        return self._programs.store_copy(self._git.commit_of(commit), path, alone=alone)
 
     def checked_out(self, path: str) -> bytes | None:
         """A plain file of the person's checkout, read without following a link."""
-        return read_checked_out_file(self._git.found.top, path)
+        return read_checked_out_file(self._git.require_repository.top, path)
 
     def links(self, commit: str) -> tuple[str, ...]:
         """The symbolic links of a commit."""
@@ -220,7 +221,7 @@ class GitWorkspace:
         """The symbolic links of a commit with what each leads to."""
         return read_link_targets(self._git, self._git.commit_of(commit))
 
-    def undeliverable(self, form: str, target: str | None) -> str | None:
+    def find_delivery_problem(self, form: str, target: str | None) -> str | None:
         """What is missing here for handing a change over in this form, with the next step; or None."""
         try:
             if form in _FORMS_WITH_TARGET and target is None:
@@ -273,22 +274,22 @@ class GitWorkspace:
                 self._git, self._courier, require_ref_part("run", run), commits, target, message, at
             )
 
-    def interrupted(self) -> tuple[str, ...]:
+    def list_interrupted_runs(self) -> tuple[str, ...]:
         """The runs whose delivery was cut short and is neither finished nor undone yet."""
-        return tuple(marker.run for _, marker in read_move_markers(self._git.found.common))
+        return tuple(marker.run for _, marker in read_move_markers(self._git.require_repository.common))
 
-    def settle(self) -> tuple[str, ...]:
+    def settle_interrupted_deliveries(self) -> tuple[str, ...]:
         """Finishes or undoes deliveries that were cut short; says what was done."""
-        if not self.interrupted():
+        if not self.list_interrupted_runs():
             return ()
         with self._courier.hold_turn() as messages:
             return tuple(messages)
 
-    def holds(self, tip: str, commits: Sequence[str]) -> bool:
+    def contains_deliveries(self, tip: str, commits: Sequence[str]) -> bool:
         """Whether `tip` has what these deliveries of a run have brought together."""
         return has_delivered_changes(self._git, self._courier, tip, commits)
 
-    def whole(self, run: str, commits: Sequence[str], label: str) -> RunBase:
+    def compose_delivery_base(self, run: str, commits: Sequence[str], label: str) -> RunBase:
         """What these deliveries of a run were made on, pinned."""
         ref = f"refs/steersman/{require_ref_part('run', run)}/{require_ref_part('label', label)}"
         delivered_commits = [self._git.commit_of(commit) for commit in commits]
@@ -312,7 +313,7 @@ class GitWorkspace:
         """Removes the working trees of a run; what is pinned stays."""
         self._trees.remove(require_ref_part("run", run))
 
-    def _problem(self) -> str | None:
+    def _find_repository_problem(self) -> str | None:
         directory = self._git.place
         version = run_git(("version",), Path("/"), {}).out.decode().strip()
         if tuple(map(int, re.findall(r"\d+", version)[:2])) < _OLDEST_GIT_VERSION:

@@ -30,7 +30,7 @@ def worktree_repo_path(tree: Path) -> Path:
 
 def make_worktree_repo(git: GitRepository, tree: Path, commit: str, index: Path) -> None:
     """Gives a tree its repository, made anew: at `commit`, with nothing staged."""
-    repo_dir, common = worktree_repo_path(tree), git.found.common
+    repo_dir, common = worktree_repo_path(tree), git.require_repository.common
     remove_worktree_repo(tree)
     for name in _WORKTREE_REPO_DIRECTORIES:
         (repo_dir / name).mkdir(parents=True)
@@ -39,7 +39,9 @@ def make_worktree_repo(git: GitRepository, tree: Path, commit: str, index: Path)
     (repo_dir / "info" / "exclude").write_bytes(read_small_file(common / "info" / "exclude"))
     if shallow := read_small_file(common / "shallow"):
         (repo_dir / "shallow").write_bytes(shallow)
-    (repo_dir / "config").write_bytes(render_isolated_config(git.found, more=_WORKTREE_REPO_SETTINGS))
+    (repo_dir / "config").write_bytes(
+        render_isolated_config(git.require_repository, more=_WORKTREE_REPO_SETTINGS)
+    )
     shutil.copy2(index, repo_dir / "index")
     (repo_dir / "HEAD").write_text(f"{commit}\n")
     (tree / ".git").write_text(f"gitdir: {repo_dir}\n")
@@ -53,7 +55,10 @@ def remove_worktree_repo(tree: Path) -> None:
 
 def _render_packed_tags(git: GitRepository) -> bytes:
     """The tags as they are now: many projects read their version from them."""
-    loose, packed = git.found.common / "refs" / "tags", git.found.common / "packed-refs"
+    loose, packed = (
+        git.require_repository.common / "refs" / "tags",
+        git.require_repository.common / "packed-refs",
+    )
     if loose.is_dir() and not any(loose.iterdir()) and not packed.exists():
         return b""  # git would be asked seven times in a short run
     format_flag = "--format=%(objectname) %(refname)"

@@ -41,18 +41,18 @@ class SupervisedProgram:
     ) -> None:
         self._process, self._call, self._group, self._status = process, call, group, status
 
-    async def ended(self) -> None:
+    async def wait_for_end(self) -> None:
         """Waits for the program itself; what it has started may be left."""
         waits: set[asyncio.Future[Any]] = {asyncio.ensure_future(self._process.wait())}
         if self._status is not None:
-            waits.add(asyncio.ensure_future(self._status.ended()))
+            waits.add(asyncio.ensure_future(self._status.wait_for_end()))
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for wait in waits:
                 wait.cancel()
 
-    def left(self) -> set[int]:
+    def list_survivors(self) -> set[int]:
         """Who is alive of it. A keeper that lives has them all below it; one that was killed may have lost some."""
         group_members = set(filter(subreaper.is_process_alive, self._group.members()))
         code = self._process.returncode
@@ -77,7 +77,7 @@ class SupervisedProgram:
         """Ends everyone inside the fence at once, where there is one."""
         self._group.kill()
 
-    async def gone(self) -> int:
+    async def reap(self) -> int:
         """Reaps it and says how the program ended. A keeper that stays has somebody below it whom we do not see."""
         for seconds, signal_number in (
             (_QUICK_EXIT_SECONDS, signal.SIGTERM),
@@ -93,7 +93,7 @@ class SupervisedProgram:
                 )  # it may have been stopped from below
         return await self._process.wait()
 
-    def ask(self) -> None:
+    def forbid_new_processes(self) -> None:
         """Tells a keeper to start nothing any more, where it has not; one that was stopped from below goes on."""
         if self._status is not None and self._process.returncode is None:
             if not self._status.value():

@@ -37,9 +37,9 @@ class SandboxStarter(OutputSink):
             self.pid = pid
             self._group.add(pid)
             os.write(self._begin, b"1")
-        self._shut()
+        self._close_descriptors()
 
-    def lives(self) -> bool:
+    def is_alive(self) -> bool:
         """A descriptor of a process can be read once it is gone, and everyone inside with it."""
         if self._held < 0:
             return False
@@ -49,12 +49,12 @@ class SandboxStarter(OutputSink):
 
     def let_go(self) -> None:
         """Closes what is open."""
-        self._shut()
+        self._close_descriptors()
         if self._held >= 0:
             os.close(self._held)
             self._held = -1
 
-    def _shut(self) -> None:
+    def _close_descriptors(self) -> None:
         if self._begin >= 0:
             os.close(self._begin)
             self._begin = -1
@@ -68,31 +68,33 @@ class SandboxedProgram:
     ) -> None:
         self._process, self._first, self._group = process, starter, group
 
-    async def ended(self) -> None:
+    async def wait_for_end(self) -> None:
         """Waits for the program; the box ends with it."""
         await self._process.wait()
 
-    def left(self) -> set[int]:
+    def list_survivors(self) -> set[int]:
         """Who is alive of it."""
         if self._process.returncode is None:
             return {self._process.pid, *subreaper.find_descendants(self._process.pid)}
         return (
-            {self._first.pid, *subreaper.find_descendants(self._first.pid)} if self._first.lives() else set()
+            {self._first.pid, *subreaper.find_descendants(self._first.pid)}
+            if self._first.is_alive()
+            else set()
         )
 
     def first_process(self) -> int:
         """The first one inside; 0 before it is known and after its end."""
-        return self._first.pid if self._first.lives() else 0
+        return self._first.pid if self._first.is_alive() else 0
 
     def kill_group(self) -> None:
         """Ends everyone inside the fence at once, where there is one."""
         self._group.kill()
 
-    async def gone(self) -> int:
+    async def reap(self) -> int:
         """Reaps it and says how the program ended."""
         return await self._process.wait()
 
-    def ask(self) -> None:
+    def forbid_new_processes(self) -> None:
         """There is nobody to be told before it begins."""
 
     async def closed(self, seconds: float) -> None:

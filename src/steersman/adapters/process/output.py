@@ -29,7 +29,7 @@ class OutputActivity:
         self.broken: BaseException | None = None  # what a listener raised
         self.excess = ""  # why the program has used too much
 
-    def beat(self) -> None:
+    def note_output(self) -> None:
         self.last = time.monotonic()
         self.first.set()
 
@@ -48,25 +48,25 @@ class LineSplitter:
         for part in complete:
             if self._hushed:
                 return
-            self._keep(part)
-            self._tell()
-        self._keep(rest)
+            self._buffer_part(part)
+            self._report_lines()
+        self._buffer_part(rest)
 
-    def hush(self) -> None:
+    def stop_reporting(self) -> None:
         """From here on nothing is told: the program is being stopped, and what it says now is no success."""
         self._hushed = True
 
-    def end(self) -> None:
+    def flush_last_line(self) -> None:
         """Tells the last line of a program that ended by itself, where it has no newline."""
         if self._line and not self._hushed:
-            self._tell()
+            self._report_lines()
 
-    def _keep(self, part: bytes) -> None:
+    def _buffer_part(self, part: bytes) -> None:
         room = self._cap - len(self._line)
         self._line += part[:room]
         self._lost += max(len(part) - room, 0)
 
-    def _tell(self) -> None:
+    def _report_lines(self) -> None:
         line = bytes(self._line)
         if self._lost:
             trimmed = trim_before_cut(line)
@@ -99,7 +99,7 @@ class OutputSink(asyncio.Protocol):
         return theirs
 
     def data_received(self, data: bytes) -> None:
-        self._pulse.beat()
+        self._pulse.note_output()
         if self._lines is not None:
             self._lines.feed(data)
         room = self._half - len(self._head)
@@ -112,7 +112,7 @@ class OutputSink(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  the name is the protocol's
         self._ended.set()
 
-    async def ended(self) -> None:
+    async def wait_for_end(self) -> None:
         """Waits for the end of the pipe."""
         await self._ended.wait()
 

@@ -141,7 +141,7 @@ async def _wait_and_stop(
     line_readers: Sequence[LineSplitter | None],
 ) -> tuple[ExpiredClock, int, int]:
     """Waits, then leaves nothing behind, also when this task is cancelled meanwhile; a success is void then."""
-    ended = asyncio.ensure_future(child.ended())
+    ended = asyncio.ensure_future(child.wait_for_end())
     expired: ExpiredClock = ""
     by_itself = False
     try:
@@ -152,14 +152,14 @@ async def _wait_and_stop(
         interrupted = error
     ended.cancel()
     if not by_itself:
-        child.ask()
+        child.forbid_new_processes()
         for reader in filter(None, line_readers):
-            reader.hush()
+            reader.stop_reporting()
     (exit_code, survivors), later_cancel = await _finish_despite_cancel(lambda: _stop_and_reap(child, sinks))
     if (cancelled := interrupted or later_cancel) is not None:
         raise cancelled
     for reader in filter(None, line_readers):
-        reader.end()
+        reader.flush_last_line()
     return expired, exit_code, survivors
 
 
@@ -168,15 +168,15 @@ async def _stop_and_reap(
 ) -> tuple[int, int]:
     """Stops and reaps all of it: how it ended, and how many could not be stopped."""
     survivors: set[int] = set()
-    for pause in stop_in_rounds(child.left, child.kill_group, STOP_GRACE_SECONDS, set()):
+    for pause in stop_in_rounds(child.list_survivors, child.kill_group, STOP_GRACE_SECONDS, set()):
         await asyncio.sleep(pause)
-    exit_code = await child.gone()
+    exit_code = await child.reap()
     if exit_code < 0:  # its keeper may have been killed: what was below it is elsewhere
         orphans: set[int] = set()
-        for pause in stop_in_rounds(child.left, child.kill_group, STOP_GRACE_SECONDS, orphans):
+        for pause in stop_in_rounds(child.list_survivors, child.kill_group, STOP_GRACE_SECONDS, orphans):
             await asyncio.sleep(pause)
         _reap_orphans(orphans)
-        survivors = child.left() if orphans else set()
+        survivors = child.list_survivors() if orphans else set()
     for sink in sinks:
         await sink.closed(STOP_GRACE_SECONDS)
     await child.closed(STOP_GRACE_SECONDS)

@@ -94,24 +94,24 @@ class Subreaper:
         self._killing_since: float | None = None  # or when its owner died
         self._killed: set[int] = set()
 
-    def keep(self, status_fd: int) -> None:
+    def supervise(self, status_fd: int) -> None:
         """Starts the program, says so or why not, and ends when nothing is left below."""
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         _call_prctl(_PR_SET_CHILD_SUBREAPER, 1)
         _call_prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
         if os.getppid() != self._owner:
             os._exit(1)  # it died before it could be watched
-        program, error_number = self._start()
+        program, error_number = self._start_program()
         os.write(status_fd, b"e%d" % error_number if error_number else b"p%d" % program)
         _detach_streams()
-        self._end(self._wait(program, status_fd))
+        self._exit_code_of(self._reap_until_empty(program, status_fd))
 
-    def _start(self) -> tuple[int, int]:
+    def _start_program(self) -> tuple[int, int]:
         read_end, write_end = os.pipe()  # closed by exec: nothing to read means that it has worked
         pid = os.fork()
         if pid == 0:
             try:
-                self._become()
+                self._exec_program()
             except OSError as error:
                 os.write(write_end, b"%d" % (error.errno or 1))
             finally:
@@ -121,7 +121,7 @@ class Subreaper:
         os.close(read_end)
         return pid, int(error_number or b"0")
 
-    def _become(self) -> None:
+    def _exec_program(self) -> None:
         os.setsid()
         for group in self._groups:
             write_existing_file(group + b"/cgroup.procs", b"0")
@@ -131,7 +131,7 @@ class Subreaper:
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         os.execvpe(self._argv[0], self._argv, self._env)  # noqa: S606  no shell on purpose
 
-    def _wait(self, program: int, status_fd: int) -> int:
+    def _reap_until_empty(self, program: int, status_fd: int) -> int:
         """Reaps whoever ends below; returns how the program ended once nobody is left."""
         wait_status = 0
         while True:
@@ -143,9 +143,9 @@ class Subreaper:
                 wait_status = code
                 os.close(status_fd)  # tells the owner; others may be left
             elif pid == 0:
-                self._pause()
+                self._wait_for_change()
 
-    def _pause(self) -> None:
+    def _wait_for_change(self) -> None:
         """Until somebody has ended or the owner is gone; stops what is left then."""
         if self._killing_since is None:
             if signal.sigwait({signal.SIGCHLD, signal.SIGTERM}) == signal.SIGTERM:
@@ -153,10 +153,10 @@ class Subreaper:
                 send_signal_to_all(find_descendants(os.getpid()), signal.SIGTERM)
             return
         if time.monotonic() - self._killing_since > STOP_GRACE_SECONDS:
-            self._kill()
+            self._kill_descendants()
         signal.sigtimedwait({signal.SIGCHLD}, _SUBREAPER_POLL_SECONDS)
 
-    def _kill(self) -> None:
+    def _kill_descendants(self) -> None:
         for group in self._groups:
             write_existing_file(group + b"/cgroup.kill", b"1")
         for _ in range(_SUBREAPER_KILL_ROUNDS):  # who forks and ends at once is met by looking again at once
@@ -167,7 +167,7 @@ class Subreaper:
             self._killed |= new_pids
         self._killed.clear()  # a number may come back
 
-    def _end(self, wait_status: int) -> None:
+    def _exit_code_of(self, wait_status: int) -> None:
         if self._killing_since is not None:
             self._take_away()
         if os.WIFSIGNALED(wait_status):
@@ -223,7 +223,7 @@ def main() -> None:
     os.set_inheritable(status_fd, False)
     with open(spec_fd, "rb") as file:
         packed = file.read()
-    Subreaper(owner, *_unpack_program_spec(packed)).keep(status_fd)
+    Subreaper(owner, *_unpack_program_spec(packed)).supervise(status_fd)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ class WakeupSockets:
     def __init__(self, directory: Path) -> None:
         self._folder = directory
 
-    def ring(self) -> None:
+    def notify(self) -> None:
         try:
             listeners = list(self._folder.iterdir())
         except OSError:
@@ -40,7 +40,7 @@ class WakeupSockets:
             return None
         return sock
 
-    def hush(self, sock: socket.socket) -> None:
+    def stop_listening(self, sock: socket.socket) -> None:
         """Stops listening."""
         path = sock.getsockname()
         sock.close()

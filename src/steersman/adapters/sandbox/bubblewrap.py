@@ -93,7 +93,7 @@ class BubblewrapSandbox:
         self._program, self._extra, self._reads = program, extra, reads
         self._memory, self._disk = memory_limit_bytes(memory_gb), disk_gb << 30
 
-    def told(self, reads: tuple[str, ...], memory_gb: int, disk_gb: int) -> "BubblewrapSandbox":
+    def with_options(self, reads: tuple[str, ...], memory_gb: int, disk_gb: int) -> "BubblewrapSandbox":
         """The same, as a project wants it."""
         return BubblewrapSandbox(self._program, self._extra, reads, memory_gb, disk_gb)
 
@@ -105,8 +105,8 @@ class BubblewrapSandbox:
         async with AsyncExitStack() as stack:
             directory = stack.enter_context(scratch_directory())
             proxy = EgressProxy(box.network or ())
-            socket_path = await stack.enter_async_context(proxy.opened()) if box.network else ""
-            command = self.words(argv, box, env, cwd, directory, socket_path, proxy.ports)
+            socket_path = await stack.enter_async_context(proxy.open_socket()) if box.network else ""
+            command = self.build_argv(argv, box, env, cwd, directory, socket_path, proxy.ports)
             write_paths = (*box.writes, *(bind.source for bind in box.binds if bind.writable))
             space = SpaceLimit(
                 write_paths, self._disk, tuple(filter(None, (*_MEMORY_SHARES, view.find_home_directory())))
@@ -115,7 +115,7 @@ class BubblewrapSandbox:
                 command, sandbox_environment(env, box), proxy.refused, _supported_doors(), space
             )
 
-    def words(
+    def build_argv(
         self,
         argv: Sequence[str],
         sandbox_spec: SandboxPolicy,
@@ -133,7 +133,9 @@ class BubblewrapSandbox:
         return (
             *(self._program, *_BUBBLEWRAP_FLAGS, *self._if_known("--disable-userns")),
             *(() if sandbox_spec.network is None else ("--unshare-net",)),
-            *view.build_mount_arguments((*self._places(argv, sandbox_spec, env, directory), *egress_mounts)),
+            *view.build_mount_arguments(
+                (*self._list_binds(argv, sandbox_spec, env, directory), *egress_mounts)
+            ),
             *(
                 "--remount-ro",
                 view.real_state_root(),
@@ -154,7 +156,7 @@ class BubblewrapSandbox:
             ),
         )
 
-    def _places(
+    def _list_binds(
         self, argv: Sequence[str], sandbox_spec: SandboxPolicy, env: Mapping[str, str], directory: str
     ) -> Iterator[SandboxMount]:
         """Everything the program will see; what is named later counts more."""
@@ -162,7 +164,7 @@ class BubblewrapSandbox:
         yield from etc_mounts(network=sandbox_spec.network is None)
         yield from view.proc_mounts()
         yield SandboxMount("/dev", ("--dev", "/dev"))
-        yield from (self._empty(path) for path in (*_MEMORY_SHARES, *view.list_hidden_directories()))
+        yield from (self._bind_empty(path) for path in (*_MEMORY_SHARES, *view.list_hidden_directories()))
         yield from toolchain_mounts(argv, env)
         yield view.read_only_mount(prefer_cached_bytecode(_SANDBOX_INIT_SCRIPT))
         for path in (*self._reads, *sandbox_spec.reads):
@@ -179,7 +181,7 @@ class BubblewrapSandbox:
         for number, (path, shown_at) in enumerate(trees.items()):
             yield from list_git_mounts(path, os.path.join(directory, str(number)), shown_at)
 
-    def _empty(self, path: str) -> SandboxMount:
+    def _bind_empty(self, path: str) -> SandboxMount:
         size = self._memory // _MEMORY_SHARES.get(path, 8)
         return SandboxMount(path, (*self._if_known("--size", str(size)), "--tmpfs", path))
 
@@ -234,7 +236,7 @@ def probe_sandbox(
         return OpenSandbox("switched off", 'write mode = "auto" under [sandbox] in steersman.toml')
     sandbox, reason, fix = _probe_bubblewrap(shutil.which("bwrap"))
     if sandbox is not None:
-        return sandbox.told(tuple(map(_resolve_read_path, reads)), memory_gb, disk_gb)
+        return sandbox.with_options(tuple(map(_resolve_read_path, reads)), memory_gb, disk_gb)
     if mode == "required":
         raise UserError(f'steersman.toml, [sandbox] mode = "required", but {reason}: {fix}')
     return OpenSandbox(reason, fix)
@@ -275,7 +277,7 @@ def _try_bubblewrap(sandbox: BubblewrapSandbox) -> str:
     """Nothing when a program ran in a box, else what was said instead."""
     env = {"PATH": os.environ.get("PATH", os.defpath)}
     with scratch_directory() as directory:
-        command = sandbox.words(("true",), SandboxPolicy(), env, "/", directory)
+        command = sandbox.build_argv(("true",), SandboxPolicy(), env, "/", directory)
         try:
             process = subprocess.run(
                 command, env=env, capture_output=True, check=False, timeout=PROBE_SECONDS

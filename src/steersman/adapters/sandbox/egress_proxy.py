@@ -29,7 +29,7 @@ class NetworkAddress(NamedTuple):
     port: int
 
     @property
-    def near(self) -> bool:
+    def is_loopback(self) -> bool:
         """Is it on this machine's own loopback?"""
         return self.host in _LOOPBACK_HOSTS or self.host.startswith("127.")
 
@@ -56,14 +56,16 @@ class EgressProxy:
     @property
     def ports(self) -> tuple[int, ...]:
         """The ports of this machine that the box sees as its own."""
-        return tuple(sorted({address.port for address in self._allowed if address.near}))
+        return tuple(sorted({address.port for address in self._allowed if address.is_loopback}))
 
     @contextlib.asynccontextmanager
-    async def opened(self) -> AsyncIterator[str]:
+    async def open_socket(self) -> AsyncIterator[str]:
         """The path of the socket, as long as the box is there."""
         with scratch_directory() as directory:
             path = os.path.join(directory, "way")
-            server = await asyncio.start_unix_server(self._come, path, limit=MAX_PROXY_HEAD_BYTES)
+            server = await asyncio.start_unix_server(
+                self._handle_connection, path, limit=MAX_PROXY_HEAD_BYTES
+            )
             try:
                 yield path
             finally:
@@ -72,7 +74,7 @@ class EgressProxy:
                     task.cancel()
                 await asyncio.gather(*self._open, return_exceptions=True)
 
-    async def _come(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _handle_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None  # noqa: S101  asyncio runs this in one
         if len(self._open) >= MAX_PROXY_CONNECTIONS:
@@ -80,28 +82,33 @@ class EgressProxy:
             return
         self._open.add(task)
         try:
-            await self._served(reader, writer)
+            await self._serve_request(reader, writer)
         except (OSError, TimeoutError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             pass  # whoever speaks nonsense, or went away, hears nothing more
         finally:
             self._open.discard(task)
             writer.close()
 
-    async def _served(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve_request(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         async with asyncio.timeout(PROXY_SECONDS):
             request_line = (await reader.readuntil(b"\n")).decode("ascii", "replace").strip()
         if request_line == "proxy":
-            await self._proxied(reader, writer)
+            await self._proxy_request(reader, writer)
             return
         address = next(
-            (allowed for allowed in self._allowed if allowed.near and request_line == str(allowed.port)), None
+            (
+                allowed
+                for allowed in self._allowed
+                if allowed.is_loopback and request_line == str(allowed.port)
+            ),
+            None,
         )
         if address is None:
             self._refuse(f"loopback port {request_line[:20]}")
             return
-        await self._joined(reader, writer, address, b"")
+        await self._relay_streams(reader, writer, address, b"")
 
-    async def _proxied(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _proxy_request(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         async with asyncio.timeout(PROXY_SECONDS):
             head = await reader.readuntil(b"\r\n\r\n")
         line, _, rest = head.partition(b"\r\n")
@@ -112,9 +119,9 @@ class EgressProxy:
             writer.write(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
             await writer.drain()
             return
-        await self._joined(reader, writer, address, forwarded_head)
+        await self._relay_streams(reader, writer, address, forwarded_head)
 
-    async def _joined(
+    async def _relay_streams(
         self,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
@@ -126,7 +133,7 @@ class EgressProxy:
             async with asyncio.timeout(PROXY_SECONDS):
                 remote_reader, remote_writer = await asyncio.open_connection(address.host, address.port)
         except (OSError, TimeoutError):
-            if not address.near:
+            if not address.is_loopback:
                 writer.write(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
             return
         try:

@@ -59,11 +59,11 @@ class SpaceLimit:
         )
         if (
             shrunk_by >= self._limit or is_short or time.monotonic() >= self._due
-        ) and self._count() >= self._limit:
+        ) and self._count_written_bytes() >= self._limit:
             return f"it wrote more than {_format_size(self._limit)} to disk: [sandbox] disk_gb"
         return "it left hardly any space on the disk" if is_short else ""
 
-    def _count(self) -> int:
+    def _count_written_bytes(self) -> int:
         """Bytes of files that were written; takes a twentieth of the time at most."""
         began = time.monotonic()
         size = sum(size for _, size in _list_written_files(self._places, self._began))

@@ -47,11 +47,11 @@ def list_project_files(project: Path, isolated_root: Path) -> ProjectListing:
 
 def _list_files_known_to_git(project: Path, isolated_root: Path) -> list[bytes]:
     git = GitRepository(project, isolated_root)
-    location = git.found
+    location = git.require_repository
     git_paths = {
         "GIT_WORK_TREE": str(location.top),
         "GIT_INDEX_FILE": str(location.gitdir / "index"),
-        "GIT_DIR": str(git.hull.path),
+        "GIT_DIR": str(git.isolated_directory.path),
     }
     answer = run_git(
         _LS_FILES_ARGS,

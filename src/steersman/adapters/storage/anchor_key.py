@@ -26,11 +26,11 @@ class AnchorKey:
 
     def sign(self, run: str, seq: int, hash_: str, at: int) -> Anchor:
         """The statement with its signature."""
-        private = self._load()
+        private = self._load_key()
         signature = private.sign(_anchor_statement(run, seq, hash_, at))
         return Anchor(run, seq, hash_, at, self.public(), base64.b64encode(signature).decode())
 
-    def genuine(self, anchor: Anchor) -> bool:
+    def is_genuine(self, anchor: Anchor) -> bool:
         """Whether this project's key has signed it."""
         try:
             signature = base64.b64decode(anchor.signature, validate=True)
@@ -38,24 +38,24 @@ class AnchorKey:
             return False
         statement = _anchor_statement(anchor.run, anchor.seq, anchor.hash, anchor.at)
         is_canonical = base64.b64encode(signature).decode() == anchor.signature
-        return is_canonical and self.holds(statement, anchor.key, signature)
+        return is_canonical and self.has_signed(statement, anchor.key, signature)
 
     def signature(self, data: bytes) -> tuple[str, bytes]:
         """The public key as a name, and the signature over some bytes."""
-        private = self._load()
+        private = self._load_key()
         return self.public(), private.sign(data)
 
-    def holds(self, data: bytes, key: str, signature: bytes) -> bool:
+    def has_signed(self, data: bytes, key: str, signature: bytes) -> bool:
         """Whether this project's key has signed these bytes; `key` is what somebody says it is."""
         return self._public.exists() and key == self.public() and is_signature_valid(key, data, signature)
 
     def public(self) -> str:
         """The public key, for whoever keeps anchors elsewhere; made with the private one when there is none yet."""
         if not self._public.exists():
-            self._load()
+            self._load_key()
         return self._public.read_text(encoding="ascii", errors="replace").removesuffix("\n")
 
-    def _load(self) -> Any:
+    def _load_key(self) -> Any:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
         if not self._private.exists():

@@ -29,7 +29,7 @@ class FileAnchors:
         self.path = path or state / "anchors.jsonl"
         self._read: tuple[bytes, dict[str, list[AnchorLine]], int] = (b"", {}, 0)
 
-    def keep(self, run: str, seq: int, hash_: str, at: int) -> Anchor:
+    def store_anchor(self, run: str, seq: int, hash_: str, at: int) -> Anchor:
         """Appends a signed statement, durable when this returns."""
         anchor = self.key.sign(run, seq, hash_, at)
         fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
@@ -43,16 +43,16 @@ class FileAnchors:
 
     def anchor(self, run: str, seq: int, hash_: str, at: int) -> None:
         """The same, for whoever needs no answer."""
-        self.keep(run, seq, hash_, at)
+        self.store_anchor(run, seq, hash_, at)
 
-    def kept(self, run: str) -> RunAnchors:
-        lines, unreadable = self._lines()
+    def list_anchors(self, run: str) -> RunAnchors:
+        lines, unreadable = self._read_lines()
         return _check_anchor_lines(self.key, lines.get(run, ()), unreadable, str(self.path))
 
     def runs(self) -> Iterable[str]:
-        return tuple(self._lines()[0])
+        return tuple(self._read_lines()[0])
 
-    def _lines(self) -> tuple[dict[str, list[AnchorLine]], int]:
+    def _read_lines(self) -> tuple[dict[str, list[AnchorLine]], int]:
         try:
             data = self.path.read_bytes()
         except FileNotFoundError:
@@ -61,9 +61,9 @@ class FileAnchors:
             self._read = (data, *_group_anchors_by_run(data))
         return self._read[1:]
 
-    def newest(self, run: str) -> Anchor | None:
+    def newest_anchor(self, run: str) -> Anchor | None:
         """The anchor of a run that says most."""
-        return max(self.kept(run).genuine, key=lambda a: a.seq, default=None)
+        return max(self.list_anchors(run).genuine, key=lambda a: a.seq, default=None)
 
 
 class GitAnchors:
@@ -73,13 +73,13 @@ class GitAnchors:
         self.key = AnchorKey(state)
         self._git = GitRepository(repository, state / "hulls")
 
-    def keep(self, run: str, seq: int, hash_: str, at: int) -> Anchor:
+    def store_anchor(self, run: str, seq: int, hash_: str, at: int) -> Anchor:
         anchor = self.key.sign(run, seq, hash_, at)
         blob = self._git.line("hash-object", "-w", "--stdin", feed=canonical_bytes(anchor) + b"\n")
         self._git.read("update-ref", _anchor_ref(run), blob)
         return anchor
 
-    def kept(self, run: str) -> RunAnchors:
+    def list_anchors(self, run: str) -> RunAnchors:
         try:
             answer = self._git.call("cat-file", "blob", _anchor_ref(run))
         except WorkspaceError:  # without git nothing is kept there
@@ -103,19 +103,19 @@ class CommandAnchors:
         self.key = AnchorKey(state)
         self._argv, self._folder = argv, directory
 
-    def keep(self, run: str, seq: int, hash_: str, at: int) -> Anchor:
+    def store_anchor(self, run: str, seq: int, hash_: str, at: int) -> Anchor:
         argv = self._argv()
         if not argv:
             raise UserError(
                 'no command takes anchors here: add [audit] with anchor = ["program", …] to steersman.toml'
             )
         anchor = self.key.sign(run, seq, hash_, at)
-        problem = self._hand(argv, canonical_bytes(anchor) + b"\n")
+        problem = self._run_anchor_command(argv, canonical_bytes(anchor) + b"\n")
         if problem:
             raise UserError(f"[audit] anchor: {argv[0]} did not take the anchor: {problem}")
         return anchor
 
-    def _hand(self, argv: Sequence[str], line: bytes) -> str:
+    def _run_anchor_command(self, argv: Sequence[str], line: bytes) -> str:
         try:
             process = subprocess.run(
                 argv,
@@ -130,7 +130,7 @@ class CommandAnchors:
         error_output = process.stderr.decode("utf-8", "backslashreplace").strip()[:500]
         return "" if process.returncode == 0 else f"exit code {process.returncode}: {error_output}"
 
-    def kept(self, run: str) -> RunAnchors:  # noqa: ARG002  what was handed over is elsewhere
+    def list_anchors(self, run: str) -> RunAnchors:  # noqa: ARG002  what was handed over is elsewhere
         return RunAnchors()
 
     def runs(self) -> Iterable[str]:
@@ -154,7 +154,7 @@ def _check_anchor_lines(
 ) -> RunAnchors:
     genuine, doubts = [], []
     for number, line, anchor in lines:
-        if key.genuine(anchor) and canonical_bytes(anchor) == line:
+        if key.is_genuine(anchor) and canonical_bytes(anchor) == line:
             genuine.append(anchor)
         else:
             doubts.append(

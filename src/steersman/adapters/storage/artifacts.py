@@ -46,11 +46,11 @@ class DirectoryArtifacts:
         *directories, last = _new_artifact_parts(run, name)
         try:
             self._top.mkdir(parents=True, exist_ok=True)
-            with self._opened(directories, make=True, durable=durable) as fds:
+            with self._open_directories(directories, make=True, durable=durable) as fds:
                 if isinstance(fds, ArtifactOnDisk):
                     raise self._refused("write", run, name, fds.detail)
                 self._ignored(fds[_STEERSMAN_DIR_INDEX])
-                self._sweep(run, fds[_RUN_DIR_INDEX])
+                self._remove_unfinished(run, fds[_RUN_DIR_INDEX])
                 _replace_artifact_file(fds[_RUN_DIR_INDEX], fds[-1], last, data, durable=durable)
         except IsADirectoryError as error:
             raise self._refused("write", run, name, f"{last} is a folder") from error
@@ -59,14 +59,14 @@ class DirectoryArtifacts:
 
     def read(self, run: str, name: str, most: int = 16 * 1024 * 1024) -> ArtifactOnDisk:
         *directories, last = _existing_artifact_parts(run, name)
-        with self._opened(directories) as fds:
+        with self._open_directories(directories) as fds:
             return fds if isinstance(fds, ArtifactOnDisk) else _read_artifact_file(last, fds[-1], most)
 
     def names(self, run: str, folder: str, most: int = 20_000) -> tuple[str, ...]:
         from steersman.judges.artifact_names import MAX_ARTIFACT_DEPTH
 
         parts = _existing_artifact_parts(run, folder) if folder else (_check_run_name(run),)
-        with self._opened(parts) as fds:
+        with self._open_directories(parts) as fds:
             if isinstance(fds, ArtifactOnDisk):
                 return () if fds.kind == "missing" else ("",)
             names = (
@@ -81,7 +81,7 @@ class DirectoryArtifacts:
 
     def remove(self, run: str, name: str) -> None:
         *directories, last = _existing_artifact_parts(run, name)
-        with self._opened(directories) as fds:
+        with self._open_directories(directories) as fds:
             if isinstance(fds, ArtifactOnDisk):
                 if fds.kind in {"link", "unreadable"}:
                     raise self._refused("remove", run, name, fds.detail)
@@ -90,7 +90,7 @@ class DirectoryArtifacts:
                 raise self._refused("remove", run, name, reason)
             _prune_empty_directories(fds[_RUN_DIR_INDEX:], directories[1:])
 
-    def _opened(
+    def _open_directories(
         self, directories: Sequence[str], *, make: bool = False, durable: bool = False
     ) -> contextlib.AbstractContextManager[list[int] | ArtifactOnDisk]:
         return _open_artifact_directories(self._top, (*self._way, *directories), make=make, durable=durable)
@@ -109,7 +109,7 @@ class DirectoryArtifacts:
         ):
             file.write(b"/runs/\n/.gitignore\n")  # this file too: the checkout stays as it was
 
-    def _sweep(self, run: str, directory_fd: int) -> None:
+    def _remove_unfinished(self, run: str, directory_fd: int) -> None:
         """Once for each run: what killed processes have left unfinished."""
         if run in self._swept:
             return

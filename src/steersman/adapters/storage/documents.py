@@ -40,14 +40,20 @@ class FileDocuments:
             return _parse_json_document(text, file, name)
         return _parse_yaml_document(data, text, file, name)
 
-    def sealed(self, was: ParsedDocument, value: Any, name: str) -> tuple[ParsedDocument, bool]:
-        edited = self._again(reseal_intent_text(was, value), was, value, name) if was.form == "yaml" else None
-        document = edited or self._again(self.render(value, was.form), was, value, name)
+    def replace_seal(self, was: ParsedDocument, value: Any, name: str) -> tuple[ParsedDocument, bool]:
+        edited = (
+            self._parse_again(reseal_intent_text(was, value), was, value, name)
+            if was.form == "yaml"
+            else None
+        )
+        document = edited or self._parse_again(self.render(value, was.form), was, value, name)
         if document is None:
             raise UserError(f"{was.file} cannot be written so that it reads the same; write it as JSON")
         return document, edited is not None or was.form == "json"
 
-    def _again(self, text: str, original: ParsedDocument, value: Any, name: str) -> ParsedDocument | None:
+    def _parse_again(
+        self, text: str, original: ParsedDocument, value: Any, name: str
+    ) -> ParsedDocument | None:
         """The text read again, where it says what it should."""
         try:
             document = self.parse(text.encode(), original.file, name)

@@ -21,10 +21,10 @@ class DirectoryPlans:
     def __init__(self, runs: Path, reserved: Sequence[Path] = ()) -> None:
         self._runs, self._reserved = runs, reserved
 
-    def place(self, run: str) -> str:
+    def default_directory(self, run: str) -> str:
         return str(self._runs / run / "plan")
 
-    def problem(self, place: str) -> str | None:
+    def find_directory_problem(self, place: str) -> str | None:
         """Whether a person can have a plan there: not where git or steersman keep what is theirs."""
         real = Path(os.path.realpath(place))
         is_reserved = any(real.is_relative_to(os.path.realpath(reserved)) for reserved in self._reserved)
@@ -76,7 +76,7 @@ class DirectoryPlans:
         with _open_plan_directory(place) as directory:
             return {name: _read_plan_file(directory, name) for name in _list_plan_files(place, directory)}
 
-    def odd(self, place: str) -> dict[str, str]:
+    def list_odd_files(self, place: str) -> dict[str, str]:
         with _open_plan_directory(place) as directory:
             kinds = {
                 name: _unreadable_plan_file_problem(directory, name)

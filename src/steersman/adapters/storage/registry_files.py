@@ -55,7 +55,7 @@ class FileRegistries:
         registry = Registry((*items, *own_items))
         return LoadedRegistry(registry, (*problems, *own_problems, *find_identity_problems(registry)))
 
-    def keep(self, registry: Registry) -> str:
+    def store_registry(self, registry: Registry) -> str:
         path = self._kept / f"{registry.digest}.json"
         if not path.exists():
             self._kept.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -65,7 +65,7 @@ class FileRegistries:
         self._known[registry.digest] = registry
         return registry.digest
 
-    def kept(self, start: str) -> Registry | None:
+    def find_stored_registry(self, start: str) -> Registry | None:
         if start in self._known:
             return self._known[start]
         matches = (
@@ -123,14 +123,18 @@ class _RegistryOverlay:
         try:
             return _join_readings(
                 [
-                    *self._strays(fd),
-                    *(reading for directory in KIND_DIRECTORIES for reading in self._folder(fd, directory)),
+                    *self._find_stray_files(fd),
+                    *(
+                        reading
+                        for directory in KIND_DIRECTORIES
+                        for reading in self._read_directory(fd, directory)
+                    ),
                 ]
             )
         finally:
             os.close(fd)
 
-    def _strays(self, top: int) -> Iterator[RegistryReading]:
+    def _find_stray_files(self, top: int) -> Iterator[RegistryReading]:
         """What stands beside the four folders would otherwise seem to hold."""
         for name in sorted(os.listdir(top)):
             where = f"{self._name}/{name}"
@@ -143,7 +147,7 @@ class _RegistryOverlay:
                     where, "is not a folder of a registry", f"there are {', '.join(KIND_DIRECTORIES)}"
                 )
 
-    def _folder(self, top: int, directory: str) -> Iterator[RegistryReading]:
+    def _read_directory(self, top: int, directory: str) -> Iterator[RegistryReading]:
         where = f"{self._name}/{directory}"
         try:
             fd = os.open(directory, _OPEN_REGISTRY_DIRECTORY, dir_fd=top)
@@ -161,11 +165,11 @@ class _RegistryOverlay:
                     where, f"has more than {MAX_REGISTRY_FILES} files", "put several items into one file"
                 )
             for file in names[:MAX_REGISTRY_FILES]:
-                yield self._file(fd, file, directory)
+                yield self._read_file(fd, file, directory)
         finally:
             os.close(fd)
 
-    def _file(self, folder_fd: int, file: str, directory: str) -> RegistryReading:
+    def _read_file(self, folder_fd: int, file: str, directory: str) -> RegistryReading:
         where = f"{self._name}/{directory}/{file}"
         if not file.endswith((".yaml", ".yml")):
             return _registry_problem(where, "is not a YAML file", "end its name with .yaml, or take it out")

@@ -13,7 +13,9 @@ def anchor_run(ports: Ports, run: str, place_name: str = "file") -> Anchor:
     head = ports.journal.head(run)
     if head is None:
         raise UserError(f"there is no run {run}: see `steersman runs --all`")
-    return _find_anchor_place(ports.anchors, place_name).keep(run, head.seq, head.hash, ports.clock.now())
+    return _find_anchor_place(ports.anchors, place_name).store_anchor(
+        run, head.seq, head.hash, ports.clock.now()
+    )
 
 
 def _find_anchor_place(places: Mapping[str, Anchors], place_name: str) -> Anchors:
@@ -27,7 +29,7 @@ def _find_anchor_place(places: Mapping[str, Anchors], place_name: str) -> Anchor
 
 def collect_anchors(ports: Ports, run: str) -> RunAnchors:
     """What all places together say about a run."""
-    anchors_by_place = [place.kept(run) for place in ports.anchors.values()]
+    anchors_by_place = [place.list_anchors(run) for place in ports.anchors.values()]
     genuine = sorted((a for k in anchors_by_place for a in k.genuine), key=lambda a: a.seq)
     return RunAnchors(
         tuple(genuine),
@@ -38,7 +40,7 @@ def collect_anchors(ports: Ports, run: str) -> RunAnchors:
 
 def list_known_runs(ports: Ports) -> list[str]:
     """Every run there is or was: what the store has any trace of, and what a genuine anchor names."""
-    run_ids = set(ports.journal.traces())
+    run_ids = set(ports.journal.list_traced_runs())
     return sorted(run_ids.union(find_anchored_lost_runs(ports, run_ids.__contains__)))
 
 
@@ -58,7 +60,7 @@ class AnchorComparison:
         self._fits = 0  # the last entry that an anchor agrees with
         self.highest = max(self._waiting, default=None)
 
-    def see(self, seq: int, hash_: str, findings: AuditFindings) -> None:
+    def note_entry(self, seq: int, hash_: str, findings: AuditFindings) -> None:
         signed_hashes = self._waiting.pop(seq, None) if self._waiting else None
         if signed_hashes is None:
             return
@@ -70,7 +72,7 @@ class AnchorComparison:
                 seq,
             )
 
-    def settle(self, last_seq: int, findings: AuditFindings) -> None:
+    def report_missing(self, last_seq: int, findings: AuditFindings) -> None:
         """Anchors of entries that the tape does not have."""
         unmatched = sorted(self._waiting)
         if unmatched:

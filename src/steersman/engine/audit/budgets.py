@@ -17,7 +17,7 @@ class TapeSpending:
         self.figures: Counter[str] = Counter()
         self.limits: dict[str, int] = {}
 
-    def see(self, entry: Entry) -> None:
+    def note_entry(self, entry: Entry) -> None:
         self.figures.update(entry.spent)
         if (
             entry.kind == "gate_answered"

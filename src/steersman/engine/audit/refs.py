@@ -72,7 +72,7 @@ class RefComparison:
         self._lost: list[str] = []  # the first commit of an agent that no ref names any more
         self._lost_count = 0
 
-    def see(self, body: bytes, entry: Entry) -> None:
+    def note_entry(self, body: bytes, entry: Entry) -> None:
         """Notes what an entry asks for and what it says was made."""
         if self._unnamed:
             self._unnamed -= {commit for commit in self._unnamed if commit in body}
@@ -108,7 +108,7 @@ class RefComparison:
             self._lost = self._lost or [f"the tree {commit[:12]} that entry {entry.seq} recorded"]
             self._lost_count += 1
 
-    def settle(self, snapshot: Snapshot, findings: AuditFindings) -> tuple[str, ...]:
+    def report_unexplained_refs(self, snapshot: Snapshot, findings: AuditFindings) -> tuple[str, ...]:
         """Adds a finding for every ref that the tape cannot have made; returns what git no longer has of the run."""
         if not context_fields(snapshot.context).get("base_commit"):
             return ()  # it never worked on a tree
@@ -117,13 +117,13 @@ class RefComparison:
             return ()
         delivered = Counter(r.commit for label, r in self._refs.items() if label.startswith("delivery-") and r.entry)  # fmt: skip
         for label, ref in self._refs.items():
-            if not self._fits(label, ref) or delivered[ref.commit] > 1:
+            if not self._is_explained(label, ref) or delivered[ref.commit] > 1:
                 findings.add(_ref_problem(f"{self._under}{label}", ref))
         if self._branch is not None and self._branch.entry > snapshot.seq:
             findings.add(_ref_problem(f"{BRANCH_PREFIX}{self._run}", self._branch))
-        return tuple(self._gone(snapshot))
+        return tuple(self._list_missing_refs(snapshot))
 
-    def _fits(self, label: str, ref: RecordedRef) -> bool:
+    def _is_explained(self, label: str, ref: RecordedRef) -> bool:
         """Whether the tape can have made this ref, and names nothing else for it."""
         kind, _, suffix = label.rpartition("-")
         if not ref.tree:
@@ -153,7 +153,7 @@ class RefComparison:
             ref.tree if kind in VARIANT_LABELS else ref.commit,
         )
 
-    def _gone(self, snapshot: Snapshot) -> Iterator[str]:
+    def _list_missing_refs(self, snapshot: Snapshot) -> Iterator[str]:
         """What the tape says was there; a person or a `git gc` may have removed it."""
         context, branch = context_fields(snapshot.context), f"steersman/{self._run}"
         if str(context.get("delivered_ref", "")).endswith(branch):

@@ -35,15 +35,15 @@ class PayloadAudit:
         self.missing = 0
         self.named = False
 
-    def see(self, body: bytes, entry: Entry) -> None:
+    def judge_entry(self, body: bytes, entry: Entry) -> None:
         """Judges every payload that an entry names."""
         if b'"p-' not in body:
             return
         for ref in _PAYLOAD_NAME.findall(body):
             self.named = True
-            problem = self.judge(ref)
+            problem = self.judge_payload(ref)
             if problem and _names_payload(ref.decode(), entry):
-                self._tell(ref.decode(), problem, entry.seq)
+                self._report_problem(ref.decode(), problem, entry.seq)
                 # Once each: a person accepts a problem by its words, and the next entry may name the same payload.
                 self._judged[ref] = ""
 
@@ -51,11 +51,11 @@ class PayloadAudit:
         """Judges every payload that the run can still reach."""
         for ref in dict.fromkeys(_PAYLOAD_NAME.findall(canonical_bytes(snapshot))):
             self.named = True
-            problem = self.judge(ref)
+            problem = self.judge_payload(ref)
             if problem and _names_payload(ref.decode(), snapshot):
-                self._tell(ref.decode(), problem)
+                self._report_problem(ref.decode(), problem)
 
-    def _tell(self, ref: str, problem: str, seq: int | None = None) -> None:
+    def _report_problem(self, ref: str, problem: str, seq: int | None = None) -> None:
         if problem is NOT_IN_STORE:
             self.missing += 1
             if not self.gone:
@@ -63,20 +63,20 @@ class PayloadAudit:
         else:
             self._found.add(f"{_naming_place(seq)} names payload {ref}, which {problem}", seq)
 
-    def judge(self, ref: bytes) -> str:
+    def judge_payload(self, ref: bytes) -> str:
         """What is wrong with a payload, or nothing."""
         problem = self._judged.get(ref)
         if problem is None:
             if len(self._judged) >= MAX_REMEMBERED_PAYLOADS:
                 self._judged.clear()
-            problem = self._judged[ref] = self._look(ref.decode())
+            problem = self._judged[ref] = self._read_payload(ref.decode())
         return problem
 
-    def _look(self, ref: str) -> str:
+    def _read_payload(self, ref: str) -> str:
         try:
             data: Any = self._journal.payload(self._root, ref)
         except Exception as error:
-            self._found.unreadable(f"payload {ref}", error)
+            self._found.add_read_error(f"payload {ref}", error)
             return "cannot be read"
         if data is None:
             return NOT_IN_STORE
@@ -84,7 +84,7 @@ class PayloadAudit:
             return "cannot be judged: the key of the texts is gone or no key"
         return "" if payload_ref(self._key, data) == ref else "does not have the digest in its name"
 
-    def rest(self) -> None:
+    def judge_remaining(self) -> None:
         """Judges every payload of the tree that no entry of this run has named."""
         for ref in self._refs():
             problem = self._unnamed(ref)
@@ -95,15 +95,15 @@ class PayloadAudit:
         try:
             yield from self._journal.payload_refs(self._root)
         except Exception as error:
-            self._found.unreadable("the list of payloads", error)
+            self._found.add_read_error("the list of payloads", error)
 
     def _unnamed(self, ref: Any) -> str:
         if not isinstance(ref, str):
             return "has a name that is no text"
         name = ref.encode("utf-8", "backslashreplace")
-        return "" if name in self._judged else self.judge(name)
+        return "" if name in self._judged else self.judge_payload(name)
 
-    def settle(self, pruned: bool) -> None:
+    def report_missing(self, pruned: bool) -> None:
         """What is not there is a finding, unless the tape says that it was pruned."""
         if pruned:
             self._found.unseen.append(

@@ -47,10 +47,10 @@ class AuditFindings:
         try:
             return read_value()
         except Exception as error:
-            self.unreadable(subject, error)
+            self.add_read_error(subject, error)
             return None
 
-    def unreadable(self, subject: str, error: Exception, seq: int | None = None) -> None:
+    def add_read_error(self, subject: str, error: Exception, seq: int | None = None) -> None:
         """A finding, unless the store is merely busy or unreachable: that says nothing about the tape."""
         if isinstance(error, JournalError) and not isinstance(error, StoreBroken):
             raise error

@@ -53,14 +53,14 @@ def audit_run(ports: Ports, run: str) -> AuditVerdict:
     if not verdict.ok:
         return verdict
     findings = AuditFindings()
-    was_lifted = findings.read("the list of runs put aside", lambda: ports.journal.release(run))
+    was_lifted = findings.read("the list of runs put aside", lambda: ports.journal.lift_quarantine(run))
     return replace(verdict, ok=not findings.count, problems=findings.problems(), released=bool(was_lifted))
 
 
 def audit_store(ports: Ports) -> AuditVerdict:
     """The verdict on what lies in the store beside the runs; it has no run's name."""
     findings = AuditFindings()
-    for message in findings.read("the store's own tables", ports.journal.strays) or ():
+    for message in findings.read("the store's own tables", ports.journal.list_strays) or ():
         findings.add(message)
     unknown_run_notes = find_unknown_runs(ports, list_known_runs(ports))
     return AuditVerdict("", not findings.count, 0, problems=findings.problems(), gone=unknown_run_notes)
@@ -202,19 +202,19 @@ class _TapeAudit:
                 if entry.planned or entry.closed:
                     self._asked(entry)
                 if entry.spent or entry.kind == "gate_answered":
-                    self.spent.see(entry)
+                    self.spent.note_entry(entry)
                 if self.texts is not None and judges_every_entry:
-                    self.texts.see(self._row[1], entry)
+                    self.texts.judge_entry(self._row[1], entry)
                 if self.pins is not None:
-                    self.pins.see(self._row[1], entry)
-                self.vouched.see(entry.seq, hash_, self.found)
+                    self.pins.note_entry(self._row[1], entry)
+                self.vouched.note_entry(entry.seq, hash_, self.found)
                 if entry.seq == head_seq:
                     self.at_head = snapshot
                 if entry.seq == snapshot_seq and canonical_bytes(snapshot) != snapshot_row[1]:
                     self.found.add(f"the snapshot of entry {snapshot_seq} is not what the tape gives")
         except Exception as error:
             seq = (snapshot.seq if snapshot is not None else 0) + 1
-            self.found.unreadable(f"entry {seq}", error, seq)
+            self.found.add_read_error(f"entry {seq}", error, seq)
             return None
         if self.texts is not None and snapshot is not None and not judges_every_entry:
             self.texts.see_state(snapshot)
@@ -303,7 +303,7 @@ class _TapeAudit:
                     snapshot, gates, pending_items, self.found, gates_by_id, self.opened, driving=self.driving
                 )
             if self.pins is not None:
-                self.gone_refs = self.pins.settle(snapshot, self.found)
+                self.gone_refs = self.pins.report_unexplained_refs(snapshot, self.found)
             if not self.driving:
                 idle = not snapshot.items and all(c.status not in UNFINISHED_STATUSES for c in children)
                 starting_limits = self._limits(snapshot, bool(children))
@@ -324,11 +324,11 @@ class _TapeAudit:
             self.found.add(
                 f"there is a snapshot of entry {snapshot_row[0]!r}, but the tape ends with entry {snapshot.seq}"
             )
-        self.vouched.settle(snapshot.seq, self.found)
+        self.vouched.report_missing(snapshot.seq, self.found)
         if self.texts is not None:
             if snapshot.root == self.run and not self.driving:
-                self.texts.rest()
-            self.texts.settle(bool(self.texts.missing) and self._pruned(snapshot.root))
+                self.texts.judge_remaining()
+            self.texts.report_missing(bool(self.texts.missing) and self._pruned(snapshot.root))
 
     def _gate(self, gate: str) -> Gate | None:
         row: Gate | None = self.found.read("a gate row", lambda: self.journal.gate(gate))

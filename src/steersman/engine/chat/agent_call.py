@@ -110,7 +110,7 @@ async def _call_agent_safely(agent: Agent, request: AgentRequest) -> AgentReply:
 async def read_only_checkout(ports: Ports, config: Config, effect: str) -> AsyncIterator[str]:
     """A checkout of the base commit; an empty directory where there is no repository with a commit. Gone afterwards."""
     workspace = ports.workspace(config)
-    if await asyncio.to_thread(workspace.problem) is None:
+    if await asyncio.to_thread(workspace.find_start_problem) is None:
         base = await asyncio.to_thread(workspace.base, config.base or None)
         try:
             tree = await asyncio.to_thread(

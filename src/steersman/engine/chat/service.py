@@ -78,7 +78,7 @@ class ChatService:
         """The thread with this id or unique beginning; `chat-` may be left out."""
         prefix = escape_surrogates(prefix)
         name = prefix if prefix.startswith(THREAD_PREFIX) else f"{THREAD_PREFIX}{prefix}"
-        thread_ids = [name] if self.chats.thread(name) else self.chats.matching(name) if prefix else []
+        thread_ids = [name] if self.chats.thread(name) else self.chats.find_threads(name) if prefix else []
         if len(thread_ids) > 1:
             raise UserError(f"{prefix!r} could be {', '.join(thread_ids)}: write more of it")
         thread = self.chats.thread(thread_ids[0]) if thread_ids else None
@@ -88,13 +88,13 @@ class ChatService:
 
     def drop(self, thread: str) -> None:
         """Forgets a thread, its checkouts too."""
-        self._sweep([m for m in self.chats.messages(thread) if m.kind == "question"])
+        self._remove_stale_checkouts([m for m in self.chats.messages(thread) if m.kind == "question"])
         self.chats.drop(thread)
 
-    def _sweep(self, questions: Sequence[ChatMessage]) -> None:
+    def _remove_stale_checkouts(self, questions: Sequence[ChatMessage]) -> None:
         """Removes the checkouts of calls that nobody makes any more: who died in one could not."""
         workspace = self._world.workspace(self._config)
-        if not questions or workspace.problem() is not None:
+        if not questions or workspace.find_start_problem() is not None:
             return
         for question in questions:
             for number in range(1, len(question.asked) + 1):
@@ -147,9 +147,9 @@ class ChatService:
             at=self._world.clock.now(),
             asked=route.agents,
         )
-        return self.chats.say(question), route
+        return self.chats.add_question(question), route
 
-    def ready(self, agents: Sequence[str]) -> str:
+    def require_ready_agents(self, agents: Sequence[str]) -> str:
         """Raises what would stop a call before it begins; gives what is to be said where nothing isolates an agent."""
         for name in agents:
             tells_cost = build_chat_agent(self._world, self._config, name, self._agent(name))[0].tells_cost
@@ -176,8 +176,8 @@ class ChatService:
         What stops one of them stops no other: it is raised when all are through.
         """
         agent_names = tuple(agents) or question.asked
-        self.ready(agent_names)
-        await asyncio.to_thread(self._sweep, self.chats.unanswered())
+        self.require_ready_agents(agent_names)
+        await asyncio.to_thread(self._remove_stale_checkouts, self.chats.unanswered())
 
         async def one(agent_name: str) -> ChatMessage:
             answer = await self._asked(question, agent_name)

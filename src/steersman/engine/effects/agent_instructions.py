@@ -30,7 +30,7 @@ async def use_base_instructions(
         yield
         return
     source = tree.commit if call.given("writes") else call.given("base")
-    await asyncio.to_thread(workspace.lay, tree.path, source, names, links=False)
+    await asyncio.to_thread(workspace.write_files, tree.path, source, names, links=False)
     try:
         yield
     finally:
@@ -40,7 +40,7 @@ async def use_base_instructions(
 def read_conventions(call: EffectCall, workspace: Workspace) -> dict[str, str]:
     """What the repository tells every agent at its top, by file, from the base commit; the same words only once."""
     texts_by_file: dict[str, str] = {}
-    for name, content in workspace.contents(call.given("base"), INSTRUCTION_FILES).items():
+    for name, content in workspace.read_contents(call.given("base"), INSTRUCTION_FILES).items():
         text = content[:MAX_INSTRUCTION_BYTES].decode("utf-8", "replace").strip()
         if text and text not in texts_by_file.values():
             texts_by_file[name] = text
@@ -54,7 +54,7 @@ def _restore_instructions(
     written_by_agent = [
         n for n in names if call.given("writes") and os.path.lexists(os.path.join(tree.path, n))
     ]
-    workspace.lay(tree.path, tree.commit, [n for n in names if n not in written_by_agent], links=True)
+    workspace.write_files(tree.path, tree.commit, [n for n in names if n not in written_by_agent], links=True)
 
 
 def _instruction_names(call: EffectCall, workspace: Workspace, tree: Checkout) -> tuple[str, ...]:

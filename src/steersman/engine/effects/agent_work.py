@@ -57,7 +57,7 @@ async def ask_agent(call: EffectCall) -> EffectResult:
     prompt = compose_agent_prompt(
         call, nonce, await asyncio.to_thread(read_conventions, call, workspace), own_words, tree_path
     )
-    prompt_ref = call.payloads.put(prompt)
+    prompt_ref = call.payloads.add_text(prompt)
     bounds = await asyncio.to_thread(find_plan_bounds, call) if call.given("writes") else None
     agent_call = msgspec.structs.replace(
         agent_request(call, prompt, nonce, tree), allows=allowed_commands(bounds)
@@ -147,7 +147,7 @@ def judge_agent_reply(
     capture_problem: str = "",
 ) -> EffectResult:
     """Facts from a reply; nothing in them says what they mean."""
-    put = call.payloads.put
+    put = call.payloads.add_text
     spent = reply_usage(reply)
     if reply.error and _is_worth_retrying(call, reply):
         return RetryRequest(reply.error, _retry_wait_ms(call, reply), call.item.hint, spent)
@@ -200,7 +200,7 @@ def _findings_by_id(call: EffectCall) -> dict[str, str]:
 
 def plain_reply(call: EffectCall, value: Any) -> dict[str, Any]:
     """A parsed reply with every text replaced by the name of its payload."""
-    put = call.payloads.put
+    put = call.payloads.add_text
     match value:
         case ReviewerReply():
             open_findings = _findings_by_id(call)
@@ -233,7 +233,7 @@ def plain_reply(call: EffectCall, value: Any) -> dict[str, Any]:
 def _commands_outside_plan(call: EffectCall, reply: AgentReply) -> dict[str, str]:
     """Commands outside the frozen plan, one a line."""
     commands = "\n".join(clip_text(printable_line(script), 400) for script in reply.outside)
-    return {"outside": call.payloads.put(commands)} if commands else {}
+    return {"outside": call.payloads.add_text(commands)} if commands else {}
 
 
 def _reply_without_nonce(call: EffectCall, value: msgspec.Struct) -> str:

@@ -41,11 +41,11 @@ def _check_base_for_task(call: EffectCall) -> BaseFacts:
     workspace = call.world.workspace(call.config)
     label = f"rebased-{call.effect.split(':')[1]}"
     try:
-        rebased = workspace.rebased(
+        rebased = workspace.rebase_change(
             call.run, call.given("commit"), _change_base_commit(call, workspace), call.given("target"), label
         )
     except SteersmanError as error:
-        return BaseFacts(error="workspace", told_ref=call.payloads.put(str(error)))
+        return BaseFacts(error="workspace", told_ref=call.payloads.add_text(str(error)))
     if not rebased.moved:
         return BaseFacts()
     if rewritten_facts := _rewritten_branch_facts(call, rebased):
@@ -57,11 +57,11 @@ def _check_base_for_task(call: EffectCall) -> BaseFacts:
             conflicts=len(rebased.conflicts),
             base=rebased.base,
             base_tree=rebased.base_tree,
-            told_ref=call.payloads.put(message),
+            told_ref=call.payloads.add_text(message),
         )
     if not rebased.change.files:
         message = f"{call.given('target')} has every change of this task already: nothing is left to hand over. Have it changed further, or end it with `steersman abort {call.run}`"
-        return BaseFacts(moved=True, absorbed=True, told_ref=call.payloads.put(message))
+        return BaseFacts(moved=True, absorbed=True, told_ref=call.payloads.add_text(message))
     writer = DocumentWriter(call)
     outside_scope, outside_bounds = find_files_outside_scope(writer, rebased.change, find_plan_bounds(call))
     if outside_scope:  # a file that others have moved is changed where it is now
@@ -74,7 +74,7 @@ def _check_base_for_task(call: EffectCall) -> BaseFacts:
             conflicts=len(outside_scope),
             base=rebased.base,
             base_tree=rebased.base_tree,
-            told_ref=call.payloads.put(message),
+            told_ref=call.payloads.add_text(message),
         )
     write_change_documents(writer, rebased.change, rebased.base_tree)
     return BaseFacts(
@@ -83,10 +83,10 @@ def _check_base_for_task(call: EffectCall) -> BaseFacts:
         base_tree=rebased.base_tree,
         commit=rebased.change.commit,
         tree=rebased.change.tree,
-        patch_ref=call.payloads.put(rebased.change.patch),
+        patch_ref=call.payloads.add_text(rebased.change.patch),
         written=writer.written,
         refs=writer.refs,
-        told_ref=call.payloads.put("\n".join(writer.told)),
+        told_ref=call.payloads.add_text("\n".join(writer.told)),
     )
 
 
@@ -99,19 +99,21 @@ def _follow_moved_branch(call: EffectCall) -> BaseFacts:
     workspace, target = call.world.workspace(call.config), call.given("target")
     label = f"rebased-{call.effect.split(':')[1]}"
     try:
-        rebased = workspace.rebased(call.run, call.given("commit"), call.given("base"), target, label)
+        rebased = workspace.rebase_change(call.run, call.given("commit"), call.given("base"), target, label)
     except SteersmanError as error:
-        return BaseFacts(error="workspace", told_ref=call.payloads.put(str(error)))
+        return BaseFacts(error="workspace", told_ref=call.payloads.add_text(str(error)))
     if not rebased.moved:
         return BaseFacts()
     if rewritten_facts := _rewritten_branch_facts(call, rebased):
         return rewritten_facts
     if rebased.change is None:
         message = f"{target} has moved to {rebased.base[:12]}, and the change conflicts with it in {', '.join(map(printable_line, rebased.conflicts))}: it cannot be merged there as it is"
-        return BaseFacts(moved=True, conflicts=len(rebased.conflicts), told_ref=call.payloads.put(message))
+        return BaseFacts(
+            moved=True, conflicts=len(rebased.conflicts), told_ref=call.payloads.add_text(message)
+        )
     if not rebased.change.files:
         message = f"{target} has every change of this run already: nothing is left to merge"
-        return BaseFacts(moved=True, absorbed=True, told_ref=call.payloads.put(message))
+        return BaseFacts(moved=True, absorbed=True, told_ref=call.payloads.add_text(message))
     message = f"{target} has moved to {rebased.base[:12]}: the change was put on top of it, is another tree now, and is checked again. Whatever was approved before is void."
     return BaseFacts(
         moved=True,
@@ -119,8 +121,8 @@ def _follow_moved_branch(call: EffectCall) -> BaseFacts:
         base_tree=rebased.base_tree,
         commit=rebased.change.commit,
         tree=rebased.change.tree,
-        patch_ref=call.payloads.put(rebased.change.patch),
-        told_ref=call.payloads.put(message),
+        patch_ref=call.payloads.add_text(rebased.change.patch),
+        told_ref=call.payloads.add_text(message),
     )
 
 
@@ -135,7 +137,10 @@ def _rewritten_branch_facts(call: EffectCall, rebased: RebasedChange) -> BaseFac
     )
     message = "\n".join((*explanation, *map(printable_line, rebased.dropped)))
     return BaseFacts(
-        moved=True, rewritten=len(rebased.dropped), base=rebased.base, told_ref=call.payloads.put(message)
+        moved=True,
+        rewritten=len(rebased.dropped),
+        base=rebased.base,
+        told_ref=call.payloads.add_text(message),
     )
 
 
@@ -144,7 +149,7 @@ def _change_base_commit(call: EffectCall, workspace: Workspace) -> str:
     deliveries = call.given("deliveries")
     tip = workspace.base(f"refs/heads/{call.given('target')}").commit
     base_commit: str = (
-        deliveries[0] if deliveries and workspace.holds(tip, deliveries) else call.given("base")
+        deliveries[0] if deliveries and workspace.contains_deliveries(tip, deliveries) else call.given("base")
     )
     return base_commit
 
@@ -153,14 +158,17 @@ def _lost_delivery_facts(call: EffectCall, reason: str) -> BaseFacts:
     """What was handed over is gone: the whole change is to be handed over again, not what the last delivery brought."""
     original_base = _base_of_deliveries(call, call.given("deliveries"))
     return BaseFacts(
-        lost=True, base=original_base.commit, base_tree=original_base.tree, told_ref=call.payloads.put(reason)
+        lost=True,
+        base=original_base.commit,
+        base_tree=original_base.tree,
+        told_ref=call.payloads.add_text(reason),
     )
 
 
 def _base_of_deliveries(call: EffectCall, deliveries: list[str]) -> RunBase:
     label = f"whole-{call.effect.split(':')[1]}"
     try:
-        return call.world.workspace(call.config).whole(call.run, deliveries, label)
+        return call.world.workspace(call.config).compose_delivery_base(call.run, deliveries, label)
     except WorkspaceError:  # then what it stands on stays what it was
         return RunBase("", "")
 
@@ -188,7 +196,7 @@ def _revert_delivered_change(call: EffectCall) -> RevertFacts:
             **base_fields,
         )
     except AlreadyRevertedError as error:
-        detail_ref = call.payloads.put(str(error))
+        detail_ref = call.payloads.add_text(str(error))
         return RevertFacts(status="reverted", commit=error.commit, detail_ref=detail_ref, **base_fields)
     except ChangeConflictError as error:
         return _refused_revert_facts(call, "conflicted", str(error))
@@ -201,4 +209,4 @@ def _revert_delivered_change(call: EffectCall) -> RevertFacts:
 def _refused_revert_facts(
     call: EffectCall, status: Literal["conflicted", "not_merged", "blocked"], reason: str
 ) -> RevertFacts:
-    return RevertFacts(status=status, detail_ref=call.payloads.put(reason))
+    return RevertFacts(status=status, detail_ref=call.payloads.add_text(reason))

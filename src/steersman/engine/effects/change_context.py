@@ -33,12 +33,12 @@ def read_change_context(
     base_files = frozenset(workspace.paths(base))
     files = [t.path for t in change.touched if t.kind == "file"]
     old_texts, new_texts = (
-        {t.path: t for t in workspace.texts(commit, files, MAX_TEXT_BYTES, MAX_ALL_TEXTS_BYTES)}
+        {t.path: t for t in workspace.read_texts(commit, files, MAX_TEXT_BYTES, MAX_ALL_TEXTS_BYTES)}
         for commit in (base, change.commit)
     )
     texts = {
         t.path: t
-        for t in workspace.texts(
+        for t in workspace.read_texts(
             base, find_check_manifests(checks, base_files), MAX_TEXT_BYTES, MAX_ALL_TEXTS_BYTES
         )
     }
@@ -66,5 +66,5 @@ def find_code_outside_tree(workspace: Workspace, commit: str) -> str:
     manifests = [
         p for p in workspace.paths(commit) if p.rpartition("/")[2] in ("go.mod", "go.work", "Cargo.toml")
     ]
-    texts = workspace.texts(commit, manifests, MAX_TEXT_BYTES, MAX_ALL_TEXTS_BYTES)
+    texts = workspace.read_texts(commit, manifests, MAX_TEXT_BYTES, MAX_ALL_TEXTS_BYTES)
     return next((place for t in texts for place in find_dependency_paths_outside(t.path, t.content)), "")

@@ -46,7 +46,7 @@ async def run_checks(call: EffectCall) -> CheckFacts:
         results = note_acknowledged_checks(results, base, frozenset(call.config.known_failures))
         results += await run_variants(call, _RecordedTreeRound, commands, results, base)
     except WorkspaceError as error:
-        return CheckFacts(error="workspace", first_ref=call.payloads.put(str(error)))
+        return CheckFacts(error="workspace", first_ref=call.payloads.add_text(str(error)))
     return _build_check_facts(call, results, base, round_.tree)
 
 
@@ -58,7 +58,7 @@ async def run_baseline_checks(call: EffectCall) -> BaselineFacts:
             await round_.all(_project_checks(call), None), call.config.no_tests
         )
     except WorkspaceError as error:
-        return BaselineFacts(error="workspace", first_ref=call.payloads.put(str(error)))
+        return BaselineFacts(error="workspace", first_ref=call.payloads.add_text(str(error)))
     failed_results = [r for r in results if r.verdict != "passed"]
     known_failures = frozenset(call.config.known_failures)
     base_verdict = judge_base_checks(results, known_failures)
@@ -71,8 +71,10 @@ async def run_baseline_checks(call: EffectCall) -> BaselineFacts:
         tests=sum({r.name: r.tests or 0 for r in results}.values()),
         stale=len(find_stale_known_failures(known_failures, results)),
         known=sum({r.name: count_known_failures(r, results, known_failures) for r in results}.values()),
-        results_ref=call.payloads.put(msgspec.json.encode(results).decode()),
-        first_ref=call.payloads.put("\n\n".join(command_failure_text(call, r) for r in base_verdict.shown)),
+        results_ref=call.payloads.add_text(msgspec.json.encode(results).decode()),
+        first_ref=call.payloads.add_text(
+            "\n\n".join(command_failure_text(call, r) for r in base_verdict.shown)
+        ),
     )
 
 
@@ -81,7 +83,7 @@ async def recall_check_results(call: EffectCall) -> CheckFacts:
     try:
         tree = await checkout_tree(call)
     except WorkspaceError as error:
-        return CheckFacts(error="workspace", first_ref=call.payloads.put(str(error)))
+        return CheckFacts(error="workspace", first_ref=call.payloads.add_text(str(error)))
     return _build_check_facts(
         call,
         _load_recorded_results(call, "results") or [],
@@ -197,7 +199,7 @@ async def _run_check_command(
     call: EffectCall, command: Command, path: str, bounds: "PlanBounds | None"
 ) -> CommandResult:
     commands = call.world.commands(call.config)
-    problem = command_outside_bounds(bounds, command.argv) or commands.problem(command)
+    problem = command_outside_bounds(bounds, command.argv) or commands.find_command_problem(command)
     if problem is not None:
         return CommandResult(
             name=command.name,
@@ -216,14 +218,14 @@ def _result_part_facts(call: EffectCall, result: CommandResult, tree: str) -> di
     facts: dict[str, Any] = {"verdict": result.verdict, "argv": digest_of(result.argv)[:16], "tree": tree}
     facts |= {"exit_code": result.exit_code} if result.exit_code is not None else {}
     facts |= {"tests": result.tests} if result.tests is not None else {}
-    return {**facts, "ref": call.payloads.put(msgspec.json.encode(result).decode())}
+    return {**facts, "ref": call.payloads.add_text(msgspec.json.encode(result).decode())}
 
 
 def _build_check_facts(
     call: EffectCall, results: list[CommandResult], base: list[CommandResult] | None, tree: str
 ) -> CheckFacts:
     weighed = weigh_check_results(results, base, frozenset(call.config.known_failures))
-    put = call.payloads.put
+    put = call.payloads.add_text
     return CheckFacts(
         tree=tree,
         passed=weighed.passed,

@@ -32,7 +32,7 @@ async def deliver_change(call: EffectCall) -> DeliveryFacts:
         workspace = call.world.workspace(call.config)
         outside_reasons = await asyncio.to_thread(_files_outside_delivery_bounds, call, workspace)
         if outside_reasons:
-            return DeliveryFacts(detail_ref=call.payloads.put("\n".join(outside_reasons)))
+            return DeliveryFacts(detail_ref=call.payloads.add_text("\n".join(outside_reasons)))
         delivery = await asyncio.to_thread(
             workspace.deliver,
             call.run,
@@ -46,7 +46,7 @@ async def deliver_change(call: EffectCall) -> DeliveryFacts:
         )
     except WorkspaceError as error:
         branch_moved = isinstance(error, BranchMovedError)
-        return DeliveryFacts(moved=branch_moved, detail_ref=call.payloads.put(str(error)))
+        return DeliveryFacts(moved=branch_moved, detail_ref=call.payloads.add_text(str(error)))
     return _build_delivery_facts(call, delivery)
 
 
@@ -61,7 +61,7 @@ def _earlier_delivery_facts(call: EffectCall) -> DeliveryFacts:
     """A change that was handed over stays where it is, as long as it is there."""
     lost_reason = find_lost_delivery(call)
     if lost_reason:
-        return DeliveryFacts(detail_ref=call.payloads.put(lost_reason))
+        return DeliveryFacts(detail_ref=call.payloads.add_text(lost_reason))
     delivery_fields = {"form": call.given("form"), "ref": call.given("ref"), "url_ref": call.given("url")}
     return DeliveryFacts(
         done=True, commit=call.given("delivered"), tree=call.given("tree"), **delivery_fields
@@ -73,7 +73,7 @@ def find_lost_delivery(call: EffectCall) -> str:
     workspace, deliveries = call.world.workspace(call.config), call.given("deliveries")
     for branch in filter(None, (call.given("target"), f"steersman/{call.run}")):
         with contextlib.suppress(SteersmanError):  # a branch that is gone has nothing
-            if workspace.holds(workspace.base(f"refs/heads/{branch}").commit, deliveries):
+            if workspace.contains_deliveries(workspace.base(f"refs/heads/{branch}").commit, deliveries):
                 return ""
     target_name = call.given("target") or "no branch"
     return f"what run {call.run} handed over as {deliveries[0][:12]} is neither in {target_name} nor in steersman/{call.run} any more"
@@ -93,14 +93,14 @@ async def revert_delivery(call: EffectCall) -> DeliveryFacts:
     commit, target = call.given("commit"), call.given("target")
     if not target:
         problem = f"run {call.run} began on no branch: say where its change is, `steersman revert {call.run} --on BRANCH`"
-        return DeliveryFacts(detail_ref=call.payloads.put(problem))
+        return DeliveryFacts(detail_ref=call.payloads.add_text(problem))
     try:
         workspace = call.world.workspace(call.config)
         delivery = await asyncio.to_thread(
             workspace.revert, call.run, commit, target, revert_message(call), at=effect_planned_at(call)
         )
     except WorkspaceError as error:
-        return DeliveryFacts(detail_ref=call.payloads.put(str(error)))
+        return DeliveryFacts(detail_ref=call.payloads.add_text(str(error)))
     return _build_delivery_facts(call, delivery)
 
 
@@ -111,7 +111,7 @@ def _build_delivery_facts(call: EffectCall, delivery: Delivery) -> DeliveryFacts
         ref=delivery.ref,
         commit=delivery.commit,
         tree=delivery.tree,
-        url_ref=call.payloads.put(delivery.url),
+        url_ref=call.payloads.add_text(delivery.url),
     )
 
 
@@ -157,6 +157,6 @@ def _newest_file_anchor(call: EffectCall) -> Anchor | None:
     if places is None:
         return None
     try:
-        return max(places.kept(call.run).genuine, key=lambda a: a.seq, default=None)
+        return max(places.list_anchors(call.run).genuine, key=lambda a: a.seq, default=None)
     except SteersmanError:
         return None

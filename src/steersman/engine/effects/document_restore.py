@@ -37,7 +37,7 @@ def restore_documents(call: EffectCall) -> RecordFacts:
     summary = "\n".join(
         [*(line for line in earlier_lines if not line.startswith(MOVED_ASIDE_PREFIX)), *moved_lines]
     )
-    return RecordFacts(written=dict(recorded), refs=dict(refs), told_ref=call.payloads.put(summary))
+    return RecordFacts(written=dict(recorded), refs=dict(refs), told_ref=call.payloads.add_text(summary))
 
 
 def restore_recorded_files(call: EffectCall) -> tuple[list[str], list[str]]:

@@ -91,7 +91,7 @@ class DocumentWriter:
         self.written[name] = ""
 
     def facts(self) -> RecordFacts:
-        put = self.call.payloads.put
+        put = self.call.payloads.add_text
         outside_plan = self.beyond
         beyond_ref = "" if outside_plan is None else put("\n".join(outside_plan))
         return RecordFacts(
@@ -111,7 +111,7 @@ def perform_in_thread(work: Callable[[EffectCall], Any]) -> Any:
         try:
             return await asyncio.to_thread(work, call)
         except (SteersmanError, OSError, msgspec.MsgspecError, ValueError) as error:
-            return RecordFacts(error_ref=call.payloads.put(clip_text(printable_line(str(error)), 4000)))
+            return RecordFacts(error_ref=call.payloads.add_text(clip_text(printable_line(str(error)), 4000)))
 
     return perform
 
@@ -185,7 +185,9 @@ def write_change_copies(
     but for what has to `stay`, because it could not be kept elsewhere."""
     artifacts, run = call.world.artifacts, call.run
     existing_files = [t for t in change.touched if t.new]
-    contents = call.world.workspace(call.config).contents(change.commit, [t.path for t in existing_files])
+    contents = call.world.workspace(call.config).read_contents(
+        change.commit, [t.path for t in existing_files]
+    )
     copy_records = [_copy_record(call, t, contents.get(t.path)) for t in change.touched]
     copy_digests = {c.path: c.digest for c in copy_records if c.digest}
     for name in artifacts.names(run, COPIES_DIRECTORY):

@@ -100,7 +100,7 @@ def _inspect_task_files(call: EffectCall) -> InspectFacts:
         seen=digests,
         damaged=len(damages),
         adoptable=sum(d.adoptable for d in damages),
-        told_ref=call.payloads.put(summary),
+        told_ref=call.payloads.add_text(summary),
         **document_facts,
     )
 

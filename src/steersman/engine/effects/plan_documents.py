@@ -69,7 +69,7 @@ class PlanningDocuments:
     def keep(self, document: Any) -> tuple[str, str]:
         """A document's payload and the digest of its canonical bytes."""
         body = canonical_bytes(document)
-        return self.call.payloads.put(body.decode()), sha256_hex(body)
+        return self.call.payloads.add_text(body.decode()), sha256_hex(body)
 
     def why(self, has_failed: Any, build_pack: Callable[[], FailurePack]) -> str:
         """The payload that says why there is no plan, where something is wrong."""
@@ -114,7 +114,9 @@ class PlanningDocuments:
     def registry(self) -> Registry:
         """The registry that was looked at first: what changes meanwhile is for the next run."""
         registry_digest = self.call.given("registry", "")
-        stored_registry = self.world.registries.kept(registry_digest) if registry_digest else None
+        stored_registry = (
+            self.world.registries.find_stored_registry(registry_digest) if registry_digest else None
+        )
         if stored_registry is None or stored_registry.digest != registry_digest:
             raise UserError(
                 f"the registry {registry_digest[:12]} that this run began with is gone: plan again"
@@ -213,8 +215,8 @@ def planning_performer(
                     failure.broken_state_failure(subject, state, error_text)
                 ).decode()
                 failure_refs = {
-                    "detail_ref": call.payloads.put(error_text),
-                    "failure_ref": call.payloads.put(failure_pack),
+                    "detail_ref": call.payloads.add_text(error_text),
+                    "failure_ref": call.payloads.add_text(failure_pack),
                 }
                 return returns(**failure_refs)
 

@@ -44,7 +44,7 @@ def freeze_plan(documents: PlanningDocuments) -> facts.FreezeFacts:
         unmatched=len(unmatched_files) + bool(write_error),
         untraced=len(lineage_gaps),
         malformed=len(malformed),
-        manifest_ref=documents.call.payloads.put(manifest.decode()),
+        manifest_ref=documents.call.payloads.add_text(manifest.decode()),
         manifest_digest=sha256(manifest).hexdigest(),
         signed=not write_error and not malformed and not lineage_gaps,
         failure_ref=documents.why(
@@ -78,9 +78,9 @@ def _collect_plan_outputs(documents: PlanningDocuments) -> freezing.PlanOutputs:
 
 def _write_frozen_plan(documents: PlanningDocuments, files: dict[str, bytes]) -> tuple[DocumentProblem, ...]:
     """Writes the plan with its envelope, reads it back, and says what is not as it should be."""
-    directory = documents.call.payloads.get(documents.call.given("out", "")) or documents.world.plans.place(
-        documents.call.run
-    )
+    directory = documents.call.payloads.get(
+        documents.call.given("out", "")
+    ) or documents.world.plans.default_directory(documents.call.run)
     statement = attest.plan_statement(files)
     keyid, signature = documents.world.sign(
         attest.pre_authentication_encoding(attest.PAYLOAD_TYPE, statement)

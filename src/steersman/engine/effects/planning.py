@@ -59,7 +59,7 @@ def precheck_plan(documents: PlanningDocuments) -> facts.PrecheckFacts:
     ref, digest = documents.keep(report)
     return msgspec.structs.replace(
         precheck_facts,
-        registry=documents.world.registries.keep(loaded.registry),
+        registry=documents.world.registries.store_registry(loaded.registry),
         registry_problems=len(loaded.problems),
         report_ref=ref,
         report_digest=digest,

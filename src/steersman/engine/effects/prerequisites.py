@@ -31,12 +31,12 @@ def _check_prerequisites(call: EffectCall) -> PrerequisiteFacts:
             if (line := _missing_prerequisite(call, workspace, run, base))
         ]
     except SteersmanError as error:
-        return PrerequisiteFacts(error="workspace", told_ref=call.payloads.put(str(error)))
+        return PrerequisiteFacts(error="workspace", told_ref=call.payloads.add_text(str(error)))
     return PrerequisiteFacts(
         missing=len(missing_lines),
         base=base.commit,
         base_tree=base.tree,
-        told_ref=call.payloads.put("\n".join(missing_lines)) if missing_lines else "",
+        told_ref=call.payloads.add_text("\n".join(missing_lines)) if missing_lines else "",
     )
 
 
@@ -49,7 +49,7 @@ def _missing_prerequisite(call: EffectCall, workspace: Workspace, run: str, base
     if context["outcome"] != "accepted":
         next_step = "it has ended for good" if snapshot.ended else f"see `steersman tasks show {run}`"
         return f"{run} is not accepted but in {snapshot.state}, {context['outcome'] or snapshot.ended or 'under way'}: {next_step}"
-    if not workspace.holds(base.commit, [*reversed(context["deliveries"])]):
+    if not workspace.contains_deliveries(base.commit, [*reversed(context["deliveries"])]):
         branch_name = base.branch or base.commit[:12]
         ref = context["delivered_ref"].removeprefix("refs/heads/")
         return f"{run} is accepted and delivered as {ref}, but {branch_name} does not have its change: merge it there"

@@ -50,7 +50,7 @@ def count_suspects(
     call: EffectCall, change: Change, suspects_found: tuple[SuspiciousFile, ...]
 ) -> dict[str, Any]:
     """How many of them need a person, and all of them in words."""
-    put, instruction_files = call.payloads.put, find_agent_instructions(change.touched)
+    put, instruction_files = call.payloads.add_text, find_agent_instructions(change.touched)
     return {
         "infrastructure": len(find_gating_files(suspects_found, call.config.rules.changed_tests)),
         "infrastructure_ref": put(render_suspicious_files(suspects_found)),

@@ -20,11 +20,11 @@ async def prepare_tree(call: EffectCall) -> SetupFacts:
     try:
         tree = await checkout_tree(call)
     except WorkspaceError as error:
-        return SetupFacts(detail_ref=call.payloads.put(str(error)))
+        return SetupFacts(detail_ref=call.payloads.add_text(str(error)))
     steps, failed_result = await _run_setup_commands(call, tree)
     if failed_result is not None:
         return SetupFacts(
-            steps=steps, detail_ref=call.payloads.put(command_failure_text(call, failed_result))
+            steps=steps, detail_ref=call.payloads.add_text(command_failure_text(call, failed_result))
         )
     return SetupFacts(ready=True, tree=tree.tree, commit=tree.commit, steps=steps)
 

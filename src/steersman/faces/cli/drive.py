@@ -60,7 +60,7 @@ class KeyHandler:
         self._deck.signal = number
         self._driver.stop()
 
-    def key(self) -> None:
+    def handle_key(self) -> None:
         """A single key."""
         match os.read(sys.stdin.fileno(), 1):
             case b"d":
@@ -88,7 +88,7 @@ def _handle_signals_and_keys(key_handler: KeyHandler, screen: RunScreen) -> Iter
         if screen.pane and sys.stdin is not None and sys.stdin.isatty():
             stack.enter_context(_disable_terminal_echo())
             if screen.keys:
-                loop.add_reader(sys.stdin.fileno(), key_handler.key)
+                loop.add_reader(sys.stdin.fileno(), key_handler.handle_key)
                 stack.callback(loop.remove_reader, sys.stdin.fileno())
         yield
 

@@ -133,10 +133,10 @@ def find_run_problems(context: CommandContext, definition: Machine, config: Any)
 def find_delivery_problems(context: CommandContext, config: Any) -> list[str]:
     """What is missing for handing a change over: found out before it is made; a broken repository is told elsewhere."""
     workspace = context.services.open_ports(context.project, journal=None).workspace(config)
-    if workspace.problem():
+    if workspace.find_start_problem():
         return []
     try:
-        missing = workspace.undeliverable(config.deliver, workspace.base(config.base or None).branch)
+        missing = workspace.find_delivery_problem(config.deliver, workspace.base(config.base or None).branch)
     except SteersmanError as error:
         return [str(error)]
     return [missing] if missing else []
@@ -161,7 +161,7 @@ def find_crew_problems(context: CommandContext, definition: Machine, config: Any
     """What would stop a run from starting or going on: git, a sandbox that is required, agents, disk; each with the fix."""
     ports = context.services.open_ports(context.project, journal=None)
     problem_texts = []
-    problem = ports.workspace(config).problem()
+    problem = ports.workspace(config).find_start_problem()
     if problem:
         problem_texts.append(problem)
     try:

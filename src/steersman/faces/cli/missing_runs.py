@@ -24,7 +24,7 @@ def find_missing_runs(context: "CommandContext") -> list[str]:
         return find_anchored_lost_runs(ports, lambda _run: False) if ports is not None else []
     journal = context.journal
     ports = context.services.open_ports(context.project, journal=journal)
-    return find_anchored_lost_runs(ports, lambda run: journal.matching(run)[:1] == [run])
+    return find_anchored_lost_runs(ports, lambda run: journal.find_runs(run)[:1] == [run])
 
 
 def missing_runs_hint(context: "CommandContext", runs: list[str]) -> str:

@@ -85,7 +85,9 @@ def build_plan_order(
 
     out_directory = os.path.abspath(os.path.join(context.start_directory, out)) if out else ""
     problem = (
-        context.services.open_frozen_plans(context.project).problem(out_directory) if out_directory else None
+        context.services.open_frozen_plans(context.project).find_directory_problem(out_directory)
+        if out_directory
+        else None
     )
     if problem:
         raise UserError(problem)
@@ -137,7 +139,7 @@ def verify_plan_directory(
     maker_key = TrustedKey(
         context.services.read_maker_public_key(context.project, key), context.services.has_valid_signature
     )
-    odd_files = context.services.open_frozen_plans(context.project).odd(directory)
+    odd_files = context.services.open_frozen_plans(context.project).list_odd_files(directory)
     trust_problems, signature_text = check_plan_trust(read_plan_files(context, directory), maker_key)
     problems = (
         *_odd_file_problems(odd_files),

@@ -186,7 +186,7 @@ def find_plan_directory(run_view: RunView) -> str:
         return ""
     ports, out_directory = run_view.live.world, run_view.text(run_view.snapshot.context.out_ref)
     return out_directory or (
-        ports.planning().plans.place(run_view.snapshot.run) if ports.planning is not None else ""
+        ports.planning().plans.default_directory(run_view.snapshot.run) if ports.planning is not None else ""
     )
 
 

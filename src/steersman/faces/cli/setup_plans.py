@@ -127,7 +127,9 @@ class ProvenSetup(msgspec.Struct, frozen=True):
 def read_project_files(workspace: "Workspace", commit: str) -> ProjectFiles:
     """The files of a commit, with the texts that proposals depend on."""
     paths = workspace.paths(commit)
-    texts = workspace.texts(commit, list_files_to_read(paths), MAX_SETUP_FILE_BYTES, MAX_SETUP_TOTAL_BYTES)
+    texts = workspace.read_texts(
+        commit, list_files_to_read(paths), MAX_SETUP_FILE_BYTES, MAX_SETUP_TOTAL_BYTES
+    )
     return ProjectFiles(frozenset(paths), {text.path: text.content for text in texts if text.whole})
 
 

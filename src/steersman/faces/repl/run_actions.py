@@ -230,7 +230,7 @@ class RunActions:
         if owner:
             raise self.not_now(f"{owner} drives it, and looks at its files")
         if not list_wrong_files(self.deck, self.run):
-            is_pruned = self.deck.runs.live(self.run).payloads.gone
+            is_pruned = self.deck.runs.live(self.run).payloads.is_pruned
             nothing_reason = (
                 "its texts were pruned, its documents among them"
                 if is_pruned

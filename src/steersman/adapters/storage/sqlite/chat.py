@@ -51,7 +51,7 @@ class SqliteChats:
         sql = f"SELECT {CHAT_THREAD_COLUMNS} FROM chat_thread ORDER BY at DESC, id DESC LIMIT ?"  # noqa: S608  a constant
         return [ChatThread(*row) for row in self._store.query(sql, (limit,))]
 
-    def matching(self, prefix: str) -> list[str]:
+    def find_threads(self, prefix: str) -> list[str]:
         sql = "SELECT id FROM chat_thread WHERE substr(id, 1, ?) = ? ORDER BY id LIMIT 20"
         return [row[0] for row in self._store.query(sql, (len(prefix), prefix))]
 
@@ -59,7 +59,7 @@ class SqliteChats:
         rows = self._store.query("SELECT key FROM chat_thread WHERE id=?", (thread,))
         return rows[0][0] if rows else None
 
-    def say(self, message: ChatMessage) -> ChatMessage:
+    def add_question(self, message: ChatMessage) -> ChatMessage:
         with self._writing() as db:
             stored_message = _insert_chat_message(db, message)
             title = message.text.strip().partition("\n")[0][:100]

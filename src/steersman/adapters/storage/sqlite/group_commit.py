@@ -20,7 +20,7 @@ class GroupWriter:
         self._queue: deque[tuple[Batch, CommitCallback]] = deque()
         self._ready = threading.Condition()
         self._closing = False
-        self._thread = threading.Thread(target=self._work, name="steersman-writer", daemon=True)
+        self._thread = threading.Thread(target=self._run_writer, name="steersman-writer", daemon=True)
         self._thread.start()
 
     def submit(self, batch: Batch, done: CommitCallback) -> None:
@@ -36,7 +36,7 @@ class GroupWriter:
             self._ready.notify()
         self._thread.join()
 
-    def _work(self) -> None:
+    def _run_writer(self) -> None:
         while True:
             with self._ready:
                 while not self._queue and not self._closing:
@@ -65,9 +65,9 @@ class GroupWriter:
             self._together(take, report)
         except BaseException as error:
             failure = error
-        self._tell(outcomes, callbacks, failure)
+        self._report_outcomes(outcomes, callbacks, failure)
 
-    def _tell(
+    def _report_outcomes(
         self,
         outcomes: list[tuple[CommitCallback, BaseException | None]],
         callbacks: list[CommitCallback],

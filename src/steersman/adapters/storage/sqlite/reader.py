@@ -72,11 +72,11 @@ class SqliteJournalReader:
         rest = f"FROM head {where} ORDER BY created DESC, run DESC LIMIT ?"
         return self._rows(decode.HEAD_COLUMNS, rest, (limit,), decode.decode_listed_head)
 
-    def matching(self, prefix: str) -> list[str]:
+    def find_runs(self, prefix: str) -> list[str]:
         sql = "SELECT run FROM head WHERE run >= ? AND run < ? ORDER BY run LIMIT 20"
         return [row[0] for row in self._query(sql, (prefix, prefix + "\U0010ffff"))]
 
-    def traces(self) -> list[str]:
+    def list_traced_runs(self) -> list[str]:
         sql = "SELECT run FROM head UNION SELECT run FROM entry UNION SELECT run FROM snapshot ORDER BY 1"
         return [str(row[0]) for row in self._query(sql)]
 
@@ -184,7 +184,7 @@ class SqliteJournalReader:
             finally:
                 writer.close()
 
-    def release(self, run: str) -> bool:  # noqa: ARG002  whoever only looks lifts nothing either
+    def lift_quarantine(self, run: str) -> bool:  # noqa: ARG002  whoever only looks lifts nothing either
         return False
 
     def quarantined(self) -> dict[str, str]:
@@ -199,7 +199,7 @@ class SqliteJournalReader:
         now = {row.run: row.why for row in (*gates, *posts) if isinstance(row, decode.RowBroken)}
         return now | {str(run): str(why) for run, why in self._query("SELECT run, why FROM quarantine")}
 
-    def strays(self) -> list[str]:
+    def list_strays(self) -> list[str]:
         from steersman.adapters.storage.sqlite.strays import find_foreign_contents  # only an audit asks
 
         return find_foreign_contents(self._query)

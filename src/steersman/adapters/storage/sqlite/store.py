@@ -46,10 +46,10 @@ class _JournalTransaction:
         self._store = store
 
     def __enter__(self) -> None:
-        self._store._enter()  # noqa: SLF001  one thing in two parts
+        self._store._begin_write()  # noqa: SLF001  one thing in two parts
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        error_to_raise = self._store._leave(error)  # noqa: SLF001  one thing in two parts
+        error_to_raise = self._store._end_write(error)  # noqa: SLF001  one thing in two parts
         if error_to_raise is None or error_to_raise is error:
             return
         try:
@@ -65,11 +65,11 @@ class SqliteJournal(SqliteJournalReader):
         super().__init__(path, only=False, vfs=vfs)
         self._turns = _open_write_fairness(self.path)
         try:
-            self._write = open_store(self.path, self._turns.busy, create=create, vfs=vfs)
+            self._write = open_store(self.path, self._turns.handle_busy, create=create, vfs=vfs)
         except BaseException:
             self._turns.close()
             raise
-        self._turns.waited()
+        self._turns.note_wait_over()
         self._identity = read_store_identity(self.path)
         self._failed: str | None = None
         self._writer: GroupWriter | None = None
@@ -78,25 +78,25 @@ class SqliteJournal(SqliteJournalReader):
 
     def append(self, batch: Batch) -> None:
         """One commit on the calling thread."""
-        self._large(batch.head.root, batch.payloads)
+        self._write_large_payloads(batch.head.root, batch.payloads)
         with self._transaction():
-            self._put(batch)
+            self._insert_batch(batch)
 
     def submit(self, batch: Batch, done: Callable[[BaseException | None], None]) -> None:
         """Joins the next group commit."""
-        self._large(batch.head.root, batch.payloads)
+        self._write_large_payloads(batch.head.root, batch.payloads)
         if self._writer is None:
-            self._writer = GroupWriter(self._together)
+            self._writer = GroupWriter(self._commit_group)
         self._writer.submit(batch, done)
 
-    def _together(
+    def _commit_group(
         self, take: Callable[[], Batch | None], report: Callable[[BaseException | None], None]
     ) -> None:
         """One transaction for as many batches as `take` gives; one that is stale or cannot be stored fails alone."""
         with self._transaction():
             while (batch := take()) is not None:
                 try:
-                    self._alone(batch)
+                    self._commit_one(batch)
                 except Exception as error:
                     if isinstance(error, apsw.Error) and not isinstance(error, apsw.ConstraintError):
                         raise  # the store is in trouble, not this batch
@@ -104,14 +104,14 @@ class SqliteJournal(SqliteJournalReader):
                 else:
                     report(None)
 
-    def _alone(self, batch: Batch) -> None:
+    def _commit_one(self, batch: Batch) -> None:
         """One item of a group: when it fails, nothing of it stays."""
         if not (batch.taken or batch.spends or batch.expect_seq == 0):
-            self._put(batch)  # only the fence can refuse it, and that comes first
+            self._insert_batch(batch)  # only the fence can refuse it, and that comes first
             return
         self._write.execute("SAVEPOINT item")
         try:
-            self._put(batch)
+            self._insert_batch(batch)
         except Exception:
             self._write.execute("ROLLBACK TO item")
             self._write.execute("RELEASE item")
@@ -130,31 +130,31 @@ class SqliteJournal(SqliteJournalReader):
     def _transaction(self) -> "_JournalTransaction":
         return _JournalTransaction(self)
 
-    def _enter(self) -> None:
+    def _begin_write(self) -> None:
         self._lock.acquire()
         try:
             with StoreErrorTranslator(self.path):
                 self._begin()
         except BaseException as error:
             self._lock.release()
-            self._remember(error)
+            self._note_failed_sync(error)
             raise
 
-    def _leave(self, error: BaseException | None) -> BaseException | None:
+    def _end_write(self, error: BaseException | None) -> BaseException | None:
         """Commits, or undoes what an error has interrupted; what is to be raised."""
         try:
             if error is not None:
-                return self._undone(error)
+                return self._roll_back(error)
             try:
                 self._write.execute("COMMIT")
             except BaseException as commit_error:
-                return self._undone(commit_error)
-            self._turns.ended()
+                return self._roll_back(commit_error)
+            self._turns.note_lock_released()
             return None
         finally:
             self._lock.release()
 
-    def _undone(self, error: BaseException) -> BaseException:
+    def _roll_back(self, error: BaseException) -> BaseException:
         """Nothing of it stays; the error in our words."""
         try:
             if self._write.in_transaction:
@@ -165,10 +165,10 @@ class SqliteJournal(SqliteJournalReader):
         if translated is None:
             return error
         translated.__cause__ = error
-        self._remember(translated)
+        self._note_failed_sync(translated)
         return translated
 
-    def _remember(self, error: BaseException) -> None:
+    def _note_failed_sync(self, error: BaseException) -> None:
         """A failed sync is never retried: what it covered is unknown."""
         if isinstance(error, StoreFull) and isinstance(error.__cause__, apsw.IOError):
             self._failed = str(error)
@@ -184,11 +184,11 @@ class SqliteJournal(SqliteJournalReader):
         try:
             self._write.execute("BEGIN IMMEDIATE")
         except BaseException:
-            self._turns.waited()
+            self._turns.note_wait_over()
             raise
-        self._turns.began()
+        self._turns.note_lock_taken()
 
-    def _put(self, batch: Batch) -> None:
+    def _insert_batch(self, batch: Batch) -> None:
         head = batch.head
         execute = self._write.execute
         if batch.expect_seq == 0:
@@ -258,9 +258,9 @@ class SqliteJournal(SqliteJournalReader):
                 (target, kind, _encode_store_json(body), batch.head.at),
             )
         for spend in batch.spends:
-            self._spend(spend)
+            self._insert_spends(spend)
 
-    def _spend(self, spend: Spend) -> None:
+    def _insert_spends(self, spend: Spend) -> None:
         execute = self._write.execute
         execute("INSERT OR IGNORE INTO budget VALUES(?, ?, 0, 0, NULL)", (spend.run, spend.name))
         if spend.limit is not None:
@@ -271,15 +271,15 @@ class SqliteJournal(SqliteJournalReader):
         if self._write.changes() != 1:
             raise OverBudget(spend.run, spend.name)
 
-    def keep(self, root: str, payloads: tuple[tuple[str, bytes], ...]) -> None:
-        self._large(root, payloads)
+    def store_payloads(self, root: str, payloads: tuple[tuple[str, bytes], ...]) -> None:
+        self._write_large_payloads(root, payloads)
         with self._transaction():
             for ref, data in payloads:
                 self._write.execute(
                     INSERT_PAYLOAD, (root, ref, None if len(data) > LARGE_PAYLOAD_BYTES else data, len(data))
                 )
 
-    def _large(self, root: str, payloads: tuple[tuple[str, bytes], ...]) -> None:
+    def _write_large_payloads(self, root: str, payloads: tuple[tuple[str, bytes], ...]) -> None:
         for ref, data in payloads:
             if len(data) > LARGE_PAYLOAD_BYTES:
                 with StoreErrorTranslator(self.path):
@@ -319,7 +319,7 @@ class SqliteJournal(SqliteJournalReader):
         """Payloads and key go in the commit that says so; their files after it."""
         refs = list(self.payload_refs(root))
         with self._transaction():
-            self._put(batch)
+            self._insert_batch(batch)
             self._write.execute("DELETE FROM payload WHERE root=?", (root,))
             self._write.execute("DELETE FROM payload_key WHERE root=?", (root,))
         self._drop_files(root)
@@ -336,7 +336,7 @@ class SqliteJournal(SqliteJournalReader):
                 "INSERT OR REPLACE INTO quarantine VALUES(?, ?, unixepoch() * 1000)", (run, why)
             )
 
-    def release(self, run: str) -> bool:
+    def lift_quarantine(self, run: str) -> bool:
         if not self._query("SELECT 1 FROM quarantine WHERE run=?", (run,)):
             return False  # the ordinary case costs no commit
         with self._transaction():

@@ -39,16 +39,16 @@ class WriteFairness:
     def make_room(self) -> None:
         """Before we begin: lets somebody go first who has waited for long."""
         if _is_fairness_lock_held(self._urgent):
-            self._yield()
+            self._yield_turn()
 
-    def _yield(self) -> None:
+    def _yield_turn(self) -> None:
         deadline = time.monotonic() + LOCK_YIELD_SECONDS
         while time.monotonic() < deadline:
             time.sleep(LOCK_POLL_SECONDS)
             if not _is_fairness_lock_held(self._urgent):
                 return
 
-    def busy(self, tries: int) -> bool:
+    def handle_busy(self, tries: int) -> bool:
         """SQLite's busy handler: a short, steady poll; False gives up."""
         now = time.monotonic()
         if tries == 0:
@@ -64,12 +64,12 @@ class WriteFairness:
             self.make_room()
         return True
 
-    def began(self) -> None:
+    def note_lock_taken(self) -> None:
         """The lock is ours."""
-        self.waited()
+        self.note_wait_over()
         self._began = time.monotonic()
 
-    def waited(self) -> None:
+    def note_wait_over(self) -> None:
         """The wait is over, well or badly: nobody has to make room for us."""
         if self._pressed:
             self._pressed = False
@@ -78,7 +78,7 @@ class WriteFairness:
             self._waits = False
             fcntl.flock(self._waiting, fcntl.LOCK_UN)
 
-    def ended(self) -> None:
+    def note_lock_released(self) -> None:
         """The lock is given up; after every 5 ms of holding it, whoever waits goes first."""
         self._held += time.monotonic() - self._began
         if self._held < LOCK_HOLD_SECONDS:

@@ -81,7 +81,7 @@ def _require_chat_route(chat_service: "ChatService", thread: str | None, text: s
     """A new thread is made only for a question that somebody can be asked."""
     from steersman.contracts.chat import ChatThread
 
-    chat_service.ready(
+    chat_service.require_ready_agents(
         chat_service.route(chat_service.find(thread) if thread else ChatThread("", "", 0, 0), text).agents
     )
 
@@ -103,7 +103,7 @@ def ask_chat_agents(
     """Asks each question's agents; says and tells what came back."""
     from steersman.views.chat import chat_message_lines
 
-    warning = chat_service.ready([name for _, names in questions for name in names])
+    warning = chat_service.require_ready_agents([name for _, names in questions for name in names])
     if warning:
         context.warn(warning, fg="yellow")
     answers: list[ChatMessage] = []

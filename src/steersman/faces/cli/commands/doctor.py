@@ -191,7 +191,9 @@ def _check_delivery_setup(context: CommandContext) -> Iterator[DoctorFinding]:
     )
     try:
         interrupted_runs = (
-            context.services.open_ports(context.project, journal=None).workspace(config).interrupted()
+            context.services.open_ports(context.project, journal=None)
+            .workspace(config)
+            .list_interrupted_runs()
         )
     except SteersmanError:
         return  # no repository: said above
@@ -211,7 +213,9 @@ def _check_chat_agents(context: CommandContext) -> Iterator[DoctorFinding]:
         return
     for name in config.chat.agents:
         try:
-            ChatService(context.services.open_ports(context.project, journal=None), config).ready([name])
+            ChatService(
+                context.services.open_ports(context.project, journal=None), config
+            ).require_ready_agents([name])
         except SteersmanError as error:
             yield DoctorFinding(f"@{name}", ok=False, told=str(error), fix="mend [chat] in steersman.toml")
         else:

@@ -43,17 +43,10 @@ def gates_command(context: CommandContext, *, run: str | None, full: bool) -> No
     from steersman.views.status import override_line
 
     stalled = {open_gate.id: _describe_stalled_gate(context, open_gate) for open_gate in open_gates}
-    isolation_notes = {
-        open_gate.run: recorded_isolation_warning(context.read_only_runs.ports, open_gate.run)
-        for open_gate in open_gates
-    }
-    texts = {
-        open_gate.run: _open_gate_texts(context, open_gate.run, alone=run is not None)
-        for open_gate in open_gates
-    }
-    overrides_by_run = {
-        open_gate.run: read_overrides(context.read_only_runs.ports, open_gate.run) for open_gate in open_gates
-    }
+    ports = context.read_only_runs.ports
+    isolation_notes = {gate.run: recorded_isolation_warning(ports, gate.run) for gate in open_gates}
+    texts = {gate.run: _open_gate_texts(context, gate.run, alone=run is not None) for gate in open_gates}
+    overrides_by_run = {gate.run: read_overrides(ports, gate.run) for gate in open_gates}
     context.set_result(
         [
             {
@@ -68,16 +61,13 @@ def gates_command(context: CommandContext, *, run: str | None, full: bool) -> No
             for open_gate in open_gates
         ]
     )
-    for name, reason in ({} if run else context.read_only_runs.ports.journal.quarantined()).items():
+    for name, reason in ({} if run else ports.journal.quarantined()).items():
         context.warn(
             f"run {name} is put aside: {reason}: {context.command_prefix} audit verify {name}", fg="red"
         )
     if not open_gates:
         context.print("nothing waits for you")
-    titles = {
-        head.run: head.title
-        for head in context.read_only_runs.ports.journal.heads(unfinished=True, limit=100_000)
-    }
+    titles = {head.run: head.title for head in ports.journal.heads(unfinished=True, limit=100_000)}
     line_limit = None if full else MAX_GATE_TEXT if run else MAX_GATE_EXCERPT
     for gate in open_gates:
         context.print(f"run {gate.run} · {titles.get(gate.run, '')}", bold=True)

@@ -19,65 +19,38 @@ def home_command(context: CommandContext) -> None:
     if not context.has_store():
         _print_welcome(context)
         return
-    journal = context.journal
+    journal, prefix = context.journal, context.command_prefix
     open_gates = [gate for gate in journal.gates() if not gate.answer]
     heads = journal.heads(unfinished=True)
-    idle_heads = [
-        head
-        for head in heads
-        if head.status == "working" and not context.services.find_run_owner(context.project_root, head.run)
-    ]
-    busy_heads = [head for head in heads if head.status == "working" and head not in idle_heads]
-    _print_home_section(
-        context,
-        "waits for you:",
-        [
-            f"{gate.run}  {gate_question(gate)}   {context.command_prefix} gates {gate.run}"
-            for gate in open_gates
-        ],
-    )
-    _print_home_section(
-        context,
-        "can go on:",
-        [
-            f"{head.run}  {head.state}  {head.title}   {context.command_prefix} resume {head.run}"
-            for head in idle_heads
-        ],
-    )
-    _print_home_section(
-        context,
-        "at work:",
-        [
-            f"{head.run}  {head.state}  {head.title}   {context.command_prefix} watch {head.run}"
-            for head in busy_heads
-        ],
-    )
+    working = [head for head in heads if head.status == "working"]
+    find_owner, root = context.services.find_run_owner, context.project_root
+    idle_heads = [head for head in working if not find_owner(root, head.run)]
+    busy_heads = [head for head in working if head not in idle_heads]
     last_heads = [head for head in journal.heads(limit=50) if not head.parent][:RECENT_RUNS]
     broken = find_broken_runs([*heads, *last_heads], journal.quarantined())
-    _print_home_section(
-        context,
-        "broken:",
-        [f"{run}  {reason}   {context.command_prefix} audit verify {run}" for run, reason in broken.items()],
-    )
-    _print_home_section(
-        context, "last runs:", run_table_lines(last_heads, broken, time.time_ns() // 1_000_000)[1:]
-    )
+    sections = {
+        "waits for you:": [f"{g.run}  {gate_question(g)}   {prefix} gates {g.run}" for g in open_gates],
+        "can go on:": [f"{h.run}  {h.state}  {h.title}   {prefix} resume {h.run}" for h in idle_heads],
+        "at work:": [f"{h.run}  {h.state}  {h.title}   {prefix} watch {h.run}" for h in busy_heads],
+        "broken:": [f"{run}  {reason}   {prefix} audit verify {run}" for run, reason in broken.items()],
+        "last runs:": run_table_lines(last_heads, broken, time.time_ns() // 1_000_000)[1:],
+    }
+    for title, lines in sections.items():
+        _print_home_section(context, title, lines)
     if last_heads and last_heads[0].outcome == BASE_NOT_GREEN:  # of an older one somebody has taken care
         remedies = base_stop_remedies(
             BASE_NOT_GREEN,
             last_heads[0].run,
             last_heads[0].machine,
             last_heads[0].title,
-            context.command_prefix,
+            prefix,
         )
         _print_home_section(
             context,
             f"{last_heads[0].run} stopped because checks fail on the base tree:",
             remedy_lines(remedies),
         )
-    context.print(
-        f'next: {context.command_prefix} run "what to do" · {context.command_prefix} runs · {context.command_prefix} --help'
-    )
+    context.print(f'next: {prefix} run "what to do" · {prefix} runs · {prefix} --help')
 
 
 def _print_trust_notice(context: CommandContext) -> None:

@@ -66,7 +66,9 @@ def init_command(
     if check:
         return _prove_existing_checks(context, yes=yes, acknowledge=acknowledge_failures)
     path = _find_config_target(context.project, force=force)
-    problem = context.services.open_ports(context.project, journal=None).workspace(Config()).problem()
+    problem = (
+        context.services.open_ports(context.project, journal=None).workspace(Config()).find_start_problem()
+    )
     proven, notes = (
         (_detect_unproven_setup(context), [])
         if problem
@@ -232,7 +234,7 @@ def _prove_existing_checks(context: CommandContext, *, yes: bool, acknowledge: b
         )
     ports = context.services.open_ports(context.project, journal=None)
     workspace = ports.workspace(config)
-    if problem := workspace.problem():
+    if problem := workspace.find_start_problem():
         raise UserError(problem)
     context.services.project_state_directory(context.project).mkdir(parents=True, exist_ok=True)
     base = workspace.base(config.base)

@@ -328,9 +328,9 @@ def intent_seal_command(context: CommandContext, *, file: str, out: str) -> int:
             context.print(line, fg="red")
         context.print("refuse: only a whole intent can be sealed; nothing was written", fg="red")
         return EXIT_REFUSED
-    new_document, layout_kept = documents.sealed(old_document, value, _INTENT_SCHEMA_NAME)
+    new_document, layout_kept = documents.replace_seal(old_document, value, _INTENT_SCHEMA_NAME)
     documents.write(out or file, new_document.text, new=bool(out))
-    context.services.open_registries(context.project).keep(registry)
+    context.services.open_registries(context.project).store_registry(registry)
     if not layout_kept:
         context.warn(
             f"{out or file} was written anew: comments and layout of {file} could not be kept", fg="yellow"

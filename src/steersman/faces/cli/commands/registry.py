@@ -234,7 +234,7 @@ def _find_registry_version(context: CommandContext, name: str) -> "Registry":
         return _load_registry_with_warning(context).registry
     if os.path.isdir(name):
         return registries.load(name).registry
-    kept_registry = registries.kept(name)
+    kept_registry = registries.find_stored_registry(name)
     if kept_registry is None:
         raise UserError(
             f"{name!r} is neither built-in, now, a folder, nor the digest of one of {len(registries.digests())} kept registries"
@@ -269,7 +269,7 @@ def _print_intent_drift(context: CommandContext, file: str, current_registry: "R
 
     refs = context.services.open_documents().read(file, "execution_intent").value.get("evidence_refs", ())
     registries = context.services.open_registries(context.project)
-    kept_registries = (registries.kept(digest) for digest in registries.digests())
+    kept_registries = (registries.find_stored_registry(digest) for digest in registries.digests())
     drift_list = find_pin_drift(
         [ref for ref in refs if isinstance(ref, str)],
         current_registry,

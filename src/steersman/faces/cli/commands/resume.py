@@ -53,7 +53,7 @@ def _resume_despite_verify(context: CommandContext, run: str, reason: str, *, ta
 def _settle_cut_deliveries(context: CommandContext) -> None:
     """Finishes or undoes deliveries that were cut short, of whichever run."""
     try:
-        settled = context.runs.ports.workspace(context.read_config().config).settle()
+        settled = context.runs.ports.workspace(context.read_config().config).settle_interrupted_deliveries()
     except SteersmanError as error:
         context.print(str(error))
         return

@@ -118,7 +118,7 @@ def warn_uncommitted_changes(context: CommandContext, config: Any) -> None:
     from steersman.engine.project_files import describe_checkout_differences
 
     workspace = context.services.open_ports(context.project, journal=None).workspace(config)
-    problem = workspace.problem()
+    problem = workspace.find_start_problem()
     if problem:
         raise UserError(problem)
     base = workspace.base(config.base or None)

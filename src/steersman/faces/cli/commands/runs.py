@@ -39,7 +39,7 @@ def runs_command(context: CommandContext, *, everything: bool, unfinished: bool,
     broken = find_broken_runs(heads, journal.quarantined())
     listed_runs = {head.run for head in heads}
     if any(
-        journal.matching(run)[:1] != [run]
+        journal.find_runs(run)[:1] != [run]
         for run in context.services.list_anchored_runs(context.project_root) - listed_runs
     ):
         _warn_missing_runs(context)
