@@ -22,7 +22,7 @@ sys.path[:0] = [str(HERE), str(HERE / "planning")]
 from same import SURROUNDINGS, carried, inputs, planned  # noqa: E402  found through the path above
 from voyage import Project  # noqa: E402  the same
 
-from steersman.machines.coordinator.verify import verify_frozen_plan  # noqa: E402  the same
+from steersman.judges.planning.verify import verify_frozen_plan  # noqa: E402  the same
 
 SEED = 20_261_116
 TIMES, SAMPLE = 50, 3

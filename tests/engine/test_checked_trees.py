@@ -15,7 +15,7 @@ from steersman.errors import ContractError, SteersmanError
 from steersman.judges.evidence.check_results import NO_TEST_COUNT_REASON, RUNS_NO_TESTS_REASON
 from steersman.testing import FakeAgent, ScriptedCommands, fake_config, fake_reply
 from steersman.testing.files import fake_command_result
-from steersman.views.status import latest_checks
+from steersman.views.run_summary import latest_checks
 
 
 def crew(files=None):

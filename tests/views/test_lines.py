@@ -24,7 +24,7 @@ from steersman.views.screen import (
     running_work_line,
     status_screen_lines,
 )
-from steersman.views.status import CheckStatus, GuardOverride, ReviewFinding, RunningWork, build_run_details
+from steersman.views.run_summary import CheckStatus, GuardOverride, ReviewFinding, RunningWork, summarize_run
 from steersman.views.timeline import build_timeline
 from steersman.views.why import find_wait_reasons, has_failed_delivery, has_failed_revert, redelivery_command
 
@@ -37,7 +37,7 @@ def gate(**more) -> Gate:
 
 def shown(tape, **more):
     entries = [e for e, _ in tape.entries]
-    return build_run_details(MACHINE, tape.snapshot, "Fix it", entries, text=lambda _: "", **more)
+    return summarize_run(MACHINE, tape.snapshot, "Fix it", entries, text=lambda _: "", **more)
 
 
 BEGUN_TWICE = JobItem("i", "setup", "effect", "k", {}, 1, starts=2)
@@ -219,7 +219,7 @@ def test_what_only_the_tape_knows():
         entry("override", actor="person:ann", source="a", to="b", why="because"),
     ]
     tape = building()
-    seen = build_run_details(MACHINE, tape.snapshot, "t", told, text=lambda _: "")
+    seen = summarize_run(MACHINE, tape.snapshot, "t", told, text=lambda _: "")
     assert [(t.id, t.starts) for t in seen.twice] == [("i", 2)]
     assert [(o.person, o.reason) for o in seen.overrides] == [("ann", "because")]
     assert seen.not_isolated == "no box"

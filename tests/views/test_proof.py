@@ -5,7 +5,7 @@ import json
 from crew import answer, building, built, changes, checking, checks, touching
 
 from steersman.kernel.snapshot import context_fields
-from steersman.views.proof import base_tree_section, escalation_section, evidence_questions_section
+from steersman.machines.shared.proof_sections import base_tree_section, escalation_section, evidence_questions_section
 
 RESULTS = json.dumps(
     [

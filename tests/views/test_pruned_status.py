@@ -3,7 +3,7 @@
 import pytest
 
 from steersman.kernel.snapshot import Snapshot
-from steersman.views.status import latest_checks
+from steersman.views.run_summary import latest_checks
 
 
 @pytest.mark.parametrize(

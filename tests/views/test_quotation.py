@@ -26,7 +26,7 @@ from steersman.views.quotation import (
     quote_inline,
 )
 from steersman.views.report import render_run_report
-from steersman.views.status import CheckStatus, GuardOverride, ReviewFinding, build_run_details
+from steersman.views.run_summary import CheckStatus, GuardOverride, ReviewFinding, summarize_run
 
 MARKUP = [
     "<img src=x onerror=alert(1)>",
@@ -91,7 +91,7 @@ def full_report(text: str) -> str:
     tape.finish("run_checks", checks("t1"))
     tape.send("aborted_by_operator", answer("abort", text="p-x"))
     entries = [e for e, _ in tape.entries]
-    plain = build_run_details(MACHINE, tape.snapshot, text, entries, text=lambda _: "")
+    plain = summarize_run(MACHINE, tape.snapshot, text, entries, text=lambda _: "")
     seen = replace(
         plain,
         title=text,
@@ -162,7 +162,7 @@ def test_what_people_decided_is_quoted():
     tape = proposed()
     tape.send("task_followup_received", answer("rework", text="p-x"))
     entries = [e for e, _ in tape.entries]
-    seen = build_run_details(MACHINE, tape.snapshot, "t", entries, text=lambda _: "")
+    seen = summarize_run(MACHINE, tape.snapshot, "t", entries, text=lambda _: "")
     words = render_run_report(
         MACHINE, tape.snapshot, seen, entries, lambda ref: "<b>x</b> | y" if ref == "p-x" else ""
     )

@@ -10,7 +10,7 @@ from steersman.machines.roundtable import MACHINE
 from steersman.ports.journal import BudgetRow, Gate
 from steersman.views.report import quote_inline, render_run_report
 from steersman.views.screen import entry_line, status_screen_lines
-from steersman.views.status import build_run_details
+from steersman.views.run_summary import summarize_run
 from steersman.views.why import find_wait_reasons, wait_reason_lines
 
 RESULTS = json.dumps(
@@ -32,7 +32,7 @@ def text(ref: str) -> str:
 
 
 def shown(tape: Tape, **more):
-    return build_run_details(
+    return summarize_run(
         MACHINE, tape.snapshot, "Fix it", [e for e, _ in tape.entries], text=text, **more
     )
 

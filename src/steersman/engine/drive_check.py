@@ -16,7 +16,7 @@ from steersman.kernel.replay import convert_context, rebuild_snapshot
 from steersman.kernel.snapshot import Snapshot, context_fields
 from steersman.kernel.tape import read_entry
 from steersman.ports.journal import Gate
-from steersman.views.status import DRIVEN_DESPITE_VERIFY
+from steersman.views.run_summary import DRIVEN_DESPITE_VERIFY
 
 FORCE_SNAPSHOT_BYTES = 1 << 30  # bytes since the last snapshot: the next commit writes one
 

@@ -20,17 +20,17 @@ from steersman.kernel.snapshot import Snapshot, context_fields
 from steersman.kernel.tape import Entry, read_entry
 from steersman.ports.sandbox import NOT_ISOLATED
 from steersman.views.report import render_run_report
-from steersman.views.status import (
+from steersman.views.run_summary import (
     BEGIN_REQUESTED,
     DRIVEN_DESPITE_VERIFY,
     GuardOverride,
     PayloadReader,
-    RunDetails,
-    build_run_details,
+    RunSummary,
+    summarize_run,
     find_base_problem,
     find_override,
 )
-from steersman.views.status import find_isolation_warning as said
+from steersman.views.run_summary import find_isolation_warning as said
 
 if TYPE_CHECKING:
     from steersman.contracts.task.documents import TaskState
@@ -45,7 +45,7 @@ class RunView(msgspec.Struct, frozen=True):
 
     live: Any
     entries: tuple[Entry, ...]
-    status: RunDetails
+    status: RunSummary
     text: Any
 
     @property
@@ -59,7 +59,7 @@ def read_run_view(ports: Ports, run: str) -> RunView:
     active_run = load_active_run(ports, run, migrating=True)
     entries = tuple(read_entry(body) for _, body, _ in ports.journal.rows(run))
     text = payload_reader(active_run)
-    run_status = build_run_details(
+    run_status = summarize_run(
         active_run.machine,
         active_run.snapshot,
         active_run.title,
@@ -98,7 +98,7 @@ def read_overrides(ports: Ports, run: str) -> list[GuardOverride]:
 
 def task_blocked_reason(ports: Ports, active_run: ActiveRun) -> str:
     """Why a task cannot go on by itself, in one line; nothing where it can, and then the tape is not read."""
-    from steersman.views.blocked_reason import BLOCKED_STEPS, blocked_reason
+    from steersman.machines.task.views.blocked_reason import BLOCKED_STEPS, blocked_reason
 
     if context_fields(active_run.snapshot.context).get("step") not in BLOCKED_STEPS:
         return ""
@@ -108,7 +108,7 @@ def task_blocked_reason(ports: Ports, active_run: ActiveRun) -> str:
 
 def task_base_problem(ports: Ports, active_run: ActiveRun) -> str:
     """Which problem of its base tree keeps a task from going on; nothing where another one does, or none."""
-    from steersman.views.blocked_reason import BLOCKED_STEPS
+    from steersman.machines.task.views.blocked_reason import BLOCKED_STEPS
 
     if context_fields(active_run.snapshot.context).get("step") not in BLOCKED_STEPS:
         return ""
@@ -188,7 +188,7 @@ def _has_task_documents(snapshot: Snapshot) -> bool:
 def render_state_file(run_view: RunView) -> bytes:
     """`state.json`: of a task in the specification's form, of any other run its status."""
     if _has_task_documents(run_view.snapshot):
-        from steersman.views.task import render_task_state
+        from steersman.machines.task.views.state_file import render_task_state
 
         return render_task_state(_build_task_state(run_view))
     return _format_projection_json(msgspec.json.encode(run_view.status))
@@ -196,7 +196,7 @@ def render_state_file(run_view: RunView) -> bytes:
 
 def _build_task_state(run_view: RunView) -> "TaskState":
     from steersman.kernel.step import legal_events
-    from steersman.views.task import build_task_state
+    from steersman.machines.task.views.state_file import build_task_state
 
     machine, snapshot = run_view.live.machine, run_view.snapshot
     open_questions = [f"{g.job}: {' | '.join(g.choices)}" for g in run_view.status.gates if not g.answer]
@@ -209,7 +209,7 @@ def find_manual_edits(ports: Ports, active_run: ActiveRun, *, older: bool = True
     transcript beside it, that; nothing about both where they are."""
     if not _has_task_documents(active_run.snapshot):
         return {}
-    from steersman.views.task import (
+    from steersman.machines.task.views.state_file import (
         count_state_entries,
         describe_outdated_state,
         describe_state_edit,
@@ -258,7 +258,7 @@ def _missing_file_problem(ports: Ports, run: str, artifact: ArtifactOnDisk) -> s
 
 def _plan_projection_files(run_view: RunView) -> Iterator[tuple[str, Callable[[], bytes]]]:
     """What the specification of the planner wants to be seen of every run, also of one that has failed."""
-    from steersman.views.planning.outcome import build_plan_run_summary, read_failure_pack
+    from steersman.machines.coordinator.views.outcome import build_plan_run_summary, read_failure_pack
 
     yield (
         "coordinator_run_tape.json",
@@ -280,8 +280,8 @@ def _plan_projection_files(run_view: RunView) -> Iterator[tuple[str, Callable[[]
 
 def planning_tape_form(run_view: RunView, name: str) -> msgspec.Struct:
     """The tape of a planning run in one of the specification's forms."""
-    from steersman.views.planning.forms import build_run_tape
-    from steersman.views.planning.log import build_audit_log
+    from steersman.machines.coordinator.views.forms import build_run_tape
+    from steersman.machines.coordinator.views.log import build_audit_log
 
     if name == "runtape":
         return build_run_tape(

@@ -297,7 +297,7 @@ class RunLoop:
         seen_digests = getattr(facts, "seen", None)
         if not seen_digests:
             return True
-        from steersman.engine.document_digests import has_unchanged_artifacts
+        from steersman.machines.task.effects.document_digests import has_unchanged_artifacts
 
         return await asyncio.to_thread(
             has_unchanged_artifacts, self.world.artifacts, self.live.run, seen_digests

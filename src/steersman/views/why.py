@@ -14,7 +14,7 @@ from steersman.ports.journal import Gate
 from steersman.views.base_stop import BASE_PROBLEMS, base_stop_reason, base_stop_remedies
 from steersman.views.gates import EVIDENCE_GATE, gate_commands, gate_question, gate_reason
 from steersman.views.legal_actions import action_command, find_side_actions
-from steersman.views.status import CheckStatus, latest_checks, read_base_checks
+from steersman.views.run_summary import CheckStatus, latest_checks, read_base_checks
 from steersman.views.time_format import format_duration, format_timestamp
 
 FOLLOWUP_EVENT = "task_followup_received"

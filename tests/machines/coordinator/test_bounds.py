@@ -30,9 +30,9 @@ from steersman.judges.planning.paths import (
     path_spelling_problem,
     reserved_path_reason,
 )
-from steersman.machines.coordinator.attest import ENVELOPE_FILE
-from steersman.machines.coordinator.bounds import PlanBounds, find_outside_bounds, read_plan_bounds
-from steersman.machines.coordinator.freeze import MANIFEST_FILE
+from steersman.judges.planning.attest import ENVELOPE_FILE
+from steersman.judges.planning.plan_bounds import PlanBounds, find_outside_bounds, read_plan_bounds
+from steersman.judges.planning.freeze import MANIFEST_FILE
 
 
 def bounded(made):

@@ -10,7 +10,7 @@ from steersman.contracts.task.facts import BaseFacts, RevertFacts
 from steersman.contracts.workspace import RebasedChange, RunBase
 from steersman.engine.effect_call import EffectCall
 from steersman.engine.effects.delivery import effect_planned_at, find_lost_delivery, revert_message
-from steersman.engine.effects.document_writer import (
+from steersman.machines.task.effects.document_writer import (
     DocumentWriter,
     find_files_outside_scope,
     write_change_documents,

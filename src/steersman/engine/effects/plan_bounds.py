@@ -13,7 +13,7 @@ from steersman.contracts.commands import Argv
 from steersman.engine.effect_call import EffectCall
 
 if TYPE_CHECKING:
-    from steersman.machines.coordinator.bounds import PlanBounds
+    from steersman.judges.planning.plan_bounds import PlanBounds
 
 
 def find_plan_bounds(call: EffectCall) -> "PlanBounds | None":
@@ -21,7 +21,7 @@ def find_plan_bounds(call: EffectCall) -> "PlanBounds | None":
     ref = call.given("bounds", "") or _inherited_bounds_ref(call)
     if not ref:
         return None
-    from steersman.machines.coordinator.bounds import PlanBounds
+    from steersman.judges.planning.plan_bounds import PlanBounds
 
     return msgspec.json.decode(call.payloads.get(ref), type=PlanBounds)
 
@@ -51,7 +51,7 @@ def files_outside_bounds(bounds: "PlanBounds | None", names: Sequence[str]) -> d
     """Those of some names that the plan does not cover, each with why; all of them where they are more than it allows."""
     if bounds is None:
         return {}
-    from steersman.machines.coordinator.bounds import find_outside_bounds
+    from steersman.judges.planning.plan_bounds import find_outside_bounds
 
     reasons_by_name = {
         name: problems[0].message
@@ -74,7 +74,7 @@ def command_outside_bounds(bounds: "PlanBounds | None", argv: Argv) -> str:
     """Why a command that steersman would run is not run under this plan; empty where it is."""
     if bounds is None:
         return ""
-    from steersman.machines.coordinator.bounds import find_outside_bounds
+    from steersman.judges.planning.plan_bounds import find_outside_bounds
 
     return (
         f"{shlex.join(argv)} is no command of {bounds.plan_id}"

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from steersman.contracts.planning.words import ExecutionMode
     from steersman.judges.planning.places import FieldLines
     from steersman.judges.planning.registry import Registry
-    from steersman.machines.coordinator.drafting import IntentDraft
-    from steersman.machines.coordinator.goals import WorkflowChoice
+    from steersman.judges.planning.drafting import IntentDraft
+    from steersman.judges.planning.goals import WorkflowChoice
     from steersman.ports.documents import DocumentFormat, ParsedDocument
 
 
@@ -63,8 +63,8 @@ def draft_intent_for_goal(
     from steersman.judges.planning.paths import outside_plan_reason, path_spelling_problem
     from steersman.judges.planning.visible_text import invisible_name_reason, invisible_sentence_reason
     from steersman.judges.text import clip_text, has_visible_text, printable_line
-    from steersman.machines.coordinator import goals
-    from steersman.machines.coordinator.drafting import IntentRequest, draft_intent
+    from steersman.judges.planning import goals
+    from steersman.judges.planning.drafting import IntentRequest, draft_intent
 
     if not has_visible_text(goal):
         raise UserError('a goal is missing, such as: steersman intent new "Fix the rounding of invoices"')
@@ -166,7 +166,7 @@ def apply_agent_proposal(context: CommandContext, draft: "IntentDraft", role: st
 
     from steersman.engine.intent_proposal import propose_intent
     from steersman.engine.roles import find_role_settings
-    from steersman.machines.coordinator.drafting import amend_intent_draft
+    from steersman.judges.planning.drafting import amend_intent_draft
 
     config = context.load_config().config
     obstacle = context.services.find_role_obstacle(find_role_settings(config, role))
@@ -242,7 +242,7 @@ def read_project_id(context: CommandContext) -> str:
 
 def _choose_workflow(id_: str, registry: "Registry") -> "WorkflowChoice":
     from steersman.contracts.planning.content import Workflow
-    from steersman.machines.coordinator.goals import WorkflowChoice
+    from steersman.judges.planning.goals import WorkflowChoice
 
     workflow = registry.usable("workflow", id_)
     if not isinstance(workflow, Workflow):

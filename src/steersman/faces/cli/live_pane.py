@@ -26,7 +26,7 @@ from steersman.views.screen import (
     round_progress_words,
     running_work_line,
 )
-from steersman.views.status import RunDetails, build_run_details
+from steersman.views.run_summary import RunSummary, summarize_run
 from steersman.views.time_format import format_duration
 
 VISIBLE_STEPS = 6  # steps that stay in sight
@@ -41,7 +41,7 @@ class LivePane:
         self._deck, self._keys = context, keys
         self.keys = not context.prompting
         self._entries: list[Entry] = []
-        self._status: RunDetails | None = None
+        self._status: RunSummary | None = None
         self._note = ""
         self._rich = RichLive(
             console=Console(), get_renderable=self._draw, refresh_per_second=4, transient=True
@@ -67,7 +67,7 @@ class LivePane:
         if self._deck.prompting:
             self._leave(new_entries)
         journal = self._deck.journal
-        status = build_run_details(
+        status = summarize_run(
             active_run.machine,
             active_run.snapshot,
             active_run.title,
@@ -78,7 +78,7 @@ class LivePane:
         )
         self.show(status, self._entries)
 
-    def show(self, status: RunDetails, entries: Sequence[Entry]) -> None:
+    def show(self, status: RunSummary, entries: Sequence[Entry]) -> None:
         """Draws this from now on."""
         self._status, self._entries = status, list(entries)
 
@@ -114,7 +114,7 @@ class LivePane:
         )
 
 
-def _pane_rows(status: RunDetails, now: int) -> list[tuple[str, str]]:
+def _pane_rows(status: RunSummary, now: int) -> list[tuple[str, str]]:
     open_findings = [finding_status for finding_status in status.findings if finding_status.state == "open"]
     rows = [
         (

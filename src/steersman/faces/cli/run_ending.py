@@ -9,18 +9,18 @@ from msgspec.structs import replace
 from steersman.engine.projections import RunView, read_run_view
 from steersman.faces.cli.context import EXIT_DONE, EXIT_ENDED, CommandContext
 from steersman.ports.journal import Gate
-from steersman.views.acceptance import acceptance_lines
+from steersman.machines.task.views.acceptance import acceptance_lines
 from steersman.views.base_stop import start_again_command
 from steersman.views.gates import EVIDENCE_GATE, gate_commands, render_gate_lines
 from steersman.views.legal_actions import action_command
-from steersman.views.phase import phase_lines
+from steersman.machines.task.views.phase import phase_lines
 from steersman.views.screen import (
     base_remedies_for_run,
     check_status_line,
     review_finding_line,
     stop_reason_lines,
 )
-from steersman.views.status import CheckStatus
+from steersman.views.run_summary import CheckStatus
 from steersman.views.time_format import format_duration
 from steersman.views.why import FOLLOWUP_EVENT, has_failed_delivery, has_failed_revert, redelivery_command
 
@@ -169,7 +169,7 @@ def _find_outcome_followers(context: CommandContext, run_view: RunView) -> list[
 
 def _plan_outcome_fields(run_view: RunView) -> dict[str, Any]:
     """What a planning run has brought, for programs."""
-    from steersman.views.planning.outcome import build_plan_run_summary, read_failure_pack
+    from steersman.machines.coordinator.views.outcome import build_plan_run_summary, read_failure_pack
 
     return {
         "plan": find_plan_directory(run_view) or None,
@@ -191,7 +191,7 @@ def find_plan_directory(run_view: RunView) -> str:
 
 
 def _print_plan_outcome(context: CommandContext, run_view: RunView) -> None:
-    from steersman.views.planning.outcome import render_outcome_lines
+    from steersman.machines.coordinator.views.outcome import render_outcome_lines
 
     for line in render_outcome_lines(run_view.snapshot, run_view.text, run_view.entries):
         context.print(f"  {line}")

@@ -22,8 +22,8 @@ def load_task_bounds(
     from steersman.faces.cli.intent_drafts import render_problem_lines
     from steersman.faces.cli.plan_inputs import read_plan_files
     from steersman.judges.planning.semantics import find_project_mismatch
-    from steersman.machines.coordinator.bounds import PlanBounds, find_outside_bounds, read_plan_bounds
-    from steersman.machines.coordinator.trust import TrustedKey
+    from steersman.judges.planning.plan_bounds import PlanBounds, find_outside_bounds, read_plan_bounds
+    from steersman.judges.planning.plan_trust import TrustedKey
 
     if key and not plan_directory:
         raise UserError("--key is the key of whoever froze a plan: name the plan too, --plan DIR")

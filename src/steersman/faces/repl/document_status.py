@@ -13,7 +13,7 @@ from steersman.engine.projections import RunView, read_overrides, read_run_view,
 from steersman.errors import UserError
 from steersman.faces.cli.context import CommandContext
 from steersman.kernel.snapshot import context_fields
-from steersman.views.status import override_line
+from steersman.views.run_summary import override_line
 
 if TYPE_CHECKING:
     from steersman.judges.task.inspection import DamagedFile
@@ -38,7 +38,7 @@ class DocumentStatus(msgspec.Struct, frozen=True):
 def list_document_status(context: CommandContext, run: str) -> list[DocumentStatus]:
     """Every document of a run in the order of their names, then what lies among them and is none, and what hands did to
     the files that are made from the tape."""
-    from steersman.engine.document_digests import find_unrecorded_artifacts
+    from steersman.machines.task.effects.document_digests import find_unrecorded_artifacts
     from steersman.engine.projections import find_manual_edits
 
     active_run, ports = context.read_only_runs.live(run), context.read_only_runs.ports
@@ -63,7 +63,7 @@ def list_document_status(context: CommandContext, run: str) -> list[DocumentStat
 
 
 def _compare_with_disk(context: CommandContext, run: str, name: str, recorded: str) -> str:
-    from steersman.engine.document_digests import artifact_digests
+    from steersman.machines.task.effects.document_digests import artifact_digests
     from steersman.judges.task.inspection import find_unreadable_file_problem
 
     artifacts = context.read_only_runs.ports.artifacts
@@ -81,7 +81,7 @@ def _compare_with_disk(context: CommandContext, run: str, name: str, recorded: s
 
 def describe_touched_files(context: CommandContext, run: str) -> list[str]:
     """What hands did to a task's documents and to the files that are made from its tape, in words, with what to do."""
-    from steersman.engine.document_repair import find_document_damage
+    from steersman.machines.task.document_repair import find_document_damage
     from steersman.engine.projections import find_manual_edits
     from steersman.judges.text import printable_line
 
@@ -159,7 +159,7 @@ def print_document(context: CommandContext, run: str, name: str) -> None:
 
 
 def _warn_document_changed(context: CommandContext, run: str, name: str, run_view: RunView) -> None:
-    from steersman.engine.document_digests import artifact_digest
+    from steersman.machines.task.effects.document_digests import artifact_digest
 
     disk_file = context.read_only_runs.ports.artifacts.read(run, name)
     recorded = context_fields(run_view.snapshot.context)["artifacts"].get(name, "")

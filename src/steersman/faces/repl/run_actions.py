@@ -282,7 +282,7 @@ class RunActions:
     def accepted(self, gate: Gate) -> list[str]:
         """What the decision is about."""
         from steersman.engine.projections import read_run_view
-        from steersman.views.acceptance import acceptance_lines
+        from steersman.machines.task.views.acceptance import acceptance_lines
 
         run_view = read_run_view(self.deck.runs.ports, self.run)
         return acceptance_lines(run_view.snapshot, run_view.status, gate, run_view.text)

@@ -156,7 +156,7 @@ def _describe_last_answer(context: CommandContext, run: str, wanted_id: str) -> 
     if answered_gate is not None:
         return f"gate {answered_gate.id} was answered already: {answered_gate.person} has answered {answered_gate.answer}"
     from steersman.kernel.tape import read_entry
-    from steersman.views.status import actor_name
+    from steersman.views.run_summary import actor_name
 
     entries = [read_entry(body) for _, body, _ in context.runs.ports.journal.rows(run)]
     end_entry = next((entry for entry in entries if entry.ended), None)

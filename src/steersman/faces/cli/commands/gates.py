@@ -20,7 +20,7 @@ from steersman.views.gates import (
 if TYPE_CHECKING:
     from steersman.ports.journal import Gate
     from steersman.views.base_stop import Remedy
-    from steersman.views.status import PayloadReader
+    from steersman.views.run_summary import PayloadReader
 
 
 @define_command(
@@ -40,7 +40,7 @@ def gates_command(context: CommandContext, *, run: str | None, full: bool) -> No
         return
     open_gates = _list_open_gates(context, run)
     from steersman.engine.projections import read_overrides, recorded_isolation_warning
-    from steersman.views.status import override_line
+    from steersman.views.run_summary import override_line
 
     stalled = {open_gate.id: _describe_stalled_gate(context, open_gate) for open_gate in open_gates}
     ports = context.read_only_runs.ports

@@ -135,7 +135,7 @@ class _AnswersRefusedError(UserError):
 
 def _read_answer_pack(context: CommandContext, file: str, pack: Any) -> Any:
     from steersman.faces.cli.plan_inputs import read_stdin_document
-    from steersman.machines.coordinator.answers import find_answer_pack_problems
+    from steersman.judges.planning.answers import find_answer_pack_problems
 
     documents, stdin_hint = (
         context.services.open_documents(),

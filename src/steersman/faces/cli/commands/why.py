@@ -26,7 +26,7 @@ def print_run_reasons(context: CommandContext, run_id: str) -> None:
         task_blocked_reason,
     )
     from steersman.faces.repl.document_status import describe_touched_files
-    from steersman.views.status import override_line
+    from steersman.views.run_summary import override_line
     from steersman.views.why import WaitReason, wait_reason_lines
     from steersman.views.why import find_wait_reasons as find_reasons
 

@@ -3,26 +3,36 @@
 Texts from outside are quoted, never interpreted.
 """
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 import msgspec
 
 from steersman.contracts.commands import CommandResult
 from steersman.judges.evidence.base_checks import count_known_failures
 from steersman.judges.text import clip_text
+from steersman.machines.shared.tree_summary import TreeContext
 from steersman.views.failed_check import failed_check_lines
 from steersman.views.quotation import quote_block, quote_cell
-from steersman.views.status import PayloadReader, known_failure_names, verdict_words
+from steersman.views.run_summary import PayloadReader, known_failure_names, verdict_words
 
 MAX_EVIDENCE_CELL = 300
 
 
-def base_tree_section(context: dict[str, Any], text: PayloadReader) -> list[str]:
+class QuestionedContext(Protocol):
+    """What a context knows of a change that a person was asked about."""
+
+    infrastructure_ref: str
+    accepted_by: str
+    accepted_tree: str
+
+
+def base_tree_section(context: TreeContext, text: PayloadReader) -> list[str]:
     """The checks before any change."""
-    results = _decode_recorded_results(text(context.get("baseline_ref", "")))
+    results = _decode_recorded_results(text(context.baseline_ref))
     if not results:
         return []
-    known = known_failure_names(context, text)
+    known = known_failure_names(text(context.config_ref))
     counts = [count_known_failures(r, results, known) for r in results]
     rows = [
         f"| {quote_cell(r.name)} | {verdict_words(r.verdict, count)} | {_number_or_dash(r.exit_code)} | {_number_or_dash(r.tests)} | {quote_cell(clip_text(_failed_test_names(r), MAX_EVIDENCE_CELL))} |"
@@ -31,7 +41,7 @@ def base_tree_section(context: dict[str, Any], text: PayloadReader) -> list[str]
     head = [
         "## The base tree",
         "",
-        f"The project's checks before any change, on tree `{context.get('base_tree', '')}`.",
+        f"The project's checks before any change, on tree `{context.base_tree}`.",
         "",
     ]
     failures = [
@@ -50,11 +60,9 @@ def base_tree_section(context: dict[str, Any], text: PayloadReader) -> list[str]
     ]
 
 
-def evidence_questions_section(context: dict[str, Any], text: PayloadReader) -> list[str]:
+def evidence_questions_section(context: QuestionedContext, text: PayloadReader, *, asks: bool, questions_ref: str = "") -> list[str]:
     """What a person was asked about, and who accepted it."""
-    questions_text = "\n".join(
-        filter(None, (text(context.get("infrastructure_ref", "")), text(context.get("questions_ref", ""))))
-    )
+    questions_text = "\n".join(filter(None, (text(context.infrastructure_ref), text(questions_ref))))
     if not questions_text:
         return []
     return [
@@ -62,23 +70,19 @@ def evidence_questions_section(context: dict[str, Any], text: PayloadReader) -> 
         "",
         *quote_block(questions_text),
         "",
-        _acceptance_sentence(context),
+        _acceptance_sentence(context, asks=asks),
         "",
     ]
 
 
-def _acceptance_sentence(context: dict[str, Any]) -> str:
-    if context.get("accepted_by"):
-        return (
-            f"Accepted by {quote_cell(context['accepted_by'])} on tree `{context.get('accepted_tree', '')}`."
-        )
-    asks = context.get("infrastructure") == "changed" or context.get("evidence") == "questioned"
+def _acceptance_sentence(context: QuestionedContext, *, asks: bool) -> str:
+    if context.accepted_by:
+        return f"Accepted by {quote_cell(context.accepted_by)} on tree `{context.accepted_tree}`."
     return "Not accepted by anybody." if asks else "Only shown: nobody had to accept it."
 
 
-def escalation_section(context: dict[str, Any], text: PayloadReader) -> list[str]:
+def escalation_section(pack: Mapping[str, Any], text: PayloadReader) -> list[str]:
     """What stayed open, since when, and what was tried."""
-    pack = context.get("escalation") or {}
     finding_rows = [
         f"| {f['id']} | {f['since']} | {f['rounds']} | {quote_cell(clip_text(text(f['text']), MAX_EVIDENCE_CELL))} |"
         for f in pack.get("findings", ())

@@ -9,8 +9,8 @@ from typing import Any
 from steersman.contracts.task.facts import RecordFacts
 from steersman.engine.active_run import ActiveRun
 from steersman.engine.effect_call import EffectCall
-from steersman.engine.effects.document_restore import restore_recorded_files
-from steersman.engine.effects.inspection import read_task_files
+from steersman.machines.task.effects.document_restore import restore_recorded_files
+from steersman.machines.task.effects.inspection import read_task_files
 from steersman.engine.ports import Ports
 from steersman.judges.task.inspection import DamagedFile
 from steersman.kernel.snapshot import JobItem, context_fields

@@ -29,7 +29,7 @@ from steersman.judges.planning.schema_errors import convert_valid_document
 from steersman.judges.planning.seal import seal_intent
 from steersman.judges.text import clip_text
 from steersman.kernel.canonical import digest_of
-from steersman.machines.coordinator import goals
+from steersman.judges.planning import goals
 
 ASKING_BY_MODE: dict[ExecutionMode, tuple[int, QuestionPolicy]] = {
     "interactive": (10, "conceptual_only"),

@@ -3,7 +3,7 @@
 **Invariant:** a function of the tape and what it names; texts come through the getter it is given.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -14,20 +14,15 @@ from steersman.judges.evidence.check_results import ACKNOWLEDGED_AS_WHOLE
 from steersman.judges.text import printable_line
 from steersman.kernel.machine import Machine
 from steersman.kernel.record import run_outcome, run_status_word
-from steersman.kernel.snapshot import JobItem, Snapshot, context_fields
+from steersman.kernel.snapshot import JobItem, Snapshot
 from steersman.kernel.tape import Entry
-from steersman.ports.journal import BudgetRow, Gate
+from steersman.ports.journal import BudgetRow
 from steersman.ports.sandbox import NOT_ISOLATED
-from steersman.views.base_stop import BASE_PROBLEMS
-from steersman.views.blocked_reason import blocked_reason
+from steersman.views.gates import EVIDENCE_GATE, GateView, evidence_reason
 from steersman.views.failed_check import failed_check_lines
-from steersman.views.legal_actions import find_side_actions
 
 PayloadReader = Callable[[str], str]  # the name of a payload -> its text
 DRIVEN_DESPITE_VERIFY = "driven_despite_verify"  # a person has a run driven that `audit verify` rejects
-BEGIN_REQUESTED = (
-    "begin_requested"  # the event of a person who has a task begin without those that come first
-)
 
 
 class RunningWork(msgspec.Struct, frozen=True):
@@ -104,7 +99,7 @@ class AcceptedEvidence(msgspec.Struct, frozen=True):
     reason: str
 
 
-class RunDetails(msgspec.Struct, frozen=True, kw_only=True):
+class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     """Everything a person asks first."""
 
     run: str
@@ -122,7 +117,7 @@ class RunDetails(msgspec.Struct, frozen=True, kw_only=True):
     entered: int  # when the state was entered
     at: int
     working: tuple[RunningWork, ...] = ()
-    gates: tuple[Gate, ...] = ()
+    gates: tuple[GateView, ...] = ()
     findings: tuple[ReviewFinding, ...] = ()
     checks: tuple[CheckStatus, ...] = ()
     base_checks: tuple[CheckStatus, ...] = ()  # the same checks before any change
@@ -144,67 +139,96 @@ class RunDetails(msgspec.Struct, frozen=True, kw_only=True):
     evidence: AcceptedEvidence | None = None  # the last results that a person has accepted
     besides: tuple[str, ...] = ()  # what is legal there beside the answer to its gate
     issue: str = ""  # text that came with the task and is not the person's own
+    delivery_failed: bool = False  # it has its approval, but its change could not be handed over
+    revert_failed: bool = False  # a person asked for a delivered change to be taken back, and it could not be
 
 
-def build_run_details(
-    machine: Machine,
-    snapshot: Snapshot,
-    title: str,
-    entries: Iterable[Entry],
-    *,
-    gates: Sequence[Gate] = (),
-    budget: Sequence[BudgetRow] = (),
-    text: PayloadReader,
-) -> RunDetails:
-    """The status of a run from its snapshot and its tape."""
-    tape_details, entries = _TapeDetails(), tuple(entries)
-    for entry in entries:
+class RunFacts(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """A run read whole: what every view of it is made from."""
+
+    machine: Machine
+    snapshot: Snapshot
+    title: str
+    entries: tuple[Entry, ...]
+    gates: tuple[GateView, ...] = ()
+    budget: tuple[BudgetRow, ...] = ()
+    text: PayloadReader
+
+
+class SummaryFields(msgspec.Struct, frozen=True, kw_only=True):
+    """What of a summary only the run's machine can tell, from its own context; see `RunSummary` for each field."""
+
+    last_round_outcome: str = ""
+    round: int = 0
+    rounds: int | None = None
+    findings: tuple[ReviewFinding, ...] = ()
+    checks: tuple[CheckStatus, ...] = ()
+    base_checks: tuple[CheckStatus, ...] = ()
+    base_problem: str = ""
+    delivered: str = ""
+    url: str = ""
+    reverted: str = ""
+    commit: str = ""
+    tree: str = ""
+    base: str = ""
+    confirmed_by: str = ""
+    detail: str = ""
+    cause: str = ""
+    besides: tuple[str, ...] = ()
+    delivery_failed: bool = False
+    revert_failed: bool = False
+
+
+def summarize_run(facts: RunFacts, fields: SummaryFields, *, issue: str = "") -> RunSummary:
+    """The summary of a run: what the tape tells of any run, and what its machine tells of this one."""
+    tape_details, snapshot = _TapeDetails(facts.machine), facts.snapshot
+    for entry in facts.entries:
         tape_details.note_entry(entry)
-    context = context_fields(snapshot.context)
-    return RunDetails(
+    of_machine = {name: getattr(fields, name) for name in SummaryFields.__struct_fields__}
+    return RunSummary(
         run=snapshot.run,
         machine=snapshot.machine,
-        title=title,
+        title=facts.title,
         state=snapshot.state,
-        meaning=machine.states[snapshot.state].meaning,
-        status=run_status_word(machine, snapshot),
-        outcome=run_outcome(machine, snapshot),
-        last_round_outcome=context.get("last_round_outcome") or "",
-        round=context.get("round", 0),
-        rounds=context.get("max_iterations"),
+        meaning=facts.machine.states[snapshot.state].meaning,
+        status=run_status_word(facts.machine, snapshot),
+        outcome=run_outcome(facts.machine, snapshot),
         entries=snapshot.seq,
         created=tape_details.created,
         entered=tape_details.entered,
         at=snapshot.at,
         working=running_work(snapshot),
-        gates=tuple(gates),
-        findings=_findings_from_context(context, text),
-        checks=latest_checks(snapshot, text),
-        base_checks=read_base_checks(context, text),
-        base_problem=find_base_problem(machine, snapshot, entries),
-        budget=budget_figures(snapshot, budget),
-        delivered=context.get("delivered_ref", ""),
-        url=text(context.get("url_ref", "")),
-        reverted=context.get("reverted_commit", ""),
-        commit=context.get("delivered_commit", "") or context.get("commit", ""),
-        tree=context.get("tree", ""),
-        base=context.get("base_commit", ""),
-        confirmed_by=context.get("confirmed_by", ""),
-        detail=text(context.get("detail_ref", "")),
+        gates=facts.gates,
+        budget=budget_figures(snapshot, facts.budget),
         twice=tuple(tape_details.twice.values()),
         overrides=tuple(tape_details.overrides),
         refused=snapshot.refused,
         not_isolated=tape_details.not_isolated,
-        cause=blocked_reason(machine, snapshot, entries, text),
-        besides=find_side_actions(machine, snapshot, gates),
         evidence=tape_details.evidence,
+        issue=issue,
+        **{**of_machine, "cause": fields.cause or evidence_gate_cause(facts)},
     )
+
+
+def default_summary_fields(facts: RunFacts) -> SummaryFields:
+    """For a machine that tells nothing of its own: the checks that run now."""
+    return SummaryFields(checks=running_checks(facts.snapshot) or ())
+
+
+def evidence_gate_cause(facts: RunFacts) -> str:
+    """Why the evidence gate is open, in one line; nothing where it is not."""
+    items = facts.snapshot.items.values()
+    item = next((i for i in items if i.kind == "gate" and i.job == EVIDENCE_GATE), None)
+    if item is None or facts.snapshot.ended:
+        return ""
+    return evidence_reason(item.input.get("shown", {}), facts.text)
 
 
 class _TapeDetails:
     """What only the tape knows."""
 
-    def __init__(self) -> None:
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
         self.created = self.entered = 0
         self.not_isolated = ""
         self.twice: dict[str, RepeatedEffect] = {}
@@ -219,7 +243,7 @@ class _TapeDetails:
             if item.starts > 1:
                 self.twice[item.id] = RepeatedEffect(item.id, item.job, item.starts)
         self.not_isolated = find_isolation_warning(entry) or self.not_isolated
-        waived = find_override(entry)
+        waived = find_override(self.machine, entry)
         self.overrides += [waived] if waived is not None else []
         if entry.kind == "transition" and entry.event == "evidence_accepted":
             self.evidence = AcceptedEvidence(
@@ -227,20 +251,16 @@ class _TapeDetails:
             )
 
 
-def find_override(entry: Entry) -> GuardOverride | None:
-    """What a named person has waived with an entry: a guard, a failed verification, or that other tasks come first."""
+def find_override(machine: Machine, entry: Entry) -> GuardOverride | None:
+    """What a named person has waived with an entry: a guard, a failed verification, or what an event of the machine waives."""
     if entry.kind == "override":
         return GuardOverride(entry.seq, actor_name(entry.actor), entry.source or "", entry.to, entry.why)
     if entry.event == DRIVEN_DESPITE_VERIFY and entry.kind == "note":
         return GuardOverride(entry.seq, actor_name(entry.actor), "verify", "driven", entry.why)
-    if entry.event == BEGIN_REQUESTED and entry.kind == "transition":
-        return GuardOverride(
-            entry.seq,
-            actor_name(entry.actor),
-            entry.source or "",
-            entry.to,
-            f"without the others: {entry.data['reason']}",
-        )
+    event = machine.events.get(entry.event)
+    if event is not None and event.waives and entry.kind == "transition":
+        reason = f"{event.waives}: {entry.data['reason']}"
+        return GuardOverride(entry.seq, actor_name(entry.actor), entry.source or "", entry.to, reason)
     return None
 
 
@@ -277,37 +297,28 @@ def _work_from_item(item: JobItem) -> RunningWork:
     )
 
 
-def _findings_from_context(context: dict[str, Any], text: PayloadReader) -> tuple[ReviewFinding, ...]:
+def read_findings(
+    findings: Mapping[str, dict[str, Any]], text: PayloadReader
+) -> tuple[ReviewFinding, ...]:
+    """Findings as a context keeps them, with their words."""
     return tuple(
         ReviewFinding(key, f["state"], f["since"], text(f["text"]), f.get("fixed", 0))
-        for key, f in context.get("findings", {}).items()
+        for key, f in findings.items()
     )
 
 
-def latest_checks(snapshot: Snapshot, text: PayloadReader) -> tuple[CheckStatus, ...]:
-    """The last results: of checks that run now, else of the last round."""
+def running_checks(snapshot: Snapshot) -> tuple[CheckStatus, ...] | None:
+    """The results so far of checks that run now; None where none do."""
     running = [i for i in snapshot.items.values() if i.parts]
-    if running:
-        finished_parts = running[-1].parts
-        return tuple(_check_from_part(key.partition(":")[2], facts) for key, facts in finished_parts.items())
-    context = context_fields(snapshot.context)
-    return read_checks(
-        text(context.get("results_ref", "")),
-        text(context.get("baseline_ref", "")),
-        known_failure_names(context, text),
-    )
+    if not running:
+        return None
+    return tuple(_check_from_part(key.partition(":")[2], facts) for key, facts in running[-1].parts.items())
 
 
 def _check_from_part(name: str, facts: dict[str, Any]) -> CheckStatus:
     known = facts.get("known", 0)
     tests = facts.get("passed") if known else facts.get("tests")
     return CheckStatus(name, "known" if known else facts["verdict"], tests=tests, known=known)
-
-
-def read_base_checks(context: dict[str, Any], text: PayloadReader) -> tuple[CheckStatus, ...]:
-    """The results before any change."""
-    results = text(context.get("baseline_ref", ""))
-    return read_checks(results, results, known_failure_names(context, text))
 
 
 def read_checks(results: str, base: str = "", known: frozenset[str] = frozenset()) -> tuple[CheckStatus, ...]:
@@ -334,10 +345,10 @@ def decode_command_results(results_json: str) -> list[CommandResult]:
     return msgspec.json.decode(results_json, type=list[CommandResult]) if results_json else []
 
 
-def known_failure_names(context: dict[str, Any], text: PayloadReader) -> frozenset[str]:
-    """The failures that were acknowledged when the run began; none where its configuration was pruned."""
+def known_failure_names(config_json: str) -> frozenset[str]:
+    """The failures that were acknowledged when the run began, from its frozen configuration; none where that was pruned."""
     try:
-        frozen = msgspec.json.decode(text(context.get("config_ref", "")) or "{}")
+        frozen = msgspec.json.decode(config_json or "{}")
         return frozenset(frozen.get("known_failures", ()))
     except msgspec.MsgspecError:
         return frozenset()
@@ -376,17 +387,6 @@ def verdict_words(verdict: str, known: int) -> str:
 def known_failures_words(known: int) -> str:
     """How many failures are known."""
     return "1 known failure" if known == 1 else f"{known} known failures"
-
-
-def find_base_problem(machine: Machine, snapshot: Snapshot, entries: Sequence[Entry]) -> str:
-    """Why a run stopped on its base tree; nothing where it did not."""
-    reached = run_outcome(machine, snapshot)
-    if reached in BASE_PROBLEMS:
-        return reached
-    if reached or context_fields(snapshot.context).get("step") != "broken":
-        return ""
-    last = next((e.event for e in reversed(entries) if e.kind == "transition" and not e.stay), "")
-    return last if last in BASE_PROBLEMS else ""
 
 
 def budget_figures(snapshot: Snapshot, budget: Sequence[BudgetRow]) -> tuple[BudgetFigure, ...]:

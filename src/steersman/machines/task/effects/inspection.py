@@ -23,7 +23,7 @@ from steersman.contracts.task.words import (
     SCOPE_FILE,
     TEST_REPORT_FILE,
 )
-from steersman.engine.document_digests import (
+from steersman.machines.task.effects.document_digests import (
     artifact_digest,
     find_unrecorded_artifacts,
     read_artifact_copies,

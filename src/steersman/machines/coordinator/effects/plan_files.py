@@ -1,6 +1,6 @@
 """The files of a frozen plan that are for people: drawn from its documents, so that the same plan has the same ones."""
 
-from steersman.machines.coordinator.freeze import PlanOutputs
+from steersman.judges.planning.freeze import PlanOutputs
 from steersman.machines.coordinator.graph import questions_for_inputs
 from steersman.views.planning.markdown import render_plan_markdown, render_review_markdown
 from steersman.views.planning.mermaid import render_graph_mermaid

@@ -25,7 +25,7 @@ from steersman.judges.planning.safe_get import get_text_at, get_value_at, iter_l
 from steersman.judges.planning.schema_errors import find_schema_problems
 from steersman.judges.planning.visible_text import invisible_name_reason, invisible_sentence_reason
 from steersman.judges.text import clip_text
-from steersman.machines.coordinator.choices import (
+from steersman.judges.planning.choices import (
     ANSWER_STOP,
     ANSWER_TEXT,
     default_answer_word,

@@ -25,7 +25,7 @@ from steersman.contracts.planning.review import FrozenFile, PlanManifest, Review
 from steersman.contracts.planning.words import ContentKind
 from steersman.judges.text import clip_text
 from steersman.kernel.canonical import canonical_bytes, sha256_hex
-from steersman.machines.coordinator.inputs import PlanInputs
+from steersman.judges.planning.plan_inputs import PlanInputs
 
 MANIFEST_FILE = "manifest.json"
 # Each document by its file; a tuple is a list of documents.

@@ -21,7 +21,7 @@ from steersman.contracts.planning.questions import QuestionPack
 from steersman.contracts.planning.review import FailurePack
 from steersman.kernel.machine import Machine
 from steersman.kernel.tape import Entry
-from steersman.views.planning.guards import FAILED_PLAN_STATES, describe_guard_evaluation
+from steersman.machines.coordinator.views.guards import FAILED_PLAN_STATES, describe_guard_evaluation
 
 TapePayloadReader = Callable[[str], str]
 PRECHECK_PASSED = "validation_passed"

@@ -29,17 +29,17 @@ from steersman.judges.text import count_with_noun, printable_line, printable_tex
 from steersman.kernel.snapshot import Snapshot, context_fields
 from steersman.ports.journal import Gate
 from steersman.views.gates import OUTSIDE_TEXT_GUTTER
-from steersman.views.phase import (
+from steersman.machines.task.views.phase import (
     blocking_issue_lines,
     code_review_lines,
     open_plan_questions,
     plan_review_lines,
 )
-from steersman.views.status import PayloadReader, RunDetails, override_line
+from steersman.views.run_summary import PayloadReader, RunSummary, override_line
 
 
 def acceptance_lines(
-    snapshot: Snapshot, details: RunDetails, gate: Gate, text: PayloadReader, *, most: int | None = None
+    snapshot: Snapshot, details: RunSummary, gate: Gate, text: PayloadReader, *, most: int | None = None
 ) -> list[str]:
     """The lines, from the recorded documents; with `most`, so many of the change."""
     context = context_fields(snapshot.context)
@@ -141,7 +141,7 @@ def _review_verdict_lines(context: dict[str, object], text: PayloadReader) -> It
 
 
 def _test_evidence_lines(
-    context: dict[str, object], details: RunDetails, text: PayloadReader
+    context: dict[str, object], details: RunSummary, text: PayloadReader
 ) -> Iterator[str]:
     report_text = _recorded_document_text(context, TEST_REPORT_FILE, text)
     if not report_text:

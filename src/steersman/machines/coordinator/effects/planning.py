@@ -17,7 +17,7 @@ from steersman.contracts.planning.graph import ExecutionGraph
 from steersman.contracts.planning.intent import ExecutionIntent
 from steersman.contracts.planning.questions import AnswerPack, QuestionAnswer, QuestionPack, SettledQuestions
 from steersman.engine.effects.fetch_with_retry import fetch_with_retry
-from steersman.engine.effects.plan_documents import (
+from steersman.machines.coordinator.effects.plan_documents import (
     COORDINATOR_NAME,
     PlanningDocuments,
     planning_performer,
@@ -32,12 +32,12 @@ from steersman.judges.planning.risk import assess_plan_risk
 from steersman.judges.planning.routing import advise_models
 from steersman.judges.planning.rulebook import compile_rules
 from steersman.judges.planning.rules import adjudicate_planned_commands as adjudicated
-from steersman.machines.coordinator import answers as replies
+from steersman.judges.planning import answers as replies
 from steersman.machines.coordinator import failure, graph, review, uncertainties
-from steersman.machines.coordinator.choices import intent_as_rules_see_it
+from steersman.judges.planning.choices import intent_as_rules_see_it
 from steersman.machines.coordinator.faults import GraphFaults, find_graph_faults
 from steersman.machines.coordinator.graph import choices_from_settled
-from steersman.machines.coordinator.inputs import build_plan_lineage, derive_plan_id
+from steersman.judges.planning.plan_inputs import build_plan_lineage, derive_plan_id
 from steersman.machines.coordinator.remaining import find_answer_objections, find_remaining_objections
 
 

@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from steersman.contracts.planning.decisions import DocumentProblem
-from steersman.machines.coordinator.attest import (
+from steersman.judges.planning.attest import (
     ENVELOPE_FILE,
     envelope_signers,
     find_envelope_problems,
     foreign_signer_problem,
     missing_envelope_problem,
 )
-from steersman.machines.coordinator.verify import verify_frozen_plan
+from steersman.judges.planning.verify import verify_frozen_plan
 
 
 class PlanTrust(NamedTuple):

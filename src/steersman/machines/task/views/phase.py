@@ -9,7 +9,7 @@ from steersman.contracts.task.words import CODE_REVIEW_FILE, PLAN_FILE, PLAN_REV
 from steersman.judges.text import clip_text, printable_line
 from steersman.kernel.snapshot import Snapshot, context_fields
 from steersman.views.gates import OUTSIDE_TEXT_GUTTER
-from steersman.views.status import PayloadReader
+from steersman.views.run_summary import PayloadReader
 
 MAX_PHASE_LINE_LENGTH = 300  # characters of a line
 MAX_PHASE_ITEMS = 12  # of each kind

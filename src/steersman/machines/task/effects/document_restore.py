@@ -12,11 +12,11 @@ import msgspec
 from steersman.contracts.task.documents import PlanFiles, TaskPlan
 from steersman.contracts.task.facts import RecordFacts
 from steersman.contracts.task.words import COPIES_DIRECTORY, PLAN_FILE, SCOPE_FILE
-from steersman.engine.document_digests import artifact_digest, read_artifacts
+from steersman.machines.task.effects.document_digests import artifact_digest, read_artifacts
 from steersman.engine.effect_call import EffectCall
-from steersman.engine.effects.document_writer import DocumentWriter, perform_in_thread, write_change_copies
-from steersman.engine.effects.inspection import find_all_unrecorded
-from steersman.engine.effects.task_documents import write_scope_document
+from steersman.machines.task.effects.document_writer import DocumentWriter, perform_in_thread, write_change_copies
+from steersman.machines.task.effects.inspection import find_all_unrecorded
+from steersman.machines.task.effects.task_documents import write_scope_document
 from steersman.errors import SteersmanError
 from steersman.judges.artifact_names import find_file_name_problem
 from steersman.judges.task.inspection import find_file_damage

@@ -34,7 +34,7 @@ from steersman.judges.text import clip_text, printable_line
 from steersman.kernel.canonical import canonical_bytes
 
 if TYPE_CHECKING:
-    from steersman.machines.coordinator.bounds import PlanBounds
+    from steersman.judges.planning.plan_bounds import PlanBounds
 
 DocumentType = TypeVar("DocumentType")
 MAX_COPY_BYTES = 4 * 1024 * 1024  # bytes of a copy

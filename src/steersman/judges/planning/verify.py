@@ -16,14 +16,14 @@ from steersman.contracts.planning.questions import SettledQuestions
 from steersman.contracts.planning.review import PlanManifest, ReviewPack
 from steersman.judges.planning.intent import compute_intent_checksum
 from steersman.kernel.canonical import digest_of, sha256_hex
-from steersman.machines.coordinator.freeze import (
+from steersman.judges.planning.freeze import (
     FROZEN_DOCUMENT_TYPES,
     MANIFEST_FILE,
     find_lineage_gaps,
     find_malformed_files,
     find_unmatched_files,
 )
-from steersman.machines.coordinator.inputs import derive_plan_id
+from steersman.judges.planning.plan_inputs import derive_plan_id
 
 
 def verify_frozen_plan(files: Mapping[str, bytes]) -> tuple[DocumentProblem, ...]:

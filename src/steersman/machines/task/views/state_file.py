@@ -15,7 +15,7 @@ from steersman.contracts.task.words import TASK_PHASES
 from steersman.judges.text import clip_text, printable_json, printable_line
 from steersman.kernel.canonical import digest_of
 from steersman.kernel.snapshot import Snapshot, context_fields
-from steersman.views.status import GuardOverride, RunDetails
+from steersman.views.run_summary import GuardOverride, RunSummary
 
 # How far planning is, in the words of the planning table.
 PLANNING_STEP_WORDS = {"work": "draft", "comment": "workshop", "questions": "clarifying", "record": "formalizing", "inspect": "formalizing", "ready": "review_ready"}  # fmt: skip
@@ -24,7 +24,7 @@ DigestMark = Callable[[str], str]  # a digest -> the same under the key of a run
 
 
 def build_task_state(
-    snapshot: Snapshot, details: RunDetails, legal: tuple[str, ...], mark: DigestMark = str
+    snapshot: Snapshot, details: RunSummary, legal: tuple[str, ...], mark: DigestMark = str
 ) -> TaskState:
     """The state of a task; `legal` is what a person may do now, `mark` makes a digest one of this run."""
     context = context_fields(snapshot.context)

@@ -38,7 +38,7 @@ from steersman.contracts.task.words import (
     TaskPhase,
 )
 from steersman.engine.effect_call import EffectCall
-from steersman.engine.effects.document_writer import DocumentWriter, perform_in_thread, write_change_documents
+from steersman.machines.task.effects.document_writer import DocumentWriter, perform_in_thread, write_change_documents
 from steersman.engine.effects.plan_bounds import files_outside_bounds, find_plan_bounds
 from steersman.engine.effects.suspicious_files import count_suspects, find_change_suspects
 from steersman.engine.projections import read_run_view
@@ -52,7 +52,7 @@ from steersman.judges.task.plan import (
 )
 from steersman.judges.task.suites import build_task_test_report
 from steersman.judges.text import clip_text, count_with_noun
-from steersman.views.status import RunDetails
+from steersman.views.run_summary import RunSummary
 
 
 @perform_in_thread
@@ -206,7 +206,7 @@ def _write_decision(writer: DocumentWriter) -> None:
     )
 
 
-def _accepted_evidence(run_status: RunDetails, tree: str) -> tuple[AcceptedTestEvidence, ...]:
+def _accepted_evidence(run_status: RunSummary, tree: str) -> tuple[AcceptedTestEvidence, ...]:
     """Who has accepted what this very tree does to the tests, and why, as the tape says."""
     evidence = run_status.evidence
     if evidence is None or evidence.tree != tree:
@@ -218,7 +218,7 @@ def _accepted_evidence(run_status: RunDetails, tree: str) -> tuple[AcceptedTestE
     )
 
 
-def _waived_guards(run_status: RunDetails) -> tuple[WaivedGuard, ...]:
+def _waived_guards(run_status: RunSummary) -> tuple[WaivedGuard, ...]:
     """Every guard that was waived on the way here, as the tape says."""
     return tuple(
         WaivedGuard(

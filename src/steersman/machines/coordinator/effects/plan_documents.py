@@ -28,7 +28,7 @@ from steersman.judges.text import clip_text, printable_text
 from steersman.kernel.canonical import canonical_bytes, sha256_hex
 from steersman.kernel.tape import read_entry
 from steersman.machines.coordinator import failure, uncertainties
-from steersman.machines.coordinator.inputs import PlanInputs, build_plan_lineage, derive_plan_id
+from steersman.judges.planning.plan_inputs import PlanInputs, build_plan_lineage, derive_plan_id
 
 COORDINATOR_NAME = f"steersman {__version__}"
 GivenDocument = TypeVar("GivenDocument")

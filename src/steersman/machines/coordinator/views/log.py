@@ -11,7 +11,7 @@ import msgspec
 from steersman.contracts.planning.forms import AuditLog, AuditRecord
 from steersman.kernel.machine import Machine
 from steersman.kernel.tape import Entry
-from steersman.views.planning.forms import (
+from steersman.machines.coordinator.views.forms import (
     STEP_ENTRY_KINDS,
     RunDocuments,
     TapePayloadReader,
@@ -19,7 +19,7 @@ from steersman.views.planning.forms import (
     format_tape_moment,
     read_run_documents,
 )
-from steersman.views.planning.guards import FAILED_PLAN_STATES, describe_guard_evaluation
+from steersman.machines.coordinator.views.guards import FAILED_PLAN_STATES, describe_guard_evaluation
 
 
 def build_audit_log(machine: Machine, entries: Sequence[Entry], text: TapePayloadReader) -> AuditLog:

@@ -18,8 +18,8 @@ from steersman.judges.planning.paths import (
 )
 from steersman.judges.text import clip_text
 from steersman.kernel.canonical import sha256_hex
-from steersman.machines.coordinator.freeze import MANIFEST_FILE
-from steersman.machines.coordinator.trust import TrustedKey, check_plan_trust
+from steersman.judges.planning.freeze import MANIFEST_FILE
+from steersman.judges.planning.plan_trust import TrustedKey, check_plan_trust
 
 FILE_BLANK = "FILE"  # the blank that stands for a file
 

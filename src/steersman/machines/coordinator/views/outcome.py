@@ -16,7 +16,7 @@ from steersman.judges.text import clip_text, printable_line
 from steersman.kernel.snapshot import Snapshot, context_fields
 from steersman.kernel.tape import Entry
 from steersman.views.planning.markdown import render_plan_markdown
-from steersman.views.status import actor_name
+from steersman.views.run_summary import actor_name
 
 PayloadLookup = Callable[[str], str]
 PLAN_FAILURE_STATES = ("BLOCKED", "ABORTED")
