@@ -13,7 +13,7 @@ from bench import RECORDS, Bench, asked, draft, file
 from tests.support.root_permissions import enforce_file_permissions
 from vandal import BYTES, FORGED, HANDS, NOWHERE, planted, tried
 
-from steersman.contracts.task.facts import BaseFacts
+from steersman.contracts.facts import BaseFacts
 from steersman.engine.active_run import load_active_run
 from steersman.engine.driver import Driver
 from steersman.engine.effects import load_performer

@@ -25,7 +25,7 @@ from crew import (
 )
 
 from steersman.contracts.facts import AgentFacts, BaselineFacts, DeliveryFacts, SetupFacts
-from steersman.contracts.task.facts import BaseFacts
+from steersman.contracts.facts import BaseFacts
 from steersman.errors import UserError
 from steersman.kernel.definition import Origin
 from steersman.kernel.record import StepMeta, advance_run, run_outcome, run_status_word

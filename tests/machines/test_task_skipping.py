@@ -13,7 +13,8 @@ from shift import ALL, WRITTEN, at, broke, clashed, coded, looked, moved, payloa
 from tests.specifications import task as spec
 
 from steersman.contracts.facts import AgentFacts
-from steersman.contracts.task.facts import BaseFacts, InspectFacts, RecordFacts
+from steersman.contracts.facts import BaseFacts
+from steersman.contracts.task.facts import InspectFacts, RecordFacts
 from steersman.kernel.definition import Origin
 from steersman.kernel.step import (
     EventOccurrence,

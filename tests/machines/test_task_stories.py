@@ -6,7 +6,8 @@ from msgspec.structs import replace
 from shift import ALL, Shift, answer, broke, clashed, coded, moved, said, wrote
 
 from steersman.contracts.facts import AgentFacts, DeliveryFacts, SetupFacts
-from steersman.contracts.task.facts import BaseFacts, PrerequisiteFacts, RecordFacts, RevertFacts
+from steersman.contracts.facts import BaseFacts
+from steersman.contracts.task.facts import PrerequisiteFacts, RecordFacts, RevertFacts
 from steersman.errors import UserError
 from steersman.kernel.definition import ChildEnded
 from steersman.kernel.record import run_outcome, run_status_word

@@ -6,7 +6,8 @@ from msgspec.structs import replace
 from shift import RUN, Shift, clashed, moved
 from tests.specifications import task as spec
 
-from steersman.contracts.task.facts import BaseFacts, RecordFacts
+from steersman.contracts.facts import BaseFacts
+from steersman.contracts.task.facts import RecordFacts
 from steersman.kernel.build import definition_data
 from steersman.kernel.canonical import canonical_bytes, plain_value
 from steersman.kernel.replay import convert_context, rebuild_snapshot, repeat_decisions

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from steersman.contracts.agent import PROVIDER_CLASSES
 from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, DeliveryFacts, SetupFacts
-from steersman.contracts.task.facts import BaseFacts
+from steersman.contracts.facts import BaseFacts
 from steersman.kernel.build import definition_data
 from steersman.kernel.canonical import canonical_bytes, plain_value
 from steersman.kernel.definition import Origin

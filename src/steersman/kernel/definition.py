@@ -72,7 +72,9 @@ class Choice(msgspec.Struct, frozen=True):
 
     word: str
     help: str
-    command: str = ""  # of the command line, with {run} and {digest}; empty: the general command for the choice
+    command: str = (
+        ""  # of the command line, with {run} and {digest}; empty: the general command for the choice
+    )
 
 
 class Action(msgspec.Struct, frozen=True):

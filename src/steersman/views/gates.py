@@ -98,7 +98,11 @@ def render_gate_lines(
     for name, ref in gate.shown.items():
         payload_text = text(ref) if isinstance(ref, str) and ref.startswith("p-") else ""
         if payload_text:
-            words = printable_text(_clip_gate_text(gate, split_text(name, payload_text.strip()), payload_text.strip(), most, command_prefix))
+            words = printable_text(
+                _clip_gate_text(
+                    gate, split_text(name, payload_text.strip()), payload_text.strip(), most, command_prefix
+                )
+            )
             lines += ["", f"── {name} " + "─" * max(4, 60 - len(name))]
             lines += [f"{OUTSIDE_TEXT_GUTTER}{line}".rstrip() for line in words.split("\n")]
     lines += (
@@ -142,19 +146,20 @@ def _count_fitting_items(items: list[str], most: int) -> int:
 
 def gate_commands(gate: GateView, command_prefix: str) -> list[str]:
     """One command for each choice, ready to be typed."""
-    return [_gate_choice_command(gate, choice, command_prefix) for choice in gate.choices]
+    return [f"{command_prefix} {gate_choice_command(gate, choice)}" for choice in gate.choices]
 
 
-def _gate_choice_command(gate: GateView, choice: str, command_prefix: str) -> str:
+def gate_choice_command(gate: GateView, choice: str) -> str:
+    """The command that gives one of a gate's answers, behind the name of the program."""
     own = gate.words[choice].command if choice in gate.words else ""
     if own:
-        return f"{command_prefix} {own.format(run=gate.run, digest=gate.digest[:DIGEST_PREFIX_LENGTH])}"
+        return own.format(run=gate.run, digest=gate.digest[:DIGEST_PREFIX_LENGTH])
     match choice:
         case "approve" | "reject":
-            return f"{command_prefix} {choice} {gate.run}"
+            return f"{choice} {gate.run}"
         case "rework":
-            return f'{command_prefix} rework {gate.run} "what to change"'
+            return f'rework {gate.run} "what to change"'
         case "raise":
-            return f"{command_prefix} answer {gate.run} raise {BUDGET_RAISE_OPTIONS.get(gate.shown.get('figure', ''), '--tokens')} N"
+            return f"answer {gate.run} raise {BUDGET_RAISE_OPTIONS.get(gate.shown.get('figure', ''), '--tokens')} N"
         case _:
-            return f"{command_prefix} answer {gate.run} {choice}"
+            return f"answer {gate.run} {choice}"

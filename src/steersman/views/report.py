@@ -9,13 +9,20 @@ import msgspec
 
 from steersman.judges.text import clip_text
 from steersman.kernel.machine import Machine
-from steersman.kernel.snapshot import Snapshot
+from steersman.kernel.snapshot import Snapshot, runtime_field
 from steersman.kernel.tape import Entry
 from steersman.views.approvals import DeliveredTree, find_delivered_tree
 from steersman.views.base_stop import base_stop_reason
 from steersman.views.quotation import quote_block, quote_cell, quote_inline
 from steersman.views.reviews import find_recorded_reviews, recorded_reviews_section
-from steersman.views.run_summary import CheckStatus, PayloadReader, RunFacts, RunSummary, actor_name, verdict_words
+from steersman.views.run_summary import (
+    CheckStatus,
+    PayloadReader,
+    RunFacts,
+    RunSummary,
+    actor_name,
+    verdict_words,
+)
 from steersman.views.time_format import FIGURE_LABELS, format_duration, format_figure, format_timestamp
 
 
@@ -34,7 +41,7 @@ class ReportFacts(msgspec.Struct, frozen=True, eq=False):
 ReportSections = Callable[[ReportFacts], list[str]]
 
 
-def render_run_report(report: ReportFacts, of_machine: ReportSections, task_ref: str) -> str:
+def render_run_report(report: ReportFacts, of_machine: ReportSections) -> str:
     """The whole report; ends with a newline. `of_machine` says what the machine has to say between decisions and delivery."""
     machine, summary, entries, text = (
         report.facts.machine,
@@ -44,7 +51,7 @@ def render_run_report(report: ReportFacts, of_machine: ReportSections, task_ref:
     )
     parts = [
         *_report_head(machine, summary),
-        *quoted_section("Task", text(task_ref)),
+        *quoted_section("Task", text(runtime_field(report.facts.snapshot.context, "task_ref"))),
         *quoted_section("Issue text (not the person's words)", summary.issue),
         *_decisions_section(entries, text),
         *of_machine(report),

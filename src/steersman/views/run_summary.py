@@ -18,8 +18,8 @@ from steersman.kernel.snapshot import JobItem, Snapshot
 from steersman.kernel.tape import Entry
 from steersman.ports.journal import BudgetRow
 from steersman.ports.sandbox import NOT_ISOLATED
-from steersman.views.gates import EVIDENCE_GATE, GateView, evidence_reason
 from steersman.views.failed_check import failed_check_lines
+from steersman.views.gates import EVIDENCE_GATE, GateView, evidence_reason
 
 PayloadReader = Callable[[str], str]  # the name of a payload -> its text
 DRIVEN_DESPITE_VERIFY = "driven_despite_verify"  # a person has a run driven that `audit verify` rejects
@@ -121,6 +121,7 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[ReviewFinding, ...] = ()
     checks: tuple[CheckStatus, ...] = ()
     base_checks: tuple[CheckStatus, ...] = ()  # the same checks before any change
+    base_measured: bool = False  # the base tree counts as checked
     base_problem: str = ""  # why it stopped on its base tree before any agent was called
     budget: tuple[BudgetFigure, ...] = ()
     delivered: str = ""
@@ -139,6 +140,7 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     evidence: AcceptedEvidence | None = None  # the last results that a person has accepted
     besides: tuple[str, ...] = ()  # what is legal there beside the answer to its gate
     issue: str = ""  # text that came with the task and is not the person's own
+    side_commands: tuple[str, ...] = ()  # the commands for `besides`, behind the name of the program
     delivery_failed: bool = False  # it has its approval, but its change could not be handed over
     revert_failed: bool = False  # a person asked for a delivered change to be taken back, and it could not be
 
@@ -165,6 +167,7 @@ class SummaryFields(msgspec.Struct, frozen=True, kw_only=True):
     checks: tuple[CheckStatus, ...] = ()
     base_checks: tuple[CheckStatus, ...] = ()
     base_problem: str = ""
+    base_measured: bool = False
     delivered: str = ""
     url: str = ""
     reverted: str = ""
@@ -175,6 +178,7 @@ class SummaryFields(msgspec.Struct, frozen=True, kw_only=True):
     detail: str = ""
     cause: str = ""
     besides: tuple[str, ...] = ()
+    side_commands: tuple[str, ...] = ()
     delivery_failed: bool = False
     revert_failed: bool = False
 
@@ -297,9 +301,7 @@ def _work_from_item(item: JobItem) -> RunningWork:
     )
 
 
-def read_findings(
-    findings: Mapping[str, dict[str, Any]], text: PayloadReader
-) -> tuple[ReviewFinding, ...]:
+def read_findings(findings: Mapping[str, dict[str, Any]], text: PayloadReader) -> tuple[ReviewFinding, ...]:
     """Findings as a context keeps them, with their words."""
     return tuple(
         ReviewFinding(key, f["state"], f["since"], text(f["text"]), f.get("fixed", 0))

@@ -9,17 +9,15 @@ import msgspec
 
 from steersman.judges.text import clip_text, count_with_noun, printable_line
 from steersman.kernel.tape import Entry
-from steersman.ports.journal import Gate
 from steersman.ports.sandbox import NOT_ISOLATED
 from steersman.views.base_stop import Remedy, base_stop_reason, base_stop_remedies, remedy_lines
-from steersman.views.gates import EVIDENCE_GATE, gate_commands, gate_question
-from steersman.views.legal_actions import action_command
+from steersman.views.gates import GateView, gate_commands, gate_question
 from steersman.views.run_summary import (
     BudgetFigure,
     CheckStatus,
     ReviewFinding,
-    RunSummary,
     RunningWork,
+    RunSummary,
     actor_name,
     find_isolation_warning,
     known_failures_words,
@@ -82,18 +80,16 @@ def _failed_base_checks(details: RunSummary) -> list[CheckStatus]:
     return [c for c in details.base_checks if c.failure and c.verdict != "no_tests"]
 
 
-def _open_gate_lines(details: RunSummary, gate: Gate, command_prefix: str) -> list[str]:
+def _open_gate_lines(details: RunSummary, gate: GateView, command_prefix: str) -> list[str]:
     """What a gate asks, why where the run cannot go on, and what can be typed."""
-    why = [details.cause] if details.cause and gate.job in ("again", "others", EVIDENCE_GATE) else []
-    typed = [
-        *gate_commands(gate, command_prefix),
-        *(
-            action_command(word, details.run, command_prefix)
-            for word in details.besides
-            if gate.job == "again"
-        ),
-    ]
+    why = [details.cause] if details.cause else []
+    typed = [*gate_commands(gate, command_prefix), *side_commands(details, gate, command_prefix)]
     return [gate_question(gate), *why, *(f"  {c}" for c in typed if command_prefix)]
+
+
+def side_commands(details: RunSummary, gate: GateView, command_prefix: str) -> list[str]:
+    """What could be typed beside the answer to a gate of a run that cannot go on."""
+    return [f"{command_prefix} {command}" for command in details.side_commands if not gate.answer]
 
 
 def _status_head_lines(details: RunSummary, now: int) -> list[str]:

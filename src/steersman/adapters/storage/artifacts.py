@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
+from steersman.contracts.artifacts import ArtifactOnDisk
 from steersman.errors import WorkspaceError
-from steersman.judges.task.found import ArtifactOnDisk
 from steersman.judges.text import clip_text
 
 _OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW

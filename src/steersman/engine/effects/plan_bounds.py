@@ -11,6 +11,7 @@ import msgspec
 
 from steersman.contracts.commands import Argv
 from steersman.engine.effect_call import EffectCall
+from steersman.kernel.snapshot import runtime_field
 
 if TYPE_CHECKING:
     from steersman.judges.planning.plan_bounds import PlanBounds
@@ -33,7 +34,7 @@ def _inherited_bounds_ref(call: EffectCall) -> str:
     journal = call.world.journal
     head = journal.head(call.run) if journal is not None else None
     while head is not None and head.parent:
-        ref: str = getattr(load_active_run(call.world, head.parent).snapshot.context, "bounds_ref", "")
+        ref: str = runtime_field(load_active_run(call.world, head.parent).snapshot.context, "bounds_ref")
         if ref:
             return ref
         head = journal.head(head.parent)

@@ -15,8 +15,8 @@ from steersman.engine.active_run import ActiveRun
 from steersman.faces.cli.context import CommandContext, is_output_terminal
 from steersman.kernel.tape import Entry, SealedEntry
 from steersman.views.failed_check import failed_check_lines
-from steersman.views.screen import entry_line
 from steersman.views.run_summary import RunSummary
+from steersman.views.screen import entry_line
 
 FAILED_CHECK_TAIL = 4  # lines of each stream of a check that failed in a round
 

@@ -19,18 +19,18 @@ from steersman.contracts.planning.questions import (
     QuestionPack,
     SettledQuestions,
 )
-from steersman.judges.planning.paths import outside_plan_reason, path_spelling_problem
-from steersman.judges.planning.places import NO_FIELD_LINES, FieldLines, document_problem
-from steersman.judges.planning.safe_get import get_text_at, get_value_at, iter_list_at
-from steersman.judges.planning.schema_errors import find_schema_problems
-from steersman.judges.planning.visible_text import invisible_name_reason, invisible_sentence_reason
-from steersman.judges.text import clip_text
 from steersman.judges.planning.choices import (
     ANSWER_STOP,
     ANSWER_TEXT,
     default_answer_word,
     parse_named_files,
 )
+from steersman.judges.planning.paths import outside_plan_reason, path_spelling_problem
+from steersman.judges.planning.places import NO_FIELD_LINES, FieldLines, document_problem
+from steersman.judges.planning.safe_get import get_text_at, get_value_at, iter_list_at
+from steersman.judges.planning.schema_errors import find_schema_problems
+from steersman.judges.planning.visible_text import invisible_name_reason, invisible_sentence_reason
+from steersman.judges.text import clip_text
 
 # The commands of the plan, as answers make it, that a rule denies or cannot judge: by id, with the decision.
 ObjectionFinder = Callable[[SettledQuestions], Mapping[str, RuleDecision]]

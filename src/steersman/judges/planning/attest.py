@@ -13,9 +13,9 @@ import msgspec
 
 from steersman.contracts.planning.decisions import DocumentProblem
 from steersman.contracts.planning.review import PlanManifest
+from steersman.judges.planning.freeze import MANIFEST_FILE
 from steersman.judges.text import clip_text
 from steersman.kernel.canonical import canonical_bytes, plain_value, sha256_hex
-from steersman.judges.planning.freeze import MANIFEST_FILE
 
 ENVELOPE_FILE = "plan.dsse.json"  # beside the frozen files, outside the compared set
 PAYLOAD_TYPE = "application/vnd.in-toto+json"

@@ -21,6 +21,7 @@ from steersman.contracts.planning.words import (
     gravest_risk,
 )
 from steersman.contracts.replies import PlannerReply
+from steersman.judges.planning import goals
 from steersman.judges.planning.citations import format_fact_ref
 from steersman.judges.planning.intent import NO_CHECKSUM
 from steersman.judges.planning.registry import Registry
@@ -29,7 +30,6 @@ from steersman.judges.planning.schema_errors import convert_valid_document
 from steersman.judges.planning.seal import seal_intent
 from steersman.judges.text import clip_text
 from steersman.kernel.canonical import digest_of
-from steersman.judges.planning import goals
 
 ASKING_BY_MODE: dict[ExecutionMode, tuple[int, QuestionPolicy]] = {
     "interactive": (10, "conceptual_only"),

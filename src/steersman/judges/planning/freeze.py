@@ -23,9 +23,9 @@ from steersman.contracts.planning.policy import ExecutionPolicy
 from steersman.contracts.planning.questions import QuestionPack, SettledQuestions
 from steersman.contracts.planning.review import FrozenFile, PlanManifest, ReviewPack
 from steersman.contracts.planning.words import ContentKind
+from steersman.judges.planning.plan_inputs import PlanInputs
 from steersman.judges.text import clip_text
 from steersman.kernel.canonical import canonical_bytes, sha256_hex
-from steersman.judges.planning.plan_inputs import PlanInputs
 
 MANIFEST_FILE = "manifest.json"
 # Each document by its file; a tuple is a list of documents.
@@ -44,7 +44,7 @@ FROZEN_DOCUMENT_TYPES: dict[str, Any] = {
     "review_pack.json": ReviewPack,
 }
 # For people, drawn from the documents by views.
-RENDERED_PLAN_FILES = ("execution_graph.mmd", "execution_graph.svg", "plan.md", "review_pack.md")
+RENDERED_PLAN_FILES = ("execution_graph.mmd", "plan.md", "review_pack.md")
 FROZEN_FILE_NAMES = tuple(sorted((*FROZEN_DOCUMENT_TYPES, *RENDERED_PLAN_FILES)))
 
 

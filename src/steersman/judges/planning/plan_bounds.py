@@ -10,16 +10,16 @@ import msgspec
 from steersman.contracts.planning.decisions import DocumentProblem
 from steersman.contracts.planning.review import BudgetEstimate, PlanManifest, PlannedAction, ReviewPack
 from steersman.contracts.planning.words import StrictDocument
+from steersman.judges.planning.freeze import MANIFEST_FILE
 from steersman.judges.planning.paths import (
     WHOLE_PROJECT_TARGETS,
     covers_path,
     is_in_module,
     outside_plan_reason,
 )
+from steersman.judges.planning.plan_trust import TrustedKey, check_plan_trust
 from steersman.judges.text import clip_text
 from steersman.kernel.canonical import sha256_hex
-from steersman.judges.planning.freeze import MANIFEST_FILE
-from steersman.judges.planning.plan_trust import TrustedKey, check_plan_trust
 
 FILE_BLANK = "FILE"  # the blank that stands for a file
 

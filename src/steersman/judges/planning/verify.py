@@ -14,8 +14,6 @@ from steersman.contracts.planning.decisions import DocumentProblem
 from steersman.contracts.planning.graph import ExecutionGraph
 from steersman.contracts.planning.questions import SettledQuestions
 from steersman.contracts.planning.review import PlanManifest, ReviewPack
-from steersman.judges.planning.intent import compute_intent_checksum
-from steersman.kernel.canonical import digest_of, sha256_hex
 from steersman.judges.planning.freeze import (
     FROZEN_DOCUMENT_TYPES,
     MANIFEST_FILE,
@@ -23,7 +21,9 @@ from steersman.judges.planning.freeze import (
     find_malformed_files,
     find_unmatched_files,
 )
+from steersman.judges.planning.intent import compute_intent_checksum
 from steersman.judges.planning.plan_inputs import derive_plan_id
+from steersman.kernel.canonical import digest_of, sha256_hex
 
 
 def verify_frozen_plan(files: Mapping[str, bytes]) -> tuple[DocumentProblem, ...]:

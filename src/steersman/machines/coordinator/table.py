@@ -21,8 +21,8 @@ from steersman.contracts.planning.facts import (
 from steersman.kernel.build import machine
 from steersman.kernel.definition import (
     STAY,
-    Choice,
     Cap,
+    Choice,
     Events,
     GateAnswer,
     Guard,

@@ -16,14 +16,20 @@ only a person's acceptance of exactly that tree leads on.
 """
 
 from steersman.contracts.agent import PROVIDER_CLASSES
-from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, DeliveryFacts, SetupFacts
-from steersman.contracts.task.facts import BaseFacts
+from steersman.contracts.facts import (
+    AgentFacts,
+    BaseFacts,
+    BaselineFacts,
+    CheckFacts,
+    DeliveryFacts,
+    SetupFacts,
+)
 from steersman.kernel.build import machine
 from steersman.kernel.definition import (
     ANY,
     STAY,
-    Cap,
     Action,
+    Cap,
     EventDef,
     Events,
     GateAnswer,
@@ -87,7 +93,9 @@ RUN_CHECKS = effect("run_checks", CheckFacts, "checks")
 RECALL = effect("recall", CheckFacts, "recall")
 CONFIRM = gate("confirm", asks="Shall this proposal be implemented?")
 LOOK_AT_BASE = effect("look_at_base", BaseFacts, "base")
-MOVING = gate("moving", asks="The branch has moved too often in a row. Look at it again? Reject stops the run.")
+MOVING = gate(
+    "moving", asks="The branch has moved too often in a row. Look at it again? Reject stops the run."
+)
 RECHECK = gate(
     "recheck",
     asks="The branch moved after your approval, which is void. Check the change on the branch as it is now?",

@@ -25,6 +25,7 @@ def roundtable_summary_fields(facts: RunFacts) -> SummaryFields:
     return SummaryFields(
         **tree_summary_fields(facts, context),
         round=context.round,
+        base_measured=context.baseline == "measured",
         rounds=context.max_iterations,
         last_round_outcome=context.last_round_outcome or "",
         findings=read_findings(context.findings, facts.text),

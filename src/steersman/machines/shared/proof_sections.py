@@ -60,7 +60,9 @@ def base_tree_section(context: TreeContext, text: PayloadReader) -> list[str]:
     ]
 
 
-def evidence_questions_section(context: QuestionedContext, text: PayloadReader, *, asks: bool, questions_ref: str = "") -> list[str]:
+def evidence_questions_section(
+    context: QuestionedContext, text: PayloadReader, *, asks: bool, questions_ref: str = ""
+) -> list[str]:
     """What a person was asked about, and who accepted it."""
     questions_text = "\n".join(filter(None, (text(context.infrastructure_ref), text(questions_ref))))
     if not questions_text:

@@ -47,9 +47,7 @@ def tree_summary_fields(facts: RunFacts, context: TreeContext) -> dict[str, Any]
     }
 
 
-def latest_checks(
-    snapshot: Snapshot, context: TreeContext, text: PayloadReader
-) -> tuple[CheckStatus, ...]:
+def latest_checks(snapshot: Snapshot, context: TreeContext, text: PayloadReader) -> tuple[CheckStatus, ...]:
     """The last results: of checks that run now, else of the last round."""
     running = running_checks(snapshot)
     if running is not None:

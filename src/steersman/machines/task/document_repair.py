@@ -9,12 +9,12 @@ from typing import Any
 from steersman.contracts.task.facts import RecordFacts
 from steersman.engine.active_run import ActiveRun
 from steersman.engine.effect_call import EffectCall
-from steersman.machines.task.effects.document_restore import restore_recorded_files
-from steersman.machines.task.effects.inspection import read_task_files
 from steersman.engine.ports import Ports
 from steersman.judges.task.inspection import DamagedFile
 from steersman.kernel.snapshot import JobItem, context_fields
 from steersman.machines.task import work
+from steersman.machines.task.effects.document_restore import restore_recorded_files
+from steersman.machines.task.effects.inspection import read_task_files
 
 
 def find_document_damage(ports: Ports, active_run: ActiveRun) -> list[DamagedFile]:

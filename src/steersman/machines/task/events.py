@@ -3,14 +3,15 @@
 What each leads to is in `table.py`. **Invariant:** an event of one origin never comes from another.
 """
 
-from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, DeliveryFacts, SetupFacts
-from steersman.contracts.task.facts import (
+from steersman.contracts.facts import (
+    AgentFacts,
     BaseFacts,
-    InspectFacts,
-    PrerequisiteFacts,
-    RecordFacts,
-    RevertFacts,
+    BaselineFacts,
+    CheckFacts,
+    DeliveryFacts,
+    SetupFacts,
 )
+from steersman.contracts.task.facts import InspectFacts, PrerequisiteFacts, RecordFacts, RevertFacts
 from steersman.kernel.definition import Action, ChildEnded, Events, GateAnswer, Origin, event
 from steersman.machines.task import context as ctx
 

@@ -3,14 +3,15 @@
 What leads from one to another is in `table.py`. **Invariant:** a phase's work starts however the phase was entered.
 """
 
-from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, DeliveryFacts, SetupFacts
-from steersman.contracts.task.facts import (
+from steersman.contracts.facts import (
+    AgentFacts,
     BaseFacts,
-    InspectFacts,
-    PrerequisiteFacts,
-    RecordFacts,
-    RevertFacts,
+    BaselineFacts,
+    CheckFacts,
+    DeliveryFacts,
+    SetupFacts,
 )
+from steersman.contracts.task.facts import InspectFacts, PrerequisiteFacts, RecordFacts, RevertFacts
 from steersman.kernel.definition import Choice, Guard, State, child, do, effect, gate, resting, state
 from steersman.machines.shared.gates import EVIDENCE, REWRITE
 from steersman.machines.task import work

@@ -22,13 +22,13 @@ from steersman.engine.effect_call import EffectCall
 from steersman.engine.planning_ports import PlanningPorts
 from steersman.errors import JournalError, UserError
 from steersman.judges.planning.intent import EffectiveAsking, resolve_effective_asking
+from steersman.judges.planning.plan_inputs import PlanInputs, build_plan_lineage, derive_plan_id
 from steersman.judges.planning.red_lines import reported_stated_risk
 from steersman.judges.planning.registry import Registry
 from steersman.judges.text import clip_text, printable_text
 from steersman.kernel.canonical import canonical_bytes, sha256_hex
 from steersman.kernel.tape import read_entry
 from steersman.machines.coordinator import failure, uncertainties
-from steersman.judges.planning.plan_inputs import PlanInputs, build_plan_lineage, derive_plan_id
 
 COORDINATOR_NAME = f"steersman {__version__}"
 GivenDocument = TypeVar("GivenDocument")

@@ -11,17 +11,17 @@ from steersman.contracts.planning import facts
 from steersman.contracts.planning.decisions import DocumentProblem, PrecheckReport
 from steersman.contracts.planning.questions import QuestionPack
 from steersman.contracts.planning.review import ReviewPack
+from steersman.errors import WorkspaceError
+from steersman.judges.planning import attest
+from steersman.judges.planning import freeze as freezing
+from steersman.judges.planning.verify import verify_frozen_plan
+from steersman.judges.text import clip_text, printable_text
+from steersman.machines.coordinator import failure
 from steersman.machines.coordinator.effects.plan_documents import (
     PlanningDocuments,
     planning_performer,
     require_settled_answers,
 )
-from steersman.errors import WorkspaceError
-from steersman.judges.text import clip_text, printable_text
-from steersman.machines.coordinator import failure
-from steersman.judges.planning import attest
-from steersman.judges.planning import freeze as freezing
-from steersman.judges.planning.verify import verify_frozen_plan
 from steersman.machines.coordinator.effects.plan_files import render_plan_files
 
 

@@ -17,14 +17,11 @@ from steersman.contracts.planning.graph import ExecutionGraph
 from steersman.contracts.planning.intent import ExecutionIntent
 from steersman.contracts.planning.questions import AnswerPack, QuestionAnswer, QuestionPack, SettledQuestions
 from steersman.engine.effects.fetch_with_retry import fetch_with_retry
-from steersman.machines.coordinator.effects.plan_documents import (
-    COORDINATOR_NAME,
-    PlanningDocuments,
-    planning_performer,
-    require_settled_answers,
-)
+from steersman.judges.planning import answers as replies
+from steersman.judges.planning.choices import intent_as_rules_see_it
 from steersman.judges.planning.citations import build_context_bundle
 from steersman.judges.planning.forbidden import find_forbidden_commands
+from steersman.judges.planning.plan_inputs import build_plan_lineage, derive_plan_id
 from steersman.judges.planning.precheck import count_precheck_facts as counted
 from steersman.judges.planning.precheck import has_passed_precheck
 from steersman.judges.planning.precheck import precheck_intent as looked_at
@@ -32,12 +29,15 @@ from steersman.judges.planning.risk import assess_plan_risk
 from steersman.judges.planning.routing import advise_models
 from steersman.judges.planning.rulebook import compile_rules
 from steersman.judges.planning.rules import adjudicate_planned_commands as adjudicated
-from steersman.judges.planning import answers as replies
 from steersman.machines.coordinator import failure, graph, review, uncertainties
-from steersman.judges.planning.choices import intent_as_rules_see_it
+from steersman.machines.coordinator.effects.plan_documents import (
+    COORDINATOR_NAME,
+    PlanningDocuments,
+    planning_performer,
+    require_settled_answers,
+)
 from steersman.machines.coordinator.faults import GraphFaults, find_graph_faults
 from steersman.machines.coordinator.graph import choices_from_settled
-from steersman.judges.planning.plan_inputs import build_plan_lineage, derive_plan_id
 from steersman.machines.coordinator.remaining import find_answer_objections, find_remaining_objections
 
 

@@ -6,9 +6,9 @@
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 
+from steersman.contracts.artifacts import ArtifactOnDisk
 from steersman.contracts.task.documents import TASK_DOCUMENTS
 from steersman.contracts.task.words import COPIES_DIRECTORY, PATCH_FILE, SCOPE_FILE
-from steersman.judges.task.found import ArtifactOnDisk
 from steersman.judges.task.inspection import digest_directory_listing
 from steersman.ports.artifacts import Artifacts
 

@@ -12,15 +12,19 @@ import msgspec
 from steersman.contracts.task.documents import PlanFiles, TaskPlan
 from steersman.contracts.task.facts import RecordFacts
 from steersman.contracts.task.words import COPIES_DIRECTORY, PLAN_FILE, SCOPE_FILE
-from steersman.machines.task.effects.document_digests import artifact_digest, read_artifacts
 from steersman.engine.effect_call import EffectCall
-from steersman.machines.task.effects.document_writer import DocumentWriter, perform_in_thread, write_change_copies
-from steersman.machines.task.effects.inspection import find_all_unrecorded
-from steersman.machines.task.effects.task_documents import write_scope_document
 from steersman.errors import SteersmanError
 from steersman.judges.artifact_names import find_file_name_problem
 from steersman.judges.task.inspection import find_file_damage
 from steersman.judges.text import printable_line
+from steersman.machines.task.effects.document_digests import artifact_digest, read_artifacts
+from steersman.machines.task.effects.document_writer import (
+    DocumentWriter,
+    perform_in_thread,
+    write_change_copies,
+)
+from steersman.machines.task.effects.inspection import find_all_unrecorded
+from steersman.machines.task.effects.task_documents import write_scope_document
 
 MOVED_ASIDE_PREFIX = "moved aside: "
 ASIDE_DIRECTORY = "aside"  # in the run's folder: what was found among its documents, and is none

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from steersman.contracts.artifacts import ArtifactOnDisk
 from steersman.contracts.task.documents import TASK_DOCUMENTS, ChangeCopies
 from steersman.contracts.task.facts import InspectFacts
 from steersman.contracts.task.words import (
@@ -23,15 +24,8 @@ from steersman.contracts.task.words import (
     SCOPE_FILE,
     TEST_REPORT_FILE,
 )
-from steersman.machines.task.effects.document_digests import (
-    artifact_digest,
-    find_unrecorded_artifacts,
-    read_artifact_copies,
-    read_artifacts,
-)
 from steersman.engine.effect_call import EffectCall
 from steersman.judges.task import inspection
-from steersman.judges.task.found import ArtifactOnDisk
 from steersman.judges.task.inspection import (
     DamagedFile,
     copies_directory_damage,
@@ -40,6 +34,12 @@ from steersman.judges.task.inspection import (
     unknown_file_damage,
 )
 from steersman.judges.task.plan import find_open_plan_questions, find_plan_flaws
+from steersman.machines.task.effects.document_digests import (
+    artifact_digest,
+    find_unrecorded_artifacts,
+    read_artifact_copies,
+    read_artifacts,
+)
 
 
 async def inspect_task_files(call: EffectCall) -> InspectFacts:

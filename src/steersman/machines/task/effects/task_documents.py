@@ -38,7 +38,6 @@ from steersman.contracts.task.words import (
     TaskPhase,
 )
 from steersman.engine.effect_call import EffectCall
-from steersman.machines.task.effects.document_writer import DocumentWriter, perform_in_thread, write_change_documents
 from steersman.engine.effects.plan_bounds import files_outside_bounds, find_plan_bounds
 from steersman.engine.effects.suspicious_files import count_suspects, find_change_suspects
 from steersman.engine.projections import read_run_view
@@ -52,6 +51,11 @@ from steersman.judges.task.plan import (
 )
 from steersman.judges.task.suites import build_task_test_report
 from steersman.judges.text import clip_text, count_with_noun
+from steersman.machines.task.effects.document_writer import (
+    DocumentWriter,
+    perform_in_thread,
+    write_change_documents,
+)
 from steersman.views.run_summary import RunSummary
 
 

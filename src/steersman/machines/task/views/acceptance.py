@@ -27,14 +27,14 @@ from steersman.judges.redaction.secret_keys import REDACTION_MARKER_PATTERN
 from steersman.judges.task.scope import find_untouched_plan_files
 from steersman.judges.text import count_with_noun, printable_line, printable_text
 from steersman.kernel.snapshot import Snapshot, context_fields
-from steersman.ports.journal import Gate
-from steersman.views.gates import OUTSIDE_TEXT_GUTTER
 from steersman.machines.task.views.phase import (
     blocking_issue_lines,
     code_review_lines,
     open_plan_questions,
     plan_review_lines,
 )
+from steersman.ports.journal import Gate
+from steersman.views.gates import OUTSIDE_TEXT_GUTTER
 from steersman.views.run_summary import PayloadReader, RunSummary, override_line
 
 

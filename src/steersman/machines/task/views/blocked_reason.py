@@ -3,19 +3,17 @@
 **Invariant:** read from the tape and its texts; a line of ours begins it, whatever others have written.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from steersman.contracts.commands import CommandResult, full_output
 from steersman.judges.text import clip_text, printable_line
-from steersman.kernel.machine import Machine
-from steersman.kernel.snapshot import Snapshot, context_fields
 from steersman.kernel.tape import Entry
-from steersman.views.gates import EVIDENCE_GATE, evidence_reason
+from steersman.machines.task.context import TaskContext
+from steersman.views.run_summary import PayloadReader, RunFacts
 
-BlockedTextReader = Callable[[str], str]
 WAITING_STEP = "waiting"  # for tasks that come first
 BLOCKED_STEPS = (
     "stuck",
@@ -33,36 +31,30 @@ _SHORT_EVENT_MEANINGS = {
 }
 
 
-def blocked_reason(
-    machine: Machine, snapshot: Snapshot, entries: Sequence[Entry], text: BlockedTextReader
-) -> str:
-    """The line; nothing where the run does not stand still."""
-    context = context_fields(snapshot.context)
-    evidence_item = next(
-        (i for i in snapshot.items.values() if i.kind == "gate" and i.job == EVIDENCE_GATE), None
-    )
-    if evidence_item is not None and not snapshot.ended:
-        return evidence_reason(evidence_item.input.get("shown", {}), text)
-    if snapshot.ended or context.get("step") not in BLOCKED_STEPS:
+def find_blocked_cause(facts: RunFacts) -> str:
+    """The line; nothing where the task does not stand still."""
+    snapshot, entries, text = facts.snapshot, facts.entries, facts.text
+    context: TaskContext = snapshot.context
+    if snapshot.ended or context.step not in BLOCKED_STEPS:
         return ""
-    if context["step"] == WAITING_STEP:
-        return clip_text(printable_line(_join_text_lines(text(context["detail_ref"]))), _MAX_REASON_LENGTH)
+    if context.step == WAITING_STEP:
+        return clip_text(printable_line(_join_text_lines(text(context.detail_ref))), _MAX_REASON_LENGTH)
     moves = [n for n, e in enumerate(entries) if e.kind == "transition" and not e.stay]
     if not moves:
         return ""
     last = entries[moves[-1]]
     since = entries[moves[-2] + 1 if len(moves) > 1 else 0 : moves[-1] + 1]
     often = " (too often to go back by itself)" if last.guards.get("room:regressions") is False else ""
-    what = _SHORT_EVENT_MEANINGS.get(last.event) or machine.events[last.event].meaning.rstrip(".")
+    what = _SHORT_EVENT_MEANINGS.get(last.event) or facts.machine.events[last.event].meaning.rstrip(".")
     roles = {item.id: item.input.get("role", "") for e in entries for item in e.planned}
-    reason = f"{what}{often}: {_last_event_reason(last, since, roles, snapshot, text)}".rstrip(": ")
+    reason = f"{what}{often}: {_last_event_reason(last, since, roles, context, text)}".rstrip(": ")
     return clip_text(printable_line(reason), _MAX_REASON_LENGTH)
 
 
 def _last_event_reason(
-    last: Entry, since: Sequence[Entry], roles: dict[str, str], snapshot: Snapshot, text: BlockedTextReader
+    last: Entry, since: Sequence[Entry], roles: dict[str, str], context: TaskContext, text: PayloadReader
 ) -> str:
-    context, data = context_fields(snapshot.context), last.data if isinstance(last.data, dict) else {}
+    data = last.data if isinstance(last.data, dict) else {}
     match last.event:
         case "agent_failed":
             agent_entries = (
@@ -74,18 +66,14 @@ def _last_event_reason(
         case "crew_failed":
             return f"run {data.get('run', '')} ended: {data.get('outcome', '') or 'without an outcome'}"
         case "test_failures":
-            return _failed_checks_reason(
-                text(context.get("results_ref", "")), text(context.get("told_ref", ""))
-            )
+            return _failed_checks_reason(text(context.results_ref), text(context.told_ref))
         case "check_cannot_start" | "base_not_green":
-            return _failed_checks_reason(
-                text(context.get("baseline_ref", "")), text(context.get("detail_ref", ""))
-            )
+            return _failed_checks_reason(text(context.baseline_ref), text(context.detail_ref))
         case _:
-            return _join_text_lines(text(context.get("detail_ref", "")) or text(context.get("told_ref", "")))
+            return _join_text_lines(text(context.detail_ref) or text(context.told_ref))
 
 
-def _agent_failure_reason(role: str, facts: Any, text: BlockedTextReader) -> str:
+def _agent_failure_reason(role: str, facts: Any, text: PayloadReader) -> str:
     """Who gave nothing that can be kept, by which class of error, and its own words; nothing of whoever did."""
     data = facts if isinstance(facts, dict) else {}
     if not data.get("error") and data.get("reply") is not None:

@@ -1,6 +1,11 @@
-"""What was found where an artifact should be; apart from what is made of it, so that a port can speak of it at once."""
+"""The files that any run has beside it, and what was found in a file's place."""
 
 from typing import Literal, NamedTuple
+
+STATE_FILE = "state.json"
+TRANSCRIPT_FILE = "transcript.jsonl"
+REPORT_FILE = "report.md"
+TIMELINE_FILE = "timeline.json"
 
 
 class ArtifactOnDisk(NamedTuple):
