@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 
 from steersman.contracts.config import Check, SetupStep
+from steersman.judges.ecosystems.ecosystem import Ecosystem
 from steersman.judges.ecosystems.project import (
     ProjectFiles,
     SetupPlan,
@@ -17,6 +18,7 @@ from steersman.judges.ecosystems.project import (
     list_distinct_plans,
     proposed_check_name,
 )
+from steersman.judges.ecosystems.python_facts import PYTHON_READERS
 from steersman.judges.ecosystems.python_needs import (
     PythonTestNeeds,
     find_python_extras,
@@ -30,10 +32,7 @@ from steersman.judges.ecosystems.python_needs import (
     read_tox_environment,
 )
 
-PYTHON_MANIFESTS = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "Pipfile", "tox.ini")
-PYTHON_READ_FILES = (
-    "pyproject.toml", "setup.py", "setup.cfg", "tox.ini", "pytest.ini", "Pipfile", "conftest.py", "manage.py",
-)  # fmt: skip
+_PYTHON_MANIFESTS = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "Pipfile", "tox.ini")
 VENV_PYTHON = ".venv/bin/python"
 _PYTHON_TEST_NAME = re.compile(r"(?:.*/)?(?:test_[^/]*|[^/]*_test|tests)\.py")
 _PYTEST_STYLE = re.compile(r"^(?:async )?def test|^(?:import|from) pytest\b", re.MULTILINE)
@@ -55,7 +54,7 @@ def propose_python(files: ProjectFiles) -> SetupProposal | None:
     if not tests:
         return None
     runner = _find_python_runner(files, tests)
-    if runner == "unittest" and not any(name in files.paths for name in PYTHON_MANIFESTS):
+    if runner == "unittest" and not any(name in files.paths for name in _PYTHON_MANIFESTS):
         check = Check(("python3", *_unittest_argv(files, tests)), files.folder)
         return SetupProposal(
             "python", files.folder, (SetupPlan((), {proposed_check_name("unittest", files.folder): check}),)
@@ -140,3 +139,18 @@ def _pip_steps(
     if words:
         steps.append((*pip, *words))
     return tuple(SetupStep(step, files.folder) for step in steps)
+
+
+PYTHON = Ecosystem(
+    name="python",
+    manifests=_PYTHON_MANIFESTS,
+    proposal_inputs=(
+        "pyproject.toml", "setup.py", "setup.cfg", "tox.ini", "pytest.ini", "Pipfile", "conftest.py", "manage.py",
+    ),
+    is_further_input=is_requirement_file,
+    is_test=is_python_test,
+    propose=propose_python,
+    fact_readers=PYTHON_READERS,
+    lock_files="uv.lock poetry.lock pipfile.lock pdm.lock pylock.toml",
+    preferred_runners=(("pytest", "django", "unittest"),),
+)  # fmt: skip
