@@ -22,11 +22,11 @@ from msgspec.structs import replace
 from specimens import command, decision, inputs, intent, phase, planned, registry, selected, workflow
 
 from steersman.contracts.planning.graph import GraphEdge
-from steersman.kernel.canonical import canonical_bytes
 from steersman.judges.planning.answers import weigh_default_answers
+from steersman.judges.planning.plan_inputs import PlanInputs
+from steersman.kernel.canonical import canonical_bytes
 from steersman.machines.coordinator.faults import find_graph_cycles, find_graph_faults
 from steersman.machines.coordinator.graph import draft_plan_graph, finalize_plan_graph, questions_for_inputs
-from steersman.judges.planning.plan_inputs import PlanInputs
 from steersman.views.planning.mermaid import render_graph_mermaid
 
 PHASES = ("analysis", "implementation", "validation", "review")

@@ -11,8 +11,8 @@ from tests.support.root_permissions import enforce_file_permissions
 
 from steersman.adapters.storage import artifacts as adapter
 from steersman.adapters.storage.artifacts import DirectoryArtifacts
-from steersman.errors import WorkspaceError
 from steersman.contracts.artifacts import ArtifactOnDisk
+from steersman.errors import WorkspaceError
 from steersman.testing.conformance_artifacts import ARTIFACT_NAME, ARTIFACT_RUN, ArtifactsConformance
 from steersman.testing.files import MemoryArtifacts
 

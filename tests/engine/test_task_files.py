@@ -8,10 +8,10 @@ from bench import RECORDS, Bench, asked, draft, file, on_code, on_plan, suite
 
 from steersman.contracts.planning.review import BudgetEstimate
 from steersman.contracts.task import replies as r
-from steersman.machines.task.effects import document_writer
 from steersman.errors import WorkspaceError
 from steersman.judges.planning.plan_bounds import PlanBounds
 from steersman.machines.task import work
+from steersman.machines.task.effects import document_writer
 from steersman.testing.files import MemoryArtifacts
 from steersman.testing.workspace import FakeWorkspace
 

@@ -10,9 +10,9 @@ from bench import Bench
 from steersman.contracts.task.documents import TASK_DOCUMENTS
 from steersman.contracts.task.words import PATCH_FILE, STATE_FILE
 from steersman.engine import projections
+from steersman.engine.ports import Ports
 from steersman.machines.task.effects.document_digests import DOCUMENT_DIRECTORIES
 from steersman.machines.task.effects.document_restore import ASIDE_DIRECTORY
-from steersman.engine.ports import Ports
 
 
 def changed(name: str, data: bytes) -> bytes:

@@ -4,8 +4,14 @@ from typing import Any
 
 from crew import RUN, Tape
 
-from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, DeliveryFacts, SetupFacts
-from steersman.contracts.facts import BaseFacts
+from steersman.contracts.facts import (
+    AgentFacts,
+    BaseFacts,
+    BaselineFacts,
+    CheckFacts,
+    DeliveryFacts,
+    SetupFacts,
+)
 from steersman.contracts.task.facts import InspectFacts, PrerequisiteFacts, RecordFacts, RevertFacts
 from steersman.kernel.definition import ChildEnded, GateAnswer, Origin
 from steersman.kernel.record import StepMeta, record_override

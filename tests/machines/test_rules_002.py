@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from shift import Shift, at, broke, looked, payload
 from tests.specifications import task as spec
 from tests.specifications.documents import name_wording
+from tests.support.summaries import summary_of
 
 from steersman.contracts.commands import CommandResult
 from steersman.contracts.facts import CheckFacts
@@ -31,9 +32,10 @@ from steersman.kernel.step import (
 )
 from steersman.kernel.tape import Entry
 from steersman.machines.task import MACHINE
+from steersman.machines.task.package import PACKAGE
 from steersman.machines.task.table import E
-from steersman.views.run_summary import GuardOverride, summarize_run
 from steersman.machines.task.views.state_file import build_task_state, describe_state_edit
+from steersman.views.run_summary import GuardOverride
 
 SHA, TREE = "a" * 64, "b" * 40
 RULES: dict[tuple[str, str], str] = {}  # section and rule -> the test
@@ -353,7 +355,7 @@ def test_what_was_taken_back_is_over():
 def state_of(phase, **known):
     """`state.json` of a task that is there."""
     here = at(phase, **known)
-    shown = summarize_run(MACHINE, here, "Fix add", (), text=lambda _: "")
+    shown = summary_of(PACKAGE, here, "Fix add", (), text=lambda _: "")
     return build_task_state(here, shown, legal_events(MACHINE, here.state, Origin.PERSON, here.context))
 
 
@@ -422,7 +424,7 @@ def test_state_json_follows_every_step():
     shift, seen = Shift(pace="step"), []
     while shift.state != "done":
         here = shift.snapshot
-        made = build_task_state(here, summarize_run(MACHINE, here, "t", (), text=lambda _: ""), ())
+        made = build_task_state(here, summary_of(PACKAGE, here, "t", (), text=lambda _: ""), ())
         assert (made.phase, made.step, made.entries) == (*shift.where, here.seq)
         seen.append(made.digest)
         shift.on()
@@ -516,7 +518,7 @@ def test_an_override_is_an_entry_with_its_reason():
     assert entry.why == "I accept the risk of skipping review"
     line = json.loads(msgspec.json.encode(entry))
     assert (line["kind"], line["why"]) == ("override", entry.why)
-    shown = summarize_run(MACHINE, shift.snapshot, "t", [e for e, _ in shift.entries], text=lambda _: "")
+    shown = summary_of(PACKAGE, shift.snapshot, "t", [e for e, _ in shift.entries], text=lambda _: "")
     assert shown.overrides == (GuardOverride(entry.seq, "ann", "review", "test", entry.why),)
     for blank in ("", " \t\n"):
         assert isinstance(override_guard(MACHINE, at("review", step="ready"), "test", blank), StepRefused)

@@ -18,8 +18,7 @@ from shift import (
     wrote,
 )
 
-from steersman.contracts.facts import AgentFacts, BaselineFacts, DeliveryFacts, SetupFacts
-from steersman.contracts.facts import BaseFacts
+from steersman.contracts.facts import AgentFacts, BaseFacts, BaselineFacts, DeliveryFacts, SetupFacts
 from steersman.contracts.task.facts import InspectFacts, RevertFacts
 from steersman.kernel.definition import ChildEnded, Guard, otherwise
 from steersman.kernel.machine import machine_guards

@@ -12,8 +12,7 @@ from msgspec.structs import replace
 from shift import ALL, WRITTEN, at, broke, clashed, coded, looked, moved, payload, said, well
 from tests.specifications import task as spec
 
-from steersman.contracts.facts import AgentFacts
-from steersman.contracts.facts import BaseFacts
+from steersman.contracts.facts import AgentFacts, BaseFacts
 from steersman.contracts.task.facts import InspectFacts, RecordFacts
 from steersman.kernel.definition import Origin
 from steersman.kernel.step import (

@@ -5,8 +5,7 @@ from cases import for_each_case
 from msgspec.structs import replace
 from shift import ALL, Shift, answer, broke, clashed, coded, moved, said, wrote
 
-from steersman.contracts.facts import AgentFacts, DeliveryFacts, SetupFacts
-from steersman.contracts.facts import BaseFacts
+from steersman.contracts.facts import AgentFacts, BaseFacts, DeliveryFacts, SetupFacts
 from steersman.contracts.task.facts import PrerequisiteFacts, RecordFacts, RevertFacts
 from steersman.errors import UserError
 from steersman.kernel.definition import ChildEnded

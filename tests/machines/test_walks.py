@@ -5,8 +5,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from steersman.contracts.agent import PROVIDER_CLASSES
-from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, DeliveryFacts, SetupFacts
-from steersman.contracts.facts import BaseFacts
+from steersman.contracts.facts import (
+    AgentFacts,
+    BaseFacts,
+    BaselineFacts,
+    CheckFacts,
+    DeliveryFacts,
+    SetupFacts,
+)
 from steersman.kernel.build import definition_data
 from steersman.kernel.canonical import canonical_bytes, plain_value
 from steersman.kernel.definition import Origin

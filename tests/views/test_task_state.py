@@ -6,12 +6,13 @@ import json
 import msgspec
 import pytest
 from cases import for_each_case
+from tests.support.summaries import summary_of
 
 from steersman.contracts.task.documents import TaskState
 from steersman.kernel.snapshot import Snapshot
 from steersman.machines.task import MACHINE
 from steersman.machines.task.context import TaskContext
-from steersman.views.run_summary import GuardOverride, summarize_run
+from steersman.machines.task.package import PACKAGE
 from steersman.machines.task.views.state_file import (
     build_task_state,
     describe_state_edit,
@@ -19,6 +20,7 @@ from steersman.machines.task.views.state_file import (
     render_task_state,
     task_state_digest,
 )
+from steersman.views.run_summary import GuardOverride
 
 RUN = "261116-aaaaaa"
 
@@ -30,7 +32,7 @@ def mark(digest):
 
 def state(phase="planning", step="work", overrides=(), **given):
     s = Snapshot(RUN, "task", MACHINE.digest, phase, TaskContext(task_ref="p", step=step, **given))
-    shown = summarize_run(MACHINE, s, "Fix add", (), text=lambda _: "")
+    shown = summary_of(PACKAGE, s, "Fix add", (), text=lambda _: "")
     return build_task_state(
         s, msgspec.structs.replace(shown, overrides=tuple(overrides)), ("redo_planning",), mark
     )

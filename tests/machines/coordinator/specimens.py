@@ -50,11 +50,6 @@ from steersman.contracts.planning.intent import (
 )
 from steersman.contracts.planning.policy import POLICY_PRESETS, ExecutionPolicy
 from steersman.contracts.planning.questions import SettledQuestions
-from steersman.judges.planning.intent import resolve_effective_asking
-from steersman.judges.planning.registry import Registry, RegistryItem
-from steersman.judges.planning.risk import assess_plan_risk
-from steersman.judges.planning.routing import advise_models
-from steersman.kernel.canonical import digest_of, plain_value
 from steersman.judges.planning.answers import weigh_default_answers
 from steersman.judges.planning.attest import (
     ENVELOPE_FILE,
@@ -64,11 +59,16 @@ from steersman.judges.planning.attest import (
     signed_envelope,
 )
 from steersman.judges.planning.freeze import RENDERED_PLAN_FILES, PlanOutputs, freeze_plan_files
-from steersman.machines.coordinator.graph import finalize_plan_graph, questions_for_inputs
+from steersman.judges.planning.intent import resolve_effective_asking
 from steersman.judges.planning.plan_inputs import PlanInputs, build_plan_lineage, derive_plan_id
+from steersman.judges.planning.plan_trust import TrustedKey
+from steersman.judges.planning.registry import Registry, RegistryItem
+from steersman.judges.planning.risk import assess_plan_risk
+from steersman.judges.planning.routing import advise_models
+from steersman.kernel.canonical import digest_of, plain_value
+from steersman.machines.coordinator.graph import finalize_plan_graph, questions_for_inputs
 from steersman.machines.coordinator.remaining import find_remaining_objections
 from steersman.machines.coordinator.review import build_review_pack
-from steersman.judges.planning.plan_trust import TrustedKey
 
 VERSION = "1.0.0"
 NOWHERE = "0" * 64

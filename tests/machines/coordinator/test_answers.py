@@ -11,7 +11,6 @@ from specimens import decision, inputs, intent, planned, policy
 from steersman.contracts.planning.decisions import DocumentProblem
 from steersman.contracts.planning.intent import LockScope, ScopeTargets
 from steersman.contracts.planning.questions import AnswerPack, QuestionAnswer, SettledQuestions
-from steersman.kernel.canonical import canonical_bytes, plain_value
 from steersman.judges.planning.answers import (
     default_answers,
     find_answer_pack_problems,
@@ -21,6 +20,7 @@ from steersman.judges.planning.answers import (
     weigh_round_answers,
 )
 from steersman.judges.planning.choices import explain_settled_answer
+from steersman.kernel.canonical import canonical_bytes, plain_value
 from steersman.machines.coordinator.context import (
     CoordinatorContext,
     upcast_add_answered_by,

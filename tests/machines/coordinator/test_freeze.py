@@ -29,7 +29,6 @@ from specimens import (
 )
 
 from steersman.contracts.planning.review import FrozenFile, PlanManifest
-from steersman.kernel.canonical import canonical_bytes, digest_of, sha256_hex
 from steersman.judges.planning.attest import (
     PAYLOAD_TYPE,
     envelope_signers,
@@ -52,6 +51,7 @@ from steersman.judges.planning.freeze import (
 )
 from steersman.judges.planning.plan_inputs import derive_plan_id
 from steersman.judges.planning.verify import find_differing_inputs, verify_frozen_plan
+from steersman.kernel.canonical import canonical_bytes, digest_of, sha256_hex
 
 REVIEWED = inputs(ruled=(decision("edit_files", "require_review", "warn"),))
 FILES = files(outputs(REVIEWED))

@@ -7,8 +7,8 @@ from specimens import bundle, decision, inputs, intent, policy
 
 from steersman.contracts.planning.intent import IntentInteraction
 from steersman.contracts.planning.questions import QuestionAnswer, SettledQuestions
-from steersman.judges.planning.intent import resolve_effective_asking
 from steersman.judges.planning.choices import default_answer_word
+from steersman.judges.planning.intent import resolve_effective_asking
 from steersman.machines.coordinator.graph import questions_for_inputs
 from steersman.machines.coordinator.remaining import (
     NO_OBJECTIONS,

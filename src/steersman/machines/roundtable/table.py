@@ -96,10 +96,7 @@ LOOK_AT_BASE = effect("look_at_base", BaseFacts, "base")
 MOVING = gate(
     "moving", asks="The branch has moved too often in a row. Look at it again? Reject stops the run."
 )
-RECHECK = gate(
-    "recheck",
-    asks="The branch moved after your approval, which is void. Check the change on the branch as it is now?",
-)
+RECHECK = gate("recheck", asks="The branch moved after your approval, which is void. Check the change on the branch as it is now?")  # fmt: skip
 MERGE = gate("merge", asks="Shall this change be merged?")
 DELIVER = effect("deliver", DeliveryFacts, "deliver")
 REVERT = effect("revert", DeliveryFacts, "revert")
