@@ -3,7 +3,7 @@
 import itertools
 
 import pytest
-from cases import for_each_case
+from tests.support.cases import for_each_case
 
 from steersman.contracts.planning.context import FactPack, ScanBounds
 from steersman.judges.facts import reading

@@ -3,9 +3,9 @@
 from typing import get_args
 
 import msgspec
-from cases import for_each_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.cases import for_each_case
 
 from steersman.contracts.planning.context import FactKind, FactPack, ScanBounds
 from steersman.contracts.planning.words import EvidenceRef
