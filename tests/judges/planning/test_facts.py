@@ -285,6 +285,10 @@ PROJECTS = {
          "tests/fixtures/package.json": '{"name": "x"}', "app.min.js": "x"},
         "",
     ),
+    "manifests that say little": (
+        {"go.mod": " module x\n", "a/deno.json": "{}"},
+        "",
+    ),
     "other ecosystems": (
         {"Gemfile": "gem 'rails'\n", "src/shop.csproj": "<Project/>", "composer.json": "{}",
          "CMakeLists.txt": "project(shop)\n", "composer.lock": "", "mix.lock": ""},
