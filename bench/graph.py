@@ -38,7 +38,6 @@ from steersman.machines.coordinator.faults import find_graph_cycles, find_graph_
 from steersman.machines.coordinator.graph import draft_plan_graph, finalize_plan_graph, questions_for_inputs
 from steersman.machines.coordinator.inputs import PlanInputs
 from steersman.views.planning.mermaid import render_graph_mermaid
-from steersman.views.planning.svg import render_graph_svg
 
 PHASES = ("analysis", "implementation", "validation", "review")
 ROLES = ("coder", "coder", "tester", "reviewer")
@@ -82,7 +81,6 @@ def steps(made: PlanInputs) -> dict[str, Callable[[], Any]]:
         "finalize": lambda: finalize_plan_graph(made, settled),
         "bytes": lambda: canonical_bytes(graph),
         "Mermaid": lambda: render_graph_mermaid(graph),
-        "SVG": lambda: render_graph_svg(graph),
     }
 
 

@@ -1,35 +1,36 @@
 """The page on which files the scanner reads: from the readers' own tables."""
 
-import importlib
-import pkgutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from steersman.judges import facts
-from steersman.judges.facts.choice import EXCLUDED_DIRECTORIES
+from steersman.judges.ecosystems import ECOSYSTEMS
+from steersman.judges.ecosystems.generic import UNREAD_MANIFEST_READER
+from steersman.judges.facts.choice import EXCLUDED_DIRECTORIES, LOCK_FILE_READER
+from steersman.judges.facts.finding import FactReader
 from steersman.judges.facts.languages import LANGUAGE_BY_ENDING
 
 
 def facts_page(notice: str) -> str:
-    """Every module with its readers, the languages, and what is left out."""
-    parts = [f"{notice}\n\n# Files that the scanner reads", *_modules(), *_languages()]
+    """Every ecosystem with its readers, the languages, and what is left out."""
+    parts = [f"{notice}\n\n# Files that the scanner reads", *_ecosystems(), *_languages()]
     left = ", ".join(f"`{name}`" for name in sorted(EXCLUDED_DIRECTORIES))
     parts.append(f"## Left out\n\nFolders of these names, at any depth: {left}.")
     return "\n\n".join(parts) + "\n"
 
 
-def _modules() -> Iterator[str]:
+def _ecosystems() -> Iterator[str]:
     yield "Names are compared without case; `*` is any part. Some files count only in the places where their tool looks."
-    yield "| kind of project | files |\n|---|---|\n" + "\n".join(_rows())
+    rows = [
+        _row(each.name, [reader for reader in each.fact_readers if reader is not UNREAD_MANIFEST_READER])
+        for each in ECOSYSTEMS
+    ]
+    rows.append(_row("lock files", [LOCK_FILE_READER]))
+    rows.append(_row("named, but not read", [UNREAD_MANIFEST_READER]))
+    yield "| ecosystem | files |\n|---|---|\n" + "\n".join(rows)
 
 
-def _rows() -> Iterator[str]:
-    for found in pkgutil.iter_modules(facts.__path__):
-        module = importlib.import_module(f"{facts.__name__}.{found.name}")
-        readers = next((value for key, value in vars(module).items() if key.endswith("_READERS")), ())
-        if readers and found.name != "choice":
-            about = (module.__doc__ or "").strip().partition(":")[0].partition("\n")[0].rstrip(".")
-            names = dict.fromkeys(name for reader in readers for name in reader.names.split())
-            yield f"| {about} | {' '.join(f'`{name}`' for name in names)} |"
+def _row(about: str, readers: Iterable[FactReader]) -> str:
+    names = dict.fromkeys(name for reader in readers for name in reader.names.split())
+    return f"| {about} | {' '.join(f'`{name}`' for name in names)} |"
 
 
 def _languages() -> Iterator[str]:

@@ -187,14 +187,13 @@ ANSWERS = {
 # ── payload keys, in many spellings ─────────────────────────────────────────────────────────────────────────────────
 
 PAYLOADS = ("execute", "exec", "run", "shell", "bash", "sh", "python", "powershell", "subprocess", "command_line", "cmd", "script", "eval", "system", "popen")  # fmt: skip
-ALIKE = {"a": "а", "c": "с", "e": "е", "o": "о", "p": "р", "s": "ѕ", "x": "х", "y": "у", "i": "і", "h": "һ"}
 PLANTED: set[str] = set()
 
 
 def spelt(chance: random.Random) -> str:
     """A payload key as somebody would write it to get past a list of words."""
     word = chance.choice(PAYLOADS)
-    for way in chance.choices(range(8), k=chance.choice((0, 1, 1, 2))):
+    for way in chance.choices(range(6), k=chance.choice((0, 1, 1, 2))):
         at = chance.randrange(len(word) + 1)
         match way:
             case 0:
@@ -202,16 +201,12 @@ def spelt(chance: random.Random) -> str:
             case 1:
                 word = "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in word)
             case 2:
-                word = "".join(ALIKE.get(c, c) if chance.random() < 0.7 else c for c in word)
-            case 3:
                 word = (
                     word[:at] + chance.choice(("\u200b", "\u200d", "\u00ad", "\ufeff", "\u2060")) + word[at:]
                 )
-            case 4:
+            case 3:
                 word = word[:at] + chance.choice(("-", "_", ".", " ")) + word[at:]
-            case 5:
-                word = word[:at] + (chance.choice(("\u0301", "\u0336")) if at else "") + word[at:]
-            case 6:
+            case 4:
                 word = word.capitalize()
             case _:
                 word = word + "s" if word in PAYLOADS else word
@@ -499,7 +494,7 @@ def some_answers(chance: random.Random, kinds: Counter[str]) -> str:
     if wrong:
         return "refused" if all(p.message for p in wrong) else "unexplained"
     answers = msgspec.convert(raw, AnswerPack)
-    weigh_round_answers(PACK, answers, (), POLICY_PRESETS["interactive"])
+    weigh_round_answers(PACK, answers.answers, POLICY_PRESETS["interactive"], lambda _: {})
     ids = [a.question_id for a in answers.answers]
     fits = (
         answers.question_pack_id == PACK.pack_id

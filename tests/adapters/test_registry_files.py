@@ -113,12 +113,12 @@ def test_replacing_a_built_in(registries, put):
         (COMMAND + "---\nid: other\n", 12, "more than one document"),
         (COMMAND + "colour: red\n", 12, "not a known field"),
         (COMMAND.replace("minutes: 7", 'minutes: "7"'), 11, "has to be a whole number"),
-        (COMMAND.replace("version: 1.0.0\n", ""), 0, "is missing"),
+        (COMMAND.replace("version: 1.0.0\n", ""), 1, "is missing"),
         (b"\xff", 1, "not UTF-8"),
         ("", 1, "is empty"),
         ("id: [", 2, ""),
-        ("[" * 40, 1, "nested 40 levels deep, and 32 are the most"),
-        ("just words", 0, "has to be"),
+        ("[" * 40, 1, "nested deeper than 32 levels"),
+        ("just words", 1, "has to be"),
     ],
 )
 def test_refused(registries, put, text, line, said):

@@ -55,7 +55,7 @@ def test_acknowledged_failures_let_a_run_go_on(project):
     assert done.code == 0
     assert "steersman run 'Fix add'" in done.out
     added = 'known_failures = [\n    "test_calc.Add.test_add",\n]\n'
-    assert path.read_text() == before.replace("[worktree]", f"{added}[worktree]")
+    assert path.read_text() == before.replace("version = 1\n", f"version = 1\n{added}")
     assert "nothing to add" in project.call("acknowledge", run).out
     again = project.call("run", "Fix add", "--json")
     assert (again.code, again.json()["outcome"]) == (3, "await_operator_confirm")

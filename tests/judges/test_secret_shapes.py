@@ -345,17 +345,3 @@ def test_a_torn_key_goes():
     assert re.fullmatch(r"a \[redacted:github:[0-9a-f]{8}\] b", hidden)
     whole = f"{token}\nand more"
     assert redact_text(whole) == f"{redaction_marker('github', token)}\nand more"
-
-
-END = "-----END RSA PRIV" + "ATE KEY-----"
-
-
-def test_the_end_of_a_private_key():
-    """Lines of a key whose beginning was left out go; what stands above them stays, and so does a last line alone."""
-    body = "MIIEabcdefghijklmnop\nqrstuvwxyz0123456789=="
-    hidden = redact_text(f"out\nplain words here\n{body}\n{END}\nafter")
-    assert hidden.startswith("out\nplain words here\n[redacted:private_key:")
-    assert hidden.endswith("]\nafter")
-    assert redact_text(f"{body}\n{END}").startswith("[redacted:private_key:")
-    for text in (END, f"\n{END}", f"see\n{END}", f"a b\n{END} c"):
-        assert redact_text(text) == text

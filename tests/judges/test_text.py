@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from tests.support.cases import for_each_case
 
 from steersman.judges.text import (
-    clip_between_words,
     clip_text,
     decode_outside_bytes,
     escape_surrogates,
@@ -111,13 +110,6 @@ def test_what_can_be_seen(text):
     """Letters and signs of any script."""
     assert has_visible_text(text)
     assert has_visible_text(f" \u200b{text}")
-
-
-def test_clip_between_words():
-    """A cut leaves no half of a word, however long that is."""
-    assert clip_between_words("abc def", 7) == "abc def"
-    assert clip_between_words("abc defg", 7) == "abc …"
-    assert clip_between_words("abcdefgh", 7) == "…"
 
 
 def test_clip():

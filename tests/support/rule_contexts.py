@@ -17,10 +17,14 @@ from steersman.contracts.planning.context import (
 )
 from steersman.contracts.planning.intent import ExecutionIntent
 from steersman.contracts.planning.policy import POLICY_PRESETS, ExecutionPolicy
+from steersman.judges.facts.choice import find_excluded_directory, select_project_files
+from steersman.judges.facts.finding import ProjectSource, parent_directory
+from steersman.judges.facts.pack import build_fact_pack, examine_project_file
 from steersman.judges.planning.intent import resolve_effective_asking
 from steersman.judges.planning.registry import Registry
 from steersman.judges.planning.rulebook import compile_rules
 from steersman.judges.planning.rules import adjudicate_planned_commands
+from steersman.kernel.canonical import sha256_hex
 from tests.support.raw_intents import PLAIN_INTENT, raw_content, set_field
 
 BUILT_IN_REGISTRY = FileRegistries(Path("nowhere"), Path("nowhere")).built_in().registry
@@ -118,3 +122,32 @@ def decide_commands(
     return adjudicate_planned_commands(
         intent, registry, known, book, resolve_effective_asking(intent, known.policy)
     )
+
+
+SCANNED = ScanBounds(files_seen=1, files_read=1, bytes_read=1, skipped=0, complete=True)
+
+
+def scan_texts(files, bounds=SCANNED):
+    """The pack of a project that is only a table of texts."""
+    choice = select_project_files(tuple(sorted(p for p in files if find_excluded_directory(p) is None)))
+    return build_fact_pack(
+        "shop",
+        examine_texts({path: files[path] for path in files if path in choice.read}, files),
+        choice,
+        bounds,
+    )
+
+
+def examine_texts(files, beside=()):
+    """What each file gives."""
+    siblings = {
+        folder: frozenset(p.rpartition("/")[2] for p in beside if parent_directory(p) == folder)
+        for folder in map(parent_directory, files)
+    }
+    return [
+        examine_project_file(
+            ProjectSource(path, text, siblings[parent_directory(path)]),
+            sha256_hex(text.encode("utf-8", "replace")),
+        )
+        for path, text in files.items()
+    ]

@@ -54,6 +54,9 @@ class ProviderUsage(msgspec.Struct, frozen=True):
     micro_usd: int | None = None
 
 
+MAX_FAILURE_DETAIL = 2000  # characters of a provider's explanation that are kept, once secrets are out of it
+
+
 class AgentReply(msgspec.Struct, frozen=True, kw_only=True):
     """What happened, in neutral words."""
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
-from steersman.contracts.agent import AgentReply, AgentRequest
+from steersman.contracts.agent import MAX_FAILURE_DETAIL, AgentReply, AgentRequest
 from steersman.contracts.config import Config
 from steersman.contracts.replies import PlannerReply, reply_schema
 from steersman.engine.chat.agent_call import read_only_checkout
@@ -25,6 +25,7 @@ from steersman.engine.project_files import freeze_current_files
 from steersman.engine.roles import find_role_settings
 from steersman.judges.planning.hidden import mask_secrets
 from steersman.judges.replies.agent_reply import RefusedReply, parse_reply
+from steersman.judges.text import clip_text
 
 PLANNER_CONTRACT, PLANNER_MACHINE, DRAFT_PROMPT = "planner", "coordinator", "draft"
 PROPOSAL_GRACE_SECONDS = 5.0
@@ -66,7 +67,9 @@ async def propose_intent(
         parsed = _parse_planner_reply(agent_reply, nonce)
         if isinstance(parsed, PlannerReply):
             return _redact_proposal(parsed, known_secrets)
-        problems = tuple(mask_secrets(problem, known_secrets) for problem in parsed)
+        problems = tuple(
+            clip_text(mask_secrets(problem, known_secrets), MAX_FAILURE_DETAIL) for problem in parsed
+        )
         if agent_reply.error:
             break
     return IntentProposal(None, problems)

@@ -97,14 +97,6 @@ def clip_text(text: str, limit: int) -> str:
     return text[: limit - 1] + "…" if limit > 0 else ""
 
 
-def clip_between_words(text: str, limit: int) -> str:
-    """The same, without the word that the cut tears: redaction would not know half of a secret."""
-    if len(text) <= limit:
-        return text
-    cut = text[: limit - 1]
-    return cut[: max(cut.rfind(sign) for sign in " \n\"'") + 1] + "…"
-
-
 def decode_outside_bytes(data: bytes) -> str:
     """Bytes from outside as text; what is not UTF-8 is written out, such as `\\xff`."""
     return data.decode("utf-8", "backslashreplace")

@@ -4,39 +4,21 @@ import itertools
 
 import pytest
 from tests.support.cases import for_each_case
+from tests.support.rule_contexts import SCANNED, examine_texts, scan_texts
 
 from steersman.contracts.planning.context import FactPack, ScanBounds
 from steersman.judges.facts import reading
 from steersman.judges.facts.choice import find_excluded_directory, select_project_files
-from steersman.judges.facts.finding import ProjectSource
-from steersman.judges.facts.pack import (
-    MAX_FACTS_PER_KIND,
-    MAX_FINDINGS_PER_FILE,
-    build_fact_pack,
-    examine_project_file,
-)
-from steersman.judges.facts.stacks import dependency_findings
-from steersman.judges.facts.tasks import classify_task_name
+from steersman.judges.facts.finding import ProjectSource, classify_task_name
+from steersman.judges.facts.pack import MAX_FACTS_PER_KIND, MAX_FINDINGS_PER_FILE, build_fact_pack
 from steersman.kernel.canonical import canonical_bytes, sha256_hex
 
-BOUNDS = ScanBounds(files_seen=1, files_read=1, bytes_read=1, skipped=0, complete=True)
 TOKEN = "ghp_" + "a1B2c3D4e5" * 4
-
-
-def pages_of(files):
-    return [
-        examine_project_file(ProjectSource(path, text), sha256_hex(text.encode()))
-        for path, text in files.items()
-    ]
-
-
-def packed(files, bounds=BOUNDS):
-    return build_fact_pack("shop", pages_of(files), select_project_files(tuple(sorted(files))), bounds)
 
 
 def test_no_secret_and_no_control_character_gets_in():
     """Values and snippets have markers that nobody can try words against, and nothing that a terminal obeys."""
-    pack = packed({"package.json": '{"scripts": {"test": "TOKEN=' + TOKEN + ' vitest \\u001b[2J"}}'})
+    pack = scan_texts({"package.json": '{"scripts": {"test": "TOKEN=' + TOKEN + ' vitest \\u001b[2J"}}'})
     written = canonical_bytes(pack).decode()
     assert TOKEN not in written
     assert "[redacted:" in pack.facts[0].value
@@ -47,7 +29,7 @@ def test_no_secret_and_no_control_character_gets_in():
 
 def ids(text, path="package.json"):
     """The names of what a file shows, by fact."""
-    return {(f.kind, f.name): f.evidence for f in packed({path: text}).facts}
+    return {(f.kind, f.name): f.evidence for f in scan_texts({path: text}).facts}
 
 
 LONG = "vitest " + "x" * 300
@@ -66,7 +48,7 @@ def test_a_place_is_known_by_its_own_lines(command):
 def test_the_same_lines_twice_are_two_places():
     """Each has its own name and its own line."""
     text = "jobs:\n  a:\n    steps:\n      - run: pytest\n  b:\n    steps:\n      - run: pytest\n"
-    shown = packed(
+    shown = scan_texts(
         {".github/workflows/ci.yml": text, "Makefile": "test:\n\tpytest\ntest:\n\tpytest\n"}
     ).evidence
     assert len({e.id for e in shown}) == len(shown)
@@ -78,10 +60,10 @@ def test_no_digest_of_a_file_lets_a_secret_be_tried_out(path):
     """Whoever has the pack and guesses the secret of a short file learns nothing: two secrets have the same pack. A file
     without one has the digest of its bytes."""
     texts = [f'PASSWORD = "{secret}"\n' for secret in ("hunter2", "letmein")]
-    first, second = (canonical_bytes(packed({path: text})).decode() for text in texts)
+    first, second = (canonical_bytes(scan_texts({path: text})).decode() for text in texts)
     assert first == second
     assert all(sha256_hex(text.encode()) not in first for text in texts)
-    assert {page.digest for page in pages_of({path: "LIMIT = 10\n"})} == {sha256_hex(b"LIMIT = 10\n")}
+    assert {page.digest for page in examine_texts({path: "LIMIT = 10\n"})} == {sha256_hex(b"LIMIT = 10\n")}
 
 
 @pytest.mark.parametrize("more", ["", "x" * 300])
@@ -96,42 +78,42 @@ def test_a_command_that_could_not_be_shown_is_none():
     """A word that would change on the way to a screen, a place that would, a name that is none: no fact."""
     files = {
         "a\u202eb/go.mod": "module x\n",
-        "composer.json": '{"scripts": {"test\\u0000": "x"}, "name": " "}',
+        "package.json": '{"scripts": {"test\\u0000": "x"}, "name": " "}',
         f"{TOKEN}/Makefile": "test:\n",
     }
-    assert [(f.kind, f.name) for f in packed(files).facts] == []
+    assert [(f.kind, f.name) for f in scan_texts(files).facts] == []
 
 
 def test_a_secret_file_is_never_opened():
     """It is named; there is no snippet, and its digest is that of no bytes, so that nobody can try out its content."""
-    pack = packed({".env": "PIN=1234\n"})
+    pack = scan_texts({".env": "PIN=1234\n"})
     assert [(e.snippet, e.digest) for e in pack.evidence] == [("", sha256_hex(b""))]
     assert select_project_files((".env",)).read == ()
     odd = select_project_files(("a\u202e/.env",))
-    assert build_fact_pack("shop", [], odd, BOUNDS).facts == ()
+    assert build_fact_pack("shop", [], odd, SCANNED).facts == ()
 
 
 def test_a_file_and_a_kind_give_only_so_many():
     """What is over the bound is left out and said; what is nearer the top is kept."""
     many = "".join(f"test-{n}:\n" for n in range(MAX_FINDINGS_PER_FILE + 50))
-    assert len(packed({"Makefile": many}).facts) == MAX_FINDINGS_PER_FILE
+    assert len(scan_texts({"Makefile": many}).facts) == MAX_FINDINGS_PER_FILE
     folders = {f"z{n:04}/Makefile": "test:\n" for n in range(MAX_FACTS_PER_KIND + 1)} | {
         "Makefile": "test:\n"
     }
     stopped = ScanBounds(
         files_seen=1, files_read=1, bytes_read=1, skipped=0, complete=False, stopped_by="other"
     )
-    pack = packed(folders, stopped)
+    pack = scan_texts(folders, stopped)
     assert (len(pack.facts), pack.facts[0].root) == (MAX_FACTS_PER_KIND, ".")
     assert pack.bounds.stopped_by == f"other; more than {MAX_FACTS_PER_KIND} facts of kind test_command"
-    assert not packed(folders).bounds.complete
+    assert not scan_texts(folders).bounds.complete
     assert {e.id for e in pack.evidence} == {name for f in pack.facts for name in f.evidence}
 
 
 def test_evidence_of_one_fact_is_bounded():
     """Twenty places are enough to show something."""
     pom = "<project>" + "<dependency><groupId>org.postgresql</groupId></dependency>\n" * 30 + "</project>"
-    fact = next(f for f in packed({"pom.xml": pom}).facts if f.kind == "database")
+    fact = next(f for f in scan_texts({"pom.xml": pom}).facts if f.kind == "database")
     assert len(fact.evidence) == 20
 
 
@@ -144,12 +126,12 @@ def test_the_order_of_reading_makes_no_difference():
         "a.py": "",
         "Makefile": "test:\nlint:\n",
     }
-    wanted = canonical_bytes(packed(files))
+    wanted = canonical_bytes(scan_texts(files))
     for shuffled in itertools.permutations(files.items()):
-        assert canonical_bytes(packed(dict(shuffled))) == wanted
-    assert canonical_bytes(packed(files | {"go.mod": "module c\n"})) != wanted
+        assert canonical_bytes(scan_texts(dict(shuffled))) == wanted
+    assert canonical_bytes(scan_texts(files | {"go.mod": "module c\n"})) != wanted
     assert (
-        canonical_bytes(FactPack(**{n: getattr(packed(files), n) for n in FactPack.__struct_fields__}))
+        canonical_bytes(FactPack(**{n: getattr(scan_texts(files), n) for n in FactPack.__struct_fields__}))
         == wanted
     )
 
@@ -157,8 +139,8 @@ def test_the_order_of_reading_makes_no_difference():
 def test_samples_that_could_not_be_read():
     """A language without evidence is no fact."""
     choice = select_project_files(("a.py", "b.go"))
-    page = examine_project_file(ProjectSource("a.py", ""), sha256_hex(b""))
-    assert [f.name for f in build_fact_pack("x", [page], choice, BOUNDS).facts] == ["python"]
+    pages = examine_texts({"a.py": ""})
+    assert [f.name for f in build_fact_pack("x", pages, choice, SCANNED).facts] == ["python"]
 
 
 @for_each_case(
@@ -181,11 +163,6 @@ def test_names_of_tasks():
     assert [classify_task_name(n) for n in ("test", "test:unit", "lint-fix", "type-check", "attest", "")] == [
         "test_command", "test_command", "lint_command", "type_command", None, None,
     ]  # fmt: skip
-
-
-def test_an_ecosystem_without_a_table():
-    """Nothing is known of it."""
-    assert list(dependency_findings(ProjectSource("x"), "cobol", "x", "", 0)) == []
 
 
 class TestReading:

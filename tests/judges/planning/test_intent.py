@@ -357,8 +357,7 @@ SENSELESS = [
     ("scope.repo_root", ".steersman", "scope.repo_root"),
     ("scope.repo_root", "docs", "scope.targets.files[0]"),
     ("scope.targets.files", ["src/pri\u200dces.py"], "scope.targets.files[0]"),
-    ("scope.targets.files", ["src/pri\ufe0fces.py"], "scope.targets.files[0]"),
-    ("scope.targets.modules", ["pri\u2800ces"], "scope.targets.modules[0]"),
+    ("scope.targets.modules", ["pri\u3164ces"], "scope.targets.modules[0]"),
     ("title", "Fix pri\u200dces", "title"),
 ]
 

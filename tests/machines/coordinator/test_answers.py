@@ -379,7 +379,7 @@ def test_words_beside_an_answer_that_takes_none_are_refused(word):
         ("text", "src/\u202eyp.a", "nobody sees"),
         ("text", "src/a\u200b.py", "nobody sees"),
         ("text", "src/a\u200d.py", "U+200D"),
-        ("text", "src/a\u2800.py", "U+2800"),
+        ("text", "src/a\u3164.py", "U+3164"),
         ("text", "src/\u00a0a.py", "U+00A0"),
         ("text", "src/*.py", "`*`"),
         ("text", "*", "`*`"),

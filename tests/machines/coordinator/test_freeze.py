@@ -28,7 +28,7 @@ from tests.support.planning_documents import (
     make_registry,
 )
 
-from steersman.contracts.planning.review import PlanManifest
+from steersman.contracts.planning.review import FrozenFile, PlanManifest
 from steersman.kernel.canonical import canonical_bytes, digest_of, sha256_hex
 from steersman.machines.coordinator.attest import (
     PAYLOAD_TYPE,
@@ -83,6 +83,18 @@ def test_a_frozen_plan_has_every_file_and_is_in_order():
     assert all(
         canonical_bytes(msgspec.json.decode(FILES[name])) == FILES[name] for name in FROZEN_DOCUMENT_TYPES
     )
+
+
+def test_a_plan_frozen_with_a_drawing_still_verifies():
+    """Plans of an earlier form list `execution_graph.svg`; a changed one is named, and so is one that is not listed."""
+    drawing = "execution_graph.svg"
+    with_drawing = {**FILES, drawing: b"<svg/>\n"}
+    entry = FrozenFile(name=drawing, sha256=sha256_hex(b"<svg/>\n"), bytes=7)
+    entries = sorted((*manifest(FILES).files, entry), key=lambda file: file.name)
+    older = {**with_drawing, MANIFEST_FILE: canonical_bytes(replace(manifest(FILES), files=tuple(entries)))}
+    assert verify_frozen_plan(older) == ()
+    assert [p.field for p in verify_frozen_plan({**older, drawing: b"<svg>\n"})] == [drawing]
+    assert [p.field for p in verify_frozen_plan(with_drawing)] == [drawing]
 
 
 def test_no_clock_path_or_score_is_in_a_frozen_file():

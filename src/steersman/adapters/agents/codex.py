@@ -25,7 +25,6 @@ from steersman.contracts.agent import AgentReply, AgentRequest, ProviderUsage
 from steersman.contracts.replies import reply_schema
 from steersman.judges.commands.agent_shell import is_outside_allowed_commands
 from steersman.judges.config.model_address import find_model_host
-from steersman.judges.text import clip_text
 from steersman.ports.sandbox import Sandbox
 
 CODEX_PROVIDER = "codex"
@@ -141,9 +140,7 @@ class CodexAgent:
             return reply
         # A writer that was denied something has not done its work; a reader is meant to be.
         reason = f"inferred from what its last command said: it was not allowed to do {reply.denied[-1]}"
-        return structs.replace(
-            reply, error="provider_permission_denied", detail=clip_text(reason, 2000), text=""
-        )
+        return structs.replace(reply, error="provider_permission_denied", detail=reason, text="")
 
 
 def _list_outside_commands(request: AgentRequest, scripts: Iterable[str]) -> tuple[str, ...]:

@@ -22,14 +22,13 @@ from steersman.adapters.checks.tree_views import OpenTreeView, TreeView, ViewPur
 from steersman.adapters.process.output import LineListener
 from steersman.adapters.process.program_runner import ProgramClocks, ProgramResult, run_program
 from steersman.contracts.agent import AgentReply, AgentRequest, ProviderClass, ProviderUsage
-from steersman.judges.text import clip_between_words, decode_outside_bytes
+from steersman.judges.text import decode_outside_bytes
 from steersman.ports.sandbox import Sandbox, SandboxPolicy
 
 MAX_EVENT_LINE_BYTES = 16 * 1024 * 1024  # one event may hold a whole file
 _MAX_KEPT_OUTPUT_BYTES = (
     64 * 1024
 )  # the events are heard line by line; only standard error is looked at afterwards
-_MAX_DETAIL_CHARACTERS = 2000  # characters of an outside explanation that are kept
 _START_FAILURE_CLASSES: dict[str, ProviderClass] = {
     "not_found": "provider_not_found",
     "permission": "provider_permission_denied",
@@ -200,7 +199,7 @@ def build_agent_reply(
     return AgentReply(
         text="" if failure else summary.text,
         error=failure.error if failure else None,
-        detail=clip_between_words(failure.detail, _MAX_DETAIL_CHARACTERS) if failure else "",
+        detail=failure.detail if failure else "",
         reset_at=failure.reset_at if failure else None,
         usage=summary.usage,
         session=summary.session,

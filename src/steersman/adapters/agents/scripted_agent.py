@@ -17,7 +17,7 @@ from steersman.adapters.agents.script_step import SCRIPTED_PROVIDER, choose_scri
 from steersman.adapters.process.program_runner import ProgramResult, run_program
 from steersman.contracts.agent import AgentReply, AgentRequest, ProviderClass
 from steersman.contracts.script import ScriptJob, ScriptStep
-from steersman.judges.text import clip_text, decode_outside_bytes
+from steersman.judges.text import decode_outside_bytes
 
 __all__ = ["ScriptedAgent", "load_script"]
 
@@ -123,9 +123,7 @@ def _parse_child_reply(result: ProgramResult, seconds: int) -> AgentReply:
         return _scripted_failure("provider_timeout", f"no answer within {seconds} seconds")
     if result.exit_code != 0:
         message = result.reason or decode_outside_bytes(result.errors)
-        return _scripted_failure(
-            "provider_crashed", f"exit code {result.exit_code}: {clip_text(message, 2000)}"
-        )
+        return _scripted_failure("provider_crashed", f"exit code {result.exit_code}: {message}")
     try:
         return msgspec.json.decode(result.output, type=AgentReply)
     except msgspec.DecodeError as error:

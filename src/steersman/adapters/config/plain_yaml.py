@@ -1,4 +1,4 @@
-"""YAML as plain strings, lists and mappings, with the line of every value.
+"""YAML as plain strings, lists and mappings, with the line of every value; and the lines of a JSON text.
 
 **Invariant:** a scalar is the text that was written: no types, tags, anchors or merges; nothing is loaded in part.
 """
@@ -14,7 +14,6 @@ from steersman.judges.replies.strict_json import MAX_JSON_DEPTH
 from steersman.judges.text import printable_text
 
 MAX_YAML_BYTES = 1024 * 1024
-_MAX_COUNTED_LEVELS = 1000  # levels that are still counted
 
 YamlPath = tuple[str | int, ...]
 _YAML_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -40,37 +39,87 @@ class _YamlProblem(Exception):  # noqa: N818  a reason with a line, turned into 
         self.line = line
 
 
-class YamlTooDeepError(UserError):
-    """Nested deeper than anything of ours; `levels` says how deep, `line` where it begins to be."""
-
-    def __init__(self, name: str, line: int, levels: int) -> None:
-        from steersman.judges.planning.depth import nesting_depth_message
-
-        super().__init__(f"{name}, line {line}: {nesting_depth_message(levels)}")
-        self.line, self.levels = line, levels
-
-
-class _YamlDepthProblem(_YamlProblem):
-    """It cannot be held any more; how deep it goes is for whoever counts the rest."""
-
-
-class _OpenCollection:
-    """A list or mapping whose end has not come yet."""
-
-    def __init__(self, value: Any, path: YamlPath) -> None:
-        self.value, self.path = value, path
-        self.key: str | None = None
-
-
 def read_plain_yaml(data: bytes, name: str) -> PlainYaml:
     """The one document in `data`; a UserError names file, line and reason."""
-    events = _parse_yaml_events(data)
+    reader = _YamlReader(data)
     try:
-        return _YamlBuilder().build(events)
-    except _YamlDepthProblem as deep:
-        raise YamlTooDeepError(name, deep.line, _count_yaml_levels(events)) from None
+        value = reader.read_document()
     except _YamlProblem as broken:
         raise UserError(f"{name}, line {broken.line}: {broken}") from None
+    return PlainYaml(value, reader.lines, frozenset(reader.bare))
+
+
+def find_json_lines(text: str) -> dict[YamlPath, int]:
+    """The lines of a JSON text, which is YAML as well; of one that YAML reads otherwise, those up to there."""
+    reader = _YamlReader(text.encode())
+    with contextlib.suppress(_YamlProblem):
+        reader.read_document()
+    return reader.lines
+
+
+class _YamlReader:
+    """Turns events into values; a document that is too deep ends it before the stack does."""
+
+    def __init__(self, data: bytes) -> None:
+        self._events = _parse_yaml_events(data)
+        self.lines: dict[YamlPath, int] = {}
+        self.bare: set[YamlPath] = set()
+
+    def read_document(self) -> Any:
+        value: list[Any] = []
+        for event in self._events:
+            if value and isinstance(event, yaml.DocumentStartEvent):
+                raise _YamlProblem(_line_of_event(event), "more than one document")
+            if isinstance(event, yaml.NodeEvent):
+                value.append(self._read_node(event, ()))
+        if not value:
+            raise _YamlProblem(1, "is empty")
+        return value[0]
+
+    def _read_node(self, event: Any, path: YamlPath) -> Any:
+        line = _line_of_event(event)
+        self._refuse_special_node(event, line)
+        self.lines.setdefault(path, line)
+        if isinstance(event, yaml.ScalarEvent):
+            if event.implicit[0]:
+                self.bare.add(path)
+            return event.value
+        if len(path) >= MAX_JSON_DEPTH:
+            raise _YamlProblem(line, f"nested deeper than {MAX_JSON_DEPTH} levels; make it flatter")
+        is_list = isinstance(event, yaml.SequenceStartEvent)
+        return self._read_list(path) if is_list else self._read_mapping(path)
+
+    def _read_list(self, path: YamlPath) -> list[Any]:
+        items: list[Any] = []
+        while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
+            items.append(self._read_node(event, (*path, len(items))))
+        return items
+
+    def _read_mapping(self, path: YamlPath) -> dict[str, Any]:
+        members: dict[str, Any] = {}
+        while not isinstance(event := next(self._events), yaml.MappingEndEvent):
+            line = _line_of_event(event)
+            self._refuse_special_node(event, line)
+            if not isinstance(event, yaml.ScalarEvent):
+                raise _YamlProblem(line, "a key has to be a word")
+            if event.value in members:
+                raise _YamlProblem(line, f"{printable_text(event.value)!r} is given twice")
+            self.lines[*path, event.value] = line
+            members[event.value] = self._read_node(next(self._events), (*path, event.value))
+        return members
+
+    def _refuse_special_node(self, event: Any, line: int) -> None:
+        if isinstance(event, yaml.AliasEvent):
+            raise _YamlProblem(line, "aliases (*name) are not allowed; write the value out")
+        if event.anchor is not None:
+            raise _YamlProblem(line, "anchors (&name) are not allowed; write the value out")
+        if event.tag is not None:
+            raise _YamlProblem(line, f"tags ({printable_text(event.tag)}) are not allowed")
+
+
+def _line_of_event(event: Any) -> int:
+    line: int = event.start_mark.line
+    return line + 1
 
 
 def _parse_yaml_events(data: bytes) -> Iterator[Any]:
@@ -87,91 +136,3 @@ def _parse_yaml_events(data: bytes) -> Iterator[Any]:
         raise _YamlProblem(
             data.count(b"\n", 0, error.position) + 1, printable_text(str(error.reason))
         ) from None
-
-
-def _count_yaml_levels(events: Iterator[Any]) -> int:
-    """How deep a document goes that has just gone too deep; beyond what can be read, and a thousand, nobody counts."""
-    deepest = depth = MAX_JSON_DEPTH + 1
-    with contextlib.suppress(_YamlProblem):
-        for event in events:
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            deepest = max(deepest, depth)
-            if deepest == _MAX_COUNTED_LEVELS:
-                break
-    return deepest
-
-
-class _YamlBuilder:
-    """Turns events into values without recursion."""
-
-    def __init__(self) -> None:
-        self._stack: list[_OpenCollection] = []
-        self._root: list[Any] = []
-        self._lines: dict[YamlPath, int] = {}
-        self._bare: set[YamlPath] = set()
-
-    def build(self, events: Iterator[Any]) -> PlainYaml:
-        for event in events:
-            line = event.start_mark.line + 1
-            match event:
-                case yaml.AliasEvent():
-                    raise _YamlProblem(line, "aliases (*name) are not allowed; write the value out")
-                case yaml.NodeEvent():
-                    self._node(event, line)
-                case yaml.CollectionEndEvent():
-                    self._stack.pop()
-                case yaml.DocumentStartEvent() if self._root:
-                    raise _YamlProblem(line, "more than one document")
-                case _:
-                    pass
-        if not self._root:
-            raise _YamlProblem(1, "is empty")
-        return PlainYaml(self._root[0], self._lines, frozenset(self._bare))
-
-    def _node(self, event: Any, line: int) -> None:
-        if event.anchor is not None:
-            raise _YamlProblem(line, "anchors (&name) are not allowed; write the value out")
-        if event.tag is not None:
-            raise _YamlProblem(line, f"tags ({printable_text(event.tag)}) are not allowed")
-        match event:
-            case yaml.ScalarEvent():
-                self._scalar(event.value, line, bare=event.implicit[0])
-            case yaml.SequenceStartEvent():
-                self._begin([], line)
-            case _:
-                self._begin({}, line)
-
-    def _scalar(self, text: str, line: int, *, bare: bool) -> None:
-        parent = self._stack[-1] if self._stack else None
-        if parent is None or isinstance(parent.value, list) or parent.key is not None:
-            path = self._place(text, line)
-            if bare:
-                self._bare.add(path)
-            return
-        if text in parent.value:
-            raise _YamlProblem(line, f"{printable_text(text)!r} is given twice")
-        parent.key = text
-        self._lines[*parent.path, text] = line
-
-    def _begin(self, value: Any, line: int) -> None:
-        if len(self._stack) >= MAX_JSON_DEPTH:
-            raise _YamlDepthProblem(line, "")
-        self._stack.append(_OpenCollection(value, self._place(value, line)))
-
-    def _place(self, value: Any, line: int) -> YamlPath:
-        """Puts a value where it belongs and returns its path."""
-        if not self._stack:
-            self._root.append(value)
-            return ()
-        parent = self._stack[-1]
-        if isinstance(parent.value, list):
-            path = (*parent.path, len(parent.value))
-            parent.value.append(value)
-        elif parent.key is None:
-            raise _YamlProblem(line, "a key has to be a word")
-        else:
-            path = (*parent.path, parent.key)
-            parent.value[parent.key] = value
-            parent.key = None
-        self._lines.setdefault(path, line)
-        return path

@@ -1,6 +1,6 @@
 """Reads what a program writes: bounded, in whole lines where somebody listens, and never in its way.
 
-What does not fit is left out between lines, or else between words: redaction would not know half of a secret.
+What does not fit is left out between lines, so that a reader sees whole ones.
 
 **Invariant:** memory is bounded by the caps whatever arrives; a listener that breaks stops the program, not the loop.
 """
@@ -14,8 +14,7 @@ from collections.abc import Callable
 LineListener = Callable[[bytes], object]
 
 _GAP_NOTICE = b"\n[... %d bytes left out ...]\n"
-_MAX_TORN_BYTES = 8192  # bytes of a line, or of a word, that are left out so that it is not torn
-_WORD_SEPARATORS = (b" ", b'"', b"'", b"`", b",", b";", b"\t")
+_MAX_TORN_BYTES = 8192  # bytes of a line that are left out so that it is not torn
 _CUT_LINE_NOTICE = b" [... %d bytes of this line left out ...]"
 
 
@@ -69,8 +68,7 @@ class LineSplitter:
     def _report_lines(self) -> None:
         line = bytes(self._line)
         if self._lost:
-            trimmed = trim_before_cut(line)
-            line = trimmed + _CUT_LINE_NOTICE % (self._lost + len(line) - len(trimmed))
+            line += _CUT_LINE_NOTICE % self._lost
         self._line, self._lost = bytearray(), 0
         try:
             enough = self._listener(line)
@@ -86,7 +84,7 @@ class OutputSink(asyncio.Protocol):
 
     def __init__(self, cap: int, activity: OutputActivity, lines: LineSplitter | None = None) -> None:
         self._half = max(cap // 2 - 32, 0)  # room for the sentence in the middle
-        self._head, self._tail, self._lost = bytearray(), bytearray(), 0
+        self._head, self._tail, self._received = bytearray(), bytearray(), 0
         self._pulse, self._lines = activity, lines
         self._ended = asyncio.Event()
         self._transport: asyncio.ReadTransport | None = None
@@ -102,12 +100,12 @@ class OutputSink(asyncio.Protocol):
         self._pulse.note_output()
         if self._lines is not None:
             self._lines.feed(data)
+        self._received += len(data)
         room = self._half - len(self._head)
         self._head += data[:room]
         self._tail += data[room:]
         if (over := len(self._tail) - self._half) > 0:
             del self._tail[:over]
-            self._lost += over
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  the name is the protocol's
         self._ended.set()
@@ -129,32 +127,10 @@ class OutputSink(asyncio.Protocol):
 
     def value(self) -> bytes:
         head, tail = bytes(self._head), bytes(self._tail)
-        if not self._lost:
+        if self._received == len(head) + len(tail):
             return head + tail
-        head_part, tail_part = trim_before_cut(head), trim_after_cut(tail)
-        return (
-            head_part
-            + _GAP_NOTICE % (self._lost + len(head) + len(tail) - len(head_part) - len(tail_part))
-            + tail_part
-        )
-
-
-def trim_before_cut(head: bytes) -> bytes:
-    """What comes before a cut, without the line, or where that is long without the word, that the cut has torn."""
-    search_start = max(0, len(head) - _MAX_TORN_BYTES)
-    ends = (
-        head.rfind(b"\n", search_start),
-        max(head.rfind(separator, search_start) for separator in _WORD_SEPARATORS),
-    )
-    return next((head[: end + 1] for end in ends if end >= 0), head)
-
-
-def trim_after_cut(tail: bytes) -> bytes:
-    """The same for what comes after a cut."""
-    positions = [
-        position
-        for separator in _WORD_SEPARATORS
-        if (position := tail.find(separator, 0, _MAX_TORN_BYTES)) >= 0
-    ]
-    starts = tail.find(b"\n", 0, _MAX_TORN_BYTES), min(positions, default=-1)
-    return next((tail[start + 1 :] for start in starts if start >= 0), tail)
+        if (end := head.rfind(b"\n", max(0, len(head) - _MAX_TORN_BYTES)) + 1) > 0:
+            head = head[:end]
+        tail = tail[tail.find(b"\n", 0, _MAX_TORN_BYTES) + 1 :]
+        lost = self._received - len(head) - len(tail)
+        return head + _GAP_NOTICE % lost + tail

@@ -13,9 +13,8 @@ from typing import Any
 from steersman.adapters.storage.intent_seal import reseal_intent_text
 from steersman.contracts.planning.documents import planning_document_schema
 from steersman.errors import ContractError, UserError
-from steersman.judges.config.json_lines import find_json_lines
 from steersman.judges.planning.schema import convert_bare_scalars
-from steersman.judges.replies.strict_json import TOO_DEEP_PROBLEM, read_strict_json
+from steersman.judges.replies.strict_json import read_strict_json
 from steersman.judges.text import printable_text
 from steersman.ports.documents import MAX_DOCUMENT_BYTES, DocumentFormat, ParsedDocument
 
@@ -26,6 +25,7 @@ _CREATE_DOCUMENT = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_C
 _UTF8_BOM = b"\xef\xbb\xbf"
 _DOCUMENT_ERROR_POSITION = re.compile(r": line (\d+) column (\d+) \(char \d+\)$")
 _NUMBER_IN_PROBLEM = re.compile(r"number (\S+)")
+_DUPLICATE_KEY_PROBLEM = re.compile(r"(.*): duplicate key")
 
 
 class FileDocuments:
@@ -37,7 +37,7 @@ class FileDocuments:
     def parse(self, data: bytes, file: str, name: str) -> ParsedDocument:
         text = _decode_document(data, file)
         if text.lstrip()[:1] in ("{", "["):
-            return _parse_json_document(text, file, name)
+            return _parse_json_document(text, file)
         return _parse_yaml_document(data, text, file, name)
 
     def replace_seal(self, was: ParsedDocument, value: Any, name: str) -> tuple[ParsedDocument, bool]:
@@ -141,43 +141,24 @@ def _write_document_file(path: str, data: bytes, *, new: bool) -> None:
 
 
 def _parse_yaml_document(data: bytes, text: str, file: str, name: str) -> ParsedDocument:
-    from steersman.adapters.config.plain_yaml import YamlTooDeepError, read_plain_yaml
+    from steersman.adapters.config.plain_yaml import read_plain_yaml
 
     try:
         document = read_plain_yaml(data, file)
-    except YamlTooDeepError as deep:
-        raise _document_depth_error(file, text, name, (deep.levels, deep.line)) from None
     except UserError as error:
         raise ContractError(f"{error}; write plain YAML, or JSON", (str(error),)) from None
     value = convert_bare_scalars(document.value, planning_document_schema(name), document.bare)
     return ParsedDocument(value, {(): 1, **document.lines}, "yaml", file, text)
 
 
-def _parse_json_document(text: str, file: str, name: str) -> ParsedDocument:
+def _parse_json_document(text: str, file: str) -> ParsedDocument:
+    from steersman.adapters.config.plain_yaml import find_json_lines
+
     reading = read_strict_json(text, MAX_DOCUMENT_BYTES, MAX_DOCUMENT_MEMBERS)
-    if TOO_DEEP_PROBLEM in reading.problems:
-        from steersman.judges.planning.depth import measure_json_depth
-
-        raise _document_depth_error(file, text, name, measure_json_depth(text))
-    lines = find_json_lines(text)
-    problems = [(line, f"{path[-1]}: is given twice; keep one of them") for path, line in lines.repeated]
-    problems += [
-        _locate_json_problem(text, problem)
-        for problem in reading.problems
-        if not problem.endswith(": duplicate key")
-    ]
-    if problems or reading.value is None:
+    if reading.problems or reading.value is None:
+        problems = [_locate_json_problem(text, problem) for problem in reading.problems]
         raise _document_error(file, problems or [(1, "a document is a group of fields")])
-    return ParsedDocument(reading.value, {(): 1, **lines.lines}, "json", file, text)
-
-
-def _document_depth_error(file: str, text: str, name: str, depth: tuple[int, int]) -> ContractError:
-    """Nobody reads it, and yet what it seems to carry is not passed over in silence."""
-    from steersman.judges.planning.depth import find_executable_names, nesting_depth_message
-
-    levels, line = depth
-    execution_problems = find_executable_names(text) if name == "execution_intent" else ()
-    return _document_error(file, [(line, nesting_depth_message(levels)), *execution_problems])
+    return ParsedDocument(reading.value, {(): 1, **find_json_lines(text)}, "json", file, text)
 
 
 def _locate_json_problem(text: str, problem: str) -> tuple[int, str]:
@@ -189,8 +170,11 @@ def _locate_json_problem(text: str, problem: str) -> tuple[int, str]:
         return int(
             position[1]
         ) + skipped, f"{_DOCUMENT_ERROR_POSITION.sub('', message)} (column {position[2]})"
-    number = _NUMBER_IN_PROBLEM.match(message)
-    offset = text.find(number[1].rstrip("…:")) if number else -1
+    if duplicate := _DUPLICATE_KEY_PROBLEM.fullmatch(message):
+        offset = text.rfind(f'"{duplicate[1]}"')
+    else:
+        number = _NUMBER_IN_PROBLEM.match(message)
+        offset = text.find(number[1].rstrip("…:")) if number else -1
     return text.count("\n", 0, max(offset, 0)) + 1, message
 
 

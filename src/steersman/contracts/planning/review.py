@@ -130,6 +130,7 @@ class FailurePack(StrictDocument, frozen=True, kw_only=True):
 class FrozenFile(StrictDocument, frozen=True, kw_only=True):
     """One file of a frozen plan."""
 
+    # Older plans also hold a drawing as SVG.
     name: Annotated[str, Meta(pattern=r"^[a-z0-9_]{1,60}\.(json|md|mmd|svg)$")]
     sha256: HexDigest
     bytes: BoundedCount

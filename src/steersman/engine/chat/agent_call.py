@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 
 from msgspec.structs import replace
 
-from steersman.contracts.agent import AgentReply, AgentRequest
+from steersman.contracts.agent import MAX_FAILURE_DETAIL, AgentReply, AgentRequest
 from steersman.contracts.chat import ChatMessage
 from steersman.contracts.config import CHAT_AGENT_PREFIX, ChatAgent, Config, Role
 from steersman.engine.chat.prompt import compose_chat_prompt
@@ -20,7 +20,7 @@ from steersman.engine.ports import Ports
 from steersman.engine.project_files import CHAT_PROMPT_NAME, freeze_current_files
 from steersman.errors import SteersmanError
 from steersman.judges.redaction.redact import redact_text
-from steersman.judges.text import escape_surrogates
+from steersman.judges.text import clip_text, escape_surrogates
 from steersman.ports.agent import Agent
 from steersman.ports.chat import Chats
 
@@ -80,11 +80,12 @@ async def call_chat_agent(
         reply = await _call_agent_safely(agent, request)
     answer_text = reply.detail or "it said nothing more" if reply.error else reply.text
     key = chats.key(question.thread) or b""
+    text = redact_text(escape_surrogates(answer_text).strip(), ports.secrets(config.redact.env), key)
     return ChatMessage(
         thread=question.thread,
         kind="answer",
         sender=name,
-        text=redact_text(escape_surrogates(answer_text).strip(), ports.secrets(config.redact.env), key),
+        text=clip_text(text, MAX_FAILURE_DETAIL) if reply.error else text,
         at=ports.clock.now(),
         to=question.seq,
         attempt=attempt,

@@ -7,7 +7,13 @@ from typing import Any
 
 import msgspec
 
-from steersman.contracts.agent import TRANSIENT_PROVIDER_ERRORS, AgentReply, AgentRequest, Permissions
+from steersman.contracts.agent import (
+    MAX_FAILURE_DETAIL,
+    TRANSIENT_PROVIDER_ERRORS,
+    AgentReply,
+    AgentRequest,
+    Permissions,
+)
 from steersman.contracts.config import FrozenConfig, Role
 from steersman.contracts.facts import AgentFacts
 from steersman.contracts.replies import ReviewerReply, TesterReply, reply_schema
@@ -89,9 +95,7 @@ def _read_only_tree_path(call: EffectCall, tree: Checkout) -> str:
 def _deny_reply(reply: AgentReply, denials: list[str]) -> AgentReply:
     """Whose work nobody holds to the plan afterwards has not done it when it wanted to leave it."""
     error_kind = "provider_permission_denied"
-    return msgspec.structs.replace(
-        reply, error=error_kind, detail=clip_text("\n".join(denials), 2000), text=""
-    )
+    return msgspec.structs.replace(reply, error=error_kind, detail="\n".join(denials), text="")
 
 
 def agent_request(call: EffectCall, prompt: str, nonce: str, tree: Checkout) -> AgentRequest:
@@ -167,7 +171,7 @@ def judge_agent_reply(
         return RetryRequest("reply_invalid", 0, put(problems), spent)
     return AgentFacts(
         error=reply.error or "",
-        detail_ref=put(reply.detail),
+        detail_ref=put(clip_text(call.payloads.hide(reply.detail), MAX_FAILURE_DETAIL)),
         reset_at=reply.reset_at,
         text_ref=put(reply.text),
         prompt_ref=prompt_ref,
@@ -232,7 +236,9 @@ def plain_reply(call: EffectCall, value: Any) -> dict[str, Any]:
 
 def _commands_outside_plan(call: EffectCall, reply: AgentReply) -> dict[str, str]:
     """Commands outside the frozen plan, one a line."""
-    commands = "\n".join(clip_text(printable_line(script), 400) for script in reply.outside)
+    commands = "\n".join(
+        clip_text(printable_line(call.payloads.hide(script)), 400) for script in reply.outside
+    )
     return {"outside": call.payloads.add_text(commands)} if commands else {}
 
 

@@ -3,54 +3,55 @@
 **Invariant:** pure: paths and texts of a commit in, proposals out. Whether a proposal works is proven by running it.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
 
-from steersman.judges.ecosystems import go, javascript, jvm, python, rust
+from steersman.judges.ecosystems.ecosystem import Ecosystem
+from steersman.judges.ecosystems.generic import GENERIC
+from steersman.judges.ecosystems.go import GO
+from steersman.judges.ecosystems.javascript import JAVASCRIPT, find_left_out_packages
+from steersman.judges.ecosystems.jvm import JVM
 from steersman.judges.ecosystems.project import ProjectFiles, SetupPlan, SetupProposal
+from steersman.judges.ecosystems.python import PYTHON
+from steersman.judges.ecosystems.rust import RUST
 
-__all__ = ["ProjectFiles", "SetupPlan", "SetupProposal", "list_files_to_read", "propose_project_checks"]
+__all__ = [
+    "ECOSYSTEMS", "Ecosystem", "ProjectFiles", "SetupPlan", "SetupProposal", "list_files_to_read", "propose_project_checks",
+]  # fmt: skip
 
+ECOSYSTEMS = (PYTHON, JAVASCRIPT, GO, RUST, JVM, GENERIC)
 MAX_PROPOSED_DIRECTORIES = 8  # folders below the top that get proposals of their own
-MAX_READ_TEST_FILES = 40  # test files that are looked into
+MAX_READ_TEST_FILES = 40  # test files of an ecosystem that are looked into
 MAX_READ_PROJECT_FILES = 400
-_READ_FILE_NAMES = frozenset(
-    (
-        *go.GO_READ_FILES,
-        *javascript.JAVASCRIPT_READ_FILES,
-        *jvm.JVM_READ_FILES,
-        *python.PYTHON_READ_FILES,
-        *rust.RUST_READ_FILES,
-    )
-)
-
-# Each ecosystem with its manifests, and whether what it proposes at the top covers the folders below.
-_ECOSYSTEMS: tuple[tuple[Callable[[ProjectFiles], SetupProposal | None], tuple[str, ...], bool], ...] = (
-    (python.propose_python, python.PYTHON_MANIFESTS, True),
-    (javascript.propose_javascript, javascript.JAVASCRIPT_MANIFESTS, True),
-    (go.propose_go, go.GO_MANIFESTS, False),
-    (rust.propose_rust, rust.RUST_MANIFESTS, True),
-    (jvm.propose_jvm, jvm.JVM_MANIFESTS, True),
-)
 
 
 def list_files_to_read(paths: Iterable[str]) -> list[str]:
-    """The files whose texts proposals depend on: manifests, and a few tests to tell their form."""
+    """The files whose texts proposals depend on: a few tests to tell their form, and manifests."""
     sorted_paths = sorted(paths, key=lambda path: (path.count("/"), path))
-    manifests = [
-        path
-        for path in sorted_paths
-        if path.rpartition("/")[2] in _READ_FILE_NAMES or python.is_requirement_file(path)
-    ]
-    tests = [path for path in sorted_paths if python.is_python_test(path)][:MAX_READ_TEST_FILES]
-    tests += [path for path in sorted_paths if javascript.is_javascript_test(path)][:MAX_READ_TEST_FILES]
-    return list(dict.fromkeys((*tests, *manifests)))[:MAX_READ_PROJECT_FILES]
+    chosen = [*_list_tests_to_read(sorted_paths), *filter(_is_proposal_input, sorted_paths)]
+    return list(dict.fromkeys(chosen))[:MAX_READ_PROJECT_FILES]
+
+
+def _list_tests_to_read(sorted_paths: list[str]) -> Iterator[str]:
+    for ecosystem in ECOSYSTEMS:
+        if ecosystem.is_test is not None:
+            yield from [path for path in sorted_paths if ecosystem.is_test(path)][:MAX_READ_TEST_FILES]
+
+
+def _is_proposal_input(path: str) -> bool:
+    name = path.rpartition("/")[2]
+    return any(
+        name in ecosystem.proposal_inputs
+        or (ecosystem.is_further_input is not None and ecosystem.is_further_input(path))
+        for ecosystem in ECOSYSTEMS
+    )
 
 
 def propose_project_checks(files: ProjectFiles) -> tuple[list[SetupProposal], list[str]]:
     """The proposals for a project, and in words what was left out."""
     proposals: list[SetupProposal] = []
     notes: list[str] = []
-    for propose, manifests, covers in _ECOSYSTEMS:
+    for ecosystem in ECOSYSTEMS:
+        propose, manifests, covers = ecosystem.propose, ecosystem.manifests, ecosystem.covers_below
         below = [directory for directory in files.folders_with(*manifests) if directory.count("/") < 4]
         at_top = any(name in files.paths for name in manifests) or not below
         top = propose(files) if at_top else None
@@ -65,8 +66,8 @@ def propose_project_checks(files: ProjectFiles) -> tuple[list[SetupProposal], li
         ]
         proposals += proposals_below[:MAX_PROPOSED_DIRECTORIES]
         if left_out := [proposal.folder for proposal in proposals_below[MAX_PROPOSED_DIRECTORIES:]]:
-            notes.append(f"{proposals_below[0].ecosystem}: no check is proposed for {', '.join(left_out)}")
-    if left_out := javascript.find_left_out_packages(files):
+            notes.append(f"{ecosystem.name}: no check is proposed for {', '.join(left_out)}")
+    if left_out := find_left_out_packages(files):
         notes.append(f"javascript: no check of its own is proposed for {', '.join(left_out)}")
     return proposals, notes
 

@@ -10,6 +10,16 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from steersman.contracts.config import Check, SetupStep
+from steersman.judges.ecosystems.ecosystem import (
+    COUNT_DIGITS,
+    COUNT_WITH_WORD,
+    INSTALLED_REASON,
+    INSTALLER_REASON,
+    LINTER_REASON,
+    Ecosystem,
+    FileNameRule,
+    RunnerSummaryPattern,
+)
 from steersman.judges.ecosystems.project import (
     ProjectFiles,
     SetupPlan,
@@ -20,9 +30,32 @@ from steersman.judges.ecosystems.project import (
     list_distinct_plans,
     proposed_check_name,
 )
+from steersman.judges.facts.finding import (
+    FactFinding,
+    FactReader,
+    ProjectSource,
+    command_finding,
+    marker_reader,
+    parse_known_dependencies,
+    task_findings,
+)
+from steersman.judges.facts.reading import (
+    find_json_problem,
+    get_manifest_table,
+    get_manifest_text,
+    parse_manifest_json,
+)
+from steersman.judges.patterns import lazy_pattern
 
-JAVASCRIPT_MANIFESTS = ("package.json",)
-JAVASCRIPT_READ_FILES = ("package.json", "pnpm-workspace.yaml", "yarn.lock")
+_KNOWN_DEPENDENCIES = parse_known_dependencies(
+    frameworks="react vue svelte @angular/core=angular next=next.js nuxt express fastify koa @nestjs/core=nestjs hono astro "
+    "@remix-run/react=remix gatsby electron react-native solid-js=solid preact vite webpack ember-source=ember "
+    "@sveltejs/kit=sveltekit",
+    databases="pg=postgresql mysql mysql2=mysql redis ioredis=redis mongodb mongoose=mongodb sqlite3=sqlite "
+    "better-sqlite3=sqlite @prisma/client=prisma",
+)
+_DEPENDENCY_TABLES = ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies")
+_LINE_COMMENT = lazy_pattern(r"(?m)^[ \t]*//.*$")
 JAVASCRIPT_LOCK_FILES = {
     "pnpm-lock.yaml": "pnpm",
     "yarn.lock": "yarn",
@@ -70,8 +103,12 @@ def propose_javascript(files: ProjectFiles) -> SetupProposal | None:
 
 def find_package_manager(files: ProjectFiles, package: dict[str, Any]) -> str:
     """npm, pnpm, yarn or bun: by the lock file, then by the field `packageManager`."""
+    return _choose_package_manager(files.paths, package)
+
+
+def _choose_package_manager(names: frozenset[str], package: dict[str, Any]) -> str:
     named_manager = str(package.get("packageManager", "")).partition("@")[0]
-    locked = next((manager for lock, manager in JAVASCRIPT_LOCK_FILES.items() if lock in files.paths), "")
+    locked = next((manager for lock, manager in JAVASCRIPT_LOCK_FILES.items() if lock in names), "")
     return locked or (named_manager if named_manager in JAVASCRIPT_LOCK_FILES.values() else "npm")
 
 
@@ -99,9 +136,7 @@ def _list_install_steps(
     files: ProjectFiles, package: dict[str, Any], manager: str
 ) -> Iterator[tuple[SetupStep, ...]]:
     """Ways to install, best first: what is locked; without scripts of packages; whatever npm finds."""
-    has_dependencies = any(
-        find_nested_table(package, f"{kind}ependencies") for kind in ("d", "devD", "peerD", "optionalD")
-    )
+    has_dependencies = any(find_nested_table(package, name) for name in _DEPENDENCY_TABLES)
     if (
         not has_dependencies
         and not any(lock in files.paths for lock in JAVASCRIPT_LOCK_FILES)
@@ -283,3 +318,121 @@ def _matches_glob(directory: list[str], glob: list[str]) -> bool:
             _matches_glob(directory[index:], glob[1:]) for index in range(len(directory))
         )
     return fnmatchcase(directory[0], glob[0]) and _matches_glob(directory[1:], glob[1:])
+
+
+def read_package_json(source: ProjectSource) -> Iterator[FactFinding]:
+    """All that package.json names."""
+    document = parse_manifest_json(source.text)
+    name, version = (get_manifest_text(document, key) for key in ("name", "version"))
+    if name:
+        yield FactFinding("package", name, version, root=source.folder).at(source.line_of("name"))
+    manager = _choose_package_manager(source.siblings, document)
+    yield from _read_package_scripts(source, get_manifest_table(document, "scripts"), manager)
+    yield from _read_package_programs(source, name, document.get("bin"))
+    for group in _DEPENDENCY_TABLES:
+        dependencies = get_manifest_table(document, group)
+        group_line = source.line_of(group) if dependencies else 0
+        for dependency, version in dependencies.items():
+            line = source.line_of(dependency, group_line)
+            yield from _KNOWN_DEPENDENCIES.findings(source, dependency, str(version), line)
+            if dependency == "typescript" and source.has("tsconfig.json"):
+                argv = ("npx", "tsc", "--noEmit")
+                yield command_finding(source, "type_command", "tsc", argv).at(line)
+
+
+def _read_package_scripts(
+    source: ProjectSource, scripts: dict[str, object], manager: str
+) -> Iterator[FactFinding]:
+    scripts_line = source.line_of("scripts")
+    for name, script in scripts.items():
+        if isinstance(script, str) and _NPM_TEST_PLACEHOLDER not in script:
+            argv = (manager, "test") if name == "test" and manager != "bun" else (manager, "run", name)
+            yield from task_findings(source, manager, name, argv, source.line_of(name, scripts_line), script)
+
+
+def _read_package_programs(source: ProjectSource, name: str, programs: object) -> Iterator[FactFinding]:
+    line = source.line_of("bin")
+    if isinstance(programs, str) and name:
+        yield FactFinding("entry_point", name, programs, root=source.folder).at(line)
+    if isinstance(programs, dict):
+        for program, path in programs.items():
+            program_line = source.line_of(program, line)
+            yield FactFinding("entry_point", program, str(path), root=source.folder).at(program_line)
+
+
+def read_deno_json(source: ProjectSource) -> Iterator[FactFinding]:
+    """Tasks of deno; its own test runner needs none."""
+    document = parse_manifest_json(_LINE_COMMENT.sub("", source.text))
+    if document:
+        yield command_finding(source, "test_command", "deno", ("deno", "test"))
+    for name in get_manifest_table(document, "tasks"):
+        yield from task_findings(source, "deno-task", name, ("deno", "task", name), source.line_of(name))
+
+
+def _find_commented_json_problem(text: str) -> str:
+    return find_json_problem(_LINE_COMMENT.sub("", text))
+
+
+JAVASCRIPT = Ecosystem(
+    name="javascript",
+    manifests=("package.json",),
+    proposal_inputs=("package.json", "pnpm-workspace.yaml", "yarn.lock"),
+    is_test=is_javascript_test,
+    propose=propose_javascript,
+    fact_readers=(
+        FactReader("package.json", read_package_json, None, find_json_problem),
+        FactReader("deno.json deno.jsonc", read_deno_json, None, _find_commented_json_problem),
+        marker_reader("knexfile.js knexfile.ts", "database", "knex"),
+        marker_reader("drizzle.config.ts drizzle.config.js", "database", "drizzle"),
+        marker_reader("ormconfig.json", "database", "typeorm"),
+        marker_reader("schema.prisma", "database", "prisma", mark="datasource"),
+    ),
+    preferred_runners=(("npm", "pnpm", "yarn", "bun"), ("deno",)),
+    lock_files=f"{' '.join(JAVASCRIPT_LOCK_FILES)} deno.lock",
+    install_inputs="package.json lerna.json pnpm-workspace.yaml .yarnrc.yml .npmrc .nvmrc",
+    installed_entries="node_modules .yarn .pnp.cjs .pnp.loader.mjs .npm",
+    decisive_files=(
+        FileNameRule(
+            "a package manager takes scripts and settings from it",
+            "package.json .npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs pnpm-workspace.yaml bunfig.toml deno.json deno.jsonc "
+            "lerna.json nx.json turbo.json", folders=".yarn", about="dependencies"),
+        FileNameRule(
+            "a JavaScript runner executes it",
+            "jest.* jest-* jest_* *.jest.* vitest.* vitest-* vite.config.* babel.config.* .babelrc* .mocharc* mocha.* "
+            "karma.* playwright.* playwright-* cypress.config.* ava.config.* .swcrc .taprc .nycrc* .c8rc* jasmine.*"),
+        FileNameRule(
+            LINTER_REASON,
+            "tsconfig*.json jsconfig.json eslint.config.* .eslintrc* .eslintignore biome.json* .prettierrc* prettier.config.* "
+            ".prettierignore .stylelintrc*", about="linter"),
+        FileNameRule(INSTALLER_REASON, "binding.gyp install.js postinstall.* preinstall.*", about="dependencies"),
+        FileNameRule(INSTALLED_REASON, "", folders="node_modules", about="dependencies"),
+    ),
+    test_files="test.js test.mjs test.cjs test.ts tests.js tests.ts *.cy.*",
+    program_files={"npm npx pnpm yarn bun": "package.json", "deno": "deno.json deno.jsonc"},
+    launchers="npx pnpm yarn bunx npm bun",
+    test_runners="jest vitest mocha ava tap",
+    test_subcommands="deno bun",
+    runner_summaries=(
+        RunnerSummaryPattern("jest", rf"^Tests: +(?P<parts>{COUNT_WITH_WORD}(?:, {COUNT_WITH_WORD}){{0,6}}), {COUNT_DIGITS} total$"),
+        RunnerSummaryPattern("jest without tests", r"^No tests found, exiting with code 0$"),
+        RunnerSummaryPattern("vitest", rf"^ +Tests +(?P<parts>{COUNT_WITH_WORD}(?: \| {COUNT_WITH_WORD}){{0,6}}) \({COUNT_DIGITS}\)$"),
+        RunnerSummaryPattern("vitest without tests", r"^(?:No test files found, exiting with code 0| +Tests +no tests)$"),
+        RunnerSummaryPattern("mocha passed", rf"^ +(?P<passed>{COUNT_DIGITS}) passing \("),
+        RunnerSummaryPattern("mocha failed", rf"^ +(?P<failed>{COUNT_DIGITS}) failing$"),
+        RunnerSummaryPattern("playwright", rf"^ +(?P<passed>{COUNT_DIGITS}) passed \("),
+        RunnerSummaryPattern("node and tape passed", rf"^(?:#|ℹ) pass +(?P<passed>{COUNT_DIGITS})$"),
+        RunnerSummaryPattern("node and tape failed", rf"^(?:#|ℹ) fail +(?P<failed>{COUNT_DIGITS})$"),
+        RunnerSummaryPattern("tap", rf"^# \{{ total: {COUNT_DIGITS}, pass: (?P<passed>{COUNT_DIGITS})(?:, fail: (?P<failed>{COUNT_DIGITS}))?"),
+        RunnerSummaryPattern("tap asserts", rf"^Asserts: +(?P<passed>{COUNT_DIGITS}) passed +(?P<failed>{COUNT_DIGITS}) failed "),
+        RunnerSummaryPattern("tap without tests", r"^1\.\.0(?: #.{0,80})?$"),
+        RunnerSummaryPattern("ava", rf"^ +(?P<parts>{COUNT_DIGITS} (?:tests?|known failures?|uncaught exceptions?) \w+)$"),
+        RunnerSummaryPattern("bun passed", rf"^ (?P<passed>{COUNT_DIGITS}) pass$"),
+        RunnerSummaryPattern("bun failed", rf"^ (?P<failed>{COUNT_DIGITS}) fail$"),
+        RunnerSummaryPattern("uvu", rf"^ +Total: +(?P<ran>{COUNT_DIGITS})\n +Passed: +(?P<good>{COUNT_DIGITS})\n +Skipped: +{COUNT_DIGITS}$"),
+        RunnerSummaryPattern("deno", rf"^(?:ok|FAILED) \| (?P<passed>{COUNT_DIGITS}) passed(?: \(.{{0,40}}\))? \| (?P<failed>{COUNT_DIGITS}) failed"),
+    ),
+    toolchain_variables="VOLTA_HOME NVM_DIR",
+    network_variables="npm_config_registry NPM_CONFIG_REGISTRY NPM_TOKEN NODE_AUTH_TOKEN YARN_NPM_REGISTRY_SERVER",
+    cache_directories={"npm_config_cache": ".npm"},
+    offline_variables={"npm_config_offline": "true"},
+)  # fmt: skip

@@ -8,6 +8,15 @@ import re
 from collections.abc import Iterator
 
 from steersman.contracts.config import Check, SetupStep
+from steersman.judges.ecosystems.ecosystem import (
+    INSTALLED_REASON,
+    INSTALLER_REASON,
+    LINTER_REASON,
+    PACKAGES_REASON,
+    RECIPE_REASON,
+    Ecosystem,
+    FileNameRule,
+)
 from steersman.judges.ecosystems.project import (
     ProjectFiles,
     SetupPlan,
@@ -17,6 +26,7 @@ from steersman.judges.ecosystems.project import (
     list_distinct_plans,
     proposed_check_name,
 )
+from steersman.judges.ecosystems.python_facts import PYTHON_READERS
 from steersman.judges.ecosystems.python_needs import (
     PythonTestNeeds,
     find_python_extras,
@@ -30,10 +40,7 @@ from steersman.judges.ecosystems.python_needs import (
     read_tox_environment,
 )
 
-PYTHON_MANIFESTS = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "Pipfile", "tox.ini")
-PYTHON_READ_FILES = (
-    "pyproject.toml", "setup.py", "setup.cfg", "tox.ini", "pytest.ini", "Pipfile", "conftest.py", "manage.py",
-)  # fmt: skip
+_PYTHON_MANIFESTS = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "Pipfile", "tox.ini")
 VENV_PYTHON = ".venv/bin/python"
 _PYTHON_TEST_NAME = re.compile(r"(?:.*/)?(?:test_[^/]*|[^/]*_test|tests)\.py")
 _PYTEST_STYLE = re.compile(r"^(?:async )?def test|^(?:import|from) pytest\b", re.MULTILINE)
@@ -55,7 +62,7 @@ def propose_python(files: ProjectFiles) -> SetupProposal | None:
     if not tests:
         return None
     runner = _find_python_runner(files, tests)
-    if runner == "unittest" and not any(name in files.paths for name in PYTHON_MANIFESTS):
+    if runner == "unittest" and not any(name in files.paths for name in _PYTHON_MANIFESTS):
         check = Check(("python3", *_unittest_argv(files, tests)), files.folder)
         return SetupProposal(
             "python", files.folder, (SetupPlan((), {proposed_check_name("unittest", files.folder): check}),)
@@ -140,3 +147,40 @@ def _pip_steps(
     if words:
         steps.append((*pip, *words))
     return tuple(SetupStep(step, files.folder) for step in steps)
+
+
+PYTHON = Ecosystem(
+    name="python",
+    manifests=_PYTHON_MANIFESTS,
+    proposal_inputs=(
+        "pyproject.toml", "setup.py", "setup.cfg", "tox.ini", "pytest.ini", "Pipfile", "conftest.py", "manage.py",
+    ),
+    is_further_input=is_requirement_file,
+    is_test=is_python_test,
+    propose=propose_python,
+    fact_readers=PYTHON_READERS,
+    preferred_runners=(("pytest", "django", "unittest"),),
+    lock_files="uv.lock poetry.lock pdm.lock Pipfile.lock pylock*.toml",
+    install_inputs="pyproject.toml setup.py setup.cfg tox.ini Pipfile *requirements*.txt requirements*.in constraints*.txt environment.yml .python-version",
+    installed_entries=".venv venv env .tox .nox *.egg-info *.dist-info __pycache__",
+    decisive_files=(
+        FileNameRule("pytest loads it", "conftest.py pytest.ini .pytest.ini pytest.toml .pytest.toml pytest_plugin*.py"),
+        FileNameRule("Python's tools read their settings in it", "pyproject.toml setup.cfg tox.ini tox.toml"),
+        FileNameRule(LINTER_REASON, ".coveragerc ruff.toml .ruff.toml mypy.ini .mypy.ini .flake8 .pylintrc pylintrc pyrightconfig.json .isort.cfg", about="linter"),
+        FileNameRule("Python runs it at start-up", "sitecustomize.py usercustomize.py *.pth pyvenv.cfg"),
+        FileNameRule(RECIPE_REASON, "noxfile.py", about="recipe"),
+        FileNameRule(INSTALLER_REASON, "setup.py hatch_build.py", about="dependencies"),
+        FileNameRule(PACKAGES_REASON, "requirements*.txt requirements*.in constraints*.txt uv.toml poetry.toml Pipfile environment.yml environment.yaml", about="dependencies"),
+        FileNameRule(INSTALLED_REASON, "*.pyc *.pyo *.egg-link entry_points.txt", folders=".venv venv site-packages __pycache__ .eggs *.egg-info *.dist-info", about="dependencies"),
+    ),
+    test_files="test.py tests.py",
+    program_files={"pytest py.test tox nox uv poetry hatch pdm poe": "pytest.ini .pytest.ini tox.ini setup.cfg pyproject.toml noxfile.py"},
+    launchers="uv poetry hatch pdm pipenv rye coverage",
+    test_runners="py.test",
+    toolchain_variables="PYENV_ROOT PYENV_VERSION UV_PYTHON UV_PYTHON_INSTALL_DIR",
+    network_variables="PIP_INDEX_URL PIP_EXTRA_INDEX_URL PIP_FIND_LINKS PIP_TRUSTED_HOST PIP_DEFAULT_TIMEOUT UV_INDEX_URL "
+    "UV_DEFAULT_INDEX UV_EXTRA_INDEX_URL UV_INDEX UV_HTTP_TIMEOUT UV_NATIVE_TLS POETRY_HTTP_BASIC_USERNAME "
+    "POETRY_HTTP_BASIC_PASSWORD",
+    cache_directories={"PIP_CACHE_DIR": ".cache/pip", "UV_CACHE_DIR": ".cache/uv"},
+    offline_variables={"UV_OFFLINE": "1"},
+)  # fmt: skip

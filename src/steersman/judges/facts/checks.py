@@ -4,13 +4,10 @@ from collections.abc import Iterable
 
 from steersman.contracts.commands import Argv
 from steersman.contracts.planning.context import ProjectFact
+from steersman.judges.ecosystems import ECOSYSTEMS
 from steersman.judges.facts.finding import PROJECT_TOP
 
-# Of each line the first that is there; what only wraps other runners counts where nothing else does.
-_RUNNER_PREFERENCES = (
-    ("pytest", "django", "unittest"), ("npm", "pnpm", "yarn", "bun"), ("deno",), ("go",), ("cargo",), ("maven", "gradle", "sbt"),
-    ("dotnet",), ("rspec", "rake"), ("phpunit", "composer"), ("mix",), ("swift",), ("flutter", "dart"), ("stack", "cabal"),
-)  # fmt: skip
+# What only wraps other runners counts where nothing else does.
 _WRAPPING_RUNNERS = ("make", "just", "task", "tox", "nox", "make:check")
 
 
@@ -19,7 +16,8 @@ def select_detected_checks(facts: Iterable[ProjectFact]) -> dict[str, Argv]:
     test_commands = {
         fact.name: fact.argv for fact in facts if fact.kind == "test_command" and fact.root == PROJECT_TOP
     }
-    names = [next((name for name in line if name in test_commands), "") for line in _RUNNER_PREFERENCES]
+    preferences = (line for ecosystem in ECOSYSTEMS for line in ecosystem.preferred_runners)
+    names = [next((name for name in line if name in test_commands), "") for line in preferences]
     if not any(names):
         names = [next((name for name in _WRAPPING_RUNNERS if name in test_commands), "")]
     return {name: test_commands[name] for name in names if name}

@@ -5,41 +5,26 @@ from functools import cache
 
 import msgspec
 
-from steersman.judges.facts import (
-    c_cpp,
-    ci,
-    containers,
-    dart,
-    databases,
-    documentation,
-    dotnet,
-    elixir,
-    go,
-    haskell,
-    infrastructure,
-    javascript,
-    jvm,
-    licence,
-    locks,
-    own_checks,
-    ownership,
-    php,
-    python,
-    ruby,
-    rust,
-    swift,
-    tasks,
+from steersman.judges.ecosystems import ECOSYSTEMS
+from steersman.judges.ecosystems.python_facts import read_unittest_file
+from steersman.judges.facts.finding import (
+    FactReader,
+    ProjectSource,
+    marker_reader,
+    parent_directory,
 )
-from steersman.judges.facts.finding import FactReader, FindFacts, parent_directory
 from steersman.judges.facts.languages import find_file_language
+from steersman.judges.facts.reading import find_text_problem
 from steersman.judges.facts.secret_files import is_secret_file
+from steersman.judges.text import clip_text, printable_line
 
+LOCK_FILE_READER = marker_reader(
+    " ".join(ecosystem.lock_files for ecosystem in ECOSYSTEMS), "lock_file", "{file}"
+)
 ALL_FACT_READERS: tuple[FactReader, ...] = (
-    *python.PYTHON_READERS, *javascript.JAVASCRIPT_READERS, *go.GO_READERS, *rust.RUST_READERS, *jvm.JVM_READERS, *dotnet.DOTNET_READERS, *ruby.RUBY_READERS,
-    *php.PHP_READERS, *c_cpp.C_CPP_READERS, *elixir.ELIXIR_READERS, *swift.SWIFT_READERS, *dart.DART_READERS, *haskell.HASKELL_READERS, *tasks.TASK_RUNNER_READERS,
-    *own_checks.CONFIGURED_CHECK_READERS, *ci.CI_READERS, *ownership.OWNERSHIP_READERS, *containers.CONTAINER_READERS, *infrastructure.INFRASTRUCTURE_READERS,
-    *databases.DATABASE_READERS, *documentation.DOCUMENTATION_READERS, *licence.LICENCE_READERS, *locks.LOCK_FILE_READERS,
-)  # fmt: skip
+    *(reader for ecosystem in ECOSYSTEMS for reader in ecosystem.fact_readers),
+    LOCK_FILE_READER,
+)
 # What others have written, what a tool has made, and made-up projects that tests are about.
 _FOREIGN_DIRECTORIES = (
     "node_modules bower_components jspm_packages vendor third_party third-party thirdparty .venv venv site-packages "
@@ -86,19 +71,27 @@ def select_project_files(paths: Sequence[str]) -> FileSelection:
             counts[language] = counts.get(language, 0) + 1
             if counts[language] <= SAMPLES_PER_LANGUAGE:
                 samples.setdefault(language, []).append(path)
-        finders = find_file_readers(path)
-        if finders == (python.read_unittest_file,):
+        readers = find_file_readers(path)
+        if [reader.find for reader in readers] == [read_unittest_file]:
             directory = parent_directory(path)
             test_counts[directory] = test_counts.get(directory, 0) + 1
-            finders = finders if test_counts[directory] <= MAX_TESTS_PER_DIRECTORY else ()
-        if finders:
+            readers = readers if test_counts[directory] <= MAX_TESTS_PER_DIRECTORY else ()
+        if readers:
             read_paths.add(path)
     read_paths.update(path for sample_paths in samples.values() for path in sample_paths)
     languages = {language: (counts[language], tuple(samples[language])) for language in sorted(counts)}
     return FileSelection(tuple(sorted(read_paths)), secret, languages)
 
 
-def find_file_readers(path: str) -> tuple[FindFacts, ...]:
+def find_unread_reason(source: ProjectSource, readers: Sequence[FactReader]) -> str:
+    """Why a manifest says nothing, with its line where that is known; empty for one that can be read, and for other files."""
+    for find_problem in (reader.find_problem for reader in readers if reader.find_problem is not None):
+        reason = find_text_problem(source.text) or find_problem(source.text)
+        return clip_text(printable_line(f"{source.path}{reason}"), 400) if reason else ""
+    return ""
+
+
+def find_file_readers(path: str) -> tuple[FactReader, ...]:
     """Everybody who reads a file of this name in this place."""
     directory, name = parent_directory(path), path.rpartition("/")[2].casefold()
     exact, patterns = _reader_tables()
@@ -107,7 +100,7 @@ def find_file_readers(path: str) -> tuple[FindFacts, ...]:
         *exact.get(name, ()),
         *(r for start, end, r in candidates if _matches_name_pattern(name, start, end)),
     ]
-    return tuple(reader.find for reader in readers if reader.where is None or reader.where(directory))
+    return tuple(reader for reader in readers if reader.where is None or reader.where(directory))
 
 
 def _matches_name_pattern(name: str, start: str, end: str) -> bool:

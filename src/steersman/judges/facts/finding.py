@@ -1,7 +1,8 @@
-"""The two values that every reader of project files speaks in: a file as it was read, and something found in it."""
+"""What every reader of project files is given, and what it answers: a file as it was read, and findings in it."""
 
+import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
@@ -83,11 +84,6 @@ class ProjectSource(msgspec.Struct, frozen=True, dict=True):
         return next(matches, 0)
 
 
-def command_finding(source: ProjectSource, kind: FactKind, name: str, argv: tuple[str, ...]) -> FactFinding:
-    """A command that is given in the folder of a file."""
-    return FactFinding(kind, name, " ".join(argv), argv, source.folder)
-
-
 FindFacts = Callable[[ProjectSource], Iterable[FactFinding]]
 
 
@@ -95,8 +91,89 @@ class FactReader(msgspec.Struct, frozen=True):
     """Which files a function reads: names in small letters (one `*` stands for any part), and where they lie."""
 
     names: str
-    find: FindFacts
+    find: FindFacts | None = None
     where: Callable[[str], bool] | None = None  # asked of the folder
+    find_problem: Callable[[str], str] | None = None  # why a text says nothing, where it should
+
+
+def command_finding(source: ProjectSource, kind: FactKind, name: str, argv: tuple[str, ...]) -> FactFinding:
+    """A command that is given in the folder of a file."""
+    return FactFinding(kind, name, " ".join(argv), argv, source.folder)
+
+
+def marker_reader(
+    names: str,
+    kind: FactKind,
+    name: str,
+    *,
+    value: str = "",
+    argv: tuple[str, ...] = (),
+    where: Callable[[str], bool] | None = None,
+    mark: str = "",
+) -> FactReader:
+    """Files that say something by being there, or by the first line that holds a mark.
+
+    `name` may hold `{path}` or `{file}`.
+    """
+
+    def find_marker(source: ProjectSource) -> Iterator[FactFinding]:
+        line = source.line_with(mark) if mark else 0
+        if line or not mark:
+            full_name = name.replace("{path}", source.path).replace("{file}", source.name)
+            root = PROJECT_TOP if kind == "ci" else source.folder
+            yield FactFinding(kind, full_name, value or " ".join(argv), argv, root).at(line)
+
+    return FactReader(names.casefold(), find_marker, where)
+
+
+class KnownDependencies(msgspec.Struct, frozen=True):
+    """Dependencies that are a framework, and those that mean a database; no other dependency is a fact."""
+
+    frameworks: dict[str, str]
+    databases: dict[str, str]
+
+    def findings(self, source: ProjectSource, name: str, version: str, line: int) -> Iterator[FactFinding]:
+        """What a dependency says about the project that has it."""
+        if name in self.frameworks:
+            yield FactFinding("framework", self.frameworks[name], version, root=source.folder).at(line)
+        if name in self.databases:
+            yield FactFinding("database", self.databases[name], version, root=source.folder).at(line)
+
+
+def parse_known_dependencies(frameworks: str, databases: str) -> KnownDependencies:
+    """From `dependency=name` words; a bare word is its own name."""
+    return KnownDependencies(_parse_named_words(frameworks), _parse_named_words(databases))
+
+
+def _parse_named_words(text: str) -> dict[str, str]:
+    pairs = (word.partition("=") for word in text.split())
+    return {key: name or key for key, _, name in pairs}
+
+
+_KIND_BY_TASK_WORD: dict[str, FactKind] = {
+    **dict.fromkeys(("test", "tests", "unittest", "spec"), "test_command"),
+    **dict.fromkeys(("build", "compile", "bundle", "dist"), "build_command"),
+    **dict.fromkeys(("lint", "eslint", "vet", "clippy", "rubocop"), "lint_command"),
+    **dict.fromkeys(("format", "fmt", "prettier", "check-format"), "format_command"),
+    **dict.fromkeys(("typecheck", "types", "tsc", "mypy", "phpstan", "type-check", "check-types"), "type_command"),
+}  # fmt: skip
+_MAIN_TASKS = frozenset({"test", "build", "lint", "format", "typecheck"})
+TASK_NAME_PATTERN = lazy_pattern(r"[A-Za-z0-9][\w.:/@+-]{0,80}")
+
+
+def classify_task_name(task: str) -> FactKind | None:
+    """What a task of this name does; None where the name does not say."""
+    return _KIND_BY_TASK_WORD.get(task) or _KIND_BY_TASK_WORD.get(re.split(r"[:_.-]", task, maxsplit=1)[0])
+
+
+def task_findings(
+    source: ProjectSource, runner: str, name: str, argv: tuple[str, ...], line: int, command_line: str = ""
+) -> Iterator[FactFinding]:
+    """A task of a runner as a command, where its name says what it is for."""
+    kind = classify_task_name(name)
+    if kind is not None and TASK_NAME_PATTERN.fullmatch(name):
+        finding_name = runner if name in _MAIN_TASKS else f"{runner}:{name}"
+        yield FactFinding(kind, finding_name, command_line or " ".join(argv), argv, source.folder).at(line)
 
 
 def parent_directory(path: str) -> str:

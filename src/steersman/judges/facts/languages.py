@@ -1,57 +1,21 @@
 """Programming languages by the endings of file names."""
 
-
-def _parse_language_endings(text: str) -> dict[str, str]:
-    lines = (line.split(":") for line in text.strip().splitlines())
-    return {ending: name.strip() for name, endings in lines for ending in endings.split()}
-
-
-LANGUAGE_BY_ENDING = _parse_language_endings("""
-python: py pyi pyx
-javascript: js mjs cjs jsx
-typescript: ts mts cts tsx
-go: go
-rust: rs
-java: java
-kotlin: kt kts
-scala: scala sc
-groovy: groovy
-clojure: clj cljs cljc
-c: c h
-c++: cc cpp cxx hpp hh hxx
-c#: cs
-f#: fs fsx
-visual-basic: vb
-ruby: rb rake
-php: php
-swift: swift
-objective-c: m mm
-dart: dart
-elixir: ex exs
-erlang: erl hrl
-haskell: hs
-ocaml: ml mli
-lua: lua
-perl: pl pm
-r: r
-julia: jl
-zig: zig
-nim: nim
-shell: sh bash zsh
-powershell: ps1 psm1
-sql: sql
-html: html htm
-css: css scss sass less
-vue: vue
-svelte: svelte
-protocol-buffers: proto
-terraform: tf
-assembly: s asm
-fortran: f90 f95 f
-cobol: cob cbl
-solidity: sol
-starlark: bzl
-""")
+_LANGUAGE_ENDINGS = """
+assembly: s asm | c: c h | c#: cs | c++: cc cpp cxx hpp hh hxx | clojure: clj cljs cljc | cobol: cob cbl
+css: css scss sass less | dart: dart | elixir: ex exs | erlang: erl hrl | f#: fs fsx | fortran: f90 f95 f | go: go
+groovy: groovy | haskell: hs | html: html htm | java: java | javascript: js mjs cjs jsx | julia: jl | kotlin: kt kts
+lua: lua | nim: nim | objective-c: m mm | ocaml: ml mli | perl: pl pm | php: php | powershell: ps1 psm1
+protocol-buffers: proto | python: py pyi pyx | r: r | ruby: rb rake | rust: rs | scala: scala sc | shell: sh bash zsh
+solidity: sol | sql: sql | starlark: bzl | svelte: svelte | swift: swift | terraform: tf | typescript: ts mts cts tsx
+visual-basic: vb | vue: vue | zig: zig
+"""
+LANGUAGE_BY_ENDING = {
+    ending: language.strip()
+    for language, _, endings in (
+        entry.partition(":") for entry in _LANGUAGE_ENDINGS.strip().replace("\n", "|").split("|")
+    )
+    for ending in endings.split()
+}
 
 
 def find_file_language(path: str) -> str | None:

@@ -12,11 +12,10 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from steersman.contracts.planning.context import FactPack, ProjectFact, ScanBounds, ScanEvidence
-from steersman.judges.facts.choice import FileSelection, find_file_readers
+from steersman.contracts.planning.context import FactKind, FactPack, ProjectFact, ScanBounds, ScanEvidence
+from steersman.judges.facts.choice import FileSelection, find_file_readers, find_unread_reason
 from steersman.judges.facts.finding import PROJECT_TOP, FactFinding, ProjectSource
 from steersman.judges.facts.secret_files import secret_file_finding
-from steersman.judges.facts.unread import MANIFEST_FACT_KINDS, unreadable_manifest_reason
 from steersman.judges.planning.hidden import mask_secrets
 from steersman.judges.text import clip_text, escape_surrogates, printable_line
 from steersman.kernel.canonical import digest_of, sha256_hex
@@ -30,6 +29,11 @@ _MAX_SHORTENED_TEXT = 2_000  # characters of a text that is shortened to a line
 _MAX_SNIPPET_LINES = 5  # lines of a snippet
 _MAX_IDENTIFYING_TEXT = 20_000  # characters of a place that is longer than its snippet
 _UNOPENED_DIGEST = sha256_hex(b"")
+# What manifests tell of; of these kinds nothing is known to be missing where one of them cannot be read.
+MANIFEST_FACT_KINDS: tuple[FactKind, ...] = (
+    "build_command", "database", "entry_point", "format_command", "framework", "lint_command", "package", "test_command",
+    "type_command",
+)  # fmt: skip
 # A command that stands for another in the same place.
 _SUPERSEDING_COMMANDS = {("test_command", "unittest"): "pytest"}
 
@@ -53,10 +57,10 @@ class FileFindings(msgspec.Struct, frozen=True):
 
 def examine_project_file(source: ProjectSource, file_digest: str) -> FileFindings:
     """Everything that a file says, by all who read files of its name."""
-    unread_reason, file_digest = unreadable_manifest_reason(source), _safe_file_digest(source, file_digest)
-    if unread_reason:
+    readers, file_digest = find_file_readers(source.path), _safe_file_digest(source, file_digest)
+    if unread_reason := find_unread_reason(source, readers):
         return FileFindings(source.path, file_digest, (), _make_harmless(unread_reason, 400))
-    findings = (finding for find in find_file_readers(source.path) for finding in find(source))
+    findings = (finding for reader in readers if reader.find for finding in reader.find(source))
     shown_findings = (
         ShownFinding(clean, snippet, _place_digest(source, clean, snippet, file_digest))
         for raw in islice(findings, MAX_FINDINGS_PER_FILE)

@@ -1,7 +1,9 @@
-"""TOML, JSON, INI, YAML and XML as project files have them: what can be seen of them, within bounds.
+"""TOML, JSON, INI, YAML and XML as project files have them: what can be seen of them, within bounds, and why not.
 
-**Invariant:** total: what cannot be read is empty; the time is linear in the length of a text, and long texts are not
-read at all.
+A manifest that cannot be read says nothing, and that is not the same as a project that has nothing to say.
+**Invariant:** total: what cannot be read is empty, and a `find_…_problem` says why. The time is linear in the length of
+a text, and long texts are not read at all. A library's own words are not repeated: they would be in frozen plans, and
+differ from version to version.
 """
 
 import tomllib
@@ -148,19 +150,6 @@ def parse_xml_elements(text: str) -> list[XmlElement]:
     return collector.found
 
 
-def find_xml_error(text: str) -> str:
-    """Where and why an XML file cannot be read to its end; empty where it can."""
-    from xml.parsers import expat
-
-    try:
-        _XmlElementCollector(expat.ParserCreate("utf-8")).parser.Parse(text.encode("utf-8", "replace"), True)
-    except expat.ExpatError as error:
-        return f", line {error.lineno}: it is no XML"
-    except _XmlTooLarge:
-        return ": it declares a document type, is too deep or has too many elements"
-    return ""
-
-
 class _XmlElementCollector:
     """Those met so far."""
 
@@ -188,3 +177,51 @@ class _XmlElementCollector:
         path = tuple(tag for tag, *_ in self._open)
         _, attributes, texts, number = self._open.pop()
         self.found.append(XmlElement(path, attributes, "".join(texts).strip(), number))
+
+
+_ERROR_LINE = lazy_pattern(r"line (\d{1,7})")
+_ERROR_BYTE = lazy_pattern(r"byte (\d{1,9})")
+
+
+def find_text_problem(text: str) -> str:
+    """Why no manifest of this text is looked into; empty for one that is."""
+    if len(text) > MAX_INSPECTED_CHARACTERS or any(len(line) > MAX_LINE_WIDTH for line in text.split("\n")):
+        return ": it is too long to be looked into"
+    if "\0" in text:
+        return f", line {text[: text.index(chr(0))].count(chr(10)) + 1}: it is no text"
+    return ""
+
+
+def find_toml_problem(text: str) -> str:
+    """Where a text is no TOML."""
+    try:
+        tomllib.loads(text.replace("\r\n", "\n").removeprefix("\ufeff"))
+    except (ValueError, RecursionError) as error:
+        line_match, is_at_end = _ERROR_LINE.search(str(error)), "end of document" in str(error)
+        line = line_match[1] if line_match else text.count("\n") + 1 if is_at_end else 0
+        return f", line {line}: it is no TOML" if line else ": it is no TOML"
+    return ""
+
+
+def find_json_problem(text: str) -> str:
+    """Where a text is no JSON object."""
+    try:
+        value = msgspec.json.decode(text.removeprefix("\ufeff"))
+    except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError) as error:
+        byte = _ERROR_BYTE.search(str(error))
+        line = text.encode("utf-8", "replace")[: int(byte[1])].count(b"\n") + 1 if byte else 1
+        return f", line {line}: it is no JSON"
+    return "" if isinstance(value, dict) else ", line 1: it is no JSON object"
+
+
+def find_xml_problem(text: str) -> str:
+    """Where and why an XML file cannot be read to its end."""
+    from xml.parsers import expat
+
+    try:
+        _XmlElementCollector(expat.ParserCreate("utf-8")).parser.Parse(text.encode("utf-8", "replace"), True)
+    except expat.ExpatError as error:
+        return f", line {error.lineno}: it is no XML"
+    except _XmlTooLarge:
+        return ": it declares a document type, is too deep or has too many elements"
+    return ""

@@ -1,7 +1,7 @@
 """Red line I1: no key of an intent, however deep and however spelt, is a place to put something to execute.
 
-Names are compared after folding: case, separators, invisible characters, accents, compatibility forms such as fullwidth
-letters, and letters of other scripts that look like Latin ones.
+Names are compared after folding case, separators and compatibility forms such as fullwidth letters. The schema is
+closed: a field in any other spelling is refused as unknown.
 **Invariant:** only keys are looked at, never the words of a value; what cannot be looked through counts as found.
 """
 
@@ -31,37 +31,6 @@ _EXECUTION_WORDS = frozenset((
     "execute", "exec", "shell", "bash", "powershell", "pwsh", "subprocess", "popen", "eval", "cmd", "cmdline",
 ))  # fmt: skip
 
-_LATIN_LOOKALIKES = {
-    letter: latin
-    for latin, letters in {
-        "a": "аɑα",
-        "b": "ьβ",
-        "c": "сϲ",
-        "d": "ԁɗ",
-        "e": "еєε",
-        "g": "ɡԍ",
-        "h": "һհ",
-        "i": "іıɩι",
-        "j": "ј",
-        "k": "кκ",
-        "l": "ӏ\u01c0",
-        "m": "м",
-        "n": "пո",
-        "o": "оοσօ",
-        "p": "рρ",
-        "q": "ԛ",
-        "r": "г",
-        "s": "ѕꜱ",
-        "t": "тτ",
-        "u": "υսц",
-        "v": "ѵν",
-        "w": "ԝѡω",
-        "x": "хχ",
-        "y": "уүγ",
-        "z": "ᴢ",
-    }.items()
-    for letter in letters
-}
 _CAMEL_CASE_BREAK = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _WORD_BREAK = re.compile(r"[\W_]+")
 
@@ -96,12 +65,9 @@ def is_execution_key(key: str) -> bool:
 
 
 def _fold_key_words(key: str) -> list[str]:
-    """The words of a key in plain small Latin letters."""
-    plain = "".join(c for c in unicodedata.normalize("NFKD", key) if unicodedata.category(c)[0] not in "MC")
-    separated = _CAMEL_CASE_BREAK.sub(" ", plain)
-    lowered = unicodedata.normalize("NFKD", separated.casefold())
-    latin = "".join(_LATIN_LOOKALIKES.get(c, c) for c in lowered)
-    return [word for word in _WORD_BREAK.split(latin) if word]
+    """The words of a key in small letters."""
+    separated = _CAMEL_CASE_BREAK.sub(" ", unicodedata.normalize("NFKC", key))
+    return [word for word in _WORD_BREAK.split(separated.casefold()) if word]
 
 
 def _walk_keys(raw: Any) -> Iterator[tuple[FieldPath, str | None]]:

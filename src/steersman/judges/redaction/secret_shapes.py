@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from steersman.judges.patterns import lazy_pattern
 from steersman.judges.redaction.named_secrets import (
     CODE_ATTRIBUTE_PATH,
     compile_secret_pattern,
@@ -88,9 +87,6 @@ _PEM_KEY = (
     rf"(?:(?:(?:{_PEM_LINE_BREAK}){{1,3}}{_PEM_BODY}){{1,600}}+|(?:[ ][A-Za-z0-9+/=]{{16,}}+){{1,600}}+)"
     rf"(?:(?:[ ]|(?:{_PEM_LINE_BREAK}){{1,3}})-----END [^\n-]{{0,60}}-----)?)"
 )
-_PEM_END_WORD = "-----END "
-_PEM_END = lazy_pattern(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
-_PEM_KEY_LINE = lazy_pattern(r"[ \t+>#|*\"'-]{0,16}[A-Za-z0-9+/=]{16,}[\"'\\nr ,]{0,8}")
 _URL_USERINFO = r"[^\s/@\"'<>]"
 _URL_CREDENTIAL = rf"://(?!{REDACTION_MARKER_PATTERN}@)(?P<s>[^\s/@:\"'<>]*+:{_URL_USERINFO}++(?:@{_URL_USERINFO}++(?=@))*+)(?=@)"
 _CREDENTIAL_CHARACTER = r"[A-Za-z0-9._~+/=-]"
@@ -141,9 +137,7 @@ KEY_SHAPES: tuple[SecretShape, ...] = tuple(
 )
 _KEY_SHAPE_BY_PREFIX = {shape.words[0]: shape for shape in KEY_SHAPES}
 SHAPE_WORDS = tuple(
-    dict.fromkeys(
-        (*_KEY_SHAPE_BY_PREFIX, _PEM_END_WORD, *(word for shape in SECRET_SHAPES for word in shape.words))
-    )
+    dict.fromkeys((*_KEY_SHAPE_BY_PREFIX, *(word for shape in SECRET_SHAPES for word in shape.words)))
 )
 
 
@@ -187,8 +181,6 @@ def _find_secrets_by_words(text: str, words_here: list[str]) -> Iterator[SecretS
     key_spans = [span for shape in present for span in _find_shape_matches(shape, text)]
     yield from key_spans
     yield from _find_torn_keys(text, present, {span.start for span in key_spans})
-    if _PEM_END_WORD in words_here:
-        yield from _find_headless_keys(text)
     for shape in SECRET_SHAPES if len(words_here) > len(present) else ():
         if any(word in words_here for word in shape.words):
             yield from _find_shape_matches(shape, text)
@@ -203,19 +195,6 @@ def _find_torn_keys(text: str, present: list[SecretShape], known_starts: set[int
         start, end = restore_span(joined_span.start, joined_span.end)
         if start not in known_starts and end - start > joined_span.end - joined_span.start:
             yield SecretSpan(start, end, joined_span.kind)
-
-
-def _find_headless_keys(text: str) -> Iterator[SecretSpan]:
-    """The lines above the end of a private key whose beginning was left out."""
-    for end in _PEM_END.finditer(text):
-        start = at = text.rfind("\n", 0, end.start())
-        while at >= 0:
-            line = text.rfind("\n", 0, at) + 1
-            if _PEM_KEY_LINE.fullmatch(text, line, at) is None:
-                break
-            start, at = line, line - 1
-        if start < text.rfind("\n", 0, end.start()):
-            yield SecretSpan(start, end.end(), "private_key")
 
 
 def _find_shape_matches(shape: SecretShape, text: str) -> Iterator[SecretSpan]:

@@ -15,7 +15,6 @@ MAX_REPLY_BYTES = 1024 * 1024
 MAX_JSON_DEPTH = 32
 MAX_JSON_MEMBERS = 2_000
 LARGEST_SAFE_INTEGER = 2**53 - 1
-TOO_DEEP_PROBLEM = f"reply: nested deeper than {MAX_JSON_DEPTH} levels"
 
 _JSON_BLANKS = " \t\r\n"
 _JSON_FENCE = re.compile(r"```(?ia:json)?[ \t]*\r?\n(.*)\n[ \t]*```", re.DOTALL)
@@ -96,7 +95,7 @@ def _find_json_size_problem(body: str, limit: int) -> str | None:
             case _:
                 strings += 1
         if depth > MAX_JSON_DEPTH:
-            return TOO_DEEP_PROBLEM
+            return f"reply: nested deeper than {MAX_JSON_DEPTH} levels"
         if members > limit or strings > 2 * limit:
             return f"reply: more than {limit} members"
     return None

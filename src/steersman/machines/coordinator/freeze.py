@@ -44,7 +44,7 @@ FROZEN_DOCUMENT_TYPES: dict[str, Any] = {
     "review_pack.json": ReviewPack,
 }
 # For people, drawn from the documents by views.
-RENDERED_PLAN_FILES = ("execution_graph.mmd", "execution_graph.svg", "plan.md", "review_pack.md")
+RENDERED_PLAN_FILES = ("execution_graph.mmd", "plan.md", "review_pack.md")
 FROZEN_FILE_NAMES = tuple(sorted((*FROZEN_DOCUMENT_TYPES, *RENDERED_PLAN_FILES)))
 
 

@@ -48,7 +48,7 @@ FAILURE_CAUSES: dict[str, FailureCause] = {
     "routing_violation":   FailureCause(_RED_LINE,    "The policy leaves no model for an agent", "policy.models", "Allow a model or a placement that the agent has, or select another agent."),
     "rule_conflict":       FailureCause(_RED_LINE,    "Two rules contradict each other and no order says which holds", "registry", "Mend one of the rules."),
     "rule_denied":         FailureCause(_RED_LINE,    "A rule forbids a planned command", "planned_commands", "Take the command out, or meet what the rule asks for; a person has to look first."),
-    "manifest_unread":     FailureCause(_CONSTRAINT,  "A manifest cannot be read, so that what it would tell is unknown", "facts", "Mend the file that is named, then plan again; `steersman facts` shows what is read."),
+    "manifest_unread":     FailureCause(_CONSTRAINT,  "A manifest cannot be read, so that what it would tell is unknown", "facts", "Mend the file that is named; where manifests of its kind are not read, name the checks of the project in steersman.toml. Then plan again; `steersman facts` shows what is read."),
     "rule_undecidable":    FailureCause(_CONSTRAINT,  "A rule cannot be decided", "rule.when", "Mend the condition of the rule that is named, or provide what it has to know."),
     "deny_unexplained":    FailureCause(_CONSTRAINT,  "A rule denies without a reason", "registry", "Write then.reason of the rule."),
     "operation_forbidden": FailureCause(_POLICY_VIOLATION, "The policy forbids a planned command", "planned_commands", "Take it out, or change policy.constraints."),

@@ -9,6 +9,7 @@ from steersman.contracts.planning.graph import ExecutionGraph, GraphLineage, Gra
 from steersman.contracts.planning.intent import LockScope
 from steersman.contracts.planning.questions import AskedQuestion, SettledQuestions
 from steersman.contracts.planning.review import ChangeImpact, ReviewPack
+from steersman.judges.planning.adjacency import GraphAdjacency
 from steersman.judges.planning.paths import (
     WHOLE_PROJECT_TARGETS,
     describe_region,
@@ -17,7 +18,6 @@ from steersman.judges.planning.paths import (
     strip_directory_mark,
 )
 from steersman.kernel.canonical import encode_sorted_json
-from steersman.views.planning.layout import compute_node_ranks
 from steersman.views.planning.phases import find_phase_conditions
 from steersman.views.quotation import quote_block, quote_cell, quote_inline
 
@@ -246,3 +246,13 @@ def _render_markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]])
     if not lines:
         return "None."
     return "\n".join(["| " + " | ".join(header) + " |", "|" + " --- |" * len(header), *lines])
+
+
+def compute_node_ranks(graph: ExecutionGraph) -> dict[str, int]:
+    """By node: the number of steps of the longest way to it; on a circle, and behind one, as far as it was come."""
+    names = [node.node_id for node in graph.nodes]
+    adjacency, steps = GraphAdjacency(names, graph.edges), [0] * len(names)
+    for node in adjacency.in_order():
+        for following in adjacency.after(node):
+            steps[following] = max(steps[following], steps[node] + 1)
+    return dict(zip(names, steps, strict=True))

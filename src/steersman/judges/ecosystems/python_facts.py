@@ -1,4 +1,4 @@
-"""Python projects: pyproject.toml, setup.cfg, setup.py, tox, nox, pytest, unittest, Django, requirements."""
+"""What the files of Python projects say: pyproject.toml, setup.cfg, setup.py, tox, nox, pytest, unittest, Django."""
 
 import re
 from collections.abc import Iterator
@@ -13,20 +13,31 @@ from steersman.judges.facts.finding import (
     FactReader,
     ProjectSource,
     command_finding,
+    is_anywhere_below,
+    marker_reader,
     parent_directory,
+    parse_known_dependencies,
 )
 from steersman.judges.facts.reading import (
     MAX_LINE_WIDTH,
     MAX_TABLE_MEMBERS,
+    find_toml_problem,
     get_manifest_table,
     get_manifest_text,
     list_manifest_texts,
     parse_ini_lines,
     parse_manifest_toml,
 )
-from steersman.judges.facts.stacks import dependency_findings
 from steersman.judges.patterns import lazy_pattern
 
+_KNOWN_DEPENDENCIES = parse_known_dependencies(
+    frameworks="django flask fastapi starlette litestar tornado aiohttp sanic pyramid bottle werkzeug click celery scrapy "
+    "streamlit torch=pytorch tensorflow scikit-learn pandas numpy sqlalchemy pydantic langchain airflow "
+    "apache-airflow=airflow dbt-core=dbt",
+    databases="psycopg=postgresql psycopg2=postgresql psycopg2-binary=postgresql asyncpg=postgresql mysqlclient=mysql "
+    "pymysql=mysql redis pymongo=mongodb motor=mongodb apsw=sqlite aiosqlite=sqlite cassandra-driver=cassandra "
+    "elasticsearch neo4j clickhouse-driver=clickhouse",
+)
 PYTEST_ARGV = ("python", "-m", "pytest", "-q")
 UNITTEST_ARGV = ("python", "-m", "unittest", "discover", "-q")
 _REQUIREMENT_PATTERN = lazy_pattern(r"([A-Za-z0-9][A-Za-z0-9._-]{0,99})(.*)", re.DOTALL)
@@ -43,8 +54,10 @@ _PYTHON_TOOLS: dict[str, tuple[tuple[FactKind, tuple[str, ...]], ...]] = {
     "pyright": (("type_command", ("pyright",)),),
     "tox": (("test_command", ("tox",)),),
 }
-_PYTHON_TOOL_FILES = {"ruff.toml": "ruff", ".ruff.toml": "ruff", ".flake8": "flake8", "mypy.ini": "mypy", ".mypy.ini": "mypy",
-          ".pylintrc": "pylint", "pyrightconfig.json": "pyright", ".isort.cfg": "isort"}  # fmt: skip
+_PYTHON_TOOL_FILES = {
+    "ruff": "ruff.toml .ruff.toml", "flake8": ".flake8", "mypy": "mypy.ini .mypy.ini", "pylint": ".pylintrc",
+    "pyright": "pyrightconfig.json", "isort": ".isort.cfg",
+}  # fmt: skip
 
 
 def _python_tool_findings(source: ProjectSource, name: str, line: int) -> Iterator[FactFinding]:
@@ -68,12 +81,8 @@ def read_pyproject(source: ProjectSource) -> Iterator[FactFinding]:
     for names in (("project",), ("tool", "poetry")):
         package_table = get_manifest_table(document, *names)
         if get_manifest_text(package_table, "name"):
-            yield FactFinding(
-                "package",
-                get_manifest_text(package_table, "name"),
-                get_manifest_text(package_table, "version"),
-                root=source.folder,
-            ).at(find_line(*names, "name"))
+            name, version = (get_manifest_text(package_table, key) for key in ("name", "version"))
+            yield FactFinding("package", name, version, root=source.folder).at(find_line(*names, "name"))
         for script, target in get_manifest_table(package_table, "scripts").items():
             yield FactFinding("entry_point", script, str(target), root=source.folder).at(
                 find_line(*names, "scripts", script)
@@ -119,7 +128,7 @@ def _requirement_findings(source: ProjectSource, requirement: str) -> Iterator[F
     name = re.sub(r"[._-]+", "-", parts[1]).casefold()
     if name == "pytest":
         yield _pytest_finding(source, 0)
-    yield from dependency_findings(source, "python", name, parts[2].strip(), 0)
+    yield from _KNOWN_DEPENDENCIES.findings(source, name, parts[2].strip(), 0)
 
 
 def _find_requirement_line(source: ProjectSource, requirement: str) -> int:
@@ -150,13 +159,6 @@ def read_python_settings(source: ProjectSource) -> Iterator[FactFinding]:
             yield from _python_tool_findings(source, "tox", line.number)
 
 
-def read_noxfile(source: ProjectSource) -> Iterator[FactFinding]:
-    """Sessions of nox: there is at least one."""
-    line = source.line_with("@nox.session") or source.line_with("@session")
-    if line:
-        yield command_finding(source, "test_command", "nox", ("nox",)).at(line)
-
-
 def read_setup_script(source: ProjectSource) -> Iterator[FactFinding]:
     """The name in a setup.py, where it is a plain word."""
     for number, line in enumerate(source.lines, 1):
@@ -169,13 +171,6 @@ def read_setup_script(source: ProjectSource) -> Iterator[FactFinding]:
 def read_conftest(source: ProjectSource) -> Iterator[FactFinding]:
     """pytest's own file at the top of a project or in its folder `tests`."""
     yield _pytest_finding(source, 0)._replace(root=_tested_directory(source.folder))
-
-
-def read_python_tool_file(source: ProjectSource) -> Iterator[FactFinding]:
-    """A file that is there for one tool alone."""
-    if source.name.casefold().strip(".") in {"pytest.ini", "pytest.toml"}:
-        yield _pytest_finding(source, 0)
-    yield from _python_tool_findings(source, _PYTHON_TOOL_FILES.get(source.name, ""), 0)
 
 
 def read_unittest_file(source: ProjectSource) -> Iterator[FactFinding]:
@@ -207,17 +202,23 @@ def _may_have_tests(directory: str) -> bool:
     return directory == PROJECT_TOP or directory.rpartition("/")[2] == "tests"
 
 
+def _list_tool_file_readers() -> Iterator[FactReader]:
+    for tool, names in _PYTHON_TOOL_FILES.items():
+        for kind, argv in _PYTHON_TOOLS[tool]:
+            yield marker_reader(names, kind, tool, argv=argv)
+
+
 PYTHON_READERS = (
-    FactReader("pyproject.toml", read_pyproject),
+    FactReader("pyproject.toml", read_pyproject, None, find_toml_problem),
     FactReader("requirements*.txt requirements*.in", read_requirements_file),
     FactReader("setup.cfg tox.ini", read_python_settings),
     FactReader("setup.py", read_setup_script),
-    FactReader("noxfile.py", read_noxfile),
+    marker_reader("noxfile.py", "test_command", "nox", argv=("nox",), mark="session"),
     FactReader("conftest.py", read_conftest, _may_have_tests),
-    FactReader(
-        "pytest.ini .pytest.ini pytest.toml .pytest.toml " + " ".join(_PYTHON_TOOL_FILES),
-        read_python_tool_file,
-    ),
+    marker_reader("pytest.ini .pytest.ini pytest.toml .pytest.toml", "test_command", "pytest", argv=PYTEST_ARGV),
+    *_list_tool_file_readers(),
     FactReader("test*.py", read_unittest_file, _may_have_tests),
     FactReader("manage.py", read_django_manage),
-)
+    marker_reader("alembic.ini", "database", "alembic"),
+    marker_reader("0001_*.py", "database", "migrations", value="django", where=is_anywhere_below("migrations"), mark="class Migration(migrations.Migration)"),
+)  # fmt: skip
