@@ -5,7 +5,7 @@ import json
 
 import msgspec
 import pytest
-from cases import for_each_case
+from tests.support.cases import for_each_case
 from tests.support.summaries import summary_of
 
 from steersman.contracts.task.documents import TaskState

@@ -10,7 +10,16 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from steersman.contracts.config import Check, SetupStep
-from steersman.judges.ecosystems.ecosystem import Ecosystem
+from steersman.judges.ecosystems.ecosystem import (
+    COUNT_DIGITS,
+    COUNT_WITH_WORD,
+    INSTALLED_REASON,
+    INSTALLER_REASON,
+    LINTER_REASON,
+    Ecosystem,
+    FileNameRule,
+    RunnerSummaryPattern,
+)
 from steersman.judges.ecosystems.project import (
     ProjectFiles,
     SetupPlan,
@@ -378,6 +387,52 @@ JAVASCRIPT = Ecosystem(
         marker_reader("ormconfig.json", "database", "typeorm"),
         marker_reader("schema.prisma", "database", "prisma", mark="datasource"),
     ),
-    lock_files=f"{' '.join(JAVASCRIPT_LOCK_FILES)} deno.lock",
     preferred_runners=(("npm", "pnpm", "yarn", "bun"), ("deno",)),
-)
+    lock_files=f"{' '.join(JAVASCRIPT_LOCK_FILES)} deno.lock",
+    install_inputs="package.json lerna.json pnpm-workspace.yaml .yarnrc.yml .npmrc .nvmrc",
+    installed_entries="node_modules .yarn .pnp.cjs .pnp.loader.mjs .npm",
+    decisive_files=(
+        FileNameRule(
+            "a package manager takes scripts and settings from it",
+            "package.json .npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs pnpm-workspace.yaml bunfig.toml deno.json deno.jsonc "
+            "lerna.json nx.json turbo.json", folders=".yarn", about="dependencies"),
+        FileNameRule(
+            "a JavaScript runner executes it",
+            "jest.* jest-* jest_* *.jest.* vitest.* vitest-* vite.config.* babel.config.* .babelrc* .mocharc* mocha.* "
+            "karma.* playwright.* playwright-* cypress.config.* ava.config.* .swcrc .taprc .nycrc* .c8rc* jasmine.*"),
+        FileNameRule(
+            LINTER_REASON,
+            "tsconfig*.json jsconfig.json eslint.config.* .eslintrc* .eslintignore biome.json* .prettierrc* prettier.config.* "
+            ".prettierignore .stylelintrc*", about="linter"),
+        FileNameRule(INSTALLER_REASON, "binding.gyp install.js postinstall.* preinstall.*", about="dependencies"),
+        FileNameRule(INSTALLED_REASON, "", folders="node_modules", about="dependencies"),
+    ),
+    test_files="test.js test.mjs test.cjs test.ts tests.js tests.ts *.cy.*",
+    program_files={"npm npx pnpm yarn bun": "package.json", "deno": "deno.json deno.jsonc"},
+    launchers="npx pnpm yarn bunx npm bun",
+    test_runners="jest vitest mocha ava tap",
+    test_subcommands="deno bun",
+    runner_summaries=(
+        RunnerSummaryPattern("jest", rf"^Tests: +(?P<parts>{COUNT_WITH_WORD}(?:, {COUNT_WITH_WORD}){{0,6}}), {COUNT_DIGITS} total$"),
+        RunnerSummaryPattern("jest without tests", r"^No tests found, exiting with code 0$"),
+        RunnerSummaryPattern("vitest", rf"^ +Tests +(?P<parts>{COUNT_WITH_WORD}(?: \| {COUNT_WITH_WORD}){{0,6}}) \({COUNT_DIGITS}\)$"),
+        RunnerSummaryPattern("vitest without tests", r"^(?:No test files found, exiting with code 0| +Tests +no tests)$"),
+        RunnerSummaryPattern("mocha passed", rf"^ +(?P<passed>{COUNT_DIGITS}) passing \("),
+        RunnerSummaryPattern("mocha failed", rf"^ +(?P<failed>{COUNT_DIGITS}) failing$"),
+        RunnerSummaryPattern("playwright", rf"^ +(?P<passed>{COUNT_DIGITS}) passed \("),
+        RunnerSummaryPattern("node and tape passed", rf"^(?:#|ℹ) pass +(?P<passed>{COUNT_DIGITS})$"),
+        RunnerSummaryPattern("node and tape failed", rf"^(?:#|ℹ) fail +(?P<failed>{COUNT_DIGITS})$"),
+        RunnerSummaryPattern("tap", rf"^# \{{ total: {COUNT_DIGITS}, pass: (?P<passed>{COUNT_DIGITS})(?:, fail: (?P<failed>{COUNT_DIGITS}))?"),
+        RunnerSummaryPattern("tap asserts", rf"^Asserts: +(?P<passed>{COUNT_DIGITS}) passed +(?P<failed>{COUNT_DIGITS}) failed "),
+        RunnerSummaryPattern("tap without tests", r"^1\.\.0(?: #.{0,80})?$"),
+        RunnerSummaryPattern("ava", rf"^ +(?P<parts>{COUNT_DIGITS} (?:tests?|known failures?|uncaught exceptions?) \w+)$"),
+        RunnerSummaryPattern("bun passed", rf"^ (?P<passed>{COUNT_DIGITS}) pass$"),
+        RunnerSummaryPattern("bun failed", rf"^ (?P<failed>{COUNT_DIGITS}) fail$"),
+        RunnerSummaryPattern("uvu", rf"^ +Total: +(?P<ran>{COUNT_DIGITS})\n +Passed: +(?P<good>{COUNT_DIGITS})\n +Skipped: +{COUNT_DIGITS}$"),
+        RunnerSummaryPattern("deno", rf"^(?:ok|FAILED) \| (?P<passed>{COUNT_DIGITS}) passed(?: \(.{{0,40}}\))? \| (?P<failed>{COUNT_DIGITS}) failed"),
+    ),
+    toolchain_variables="VOLTA_HOME NVM_DIR",
+    network_variables="npm_config_registry NPM_CONFIG_REGISTRY NPM_TOKEN NODE_AUTH_TOKEN YARN_NPM_REGISTRY_SERVER",
+    cache_directories={"npm_config_cache": ".npm"},
+    offline_variables={"npm_config_offline": "true"},
+)  # fmt: skip

@@ -6,7 +6,6 @@ from functools import cache
 import msgspec
 
 from steersman.judges.ecosystems import ECOSYSTEMS
-from steersman.judges.ecosystems.generic import GENERIC_READERS, UNREAD_MANIFEST_READER
 from steersman.judges.ecosystems.python_facts import read_unittest_file
 from steersman.judges.facts.finding import (
     FactReader,
@@ -19,18 +18,11 @@ from steersman.judges.facts.reading import find_text_problem
 from steersman.judges.facts.secret_files import is_secret_file
 from steersman.judges.text import clip_text, printable_line
 
-# They are not read: known by their names.
-_OTHER_LOCK_FILES = (
-    "packages.lock.json gemfile.lock composer.lock mix.lock package.resolved pubspec.lock podfile.lock "
-    "cabal.project.freeze stack.yaml.lock flake.lock conan.lock .terraform.lock.hcl"
-)
 LOCK_FILE_READER = marker_reader(
-    " ".join((*(ecosystem.lock_files for ecosystem in ECOSYSTEMS), _OTHER_LOCK_FILES)), "lock_file", "{file}"
+    " ".join(ecosystem.lock_files for ecosystem in ECOSYSTEMS), "lock_file", "{file}"
 )
 ALL_FACT_READERS: tuple[FactReader, ...] = (
     *(reader for ecosystem in ECOSYSTEMS for reader in ecosystem.fact_readers),
-    *GENERIC_READERS,
-    UNREAD_MANIFEST_READER,
     LOCK_FILE_READER,
 )
 # What others have written, what a tool has made, and made-up projects that tests are about.

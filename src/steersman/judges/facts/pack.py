@@ -60,7 +60,7 @@ def examine_project_file(source: ProjectSource, file_digest: str) -> FileFinding
     readers, file_digest = find_file_readers(source.path), _safe_file_digest(source, file_digest)
     if unread_reason := find_unread_reason(source, readers):
         return FileFindings(source.path, file_digest, (), _make_harmless(unread_reason, 400))
-    findings = (finding for reader in readers for finding in reader.find(source))
+    findings = (finding for reader in readers if reader.find for finding in reader.find(source))
     shown_findings = (
         ShownFinding(clean, snippet, _place_digest(source, clean, snippet, file_digest))
         for raw in islice(findings, MAX_FINDINGS_PER_FILE)
