@@ -24,8 +24,6 @@ from steersman.judges.ecosystems.project import (
     ProjectFiles,
     SetupPlan,
     SetupProposal,
-    filter_strings,
-    find_nested_table,
     is_material_path,
     list_distinct_plans,
     proposed_check_name,
@@ -43,6 +41,7 @@ from steersman.judges.facts.reading import (
     find_json_problem,
     get_manifest_table,
     get_manifest_text,
+    list_manifest_texts,
     parse_manifest_json,
 )
 from steersman.judges.patterns import lazy_pattern
@@ -136,7 +135,7 @@ def _list_install_steps(
     files: ProjectFiles, package: dict[str, Any], manager: str
 ) -> Iterator[tuple[SetupStep, ...]]:
     """Ways to install, best first: what is locked; without scripts of packages; whatever npm finds."""
-    has_dependencies = any(find_nested_table(package, name) for name in _DEPENDENCY_TABLES)
+    has_dependencies = any(get_manifest_table(package, name) for name in _DEPENDENCY_TABLES)
     if (
         not has_dependencies
         and not any(lock in files.paths for lock in JAVASCRIPT_LOCK_FILES)
@@ -192,25 +191,25 @@ def _list_check_choices(files: ProjectFiles, package: dict[str, Any]) -> Iterato
         "node:test" in files.text(path) for path in files.paths if is_javascript_test(path)
     ):
         yield {proposed_check_name("node", files.folder): Check(("node", "--test"), files.folder)}
-    if runner := _find_runner_argv(str(find_nested_table(package, "scripts").get(script, ""))):
+    if runner := _find_runner_argv(str(get_manifest_table(package, "scripts").get(script, ""))):
         yield {proposed_check_name(runner[2], files.folder): Check(runner, files.folder)}
 
 
 def find_test_script(package: dict[str, Any]) -> str:
     """The script that runs the tests once; "" where there is none, or only npm's placeholder."""
-    scripts = find_nested_table(package, "scripts")
+    scripts = get_manifest_table(package, "scripts")
     return next((name for name in _TEST_SCRIPT_NAMES if _is_single_run_script(scripts.get(name))), "")
 
 
 def _find_build_script(package: dict[str, Any]) -> str:
     """The script that builds what tests may need; `build` often lints and tests too, `compile` only compiles."""
-    scripts = find_nested_table(package, "scripts")
+    scripts = get_manifest_table(package, "scripts")
     return next((name for name in _BUILD_SCRIPTS if isinstance(scripts.get(name), str)), "")
 
 
 def _has_tests_of_build_output(package: dict[str, Any]) -> bool:
     """Whether the tests are run from a directory that a compiler fills."""
-    script = str(find_nested_table(package, "scripts").get(find_test_script(package), ""))
+    script = str(get_manifest_table(package, "scripts").get(find_test_script(package), ""))
     return bool(_BUILD_OUTPUT.search(script))
 
 
@@ -225,7 +224,7 @@ def _is_single_run_script(script: Any) -> bool:
 
 def _script_argv(manager: str, script: str, package: dict[str, Any]) -> tuple[str, ...]:
     """`node --test` is started directly, because then it is asked for its report; anything else by its script."""
-    scripts = find_nested_table(package, "scripts")
+    scripts = get_manifest_table(package, "scripts")
     words = str(scripts[script]).split()
     alone = f"pre{script}" not in scripts and f"post{script}" not in scripts
     if (
@@ -276,9 +275,7 @@ def _package_check(files: ProjectFiles, manager: str, package_directory: str) ->
 def _find_workspace_members(files: ProjectFiles, package: dict[str, Any]) -> list[str]:
     """The folders of the packages of a workspace."""
     workspaces = package.get("workspaces")
-    globs = filter_strings(workspaces) or filter_strings(
-        find_nested_table(package, "workspaces").get("packages")
-    )
+    globs = list_manifest_texts(workspaces.get("packages") if isinstance(workspaces, dict) else workspaces)
     globs += _YAML_LIST_ITEM.findall(_read_pnpm_packages(files.text("pnpm-workspace.yaml")))
     wanted = [glob.strip("./").rstrip("/") for glob in globs if not glob.startswith("!")]
     unwanted = [glob[1:].strip("./").rstrip("/") for glob in globs if glob.startswith("!")]

@@ -21,7 +21,6 @@ from steersman.judges.ecosystems.project import (
     ProjectFiles,
     SetupPlan,
     SetupProposal,
-    find_nested_table,
     is_material_path,
     list_distinct_plans,
     proposed_check_name,
@@ -39,6 +38,7 @@ from steersman.judges.ecosystems.python_needs import (
     list_test_dependency_groups,
     read_tox_environment,
 )
+from steersman.judges.facts.reading import get_manifest_table
 
 _PYTHON_MANIFESTS = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "Pipfile", "tox.ini")
 VENV_PYTHON = ".venv/bin/python"
@@ -105,16 +105,16 @@ def _list_locked_setups(files: ProjectFiles) -> Iterator[tuple[tuple[SetupStep, 
     """Setups by the tool whose lock file the project has."""
     data, folder = files.toml("pyproject.toml"), files.folder
     if "uv.lock" in files.paths:
-        workspace_options = ["--all-packages"] if find_nested_table(data, "tool", "uv", "workspace") else []
+        workspace_options = ["--all-packages"] if get_manifest_table(data, "tool", "uv", "workspace") else []
         everything = ["--all-extras"] if find_python_extras(files) else []
-        everything += ["--all-groups"] if find_nested_table(data, "dependency-groups") else []
+        everything += ["--all-groups"] if get_manifest_table(data, "dependency-groups") else []
         wanted = [word for name in list_test_dependency_groups(data) for word in ("--group", name)]
         for options in (everything, wanted):
             yield (SetupStep(("uv", "sync", "--frozen", *workspace_options, *options), folder),), {}
     if "poetry.lock" in files.paths:
         extras = (
             ["--all-extras"]
-            if find_nested_table(data, "tool", "poetry", "extras") or find_python_extras(files)
+            if get_manifest_table(data, "tool", "poetry", "extras") or find_python_extras(files)
             else []
         )
         groups = [word for name in list_poetry_test_groups(data, optional=True) for word in ("--with", name)]
