@@ -32,6 +32,7 @@ _TYPE_WORDS = {
     "null": "nothing",
     "number": "a number with a fraction",
 }
+_JSON_TYPES = {type(None): "null", bool: "boolean", int: "integer", str: "string", list: "array"}
 _CONTENT_ID_ADVICE = "an id of the registry has 3 to 80 small letters, digits and _, such as wf_bug_fix; `steersman registry list` has them all"
 # What to write, by the name of the field.
 _FIELD_ADVICE = {
@@ -150,21 +151,7 @@ def _describe_type_error(error: Any) -> tuple[str, str]:
 
 
 def _describe_value_type(value: Any) -> str:
-    match value:
-        case None:
-            return _TYPE_WORDS["null"]
-        case bool():
-            return _TYPE_WORDS["boolean"]
-        case int():
-            return _TYPE_WORDS["integer"]
-        case float():
-            return _TYPE_WORDS["number"]
-        case str():
-            return _TYPE_WORDS["string"]
-        case list():
-            return _TYPE_WORDS["array"]
-        case _:
-            return _TYPE_WORDS["object"]
+    return _TYPE_WORDS[_JSON_TYPES.get(type(value), "object")]
 
 
 def _describe_enum_error(error: Any) -> tuple[str, str]:
