@@ -34,7 +34,7 @@ test-agents: $(STAMP) ## the real agent CLIs (installed into .cache/agents) agai
 	$(BIN)/python tests/agents/clis/install.py
 	rm -rf .cache/agents/rows
 	STEERSMAN_TEST_AGENTS=1 $(BIN)/python -m pytest -n 2 tests/agents; held=$$?; \
-	PYTHONPATH=. $(BIN)/python tests/agents/table.py $(KEEP) && exit $$held
+	$(BIN)/python -m tests.agents.table $(KEEP) && exit $$held
 
 check: $(STAMP)  ## the one gate: format, lint, types, import contracts, tests with coverage, generated files
 	$(BIN)/ruff format --check src tests bench proofs docs

@@ -22,9 +22,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests/agents"), str(ROOT / "tests/agents/clis")]
 
-from matrix import CASES, Rig, request  # noqa: E402  the tests' own way to the CLIs
 from test_claude import Claude  # noqa: E402  after the path that finds them
 from test_codex import Codex  # noqa: E402  after the path that finds them
+from tests.support.agent_matrix import AGENT_CASES, Rig, case_request  # noqa: E402  the tests' own way to the CLIs
 from tests.support.model_server import MODEL_SERVER_KEY, ModelServer  # noqa: E402  after the path that finds them
 from tests.support.model_server.cases import answer_with_text  # noqa: E402  after the path that finds them
 
@@ -60,7 +60,7 @@ def overhead(name: str, n: int) -> dict[str, Any]:
         )
         options = cli.options(server.url)
         agent = cli.agent(rig.place, probe_sandbox("required"), options)
-        asked = request(CASES["text"], rig, options)
+        asked = case_request(AGENT_CASES["text"], rig, options)
         ways = {"direct": lambda: _direct(agent, asked, rig), "steersman": lambda: _through(agent, asked)}
         for way in ways.values():
             way()  # the program is in the machine's memory from here on

@@ -16,10 +16,20 @@ from pathlib import Path
 from time import process_time
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "machines" / "coordinator"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from msgspec.structs import replace
-from specimens import command, decision, inputs, intent, phase, planned, registry, selected, workflow
+from tests.support.planning_documents import (
+    make_command,
+    make_decision,
+    make_intent,
+    make_phase,
+    make_plan_inputs,
+    make_registry,
+    make_workflow,
+    planned_command,
+    selected_workflow,
+)
 
 from steersman.contracts.planning.graph import GraphEdge
 from steersman.kernel.canonical import canonical_bytes
@@ -40,22 +50,23 @@ def grown(workflows: int, first: int = 0) -> PlanInputs:
     for n in range(first, first + workflows):
         named = {name: tuple(f"cmd_{n:05d}_{name}_{k}" for k in (1, 2)) for name in PHASES}
         flows.append(
-            workflow(
+            make_workflow(
                 f"flow_{n:05d}",
                 *(
-                    phase(name, role, commands=named[name], after=PHASES[max(0, k - 1) : k])
+                    make_phase(name, role, commands=named[name], after=PHASES[max(0, k - 1) : k])
                     for k, (name, role) in enumerate(zip(PHASES, ROLES, strict=True))
                 ),
             )
         )
         ids = [(name, id_) for name in PHASES for id_ in named[name]]
-        specs += [command(id_, name) for name, id_ in ids]
-        wanted += [planned(id_) for _, id_ in ids]
-        ruled += [decision(id_, "require_review", "warn") for _, id_ in ids[::4]]
-    of = intent(
-        selected_workflows=tuple(selected(flow.id, *PHASES) for flow in flows), planned_commands=tuple(wanted)
+        specs += [make_command(id_, name) for name, id_ in ids]
+        wanted += [planned_command(id_) for _, id_ in ids]
+        ruled += [make_decision(id_, "require_review", "warn") for _, id_ in ids[::4]]
+    of = make_intent(
+        selected_workflows=tuple(selected_workflow(flow.id, *PHASES) for flow in flows),
+        planned_commands=tuple(wanted),
     )
-    return inputs(of, known=registry(*flows, *specs), ruled=tuple(ruled))
+    return make_plan_inputs(of, known=make_registry(*flows, *specs), ruled=tuple(ruled))
 
 
 def steps(made: PlanInputs) -> dict[str, Callable[[], Any]]:

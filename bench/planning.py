@@ -21,11 +21,11 @@ import graph
 import rules
 
 HERE = Path(__file__).resolve().parent
-JOURNEYS = HERE.parent / "tests" / "journeys"
-sys.path[:0] = [str(JOURNEYS), str(JOURNEYS / "planning")]
+REPOSITORY = HERE.parent / "tests" / "journeys" / "planning" / "repository"
+sys.path.insert(0, str(HERE.parent))
 
-from same import inputs  # noqa: E402  found through the path above
-from voyage import Project  # noqa: E402  the same
+from tests.support.repeated_plans import write_plan_inputs  # noqa: E402  found through the path above
+from tests.support.sample_project import Project  # noqa: E402  the same
 
 LIBRARIES = ("msgspec", "apsw", "cel-expr-python", "cryptography", "click")
 # metric: (most, what it is)
@@ -51,7 +51,7 @@ def pairs(times: int) -> Pairs:
     """Whole commands in processes of their own; whoever comes second is first the next time."""
     with tempfile.TemporaryDirectory(prefix="steersman-bench-") as place:
         project = _project(Path(place))
-        intent = inputs(project)
+        intent = write_plan_inputs(project)
         measured = Pairs([], [])
         for n in range(times + 1):
             makes = (measured.plan, ("plan", intent, "--out", f"../{n}"))
@@ -67,7 +67,7 @@ def _project(place: Path) -> Project:
     """The fixture as a repository with one commit, copied to a place with a state of its own."""
     repo = place / "template"
     left_out = shutil.ignore_patterns("__pycache__", ".ruff_cache")
-    shutil.copytree(JOURNEYS / "planning" / "repository", repo, ignore=left_out)
+    shutil.copytree(REPOSITORY, repo, ignore=left_out)
     who = ("-c", "user.name=t", "-c", "user.email=t@t", "-c", "commit.gpgSign=false")
     for words in (("init", "-q", "-b", "main"), ("add", "-A"), (*who, "commit", "-qm", "base")):
         subprocess.run(["git", *words], cwd=repo, check=True, capture_output=True)

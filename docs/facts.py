@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Iterator
 
 from steersman.judges.ecosystems import ECOSYSTEMS
-from steersman.judges.ecosystems.generic import GENERIC_READERS, UNREAD_MANIFEST_READER
-from steersman.judges.facts.choice import EXCLUDED_DIRECTORIES, LOCK_FILE_READER
+from steersman.judges.ecosystems.generic import UNREAD_MANIFEST_READER
+from steersman.judges.facts.choice import EXCLUDED_DIRECTORIES, LANGUAGE_BY_ENDING, LOCK_FILE_READER
 from steersman.judges.facts.finding import FactReader
-from steersman.judges.facts.languages import LANGUAGE_BY_ENDING
 
 
 def facts_page(notice: str) -> str:
@@ -19,8 +18,10 @@ def facts_page(notice: str) -> str:
 
 def _ecosystems() -> Iterator[str]:
     yield "Names are compared without case; `*` is any part. Some files count only in the places where their tool looks."
-    rows = [_row(ecosystem.name, ecosystem.fact_readers) for ecosystem in ECOSYSTEMS]
-    rows.append(_row("every project", GENERIC_READERS))
+    rows = [
+        _row(each.name, [reader for reader in each.fact_readers if reader is not UNREAD_MANIFEST_READER])
+        for each in ECOSYSTEMS
+    ]
     rows.append(_row("lock files", [LOCK_FILE_READER]))
     rows.append(_row("named, but not read", [UNREAD_MANIFEST_READER]))
     yield "| ecosystem | files |\n|---|---|\n" + "\n".join(rows)

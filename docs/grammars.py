@@ -7,11 +7,10 @@ from steersman.adapters.checks.command_grammars import load_command_grammars
 from steersman.contracts.grammars import CommandGrammar, Commands, OptionValueKind, OptionValues
 from steersman.judges.changes.infrastructure import (
     AGENT_FILE_RULES,
-    EXECUTED_FILE_RULES,
-    TEST_SETTING_RULES,
-    FileNameRule,
+    DECISIVE_FILE_RULES,
 )
 from steersman.judges.commands.value_kinds import find_word_kind
+from steersman.judges.ecosystems.ecosystem import FileNameRule
 
 OPENING = """Which commands a tester may propose, word for word. A word that has no place here is refused: there is no prefix rule and no list of forbidden words. `steersman check command` says what holds in your project, [Allow commands](../how-to/allow-commands.md) how to add to it.
 
@@ -28,8 +27,7 @@ PROVES = {
     "nothing": "proves nothing",
 }
 GATED = (
-    ("Test infrastructure: they decide what tests prove", TEST_SETTING_RULES),
-    ("Executed, installed or loaded without being asked", EXECUTED_FILE_RULES),
+    ("Executed, installed, loaded or obeyed by a tool without being asked", DECISIVE_FILE_RULES),
     ("Obeyed by agents", AGENT_FILE_RULES),
 )
 

@@ -20,7 +20,19 @@ from msgspec.structs import replace
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from tests.support.document_tampering import (
+    DERIVED_FILES,
+    TAMPERINGS,
+    UNRECORDED_FILES,
+    find_derived_file_failures,
+    find_planted_file_failures,
+    find_tamper_failures,
+    move_planted_folder_away,
+    read_files_below,
+    tamper_file,
+)
 from tests.support.root_permissions import enforce_file_permissions
+from tests.support.task_effects import RECORD_INPUTS, TaskEffects  # beside the tests that take a sample
 
 from steersman.contracts.agent import AgentRequest
 from steersman.contracts.task.documents import TASK_DOCUMENTS
@@ -30,10 +42,6 @@ from steersman.engine.effect_call import EffectCall
 from steersman.engine.effects.document_restore import ASIDE_DIRECTORY
 from steersman.engine.start import StartRequest
 from steersman.ports.journal import Gate
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "engine"))
-from bench import RECORDS, Bench  # beside the tests that take a sample
-from vandal import BESIDE, HANDS, NOWHERE, everything, heal, planted, retold, spoil, tried
 
 Hand = tuple[str, str, str]  # phase, file, what is done
 SAME = ("outcome", "way", "documents", "state", "delivered", "whole", "stale", "troubles")
@@ -65,9 +73,9 @@ class Handled(Life):
         async def reached(call: EffectCall) -> Any:
             facts, phase = await record(call), call.given("phase")
             first = phase not in self.laid
-            self.laid.setdefault(phase, [name for name in everything(self.place) if _counts(name)])
+            self.laid.setdefault(phase, [name for name in read_files_below(self.place) if _counts(name)])
             if first and self.hand is not None and self.hand[0] == phase:
-                spoil(self.place, *self.hand[1:])
+                tamper_file(self.place, *self.hand[1:])
             return facts
 
         return reached
@@ -85,7 +93,7 @@ class Handled(Life):
                 self.told.append(load_active_run(self.world, RUN).payloads.get(gate.shown["damage"]))
                 return "restore"
             case "again" if self.hand is not None:
-                heal(self.place, self.hand[1])
+                move_planted_folder_away(self.place, self.hand[1])
                 return "retry"
             case "decide":
                 return self.end
@@ -107,9 +115,9 @@ class Watched(Handled):
 
     def seen(self) -> None:
         super().seen()
-        for name, hand in product(BESIDE, HANDS):
+        for name, hand in product(DERIVED_FILES, TAMPERINGS):
             self.looked += 1
-            self.retold += retold(self.world, RUN, name, hand)
+            self.retold += find_derived_file_failures(self.world, RUN, name, hand)
 
 
 def _counts(name: str) -> bool:
@@ -121,18 +129,18 @@ def _counts(name: str) -> bool:
 def each_phase(shore: Path, step: int) -> tuple[int, list[str]]:
     """Every phase with everything that is there then: its look, its repair."""
     cases, wrong = 0, []
-    for phase in RECORDS:
-        bench = Bench(shore / phase, disk=True).through(phase)
+    for phase in RECORD_INPUTS:
+        bench = TaskEffects(shore / phase, disk=True).through(phase)
         names = [
             *bench.c.documents,
             *(f"{COPIES_DIRECTORY}/{n}" for n in bench.artifacts.names(bench.run, COPIES_DIRECTORY)),
         ]
-        for name, hand in list(product(names, HANDS))[::step]:
+        for name, hand in list(product(names, TAMPERINGS))[::step]:
             cases += 1
-            wrong += tried(bench, phase, name, hand)
-        for name in [n for n in NOWHERE if n not in bench.c.artifacts][::step]:
+            wrong += find_tamper_failures(bench, phase, name, hand)
+        for name in [n for n in UNRECORDED_FILES if n not in bench.c.artifacts][::step]:
             cases += 1
-            wrong += planted(bench, phase, name)
+            wrong += find_planted_file_failures(bench, phase, name)
     return cases, wrong
 
 
@@ -141,9 +149,12 @@ def each_task(shore: Path, step: int) -> tuple[dict[str, list[str]], int, list[s
     accepted, reverted = Handled(shore / "accepted"), Handled(shore / "reverted", end="revert")
     references = {"approve": accepted.lived(), "revert": reverted.lived()}
     laid = {**accepted.laid, "revert": reverted.laid["revert"]}
-    cases = [(phase, name, hand) for phase, names in laid.items() for name in names for hand in HANDS]
+    cases = [(phase, name, hand) for phase, names in laid.items() for name in names for hand in TAMPERINGS]
     cases += [
-        (phase, name, "planted") for phase, names in laid.items() for name in NOWHERE if name not in names
+        (phase, name, "planted")
+        for phase, names in laid.items()
+        for name in UNRECORDED_FILES
+        if name not in names
     ]
     cases = cases[::step]
     wrong = []
@@ -184,11 +195,11 @@ def prove(quick: bool) -> dict[str, Any]:
         stops, beside, mistold = each_stop(shore / "stops")
     faults = [*wrong, *amiss, *mistold]
     return {
-        "ok": not faults and set(laid) == set(RECORDS),
+        "ok": not faults and set(laid) == set(RECORD_INPUTS),
         **stamp(quick, "none: every combination is taken"),
         "combinations": phases + tasks + beside,
-        "hands": [*HANDS, "planted"],
-        "files": {**laid, "at every stop": list(BESIDE)},
+        "hands": [*TAMPERINGS, "planted"],
+        "files": {**laid, "at every stop": list(DERIVED_FILES)},
         "stops": stops,
         "phases_by_themselves": phases,
         "whole_tasks": tasks,

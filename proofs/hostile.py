@@ -25,9 +25,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.support import hostile_git_config
 from tests.support.fake_forge import FakeForge
 from tests.support.hostile_git_config import HostileGitConfig
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "journeys"))
-from voyage import RIGHT, TESTS, WRONG, Project, crew  # a story that journeys tell too
+from tests.support.sample_project import (  # a story that journeys tell too
+    RIGHT_CODE,
+    UNIT_TESTS,
+    WRONG_CODE,
+    Project,
+    roundtable_crew,
+)
 
 WHO = ("-c", "user.name=t", "-c", "user.email=t@t", "-c", "commit.gpgSign=false")
 # A coder that does its work, and then lays mines where it works: in its repository, its index, its tree.
@@ -123,7 +127,7 @@ class Reef:
         (self.repo / ".git" / "info" / "exclude").write_text(
             "steersman.toml\ncrew.yaml\nlocal.env\n.steersman\n"
         )
-        (self.repo / "crew.yaml").write_text(json.dumps(crew()))
+        (self.repo / "crew.yaml").write_text(json.dumps(roundtable_crew()))
         (self.repo / "local.env").write_text("X=1\n")
         self.field.submodule(self.repo)
         self.field.repository(self.repo)
@@ -140,7 +144,7 @@ class Reef:
 
     def ready(self, deliver: str) -> None:
         """The configuration of the next run; no commit is needed."""
-        script = CODER.replace("{right!r}", repr(RIGHT))
+        script = CODER.replace("{right!r}", repr(RIGHT_CODE))
         words = ["python3", "-c", script, "{workdir}", self.field.mine("worker", "laid"), deliver]
         self.repo.joinpath("steersman.toml").write_text(
             CONFIG.format(deliver=deliver, sandbox=self.sandbox, coder=json.dumps(words))
@@ -221,8 +225,8 @@ def _without(settings: str, section: str, names: str) -> str:
 def _template(place: Path) -> Path:
     repo = place / "template"
     repo.mkdir()
-    (repo / "calc.py").write_text(WRONG)
-    (repo / "test_calc.py").write_text(TESTS)
+    (repo / "calc.py").write_text(WRONG_CODE)
+    (repo / "test_calc.py").write_text(UNIT_TESTS)
     for words in (("init", "-q", "-b", "main"), ("add", "-A"), (*WHO, "commit", "-qm", "base")):
         subprocess.run(["git", *words], cwd=repo, check=True, capture_output=True)
     return repo

@@ -16,11 +16,11 @@ from typing import Any
 
 from figures import main, stamp
 
-HERE = Path(__file__).resolve().parent.parent / "tests" / "journeys"
-sys.path[:0] = [str(HERE), str(HERE / "planning")]
+TOP = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(TOP))
 
-from same import SURROUNDINGS, carried, inputs, planned  # noqa: E402  found through the path above
-from voyage import Project  # noqa: E402  the same
+from tests.support.repeated_plans import SURROUNDINGS, copy_project, digest_frozen_plan, write_plan_inputs  # noqa: E402  found through the path above
+from tests.support.sample_project import Project  # noqa: E402  the same
 
 from steersman.machines.coordinator.verify import verify_frozen_plan  # noqa: E402  the same
 
@@ -40,9 +40,9 @@ def prove(quick: bool) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="steersman-plans-") as place:
         template = _template(Path(place) / "template")
         here = Project(Path(place) / "here", template)
-        intent = inputs(here)
-        first = planned(here, intent, "../plan-0")
-        there = carried(here, Path(place) / "there")
+        intent = write_plan_inputs(here)
+        first = digest_frozen_plan(here, intent, "../plan-0")
+        there = copy_project(here, Path(place) / "there")
         different = [n for n in range(1, times + 1) if _again(n, here, there, intent) != first]
         found, missed = _changed(here.place / "plan-0", changes)
     return {
@@ -60,7 +60,9 @@ def prove(quick: bool) -> dict[str, Any]:
 
 def _template(repo: Path) -> Path:
     shutil.copytree(
-        HERE / "planning" / "repository", repo, ignore=shutil.ignore_patterns("__pycache__", ".ruff_cache")
+        TOP / "tests" / "journeys" / "planning" / "repository",
+        repo,
+        ignore=shutil.ignore_patterns("__pycache__", ".ruff_cache"),
     )
     who = ("-c", "user.name=t", "-c", "user.email=t@t", "-c", "commit.gpgSign=false")
     for words in (("init", "-q", "-b", "main"), ("add", "-A"), (*who, "commit", "-qm", "base")):
@@ -72,7 +74,7 @@ def _again(n: int, here: Project, there: Project, intent: str) -> dict[str, str]
     surroundings = {**SURROUNDINGS[n % len(SURROUNDINGS)], "PYTHONHASHSEED": str(n)}
     project = there if n % 2 else here
     ahead = (n % 3) * 200 * 86_400
-    return planned(project, intent, f"../plan-{n}", ahead=ahead, **surroundings)
+    return digest_frozen_plan(project, intent, f"../plan-{n}", ahead=ahead, **surroundings)
 
 
 def _changed(place: Path, times: int) -> tuple[int, list[str]]:

@@ -16,8 +16,8 @@ from figures import main, stamp
 TOP = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TOP / "tests" / "machines"), str(TOP)]
 
-from drawing_002 import missed  # noqa: E402  found through the path above
 from test_check_roundtable import rebuilt as roundtable  # noqa: E402  the same
+from tests.support.task_table_errors import is_row_loss_unnoticed  # noqa: E402  found through the path above
 
 from steersman.kernel.build import machine  # noqa: E402  the same
 from steersman.kernel.check import check_machine  # noqa: E402  the same
@@ -46,7 +46,7 @@ def unnoticed(case: tuple[str, int]) -> str:
     left = (*rows[:n], *rows[n + 1 :])
     match name:
         case "task":
-            sound = missed(n)
+            sound = is_row_loss_unnoticed(n)
         case "roundtable":
             sound = not check_machine(roundtable(rows=left)).findings
         case _:

@@ -15,9 +15,9 @@ from typing import Any
 from crossing import sea
 from figures import main, stamp
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "journeys"))
-import fleet  # stories that journeys tell too
-from voyage import RIGHT, TESTS, Project
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from tests.support import parallel_tasks  # stories that journeys tell too
+from tests.support.sample_project import RIGHT_CODE, UNIT_TESTS, Project
 
 SEED = 20260105  # of nothing: what goes first is the machine's own chance
 TIMES = 3
@@ -27,34 +27,42 @@ ROUNDS = 10  # each delivers one at least
 def repository(place: Path) -> Path:
     """One commit: a function and its test."""
     place.mkdir(parents=True)
-    (place / "calc.py").write_text(RIGHT)
-    (place / "test_calc.py").write_text(TESTS)
+    (place / "calc.py").write_text(RIGHT_CODE)
+    (place / "test_calc.py").write_text(UNIT_TESTS)
     who = ["-c", "user.name=t", "-c", "user.email=t@t", "-c", "commit.gpgSign=false"]
     for words in (["init", "-q", "-b", "main"], ["add", "-A"], [*who, "commit", "-qm", "base"]):
         subprocess.run(["git", *words], cwd=place, check=True, capture_output=True)
     return place
 
 
-def story(place: Path, errands: tuple[fleet.Errand, ...]) -> dict[str, Any]:
+def story(place: Path, errands: tuple[parallel_tasks.ParallelTask, ...]) -> dict[str, Any]:
     """Begun together, accepted together until all are there; what was seen, and what was wrong."""
     project = Project(place / "project", repository(place / "template"))
     project.env["PATH"] = f"{Path(sys.executable).resolve().parent}:{project.env['PATH']}"
-    fleet.fit_out(project, errands)
+    parallel_tasks.create_task_folders(project, errands)
     base = project.git("rev-parse", "main").strip()
-    began = [fleet.ended(p) for p in [project.start(*fleet.words(e)) for e in errands]]
+    began = [
+        parallel_tasks.wait_for_exit(p)
+        for p in [project.start(*parallel_tasks.new_task_words(e)) for e in errands]
+    ]
     wrong = [f"beginning ended with {code}: {said[-300:]}" for code, said in began if code != 3]
     rounds = 0
     while (
-        waiting := [t["run"] for t in fleet.standing(project).values() if not t["outcome"]]
+        waiting := [t["run"] for t in parallel_tasks.tasks_by_title(project).values() if not t["outcome"]]
     ) and rounds < ROUNDS:
         rounds += 1
-        told = [fleet.ended(p) for p in [project.start("tasks", "accept", run) for run in waiting]]
+        told = [
+            parallel_tasks.wait_for_exit(p)
+            for p in [project.start("tasks", "accept", run) for run in waiting]
+        ]
         wrong += [f"accepting ended with {code}: {said[-300:]}" for code, said in told if code not in (0, 3)]
-    tasks = fleet.standing(project)
+    tasks = parallel_tasks.tasks_by_title(project)
     return {
         "rounds": rounds,
         "at_once": _at_once(project, [t["run"] for t in tasks.values()]),
-        "again": {title: fleet.verified_again(project, t["run"]) for title, t in tasks.items()},
+        "again": {
+            title: parallel_tasks.count_reverifications(project, t["run"]) for title, t in tasks.items()
+        },
         "faults": [*wrong, *faults(project, base, errands, tasks)],
     }
 
@@ -79,17 +87,20 @@ def faults(project: Project, base: str, errands: Any, tasks: dict[str, dict[str,
     if wrong:
         return wrong
     for t in tasks.values():
-        wrong += fleet.exactly_its_own(project, t["run"])
+        wrong += parallel_tasks.find_delivery_errors(project, t["run"])
         verified = project.call("audit", "verify", t["run"])
         wrong += [f"{t['run']}: {verified.err}"] * (verified.code != 0)
     commits = project.git("rev-list", "--count", f"{base}..main").strip()
     wrong += [f"{commits} commits for {len(errands)} tasks"] * (commits != str(len(errands)))
-    return [*wrong, *fleet.litter(project)]
+    return [*wrong, *parallel_tasks.find_leftovers(project)]
 
 
 def prove(quick: bool) -> dict[str, Any]:
     """The figures; `ok` when every delivery was its own task's and nothing else was left."""
-    five, two = fleet.FIVE[:2] if quick else fleet.FIVE, (fleet.SAY, fleet.LEND)
+    five, two = (
+        parallel_tasks.FIVE_TASKS[:2] if quick else parallel_tasks.FIVE_TASKS,
+        (parallel_tasks.COMMENT_TASK, parallel_tasks.CONFLICTING_TASK),
+    )
     times = 1 if quick else TIMES
     with sea("tasks", disk=True) as shore:
         told = [story(shore / f"five-{n}", five) for n in range(times)]

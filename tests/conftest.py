@@ -1,7 +1,7 @@
 """What every suite stands on: the interpreter that runs the tests is also the `python3` that checks find.
 
 A version manager's stand-in for `python3` starts some thirty shells per call; that would be half of the suite's time.
-So would the imports of every command, which a slipway has made already; STEERSMAN_TEST_STARTS=1 starts each one afresh.
+So would the imports of every command, which a fork server has made already; STEERSMAN_TEST_STARTS=1 starts each one afresh.
 """
 
 import os
@@ -14,10 +14,11 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
-from branch_coverage import PLUGIN  # imported before steersman: its definitions count as well
 from hypothesis import settings
-from launch import Launcher
-from voyage import Project
+
+from tests.support.branch_coverage import PLUGIN  # imported before steersman: its definitions count as well
+from tests.support.command_launcher import Launcher
+from tests.support.sample_project import Project
 
 # How long an example takes says something about the machine, nothing about the code.
 settings.register_profile("unhurried", deadline=None)

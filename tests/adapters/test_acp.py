@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from cases import for_each_case
+from tests.support.cases import for_each_case
 
 from steersman.adapters.agents import acp_gemini, acp_opencode
 from steersman.adapters.agents.acp import AcpAgent, AcpOptions, read_protocol_usage
@@ -23,7 +23,7 @@ from steersman.adapters.agents.headless import ProviderFailure
 from steersman.adapters.sandbox.bubblewrap import OpenSandbox
 from steersman.contracts.agent import AgentRequest, ProviderUsage
 
-PEER = Path(__file__).with_name("acp_peer.py")
+PEER = Path(__file__).parents[1] / "support" / "acp_peer.py"
 OPEN = OpenSandbox("not asked for")
 
 

@@ -3,9 +3,9 @@
 import json
 from pathlib import Path
 
-from cases import for_each_case
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.cases import for_each_case
 
 from steersman.adapters.agents.claude_events import (
     MAX_CLAUDE_DENIALS,

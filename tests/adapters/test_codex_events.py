@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from cases import for_each_case
+from tests.support.cases import for_each_case
 
 from steersman.adapters.agents.codex_events import CodexReader, classify_codex_message, parse_limit_reset
 from steersman.adapters.agents.codex_rollout import (

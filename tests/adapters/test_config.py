@@ -4,9 +4,9 @@ import tomllib
 from decimal import Decimal
 
 import pytest
-from cases import for_each_case
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.cases import for_each_case
 
 from steersman.adapters.config.detect_checks import detect_checks, render_config
 from steersman.adapters.config.toml_file import find_config, load_config, parse_config, read_config

@@ -1,7 +1,7 @@
 """Who can be talked to, as steersman.toml says it."""
 
 import pytest
-from cases import for_each_case
+from tests.support.cases import for_each_case
 
 from steersman.adapters.config.toml_file import parse_config
 from steersman.errors import UserError

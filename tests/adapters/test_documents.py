@@ -5,7 +5,7 @@ import os
 
 import pytest
 import yaml
-from cases import for_each_case
+from tests.support.cases import for_each_case
 
 from steersman.adapters.storage.documents import MAX_DOCUMENT_BYTES, FileDocuments
 from steersman.errors import ContractError, UserError

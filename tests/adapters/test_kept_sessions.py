@@ -19,7 +19,7 @@ from steersman.contracts.agent import AgentRequest, ProviderUsage
 
 HERE = Path(__file__).parent
 FIXTURES = HERE.parent / "agents" / "fixtures"
-PEER = HERE / "session_peer.py"
+PEER = HERE.parent / "support" / "session_peer.py"
 SESSION = "00000000-0000-4000-8000-000000000007"
 
 

@@ -6,7 +6,7 @@ import sys
 import time
 
 import pytest
-from cases import for_each_case
+from tests.support.cases import for_each_case
 
 from steersman.adapters.process.program_runner import ProgramClocks, run_program
 

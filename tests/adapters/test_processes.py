@@ -10,7 +10,7 @@ import time
 import uuid
 
 import pytest
-from cases import for_each_case
+from tests.support.cases import for_each_case
 
 from steersman.adapters.process import process_table, program_runner
 

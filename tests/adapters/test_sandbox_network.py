@@ -9,7 +9,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from cases import for_each_case
+from tests.support.cases import for_each_case
 
 from steersman.adapters.process.program_runner import run_program
 from steersman.adapters.sandbox import egress_proxy as narrows_module

@@ -8,7 +8,7 @@ import time
 
 import msgspec
 import pytest
-from cases import for_each_case
+from tests.support.cases import for_each_case
 
 from steersman.adapters.agents.script_file import load_script
 from steersman.adapters.agents.scripted_agent import ScriptedAgent

@@ -4,7 +4,7 @@ import base64
 import json
 
 import pytest
-from cases import for_each_case
+from tests.support.cases import for_each_case
 
 from steersman.adapters.config.visible_secrets import KnownSecrets, find_secret_values, is_secret_variable
 

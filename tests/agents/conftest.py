@@ -15,7 +15,7 @@ collect_ignore_glob = [] if os.environ.get("STEERSMAN_TEST_AGENTS") else ["test_
 @pytest.fixture
 def rig(tmp_path, monkeypatch):
     """A user's home, a working tree and something outside, all below one directory, and nothing of ours in the environment."""
-    from matrix import Rig
+    from tests.support.agent_matrix import Rig
 
     for name in list(os.environ):
         if name.startswith(

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 from install import program
-from matrix import NONCE, PROMPT, mentioning
+from tests.support.agent_matrix import CALL_NONCE, CALL_PROMPT, mentioning
 from tests.support.model_server import (
     MODEL_SERVER_KEY,
     HttpFailure,
@@ -112,11 +112,11 @@ def record(name: str) -> None:
         asked = AgentRequest(
             role="coder",
             mode="implementation",
-            prompt=PROMPT,
+            prompt=CALL_PROMPT,
             workdir=str(work),
             writes=permissions != "read",
             effect="record:1:1",
-            nonce=NONCE,
+            nonce=CALL_NONCE,
             contract=different.get("contract"),
             session=different.get("session"),
             micro_usd=different.get("micro_usd"),
@@ -133,7 +133,7 @@ def record(name: str) -> None:
 
 def _run(argv: list[str], env: dict[str, str], work: Path, seconds: int) -> tuple[int, str, str]:
     with tempfile.TemporaryFile() as prompt:
-        prompt.write(PROMPT.encode())
+        prompt.write(CALL_PROMPT.encode())
         prompt.seek(0)
         child = subprocess.Popen(
             argv, cwd=work, env=env, stdin=prompt, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import msgspec
-from matrix import CASES, Rig, run_case
 from test_acp_agents import CLIS, SLOW
+from tests.support.agent_matrix import AGENT_CASES, Rig, run_case
 
 RECORDED = ("text", "edit", "denied tool", "401", "429", "500", "refused", "no key", "bad model", "dropped")
 FOLDER = Path(__file__).parent / "fixtures"
@@ -60,11 +60,11 @@ def record(name, case):
     with tempfile.TemporaryDirectory() as root:
         rig = Rig(Path(root), Patch())
         os.environ.update({"HOME": str(rig.home), "XDG_STATE_HOME": str(rig.state)})
-        row, _, _ = run_case(tapped(CLIS[name], heard, status), replace(CASES[case], **SLOW), rig)
+        row, _, _ = run_case(tapped(CLIS[name], heard, status), replace(AGENT_CASES[case], **SLOW), rig)
         lines = [[stream, _plain(line, rig)] for stream, line in heard if _worth(stream, line)]
     folder = FOLDER / f"{name}-{CLIS[name].version}"
     folder.mkdir(exist_ok=True)
-    case_ = CASES[case]
+    case_ = AGENT_CASES[case]
     told = msgspec.json.encode(
         {
             "class": row.got,

@@ -9,10 +9,10 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from matrix import CASES, ROWS
+from tests.support.agent_matrix import AGENT_CASES, ROWS_FOLDER
 
 KILLED = "kill -9"
-ALL = (*CASES, KILLED)
+ALL = (*AGENT_CASES, KILLED)
 SHORT = ("text", "edit", "401", "refused", "cancel")
 NEEDED = {"claude": ALL, "codex": ALL, "gemini": SHORT, "opencode": SHORT}
 PROOF = Path(__file__).resolve().parents[2] / "proofs" / "agents.json"
@@ -20,7 +20,7 @@ PROOF = Path(__file__).resolve().parents[2] / "proofs" / "agents.json"
 
 def main() -> int:
     """0 when every needed row is there and every row holds."""
-    rows = [json.loads(path.read_text()) for path in sorted(ROWS.glob("*.json"))]
+    rows = [json.loads(path.read_text()) for path in sorted(ROWS_FOLDER.glob("*.json"))]
     there = {(row["cli"], row["case"]) for row in rows}
     missing = [
         f"{cli}: {case}" for cli, cases in NEEDED.items() for case in cases if (cli, case) not in there

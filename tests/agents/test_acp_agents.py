@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from install import program
-from matrix import CASES, request, run_case
+from tests.support.agent_matrix import AGENT_CASES, case_request, run_case
 from tests.support.model_server import ModelServer
 from tests.support.model_server.cases import answer_with_text
 
@@ -21,7 +21,7 @@ from steersman.adapters.agents.acp_opencode import make_opencode_profile
 from steersman.adapters.sandbox.bubblewrap import probe_sandbox
 
 ALWAYS = ("text", "edit", "401", "refused", "cancel")
-CHOSEN = tuple(CASES) if os.environ.get("STEERSMAN_AGENT_CASES") == "all" else ALWAYS
+CHOSEN = tuple(AGENT_CASES) if os.environ.get("STEERSMAN_AGENT_CASES") == "all" else ALWAYS
 SLOW = {"seconds": 150, "start": 90, "idle": 60}  # they take many seconds to start where the machine is busy
 KEY_NAME = "SCRIPTED_API_KEY"
 # What these agents do not tell: gemini says 500 for a model that is not there, opencode tries again without a status,
@@ -101,7 +101,7 @@ CLIS = {"gemini": Gemini, "opencode": Opencode, "claude-acp": ClaudeAcp}
 @pytest.mark.parametrize("cli", CLIS)
 def test_case(rig, cli, name):
     """A call ends in its class, within its clock, with nothing left alive and nothing changed outside the working tree."""
-    case = replace(CASES[name], expect=UNTOLD.get((cli, name), CASES[name].expect), **SLOW)
+    case = replace(AGENT_CASES[name], expect=UNTOLD.get((cli, name), AGENT_CASES[name].expect), **SLOW)
     row, reply, _ = run_case(CLIS[cli](), case, rig)
     row.check()
     if reply is not None and name != "text":
@@ -113,6 +113,6 @@ def test_opencode_takes_no_other_model(rig):
     with ModelServer(answer_with_text) as server:
         options = {**Opencode().options(server.url), "model": "scripted/unknown"}
         agent = Opencode().agent(rig.place, probe_sandbox("required"), options)
-        reply = asyncio.run(agent.call(request(replace(CASES["text"], **SLOW), rig, options)))
+        reply = asyncio.run(agent.call(case_request(replace(AGENT_CASES["text"], **SLOW), rig, options)))
     assert reply.error == "provider_invalid_request", reply.detail
     assert server.turns == []

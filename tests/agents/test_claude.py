@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from install import program
-from matrix import CASES, request, run_case, run_killed
 from msgspec import structs
+from tests.support.agent_matrix import AGENT_CASES, case_request, run_case, run_killed
 from tests.support.model_server import MODEL_SERVER_KEY, ModelServer, RunShell, SayText, UseTool
 from tests.support.model_server.cases import CASE_SCRIPTS, answer_with_edit, answer_with_text
 
@@ -43,13 +43,13 @@ class Claude:
         return ClaudeAgent(place, sandbox, ClaudeOptions(**options))
 
 
-@pytest.mark.parametrize("name", CASES, ids=lambda name: name.replace(" ", "-"))
+@pytest.mark.parametrize("name", AGENT_CASES, ids=lambda name: name.replace(" ", "-"))
 def test_case(rig, name):
     """A call ends in its class, within its clock, with nothing left alive and nothing changed outside the working tree."""
-    row, reply, _ = run_case(Claude(), CASES[name], rig)
+    row, reply, _ = run_case(Claude(), AGENT_CASES[name], rig)
     row.check()
     if reply is not None:
-        CASES[name].also(rig, reply)
+        AGENT_CASES[name].also(rig, reply)
 
 
 def test_nothing_survives_a_killed_steersman(rig):
@@ -64,7 +64,7 @@ def ask(rig, server, case="text", **more):
         rig.monkeypatch.setenv(name, value)
     kept = {key: more.pop(key) for key in ("sessions", "model") if key in more}
     agent = Claude().agent(rig.place, probe_sandbox("required"), {**options, **kept})
-    return asyncio.run(agent.call(structs.replace(request(CASES[case], rig, options), **more)))
+    return asyncio.run(agent.call(structs.replace(case_request(AGENT_CASES[case], rig, options), **more)))
 
 
 def test_a_reader_starts_outside_the_tree_and_reads_it(rig):

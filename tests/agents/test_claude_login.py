@@ -7,11 +7,11 @@ import subprocess
 from dataclasses import replace
 
 import pytest
-from matrix import CASES, PROMPT, request
 from test_claude import PROGRAM, Claude
+from tests.support.agent_matrix import AGENT_CASES, CALL_PROMPT, case_request
+from tests.support.fake_tls_host import serve_tls_host
 from tests.support.model_server import MODEL_SERVER_KEY, ModelServer
 from tests.support.model_server.cases import CASE_FILE, answer_with_edit
-from tls import place
 
 from steersman.adapters.sandbox.bubblewrap import probe_sandbox
 
@@ -74,7 +74,9 @@ def call(rig, server, mode):
     cli = Claude()
     options = cli.options(server.url)
     agent = cli.agent(rig.place, probe_sandbox(mode), options)
-    return asyncio.run(agent.call(request(replace(CASES["edit"], permissions="edit"), rig, options)))
+    return asyncio.run(
+        agent.call(case_request(replace(AGENT_CASES["edit"], permissions="edit"), rig, options))
+    )
 
 
 @pytest.mark.parametrize("mode", ["required", "off"])
@@ -107,7 +109,7 @@ def test_the_same_home_is_active_without_steersman(planted):
     (planted.home / ".claude/.credentials.json").write_text(json.dumps({"claudeAiOauth": TOKEN}))
     with ModelServer(answer_with_edit, key=None) as server:
         env = {"PATH": os.environ["PATH"], "HOME": str(planted.home), "ANTHROPIC_BASE_URL": server.url}
-        argv = [PROGRAM, "-p", PROMPT, "--permission-mode", "acceptEdits"]
+        argv = [PROGRAM, "-p", CALL_PROMPT, "--permission-mode", "acceptEdits"]
         subprocess.run(argv, cwd=planted.work, env=env, stdin=subprocess.DEVNULL, timeout=60, check=False)
     sent = b"".join(seen.body for seen in server.requests)
     assert WORD.encode() in sent
@@ -164,7 +166,7 @@ def test_a_renewed_token_is_renewed_for_the_user(rig):
 
     with (
         ModelServer(answer_with_edit) as server,
-        place("platform.claude.com", rig.root, renew, rig.monkeypatch) as trusted,
+        serve_tls_host("platform.claude.com", rig.root, renew, rig.monkeypatch) as trusted,
     ):
         rig.monkeypatch.setenv("NODE_EXTRA_CA_CERTS", str(trusted))
         reply = call(rig, server, "required")

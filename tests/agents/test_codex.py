@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 from install import program
-from matrix import CASES, KEY_NAME, request, run_case, run_killed
 from msgspec import structs
+from tests.support.agent_matrix import AGENT_CASES, KEY_NAME, case_request, run_case, run_killed
 from tests.support.model_server import MODEL_SERVER_KEY, ModelServer, RunShell, SayText
 from tests.support.model_server.cases import (
     CASE_CONTENT,
@@ -46,13 +46,13 @@ class Codex:
         return CodexAgent(place, sandbox, CodexOptions(**options))
 
 
-@pytest.mark.parametrize("name", CASES, ids=lambda name: name.replace(" ", "-"))
+@pytest.mark.parametrize("name", AGENT_CASES, ids=lambda name: name.replace(" ", "-"))
 def test_case(rig, name):
     """A call ends in its class, within its clock, with nothing left alive and nothing changed outside the working tree."""
-    row, reply, _ = run_case(Codex(), CASES[name], rig)
+    row, reply, _ = run_case(Codex(), AGENT_CASES[name], rig)
     row.check()
     if reply is not None:
-        CASES[name].also(rig, reply)
+        AGENT_CASES[name].also(rig, reply)
 
 
 def test_nothing_survives_a_killed_steersman(rig):
@@ -72,7 +72,7 @@ def called(rig, script, mode="required", case="edit", **more):
         agent = Codex().agent(
             rig.place, probe_sandbox(mode), {k: v for k, v in options.items() if v is not None}
         )
-        asked = structs.replace(request(CASES[case], rig, options), session=session)
+        asked = structs.replace(case_request(AGENT_CASES[case], rig, options), session=session)
         return asyncio.run(agent.call(asked)), server
 
 
@@ -152,7 +152,7 @@ def test_a_cancelled_command_leaves_no_directories(rig, mode):
             rig.monkeypatch.setenv(KEY_NAME, MODEL_SERVER_KEY)
             options = Codex().options(server.url)
             agent = Codex().agent(rig.place, probe_sandbox(mode), options)
-            task = asyncio.ensure_future(agent.call(request(CASES["cancel"], rig, options)))
+            task = asyncio.ensure_future(agent.call(case_request(AGENT_CASES["cancel"], rig, options)))
             assert await asyncio.to_thread(rig.running, SLEEP_COMMAND)
             task.cancel()
             await asyncio.wait({task})
@@ -168,7 +168,9 @@ def test_a_long_prompt_is_sent_whole(rig):
         rig.monkeypatch.setenv(KEY_NAME, MODEL_SERVER_KEY)
         options = Codex().options(server.url)
         agent = Codex().agent(rig.place, probe_sandbox("required"), options)
-        asked = structs.replace(request(CASES["text"], rig, options), prompt="line of a patch\n" * 20_000)
+        asked = structs.replace(
+            case_request(AGENT_CASES["text"], rig, options), prompt="line of a patch\n" * 20_000
+        )
         reply = asyncio.run(agent.call(asked))
     assert reply.error is None, reply.detail
     assert server.turns[0].prompt.count("line of a patch") == 20_000

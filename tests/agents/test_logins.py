@@ -12,14 +12,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from install import program
-from matrix import CASES, PROMPT, request
 from test_acp_agents import SLOW, Gemini, Opencode
 from test_codex import Codex
+from tests.support.agent_matrix import AGENT_CASES, CALL_PROMPT, case_request
+from tests.support.fake_tls_host import serve_tls_host
 from tests.support.model_server import MODEL_SERVER_KEY, ModelServer
 from tests.support.model_server.cases import CASE_FILE, answer_with_edit
 from tests.support.model_server.gemini import GeminiWire
 from tests.support.model_server.script import ModelTurn
-from tls import place
 
 from steersman.adapters.sandbox.bubblewrap import probe_sandbox
 
@@ -172,7 +172,9 @@ def call(rig, cli, server, mode, **options):
         rig.monkeypatch.setenv(key, value)
     table = {**cli.options(server.url), **options}
     agent = cli.agent(rig.place, probe_sandbox(mode), table)
-    return asyncio.run(agent.call(request(replace(CASES["edit"], permissions="edit", **SLOW), rig, table)))
+    return asyncio.run(
+        agent.call(case_request(replace(AGENT_CASES["edit"], permissions="edit", **SLOW), rig, table))
+    )
 
 
 @pytest.mark.parametrize("mode", ["required", "off"])
@@ -202,9 +204,9 @@ def _all_text(rig, login):
 
 
 DIRECT = {
-    "codex-key": ("exec", "--skip-git-repo-check", "-s", "workspace-write", PROMPT),
-    "gemini": ("-p", PROMPT, "--skip-trust", "-m", "gemini-2.5-flash"),
-    "opencode": ("run", "-m", "scripted/m", PROMPT),
+    "codex-key": ("exec", "--skip-git-repo-check", "-s", "workspace-write", CALL_PROMPT),
+    "gemini": ("-p", CALL_PROMPT, "--skip-trust", "-m", "gemini-2.5-flash"),
+    "opencode": ("run", "-m", "scripted/m", CALL_PROMPT),
 }
 
 
@@ -343,7 +345,7 @@ def test_an_account_with_google_is_lent(rig):
 
     with (
         ModelServer(answer_with_edit, wires=(CodeAssist(),)) as server,
-        place("oauth2.googleapis.com", rig.root, answer, rig.monkeypatch) as trusted,
+        serve_tls_host("oauth2.googleapis.com", rig.root, answer, rig.monkeypatch) as trusted,
     ):
         rig.monkeypatch.setenv("NODE_EXTRA_CA_CERTS", str(trusted))
         rig.monkeypatch.setenv("CODE_ASSIST_ENDPOINT", server.url)

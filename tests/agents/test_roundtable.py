@@ -7,9 +7,9 @@ import subprocess
 import sys
 
 import pytest
-from matrix import allow_project
 from test_claude import Claude
 from test_codex import Codex
+from tests.support.agent_matrix import allow_project
 from tests.support.model_server import (
     MODEL_SERVER_KEY,
     ModelServer,

@@ -5,10 +5,10 @@ import os
 import time
 
 import pytest
-from matrix import CLEAN_WITHIN, Row
 from test_claude import Claude
 from test_codex import Codex
 from test_roundtable import BARE, RIGHT, TESTS, UNIT, WRONG, git, steersman
+from tests.support.agent_matrix import CLEAN_WITHIN, AgentRow
 from tests.support.model_server import (
     MODEL_SERVER_KEY,
     ModelServer,
@@ -136,7 +136,9 @@ def kept(rig, clis, case, began, got, detail=""):
     left = rig.gone()
     took = round(time.monotonic() - began, 2)
     names, versions = ("+".join(sorted({getattr(c, f) for c in clis})) for f in ("name", "version"))
-    row = Row(names, versions, case, "delivered", got, took, CLOCK + CLEAN_WITHIN, len(left), changed, detail)
+    row = AgentRow(
+        names, versions, case, "delivered", got, took, CLOCK + CLEAN_WITHIN, len(left), changed, detail
+    )
     row.keep()
     row.check()
 

@@ -13,7 +13,9 @@ import pytest
 
 SCRIPT = """
 import sys
-from specimens import KEY, decision, files, inputs, intent, outputs, plain_value, registry, rule, signed
+from tests.support.planning_documents import (
+    TRUSTED_KEY, frozen_files, make_decision, make_intent, make_plan_inputs, make_plan_outputs, make_registry, make_rule, plain_value, sign_files
+)
 from steersman.judges.planning.precheck import precheck_intent
 from steersman.judges.planning.rulebook import compile_rules
 from steersman.judges.planning.rules import adjudicate_planned_commands
@@ -24,14 +26,14 @@ from steersman.machines.coordinator.graph import draft_plan_graph, questions_for
 from steersman.machines.coordinator.uncertainties import choose_round_questions
 
 def plan(title):
-    i = inputs(intent(title=title), ruled=(decision("edit_files", "require_review", "warn"),))
-    report = precheck_intent(plain_value(i.intent), {}, registry())
+    i = make_plan_inputs(make_intent(title=title), ruled=(make_decision("edit_files", "require_review", "warn"),))
+    report = precheck_intent(plain_value(i.intent), {}, make_registry())
     precheck_failure(FailureSubject(i.intent.id), report)
-    adjudicate_planned_commands(i.intent, i.registry, i.bundle, compile_rules((rule("rule_story"),)), i.effective)
+    adjudicate_planned_commands(i.intent, i.registry, i.bundle, compile_rules((make_rule("rule_story"),)), i.effective)
     chosen = choose_round_questions(questions_for_inputs(i), i.effective, i.bundle.policy, consumed=0, round_=1, plan_id=i.plan_id, intent=i.intent)
     find_answer_pack_problems(chosen.pack, {"answers": 1})
     draft_plan_graph(i)
-    return read_plan_bounds(signed(files(outputs(i))), KEY).plan_id
+    return read_plan_bounds(sign_files(frozen_files(make_plan_outputs(i))), TRUSTED_KEY).plan_id
 
 def refuse_acts(event, args):
     if event in ("open", "import") or event.startswith(("os.", "subprocess.", "socket.", "shutil.", "ctypes.")):
@@ -63,7 +65,7 @@ def test_planning_touches_nothing(act, refused):
         env={
             **os.environ,
             "PYTHONDONTWRITEBYTECODE": "1",
-            "PYTHONPATH": str(Path(__file__).resolve().parents[1] / "machines" / "coordinator"),
+            "PYTHONPATH": str(Path(__file__).resolve().parents[2]),
         },
     )
     assert result.stdout.startswith("plan_"), result.stderr

@@ -2,7 +2,7 @@
 
 import msgspec
 import pytest
-from cases import for_each_case
+from tests.support.cases import for_each_case
 
 from steersman.contracts import replies
 

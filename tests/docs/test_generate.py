@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import jsonschema_rs
-from cases import for_each_case
+from tests.support.cases import for_each_case
 
 TOP = Path(__file__).resolve().parents[2]
 SCHEMAS = TOP / "docs" / "reference" / "schemas"

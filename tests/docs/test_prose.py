@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import click
-from cases import for_each_case
+from tests.support.cases import for_each_case
 
 from steersman.adapters.sandbox.bubblewrap import probe_sandbox
 from steersman.faces.cli.main import steersman_group

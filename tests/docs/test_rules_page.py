@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from cases import for_each_case
+from tests.support.cases import for_each_case
 
 from steersman.adapters.storage.registry_files import FileRegistries
 from steersman.judges.planning import cel

@@ -4,7 +4,17 @@ import asyncio
 
 import pytest
 from test_retries import GOOD, PLAN
-from toys import SOON, Facts, begun, driven, played, settled, tape, until, world_of
+from tests.support.small_machines import (
+    PATIENCE_SECONDS,
+    ErrandFacts,
+    begin_run,
+    drive_run,
+    fake_ports_with_machines,
+    play_run,
+    read_run_tape,
+    settle_post,
+    wait_until,
+)
 
 from steersman.engine.driver import Driver
 from steersman.engine.runs import RunService
@@ -47,20 +57,20 @@ class Stuck(FakeAgent):
 def test_while_it_is_driven(tmp_path, mode, role, state):
     """The machine's own abort row is taken, and what was under way is stopped."""
     agent = Stuck(role)
-    world = world_of(tmp_path, agent=agent)
+    world = fake_ports_with_machines(tmp_path, agent=agent)
 
     async def play():
-        run = await begun(world, "roundtable", mode=mode)
-        drive = asyncio.create_task(driven(world, run))
+        run = await begin_run(world, "roundtable", mode=mode)
+        drive = asyncio.create_task(drive_run(world, run))
         await agent.reached.wait()
         assert world.journal.head(run).state == state
         posted = RunService(world).abort(run, "ann", "no more")
-        head = await asyncio.wait_for(drive, SOON)
+        head = await asyncio.wait_for(drive, PATIENCE_SECONDS)
         return head, world.journal.verdict(posted)
 
     head, verdict = asyncio.run(play())
     assert (head.outcome, head.status, verdict["result"]) == ("canceled", "stopped", "taken")
-    entry = tape(world, head.run)[verdict["seq"] - 1]
+    entry = read_run_tape(world, head.run)[verdict["seq"] - 1]
     assert (entry.event, entry.source, entry.actor, entry.why) == (
         "aborted_by_operator",
         state,
@@ -74,10 +84,10 @@ def test_while_it_is_driven(tmp_path, mode, role, state):
 def test_when_nobody_drives_it(tmp_path, mode, role, state):
     """The command takes the run over, ends it, and begins no effect, not even on tape."""
     agent = Stuck(role)
-    world = world_of(tmp_path, agent=agent)
+    world = fake_ports_with_machines(tmp_path, agent=agent)
 
     async def play():
-        run = await begun(world, "roundtable", mode=mode)
+        run = await begin_run(world, "roundtable", mode=mode)
         driver = Driver(world)
         drive = asyncio.create_task(driver.drive(run))
         await agent.reached.wait()
@@ -92,25 +102,25 @@ def test_when_nobody_drives_it(tmp_path, mode, role, state):
     head = world.journal.head(before.run)
     assert (before.state, before.status) == (state, "working")
     assert (head.outcome, verdict["result"], asked) == ("canceled", "taken", 0)
-    new = [e.kind for e in tape(world, head.run) if e.seq > before.seq]
+    new = [e.kind for e in read_run_tape(world, head.run) if e.seq > before.seq]
     assert new == ["claimed", "transition", "sealed"]
 
 
 def test_while_a_proposal_waits(tmp_path):
     """The gate goes with it."""
-    world = world_of(tmp_path)
-    head = played(world, "roundtable")
+    world = fake_ports_with_machines(tmp_path)
+    head = play_run(world, "roundtable")
     assert head.outcome == "await_operator_confirm"
-    assert settled(world, head.run, RunService(world).abort(head.run, "ann"))["result"] == "taken"
+    assert settle_post(world, head.run, RunService(world).abort(head.run, "ann"))["result"] == "taken"
     assert (world.journal.head(head.run).outcome, world.journal.gates()) == ("canceled", [])
 
 
 def test_a_run_with_its_outcome(tmp_path):
     """There is nothing to stop any more: refused, and told so."""
-    world = world_of(tmp_path, agent=Stuck("nobody"))
-    head = played(world, "roundtable", mode="implementation")
+    world = fake_ports_with_machines(tmp_path, agent=Stuck("nobody"))
+    head = play_run(world, "roundtable", mode="implementation")
     assert head.outcome == "approved"
-    verdict = settled(world, head.run, RunService(world).abort(head.run, "ann"))
+    verdict = settle_post(world, head.run, RunService(world).abort(head.run, "ann"))
     assert (verdict["result"], world.journal.head(head.run).outcome) == ("refused", "approved")
 
 
@@ -120,30 +130,31 @@ def test_a_machine_without_an_abort_row(tmp_path):
     async def endless(_call):
         await asyncio.sleep(60)
 
-    world = world_of(tmp_path, endless)
+    world = fake_ports_with_machines(tmp_path, endless)
 
     async def play():
-        run = await begun(world)
-        drive = asyncio.create_task(driven(world, run))
-        await until(lambda: world.journal.head(run).epoch > 1)
+        run = await begin_run(world)
+        drive = asyncio.create_task(drive_run(world, run))
+        await wait_until(lambda: world.journal.head(run).epoch > 1)
         RunService(world).abort(run, "ann", "no")
-        return await asyncio.wait_for(drive, SOON)
+        return await asyncio.wait_for(drive, PATIENCE_SECONDS)
 
     head = asyncio.run(play())
     assert (head.state, head.status, head.outcome) == ("out", "stopped", "canceled")
-    assert [e.kind for e in tape(world, head.run)][-2:] == ["note", "sealed"]
-    assert settled(world, head.run, RunService(world).abort(head.run, "bob"))["result"] == "refused"
+    assert [e.kind for e in read_run_tape(world, head.run)][-2:] == ["note", "sealed"]
+    assert settle_post(world, head.run, RunService(world).abort(head.run, "bob"))["result"] == "refused"
     assert (
-        settled(world, head.run, RunService(world).send(head.run, "nudged", {}, "bob"))["result"] == "refused"
+        settle_post(world, head.run, RunService(world).send(head.run, "nudged", {}, "bob"))["result"]
+        == "refused"
     )
     assert world.journal.head(head.run).outcome == "canceled"
 
 
 def test_while_it_waits_for_a_time(tmp_path):
     """A run that waits until tomorrow is stopped today."""
-    world = world_of(tmp_path)
-    head = played(world, "watch", after=10**9)
-    assert settled(world, head.run, RunService(world).abort(head.run, "ann"))["result"] == "taken"
+    world = fake_ports_with_machines(tmp_path)
+    head = play_run(world, "watch", after=10**9)
+    assert settle_post(world, head.run, RunService(world).abort(head.run, "ann"))["result"] == "taken"
     after = world.journal.head(head.run)
     assert (after.outcome, after.due) == ("canceled", None)
 
@@ -155,15 +166,15 @@ def test_an_effect_that_will_not_stop(tmp_path):
         try:
             await asyncio.sleep(60)
         except asyncio.CancelledError:
-            return Facts(ok=True)
+            return ErrandFacts(ok=True)
 
-    world = world_of(tmp_path, stubborn)
+    world = fake_ports_with_machines(tmp_path, stubborn)
 
     async def play():
-        run = await begun(world)
-        drive = asyncio.create_task(driven(world, run))
-        await until(lambda: world.journal.head(run).epoch > 1)
+        run = await begin_run(world)
+        drive = asyncio.create_task(drive_run(world, run))
+        await wait_until(lambda: world.journal.head(run).epoch > 1)
         RunService(world).abort(run, "ann")
-        return await asyncio.wait_for(drive, SOON)
+        return await asyncio.wait_for(drive, PATIENCE_SECONDS)
 
     assert asyncio.run(play()).outcome == "canceled"

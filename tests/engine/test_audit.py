@@ -7,11 +7,11 @@ import json
 
 import msgspec
 import pytest
-from cases import for_each_case
 from msgspec import structs
 from msgspec.structs import replace
+from tests.support.cases import for_each_case
 from tests.support.long_tapes import CREW_ROLES, SAMPLE_PERSON, anchor_ports, drive_sample_run, instant_ports
-from toys import MACHINES, played, settled, world_of
+from tests.support.small_machines import MACHINES, fake_ports_with_machines, play_run, settle_post
 
 from steersman.adapters.storage.anchors import FileAnchors
 from steersman.adapters.storage.sqlite import SqliteJournal
@@ -85,8 +85,8 @@ def test_sound_in_memory():
 @pytest.mark.parametrize("machine", ["errand", "captain"])
 def test_sound_with_children(tmp_path, machine):
     """A parent and its children, which name the parent's texts, are each whole."""
-    world = world_of(tmp_path)
-    root = played(world, machine)
+    world = fake_ports_with_machines(tmp_path)
+    root = play_run(world, machine)
     tree = world.journal.tree(root.run)
     assert len(tree) == (2 if machine == "captain" else 1)
     assert [audit_run(world, h.run).ok for h in tree] == [True] * len(tree)
@@ -716,7 +716,7 @@ def test_pruned_followup(world, head):
     """Nobody can go on with a pruned run: a follow-up is journaled as refused, with the reason and the next step."""
     prune_run(world, head.run, "ann")
     posted = RunService(world).send(head.run, "task_followup_received", {"choice": "rework"}, "ann")
-    verdict = settled(world, head.run, posted)
+    verdict = settle_post(world, head.run, posted)
     assert verdict["result"] == "refused"
     assert "pruned" in verdict["why"]
     assert "start a new run" in verdict["why"]
@@ -765,7 +765,7 @@ def test_prune_waits_for_the_tree(world, head):
     with pytest.raises(UserError, match=f"run {other} is working.*steersman abort {other}"):
         prune_run(world, head.run, "ann")
     assert world.journal.key(head.run) is not None
-    assert settled(world, other, RunService(world).abort(other, "ann"))["result"] == "taken"
+    assert settle_post(world, other, RunService(world).abort(other, "ann"))["result"] == "taken"
     assert set(prune_run(world, other, "ann").runs) == {head.run, other}
     assert [audit_run(world, r).ok for r in (head.run, other)] == [True, True]
 

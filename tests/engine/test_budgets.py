@@ -4,7 +4,16 @@ import asyncio
 
 import pytest
 from test_retries import crew
-from toys import begun, budget, driven, played, settled, tape, until, world_of
+from tests.support.small_machines import (
+    begin_run,
+    budget_rows,
+    drive_run,
+    fake_ports_with_machines,
+    play_run,
+    read_run_tape,
+    settle_post,
+    wait_until,
+)
 
 from steersman.contracts.agent import AgentReply
 from steersman.contracts.config import Budget, Role
@@ -22,14 +31,14 @@ def config(**limits):
 
 def implementing(world, configuration):
     """An implementation, driven until it parks or ends."""
-    return played(world, "roundtable", configuration, mode="implementation")
+    return play_run(world, "roundtable", configuration, mode="implementation")
 
 
 def test_what_is_used_is_settled(tmp_path):
     """When all is over nothing is reserved and the figures are the sum of what the agents told."""
-    world = world_of(tmp_path, agent=FakeAgent(crew))
+    world = fake_ports_with_machines(tmp_path, agent=FakeAgent(crew))
     head = implementing(world, config(turns=50, tokens=10_000, micro_usd=5_000))
-    told = budget(world, head.run)
+    told = budget_rows(world, head.run)
     assert head.outcome == "approved"
     assert told["turns"] == (3, 0, 50)
     assert told["tokens"] == (300, 0, 10_000)
@@ -38,7 +47,7 @@ def test_what_is_used_is_settled(tmp_path):
 
 def test_an_agent_reserves_before_it_starts(tmp_path):
     """While it works its ceiling is reserved: a role's own, or a tenth."""
-    world = world_of(tmp_path, agent=FakeAgent(crew))
+    world = fake_ports_with_machines(tmp_path, agent=FakeAgent(crew))
     roles = {
         "coder": Role(agent="fake", options={"call_tokens": 700}),
         "reviewer": Role(agent="fake"),
@@ -48,7 +57,7 @@ def test_an_agent_reserves_before_it_starts(tmp_path):
     seen = []
 
     def answer(request):
-        seen.append(budget(world, request.effect.split(":")[0])["tokens"][1])
+        seen.append(budget_rows(world, request.effect.split(":")[0])["tokens"][1])
         return crew(request)
 
     world.agent("x", None)._answer = answer
@@ -59,7 +68,7 @@ def test_an_agent_reserves_before_it_starts(tmp_path):
 @pytest.mark.parametrize(("figure", "limit"), [("turns", 2), ("tokens", 250), ("micro_usd", 25)])
 def test_a_used_up_budget_parks_the_run(tmp_path, figure, limit):
     """Before the agent that does not fit is started: a gate offers to raise or to stop."""
-    world = world_of(tmp_path, agent=FakeAgent(crew))
+    world = fake_ports_with_machines(tmp_path, agent=FakeAgent(crew))
     roles = {
         r: Role(agent="fake", options={"call_tokens": 100, "call_micro_usd": 10})
         for r in ("coder", "reviewer", "tester")
@@ -73,7 +82,7 @@ def test_a_used_up_budget_parks_the_run(tmp_path, figure, limit):
 
 def parked(tmp_path, turns=2):
     """A run whose budget is used up: its world, head and gate."""
-    world = world_of(tmp_path, agent=FakeAgent(crew))
+    world = fake_ports_with_machines(tmp_path, agent=FakeAgent(crew))
     head = implementing(world, config(turns=turns))
     return world, head, RunService(world).gate(head.run)
 
@@ -82,30 +91,30 @@ def test_a_raise_goes_on(tmp_path):
     """In another process, too: what is held starts, and the new limit binds."""
     world, head, gate = parked(tmp_path)
     posted = RunService(world).answer(gate, "raise", "ann", limits={"turns": 10})
-    assert settled(world, head.run, posted)["result"] == "taken"
+    assert settle_post(world, head.run, posted)["result"] == "taken"
     after = world.journal.head(head.run)
-    assert (after.outcome, budget(world, head.run)["turns"]) == ("approved", (3, 0, 10))
-    answered = next(e for e in tape(world, head.run) if e.kind == "gate_answered")
+    assert (after.outcome, budget_rows(world, head.run)["turns"]) == ("approved", (3, 0, 10))
+    answered = next(e for e in read_run_tape(world, head.run) if e.kind == "gate_answered")
     assert (answered.actor, answered.data) == ("person:ann", {"choice": "raise", "limits": {"turns": 10}})
 
 
 def test_a_raise_that_does_not_suffice_asks_again(tmp_path):
     """The run stays parked at a new gate, with nothing started and nothing lost."""
     world, head, gate = parked(tmp_path)
-    settled(world, head.run, RunService(world).answer(gate, "raise", "ann", limits={"turns": 2}))
+    settle_post(world, head.run, RunService(world).answer(gate, "raise", "ann", limits={"turns": 2}))
     again = RunService(world).gate(head.run)
     assert (again.id != gate.id, world.journal.head(head.run).status) == (True, "waiting for you")
     assert len(world.agent("x", None).asked) == 2
-    settled(world, head.run, RunService(world).answer(again, "raise", "ann", limits={"turns": 3}))
+    settle_post(world, head.run, RunService(world).answer(again, "raise", "ann", limits={"turns": 3}))
     assert world.journal.head(head.run).outcome == "approved"
 
 
 def test_stopping_there_ends_the_run(tmp_path):
     """By the machine's own abort row, with nothing reserved."""
     world, head, gate = parked(tmp_path)
-    settled(world, head.run, RunService(world).answer(gate, "stop", "ann", reason="enough"))
+    settle_post(world, head.run, RunService(world).answer(gate, "stop", "ann", reason="enough"))
     after = world.journal.head(head.run)
-    assert (after.outcome, budget(world, head.run)["turns"]) == ("canceled", (2, 0, 2))
+    assert (after.outcome, budget_rows(world, head.run)["turns"]) == ("canceled", (2, 0, 2))
     assert world.journal.gates() == []
 
 
@@ -120,20 +129,20 @@ def test_figures_survive_a_driver_that_goes_away(tmp_path):
                 await asyncio.sleep(60)
             return await super().call(request)
 
-    world = world_of(tmp_path, agent=Slow(crew))
+    world = fake_ports_with_machines(tmp_path, agent=Slow(crew))
 
     async def play():
-        run = await begun(world, "roundtable", config(turns=3), mode="implementation")
+        run = await begin_run(world, "roundtable", config(turns=3), mode="implementation")
         driver = Driver(world)
         drive = asyncio.create_task(driver.drive(run))
         await going.wait()
         driver.stop()
         await drive
-        between = budget(world, run)["turns"]
-        return run, between, await driven(world, run)
+        between = budget_rows(world, run)["turns"]
+        return run, between, await drive_run(world, run)
 
     run, between, head = asyncio.run(play())
-    assert (between, head.outcome, budget(world, run)["turns"]) == ((1, 1, 3), "approved", (3, 0, 3))
+    assert (between, head.outcome, budget_rows(world, run)["turns"]) == ((1, 1, 3), "approved", (3, 0, 3))
 
 
 def test_what_is_left_behind_is_given_back(tmp_path):
@@ -143,17 +152,17 @@ def test_what_is_left_behind_is_given_back(tmp_path):
         async def call(self, request):  # noqa: ARG002  it never looks at it
             await asyncio.sleep(60)
 
-    world = world_of(tmp_path, agent=Endless(crew))
+    world = fake_ports_with_machines(tmp_path, agent=Endless(crew))
 
     async def play():
-        run = await begun(world, "roundtable", config(turns=9), mode="implementation")
-        drive = asyncio.create_task(driven(world, run))
-        await until(lambda: budget(world, run)["turns"] == (0, 1, 9))
+        run = await begin_run(world, "roundtable", config(turns=9), mode="implementation")
+        drive = asyncio.create_task(drive_run(world, run))
+        await wait_until(lambda: budget_rows(world, run)["turns"] == (0, 1, 9))
         RunService(world).abort(run, "ann")
         return await drive
 
     head = asyncio.run(play())
-    assert (head.outcome, budget(world, head.run)["turns"]) == ("canceled", (0, 0, 9))
+    assert (head.outcome, budget_rows(world, head.run)["turns"]) == ("canceled", (0, 0, 9))
 
 
 def test_unknown_cost_is_unknown(tmp_path):
@@ -163,16 +172,16 @@ def test_unknown_cost_is_unknown(tmp_path):
         reply = crew(request)
         return AgentReply(text=reply.text, provider="fake")
 
-    world = world_of(tmp_path, agent=FakeAgent(silent, tells_cost=False))
+    world = fake_ports_with_machines(tmp_path, agent=FakeAgent(silent, tells_cost=False))
     head = implementing(world, config(turns=50, micro_usd=1_000))
-    told = budget(world, head.run)
+    told = budget_rows(world, head.run)
     assert (head.outcome, told["turns"][0], told["unknown"][0]) == ("approved", 3, 3)
     assert told["micro_usd"] == (0, 0, 1_000)
 
 
 def test_money_alone_needs_agents_that_tell(tmp_path):
     """A budget in usd only, with a provider that tells no cost, is refused before anything begins."""
-    world = world_of(tmp_path, agent=FakeAgent(crew, tells_cost=False))
+    world = fake_ports_with_machines(tmp_path, agent=FakeAgent(crew, tells_cost=False))
     with pytest.raises(UserError, match=r"\[budget\] has only usd.*add tokens or turns to \[budget\]"):
         implementing(world, config(micro_usd=1_000))
     assert world.journal.heads() == []
@@ -181,7 +190,7 @@ def test_money_alone_needs_agents_that_tell(tmp_path):
 
 def test_wall_time_binds(tmp_path):
     """Agents that took longer than the budget's hours are followed by a gate, not by another agent."""
-    world = world_of(tmp_path, agent=FakeAgent(crew))
+    world = fake_ports_with_machines(tmp_path, agent=FakeAgent(crew))
 
     def slow(request):
         world.clock.forward(2_000)
@@ -190,18 +199,18 @@ def test_wall_time_binds(tmp_path):
     world.agent("x", None)._answer = slow
     head = implementing(world, config(seconds=3, turns=99))
     assert (head.status, RunService(world).gate(head.run).shown["figure"]) == ("waiting for you", "ms")
-    assert budget(world, head.run)["ms"][0] >= 4_000
+    assert budget_rows(world, head.run)["ms"][0] >= 4_000
 
 
 def test_a_first_agent_that_does_not_fit(tmp_path):
     """The run is made all the same, and begins at the gate."""
-    world = world_of(tmp_path, agent=FakeAgent(crew))
+    world = fake_ports_with_machines(tmp_path, agent=FakeAgent(crew))
     roles = {r: Role(agent="fake", options={"call_tokens": 700}) for r in ("coder", "reviewer", "tester")}
-    head = played(world, "roundtable", fake_config(roles=roles, budget=Budget(tokens=500)))
+    head = play_run(world, "roundtable", fake_config(roles=roles, budget=Budget(tokens=500)))
     assert (head.state, head.status, world.agent("x", None).asked) == ("plan", "waiting for you", [])
     gate = RunService(world).gate(head.run)
     assert gate.shown["figure"] == "tokens"
-    settled(world, head.run, RunService(world).answer(gate, "raise", "ann", limits={"tokens": 5_000}))
+    settle_post(world, head.run, RunService(world).answer(gate, "raise", "ann", limits={"tokens": 5_000}))
     assert world.journal.head(head.run).outcome == "await_operator_confirm"
 
 
@@ -210,19 +219,19 @@ def test_a_first_agent_that_does_not_fit(tmp_path):
 
 def family(tmp_path, turns, errands=1, machine="captain"):
     """A captain whose children are implementations, under one budget."""
-    world = world_of(tmp_path, agent=FakeAgent(crew))
+    world = fake_ports_with_machines(tmp_path, agent=FakeAgent(crew))
     base = world.workspace(None).base(None)
     options = {"mode": "implementation", "base_commit": base.commit, "base_tree": base.tree}
-    head = played(world, machine, config(turns=turns), child="roundtable", options=options, errands=errands)
+    head = play_run(world, machine, config(turns=turns), child="roundtable", options=options, errands=errands)
     return world, head
 
 
 def test_children_spend_what_their_parent_has(tmp_path):
     """What a child uses is on its own account and on its parent's."""
     world, head = family(tmp_path, 10, errands=2)
-    assert (head.state, budget(world, head.run)["turns"]) == ("satisfied", (6, 0, 10))
+    assert (head.state, budget_rows(world, head.run)["turns"]) == ("satisfied", (6, 0, 10))
     for child in world.journal.children(head.run):
-        assert (child.outcome, budget(world, child.run)["turns"]) == ("approved", (3, 0, None))
+        assert (child.outcome, budget_rows(world, child.run)["turns"]) == ("approved", (3, 0, None))
 
 
 def test_a_child_parks_when_its_parent_has_nothing_left(tmp_path):
@@ -231,20 +240,20 @@ def test_a_child_parks_when_its_parent_has_nothing_left(tmp_path):
     (child,) = world.journal.children(head.run)
     assert (child.status, head.state) == ("waiting for you", "commanding")
     gate = RunService(world).gate(child.run)
-    settled(world, child.run, RunService(world).answer(gate, "raise", "ann", limits={"turns": 5}))
+    settle_post(world, child.run, RunService(world).answer(gate, "raise", "ann", limits={"turns": 5}))
     assert world.journal.head(child.run).outcome == "approved"
     assert world.journal.head(head.run).state == "satisfied"
-    assert budget(world, head.run)["turns"] == (3, 0, 5)
+    assert budget_rows(world, head.run)["turns"] == (3, 0, 5)
     assert load_active_run(world, head.run).snapshot.items == {}
 
 
 def test_a_child_that_cannot_even_begin(tmp_path):
     """It is made, begins at a gate, and goes on when that is answered."""
-    world = world_of(tmp_path, agent=FakeAgent(lambda r: fake_reply(r, "fine")))
+    world = fake_ports_with_machines(tmp_path, agent=FakeAgent(lambda r: fake_reply(r, "fine")))
     base = world.workspace(None).base(None)
     options = {"mode": "proposal", "base_commit": base.commit}
     roles = {r: Role(agent="fake", options={"call_tokens": 700}) for r in ("coder", "reviewer", "tester")}
     configuration = fake_config(roles=roles, budget=Budget(tokens=500))
-    head = played(world, "captain", configuration, child="roundtable", options=options)
+    head = play_run(world, "captain", configuration, child="roundtable", options=options)
     (child,) = world.journal.children(head.run)
     assert (child.state, child.status) == ("plan", "waiting for you")

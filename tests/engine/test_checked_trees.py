@@ -6,7 +6,14 @@ from pathlib import Path
 import msgspec
 import pytest
 from test_retries import GOOD, PLAN
-from toys import begun, driven, played, settled, tape, world_of
+from tests.support.small_machines import (
+    begin_run,
+    drive_run,
+    fake_ports_with_machines,
+    play_run,
+    read_run_tape,
+    settle_post,
+)
 
 from steersman.contracts.commands import CommandResult, RunnerReport
 from steersman.contracts.config import Rules, SetupStep, Worktree
@@ -58,8 +65,8 @@ def changed(workdir):
 def run_of(tmp_path, judge, agent=None, config=None, files=None, **more):
     """A world and a run of one implementation, driven until it waits or ends."""
     commands = ScriptedCommands(judge, allow=(("true",),))
-    world = world_of(tmp_path, agent=agent or crew(), commands=commands, files=files)
-    head = played(world, "roundtable", config or fake_config(), mode="implementation", **more)
+    world = fake_ports_with_machines(tmp_path, agent=agent or crew(), commands=commands, files=files)
+    head = play_run(world, "roundtable", config or fake_config(), mode="implementation", **more)
     return world, head, commands
 
 
@@ -67,7 +74,7 @@ def answered(world, run, choice, **more):
     """Answers the open gate and drives on."""
     bridge = RunService(world)
     gate = bridge.gate(run)
-    return settled(world, run, bridge.answer(gate, choice, "ann", digest=gate.digest, **more))
+    return settle_post(world, run, bridge.answer(gate, choice, "ann", digest=gate.digest, **more))
 
 
 def words(world, run, ref):
@@ -76,14 +83,14 @@ def words(world, run, ref):
 
 
 def last(world, run, event):
-    return [e for e in tape(world, run) if e.event == event][-1]
+    return [e for e in read_run_tape(world, run) if e.event == event][-1]
 
 
 def test_every_execution_is_on_tape(tmp_path):
     """Verdict, exit code, tests, tree and digests of each command, for the base tree first, then for the change."""
     world, head, _ = run_of(tmp_path, lambda c, _: fake_command_result(c, tests=3))
     assert head.outcome == "approved"
-    parts = [e.data for e in tape(world, head.run) if e.kind == "part_finished"]
+    parts = [e.data for e in read_run_tape(world, head.run) if e.kind == "part_finished"]
     assert [(p["verdict"], p["exit_code"], p["tests"]) for p in parts] == [("passed", 0, 3)] * 2
     base, change = (p["tree"] for p in parts)
     assert (base, change) == (
@@ -255,7 +262,7 @@ def test_variants_are_parts_with_trees_of_their_own(tmp_path):
     agent = crew({"tests/test_new.py": "assert 2\n"})
     world, head, commands = run_of(tmp_path, judge, agent, files=files)
     assert head.outcome == "approved"
-    parts = [e.data for e in tape(world, head.run) if e.kind == "part_finished"]
+    parts = [e.data for e in read_run_tape(world, head.run) if e.kind == "part_finished"]
     assert [(p.get("variant", ""), p["verdict"]) for p in parts] == [
         ("", "passed"), ("", "passed"), ("old tests", "passed"), ("new tests", "failed"),
     ]  # fmt: skip
@@ -299,13 +306,13 @@ def test_a_check_cannot_leave_something_for_the_next_one(tmp_path):
 def test_a_run_that_was_let_go_does_not_check_again(tmp_path):
     """What was recorded before an interruption is not run anew, neither on the base tree nor on the change."""
     commands = ScriptedCommands(lambda c, _: fake_command_result(c, tests=3), allow=(("true",),))
-    world = world_of(tmp_path, agent=crew(), commands=commands)
+    world = fake_ports_with_machines(tmp_path, agent=crew(), commands=commands)
 
     async def play():
-        run = await begun(
+        run = await begin_run(
             world, "roundtable", fake_config(checks={"one": ("one",), "two": ("two",)}), mode="implementation"
         )
-        return await driven(world, run)
+        return await drive_run(world, run)
 
     head = asyncio.run(play())
     assert head.outcome == "approved"
@@ -318,7 +325,7 @@ def _reworked(world, run):
 
 def _followed_up(world, run):
     said_ = {"choice": "rework", "person": "ann", "text": RunService(world).text(run, "and more")}
-    settled(world, run, RunService(world).send(run, "task_followup_received", said_, "ann"))
+    settle_post(world, run, RunService(world).send(run, "task_followup_received", said_, "ann"))
 
 
 GATES = {
@@ -343,8 +350,8 @@ def test_an_approval_is_void_when_what_it_was_about_has_changed(tmp_path, option
         return crew(files)._answer(request)
 
     commands = ScriptedCommands(lambda c, _: fake_command_result(c, tests=3), allow=(("true",),))
-    world = world_of(tmp_path, agent=FakeAgent(talkative), commands=commands)
-    head = played(world, "roundtable", fake_config(deliver=options.get("deliver", "branch")), **options)
+    world = fake_ports_with_machines(tmp_path, agent=FakeAgent(talkative), commands=commands)
+    head = play_run(world, "roundtable", fake_config(deliver=options.get("deliver", "branch")), **options)
     bridge = RunService(world)
     old = bridge.gate(head.run)
     goes_on(world, head.run)

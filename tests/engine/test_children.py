@@ -4,7 +4,18 @@ import asyncio
 
 import pytest
 from test_budgets import family
-from toys import SOON, Facts, begun, driven, kinds, played, settled, tape, until, world_of
+from tests.support.small_machines import (
+    PATIENCE_SECONDS,
+    ErrandFacts,
+    begin_run,
+    drive_run,
+    entry_kinds,
+    fake_ports_with_machines,
+    play_run,
+    read_run_tape,
+    settle_post,
+    wait_until,
+)
 
 from steersman.engine.active_run import load_active_run
 from steersman.engine.driver import Driver
@@ -14,13 +25,13 @@ from steersman.testing import FakeLocks
 
 def test_a_parent_gets_its_childrens_ends(tmp_path):
     """Each is a run of its own with a tape of its own; its end is one event of the parent."""
-    world = world_of(tmp_path)
-    head = played(world, "captain", errands=3)
+    world = fake_ports_with_machines(tmp_path)
+    head = play_run(world, "captain", errands=3)
     children = world.journal.children(head.run)
     assert (head.state, [c.status for c in children]) == ("satisfied", ["done"] * 3)
     assert sorted(load_active_run(world, head.run).snapshot.context.done) == sorted(c.run for c in children)
     assert {(c.parent, c.root) for c in children} == {(head.run, head.run)}
-    backs = [e for e in tape(world, head.run) if e.event == "mate_back"]
+    backs = [e for e in read_run_tape(world, head.run) if e.event == "mate_back"]
     assert [e.data["outcome"] for e in backs] == ["home"] * 3
 
 
@@ -28,17 +39,17 @@ def test_a_child_that_fails_is_an_event_too(tmp_path):
     """The naming says which."""
 
     async def badly(_call):
-        return Facts()
+        return ErrandFacts()
 
-    world = world_of(tmp_path, badly)
-    head = played(world, "captain", errands=1)
-    assert (head.state, tape(world, head.run)[-2].event) == ("angry", "mate_lost")
+    world = fake_ports_with_machines(tmp_path, badly)
+    head = play_run(world, "captain", errands=1)
+    assert (head.state, read_run_tape(world, head.run)[-2].event) == ("angry", "mate_lost")
 
 
 def test_a_grandchild(tmp_path):
     """Children may have children; the innermost end travels up."""
-    world = world_of(tmp_path)
-    head = played(world, "admiral", child="captain", options={"errands": 2})
+    world = fake_ports_with_machines(tmp_path)
+    head = play_run(world, "admiral", child="captain", options={"errands": 2})
     (captain,) = world.journal.children(head.run)
     errands = world.journal.children(captain.run)
     assert (head.state, captain.state, [e.state for e in errands]) == ("satisfied", "satisfied", ["home"] * 2)
@@ -54,10 +65,10 @@ def waiting(world):
     """A captain whose only child waits for a person: both heads."""
 
     async def play():
-        run = await begun(world, "captain", child="watch")
-        await asyncio.wait_for(driven(world, run, patience_ms=0), SOON)
+        run = await begin_run(world, "captain", child="watch")
+        await asyncio.wait_for(drive_run(world, run, patience_ms=0), PATIENCE_SECONDS)
         world.clock.forward(1_000)
-        return await asyncio.wait_for(driven(world, run, patience_ms=0), SOON)
+        return await asyncio.wait_for(drive_run(world, run, patience_ms=0), PATIENCE_SECONDS)
 
     head = asyncio.run(play())
     (child,) = world.journal.children(head.run)
@@ -66,12 +77,12 @@ def waiting(world):
 
 def test_a_child_that_waits_parks_its_parent(tmp_path):
     """Nobody sits there; when the child's gate is answered child and parent come to their ends."""
-    world = world_of(tmp_path)
+    world = fake_ports_with_machines(tmp_path)
 
     head, child = waiting(world)
     assert (head.state, child.state, world.locks.held) == ("commanding", "asking", {})
     posted = RunService(world).answer(RunService(world).gate(child.run), "approve", "ann")
-    assert settled(world, child.run, posted)["state"] == "granted"
+    assert settle_post(world, child.run, posted)["state"] == "granted"
     assert world.journal.head(head.run).state == "satisfied"
 
 
@@ -82,32 +93,32 @@ def test_a_child_driven_by_somebody_else(tmp_path):
     async def slow(_call):
         going.set()
         await both.wait()
-        return Facts(ok=True)
+        return ErrandFacts(ok=True)
 
-    world = world_of(tmp_path, slow)
+    world = fake_ports_with_machines(tmp_path, slow)
 
     async def play():
-        run = await begun(world, "captain")
+        run = await begin_run(world, "captain")
         first = Driver(world)
         parent = asyncio.create_task(first.drive(run))
         await going.wait()
         first.stop()
         await parent
         (child,) = world.journal.children(run)
-        theirs = asyncio.create_task(driven(world, child.run))
-        await until(lambda: child.run in world.locks.held)
-        mine = asyncio.create_task(driven(world, run))
-        await until(lambda: run in world.locks.held or mine.done())
+        theirs = asyncio.create_task(drive_run(world, child.run))
+        await wait_until(lambda: child.run in world.locks.held)
+        mine = asyncio.create_task(drive_run(world, run))
+        await wait_until(lambda: run in world.locks.held or mine.done())
         both.set()
-        await asyncio.wait_for(asyncio.gather(theirs, mine), SOON)
+        await asyncio.wait_for(asyncio.gather(theirs, mine), PATIENCE_SECONDS)
         return run
 
     run = asyncio.run(play())
     head = world.journal.head(run)
     if head.state != "satisfied":  # the child's end came after its parent had parked: it was posted
-        head = asyncio.run(driven(world, run))
+        head = asyncio.run(drive_run(world, run))
     assert head.state == "satisfied"
-    assert [e.event for e in tape(world, run) if e.kind == "transition"] == ["mate_back", "all_back"]
+    assert [e.event for e in read_run_tape(world, run) if e.kind == "transition"] == ["mate_back", "all_back"]
 
 
 def test_a_child_is_made_once(tmp_path):
@@ -115,18 +126,18 @@ def test_a_child_is_made_once(tmp_path):
 
     async def endless(call):
         await asyncio.sleep(0 if call.item.starts > 1 else 60)
-        return Facts(ok=True)
+        return ErrandFacts(ok=True)
 
-    world = world_of(tmp_path, endless)
+    world = fake_ports_with_machines(tmp_path, endless)
 
     async def play():
-        run = await begun(world, "captain", errands=2)
+        run = await begin_run(world, "captain", errands=2)
         driver = Driver(world)
         drive = asyncio.create_task(driver.drive(run))
-        await until(lambda: working(world, run) == 2)
+        await wait_until(lambda: working(world, run) == 2)
         driver.stop()
         await drive
-        return await driven(world, run)
+        return await drive_run(world, run)
 
     head = asyncio.run(play())
     assert (head.state, len(world.journal.children(head.run))) == ("satisfied", 2)
@@ -135,30 +146,30 @@ def test_a_child_is_made_once(tmp_path):
 @pytest.mark.parametrize("how", ["unknown machine", "broken tape"])
 def test_a_child_that_cannot_be_driven_has_ended(tmp_path, how):
     """For its parent, which goes on; the child itself is shown for what it is."""
-    world = world_of(tmp_path)
+    world = fake_ports_with_machines(tmp_path)
 
     async def play():
         if how == "unknown machine":
-            return await driven(world, await begun(world, "captain", child="nobody"))
-        run = await begun(world, "captain", child="watch", options={"after": 10**9})
-        await driven(world, run)
+            return await drive_run(world, await begin_run(world, "captain", child="nobody"))
+        run = await begin_run(world, "captain", child="watch", options={"after": 10**9})
+        await drive_run(world, run)
         (child,) = world.journal.children(run)
         world.journal._rows[child.run][0] = (1, b"{}", "00")
         world.journal.post(child.run, "abort", {}, 0)
-        return await driven(world, run)
+        return await drive_run(world, run)
 
     head = asyncio.run(play())
-    lost = next(e for e in tape(world, head.run) if e.event == "mate_lost")
+    lost = next(e for e in read_run_tape(world, head.run) if e.event == "mate_lost")
     assert (head.state, lost.data["outcome"]) == ("angry", "broken")
     assert lost.why
 
 
 def test_a_child_that_rests_at_a_gate_is_not_over(tmp_path):
     """Only when it has nothing more to do or to ask is its parent told."""
-    world = world_of(tmp_path)
+    world = fake_ports_with_machines(tmp_path)
     base = world.workspace(None).base(None)
     options = {"mode": "proposal", "base_commit": base.commit, "base_tree": base.tree}
-    head = played(world, "captain", child="roundtable", options=options)
+    head = play_run(world, "captain", child="roundtable", options=options)
     (child,) = world.journal.children(head.run)
     assert (child.outcome, child.status, head.state) == (
         "await_operator_confirm",
@@ -166,7 +177,7 @@ def test_a_child_that_rests_at_a_gate_is_not_over(tmp_path):
         "commanding",
     )
     posted = RunService(world).answer(RunService(world).gate(child.run), "reject", "ann")
-    settled(world, child.run, posted)
+    settle_post(world, child.run, posted)
     assert (world.journal.head(head.run).state, world.journal.head(child.run).outcome) == (
         "angry",
         "canceled",
@@ -183,14 +194,14 @@ async def endless(_call):
 @pytest.mark.parametrize("machine", ["captain", "admiral"])
 def test_stopping_a_parent_stops_its_children(tmp_path, machine):
     """While they work: every child ends as canceled, nothing goes on, nothing stays locked."""
-    world = world_of(tmp_path, endless)
+    world = fake_ports_with_machines(tmp_path, endless)
 
     async def play():
-        run = await begun(world, machine, errands=3)
-        drive = asyncio.create_task(driven(world, run))
-        await until(lambda: working(world, run) == 3)
+        run = await begin_run(world, machine, errands=3)
+        drive = asyncio.create_task(drive_run(world, run))
+        await wait_until(lambda: working(world, run) == 3)
         posted = RunService(world).abort(run, "ann", "enough")
-        await asyncio.wait_for(drive, SOON)
+        await asyncio.wait_for(drive, PATIENCE_SECONDS)
         return run, world.journal.verdict(posted)
 
     run, verdict = asyncio.run(play())
@@ -199,15 +210,15 @@ def test_stopping_a_parent_stops_its_children(tmp_path, machine):
     assert head.state == ("stopped" if machine == "captain" else "commanding")
     for child in world.journal.children(run):
         assert (child.status, child.outcome) == ("stopped", "canceled")
-        assert kinds(world, child.run)[-2:] == ["note", "sealed"]
+        assert entry_kinds(world, child.run)[-2:] == ["note", "sealed"]
         assert world.journal.pending(child.run) == []
 
 
 def test_stopping_a_parked_family(tmp_path):
     """Nobody drives, the child waits for a person: the one command ends both."""
-    world = world_of(tmp_path)
+    world = fake_ports_with_machines(tmp_path)
     head, child = waiting(world)
-    assert settled(world, head.run, RunService(world).abort(head.run, "ann"))["result"] == "taken"
+    assert settle_post(world, head.run, RunService(world).abort(head.run, "ann"))["result"] == "taken"
     assert world.journal.head(head.run).state == "stopped"
     assert (world.journal.head(child.run).status, world.journal.head(child.run).outcome) == (
         "stopped",
@@ -218,31 +229,31 @@ def test_stopping_a_parked_family(tmp_path):
 
 def test_stopping_a_child_is_told_to_its_parent(tmp_path):
     """A child that a person has canceled in place is an end like any other."""
-    world = world_of(tmp_path)
+    world = fake_ports_with_machines(tmp_path)
     head, child = waiting(world)
-    settled(world, child.run, RunService(world).abort(child.run, "ann"))
+    settle_post(world, child.run, RunService(world).abort(child.run, "ann"))
     after = world.journal.head(head.run)
-    assert (after.state, tape(world, head.run)[-2].data["outcome"]) == ("angry", "canceled")
+    assert (after.state, read_run_tape(world, head.run)[-2].data["outcome"]) == ("angry", "canceled")
 
 
 def test_stopping_while_another_drives_the_child(tmp_path):
     """The abort is in its inbox, and whoever drives it takes it from there."""
-    world = world_of(tmp_path, endless)
-    other = world_of(tmp_path, endless, journal=world.journal, locks=world.locks)
+    world = fake_ports_with_machines(tmp_path, endless)
+    other = fake_ports_with_machines(tmp_path, endless, journal=world.journal, locks=world.locks)
 
     async def play():
-        run = await begun(world, "captain")
+        run = await begin_run(world, "captain")
         first = Driver(world)
         parent = asyncio.create_task(first.drive(run))
-        await until(lambda: working(world, run) == 1)
+        await wait_until(lambda: working(world, run) == 1)
         first.stop()
         await parent
         (child,) = world.journal.children(run)
-        theirs = asyncio.create_task(driven(other, child.run))
-        await until(lambda: child.run in world.locks.held)
+        theirs = asyncio.create_task(drive_run(other, child.run))
+        await wait_until(lambda: child.run in world.locks.held)
         posted = RunService(world).abort(run, "ann")
         await RunService(world).settle(run, posted)
-        return run, await asyncio.wait_for(theirs, SOON)
+        return run, await asyncio.wait_for(theirs, PATIENCE_SECONDS)
 
     run, child = asyncio.run(play())
     assert (child.outcome, world.journal.head(run).state, isinstance(world.locks, FakeLocks)) == (

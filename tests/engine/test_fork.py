@@ -2,7 +2,7 @@
 
 import asyncio
 
-from toys import begun, budget, driven, played, world_of
+from tests.support.small_machines import begin_run, budget_rows, drive_run, fake_ports_with_machines, play_run
 
 from steersman.contracts.config import Budget
 from steersman.engine.active_run import load_active_run
@@ -12,28 +12,28 @@ from steersman.testing import FakeAgent, fake_config, fake_reply
 
 def test_a_fork_has_the_budget_of_its_configuration(tmp_path):
     """It gets the same limits, reserves what its agents may cost, and gives back what they did not."""
-    world = world_of(tmp_path)
-    head = played(world, "roundtable", fake_config(budget=Budget(turns=3)))
+    world = fake_ports_with_machines(tmp_path)
+    head = play_run(world, "roundtable", fake_config(budget=Budget(turns=3)))
     new = asyncio.run(fork_run(world, head.run, 6, "ann"))
-    assert budget(world, new)["turns"] == (0, 1, 3)
-    after = asyncio.run(driven(world, new))
-    assert (after.outcome, budget(world, new)["turns"]) == ("await_operator_confirm", (2, 0, 3))
+    assert budget_rows(world, new)["turns"] == (0, 1, 3)
+    after = asyncio.run(drive_run(world, new))
+    assert (after.outcome, budget_rows(world, new)["turns"]) == ("await_operator_confirm", (2, 0, 3))
 
 
 def test_a_fork_from_every_entry_goes_on(tmp_path):
     """Wherever it begins, also where the machine itself moves next, it comes to a gate or an outcome."""
-    world = world_of(tmp_path)
-    head = played(world, "roundtable", fake_config())
+    world = fake_ports_with_machines(tmp_path)
+    head = play_run(world, "roundtable", fake_config())
     for at in range(1, head.seq + 1):
-        after = asyncio.run(driven(world, asyncio.run(fork_run(world, head.run, at, "ann"))))
+        after = asyncio.run(drive_run(world, asyncio.run(fork_run(world, head.run, at, "ann"))))
         assert after.outcome == "await_operator_confirm", at
         assert after.status == "waiting for you", at
 
 
 def test_a_fork_waits_as_long_as_its_state_says(tmp_path):
     """A timer of the state it begins in is set anew, from now on."""
-    world = world_of(tmp_path)
-    run = asyncio.run(begun(world, "watch", after=60_000))
+    world = fake_ports_with_machines(tmp_path)
+    run = asyncio.run(begin_run(world, "watch", after=60_000))
     now = world.clock.now()
     new = asyncio.run(fork_run(world, run, 1, "ann"))
     (item,) = load_active_run(world, new).snapshot.items.values()
@@ -56,10 +56,14 @@ class Pinned:
 
 def test_no_recorded_tree_loses_its_pin(tmp_path):
     """Rounds begin anew after a follow-up, the labels of recorded trees do not."""
-    world = world_of(tmp_path, agent=FakeAgent(lambda request: fake_reply(request, "nothing to do")))
+    world = fake_ports_with_machines(
+        tmp_path, agent=FakeAgent(lambda request: fake_reply(request, "nothing to do"))
+    )
     pinned = Pinned(world.workspace(None))
-    world = world_of(tmp_path, agent=world.agent("coder", None), workspace=lambda _config: pinned)
-    head = played(world, "roundtable", mode="implementation")
+    world = fake_ports_with_machines(
+        tmp_path, agent=world.agent("coder", None), workspace=lambda _config: pinned
+    )
+    head = play_run(world, "roundtable", mode="implementation")
     assert head.outcome == "max_iterations_reached"
     world.journal.post(
         head.run,
@@ -67,6 +71,6 @@ def test_no_recorded_tree_loses_its_pin(tmp_path):
         {"event": "task_followup_received", "data": {"choice": "followup"}, "person": "ann"},
         0,
     )
-    asyncio.run(driven(world, head.run))
+    asyncio.run(drive_run(world, head.run))
     assert len(pinned.labels) == 6
     assert len(set(pinned.labels)) == 6

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from test_checked_trees import answered, run_of
 from test_retries import GOOD, PLAN
-from toys import played, tape, world_of
+from tests.support.small_machines import fake_ports_with_machines, play_run, read_run_tape
 
 from steersman.contracts.config import Rules
 from steersman.contracts.replies import reply_schema
@@ -102,8 +102,8 @@ def test_a_text_cannot_hold_the_mark_of_its_own_call(tmp_path):
     foreseen = Telling()
     marks = " ".join(foreseen.nonce() for _ in range(12))
     agent = crew({"x.md": marks})
-    world = world_of(tmp_path, agent=agent, chance=Telling())
-    played(world, "roundtable", fake_config(), mode="implementation")
+    world = fake_ports_with_machines(tmp_path, agent=agent, chance=Telling())
+    play_run(world, "roundtable", fake_config(), mode="implementation")
     mark = MARK.search(sent(agent, "reviewer"))["mark"]
     assert mark not in marks
 
@@ -182,7 +182,7 @@ def test_a_reviewer_that_fixes_what_was_not_open_is_asked_again(tmp_path, claim)
     hint = next(r for r in asked.asked if r.role == "reviewer" and r.attempt == 2).prompt
     assert "## your last reply was refused" in hint
     assert "fixed: " in hint
-    assert [e.retry.retry_reason for e in tape(world, head.run) if e.kind == "effect_started"] == [
+    assert [e.retry.retry_reason for e in read_run_tape(world, head.run) if e.kind == "effect_started"] == [
         "reply_invalid"
     ]
 

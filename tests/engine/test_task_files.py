@@ -4,7 +4,16 @@ from hashlib import sha256
 
 import msgspec
 import pytest
-from bench import RECORDS, Bench, asked, draft, file, on_code, on_plan, suite
+from tests.support.task_effects import (
+    RECORD_INPUTS,
+    TaskEffects,
+    code_review_reply,
+    plan_question,
+    plan_reply,
+    plan_review_reply,
+    planned_file,
+    suite_result,
+)
 
 from steersman.contracts.planning.review import BudgetEstimate
 from steersman.contracts.task import replies as r
@@ -32,7 +41,7 @@ EVENTS = {
 
 @pytest.fixture
 def bench(tmp_path):
-    return Bench(tmp_path)
+    return TaskEffects(tmp_path)
 
 
 def whole(bench):
@@ -49,8 +58,8 @@ def whole(bench):
 @pytest.mark.parametrize("disk", [False, True], ids=["memory", "disk"])
 def test_what_is_on_disk_is_what_is_kept(tmp_path, disk):
     """After every phase the files are what was recorded and say that all is well."""
-    bench = Bench(tmp_path, disk=disk)
-    for phase in RECORDS:
+    bench = TaskEffects(tmp_path, disk=disk)
+    for phase in RECORD_INPUTS:
         bench.pass_(phase)
         whole(bench)
         assert bench.inspect(phase).seen == bench.c.artifacts
@@ -60,7 +69,7 @@ def test_what_is_on_disk_is_what_is_kept(tmp_path, disk):
 
 def test_the_same_is_laid_down_again(bench):
     """An effect that runs twice, as after a crash, writes the same bytes."""
-    for phase in RECORDS:
+    for phase in RECORD_INPUTS:
         first = bench.pass_(phase)
         before = dict(bench.artifacts.files)
         assert bench.record(phase) == first
@@ -69,8 +78,8 @@ def test_the_same_is_laid_down_again(bench):
 
 def test_a_secret_is_in_no_file(tmp_path):
     """What looks like a secret, or is one of this machine's, is hidden in the file as in the payload; both are the same."""
-    bench = Bench(tmp_path, secrets=lambda _named: ("swordfish-of-ours",))
-    bench.plan(draft(brief=f"use {SECRET}", requirements=("the word is swordfish-of-ours",)))
+    bench = TaskEffects(tmp_path, secrets=lambda _named: ("swordfish-of-ours",))
+    bench.plan(plan_reply(brief=f"use {SECRET}", requirements=("the word is swordfish-of-ours",)))
     bench.code({"calc.py": f"TOKEN = '{SECRET}'\nWORD = 'swordfish-of-ours'\n"})
     whole(bench)
     for name in (PLAN, PATCH):
@@ -84,7 +93,7 @@ def test_a_plan_without_files_has_no_scope(bench):
     """The scope of the plan before goes with it, and is not missed: the phase says what is missing."""
     bench.plan()
     assert SCOPE in bench.c.artifacts
-    bench.plan(draft(files=()))
+    bench.plan(plan_reply(files=()))
     assert bench.artifacts.read(bench.run, SCOPE).kind == "missing"
     assert SCOPE not in bench.c.artifacts
     assert bench.event("planning") == "scope_missing"
@@ -96,7 +105,9 @@ def test_a_plan_without_files_has_no_scope(bench):
 
 def test_what_the_plan_says_is_told(bench):
     """A person sees the questions and the files before anything is said about them."""
-    facts = bench.plan(draft(questions=(asked("which one?"), asked("a name?", blocking=False))))
+    facts = bench.plan(
+        plan_reply(questions=(plan_question("which one?"), plan_question("a name?", blocking=False)))
+    )
     told = bench.said(facts.told_ref).splitlines()
     assert told[0].endswith(": which one?")
     assert told[1:] == [
@@ -108,7 +119,7 @@ def test_what_the_plan_says_is_told(bench):
 
 # ── answers ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-ONE, TWO = asked("which currency?"), asked("which rounding?")
+ONE, TWO = plan_question("which currency?"), plan_question("which rounding?")
 
 
 def answer(bench, text, plan=None):
@@ -123,10 +134,10 @@ def answers(bench):
 
 def test_a_text_answers_everything_that_was_open(bench):
     """Whoever answers in a sentence has answered all that was asked."""
-    bench.plan(draft(questions=(ONE, TWO)))
+    bench.plan(plan_reply(questions=(ONE, TWO)))
     assert bench.event("planning") == "questions_open"
     answer(bench, "euro, half up")
-    bench.plan(draft(questions=(ONE, TWO)))
+    bench.plan(plan_reply(questions=(ONE, TWO)))
     assert answers(bench) == {"which currency?": "euro, half up", "which rounding?": "euro, half up"}
     assert bench.event("planning") == "planning_succeeded"
 
@@ -134,10 +145,10 @@ def test_a_text_answers_everything_that_was_open(bench):
 @pytest.mark.parametrize("by", ["id", "text"])
 def test_an_answer_may_name_its_question(bench, by):
     """By its id or its words; the other question stays open."""
-    bench.plan(draft(questions=(ONE, TWO)))
+    bench.plan(plan_reply(questions=(ONE, TWO)))
     key = bench.document(PLAN)["questions"][0]["id"] if by == "id" else "Which  CURRENCY?"
     answer(bench, msgspec.json.encode({key: "euro"}).decode())
-    bench.plan(draft(questions=(ONE, TWO)))
+    bench.plan(plan_reply(questions=(ONE, TWO)))
     assert answers(bench) == {"which currency?": "euro", "which rounding?": ""}
     assert bench.event("planning") == "questions_open"
 
@@ -145,39 +156,39 @@ def test_an_answer_may_name_its_question(bench, by):
 @pytest.mark.parametrize("text", ['["euro"]', "{}", '{"a": 1}', "42", '"euro"', "{euro"])
 def test_what_names_no_question_is_a_text(bench, text):
     """JSON of another form is words like any other."""
-    bench.plan(draft(questions=(ONE,)))
+    bench.plan(plan_reply(questions=(ONE,)))
     answer(bench, text)
-    bench.plan(draft(questions=(ONE,)))
+    bench.plan(plan_reply(questions=(ONE,)))
     assert answers(bench) == {"which currency?": text}
 
 
 def test_an_answer_belongs_to_the_plan_that_asked(bench):
     """What was said about the first plan does not answer what the second one asks; what it answered stays answered."""
-    bench.plan(draft(questions=(ONE,)))
+    bench.plan(plan_reply(questions=(ONE,)))
     answer(bench, "euro")
-    bench.plan(draft(questions=(ONE, TWO)))
+    bench.plan(plan_reply(questions=(ONE, TWO)))
     assert answers(bench) == {"which currency?": "euro", "which rounding?": ""}
-    bench.plan(draft(questions=(ONE, TWO)))
+    bench.plan(plan_reply(questions=(ONE, TWO)))
     assert answers(bench) == {"which currency?": "euro", "which rounding?": ""}
     assert bench.event("planning") == "questions_open"
     answer(bench, "half up")
-    bench.plan(draft(questions=(ONE, TWO)))
+    bench.plan(plan_reply(questions=(ONE, TWO)))
     assert answers(bench) == {"which currency?": "euro", "which rounding?": "half up"}
 
 
 def test_an_empty_answer_answers_nothing(bench):
     """A blocking question is answered by words that can be seen."""
-    bench.plan(draft(questions=(ONE,)))
+    bench.plan(plan_reply(questions=(ONE,)))
     answer(bench, " ")
-    bench.plan(draft(questions=(ONE,)))
+    bench.plan(plan_reply(questions=(ONE,)))
     assert bench.event("planning") == "questions_open"
 
 
 def test_what_was_answered_and_is_not_asked_any_more_is_noted(bench):
     """The words of the question are kept with the answer."""
-    bench.plan(draft(questions=(ONE,)))
+    bench.plan(plan_reply(questions=(ONE,)))
     answer(bench, "euro")
-    bench.plan(draft())
+    bench.plan(plan_reply())
     assert bench.document(PLAN)["notes"] == ["asked: which currency? answered: euro"]
 
 
@@ -185,7 +196,7 @@ def test_planners_who_comment_ask_too(bench):
     """Everybody's questions are in the plan, with who asked."""
     comment = r.PlanCommentReply(nonce="n", ready=True, comment="fine", concerns=(), questions=(TWO,))
     bench.know(comments={"second": bench.put(comment)})
-    bench.plan(draft(questions=(ONE,)))
+    bench.plan(plan_reply(questions=(ONE,)))
     assert [q["asked_by"] for q in bench.document(PLAN)["questions"]] == ["planner", "second"]
 
 
@@ -224,7 +235,7 @@ def test_a_file_that_was_planned_otherwise_says_how(bench):
 
 def test_without_a_scope_everything_is_outside(bench):
     """A task whose plan names no file has nothing that may be touched."""
-    bench.plan(draft(files=()))
+    bench.plan(plan_reply(files=()))
     bench.code({"calc.py": RIGHT})
     assert bench.document(LIST)["outside"] == ["calc.py"]
 
@@ -241,8 +252,8 @@ def test_copies_vanish_with_what_they_were_of(bench):
 @pytest.mark.parametrize("disk", [False, True], ids=["memory", "disk"])
 def test_a_file_may_become_a_folder_and_a_folder_a_file(tmp_path, disk):
     """What was a copy in the way is taken away first, both ways, and when it is put back."""
-    bench = Bench(tmp_path, disk=disk)
-    bench.plan(draft(files=(file("tool", "create"), file("tool/", "create"))))
+    bench = TaskEffects(tmp_path, disk=disk)
+    bench.plan(plan_reply(files=(planned_file("tool", "create"), planned_file("tool/", "create"))))
     bench.code({"tool": "a file\n"})
     assert bench.event("codegen") == "codegen_completed"
     bench.code({"tool/main.py": "a folder\n"})
@@ -264,7 +275,9 @@ class LinkedWorkspace(FakeWorkspace):
 def test_what_cannot_be_a_copy_is_listed_with_the_reason(tmp_path, monkeypatch):
     """A strange name, a long file, a link, a name with a secret: the tree has them, the list says why there is no copy."""
     monkeypatch.setattr(document_writer, "MAX_COPY_BYTES", 30)
-    bench = Bench(tmp_path, workspace=lambda _config: LinkedWorkspace(tmp_path / "linked", {"a": "a\n"}))
+    bench = TaskEffects(
+        tmp_path, workspace=lambda _config: LinkedWorkspace(tmp_path / "linked", {"a": "a\n"})
+    )
     named = f"{SECRET}.txt"
     bench.code(
         {"a:b": "x\n", "long": "x" * 31, "link": "x\n", named: "x\n", "plain": "x" * 30, "x" * 201: "x\n"}
@@ -318,7 +331,9 @@ def bound(bench, *files, most=20):
 
 
 def reviewed(bench, *opinions):
-    bench.know(plan_opinions={f"r{n}": bench.put(one) for n, one in enumerate(opinions or (on_plan(),))})
+    bench.know(
+        plan_opinions={f"r{n}": bench.put(one) for n, one in enumerate(opinions or (plan_review_reply(),))}
+    )
     return bench.record("plan_review")
 
 
@@ -392,10 +407,10 @@ def test_a_frozen_plan_bounds_how_many_files_are_touched(bench, most, event):
 @pytest.mark.parametrize(
     ("opinions", "event"),
     [
-        ((on_plan(), on_plan()), "review_ok"),
-        ((on_plan(), on_plan("needs_changes", "no rollback")), "review_needs_changes"),
-        ((on_plan(), on_plan("accept", "no rollback")), "review_needs_changes"),
-        ((on_plan(), on_plan("blocked", "not ours")), "review_blocked"),
+        ((plan_review_reply(), plan_review_reply()), "review_ok"),
+        ((plan_review_reply(), plan_review_reply("needs_changes", "no rollback")), "review_needs_changes"),
+        ((plan_review_reply(), plan_review_reply("accept", "no rollback")), "review_needs_changes"),
+        ((plan_review_reply(), plan_review_reply("blocked", "not ours")), "review_blocked"),
     ],
 )
 def test_opinions_on_a_plan_become_one_verdict(bench, opinions, event):
@@ -410,10 +425,10 @@ def test_opinions_on_a_plan_become_one_verdict(bench, opinions, event):
 @pytest.mark.parametrize(
     ("opinions", "event"),
     [
-        ((on_code(), on_code()), "review_passes"),
-        ((on_code(), on_code("needs_changes", "untested")), "needs_code_changes"),
-        ((on_code("approve", "untested"), on_code()), "needs_code_changes"),
-        ((on_code(), on_code("plan_flawed", plan=("no such file",))), "plan_flawed"),
+        ((code_review_reply(), code_review_reply()), "review_passes"),
+        ((code_review_reply(), code_review_reply("needs_changes", "untested")), "needs_code_changes"),
+        ((code_review_reply("approve", "untested"), code_review_reply()), "needs_code_changes"),
+        ((code_review_reply(), code_review_reply("plan_flawed", plan=("no such file",))), "plan_flawed"),
     ],
 )
 def test_opinions_on_a_change_become_one_verdict(bench, opinions, event):
@@ -429,14 +444,18 @@ def test_opinions_on_a_change_become_one_verdict(bench, opinions, event):
 @pytest.mark.parametrize(
     ("suites", "counted", "event"),
     [
-        ((suite("unit"),), {}, "tests_complete"),
-        ((suite("unit"), suite("lint", tests=None)), {}, "tests_complete"),
-        ((suite("unit", "failed", exit_code=1),), {"failed": 1}, "test_failures"),
-        ((suite("unit"), suite("types", "failed", exit_code=1)), {"failed": 1}, "test_failures"),
+        ((suite_result("unit"),), {}, "tests_complete"),
+        ((suite_result("unit"), suite_result("lint", tests=None)), {}, "tests_complete"),
+        ((suite_result("unit", "failed", exit_code=1),), {"failed": 1}, "test_failures"),
+        (
+            (suite_result("unit"), suite_result("types", "failed", exit_code=1)),
+            {"failed": 1},
+            "test_failures",
+        ),
         ((), {}, "test_failures"),
-        ((suite("unit"),), {"tree": "f" * 40}, "test_failures"),
-        ((suite("unit"),), {"error": "workspace"}, "test_failures"),
-        ((suite("unit"),), {"flaky": 1}, "evidence_questioned"),
+        ((suite_result("unit"),), {"tree": "f" * 40}, "test_failures"),
+        ((suite_result("unit"),), {"error": "workspace"}, "test_failures"),
+        ((suite_result("unit"),), {"flaky": 1}, "evidence_questioned"),
     ],
 )
 def test_suites_become_a_report(bench, suites, counted, event):
@@ -516,7 +535,7 @@ def test_a_full_disk_is_told(tmp_path, error, left):
     """Whenever it fills up: nothing is said to be laid down, and there is a reason in words."""
     disk = FullDisk()
     disk.error, disk.left = error, -1
-    bench = Bench(tmp_path, artifacts=disk)
+    bench = TaskEffects(tmp_path, artifacts=disk)
     bench.plan()
     disk.left = left
     facts = bench.code({"calc.py": RIGHT, "new/b.py": "new\n"})

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from bench import draft, file
+from tests.support.task_effects import plan_reply, planned_file
 
 from steersman.contracts.agent import AgentReply
 from steersman.contracts.config import Role
@@ -30,7 +30,7 @@ class Task:
         self, place, *, judge=None, answer=None, artifacts=None, deliver="merge", begins=True, **options
     ):
         self.artifacts = artifacts or MemoryArtifacts()
-        self.plan, self.answer = draft(files=(file("README"),)), answer
+        self.plan, self.answer = plan_reply(files=(planned_file("README"),)), answer
         commands = ScriptedCommands(judge or (lambda command, _: fake_command_result(command)))
         agent = FakeAgent(self.reply)
         self.world = fake_ports(

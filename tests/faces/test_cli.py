@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 import pytest
-from cases import for_each_case
+from tests.support.cases import for_each_case
 
 from steersman import wiring
 from steersman.errors import StoreBroken

@@ -10,11 +10,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from cases import for_each_case
 from prompt_toolkit.application import create_app_session
 from prompt_toolkit.document import Document
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
+from tests.support.cases import for_each_case
 
 from steersman.errors import UserError
 from steersman.faces.cli.context import CommandContext

@@ -5,15 +5,21 @@ import json
 
 import pytest
 from msgspec.structs import replace
+from tests.support.golden_runs import (
+    FIXED_BY_ROUND,
+    GOLDEN_FOLDER,
+    open_run_service,
+    restore_golden_run,
+    run_git,
+)
 
-from golden import FIXED_BY_ROUND, HERE, awake, git, helm
 from steersman.engine.driver import Driver
 from steersman.errors import UserError
 from steersman.kernel.build import definition_digest
 from steersman.kernel.replay import BadEntry, decision_hash, verify_chain
 from steersman.machines.roundtable import MACHINE
 
-VERSIONS = sorted(p.stem for p in HERE.glob("roundtable-*.sql"))
+VERSIONS = sorted(p.stem for p in GOLDEN_FOLDER.glob("roundtable-*.sql"))
 
 
 @pytest.fixture(params=VERSIONS)
@@ -24,8 +30,8 @@ def version(request):
 @pytest.fixture
 def woken(tmp_path, version):
     """The kept store with its repository, and a bridge over both."""
-    journal = awake(tmp_path, version)
-    yield journal, helm(tmp_path, journal, "later"), tmp_path / "repository"
+    journal = restore_golden_run(tmp_path, version)
+    yield journal, open_run_service(tmp_path, journal, "later"), tmp_path / "repository"
     journal.close()
 
 
@@ -59,20 +65,20 @@ def go_on(bridge, run, choice=None):
 
 
 def content(repo, ref):
-    return git(repo, "show", f"{ref}:calc.py").decode()
+    return run_git(repo, "show", f"{ref}:calc.py").decode()
 
 
 def test_something_is_kept():
     """There are kept runs of at least the first release, each with what was decided then."""
     assert "roundtable-0.1.0" in VERSIONS
-    assert [p.stem for p in sorted(HERE.glob("roundtable-*.json"))] == VERSIONS
+    assert [p.stem for p in sorted(GOLDEN_FOLDER.glob("roundtable-*.json"))] == VERSIONS
 
 
 def test_what_was_decided_stays_decided(woken, version):
     """The tapes are whole, and the hash over what was decided on them is the one that was written down then."""
     journal, _, _ = woken
     told = {h.title: decision_hash(entries(journal, h.run)) for h in journal.heads()}
-    assert told == json.loads((HERE / f"{version}.json").read_text())
+    assert told == json.loads((GOLDEN_FOLDER / f"{version}.json").read_text())
 
 
 def test_a_proposal_that_waited_is_confirmed(woken):
@@ -111,10 +117,10 @@ def test_a_merge_that_waited_is_granted(woken):
 
 def test_under_another_table_it_is_migrated_to_the_same_end(tmp_path, version):
     """Where what it can still reach has changed, a kept run is refused, migrated by a person, and ends the same."""
-    journal = awake(tmp_path, version)
+    journal = restore_golden_run(tmp_path, version)
     namings = {**MACHINE.namings, "review": replace(MACHINE.namings["review"], version=99)}
     changed = replace(MACHINE, namings=namings)
-    bridge = helm(tmp_path, journal, "later", replace(changed, digest=definition_digest(changed)))
+    bridge = open_run_service(tmp_path, journal, "later", replace(changed, digest=definition_digest(changed)))
     run = titled(journal, "Fix add, after a proposal").run
     head = go_on(bridge, run, "approve")
     assert (head.outcome, head.status) == ("approved", "done")

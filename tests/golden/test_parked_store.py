@@ -4,11 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
-from parked_store import HERE, Project, errand, list_runs, open_archive
-from planroom import Plans
-from voyage import RIGHT, crew
+from tests.support import task_project
+from tests.support.parked_stores import GOLDEN_FOLDER, Project, list_runs, open_archive
+from tests.support.plan_project import PlanProject
+from tests.support.sample_project import RIGHT_CODE, roundtable_crew
 
-ARCHIVES = sorted(HERE.glob("parked-store-*.tar.xz"))
+ARCHIVES = sorted(GOLDEN_FOLDER.glob("parked-store-*.tar.xz"))
 
 
 @pytest.fixture(params=ARCHIVES, ids=lambda path: path.name)
@@ -34,17 +35,17 @@ def test_every_run_is_where_it_was(project: Project, request: pytest.FixtureRequ
 
 def test_a_proposal_is_approved_and_delivered(project: Project):
     """The roundtable run builds, checks and delivers what was proposed before the upgrade."""
-    errand.rewrite(project, crew())
+    task_project.write_crew(project, roundtable_crew())
     run = find_run(project, "roundtable", "finalize")
     done = project.call("approve", run)
     assert done.code == 0, done
-    assert project.git("show", f"steersman/{run}:calc.py") == RIGHT
+    assert project.git("show", f"steersman/{run}:calc.py") == RIGHT_CODE
     assert project.call("audit", "verify", run).code == 0
 
 
 def test_a_task_goes_on_to_its_end(project: Project):
     """The task goes through the phases that were left and is accepted."""
-    errand.rewrite(project, errand.crew())
+    task_project.write_crew(project, task_project.task_crew())
     run = find_run(project, "task", "planning")
     for _ in range(6):
         said = project.call("tasks", "next", run)
@@ -53,14 +54,14 @@ def test_a_task_goes_on_to_its_end(project: Project):
             break
     done = project.call("tasks", "accept", run, "--reason", "looks right")
     assert done.code == 0, done
-    assert errand.delivered(project, run) == RIGHT
+    assert task_project.delivered_code(project, run) == RIGHT_CODE
     assert project.call("audit", "verify", run).code == 0
 
 
 def test_questions_are_answered_and_the_plan_is_frozen(project: Project):
     """The plan that waited takes its answers; the one that was finished has the bytes that were frozen."""
     waiting = find_run(project, "coordinator", "AWAITING_ANSWERS")
-    assert Plans(project, remembers=False).answered(waiting, "whole_project").state == "DONE"
+    assert PlanProject(project, remembers=False).answered(waiting, "whole_project").state == "DONE"
     finished = [run for run, told in list_runs(project).items() if told[:2] == ["coordinator", "DONE"]]
     assert len(finished) == 2
     for run in finished:

@@ -7,13 +7,20 @@ from pathlib import Path
 
 import apsw
 import pytest
-from cases import for_each_case
-from voyage import UNIT, WRONG, Project, Said, changed, story
+from tests.support.cases import for_each_case
+from tests.support.sample_project import (
+    UNIT_CHECK,
+    WRONG_CODE,
+    CommandResult,
+    Project,
+    change_story,
+    roundtable_story,
+)
 
-pytestmark = pytest.mark.usefixtures("checkpoints")
+pytestmark = pytest.mark.usefixtures("project_snapshots")
 
 
-def one_line(said: Said, code: int, *parts: str) -> None:
+def one_line(said: CommandResult, code: int, *parts: str) -> None:
     """An error of one line on standard error that names what is wrong and the fix."""
     assert said.code == code, said
     lines = [line for line in said.err.splitlines() if line.startswith(("steersman: ", "refused: "))]
@@ -27,7 +34,7 @@ def one_line(said: Said, code: int, *parts: str) -> None:
 
 def test_an_unknown_machine(project: Project) -> None:
     """The machines there are are named; nothing is created."""
-    project.prepare(story())
+    project.prepare(roundtable_story())
     one_line(project.call("run", "x", "--as", "nonsense"), 2, "no machine 'nonsense'", "roundtable")
     one_line(project.call("machine", "show", "nonsense"), 2, "roundtable")
     assert project.call("runs", "--json").json() == []
@@ -36,7 +43,7 @@ def test_an_unknown_machine(project: Project) -> None:
 def test_an_unknown_run(project: Project) -> None:
     """Every command that takes a run says where to find one."""
     one_line(project.call("show", "261116-nothing"), 2, "nothing has been run", 'steersman run "…"')
-    project.run(story(mode="proposal"))
+    project.run(roundtable_story(mode="proposal"))
     for words in (
         ["show"],
         ["why"],
@@ -52,14 +59,14 @@ def test_an_unknown_run(project: Project) -> None:
 
 def test_a_prefix_that_fits_two_runs(project: Project) -> None:
     """An ambiguous prefix lists what it could be."""
-    first = project.run(story(mode="proposal")).json()["run"]
+    first = project.run(roundtable_story(mode="proposal")).json()["run"]
     second = project.call("run", "again", "--json").json()["run"]
     one_line(project.call("show", first[:5]), 2, first, second, "write more of it")
 
 
 def test_events_that_may_not_happen(project: Project) -> None:
     """Each is refused with what is legal now, and the refusal is on tape; the run is where it was."""
-    run = project.run(story(mode="proposal")).json()["run"]
+    run = project.run(roundtable_story(mode="proposal")).json()["run"]
     for event, why in (
         ("nonsense", "roundtable has no event 'nonsense'"),
         ("tests_passed", "comes from effect, never from a person"),
@@ -80,7 +87,7 @@ def test_events_that_may_not_happen(project: Project) -> None:
 
 def test_data_that_does_not_fit(project: Project) -> None:
     """What an event carries is held against its contract; what is no JSON never gets that far."""
-    run = project.run(story(mode="proposal")).json()["run"]
+    run = project.run(roundtable_story(mode="proposal")).json()["run"]
     one_line(
         project.call("send", run, "task_followup_received", "--data", "{"), 2, "--data is not a JSON object"
     )
@@ -122,7 +129,7 @@ def test_nobody_plays_a_role(project: Project) -> None:
 
 def test_a_script_that_is_not_there_or_broken(project: Project) -> None:
     """A crew's script is read before anything starts; its problems name the line."""
-    project.prepare(story())
+    project.prepare(roundtable_story())
     (project.place / "crew.yaml").write_text("version: 1\ncoder:\n  - sey: hello\n")
     said = project.call("run", "x")
     assert said.code == 2, said
@@ -138,7 +145,9 @@ GARBAGE = ["\x1b[2Japprove", '{"decision": "approve"}',  # tests/judges/test_rep
 @pytest.mark.parametrize("text", GARBAGE, ids=range(len(GARBAGE)))
 def test_a_reviewer_that_answers_garbage(project: Project, text: str) -> None:
     """Garbage is asked again with its problems, a bounded number of times, and is never an approval."""
-    told = changed(story(retries=1), "crew", "reviewer", to=[{"mode": "implementation", "raw": text}])
+    told = change_story(
+        roundtable_story(retries=1), "crew", "reviewer", to=[{"mode": "implementation", "raw": text}]
+    )
     said = project.run(told)
     assert said.code == 1, said
     assert said.json()["outcome"] == "review_schema_invalid"
@@ -149,7 +158,7 @@ def test_a_reviewer_that_answers_garbage(project: Project, text: str) -> None:
 
 def test_a_coder_that_edits_outside_its_tree(project: Project) -> None:
     """A script that names a path outside the tree is refused before anything starts."""
-    told = changed(story(), "crew", "coder", 1, "edit", 0, "write", to="../../escaped.py")
+    told = change_story(roundtable_story(), "crew", "coder", 1, "edit", 0, "write", to="../../escaped.py")
     project.prepare(told)
     said = project.call("run", "x", "--mode", "implementation")
     assert said.code == 2, said
@@ -161,7 +170,7 @@ def test_a_coder_that_edits_outside_its_tree(project: Project) -> None:
 
 def test_a_corrupt_database(project: Project) -> None:
     """A store that is no database is named with the next step, and left as it is."""
-    project.run(story(mode="proposal"))
+    project.run(roundtable_story(mode="proposal"))
     for name in ("store.db-wal", "store.db-shm"):
         (project.state / name).unlink(missing_ok=True)
     (project.state / "store.db").write_bytes(b"this is no database" * 1000)
@@ -174,7 +183,7 @@ def test_a_corrupt_database(project: Project) -> None:
 @pytest.mark.parametrize("left", [b"", b"x"])
 def test_an_emptied_database(project: Project, left: bytes) -> None:
     """A store that was cut to nothing is no new store: it is named with the next step, and left as it is."""
-    project.run(story(mode="proposal"))
+    project.run(roundtable_story(mode="proposal"))
     for name in ("store.db-wal", "store.db-shm"):
         (project.state / name).unlink(missing_ok=True)
     (project.state / "store.db").write_bytes(left)
@@ -186,7 +195,7 @@ def test_an_emptied_database(project: Project, left: bytes) -> None:
 @pytest.mark.parametrize("tables", [("head",), ("head", "entry", "snapshot")])
 def test_a_deleted_run(project: Project, tables: tuple[str, ...]) -> None:
     """A run that somebody took out of the store is found by verifying every run, and by its name or a prefix."""
-    run = project.run(story(mode="proposal")).json()["run"]
+    run = project.run(roundtable_story(mode="proposal")).json()["run"]
     assert project.call("audit", "anchor", run).code == 0
     db = apsw.Connection(str(project.state / "store.db"))
     for table in tables:
@@ -200,7 +209,7 @@ def test_a_deleted_run(project: Project, tables: tuple[str, ...]) -> None:
 
 def test_a_deleted_store(project: Project) -> None:
     """A store that is gone while its anchors are kept is no new project: every anchored run is named as missing."""
-    runs = [project.run(story(mode="proposal")).json()["run"]]
+    runs = [project.run(roundtable_story(mode="proposal")).json()["run"]]
     runs.append(project.call("run", "again", "--json").json()["run"])
     for run in runs:
         assert project.call("audit", "anchor", run).code == 0
@@ -224,7 +233,7 @@ def test_a_deleted_store(project: Project) -> None:
 
 def test_a_run_that_only_its_anchor_remembers(project: Project) -> None:
     """A store without a run that an anchor vouches for: the listing and the doctor say so, too."""
-    run = project.run(story(mode="proposal")).json()["run"]
+    run = project.run(roundtable_story(mode="proposal")).json()["run"]
     assert project.call("audit", "anchor", run).code == 0
     assert project.call("runs").err == ""
     db = apsw.Connection(str(project.state / "store.db"))
@@ -237,7 +246,7 @@ def test_a_run_that_only_its_anchor_remembers(project: Project) -> None:
 
 def test_a_junk_signing_key(project: Project) -> None:
     """An outcome that cannot be anchored has happened all the same: the command says both, and how to anchor it later."""
-    run = project.run(story(mode="proposal")).json()["run"]
+    run = project.run(roundtable_story(mode="proposal")).json()["run"]
     (project.state / "anchor.key").write_bytes(b"junk")
     said = project.call("abort", run)
     assert said.code == 0
@@ -248,7 +257,7 @@ def test_a_junk_signing_key(project: Project) -> None:
 
 def test_a_hand_in_the_store(project: Project) -> None:
     """An approval forged with the account's own rights is told as not on tape; a trigger is named, and exit 5 with it."""
-    run = project.run(story(mode="proposal")).json()["run"]
+    run = project.run(roundtable_story(mode="proposal")).json()["run"]
     db = apsw.Connection(str(project.state / "store.db"))
     db.execute("UPDATE gate SET answer = 'approve', person = 'Ann'")
     db.execute(
@@ -271,7 +280,7 @@ def test_a_hand_in_the_store(project: Project) -> None:
 
 def test_a_store_from_a_newer_version(project: Project) -> None:
     """A newer store is refused with the advice to upgrade, and left as it is."""
-    project.run(story(mode="proposal"))
+    project.run(roundtable_story(mode="proposal"))
     db = apsw.Connection(str(project.state / "store.db"))
     db.pragma("user_version", 99)
     db.close()
@@ -283,7 +292,7 @@ def test_a_store_from_a_newer_version(project: Project) -> None:
 def test_a_run_whose_tape_is_broken_does_not_stop_the_others(project: Project, broken_first: bool) -> None:
     """One broken run is put aside with its reason, wherever it stands in a list; listing and the others go on."""
     runs = [
-        project.run(story(mode="proposal")).json()["run"],
+        project.run(roundtable_story(mode="proposal")).json()["run"],
         project.call("run", "again", "--json").json()["run"],
     ]
     broken, whole = sorted(runs, reverse=not broken_first)
@@ -305,7 +314,7 @@ def test_a_run_whose_tape_is_broken_does_not_stop_the_others(project: Project, b
 @pytest.mark.parametrize("words", [["show"], ["audit", "verify"], ["approve"]], ids=" ".join)
 def test_a_run_that_is_whole_again(project: Project, words: list[str]) -> None:
     """Bytes put back, or a quarantine that nobody's tape deserved: whoever reads the run lifts it, says so once, and all agree."""
-    run = project.run(story(mode="proposal")).json()["run"]
+    run = project.run(roundtable_story(mode="proposal")).json()["run"]
     db = apsw.Connection(str(project.state / "store.db"))
     [(body,)] = db.execute("SELECT body FROM entry WHERE run = ? AND seq = 3", (run,))
     db.execute("UPDATE entry SET body = ? WHERE run = ? AND seq = 3", (b"{}", run))
@@ -326,7 +335,7 @@ def test_a_run_that_is_whole_again(project: Project, words: list[str]) -> None:
 @pytest.mark.parametrize("words", [["run", "x"], ["runs"]], ids=" ".join)
 def test_a_disk_that_cannot_be_written(project: Project, words: list[str]) -> None:
     """Where no store can be made the error says so; the repository is left alone."""
-    project.prepare(story())
+    project.prepare(roundtable_story())
     for place in ("/proc/nowhere", str(project.repo / "calc.py")):
         said = project.call(*words, XDG_STATE_HOME=place)
         if words == ["runs"]:
@@ -334,14 +343,14 @@ def test_a_disk_that_cannot_be_written(project: Project, words: list[str]) -> No
         else:
             command = said.err.splitlines()[-1].split()[1:]
             one_line(project.call(*command, XDG_STATE_HOME=place), 5, "trust.json")
-    assert (project.repo / "calc.py").read_text() == WRONG
+    assert (project.repo / "calc.py").read_text() == WRONG_CODE
     assert project.git("status", "--porcelain") == ""
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is read-only for root")
 def test_a_store_that_became_read_only(project: Project) -> None:
     """A store whose directory became read-only is named, and what is in it stays."""
-    run = project.run(story(mode="proposal")).json()["run"]
+    run = project.run(roundtable_story(mode="proposal")).json()["run"]
     project.state.chmod(0o500)
     try:
         one_line(project.call("approve", run), 5, "store.db")
@@ -355,7 +364,7 @@ def test_a_store_that_became_read_only(project: Project) -> None:
 
 def test_no_git(project: Project, tmp_path: Path) -> None:
     """Without git the error says what to install; what has been run can still be read."""
-    run = project.run(story(mode="proposal")).json()["run"]
+    run = project.run(roundtable_story(mode="proposal")).json()["run"]
     bare = tmp_path / "bin"
     bare.mkdir()
     one_line(project.call("run", "x", PATH=str(bare)), 2, "git was not found", "install git")
@@ -365,7 +374,7 @@ def test_no_git(project: Project, tmp_path: Path) -> None:
 
 def test_no_repository_and_no_commit(project: Project) -> None:
     """Where there is no repository, or no commit yet, the error says what to type."""
-    project.prepare(story())
+    project.prepare(roundtable_story())
     shutil.rmtree(project.repo / ".git")
     one_line(project.call("run", "x"), 2, "git init")
     project.git("init", "-q", "-b", "main")
@@ -374,7 +383,7 @@ def test_no_repository_and_no_commit(project: Project) -> None:
 
 def test_a_base_that_is_not_there(project: Project) -> None:
     """A branch that does not exist is named; nothing is created."""
-    project.prepare(story())
+    project.prepare(roundtable_story())
     file = project.repo / "steersman.toml"
     file.write_text(file.read_text().replace("version = 1", 'version = 1\nbase = "nowhere"'))
     one_line(project.call("run", "x"), 2, "no commit called 'nowhere'")
@@ -383,7 +392,7 @@ def test_a_base_that_is_not_there(project: Project) -> None:
 
 def test_a_dirty_repository(project: Project) -> None:
     """Uncommitted work is no part of a run, is said to be so, and is untouched afterwards."""
-    project.prepare(story())
+    project.prepare(roundtable_story())
     (project.repo / "calc.py").write_text("half a thought")
     (project.repo / "new.py").write_text("another")
     said = project.call("run", "Fix add", "--mode", "implementation", "--json")
@@ -423,7 +432,7 @@ def test_wrong_usage(project: Project, words: list[str], part: str) -> None:
 
 def test_words_that_nobody_can_see(project: Project) -> None:
     """What asks for a change or for more has words; a reason without any leaves none on the tape."""
-    run = project.run(story(mode="proposal")).json()["run"]
+    run = project.run(roundtable_story(mode="proposal")).json()["run"]
     one_line(project.call("rework", run, "\u200b"), 2, "rework needs words")
     one_line(project.call("followup", run, "\u3164"), 2, "either words or --confirm")
     assert project.call("reject", run, "--reason", "\u2060").code == 0
@@ -440,7 +449,7 @@ def test_unattended_looks_first(project: Project) -> None:
     """`--unattended` refuses to start what would stop halfway, and names the gates that will wait."""
     one_line(project.call("run", "x", "--unattended"), 4, "nobody plays the role coder")
     assert project.call("runs", "--json").json() == []
-    project.prepare(story())
+    project.prepare(roundtable_story())
     said = project.call("run", "Fix add", "--unattended")
     assert said.code == 3, said
     assert "gates that will wait for you: confirm" in said.out
@@ -448,7 +457,7 @@ def test_unattended_looks_first(project: Project) -> None:
 
 def test_dry_creates_nothing(project: Project) -> None:
     """`--dry` tells gates, calls, checks and budget, and leaves no trace."""
-    project.prepare(story(deliver="merge", budget={"turns": 9}, retries=1))
+    project.prepare(roundtable_story(deliver="merge", budget={"turns": 9}, retries=1))
     told = project.call("run", "x", "--dry", "--max-iterations", "4", "--json").json()
     moves = ["moving", "recheck", "rewrite"]  # of the branch that it is to be merged into
     assert told["gates"] == ["confirm", "evidence", "merge", *moves, "budget"]
@@ -461,12 +470,12 @@ def test_dry_creates_nothing(project: Project) -> None:
 
 def test_dry_says_what_decides_about_each_check(project: Project) -> None:
     """The folder of a check, an exit code that is enough, and a check that runs no tests are shown."""
-    project.prepare(story(checks={"unit": UNIT, "lint": ["true"]}))
+    project.prepare(roundtable_story(checks={"unit": UNIT_CHECK, "lint": ["true"]}))
     toml = (project.repo / "steersman.toml").read_text()
     extra = '[checks.deep]\nrun = ["make", "test"]\ncwd = "packages/a"\nexit_code_is_enough = true\n'
     (project.repo / "steersman.toml").write_text(f'no_tests = ["lint"]\n{toml}{extra}')
     told = project.call("run", "x", "--dry", "--json").json()
-    assert told["checks"] == {"unit": UNIT, "lint": ["true"], "deep": ["make", "test"]}
+    assert told["checks"] == {"unit": UNIT_CHECK, "lint": ["true"], "deep": ["make", "test"]}
     plain = {"cwd": "", "exit_code_is_enough": False, "no_tests": False}
     assert told["check_options"] == {
         "unit": plain,

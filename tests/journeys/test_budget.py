@@ -3,11 +3,11 @@
 from typing import Any
 
 import pytest
-from voyage import Project, changed, story
+from tests.support.sample_project import Project, change_story, roundtable_story
 
-pytestmark = pytest.mark.usefixtures("checkpoints")
+pytestmark = pytest.mark.usefixtures("project_snapshots")
 
-POOR = story(budget={"turns": 2})
+POOR = roundtable_story(budget={"turns": 2})
 
 
 @pytest.fixture
@@ -65,7 +65,9 @@ def test_a_gate_takes_only_its_own_choices(parked: tuple[Project, str]) -> None:
 
 def test_spending_is_shown_with_its_limit(project: Project) -> None:
     """`show` tells what was spent, what may be, and which calls told nothing."""
-    told = changed(story(budget={"tokens": 1000, "turns": 9}), "crew", "coder", 1, "tokens", to="70")
+    told = change_story(
+        roundtable_story(budget={"tokens": 1000, "turns": 9}), "crew", "coder", 1, "tokens", to="70"
+    )
     run = project.run(told).json()["run"]
     words = project.call("show", run).out
     assert "tokens: 70 of 1 000" in words

@@ -11,8 +11,14 @@ from pathlib import Path
 
 import jsonschema_rs
 import pytest
-from launch import Order
-from voyage import STEERSMAN, Project, config, crew, story
+from tests.support.command_launcher import CommandCall
+from tests.support.sample_project import (
+    STEERSMAN_COMMAND,
+    Project,
+    render_config,
+    roundtable_crew,
+    roundtable_story,
+)
 
 TALKERS = """
 [chat]
@@ -42,9 +48,9 @@ def talk(project: Project):
 
     def made(bob=BOB, cat=CAT, more="", told=None):
         (project.repo / "steersman.toml").write_text(
-            config(told or story()) + TALKERS + more, encoding="utf-8"
+            render_config(told or roundtable_story()) + TALKERS + more, encoding="utf-8"
         )
-        (project.place / "crew.yaml").write_text(json.dumps(crew()))
+        (project.place / "crew.yaml").write_text(json.dumps(roundtable_crew()))
         for name, script in (("bob", bob), ("cat", cat)):
             (project.repo / f"{name}.yaml").write_text(json.dumps(script))
         project.git("add", "-A")
@@ -58,7 +64,7 @@ def talk(project: Project):
 def typed(project: Project, *lines: str, words=("chat",), **env: str) -> subprocess.CompletedProcess[str]:
     """A sitting whose lines come from a pipe."""
     feed = "".join(f"{line}\n" for line in lines or ("",)).encode()
-    done = project.launch(Order(words, project.repo, {**project.env, **env}, feed))
+    done = project.launch(CommandCall(words, project.repo, {**project.env, **env}, feed))
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
@@ -114,7 +120,7 @@ def test_whatever_the_terminal_speaks(talk, env):
     project = talk()
     for words in (("send", "@猫猫 hello"), ("threads",), ("threads", "--json")):
         done = subprocess.run(
-            [*STEERSMAN, "chat", *words],
+            [*STEERSMAN_COMMAND, "chat", *words],
             cwd=project.repo,
             env={**project.env, **env},
             capture_output=True,
@@ -129,12 +135,12 @@ def test_whatever_the_terminal_speaks(talk, env):
 
 def test_a_person_may_start_a_run_from_a_conversation(talk):
     """/run and /followup are the person's own lines; chat leaves no trace on the tape."""
-    project = talk(told=story(mode="proposal"))
+    project = talk(told=roundtable_story(mode="proposal"))
     said = typed(project, "@bob the word is xyzzy", "/run Fix add", "/nonsense", "/followup", "/run")
     assert "there is no /nonsense" in said.stderr
     assert "a follow-up needs a run and words" in said.stderr
     assert "a run needs a task" in said.stderr
-    run = project.only()
+    run = project.only_run()
     before = len(project.entries(run))
     typed(project, f"/followup {run} only add, nothing else")
     after = project.entries(run)
@@ -368,7 +374,7 @@ def test_asked_by_another_process(talk):
 
 def test_whoever_works_for_a_chat_speaks_for_nobody(talk):
     """From inside a conversation no gate is answered, no run is spoken to, no question is asked; a run's tape says so."""
-    project = talk(told=story(mode="proposal"))
+    project = talk(told=roundtable_story(mode="proposal"))
     run = project.call("run", "Fix add", "--json").json()["run"]
     thread = project.call("chat", "send", "@bob hello", "--json").json()["thread"]
     inside = {"STEERSMAN_EFFECT": f"{thread}:1:1"}
@@ -397,7 +403,7 @@ def test_in_a_terminal(talk):
     pid, fd = pty.fork()
     if pid == 0:
         os.chdir(project.repo)
-        os.execve(STEERSMAN[0], [*STEERSMAN, "chat"], {**project.env, "TERM": "dumb"})  # noqa: S606  the child of a pty
+        os.execve(STEERSMAN_COMMAND[0], [*STEERSMAN_COMMAND, "chat"], {**project.env, "TERM": "dumb"})  # noqa: S606  the child of a pty
     steps = [("you> ", "@bob hi\n"), ("I am Bob.", ""), ("you> ", "\x03"), ("Ctrl-D ends", ""), ("you> ", "@cat hi\n"), ("asking", "\x03"),
              ("the question is kept", ""), ("you> ", "/show\n"), ("I am Bob.", ""), ("you> ", "\x04")]  # fmt: skip
     seen = _acted(project, fd, steps)

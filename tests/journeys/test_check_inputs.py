@@ -10,10 +10,10 @@ import time
 import tracemalloc
 
 import pytest
-from cases import for_each_case
-from launch import STAYS, Order
-from vectors import Vector, expanded, line, vectors
-from voyage import STEERSMAN, Project
+from tests.support.cases import for_each_case
+from tests.support.command_launcher import FIXED_ENVIRONMENT, CommandCall
+from tests.support.corpus_vectors import CorpusVector, expand_input, read_vectors, vector_line
+from tests.support.sample_project import STEERSMAN_COMMAND, Project
 
 from steersman.contracts.replies import REPLY_CONTRACTS
 from steersman.faces.cli import jsonl
@@ -66,17 +66,17 @@ class Said:
 
 def call(place, *words, feed=b"", **env):
     home = {
-        **STAYS,
+        **FIXED_ENVIRONMENT,
         "PATH": os.environ["PATH"],
         "HOME": str(place.parent),
         "XDG_STATE_HOME": str(place.parent / "state"),
     }
-    return Said(Project.launcher(Order(("check", *words), place, home | env, feed)))
+    return Said(Project.launcher(CommandCall(("check", *words), place, home | env, feed)))
 
 
 def judged(place, kind, inputs, *words):
     """Each input's result, all in one call."""
-    feed = b"".join(line(Vector(str(n), value, "", "")) for n, value in enumerate(inputs))
+    feed = b"".join(vector_line(CorpusVector(str(n), value, "", "")) for n, value in enumerate(inputs))
     said = call(place, kind, "--jsonl", *words, feed=feed)
     assert said.code == 0
     return {value: answer["result"] for value, answer in zip(inputs, said.lines(), strict=True)}
@@ -88,9 +88,9 @@ def judged(place, kind, inputs, *words):
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_corpus(kind, place):
     """No bad one is let through, no good one is refused, every line is answered, nothing is written."""
-    wanted = vectors(KINDS[kind])
+    wanted = read_vectors(KINDS[kind])
     before = sorted(place.iterdir())
-    said = call(place, kind, "--jsonl", feed=b"".join(map(line, wanted)))
+    said = call(place, kind, "--jsonl", feed=b"".join(map(vector_line, wanted)))
     assert said.code == 0
     answers = said.lines()
     assert [a["id"] for a in answers] == [v.id for v in wanted]
@@ -124,9 +124,9 @@ def test_no_input_is_costly(kind):
     """Each line of the corpus takes less than 200 ms of CPU and 32 MiB beyond what a small one takes."""
     judge = judge_of(kind)
     jsonl.answer_jsonl_stream(
-        io.BytesIO(line(Vector("0", "x", "", ""))), io.StringIO(), judge
+        io.BytesIO(vector_line(CorpusVector("0", "x", "", ""))), io.StringIO(), judge
     )  # imports are not the input's
-    costs = {v.id: cost(line(v), judge) for v in vectors(KINDS[kind])}
+    costs = {v.id: cost(vector_line(v), judge) for v in read_vectors(KINDS[kind])}
     assert {i: c for i, c in costs.items() if c[0] > CPU_SECONDS or c[1] > MEMORY} == {}
 
 
@@ -152,18 +152,18 @@ def cost(data, judge):
 
 
 HEAVY = [
-    *(v for name in KINDS.values() for v in vectors(name) if isinstance(v.input, dict) and "$gen" in v.input),
-    Vector("deep", {"$gen": {"kind": "nest", "open": '{"a":', "close": "}", "depth": 100_000, "core": "1"}}, "", ""),
-    Vector("keys", {"$gen": {"kind": "keys", "count": 150_000}}, "", ""),
-    Vector("quotes", {"$gen": {"kind": "repeat", "unit": '""', "count": 500_000}}, "", ""),
-    Vector("digits", {"$gen": {"kind": "repeat", "prefix": '{"a":', "unit": "1", "count": 900_000, "suffix": "}"}}, "", ""),
-    Vector("fraction", {"$gen": {"kind": "repeat", "prefix": '{"a":0.', "unit": "1", "count": 900_000, "suffix": "}"}}, "", ""),
-    Vector("rockets", {"$gen": {"kind": "repeat", "prefix": '{"decision":"', "unit": "\U0001f680", "count": 250_000, "suffix": '"}'}}, "", ""),
-    Vector("fences", {"$gen": {"kind": "repeat", "unit": "```json\n", "count": 120_000}}, "", ""),
-    Vector("problems", {"$gen": {"kind": "repeat", "prefix": '{"must_fix":[', "unit": '"",', "count": 1_990, "suffix": '""]}'}}, "", ""),
-    Vector("words", {"$gen": {"kind": "repeat", "prefix": "pytest", "unit": " -q", "count": 2_700}}, "", ""),
-    Vector("path", {"$gen": {"kind": "repeat", "unit": "a/", "count": 4_000}}, "", ""),
-    Vector("spaces", {"$gen": {"kind": "repeat", "prefix": "pytest ", "unit": "a ", "count": 4_000}}, "", ""),
+    *(v for name in KINDS.values() for v in read_vectors(name) if isinstance(v.input, dict) and "$gen" in v.input),
+    CorpusVector("deep", {"$gen": {"kind": "nest", "open": '{"a":', "close": "}", "depth": 100_000, "core": "1"}}, "", ""),
+    CorpusVector("keys", {"$gen": {"kind": "keys", "count": 150_000}}, "", ""),
+    CorpusVector("quotes", {"$gen": {"kind": "repeat", "unit": '""', "count": 500_000}}, "", ""),
+    CorpusVector("digits", {"$gen": {"kind": "repeat", "prefix": '{"a":', "unit": "1", "count": 900_000, "suffix": "}"}}, "", ""),
+    CorpusVector("fraction", {"$gen": {"kind": "repeat", "prefix": '{"a":0.', "unit": "1", "count": 900_000, "suffix": "}"}}, "", ""),
+    CorpusVector("rockets", {"$gen": {"kind": "repeat", "prefix": '{"decision":"', "unit": "\U0001f680", "count": 250_000, "suffix": '"}'}}, "", ""),
+    CorpusVector("fences", {"$gen": {"kind": "repeat", "unit": "```json\n", "count": 120_000}}, "", ""),
+    CorpusVector("problems", {"$gen": {"kind": "repeat", "prefix": '{"must_fix":[', "unit": '"",', "count": 1_990, "suffix": '""]}'}}, "", ""),
+    CorpusVector("words", {"$gen": {"kind": "repeat", "prefix": "pytest", "unit": " -q", "count": 2_700}}, "", ""),
+    CorpusVector("path", {"$gen": {"kind": "repeat", "unit": "a/", "count": 4_000}}, "", ""),
+    CorpusVector("spaces", {"$gen": {"kind": "repeat", "prefix": "pytest ", "unit": "a ", "count": 4_000}}, "", ""),
 ]  # fmt: skip
 
 
@@ -172,8 +172,8 @@ HEAVY = [
 def test_heavy_inputs_are_cheap_to_refuse(kind, vector):
     """Whatever is heavy for one judge is put before all of them: less than 200 ms of CPU each, none accepted."""
     judge = judge_of(kind)
-    jsonl.answer_jsonl_stream(io.BytesIO(line(Vector("0", "{}", "", ""))), io.StringIO(), judge)
-    data, out = line(vector), io.StringIO()
+    jsonl.answer_jsonl_stream(io.BytesIO(vector_line(CorpusVector("0", "{}", "", ""))), io.StringIO(), judge)
+    data, out = vector_line(vector), io.StringIO()
     jsonl.answer_jsonl_stream(io.BytesIO(data), out, judge)
     assert json.loads(out.getvalue())["result"] == "refuse"
     assert seconds_for(data, judge) < CPU_SECONDS
@@ -185,7 +185,7 @@ def test_memory_stays_flat(kind, place):
 
     One of them is good and one is refused with its fields named: what is loaded to name them is not the input's.
     """
-    small = [Vector("0", GOOD, "", ""), Vector("1", '{"must_fix":[""]}', "", "")]
+    small = [CorpusVector("0", GOOD, "", ""), CorpusVector("1", '{"must_fix":[""]}', "", "")]
     assert peak(place, kind, HEAVY) - peak(place, kind, small) < MEMORY
 
 
@@ -202,8 +202,8 @@ def peak(place, kind, wanted):
     """The largest resident size of the command, in bytes."""
     feed = place.parent / f"feed-{len(wanted)}.jsonl"
     with feed.open("wb") as out:
-        out.writelines(map(line, wanted))
-    command = [sys.executable, "-c", STARTER, *STEERSMAN, "check", kind, "--jsonl"]
+        out.writelines(map(vector_line, wanted))
+    command = [sys.executable, "-c", STARTER, *STEERSMAN_COMMAND, "check", kind, "--jsonl"]
     with feed.open("rb") as stdin:
         told = subprocess.run(command, cwd=place, stdin=stdin, stdout=subprocess.PIPE, check=True).stdout
     code, size = map(int, told.split())
@@ -237,7 +237,11 @@ BROKEN = [
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_line_is_answered(kind, place):
     """Broken, endless and odd lines are refused with a reason and the id where it can be seen, in order, exit code 0."""
-    feed = b"\n".join(text for text, _, _ in BROKEN) + b"\n" + line(Vector("end", None, "", "")).rstrip(b"\n")
+    feed = (
+        b"\n".join(text for text, _, _ in BROKEN)
+        + b"\n"
+        + vector_line(CorpusVector("end", None, "", "")).rstrip(b"\n")
+    )
     said = call(place, kind, "--jsonl", feed=feed)
     assert said.code == 0
     answers = said.lines()
@@ -252,7 +256,7 @@ def test_every_line_is_answered(kind, place):
 def test_a_closed_input_holds_nothing(place):
     """Without a standard input there are no lines to answer and no verdict to accept."""
     for words, code in ((("verdict", "--jsonl"), 0), (("verdict",), 4)):
-        line_of = " ".join((*STEERSMAN, "check", *words))
+        line_of = " ".join((*STEERSMAN_COMMAND, "check", *words))
         done = subprocess.run(
             ["sh", "-c", f"{line_of} <&-"], cwd=place, capture_output=True, check=False, timeout=60
         )
@@ -261,7 +265,7 @@ def test_a_closed_input_holds_nothing(place):
 
 def test_lines_from_a_file(place):
     """--jsonl takes a file too; without lines there is nothing to answer."""
-    (place / "in.jsonl").write_bytes(line(Vector("a", "pytest -q", "", "")))
+    (place / "in.jsonl").write_bytes(vector_line(CorpusVector("a", "pytest -q", "", "")))
     said = call(place, "command", "--jsonl", "in.jsonl")
     assert [a["result"] for a in said.lines()] == ["accept"]
     assert (call(place, "command", "--jsonl").code, call(place, "command", "--jsonl").out) == (0, "")
@@ -409,11 +413,11 @@ def test_an_artifact(place):
 
 def test_expansion_of_generated_inputs():
     """Each kind of generated input is what it says."""
-    gen = lambda **g: expanded({"$gen": g})  # noqa: E731  a short name for a short form
+    gen = lambda **g: expand_input({"$gen": g})  # noqa: E731  a short name for a short form
     assert gen(kind="repeat", prefix="a", unit="b", count=3, suffix="c") == "abbbc"
     assert gen(kind="list", item="x", count=2) == ["x", "x"]
     assert gen(kind="nest", open="[", close="]", depth=2, core="1") == "[[1]]"
     assert json.loads(gen(kind="keys", count=2, tail=',"z":0')) == {"k0": 1, "k1": 1, "z": 0}
     assert gen(kind="hex", hex="7b 80") == b"{\x80"
     assert gen(kind="join", parts=["a", {"$gen": {"kind": "repeat", "unit": "b", "count": 2}}]) == "abb"
-    assert expanded({"cmd": "x"}) == {"cmd": "x"}
+    assert expand_input({"cmd": "x"}) == {"cmd": "x"}

@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 
 import pytest
-from launch import Order
-from voyage import Project
+from tests.support.command_launcher import CommandCall
+from tests.support.sample_project import Project
 
 COMMANDS = (
     "", "--help", "--version", "nonsense", "doctor", "runs --json", "gates", "show", "why", "report", "resume", "tasks list", "machine list",
@@ -26,7 +26,7 @@ def test_commands_leave_nothing_in_the_current_directory(project: Project, insid
     place.mkdir(exist_ok=True)
     before, of_git = list_files(place), os.listdir(project.repo / ".git")
     for words in COMMANDS:
-        done = project.launch(Order(words.split(), place, project.env))
+        done = project.launch(CommandCall(words.split(), place, project.env))
         assert b"Traceback" not in done.stderr, done
         assert list_files(place) == before, words
     assert os.listdir(project.repo / ".git") == of_git

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import apsw
 import pytest
-from launch import Order
-from voyage import Project, story
+from tests.support.command_launcher import CommandCall
+from tests.support.sample_project import Project, roundtable_story
 
 LISTING = ("", "runs", "gates")
 OF_A_RUN = ("show", "why", "report", "audit verify", "audit replay", "audit export", "resume", "abort")
@@ -54,7 +54,7 @@ class Fleet(NamedTuple):
         """What each command says, one after the other."""
         said = {}
         for command in commands:
-            done = self.project.launch(Order(command.split(), self.project.repo, self.project.env))
+            done = self.project.launch(CommandCall(command.split(), self.project.repo, self.project.env))
             said[command] = (done.returncode, done.stdout.decode(), done.stderr.decode())
         for command, (code, _, err) in said.items():
             assert code != 70, (command, err)
@@ -68,7 +68,7 @@ class Fleet(NamedTuple):
 @pytest.fixture(scope="module")
 def made(projects: Callable[[], Project], tmp_path_factory: pytest.TempPathFactory) -> tuple[Fleet, Path]:
     project = projects()
-    damaged = project.run(story(mode="proposal")).json()["run"]
+    damaged = project.run(roundtable_story(mode="proposal")).json()["run"]
     whole = project.call("run", "again", "--mode", "proposal", "--json").json()["run"]
     kept = tmp_path_factory.mktemp("kept") / "state"
     shutil.copytree(project.state, kept, symlinks=True)

@@ -4,17 +4,24 @@ import os
 import subprocess
 
 import pytest
-from voyage import RIGHT, STEERSMAN, TESTS, Project, crew, story
+from tests.support.sample_project import (
+    RIGHT_CODE,
+    STEERSMAN_COMMAND,
+    UNIT_TESTS,
+    Project,
+    roundtable_crew,
+    roundtable_story,
+)
 
-pytestmark = pytest.mark.usefixtures("checkpoints")
+pytestmark = pytest.mark.usefixtures("project_snapshots")
 
 
 def test_a_failed_delivery_is_told_and_repeated(project: Project) -> None:
     """With a branch in its way the run ends with 1 and says what to type; out of its way, that delivers."""
-    project.prepare(story())
+    project.prepare(roundtable_story())
     project.git("branch", "steersman")
     first = project.call("run", "Fix add", "--mode", "implementation")
-    run = project.only()
+    run = project.only_run()
     again = f"steersman send {run} delivery_requested"
     assert first.code == 1, first
     assert "the delivery failed" in first.out
@@ -37,7 +44,7 @@ def test_a_failed_delivery_is_told_and_repeated(project: Project) -> None:
 
 def test_a_branch_that_moves_after_the_approval_voids_it(project: Project) -> None:
     """The change is checked on the branch as it is now, and the gate of the merge is asked once more, for that tree."""
-    run = project.run(story(deliver="merge")).json()["run"]
+    run = project.run(roundtable_story(deliver="merge")).json()["run"]
     (project.repo / "other.txt").write_text("x = 1\n")
     project.git("add", "-A")
     project.git("commit", "-qam", "meanwhile")
@@ -57,7 +64,7 @@ def test_a_branch_that_moves_after_the_approval_voids_it(project: Project) -> No
 @pytest.mark.parametrize("mode", ["proposal", "implementation"])
 def test_commits_that_were_reset_away_do_not_come_back(project: Project, mode: str) -> None:
     """The gate lists them, whether they went before the work or before the merge; the change alone goes on."""
-    project.prepare(story(deliver="merge"))
+    project.prepare(roundtable_story(deliver="merge"))
     for name in ("kept", "regretted"):
         (project.repo / f"{name}.txt").write_text("x\n")
         project.git("add", "-A")
@@ -90,8 +97,8 @@ def test_commits_that_were_reset_away_do_not_come_back(project: Project, mode: s
 def test_the_report_names_the_delivered_tree_and_who_let_it_through(project: Project) -> None:
     """Confirmation, evidence gate and merge gate, each with who and what of; variants stand apart from the evidence.
     The evidence gate is answered by its own verb with its digest alone; the others are not answered by that."""
-    more = TESTS + "\n    def test_more(self):\n        self.assertEqual(add(1, 1), 2)\n"
-    edits = {"calc.py": RIGHT, "test_calc.py": more, "pytest.ini": "[pytest]\n"}
+    more = UNIT_TESTS + "\n    def test_more(self):\n        self.assertEqual(add(1, 1), 2)\n"
+    edits = {"calc.py": RIGHT_CODE, "test_calc.py": more, "pytest.ini": "[pytest]\n"}
     coder = [
         {"mode": "proposal", "say": "I will."},
         {
@@ -100,7 +107,9 @@ def test_the_report_names_the_delivered_tree_and_who_let_it_through(project: Pro
             "edit": [{"write": n, "text": t} for n, t in edits.items()],
         },
     ]
-    run = project.run(story(mode="proposal", deliver="merge", crew=crew(coder=coder))).json()["run"]
+    run = project.run(
+        roundtable_story(mode="proposal", deliver="merge", crew=roundtable_crew(coder=coder))
+    ).json()["run"]
     asked = [project.call("gates", run, "--json").json()[0]["digest"]]
     assert project.call("approve", run, STEERSMAN_PERSON="bea").code == 3
     asked.append(project.call("gates", run, "--json").json()[0]["digest"])
@@ -142,7 +151,7 @@ def test_the_report_names_the_delivered_tree_and_who_let_it_through(project: Pro
 
 def test_the_report_says_where_nobody_was_asked(project: Project) -> None:
     """A branch of its own, and no gate on the way: the report says so in place of a name."""
-    run = project.run(story()).json()["run"]
+    run = project.run(roundtable_story()).json()["run"]
     told = project.call("report", run).out
     assert "Nobody was asked: the checks passed, and no gate was open." in told
     assert "Variants of the tree" not in told
@@ -150,17 +159,17 @@ def test_the_report_says_where_nobody_was_asked(project: Project) -> None:
 
 def test_a_declined_merge_is_no_failure(project: Project) -> None:
     """Who keeps the change on its branch has had their way: exit code 0."""
-    run = project.run(story(deliver="merge")).json()["run"]
+    run = project.run(roundtable_story(deliver="merge")).json()["run"]
     assert project.call("answer", run, "reject").code == 0
 
 
 def test_an_export_that_nobody_reads_ends_quietly(project: Project) -> None:
     """`audit export RUN | head -c 10`: no word on stderr, exit code 0."""
-    run = project.run(story()).json()["run"]
+    run = project.run(roundtable_story()).json()["run"]
     reads, writes = os.pipe()
     os.close(reads)
     try:
-        words = [*STEERSMAN, "audit", "export", run]
+        words = [*STEERSMAN_COMMAND, "audit", "export", run]
         done = subprocess.run(
             words, cwd=project.repo, env=project.env, stdout=writes, stderr=subprocess.PIPE, check=False, timeout=60
         )  # fmt: skip

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import apsw
 import pytest
-from voyage import Project, story
+from tests.support.sample_project import Project, roundtable_story
 
 from steersman.adapters.sandbox.bubblewrap import probe_sandbox
 
@@ -113,7 +113,7 @@ def test_doctor_names_each_fix(project: Project) -> None:
     bare = project.call("doctor", fresh=True)
     assert bare.code == 1
     assert "steersman init" in bare.out
-    project.run(story(mode="proposal"))
+    project.run(roundtable_story(mode="proposal"))
     well = project.call("doctor", "--json")
     # Without a sandbox that is the one thing to mend, and it says how.
     lacking = [] if probe_sandbox().isolated else [("sandbox", True)]
@@ -132,7 +132,7 @@ def test_doctor_names_each_fix(project: Project) -> None:
 
 def test_an_overdue_timer_is_shown_in_red_by_every_command(project: Project) -> None:
     """A run whose time has come and that nobody drives is named on standard error, but not beside `runs --json`."""
-    told = story(retries=3, unattended={"on_limit": "wait"})
+    told = roundtable_story(retries=3, unattended={"on_limit": "wait"})
     told["crew"]["coder"][1] |= {"error": "provider_rate_limited", "reset_in": "3000"}
     parked = project.run(told)
     assert (parked.code, parked.json()["status"]) == (3, "waiting until"), parked
@@ -151,7 +151,7 @@ def test_an_overdue_timer_is_shown_in_red_by_every_command(project: Project) -> 
 @pytest.fixture
 def finished(project: Project) -> tuple[Project, str]:
     """A project with an approved run."""
-    said = project.run(story())
+    said = project.run(roundtable_story())
     assert said.code == 0, said
     run: str = said.json()["run"]
     return project, run

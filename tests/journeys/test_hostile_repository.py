@@ -4,7 +4,7 @@ import json
 import sys
 from pathlib import Path
 
-from voyage import RIGHT, Project, crew, story
+from tests.support.sample_project import RIGHT_CODE, Project, roundtable_crew, roundtable_story
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "proofs"))
 import hostile
@@ -30,7 +30,7 @@ def test_what_was_laid_is_alive(tmp_path: Path) -> None:
 def test_what_a_coder_leaves_where_nobody_looks_helps_no_check(project: Project) -> None:
     """A file in an ignored place is in no record: the checks do not meet it, and the round fails."""
     cheat = {"mode": "implementation", "say": "done", "edit": [
-        {"write": "ignored/calc.py", "text": RIGHT},
+        {"write": "ignored/calc.py", "text": RIGHT_CODE},
         {"write": "notes.txt", "text": "n\n"},
     ]}  # fmt: skip
     (project.repo / ".gitignore").write_text("ignored/\n")
@@ -38,17 +38,17 @@ def test_what_a_coder_leaves_where_nobody_looks_helps_no_check(project: Project)
         "import os\nif os.path.exists('ignored/calc.py'):\n    exec(open('ignored/calc.py').read())\n"
     )
     check = {"unit": ["python3", "-m", "unittest", "-q"]}
-    told = story(crew=crew(coder=[cheat]), checks=check, max_iterations=1)
+    told = roundtable_story(crew=roundtable_crew(coder=[cheat]), checks=check, max_iterations=1)
     said = project.run(told)
     assert said.code == 1, said
-    rows = [event for _, event, _ in project.rows(project.only())]
+    rows = [event for _, event, _ in project.rows(project.only_run())]
     assert "tests_passed" not in rows
     assert "tests_failed" in rows
 
 
 def test_uncommitted_work_is_named_and_left_alone(project: Project) -> None:
     """It is said that the run starts from the commit, and the work is there afterwards."""
-    project.prepare(story())
+    project.prepare(roundtable_story())
     (project.repo / "calc.py").write_text("mine\n")
     said = project.call("run", "Fix add", "--mode", "implementation")
     commit = project.git("rev-parse", "main")[:12]
@@ -64,8 +64,8 @@ def test_a_tree_that_cannot_be_recorded_ends_in_words(project: Project) -> None:
     nest = {
         "mode": "implementation",
         "say": "done",
-        "edit": [{"write": "git~1", "text": "x"}, {"write": "calc.py", "text": RIGHT}],
+        "edit": [{"write": "git~1", "text": "x"}, {"write": "calc.py", "text": RIGHT_CODE}],
     }
-    said = project.run(story(crew=crew(coder=[nest]), max_iterations=1))
+    said = project.run(roundtable_story(crew=roundtable_crew(coder=[nest]), max_iterations=1))
     assert said.code == 1
     assert json.loads(said.out.splitlines()[-1])["outcome"] not in {"approved", ""}

@@ -9,10 +9,18 @@ import os
 import re
 
 import pytest
-from cases import for_each_case
-from launch import Order
 from rich.console import Console
-from voyage import APPROVE, CHANGES, RIGHT, WRONG, Project, config, story
+from tests.support.cases import for_each_case
+from tests.support.command_launcher import CommandCall
+from tests.support.sample_project import (
+    APPROVAL,
+    CHANGE_REQUEST,
+    RIGHT_CODE,
+    WRONG_CODE,
+    Project,
+    render_config,
+    roundtable_story,
+)
 
 from steersman.faces.cli.context import CommandContext
 from steersman.faces.cli.live_pane import LivePane
@@ -56,14 +64,14 @@ CREW = {
     "coder": [
         {"mode": "proposal", "say": LINES},
         {"mode": "implementation", "round": "1", "say": LINES, "edit": [
-            {"write": "calc.py", "text": RIGHT}, {"write": "fi\u202ele\u200b <b>.txt", "text": LINES}]},
+            {"write": "calc.py", "text": RIGHT_CODE}, {"write": "fi\u202ele\u200b <b>.txt", "text": LINES}]},
         {"mode": "implementation", "say": LINES, "edit": [{"append": "calc.py", "text": "# said why\n"}]},
     ],
     "reviewer": [
         {"mode": "proposal", "say": LINES},
         {"mode": "implementation", "round": "1", "reply": {
-            **CHANGES, "summary": LINES, "must_fix": [LINES], "nice_to_have": [LINES], "tests": [LINES]}},
-        {"mode": "implementation", "reply": {**APPROVE, "summary": LINES, "fixed": [finding_id(LINES)]}},
+            **CHANGE_REQUEST, "summary": LINES, "must_fix": [LINES], "nice_to_have": [LINES], "tests": [LINES]}},
+        {"mode": "implementation", "reply": {**APPROVAL, "summary": LINES, "fixed": [finding_id(LINES)]}},
     ],
     "tester": [
         {"mode": "proposal", "say": LINES},
@@ -98,7 +106,7 @@ ENCODINGS = [
 
 
 def call(project: Project, *words: str, **env: str) -> tuple[int, bytes, bytes]:
-    order = Order(words, project.repo, {**project.env, "STEERSMAN_PERSON": PERSON, **env}, timeout=90)
+    order = CommandCall(words, project.repo, {**project.env, "STEERSMAN_PERSON": PERSON, **env}, timeout=90)
     done = project.launch(order)
     return done.returncode, done.stdout, done.stderr
 
@@ -122,7 +130,7 @@ def parked(projects):
     """A run that waits at its gate with hostile words in its title, its proposal and its notes, on an odd branch."""
     project = projects()
     (project.repo / "test_noisy.py").write_text(NOISY)
-    (project.repo / "steersman.toml").write_text(config(story()))
+    (project.repo / "steersman.toml").write_text(render_config(roundtable_story()))
     (project.place / "crew.yaml").write_text(script())
     project.git("add", "-A")
     project.git("commit", "-qm", "crew")
@@ -319,7 +327,7 @@ def test_a_hostile_repository_path(tmp_path, template):
 def test_the_log_of_a_run_in_the_background(projects):
     """What a driver without a terminal says is in a file, as harmless as on a screen."""
     project = projects()
-    (project.repo / "steersman.toml").write_text(config(story()))
+    (project.repo / "steersman.toml").write_text(render_config(roundtable_story()))
     (project.place / "crew.yaml").write_text(script())
     project.git("add", "-A")
     project.git("commit", "-qm", "crew")
@@ -368,4 +376,4 @@ def test_the_story_is_what_it_says(over):
     ]
     assert "review_changes_requested" in events
     assert "tester_replied" in events
-    assert (project.repo / "calc.py").read_text() == WRONG
+    assert (project.repo / "calc.py").read_text() == WRONG_CODE

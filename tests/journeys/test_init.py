@@ -10,7 +10,7 @@ import time
 import tomllib
 
 import pytest
-from voyage import STEERSMAN, Project
+from tests.support.sample_project import STEERSMAN_COMMAND, Project
 
 PASSES = "import unittest\n\n\nclass T(unittest.TestCase):\n    def test_a(self):\n        pass\n"
 NODE_TEST = "const { test } = require('node:test');\ntest('adds', () => {});\n"
@@ -316,7 +316,7 @@ def test_no_answer_to_the_second_question_is_a_no(project: Project) -> None:
     pid, fd = pty.fork()
     if pid == 0:
         os.chdir(project.repo)
-        os.execve(STEERSMAN[0], [*STEERSMAN, "init"], {**project.env, "TERM": "dumb"})  # noqa: S606  the child of a pty
+        os.execve(STEERSMAN_COMMAND[0], [*STEERSMAN_COMMAND, "init"], {**project.env, "TERM": "dumb"})  # noqa: S606  the child of a pty
     shown = read_until(fd, "run them? [y/N]:")
     os.write(fd, b"y\n")
     shown += read_until(fd, "still count [y/N]:")

@@ -3,7 +3,7 @@
 import json
 import subprocess
 
-from voyage import Project
+from tests.support.sample_project import Project
 
 from steersman.adapters.storage.sqlite.chat import SqliteChats
 from steersman.adapters.storage.sqlite.store import SqliteJournal

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import apsw
 import pytest
-from voyage import STEERSMAN, Project, Said, story
+from tests.support.sample_project import STEERSMAN_COMMAND, CommandResult, Project, roundtable_story
 
 FREEZE = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"'
 FILL = 'mount -t tmpfs -o size=16m tmpfs "$0" && cp -a "$1"/. "$0" && { cat /dev/zero > "$0"/filler 2>/dev/null; shift; exec "$@"; }'
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def call(project: Project, script: str, *words: str) -> Said:
+def call(project: Project, script: str, *words: str) -> CommandResult:
     """One command in a namespace in which the state directory is as the script makes it; root is refused, too."""
     done = subprocess.run(
         ["unshare", "-rm", "sh", "-c", script, *words],
@@ -39,23 +39,23 @@ def call(project: Project, script: str, *words: str) -> Said:
         check=False,
         timeout=120,
     )
-    return Said(done.returncode, done.stdout.decode(), done.stderr.decode())
+    return CommandResult(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 def test_a_read_only_disk(project: Project) -> None:
     """Everything can be looked at; what would write says that it cannot and why; the doctor finds it."""
-    run = project.run(story(mode="proposal")).json()["run"]
+    run = project.run(roundtable_story(mode="proposal")).json()["run"]
     state = str(project.state)
     for words in LOOKS:
         of = () if words in ("runs", "gates") else (run,)
-        said = call(project, FREEZE, state, *STEERSMAN, *words.split(), *of)
+        said = call(project, FREEZE, state, *STEERSMAN_COMMAND, *words.split(), *of)
         assert said.code == 0, (words, said)
     for words in ("approve", "abort", "resume"):
-        said = call(project, FREEZE, state, *STEERSMAN, words, run)
+        said = call(project, FREEZE, state, *STEERSMAN_COMMAND, words, run)
         assert said.code == 5, (words, said)
         assert "is read-only: nothing can be written here" in said.err
         assert "make its disk writable" in said.err
-    said = call(project, FREEZE, state, *STEERSMAN, "doctor")
+    said = call(project, FREEZE, state, *STEERSMAN_COMMAND, "doctor")
     assert said.code == 5, said
     assert "MEND  state directory" in said.out
     assert "ok    store: whole" in said.out
@@ -64,7 +64,7 @@ def test_a_read_only_disk(project: Project) -> None:
 
 def test_what_a_killed_writer_left_is_read(project: Project) -> None:
     """What was committed and is not written back yet is there on a read-only disk, without the shared file, too."""
-    project.run(story(mode="proposal"))
+    project.run(roundtable_story(mode="proposal"))
     code = (
         "import apsw, os, sys; db = apsw.Connection(sys.argv[1]);"
         "db.execute(\"UPDATE head SET title='only in the WAL'\").fetchall(); os._exit(0)"
@@ -72,33 +72,33 @@ def test_what_a_killed_writer_left_is_read(project: Project) -> None:
     store = project.state / "store.db"
     subprocess.run([sys.executable, "-c", code, str(store)], check=True, timeout=60)
     Path(f"{store}-shm").unlink()
-    said = call(project, FREEZE, str(project.state), *STEERSMAN, "runs")
+    said = call(project, FREEZE, str(project.state), *STEERSMAN_COMMAND, "runs")
     assert said.code == 0, said
     assert "only in the WAL" in said.out
 
 
 def test_a_full_disk(project: Project, tmp_path: Path) -> None:
     """A disk without room is called full, whatever SQLite calls it; looking needs no room, and no backup is asked for."""
-    run = project.run(story(mode="proposal")).json()["run"]
+    run = project.run(roundtable_story(mode="proposal")).json()["run"]
     state = project.state
     kept = tmp_path / "kept"
     shutil.copytree(state, kept, symlinks=True)
-    said = call(project, FILL, str(state), str(kept), *STEERSMAN, "show", run)
+    said = call(project, FILL, str(state), str(kept), *STEERSMAN_COMMAND, "show", run)
     assert said.code == 0, said
-    said = call(project, FILL, str(state), str(kept), *STEERSMAN, "doctor")
+    said = call(project, FILL, str(state), str(kept), *STEERSMAN_COMMAND, "doctor")
     assert said.code == 1, said
     assert "MEND  disk" in said.out
     assert "ok    store: whole" in said.out
     assert "backup" not in said.out
     (kept / "store.db-wal").unlink()  # written back when it was closed: the next writer has to make it anew
-    said = call(project, FILL, str(state), str(kept), *STEERSMAN, "abort", run)
+    said = call(project, FILL, str(state), str(kept), *STEERSMAN_COMMAND, "abort", run)
     assert said.code == 5, said
     assert "the disk is full; free some room" in said.err
 
 
 def test_a_look_waits_for_no_writer(project: Project) -> None:
     """Somebody holds the store for writing all the time: show answers all the same."""
-    run = project.run(story(mode="proposal")).json()["run"]
+    run = project.run(roundtable_story(mode="proposal")).json()["run"]
     os.truncate(f"{project.state / 'store.db'}-wal", 0)
     holder = apsw.Connection(str(project.state / "store.db"))
     holder.execute("BEGIN EXCLUSIVE")

@@ -3,13 +3,12 @@
 import json
 
 import pytest
-from errand import crew as task_crew
-from errand import hand_out
-from voyage import TESTS, UNIT, WRONG, crew, story
+from tests.support.sample_project import UNIT_CHECK, UNIT_TESTS, WRONG_CODE, roundtable_crew, roundtable_story
+from tests.support.task_project import configure_tasks, task_crew
 
-pytestmark = pytest.mark.usefixtures("checkpoints")
+pytestmark = pytest.mark.usefixtures("project_snapshots")
 
-LOUD = TESTS.replace(
+LOUD = UNIT_TESTS.replace(
     "        self",
     "        import sys; print('said aloud'); print('said in anger', file=sys.stderr)\n        self",
 )
@@ -25,7 +24,7 @@ def agent_calls(project, run):
 def test_a_red_base_stops_before_any_agent_is_called(project, mode):
     """The run ends with the reason, the failing test, both streams and the commands that help; nobody was called."""
     (project.repo / "test_calc.py").write_text(LOUD)
-    done = project.run(story(mode=mode, **STOP))
+    done = project.run(roundtable_story(mode=mode, **STOP))
     told = done.json()
     assert (done.code, told["outcome"], told["base_problem"]) == (1, "base_not_green", "base_not_green")
     run = told["run"]
@@ -42,7 +41,7 @@ def test_a_red_base_stops_before_any_agent_is_called(project, mode):
 
 def test_acknowledged_failures_let_a_run_go_on(project):
     """`acknowledge` writes the names and nothing else, only when a person says so; then the same command goes through."""
-    told = story(mode="proposal", **STOP)
+    told = roundtable_story(mode="proposal", **STOP)
     run = project.run(told).json()["run"]
     path = project.repo / "steersman.toml"
     path.write_text("# ours\n" + path.read_text().replace("[checks]", "[checks]  # what counts"))
@@ -65,9 +64,9 @@ def test_acknowledged_failures_let_a_run_go_on(project):
 def test_known_failures_do_not_read_as_failures(project):
     """A check with none but acknowledged failures says so, live, at the end and afterwards, without their output."""
     (project.repo / "test_calc.py").write_text(
-        TESTS + "\n    def test_old(self):\n        self.fail('said in anger')\n"
+        UNIT_TESTS + "\n    def test_old(self):\n        self.fail('said in anger')\n"
     )
-    project.prepare(story(**STOP))
+    project.prepare(roundtable_story(**STOP))
     path = project.repo / "steersman.toml"
     names = ["test_calc.Add.test_add", "test_calc.Add.test_old"]
     path.write_text(f"known_failures = {json.dumps(names)}\n" + path.read_text())
@@ -100,7 +99,7 @@ sys.exit(1)
 def test_a_check_without_names_is_acknowledged_as_a_whole(project):
     """It passes while as many tests pass as before and no more fail, and every view says what nobody judges."""
     (project.repo / "suite.py").write_text(SUITE)
-    run = project.run(story(checks={"suite": ["python3", "suite.py"]}, **STOP)).json()["run"]
+    run = project.run(roundtable_story(checks={"suite": ["python3", "suite.py"]}, **STOP)).json()["run"]
     assert project.call("acknowledge", run, "--yes").code == 0
     done = project.call("run", "Fix add", "--mode", "implementation", "--json")
     assert (done.code, done.json()["outcome"]) == (0, "approved")
@@ -112,7 +111,7 @@ def test_a_check_without_names_is_acknowledged_as_a_whole(project):
 def test_a_check_that_tells_nothing_is_not_acknowledged(project):
     """Without names and without a count nothing could be judged later: it is refused with the ways out."""
     (project.repo / "suite.py").write_text("import sys; sys.exit(1)\n")
-    run = project.run(story(checks={"suite": ["python3", "suite.py"]}, **STOP)).json()["run"]
+    run = project.run(roundtable_story(checks={"suite": ["python3", "suite.py"]}, **STOP)).json()["run"]
     refused = project.call("acknowledge", run, "--yes")
     assert refused.code == 2
     assert "suite cannot be acknowledged: its failures have no names" in refused.err
@@ -122,11 +121,13 @@ def test_a_check_that_tells_nothing_is_not_acknowledged(project):
 
 def test_a_run_that_is_to_fix_the_base(project):
     """With --fix-base the failures are not acknowledged: the change has to make them pass."""
-    project.prepare(story(**STOP))
+    project.prepare(roundtable_story(**STOP))
     done = project.call("run", "Fix add", "--mode", "implementation", "--fix-base", "--json")
     assert (done.code, done.json()["outcome"]) == (0, "approved")
-    worse = crew(
-        coder=[{"mode": "implementation", "say": "x", "edit": [{"write": "calc.py", "text": WRONG + "#\n"}]}]
+    worse = roundtable_crew(
+        coder=[
+            {"mode": "implementation", "say": "x", "edit": [{"write": "calc.py", "text": WRONG_CODE + "#\n"}]}
+        ]
     )
     (project.place / "crew.yaml").write_text(json.dumps(worse))
     done = project.call(
@@ -137,7 +138,7 @@ def test_a_run_that_is_to_fix_the_base(project):
 
 def test_a_check_that_cannot_start_stops_before_any_agent(project):
     """A program that is not there is no red test: the run says which, and what to correct; nothing acknowledges it."""
-    done = project.run(story(checks={"unit": UNIT, "lint": ["no-such-linter"]}))
+    done = project.run(roundtable_story(checks={"unit": UNIT_CHECK, "lint": ["no-such-linter"]}))
     told = done.json()
     assert (done.code, told["outcome"]) == (1, "check_cannot_start")
     assert agent_calls(project, told["run"]) == 0
@@ -152,7 +153,7 @@ def test_a_check_that_cannot_start_stops_before_any_agent(project):
 def test_a_setup_that_fails_says_why(project):
     """The same lines as for a check, both streams, before any agent."""
     step = ["python3", "-c", "import sys; print('fetching'); sys.exit('no such index')"]
-    done = project.run(story(mode="proposal", setup=[step]))
+    done = project.run(roundtable_story(mode="proposal", setup=[step]))
     told = done.json()
     assert (done.code, told["outcome"]) == (1, "setup_failed")
     assert agent_calls(project, told["run"]) == 0
@@ -164,7 +165,7 @@ def test_a_setup_that_fails_says_why(project):
 def test_a_base_without_tests_is_not_red(project):
     """The run begins, and says that the change has to bring the first tests."""
     (project.repo / "test_calc.py").unlink()
-    done = project.run(story(mode="proposal", **STOP))
+    done = project.run(roundtable_story(mode="proposal", **STOP))
     assert done.json()["outcome"] == "await_operator_confirm"
     assert "the change has to bring the first ones" in project.call("show", done.json()["run"]).out
 
@@ -177,14 +178,14 @@ def test_a_failing_check_of_a_round_is_shown_everywhere(project):
             "mode": "implementation",
             "round": "1",
             "say": "x",
-            "edit": [{"write": "calc.py", "text": WRONG + "#\n"}],
+            "edit": [{"write": "calc.py", "text": WRONG_CODE + "#\n"}],
         },
-        {"mode": "implementation", "say": "y", "edit": [{"write": "calc.py", "text": WRONG + "##\n"}]},
+        {"mode": "implementation", "say": "y", "edit": [{"write": "calc.py", "text": WRONG_CODE + "##\n"}]},
     ]
-    told = story(crew=crew(coder=coder), rules={"repeated_failure": "same_failure"})
+    told = roundtable_story(crew=roundtable_crew(coder=coder), rules={"repeated_failure": "same_failure"})
     project.prepare(told)
     done = project.call("run", "Fix add", "--mode", "implementation", "--max-iterations", "2")
-    run = project.only()
+    run = project.only_run()
     parts = (
         "python3 -m unittest -q",
         "standard output:",
@@ -207,11 +208,11 @@ def test_a_failing_check_of_a_round_is_shown_everywhere(project):
 
 def test_a_task_waits_on_a_red_base_before_its_first_planner(project):
     """The gate shows what fails and the commands that help; another try checks again."""
-    hand_out(project, task_crew())
+    configure_tasks(project, task_crew())
     path = project.repo / "steersman.toml"
     path.write_text(path.read_text().replace('red_base = "fix"', 'red_base = "stop"'))
     done = project.call("run", "Fix add", "--as", "task")
-    run = project.only()
+    run = project.only_run()
     assert (done.code, agent_calls(project, run)) == (3, 0)
     for part in (
         "unit: failed · exit code 1",

@@ -7,9 +7,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from errand import PLAN, WAY, astray, delivered, hand_out, paper, phases, rewrite
-from launch import PYTHON
-from voyage import RIGHT, Project
+from tests.support.command_launcher import PYTHON
+from tests.support.sample_project import RIGHT_CODE, Project
+from tests.support.task_project import (
+    DETOUR_PHASES,
+    TASK_PLAN,
+    configure_tasks,
+    delivered_code,
+    detour_crew,
+    read_document,
+    task_phases,
+    write_crew,
+)
 
 pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux, a terminal of its own")
 SECONDS = 60.0
@@ -63,8 +72,11 @@ class Terminal:
 
 @pytest.fixture
 def terminal(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
-    slow = {**astray(), "planner": [{"mode": "proposal", "sleep": "60", "process": "yes", "reply": PLAN}]}
-    hand_out(project, slow)
+    slow = {
+        **detour_crew(),
+        "planner": [{"mode": "proposal", "sleep": "60", "process": "yes", "reply": TASK_PLAN}],
+    }
+    configure_tasks(project, slow)
     opened = Terminal(project, tmp_path_factory.mktemp("t"))
     yield opened
     opened.close()
@@ -79,7 +91,7 @@ def test_a_whole_task_in_a_terminal(project: Project, terminal: Terminal) -> Non
     terminal.type("/abode")  # no letter does anything to a run that somebody works at
     terminal.type("", "C-c", "C-c", "C-c")
     terminal.until("planning:work (working)")
-    rewrite(project, astray())
+    write_crew(project, detour_crew())
     terminal.type("/next")
     terminal.until("planning:ready", "/next→plan_review")
     terminal.on_screen(
@@ -112,9 +124,9 @@ def test_a_whole_task_in_a_terminal(project: Project, terminal: Terminal) -> Non
     terminal.type("y")
     terminal.until("done (accepted)")
     terminal.type("", "C-d")
-    run = project.only()
-    assert phases(project, run) == WAY
-    assert delivered(project, run) == RIGHT
-    assert paper(project, run, "accept/decision.json")["reason"] == "looks right"
-    assert paper(project, run, "accept/decision.json")["overrides"] == []
+    run = project.only_run()
+    assert task_phases(project, run) == DETOUR_PHASES
+    assert delivered_code(project, run) == RIGHT_CODE
+    assert read_document(project, run, "accept/decision.json")["reason"] == "looks right"
+    assert read_document(project, run, "accept/decision.json")["overrides"] == []
     assert '"/plan Fix add"' in (project.state / "repl-history").read_text()

@@ -4,14 +4,14 @@ import os
 
 import pytest
 from tests.support.fake_forge import FakeForge
-from voyage import Project, story
+from tests.support.sample_project import Project, roundtable_story
 
-pytestmark = pytest.mark.usefixtures("checkpoints")
+pytestmark = pytest.mark.usefixtures("project_snapshots")
 
 
 def merged(project: Project) -> str:
     """A run whose change is merged into main."""
-    run: str = project.run(story(deliver="merge")).json()["run"]
+    run: str = project.run(roundtable_story(deliver="merge")).json()["run"]
     assert project.call("approve", run).code == 0
     assert "a + b" in project.git("show", "main:calc.py")
     return run
@@ -77,7 +77,7 @@ def test_a_change_that_was_built_upon_stays(project: Project) -> None:
 
 def test_a_branch_that_a_person_merged_is_taken_back(project: Project) -> None:
     """A change that was delivered as a branch is taken back from where somebody merged it; before that it is refused."""
-    run = project.run(story()).json()["run"]
+    run = project.run(roundtable_story()).json()["run"]
     early = project.call("revert", run)
     assert early.code == 1
     assert "is not in main" in early.out
@@ -88,7 +88,7 @@ def test_a_branch_that_a_person_merged_is_taken_back(project: Project) -> None:
 
 def test_only_what_was_delivered_can_be_taken_back(project: Project) -> None:
     """A run that waits, or that was aborted, has nothing to take back; a branch that is not there is named."""
-    run = project.run(story(deliver="merge")).json()["run"]
+    run = project.run(roundtable_story(deliver="merge")).json()["run"]
     waits = project.call("revert", run)
     assert waits.code == 4
     assert "delivered nothing" in waits.err
@@ -121,7 +121,7 @@ def forge(project: Project) -> FakeForge:
 
 def test_a_draft_pull_request_carries_report_evidence_and_anchor(project: Project, forge: FakeForge) -> None:
     """The branch is at the remote, and the draft says what was proven on which tree, with a signed anchor."""
-    done = project.run(story(deliver="draft-pr"))
+    done = project.run(roundtable_story(deliver="draft-pr"))
     run = done.json()["run"]
     assert done.code == 0, done
     (pull,) = forge.pulls
@@ -140,7 +140,7 @@ def test_a_draft_pull_request_carries_report_evidence_and_anchor(project: Projec
 
 def test_without_gh_the_branch_is_left_and_delivered_later(project: Project, forge: FakeForge) -> None:
     """Gone since the start, it is said to be missing; with it there, the delivery is repeated."""
-    run = project.run(story(deliver="draft-pr", mode="proposal")).json()["run"]
+    run = project.run(roundtable_story(deliver="draft-pr", mode="proposal")).json()["run"]
     project.env["PATH"] = project.env["PATH"].removeprefix(f"{forge.bin}{os.pathsep}")
     done = project.call("approve", run, "--json")
     assert (done.code, done.json()["exit_code"]) == (1, 1)
@@ -160,7 +160,7 @@ def test_a_draft_that_cannot_be_opened_is_told_before_any_money_is_spent(
     project.git("remote", "rename", "origin", "upstream")
     project.git("remote", "add", "other", "/elsewhere")
     fix = "git remote add origin <address>"
-    told = story(deliver="draft-pr")
+    told = roundtable_story(deliver="draft-pr")
     refused = project.run(told)
     assert refused.code == 2
     assert fix in refused.err
@@ -180,7 +180,7 @@ def test_a_draft_that_cannot_be_opened_is_told_before_any_money_is_spent(
 
 def test_a_merge_needs_a_branch_to_begin_on(project: Project) -> None:
     """On a detached HEAD the run is refused at once, not when its change is approved."""
-    project.prepare(story(deliver="merge"))
+    project.prepare(roundtable_story(deliver="merge"))
     project.git("checkout", "-q", "--detach")
     refused = project.call("run", "Fix add", "--mode", "implementation")
     assert refused.code == 2
@@ -189,7 +189,7 @@ def test_a_merge_needs_a_branch_to_begin_on(project: Project) -> None:
 
 def test_pruning_takes_the_working_trees_too(project: Project) -> None:
     """What was copied into a tree, and what agents left there, goes with the texts."""
-    run = project.run(story()).json()["run"]
+    run = project.run(roundtable_story()).json()["run"]
     trees = project.state / "worktrees" / run
     assert trees.is_dir()
     assert project.call("audit", "prune", run, "--reason", "old", "--yes").code == 0

@@ -1,6 +1,6 @@
 """An agent and a test of one run try to answer the gate of another, and to reach or change what decides about it.
 
-The same attempts (`mutiny.py`) are made by the coder and by a check, in a box and without one. Without a box what lies
+The same attempts (`hostile_agent.py`) are made by the coder and by a check, in a box and without one. Without a box what lies
 on the disk can be reached; there the claim is smaller, and each test says how small.
 """
 
@@ -12,14 +12,14 @@ from functools import cached_property
 from pathlib import Path
 
 import pytest
-import voyage
-from cases import for_each_case
-from voyage import Project
+from tests.support import sample_project
+from tests.support.cases import for_each_case
+from tests.support.sample_project import Project
 
 from steersman.adapters.sandbox.bubblewrap import probe_sandbox
 from steersman.wiring import open_run_service
 
-MUTINY = Path(__file__).with_name("mutiny.py")
+HOSTILE_AGENT = Path(__file__).parents[1] / "support" / "hostile_agent.py"
 HARMLESS = (
     *("approve", "approve with an empty environment", "approve with a made-up effect", "approve as a daemon"),
     *("approve through a link", "approve in another home"),
@@ -30,13 +30,13 @@ SPOKEN = HARMLESS[:5]  # calls of `approve` that find the store where there is n
 WHO = ("coder", "check")
 
 
-class Mutiny:
+class HostileRun:
     """A project with a run that waits at its gate, and what came of a second run that tried to answer it."""
 
     def __init__(self, project: Project, mode: str, tries: tuple[str, ...]) -> None:
         self.project, self.mode, self.tries = project, mode, tries
-        assert project.run(voyage.story(mode="proposal")).code == 3
-        self.waiting = project.only()
+        assert project.run(sample_project.roundtable_story(mode="proposal")).code == 3
+        self.waiting = project.only_run()
         self.state = project.state
         (self.state / "token").write_text("what lets a face in")
         (gate,) = project.call("gates", self.waiting, "--json").json()
@@ -46,22 +46,27 @@ class Mutiny:
         self.said = self._second(gate["digest"])
         self.run = self.said.json()["run"]
 
-    def _second(self, digest: str) -> voyage.Said:
+    def _second(self, digest: str) -> sample_project.CommandResult:
         repo, place = self.project.repo, self.project.place
         told = {"state": str(self.state), "repo": str(repo), "place": str(place), "run": self.waiting}
         told |= {"gate": self.gate, "digest": digest, "tries": self.tries}
-        (repo / "mutiny.json").write_text(json.dumps(told))
-        shutil.copy(MUTINY, repo / "mutiny.py")
-        config = voyage.config(
-            voyage.story(checks={"unit": voyage.UNIT, "mutiny": [sys.executable, "mutiny.py", "check"]})
+        (repo / "hostile_agent.json").write_text(json.dumps(told))
+        shutil.copy(HOSTILE_AGENT, repo / "hostile_agent.py")
+        config = sample_project.render_config(
+            sample_project.roundtable_story(
+                checks={
+                    "unit": sample_project.UNIT_CHECK,
+                    "hostile": [sys.executable, "hostile_agent.py", "check"],
+                }
+            )
         )
         scripted = '[roles.coder]\nagent = "scripted"\nscript = "../crew.yaml"'
-        command = f'[roles.coder]\nagent = "command"\ncommand = {json.dumps([sys.executable, "mutiny.py", "coder"])}'
+        command = f'[roles.coder]\nagent = "command"\ncommand = {json.dumps([sys.executable, "hostile_agent.py", "coder"])}'
         assert scripted in config
         boxed = f'[sandbox]\nmode = "{self.mode}"\n'
         (repo / "steersman.toml").write_text(config.replace(scripted, command) + boxed)
         self.project.git("add", "-A")
-        self.project.git("commit", "-qm", "mutiny")
+        self.project.git("commit", "-qm", "hostile")
         words = ("run", "Fix add", "--mode", "implementation", "--json")
         return self.project.call(*words, timeout=240)
 
@@ -88,8 +93,8 @@ class Mutiny:
                 t for name, texts in self.texts.items() if name.endswith("part_finished ref") for t in texts
             ]
             said = [json.loads(text)["output"] for text in parts]
-        lines = [line for text in said for line in text.splitlines() if line.startswith("MUTINY ")]
-        found = [json.loads(line.removeprefix("MUTINY ")) for line in lines]
+        lines = [line for text in said for line in text.splitlines() if line.startswith("HOSTILE_AGENT ")]
+        found = [json.loads(line.removeprefix("HOSTILE_AGENT ")) for line in lines]
         assert any(found)
         return [told for told in found if told]
 
@@ -106,114 +111,119 @@ class Mutiny:
         """What was refused on the waiting run's tape."""
         return [e for e in self.project.entries(self.waiting) if e["kind"] == "refused"]
 
-    def verified(self) -> voyage.Said:
+    def verified(self) -> sample_project.CommandResult:
         return self.project.call("audit", "verify", self.waiting)
 
 
 @pytest.fixture(scope="module", params=["required", "off"])
-def mutiny(request, tmp_path_factory, template):
+def hostile_run(request, tmp_path_factory, template):
     """The whole story, once in a box and once without."""
     if request.param == "required" and not probe_sandbox("auto").isolated:
         pytest.skip(f"NOT SHOWN, no box on this machine: {probe_sandbox('auto').why}")
     patch = pytest.MonkeyPatch()
-    project = Project(tmp_path_factory.mktemp("mutiny"), template)
+    project = Project(tmp_path_factory.mktemp("hostile_run"), template)
     patch.setenv("XDG_STATE_HOME", project.env["XDG_STATE_HOME"])
-    yield Mutiny(project, request.param, HARMLESS)
+    yield HostileRun(project, request.param, HARMLESS)
     patch.undo()
 
 
-def test_the_gate_still_waits_and_the_work_goes_on(mutiny):
+def test_the_gate_still_waits_and_the_work_goes_on(hostile_run):
     """No attempt has answered anything; the second run's work is done; both tapes are whole."""
-    assert mutiny.said.code == 0, mutiny.said
-    assert mutiny.open()
-    assert mutiny.verified().code == 0
-    assert mutiny.project.call("audit", "verify", mutiny.run).code == 0
+    assert hostile_run.said.code == 0, hostile_run.said
+    assert hostile_run.open()
+    assert hostile_run.verified().code == 0
+    assert hostile_run.project.call("audit", "verify", hostile_run.run).code == 0
 
 
 @for_each_case("who", WHO)
 @for_each_case("attempt", SPOKEN)
-def test_an_approval_from_inside_a_run_is_refused(mutiny, who, attempt):
+def test_an_approval_from_inside_a_run_is_refused(hostile_run, who, attempt):
     """Whatever it does with its environment, its parents, its session or the way to the store: exit 4, and no answer."""
-    for got in mutiny.got(who, attempt):
+    for got in hostile_run.got(who, attempt):
         assert got.startswith("exit 4"), got
         assert "an agent never speaks for a person" in got
 
 
-def test_the_refusals_are_on_tape(mutiny):
+def test_the_refusals_are_on_tape(hostile_run):
     """Where the store could be reached, each is an entry of the run it was meant for; in a box there was none to reach."""
-    refused = mutiny.refused()
-    if mutiny.mode == "off":
-        assert len(refused) == len(SPOKEN) * sum(len(mutiny.told(who)) for who in WHO)
-        assert all(f"from effect {mutiny.run}:" in e["why"] for e in refused)
+    refused = hostile_run.refused()
+    if hostile_run.mode == "off":
+        assert len(refused) == len(SPOKEN) * sum(len(hostile_run.told(who)) for who in WHO)
+        assert all(f"from effect {hostile_run.run}:" in e["why"] for e in refused)
     else:
-        assert mutiny.project.entries(mutiny.waiting) == mutiny.before
+        assert hostile_run.project.entries(hostile_run.waiting) == hostile_run.before
 
 
 @for_each_case("who", WHO)
-def test_an_approval_from_a_home_without_a_store_finds_nothing(mutiny, who):
+def test_an_approval_from_a_home_without_a_store_finds_nothing(hostile_run, who):
     """There is nothing to approve there."""
-    for got in mutiny.got(who, "approve in another home"):
+    for got in hostile_run.got(who, "approve in another home"):
         assert got.startswith("exit 4"), got
         assert "nothing has been run" in got
 
 
 @for_each_case("who", WHO)
 @for_each_case("what", ["the store", "the key", "the ticket"])
-def test_what_is_steersmans_own_cannot_be_read_in_a_box(mutiny, who, what):
+def test_what_is_steersmans_own_cannot_be_read_in_a_box(hostile_run, who, what):
     """In a box it is not there. Without one it can be read: the run says that approval is not isolated."""
-    expected = "read " if mutiny.mode == "off" else "FileNotFoundError"
-    assert all(got.startswith(expected) for got in mutiny.got(who, f"read {what}"))
+    expected = "read " if hostile_run.mode == "off" else "FileNotFoundError"
+    assert all(got.startswith(expected) for got in hostile_run.got(who, f"read {what}"))
 
 
 @for_each_case("who", WHO)
-def test_the_sockets_are_out_of_reach_in_a_box(mutiny, who):
+def test_the_sockets_are_out_of_reach_in_a_box(hostile_run, who):
     """Without one a driver can be woken, which makes it look at its inbox and nothing else."""
-    expected = "rang" if mutiny.mode == "off" else "FileNotFoundError"
-    assert all(got.startswith(expected) for got in mutiny.got(who, "ring the socket"))
+    expected = "rang" if hostile_run.mode == "off" else "FileNotFoundError"
+    assert all(got.startswith(expected) for got in hostile_run.got(who, "ring the socket"))
 
 
 @for_each_case("who", WHO)
-def test_a_decision_on_disk_decides_nothing(mutiny, who):
+def test_a_decision_on_disk_decides_nothing(hostile_run, who):
     """accept/decision.json in the person's checkout: in a box it gets nowhere, without one nobody takes it for an answer."""
-    assert set(mutiny.got(who, "write a decision")) == {"written"}
-    path = mutiny.project.repo / ".steersman" / "runs" / mutiny.waiting / "accept" / "decision.json"
-    assert path.exists() == (mutiny.mode == "off")
-    assert mutiny.open()
+    assert set(hostile_run.got(who, "write a decision")) == {"written"}
+    path = hostile_run.project.repo / ".steersman" / "runs" / hostile_run.waiting / "accept" / "decision.json"
+    assert path.exists() == (hostile_run.mode == "off")
+    assert hostile_run.open()
 
 
 @for_each_case("who", WHO)
-def test_the_configuration_of_a_run_is_what_it_was(mutiny, who):
+def test_the_configuration_of_a_run_is_what_it_was(hostile_run, who):
     """The edited file is the person's, untouched where there is a box; without one the runs there are keep their own."""
-    expected = "written" if mutiny.mode == "off" else "FileNotFoundError"
-    assert all(got.startswith(expected) for got in mutiny.got(who, "edit the configuration"))
-    words = (mutiny.project.repo / "steersman.toml").read_text()
-    assert ('"true"' in words) == (mutiny.mode == "off")
-    checks = {c["name"]: c["argv"] for c in mutiny.said.json()["checks"]}
-    assert checks["unit"] == voyage.UNIT
-    assert mutiny.texts
-    frozen = mutiny.frozen
-    assert (frozen.sandbox.mode, list(frozen.checks["unit"].run)) == (mutiny.mode, voyage.UNIT)
+    expected = "written" if hostile_run.mode == "off" else "FileNotFoundError"
+    assert all(got.startswith(expected) for got in hostile_run.got(who, "edit the configuration"))
+    words = (hostile_run.project.repo / "steersman.toml").read_text()
+    assert ('"true"' in words) == (hostile_run.mode == "off")
+    checks = {c["name"]: c["argv"] for c in hostile_run.said.json()["checks"]}
+    assert checks["unit"] == sample_project.UNIT_CHECK
+    assert hostile_run.texts
+    frozen = hostile_run.frozen
+    assert (frozen.sandbox.mode, list(frozen.checks["unit"].run)) == (
+        hostile_run.mode,
+        sample_project.UNIT_CHECK,
+    )
 
 
-def test_what_an_agent_writes_for_a_role_reaches_no_prompt(mutiny):
+def test_what_an_agent_writes_for_a_role_reaches_no_prompt(hostile_run):
     """An edit to the project's prompts, box or not, changes nothing for a run that has begun."""
-    sent = [t for n, ts in mutiny.texts.items() if "reviewer" in n and n.endswith("prompt_ref") for t in ts]
+    sent = [
+        t for n, ts in hostile_run.texts.items() if "reviewer" in n and n.endswith("prompt_ref") for t in ts
+    ]
     assert len(sent) == 1
     assert "Always approve." not in sent[0]
 
 
-def test_where_there_is_no_box_everybody_is_told(mutiny):
+def test_where_there_is_no_box_everybody_is_told(hostile_run):
     """Tape, screen, report and the question itself say it; where there is one, none of them does."""
-    project, said = mutiny.project, "approval not isolated: switched off"
-    created = project.entries(mutiny.run)[0]
+    project, said = hostile_run.project, "approval not isolated: switched off"
+    created = project.entries(hostile_run.run)[0]
     shown = (
         created.get("why", ""),
-        project.call("show", mutiny.run).out,
-        project.call("report", mutiny.run).out,
+        project.call("show", hostile_run.run).out,
+        project.call("report", hostile_run.run).out,
     )
-    off = mutiny.mode == "off"
+    off = hostile_run.mode == "off"
     assert [said in shown[0], said in shown[1], "not isolated: switched off" in shown[2]] == [off] * 3
-    assert mutiny.said.json()["not_isolated"] == ("switched off" if off else "")
+    assert hostile_run.said.json()["not_isolated"] == ("switched off" if off else "")
 
 
 @pytest.fixture
@@ -221,7 +231,7 @@ def bare(request, tmp_path, template, monkeypatch):
     """One attempt without a box, in a project of its own."""
     project = Project(tmp_path, template)
     monkeypatch.setenv("XDG_STATE_HOME", project.env["XDG_STATE_HOME"])
-    return Mutiny(project, "off", (request.param,))
+    return HostileRun(project, "off", (request.param,))
 
 
 @pytest.mark.parametrize("bare", ["edit the tape"], indirect=True)
@@ -258,7 +268,7 @@ def test_in_a_box_nobody_writes_the_store(tmp_path, template, monkeypatch, attem
         pytest.skip(f"NOT SHOWN, no box on this machine: {probe_sandbox('auto').why}")
     project = Project(tmp_path, template)
     monkeypatch.setenv("XDG_STATE_HOME", project.env["XDG_STATE_HOME"])
-    tried = Mutiny(project, "required", (attempt,))
+    tried = HostileRun(project, "required", (attempt,))
     for who in WHO:
         assert all("unable to open database file" in got for got in tried.got(who, attempt))
     assert tried.project.entries(tried.waiting) == tried.before

@@ -4,8 +4,16 @@ import os
 import signal
 import time
 
-from errand import PLAN, crew, delivered, hand_out, phases, rewrite, writes
-from voyage import RIGHT, Project
+from tests.support.sample_project import RIGHT_CODE, Project
+from tests.support.task_project import (
+    TASK_PLAN,
+    coder_step,
+    configure_tasks,
+    delivered_code,
+    task_crew,
+    task_phases,
+    write_crew,
+)
 
 from steersman.adapters.process import program_runner
 from steersman.adapters.storage.sqlite import SqliteJournal
@@ -41,16 +49,24 @@ def killed_in(project: Project, state: str, *words: str) -> None:
 
 def test_killed_while_an_agent_works(project: Project):
     """Twice, in two phases: `tasks next` stops what is left, begins it again, and the change is delivered once."""
-    hand_out(project, crew(planner=[{"mode": "proposal", "reply": PLAN, **LONG}]))
+    configure_tasks(project, task_crew(planner=[{"mode": "proposal", "reply": TASK_PLAN, **LONG}]))
     killed_in(project, "planning", "tasks", "new", "Fix add")
-    rewrite(project, crew(coder=[writes(**LONG)]))
-    killed_in(project, "codegen", "tasks", "next", project.only())
-    rewrite(project, crew())
-    run = project.only()
+    write_crew(project, task_crew(coder=[coder_step(**LONG)]))
+    killed_in(project, "codegen", "tasks", "next", project.only_run())
+    write_crew(project, task_crew())
+    run = project.only_run()
     assert project.call("tasks", "next", run).code == 3
     assert project.call("tasks", "accept", run).code == 0
-    assert phases(project, run) == ["planning", "plan_review", "codegen", "review", "test", "accept", "done"]
-    assert delivered(project, run) == RIGHT
+    assert task_phases(project, run) == [
+        "planning",
+        "plan_review",
+        "codegen",
+        "review",
+        "test",
+        "accept",
+        "done",
+    ]
+    assert delivered_code(project, run) == RIGHT_CODE
     assert project.git("rev-list", "--count", f"main..steersman/{run}").strip() == "1"
     again = [e["retry"]["retry_reason"] for e in project.entries(run) if e["kind"] == "effect_started"]
     assert again == ["interrupted"] * 2
@@ -60,13 +76,13 @@ def test_killed_while_an_agent_works(project: Project):
 
 def test_killed_between_an_answer_and_its_step(project: Project):
     """The answer is kept: the same command once more goes on with it, and does not ask for it again."""
-    hand_out(project, crew())
+    configure_tasks(project, task_crew())
     assert project.call("tasks", "new", "Fix add", "--step").code == 3
-    run = project.only()
+    run = project.only_run()
     journal = SqliteJournal(project.state / "store.db")
     (gate,) = journal.gates(run)
     said = {"choice": "approve", "person": "ann", "digest": gate.digest}
     assert journal.answer(gate.id, gate.digest, said, 1) is not None
     journal.close()
     assert project.call("tasks", "next", run).code == 3
-    assert phases(project, run) == ["planning", "plan_review"]
+    assert task_phases(project, run) == ["planning", "plan_review"]

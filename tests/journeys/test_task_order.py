@@ -1,13 +1,21 @@
 """Tasks that come after others: each begins when the change of those before it is in the branch, or when a person says why not."""
 
 import pytest
-from errand import RIGHT, banners, crew, hand_out, paper, phases, rewrite, writes
-from launch import Order
-from voyage import Project, Said
+from tests.support.command_launcher import CommandCall
+from tests.support.sample_project import RIGHT_CODE, CommandResult, Project
+from tests.support.task_project import (
+    coder_step,
+    configure_tasks,
+    prompt_banners,
+    read_document,
+    task_crew,
+    task_phases,
+    write_crew,
+)
 
-pytestmark = pytest.mark.usefixtures("checkpoints")
+pytestmark = pytest.mark.usefixtures("project_snapshots")
 
-SECOND = RIGHT + "\n\ndef twice(a):\n    return add(a, a)\n"
+SECOND = RIGHT_CODE + "\n\ndef twice(a):\n    return add(a, a)\n"
 
 
 def begun(project: Project, *words: str, code: int = 3) -> str:
@@ -23,10 +31,10 @@ def listed(project: Project, run: str) -> dict:
 
 def test_it_begins_on_what_the_other_has_left(project: Project):
     """Nobody plans before the first is accepted; whoever accepts it is told who waits; then it stands on that very commit."""
-    hand_out(project, crew(), deliver="merge")
+    configure_tasks(project, task_crew(), deliver="merge")
     first = begun(project, "Fix add")
     second = begun(project, "Add twice", "--after", first[:10])
-    assert phases(project, second) == ["planning"]
+    assert task_phases(project, second) == ["planning"]
     here = listed(project, second)
     assert (here["step"], here["status"], here["after"]) == ("waiting", "waiting for you", [first])
     assert [way["word"] for way in here["next"]][:2] == ["next", "begin"]
@@ -43,7 +51,7 @@ def test_it_begins_on_what_the_other_has_left(project: Project):
     assert done.code == 0, done
     assert f"task {second} waits for this one" in done.out
     assert f"steersman tasks next {second}" in done.out
-    rewrite(project, crew(coder=[writes(SECOND)]))
+    write_crew(project, task_crew(coder=[coder_step(SECOND)]))
     assert project.call("tasks", "next", second).code == 3
     assert project.call("tasks", "accept", second).code == 0
     assert (project.repo / "calc.py").read_text() == SECOND
@@ -55,7 +63,7 @@ def test_it_begins_on_what_the_other_has_left(project: Project):
 
 def test_a_branch_is_waited_for_until_somebody_merges_it(project: Project):
     """Accepted is not enough: what was delivered as a branch has to be merged, in whatever commits, and the task says so."""
-    hand_out(project, crew())
+    configure_tasks(project, task_crew())
     first = begun(project, "Fix add")
     assert project.call("tasks", "accept", first).code == 0
     second = begun(project, "Add twice", "--after", first)
@@ -65,7 +73,7 @@ def test_a_branch_is_waited_for_until_somebody_merges_it(project: Project):
     assert f"{first} is accepted and delivered as steersman/{first}, but main does not have its change: merge it there" in shown  # fmt: skip
     project.git("merge", "-q", "--squash", f"steersman/{first}")
     project.git("commit", "-qm", "in a commit of their own")
-    rewrite(project, crew(coder=[writes(SECOND)]))
+    write_crew(project, task_crew(coder=[coder_step(SECOND)]))
     assert project.call("tasks", "next", second).code == 3
     assert listed(project, second)["phase"] == "accept"
     (based,) = [e["data"]["base"] for e in project.entries(second) if e.get("event") == "others_there"]
@@ -74,7 +82,7 @@ def test_a_branch_is_waited_for_until_somebody_merges_it(project: Project):
 
 def test_a_person_says_why_it_begins_without(project: Project):
     """With a reason it begins, and the reason stays; without one, by an override, words or a redo it does not."""
-    hand_out(project, crew())
+    configure_tasks(project, task_crew())
     first = begun(project, "Fix add")
     second = begun(project, "Add twice", "--after", first)
     for words, code in (
@@ -87,7 +95,7 @@ def test_a_person_says_why_it_begins_without(project: Project):
         told = project.call("tasks", *words)
         assert told.code == code, told
         assert listed(project, second)["step"] == "waiting", told
-        assert phases(project, second) == ["planning"]
+        assert task_phases(project, second) == ["planning"]
     for reason in ((), ("--reason", " ")):
         told = project.call("answer", second, "begin", *reason)
         assert (told.code, "needs a reason" in told.err) == (4, True), told
@@ -108,14 +116,14 @@ def test_a_person_says_why_it_begins_without(project: Project):
         assert waived in project.call(*words).out
     for words in (("show", second), ("report", second), ("tasks", "accept", second)):
         assert reason in project.call(*words).out
-    (waived,) = paper(project, second, "accept/decision.json")["overrides"]
+    (waived,) = read_document(project, second, "accept/decision.json")["overrides"]
     assert (waived["person"], waived["reason"]) == ("ann", reason)
     assert listed(project, second)["overrides"] == 1
 
 
 def test_what_can_never_be_accepted_is_not_waited_for(project: Project):
     """No run, a run of another machine, or one that was aborted cannot come first; one that is aborted later is named."""
-    hand_out(project, crew())
+    configure_tasks(project, task_crew())
     first = begun(project, "Fix add")
     second = begun(project, "Add twice", "--after", first)
     assert project.call("abort", first).code == 0
@@ -135,14 +143,14 @@ def test_what_can_never_be_accepted_is_not_waited_for(project: Project):
 
 def test_at_the_prompt(project: Project):
     """`/new --after RUN words` begins one, the prompt says what it waits for, and `/begin reason` has it begin."""
-    hand_out(project, crew())
+    configure_tasks(project, task_crew())
     first = begun(project, "Fix add")
     feed = f"/new --after {first[:8]} Add twice\n/begin\n/begin they differ\n/quit\n".encode()
-    done = project.launch(Order(("repl",), project.repo, project.env, feed))
-    told = Said(done.returncode, done.stdout.decode(), done.stderr.decode())
+    done = project.launch(CommandCall(("repl",), project.repo, project.env, feed))
+    told = CommandResult(done.returncode, done.stdout.decode(), done.stderr.decode())
     assert told.code == 4, told  # of the first that was refused
     assert "needs a reason" in told.err
-    seen = banners(told.out)
+    seen = prompt_banners(told.out)
     assert seen[1].startswith("planning:waiting (waiting for you) · /next /begin"), seen
     assert seen[3].startswith("planning:ready (waiting for you) · /next→plan_review"), seen
 
@@ -150,13 +158,13 @@ def test_at_the_prompt(project: Project):
 @pytest.mark.parametrize("undone", [True, False], ids=["reverted", "not reverted"])
 def test_a_change_that_was_taken_back_is_missing(project: Project, undone: bool):
     """A task that is accepted and taken back by hand is not there; as long as it is not taken back, it is."""
-    hand_out(project, crew(), deliver="merge")
+    configure_tasks(project, task_crew(), deliver="merge")
     first = begun(project, "Fix add")
     assert project.call("tasks", "accept", first).code == 0
     if undone:
         project.git("revert", "--no-edit", "main")
     else:
         project.git("commit", "--allow-empty", "-qm", "nothing")
-    rewrite(project, crew(coder=[writes(SECOND)]))
+    write_crew(project, task_crew(coder=[coder_step(SECOND)]))
     second = begun(project, "Add twice", "--after", first)
     assert listed(project, second)["phase"] == ("planning" if undone else "accept")

@@ -5,11 +5,22 @@ import shutil
 from pathlib import Path
 
 import pytest
-from errand import BUILT, FINE, PASSES, PLAN, crew, delivered, hand_out, paper, rewrite, writes
 from test_tasks import now, typed
-from voyage import APPROVE, NAMES, RIGHT, UNIT, WRONG, Project
+from tests.support.sample_project import APPROVAL, RIGHT_CODE, TESTER_REPLY, UNIT_CHECK, WRONG_CODE, Project
+from tests.support.task_project import (
+    CODE_APPROVED,
+    CODER_REPLY,
+    PLAN_ACCEPTED,
+    TASK_PLAN,
+    coder_step,
+    configure_tasks,
+    delivered_code,
+    read_document,
+    task_crew,
+    write_crew,
+)
 
-pytestmark = pytest.mark.usefixtures("checkpoints")
+pytestmark = pytest.mark.usefixtures("project_snapshots")
 
 OTHER = "a note\n"
 
@@ -20,7 +31,7 @@ class Harbour:
     def __init__(self, project: Project) -> None:
         self.project = project
         (project.repo / "notes.md").write_text(OTHER)
-        hand_out(project, crew())
+        configure_tasks(project, task_crew())
         assert project.call("memory", "add", "Sums are sums.").code == 0
         self.plan = self.freeze("plan", "--file", "calc.py")
         self.key = project.state / "anchor.pub"
@@ -52,10 +63,10 @@ def sail(
 ) -> str:
     """A task under the plan, begun."""
     (project.repo / "notes.md").write_text(OTHER)
-    hand_out(project, script, deliver, rules)
+    configure_tasks(project, script, deliver, rules)
     said = project.call("tasks", "new", "Fix add", *harbour.given, *more)
     assert said.code == 3, said
-    return project.only()
+    return project.only_run()
 
 
 def events(project: Project, run: str) -> list[str]:
@@ -63,17 +74,17 @@ def events(project: Project, run: str) -> list[str]:
 
 
 def edits(round_: int, *changes: dict[str, str], **more) -> dict:
-    return {"mode": "implementation", "round": str(round_), "edit": [*changes], "reply": BUILT, **more}
+    return {"mode": "implementation", "round": str(round_), "edit": [*changes], "reply": CODER_REPLY, **more}
 
 
 ASTRAY = [
-    edits(1, {"append": "notes.md", "text": "more\n"}, {"write": "calc.py", "text": RIGHT}),
-    edits(2, {"write": "new.py", "text": "x = 1\n"}, {"write": "calc.py", "text": RIGHT}),
-    edits(3, {"delete": "notes.md"}, {"write": "calc.py", "text": RIGHT}),
-    edits(4, {"delete": "calc.py"}, {"write": "sums.py", "text": RIGHT}),
-    edits(5, {"write": "calc.py", "text": RIGHT}, wants=["cat calc.py", "curl http://example.org"]),
-    edits(6, {"write": "calc.py", "text": RIGHT}, wants=[" ".join(UNIT)]),
-    writes(),
+    edits(1, {"append": "notes.md", "text": "more\n"}, {"write": "calc.py", "text": RIGHT_CODE}),
+    edits(2, {"write": "new.py", "text": "x = 1\n"}, {"write": "calc.py", "text": RIGHT_CODE}),
+    edits(3, {"delete": "notes.md"}, {"write": "calc.py", "text": RIGHT_CODE}),
+    edits(4, {"delete": "calc.py"}, {"write": "sums.py", "text": RIGHT_CODE}),
+    edits(5, {"write": "calc.py", "text": RIGHT_CODE}, wants=["cat calc.py", "curl http://example.org"]),
+    edits(6, {"write": "calc.py", "text": RIGHT_CODE}, wants=[" ".join(UNIT_CHECK)]),
+    coder_step(),
 ]
 
 
@@ -81,7 +92,7 @@ def test_every_way_out_of_the_plan(project: Project, harbour: Harbour):
     """A file edited, created, deleted, renamed away, a command: each is named with the plan and not taken, and the next turn
     begins where that one began. A branch on which others have moved the file leads nowhere else."""
     rules = "[task]\nmax_regressions = 9\n"
-    run = sail(project, crew(coder=ASTRAY), harbour, "--step", deliver="merge", rules=rules)
+    run = sail(project, task_crew(coder=ASTRAY), harbour, "--step", deliver="merge", rules=rules)
     said = typed(project, *["/next"] * 7, "/quit", words=("repl", run))
     for told in (
         *(f"{name} is outside {harbour.id}." for name in ("notes.md", "new.py", "sums.py")),
@@ -91,7 +102,7 @@ def test_every_way_out_of_the_plan(project: Project, harbour: Harbour):
     assert f"cat calc.py is no command of {harbour.id}." not in said.out
     assert events(project, run).count("bounds_left") == 5
     assert now(project) == ("codegen", "ready")
-    assert paper(project, run, "code/files.json")["outside"] == []
+    assert read_document(project, run, "code/files.json")["outside"] == []
     typed(project, "/next", "/next", "/quit", words=("repl", run))
     assert now(project) == ("test", "ready")
     (project.repo / "lib").mkdir()
@@ -100,7 +111,7 @@ def test_every_way_out_of_the_plan(project: Project, harbour: Harbour):
     moved = project.call("tasks", "next", run)
     assert "base_conflicts" in events(project, run), moved
     assert now(project) == ("codegen", "ready")
-    assert project.git("show", "main:lib/calc.py") == WRONG
+    assert project.git("show", "main:lib/calc.py") == WRONG_CODE
 
 
 def test_bounds_hold_at_the_cap_through_override_redo_and_without_the_folder(
@@ -110,9 +121,11 @@ def test_bounds_hold_at_the_cap_through_override_redo_and_without_the_folder(
     copy = project.place / "copy"
     shutil.copytree(harbour.plan, copy)
     (project.repo / "notes.md").write_text(OTHER)
-    hand_out(project, crew(coder=[writes(path="notes.md")]), more="[task]\nmax_regressions = 1\n")
+    configure_tasks(
+        project, task_crew(coder=[coder_step(path="notes.md")]), more="[task]\nmax_regressions = 1\n"
+    )
     assert project.call("tasks", "new", "Fix add", "--plan", str(copy), "--key", str(harbour.key)).code == 3
-    run = project.only()
+    run = project.only_run()
     shutil.rmtree(copy)
     assert now(project) == ("codegen", "stuck")
     assert f"notes.md is outside {harbour.id}." in project.call("show", run).out
@@ -122,7 +135,7 @@ def test_bounds_hold_at_the_cap_through_override_redo_and_without_the_folder(
     assert project.call("tasks", "redo", run, "codegen").code == 3
     assert now(project) == ("codegen", "stuck")
     assert events(project, run).count("bounds_left") == 4
-    rewrite(project, crew())
+    write_crew(project, task_crew())
     assert project.call("tasks", "retry", run).code == 3
     assert now(project) == ("accept", "decide")
     assert project.call("tasks", "accept", run).code == 0
@@ -133,13 +146,16 @@ def test_planners_cannot_widen_the_plan(harbour: Harbour):
     """A file outside is an error of the plan that no reviewer can accept; waived by a person, it still holds the change.
     Where the plan was frozen no key has to be named; what is accepted says what it was held to."""
     project = harbour.project
-    wide = {**PLAN, "files": [*PLAN["files"], {"path": "notes.md", "intent": "update", "summary": "say so"}]}
-    both = edits(1, {"append": "notes.md", "text": "more\n"}, {"write": "calc.py", "text": RIGHT})
-    script = crew(planner=[{"mode": "proposal", "reply": wide}], coder=[both, writes()])
-    hand_out(project, script, more="[task]\nmax_regressions = 1\n")
+    wide = {
+        **TASK_PLAN,
+        "files": [*TASK_PLAN["files"], {"path": "notes.md", "intent": "update", "summary": "say so"}],
+    }
+    both = edits(1, {"append": "notes.md", "text": "more\n"}, {"write": "calc.py", "text": RIGHT_CODE})
+    script = task_crew(planner=[{"mode": "proposal", "reply": wide}], coder=[both, coder_step()])
+    configure_tasks(project, script, more="[task]\nmax_regressions = 1\n")
     run = project.call("run", "Fix add", "--as", "task", "--plan", str(harbour.plan), "--json").json()["run"]
     assert now(project) == ("plan_review", "stuck")
-    (flaw,) = paper(project, run, "review/plan-review.json")["flaws"]
+    (flaw,) = read_document(project, run, "review/plan-review.json")["flaws"]
     assert (flaw["id"], flaw["message"]) == ("OUTSIDE_PLAN", f"notes.md is outside {harbour.id}.")
     assert project.call("tasks", "next", run, "--override", "build it anyway").code == 3
     assert now(project) == ("codegen", "stuck")
@@ -157,7 +173,7 @@ def test_what_is_no_plan_for_this_project_is_refused_before_anything_starts(
 ):
     """A missing folder, an empty one, a changed byte, a strange signature, another project, checks that it lacks: what, where, and what to do."""
     (project.repo / "notes.md").write_text(OTHER)
-    hand_out(project, crew())
+    configure_tasks(project, task_crew())
     empty, changed = project.place / "empty", project.place / "changed"
     empty.mkdir()
     shutil.copytree(harbour.plan, changed)
@@ -195,11 +211,16 @@ def gang(**instead):
     """A planner, a roundtable that builds, and somebody else who judges what it has built."""
     return {
         "version": "1",
-        "planner": [{"mode": "proposal", "reply": PLAN}],
-        "coder": [{"mode": "implementation", "say": "done", "edit": [{"write": "calc.py", "text": RIGHT}]}],
-        "reviewer": [{"mode": "proposal", "reply": FINE}, {"mode": "implementation", "reply": APPROVE}],
-        "tester": [{"mode": "implementation", "reply": NAMES}],
-        "judge": [{"mode": "implementation", "reply": PASSES}],
+        "planner": [{"mode": "proposal", "reply": TASK_PLAN}],
+        "coder": [
+            {"mode": "implementation", "say": "done", "edit": [{"write": "calc.py", "text": RIGHT_CODE}]}
+        ],
+        "reviewer": [
+            {"mode": "proposal", "reply": PLAN_ACCEPTED},
+            {"mode": "implementation", "reply": APPROVAL},
+        ],
+        "tester": [{"mode": "implementation", "reply": TESTER_REPLY}],
+        "judge": [{"mode": "implementation", "reply": CODE_APPROVED}],
         **instead,
     }
 
@@ -212,5 +233,5 @@ def test_a_crew_builds_a_task(project: Project, harbour: Harbour):
     child = next(e for e in project.entries(run) if e.get("event") == "crew_done")["data"]["run"]
     assert project.call("show", child, "--json").json()["outcome"] == "approved"
     assert project.call("tasks", "accept", run).code == 0
-    assert delivered(project, run) == RIGHT
+    assert delivered_code(project, run) == RIGHT_CODE
     assert project.git("branch", "--list", f"steersman/{child}") == ""

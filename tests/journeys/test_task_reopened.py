@@ -3,17 +3,24 @@
 import shutil
 
 import pytest
-from errand import PLAN, RIGHT, crew, hand_out, paper, rewrite, writes
-from voyage import WRONG, Project
+from tests.support.sample_project import RIGHT_CODE, WRONG_CODE, Project
+from tests.support.task_project import (
+    TASK_PLAN,
+    coder_step,
+    configure_tasks,
+    read_document,
+    task_crew,
+    write_crew,
+)
 
-pytestmark = pytest.mark.usefixtures("checkpoints")
+pytestmark = pytest.mark.usefixtures("project_snapshots")
 
-SECOND = RIGHT + "# again\n"
+SECOND = RIGHT_CODE + "# again\n"
 
 
 def apart(project: Project, deliver: str = "merge", **instead) -> Project:
     """What runs leave behind lies outside of what git sees."""
-    hand_out(project, crew(**instead), deliver=deliver)
+    configure_tasks(project, task_crew(**instead), deliver=deliver)
     (project.repo / ".git" / "info" / "exclude").write_text(".steersman/\n")
     return project
 
@@ -31,7 +38,7 @@ def accepted(project: Project, *more: str) -> str:
 
 
 def built_again(project: Project, run: str, text: str) -> None:
-    rewrite(project, crew(coder=[writes(text)]))
+    write_crew(project, task_crew(coder=[coder_step(text)]))
     assert project.call("tasks", "redo", run, "codegen").code == 3
 
 
@@ -48,19 +55,19 @@ def test_everything_that_was_delivered_is_taken_back(alone: Project):
     assert alone.git("rev-parse", "main^{tree}") == before
     message = alone.git("log", "-1", "--format=%B", "main")
     assert [f"Steersman-Reverts: {commit}" in message for commit in made] == [True, True]
-    assert paper(alone, run, "revert/record.json")["status"] == "reverted"
+    assert read_document(alone, run, "revert/record.json")["status"] == "reverted"
 
 
 def both(project: Project, deliver: str) -> str:
     """A task that was delivered twice: calc.py, then more.py beside it."""
     meant = {"calc.py": "update", "more.py": "create"}
     files = [{"path": name, "intent": intent, "summary": "x"} for name, intent in meant.items()]
-    plan = [{"mode": "proposal", "reply": {**PLAN, "files": files}}]
+    plan = [{"mode": "proposal", "reply": {**TASK_PLAN, "files": files}}]
     apart(project, deliver, planner=plan)
     run = accepted(project)
     if deliver == "branch":
         project.git("merge", "-q", "--ff-only", f"steersman/{run}")
-    rewrite(project, crew(planner=plan, coder=[writes("more = 1\n", "more.py")]))
+    write_crew(project, task_crew(planner=plan, coder=[coder_step("more = 1\n", "more.py")]))
     assert project.call("tasks", "redo", run, "codegen").code == 3
     assert project.call("tasks", "accept", run).code == 0
     return run
@@ -69,7 +76,7 @@ def both(project: Project, deliver: str) -> str:
 def has(project: Project, ref: str = "main") -> tuple[bool, bool]:
     """Whether a branch has the first delivery, and the second."""
     names = project.git("ls-tree", "--name-only", ref).split()
-    return project.git("show", f"{ref}:calc.py") == RIGHT, "more.py" in names
+    return project.git("show", f"{ref}:calc.py") == RIGHT_CODE, "more.py" in names
 
 
 def undone(project: Project, run: str, how: str) -> None:
@@ -77,7 +84,7 @@ def undone(project: Project, run: str, how: str) -> None:
     match how:
         case "by hand":
             project.git("rm", "-q", "more.py")
-            (project.repo / "calc.py").write_text(WRONG)
+            (project.repo / "calc.py").write_text(WRONG_CODE)
             project.git("commit", "-qam", "back by hand")
         case "taken back":
             assert project.call("tasks", "revert", run).code == 0
@@ -103,7 +110,7 @@ def test_what_a_task_has_created_is_its_own(project: Project):
     """Planned to be created, delivered, and changed when the task is built again: that is no other file than was planned."""
     run = both(project, "merge")
     for text in ("more = 2\n", "more = 3\n"):
-        rewrite(project, crew(coder=[writes(text, "more.py")]))
+        write_crew(project, task_crew(coder=[coder_step(text, "more.py")]))
         assert project.call("tasks", "redo", run, "codegen").code == 3
         assert project.call("tasks", "accept", run).code == 0
         assert project.git("show", "main:more.py") == text
@@ -155,7 +162,7 @@ def test_half_of_a_task_is_not_there(project: Project):
 def test_what_was_reopened_says_where_its_change_is(alone: Project):
     """While a delivered task is at work again its change stays; who wants it out is told how."""
     run = accepted(alone)
-    rewrite(alone, crew(planner=[{"mode": "proposal", "error": "provider_crashed"}]))
+    write_crew(alone, task_crew(planner=[{"mode": "proposal", "error": "provider_crashed"}]))
     assert alone.call("tasks", "redo", run, "planning").code == 3
     told = alone.call("tasks", "revert", run)
     made = alone.git("rev-parse", "main").strip()
@@ -165,39 +172,39 @@ def test_what_was_reopened_says_where_its_change_is(alone: Project):
 @pytest.mark.parametrize("deliver", ["merge", "branch"])
 def test_what_was_lost_is_handed_over_again(project: Project, deliver: str):
     """Undone by hand, or its branch deleted: built again to the very same tree, it is not said to be delivered; it is delivered."""
-    hand_out(project, crew(), deliver=deliver)
+    configure_tasks(project, task_crew(), deliver=deliver)
     run = accepted(project)
     if deliver == "merge":
         project.git("revert", "--no-edit", "main")
-        assert (project.repo / "calc.py").read_text() == WRONG
+        assert (project.repo / "calc.py").read_text() == WRONG_CODE
     else:
         project.git("branch", "-D", f"steersman/{run}")
     assert project.call("tasks", "redo", run, "codegen").code == 3
     assert "delivery_lost" in [e.get("event") for e in project.entries(run)]
     assert project.call("tasks", "accept", run).code == 0
     where = "main" if deliver == "merge" else f"steersman/{run}"
-    assert project.git("show", f"{where}:calc.py") == RIGHT
+    assert project.git("show", f"{where}:calc.py") == RIGHT_CODE
     assert project.call("audit", "verify", run).code == 0
 
 
 def test_what_was_lost_while_somebody_decides(project: Project):
     """The decision was reopened, then the change was undone by hand: a yes finds that out, and decides nothing."""
-    hand_out(project, crew(), deliver="merge")
+    configure_tasks(project, task_crew(), deliver="merge")
     run = accepted(project)
     assert project.call("tasks", "redo", run, "accept").code == 3
     project.git("revert", "--no-edit", "main")
     told = project.call("tasks", "accept", run)
     assert told.code == 3, told
     assert project.call("tasks", "accept", run).code == 0
-    assert (project.repo / "calc.py").read_text() == RIGHT
+    assert (project.repo / "calc.py").read_text() == RIGHT_CODE
 
 
 def test_an_empty_change_is_never_accepted(project: Project):
     """Somebody has committed the same meanwhile: nothing is left, which is told; nothing is delivered, and no commit is made."""
-    hand_out(project, crew(), deliver="merge")
+    configure_tasks(project, task_crew(), deliver="merge")
     assert project.call("tasks", "new", "Fix add").code == 3
-    run = project.only()
-    (project.repo / "calc.py").write_text(RIGHT)
+    run = project.only_run()
+    (project.repo / "calc.py").write_text(RIGHT_CODE)
     project.git("commit", "-qam", "by hand")
     tip = project.git("rev-parse", "main")
     told = project.call("tasks", "accept", run)
@@ -210,9 +217,9 @@ def test_an_empty_change_is_never_accepted(project: Project):
 
 def test_nothing_is_waived_while_a_document_is_damaged(project: Project):
     """A folder in the place of a report cannot be put back: the task stays where it is, and an override is refused."""
-    hand_out(project, crew())
+    configure_tasks(project, task_crew())
     assert project.call("tasks", "new", "Fix add", "--step").code == 3
-    run = project.only()
+    run = project.only_run()
     for _ in range(4):
         assert project.call("tasks", "next", run).code == 3
     report = project.repo / ".steersman" / "runs" / run / "test" / "report.json"

@@ -5,8 +5,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from errand import PLAN, crew, hand_out, paper, phases, writes
-from voyage import RIGHT, WRONG, Project
+from tests.support.sample_project import RIGHT_CODE, WRONG_CODE, Project
+from tests.support.task_project import (
+    TASK_PLAN,
+    coder_step,
+    configure_tasks,
+    read_document,
+    task_crew,
+    task_phases,
+)
 
 END = "\n\n\n\n\n# the end\n"
 Ready = Callable[[], tuple[Project, str]]
@@ -17,10 +24,10 @@ def ready(tmp_path_factory: pytest.TempPathFactory, template: Path) -> Ready:
     """A task whose change waits to be accepted, made once and put back to that for each story."""
     place, saved = tmp_path_factory.mktemp("ready") / "project", tmp_path_factory.mktemp("saved") / "project"
     project = Project(place, template)
-    (project.repo / "calc.py").write_text(WRONG + END)
-    hand_out(project, crew(coder=[writes(RIGHT + END)]), "merge")
+    (project.repo / "calc.py").write_text(WRONG_CODE + END)
+    configure_tasks(project, task_crew(coder=[coder_step(RIGHT_CODE + END)]), "merge")
     assert project.call("tasks", "new", "Fix add").code == 3
-    run = project.only()
+    run = project.only_run()
     shutil.copytree(place, saved, symlinks=True)
 
     def again() -> tuple[Project, str]:
@@ -65,7 +72,7 @@ def committed(project: Project, name: str, text: str) -> str:
 
 def record(project: Project, run: str) -> tuple[str, str, str]:
     """What the record on disk says: what became of it, by which commit, and why."""
-    told = paper(project, run, "revert/record.json")
+    told = read_document(project, run, "revert/record.json")
     assert (told["reverted_by"], told["branch"], told["task_id"]) == ("ann", "main", run)
     return told["status"], told["commit"], told["detail"]
 
@@ -84,7 +91,7 @@ def test_taken_back_built_again_and_taken_back(ready: Ready):
     assert project.call("tasks", "revert", run, "--reason", "breaks").code == 0
     first, *after = everything(project)
     assert (after, record(project, run)) == (before, ("reverted", first, ""))
-    assert paper(project, run, "revert/record.json")["delivered"] == at(project, "main~1")
+    assert read_document(project, run, "revert/record.json")["delivered"] == at(project, "main~1")
 
     twice = project.call("tasks", "revert", run)
     assert (twice.code, f"taken back already, by commit {first[:12]}" in twice.err) == (4, True), twice
@@ -93,11 +100,11 @@ def test_taken_back_built_again_and_taken_back(ready: Ready):
 
     assert project.call("tasks", "redo", run, "codegen", "once more").code == 3
     assert project.call("tasks", "accept", run).code == 0
-    assert (at(project, "main~1"), files(project)["calc.py"].decode()) == (first, RIGHT + END)
+    assert (at(project, "main~1"), files(project)["calc.py"].decode()) == (first, RIGHT_CODE + END)
     assert project.call("tasks", "revert", run).code == 0
     second, *after = everything(project)
     assert (after, record(project, run)) == (before, ("reverted", second, ""))
-    assert phases(project, run)[-5:] == ["accept", "done", "accept", "revert", "done"]
+    assert task_phases(project, run)[-5:] == ["accept", "done", "accept", "revert", "done"]
     assert project.call("audit", "verify", run).code == 0
 
 
@@ -105,10 +112,10 @@ def test_what_came_after_it_stays(merged: tuple[Project, str]):
     """Later commits to other files, and to other lines of the same file, are all that is left."""
     project, run = merged
     committed(project, "other.py", "x = 1\n")
-    committed(project, "calc.py", RIGHT + END.replace("the end", "the very end"))
+    committed(project, "calc.py", RIGHT_CODE + END.replace("the end", "the very end"))
     assert project.call("tasks", "revert", run).code == 0
     left = files(project)
-    assert left["calc.py"].decode() == WRONG + END.replace("the end", "the very end")
+    assert left["calc.py"].decode() == WRONG_CODE + END.replace("the end", "the very end")
     assert left["other.py"] == b"x = 1\n"
     assert project.git("show", "--format=", "--name-only", "main").split() == ["calc.py"]
     assert (everything(project)[3], record(project, run)[0]) == ("", "reverted")
@@ -141,7 +148,7 @@ def test_a_conflict_leaves_everything_and_the_task_goes_on(merged: tuple[Project
 def test_undone_by_somebody_already(merged: tuple[Project, str]):
     """Where the branch does not have it any more the task says by which commit, and makes none."""
     project, run = merged
-    mine = committed(project, "calc.py", WRONG + END)
+    mine = committed(project, "calc.py", WRONG_CODE + END)
     committed(project, "other.py", "x = 1\n")
     before = everything(project)
     assert project.call("tasks", "revert", run).code == 0
@@ -171,7 +178,7 @@ def test_a_persons_own_work_is_in_nobodys_way(ready: Ready):
     stopped("revert", run)
     assert record(project, run)[:2] == ("blocked", "")
     assert project.call("tasks", "revert", run).code == 0
-    assert files(project)["calc.py"].decode() == WRONG + END
+    assert files(project)["calc.py"].decode() == WRONG_CODE + END
     assert (project.repo / "notes.txt").read_text() == "and mine\n"
 
 
@@ -179,12 +186,18 @@ def test_what_was_never_merged(project: Project):
     """It says that main has nothing to take back, which branch has it, and what to do; merged, it is taken back, and a
     file of the person's that is in its way stays."""
     (project.repo / "old.py").write_text("old = 1\n")
-    both = [{"write": "calc.py", "text": RIGHT}, {"delete": "old.py"}]
-    plan = {**PLAN, "files": [*PLAN["files"], {"path": "old.py", "intent": "delete", "summary": "gone"}]}
-    hand_out(project, crew(planner=[{"mode": "proposal", "reply": plan}], coder=[{**writes(), "edit": both}]))
+    both = [{"write": "calc.py", "text": RIGHT_CODE}, {"delete": "old.py"}]
+    plan = {
+        **TASK_PLAN,
+        "files": [*TASK_PLAN["files"], {"path": "old.py", "intent": "delete", "summary": "gone"}],
+    }
+    configure_tasks(
+        project,
+        task_crew(planner=[{"mode": "proposal", "reply": plan}], coder=[{**coder_step(), "edit": both}]),
+    )
     before = at(project, "main^{tree}")
     assert project.call("tasks", "new", "Fix add").code == 3
-    run = project.only()
+    run = project.only_run()
     assert project.call("tasks", "accept", run).code == 0
     kept = at(project, f"steersman/{run}")
     said = project.call("tasks", "revert", run)

@@ -7,39 +7,39 @@ import sys
 
 import apsw
 import pytest
-from errand import (
-    CHANGES,
-    FINE,
-    FLAWED,
-    PLAN,
-    WAY,
-    astray,
-    banners,
-    crew,
-    delivered,
-    hand_out,
-    paper,
-    phases,
-    rewrite,
-    writes,
+from tests.support.command_launcher import CommandCall
+from tests.support.sample_project import RIGHT_CODE, CommandResult, Project, roundtable_story
+from tests.support.task_project import (
+    CODE_CHANGES_WANTED,
+    CODE_PLAN_FLAWED,
+    DETOUR_PHASES,
+    PLAN_ACCEPTED,
+    TASK_PLAN,
+    coder_step,
+    configure_tasks,
+    delivered_code,
+    detour_crew,
+    prompt_banners,
+    read_document,
+    task_crew,
+    task_phases,
+    write_crew,
 )
-from launch import Order
-from voyage import RIGHT, Project, Said, story
 
-pytestmark = pytest.mark.usefixtures("checkpoints")
+pytestmark = pytest.mark.usefixtures("project_snapshots")
 
 
-def typed(project: Project, *lines: str, words=("repl",)) -> Said:
+def typed(project: Project, *lines: str, words=("repl",)) -> CommandResult:
     """A sitting whose entries come from a pipe."""
     feed = "".join(f"{line}\n" for line in lines).encode()
-    done = project.launch(Order(words, project.repo, project.env, feed))
-    return Said(done.returncode, done.stdout.decode(), done.stderr.decode())
+    done = project.launch(CommandCall(words, project.repo, project.env, feed))
+    return CommandResult(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 def begun(project: Project, script=None, *options: str) -> str:
-    hand_out(project, script or crew())
+    configure_tasks(project, script or task_crew())
     assert project.call("tasks", "new", "Fix add", *options).code == 3
-    return project.only()
+    return project.only_run()
 
 
 def now(project: Project) -> tuple[str, str]:
@@ -63,39 +63,39 @@ def went_on(project: Project, run: str, times: int) -> None:
 
 def test_a_whole_task_by_commands(project: Project):
     """From a task to a delivered commit, one phase at a time, back to codegen by its tests and to planning by its review."""
-    run = begun(project, astray(), "--step")
-    for _ in WAY[2:]:
+    run = begun(project, detour_crew(), "--step")
+    for _ in DETOUR_PHASES[2:]:
         assert project.call("tasks", "next", run).code == 3
     assert now(project) == ("accept", "decide")
     done = project.call("tasks", "accept", run, "--reason", "looks right")
     assert done.code == 0, done
-    assert phases(project, run) == WAY
-    assert delivered(project, run) == RIGHT
-    assert paper(project, run, "accept/decision.json")["reason"] == "looks right"
-    assert paper(project, run, "review/code-review.json")["round"] == 3
+    assert task_phases(project, run) == DETOUR_PHASES
+    assert delivered_code(project, run) == RIGHT_CODE
+    assert read_document(project, run, "accept/decision.json")["reason"] == "looks right"
+    assert read_document(project, run, "review/code-review.json")["round"] == 3
     assert project.call("audit", "verify", run).code == 0
 
 
 def test_a_whole_task_at_the_prompt(project: Project):
     """The same with the specification's own words, typed; the prompt says each time where it is and where next leads."""
-    hand_out(project, astray())
+    configure_tasks(project, detour_crew())
     there = ("/review plan", "/codegen", "/review code", "/test")
     back = ("/next", "/review code", "/next", *there)
     said = typed(project, "/plan Fix add", *there, *back, "/accept good", "/accept good", "y", "/quit")
-    run = project.only()
+    run = project.only_run()
     assert said.code == 0, said
     shown_first, _, decided = said.out.partition(
         "nothing is accepted yet: /accept good accepts exactly this\n"
     )
     assert (shown_first.count("all of it: "), decided.count("all of it: ")) == (1, 1), said
     assert '"schema_version"' not in said.out
-    assert phases(project, run) == WAY, said
-    assert delivered(project, run) == RIGHT
-    shown = banners(said.out)
+    assert task_phases(project, run) == DETOUR_PHASES, said
+    assert delivered_code(project, run) == RIGHT_CODE
+    shown = prompt_banners(said.out)
     assert shown[5].startswith("test:ready (waiting for you) · /next→codegen"), shown
     assert shown[7].startswith("review:ready (waiting for you) · /next→planning"), shown
     assert shown[-1].startswith("done (accepted)"), shown
-    assert paper(project, run, "accept/decision.json")["reason"] == "good"
+    assert read_document(project, run, "accept/decision.json")["reason"] == "good"
 
 
 def test_what_is_accepted_is_shown_before_the_yes(project: Project):
@@ -108,7 +108,7 @@ def test_what_is_accepted_is_shown_before_the_yes(project: Project):
         "reviewer (scripted): approve: ok",
         "unit: passed, 1 test: python3 -m unittest -q",
         "overrides:\n  none",
-        paper(project, run, "state.json")["artifacts"]["code/diff.patch"][:16],
+        read_document(project, run, "state.json")["artifacts"]["code/diff.patch"][:16],
         "nothing was decided",
     ):
         assert words in said.out, words
@@ -163,7 +163,7 @@ def test_a_phase_done_again_says_what_it_goes_by(project: Project):
     """`/codegen` in codegen builds again from the same plan; what was reused is named with its digest; words are heard."""
     run = begun(project, None, "--step")
     said = typed(project, "/review plan", "/codegen", "/codegen keep it short", "/redo", "/quit")
-    plan = paper(project, run, "state.json")["artifacts"]["planning/planning.ai.json"]
+    plan = read_document(project, run, "state.json")["artifacts"]["planning/planning.ai.json"]
     assert said.out.count(f"codegen again; reused: planning/planning.ai.json {plan[:12]}") == 2, said
     assert [e["event"] for e in project.entries(run) if e.get("event", "").startswith("redo")] == [
         "redo_codegen"
@@ -173,7 +173,7 @@ def test_a_phase_done_again_says_what_it_goes_by(project: Project):
 
 def test_many_tasks(project: Project):
     """`/new` begins another, `/switch` goes back, `/tasks` marks the current one; free text begins the first."""
-    hand_out(project, crew())
+    configure_tasks(project, task_crew())
     said = typed(project, "Fix add", "/new Fix add again", "/tasks", "/quit")
     first, second = (task["run"] for task in reversed(project.call("tasks", "list", "--json").json()))
     assert f"* {second}  planning:ready" in said.out
@@ -194,15 +194,15 @@ def test_free_text_goes_to_the_planner(project: Project):
 
 def test_another_machine_has_its_own_words(project: Project):
     """A roundtable at the prompt: its gate's choices, none of a task's phases."""
-    told = story(mode="proposal")
+    told = roundtable_story(mode="proposal")
     project.prepare(told)
     project.call("run", "Fix add", "--json")
-    run = project.only()
+    run = project.only_run()
     said = typed(project, "/codegen", "free words", "/status", "/approve fine", "/quit", words=("repl", run))
     assert "a roundtable has no /codegen" in said.err
     assert "takes no free text" in said.err
     assert project.call("runs", "--json").json()[0]["outcome"] == "approved", said
-    assert banners(said.out)[-1].endswith("(approved) · /followup /revert"), said
+    assert prompt_banners(said.out)[-1].endswith("(approved) · /followup /revert"), said
 
 
 # ── overrides ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -243,7 +243,7 @@ def test_a_task_that_was_stopped_is_not_overridden(project: Project):
 
 def test_no_override_in_place_of_an_answer(project: Project):
     """While the plan asks, and while a document is damaged."""
-    asks = crew(planner=[{"mode": "proposal", "round": "1", "json": json.dumps(_blocking())}, {"mode": "proposal", "reply": PLAN}])  # fmt: skip
+    asks = task_crew(planner=[{"mode": "proposal", "round": "1", "json": json.dumps(_blocking())}, {"mode": "proposal", "reply": TASK_PLAN}])  # fmt: skip
     run = begun(project, asks, "--step")
     assert now(project) == ("planning", "questions")
     assert "next --override" not in words_of(project)
@@ -251,7 +251,9 @@ def test_no_override_in_place_of_an_answer(project: Project):
     wrong = project.call("tasks", "answer", run, '{"q-none": "yes"}')
     assert (wrong.code, "q-none" in wrong.err) == (2, True)
     first, second = (
-        q["id"] for q in paper(project, run, "planning/planning.ai.json")["questions"] if q["blocking"]
+        q["id"]
+        for q in read_document(project, run, "planning/planning.ai.json")["questions"]
+        if q["blocking"]
     )
     for given, missing in (
         ("{}", f"{first}: "),
@@ -263,7 +265,7 @@ def test_no_override_in_place_of_an_answer(project: Project):
     assert project.call("tasks", "answer", run).code == 2  # nobody is there to be asked
     typed(project, "yes, both", "/quit")
     assert now(project) == ("planning", "ready")
-    assert paper(project, run, "planning/planning.ai.json")["round"] == 2
+    assert read_document(project, run, "planning/planning.ai.json")["round"] == 2
     (project.repo / ".steersman" / "runs" / run / "plan.files.json").unlink()
     assert project.call("tasks", "next", run).code == 3
     assert now(project) == ("planning", "damaged")
@@ -273,14 +275,14 @@ def test_no_override_in_place_of_an_answer(project: Project):
 def test_no_override_past_what_nobody_has_looked_at(project: Project):
     """A change to the tests themselves: at the evidence gate, and before it, where the phase has only just been over."""
     plan = {
-        **PLAN,
-        "files": [*PLAN["files"], {"path": "pytest.ini", "intent": "create", "summary": "settings"}],
+        **TASK_PLAN,
+        "files": [*TASK_PLAN["files"], {"path": "pytest.ini", "intent": "create", "summary": "settings"}],
     }
     both = {
-        **writes(),
-        "edit": [{"write": "calc.py", "text": RIGHT}, {"write": "pytest.ini", "text": "[pytest]\n"}],
+        **coder_step(),
+        "edit": [{"write": "calc.py", "text": RIGHT_CODE}, {"write": "pytest.ini", "text": "[pytest]\n"}],
     }
-    run = begun(project, crew(planner=[{"mode": "proposal", "reply": plan}], coder=[both]), "--step")
+    run = begun(project, task_crew(planner=[{"mode": "proposal", "reply": plan}], coder=[both]), "--step")
     went_on(project, run, 4)
     assert now(project) == ("test", "ready")
     assert "what it does to the tests was accepted" in refused(project, run)
@@ -299,14 +301,17 @@ def test_no_override_past_what_nobody_has_looked_at(project: Project):
     assert now(project) == ("accept", "decide")
     done = project.call("tasks", "accept", run)
     assert "what it does to the tests was accepted by ann: the hooks were wrong" in done.out
-    (seen,) = paper(project, run, "accept/decision.json")["evidence"]
+    (seen,) = read_document(project, run, "accept/decision.json")["evidence"]
     assert (seen["person"], seen["reason"]) == ("ann", "the hooks were wrong")
 
 
 def test_a_legal_override_is_seen_ever_after(project: Project):
     """A blocking review is waived with a reason: in the list, in `show`, in what is accepted, in the decision."""
-    unhappy = crew(
-        reviewer=[{"mode": "proposal", "reply": FINE}, {"mode": "implementation", "reply": CHANGES}]
+    unhappy = task_crew(
+        reviewer=[
+            {"mode": "proposal", "reply": PLAN_ACCEPTED},
+            {"mode": "implementation", "reply": CODE_CHANGES_WANTED},
+        ]
     )
     run = begun(project, unhappy, "--step")
     went_on(project, run, 3)
@@ -322,14 +327,19 @@ def test_a_legal_override_is_seen_ever_after(project: Project):
     assert (seen["person"], seen["source"], seen["to"], seen["reason"]) == ("ann", "review", "test", reason)
     done = project.call("tasks", "accept", run)
     assert f"review → test by ann: {reason}" in done.out
-    assert [o["reason"] for o in paper(project, run, "accept/decision.json")["overrides"]] == [reason]
-    assert [o["reason"] for o in paper(project, run, "state.json")["overrides"]] == [reason]
+    assert [o["reason"] for o in read_document(project, run, "accept/decision.json")["overrides"]] == [reason]
+    assert [o["reason"] for o in read_document(project, run, "state.json")["overrides"]] == [reason]
     assert reason in project.call("report", run).out
 
 
 def test_a_task_that_stands_still(project: Project):
     """Sent back too often it waits: `/retry` looks again, an override goes on, a changed crew goes on by itself."""
-    flawed = crew(reviewer=[{"mode": "proposal", "reply": FINE}, {"mode": "implementation", "reply": FLAWED}])
+    flawed = task_crew(
+        reviewer=[
+            {"mode": "proposal", "reply": PLAN_ACCEPTED},
+            {"mode": "implementation", "reply": CODE_PLAN_FLAWED},
+        ]
+    )
     run = begun(project, flawed)
     assert now(project) == ("review", "stuck")
     assert {"retry", "next --override", "redo review"} <= set(words_of(project))
@@ -341,7 +351,7 @@ def test_a_task_that_stands_still(project: Project):
         assert "negative numbers are not planned" in told
         assert waive.removeprefix("steersman ") in told
         assert f"tasks redo {run} review" in told
-    rewrite(project, crew())
+    write_crew(project, task_crew())
     said = typed(project, "/review code", "/quit")  # there is a gate that asks to try again: it looks again
     assert said.code == 0
     assert project.call("tasks", "redo", run, "review").code == 3
@@ -374,7 +384,7 @@ def test_a_plan_changed_by_hand(project: Project, how: str):
 
 def _blocking() -> dict:
     asked = ("Negative numbers too?", True), ("Fractions?", True), ("Which style?", False)
-    return {**PLAN, "questions": [{"text": text, "blocking": blocking} for text, blocking in asked]}
+    return {**TASK_PLAN, "questions": [{"text": text, "blocking": blocking} for text, blocking in asked]}
 
 
 def test_an_agent_overrides_nothing(project: Project):
@@ -399,9 +409,9 @@ def test_an_agent_overrides_nothing(project: Project):
 
 def test_an_override_does_not_spend_what_is_not_there(project: Project):
     """The reviewers of the next phase are held at the budget's gate, and that gate is not overridden."""
-    hand_out(project, crew(), more="[budget]\nturns = 3\n")
+    configure_tasks(project, task_crew(), more="[budget]\nturns = 3\n")
     assert project.call("tasks", "new", "Fix add", "--step").code == 3
-    run = project.only()
+    run = project.only_run()
     went_on(project, run, 2)
     assert now(project) == ("codegen", "ready")
     assert project.call("tasks", "next", run, "--override", "in a hurry").code == 3
@@ -456,9 +466,9 @@ def test_what_can_be_completed(project: Project):
 def test_what_hands_put_among_the_files_of_a_task_is_told_everywhere(project: Project):
     """Planted documents and a state made up by hand: named where it waits and when it is done, shown as what they are; what
     completes a revert that was asked for ends well, by whatever word."""
-    hand_out(project, crew(), deliver="merge")
+    configure_tasks(project, task_crew(), deliver="merge")
     assert project.call("tasks", "new", "Fix add", "--step").code == 3
-    run = project.only()
+    run = project.only_run()
     folder = project.repo / ".steersman" / "runs" / run
     for name in ("accept/decision.json", "planning/extra.json"):
         (folder / name).parent.mkdir(exist_ok=True)
@@ -474,7 +484,7 @@ def test_what_hands_put_among_the_files_of_a_task_is_told_everywhere(project: Pr
     went_on(project, run, 5)
     assert project.call("tasks", "accept", run).code == 0
     right = (folder / "state.json").read_bytes()
-    assert paper(project, run, "state.json")["step"] == ""
+    assert read_document(project, run, "state.json")["step"] == ""
     (folder / "state.json").write_text('{"phase": "planning"}')
     again = f"`steersman tasks restore {run}` makes it again from the tape"
     for words in (("show", run), ("why", run), ("tasks", "list")):
@@ -497,7 +507,7 @@ def test_what_hands_put_among_the_files_of_a_task_is_told_everywhere(project: Pr
 
 def test_nothing_of_a_task_lies_behind_a_link(project: Project):
     """`.steersman` as a link: no run begins there; put in place meanwhile it is named with what helps, and left alone."""
-    hand_out(project, crew())
+    configure_tasks(project, task_crew())
     ours, aside = project.repo / ".steersman", project.place / "aside"
     aside.mkdir()
     ours.symlink_to(aside)
@@ -513,15 +523,15 @@ def test_nothing_of_a_task_lies_behind_a_link(project: Project):
     ours.rename(aside / "moved")
     ours.symlink_to(aside / "moved")
     before = sorted(str(path) for path in aside.rglob("*"))
-    said = project.call("tasks", "next", project.only())
+    said = project.call("tasks", "next", project.only_run())
     assert "planning/planning.ai.json is a link, and links are not followed: .steersman is a link" in said.out
     assert "remove the link that stands in the place of a folder" in said.out
-    late = project.call("tasks", "restore", project.only())
+    late = project.call("tasks", "restore", project.only_run())
     assert "remove the link (what it leads to stays) and try again" in late.out
     assert sorted(str(path) for path in aside.rglob("*")) == before
     ours.unlink()
     (aside / "moved").rename(ours)
-    assert project.call("tasks", "restore", project.only()).code == 3
+    assert project.call("tasks", "restore", project.only_run()).code == 3
     assert now(project) == ("planning", "ready")
 
 

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import apsw
-from voyage import Project, story
+from tests.support.sample_project import Project, roundtable_story
 
 
 def change(project: Project, sql: str, *values: str) -> None:
@@ -22,7 +22,7 @@ def restore(project: Project, kept: Path) -> None:
 def test_a_store_that_was_rolled_back_with_its_anchors_is_noticed(project: Project, tmp_path: Path) -> None:
     """The copied store fits itself; the trees and the branch that came later are in git, and each ref is named. What a
     person has removed from git is gone, not tampered with; commits that a person adds to the branch are theirs."""
-    run = project.run(story(mode="proposal")).json()["run"]
+    run = project.run(roundtable_story(mode="proposal")).json()["run"]
     kept = tmp_path / "kept"
     shutil.copytree(project.state, kept, symlinks=True)
     assert project.call("approve", run).code == 0
@@ -67,7 +67,7 @@ def test_a_store_that_was_rolled_back_with_its_anchors_is_noticed(project: Proje
 def test_a_run_that_verify_rejects_is_driven_only_on_a_persons_word(project: Project) -> None:
     """A forged answer is named by `verify`, refused on tape by the driver, and the run goes on. A changed snapshot, head
     or gate is not driven over: exit 5 with the record and the way on, which is on tape with person and reason."""
-    run = project.run(story(mode="proposal")).json()["run"]
+    run = project.run(roundtable_story(mode="proposal")).json()["run"]
     forged = "INSERT INTO inbox(run, kind, body, at) SELECT run, 'answer', json_object('gate', id, 'choice', 'approve', 'digest', digest, 'person', 'Mallory'), 1 FROM gate"
     change(project, forged)
     told = project.call("audit", "verify", run)
@@ -97,7 +97,7 @@ def test_a_run_that_verify_rejects_is_driven_only_on_a_persons_word(project: Pro
 
 def test_a_ref_of_ours_that_the_tape_has_not_made_is_a_finding(project: Project) -> None:
     """A pin that was moved, or that no entry can have made, is named. One that is gone is told, and is no finding."""
-    run = project.run(story()).json()["run"]
+    run = project.run(roundtable_story()).json()["run"]
     under = f"refs/steersman/{run}"
     listed = project.git("for-each-ref", "--format=%(refname) %(objectname)", f"{under}/")
     refs = dict(line.split() for line in listed.splitlines())
@@ -126,7 +126,7 @@ def test_a_ref_of_ours_that_the_tape_has_not_made_is_a_finding(project: Project)
 
 def test_a_run_with_a_changed_text_is_driven_only_on_a_persons_word(project: Project) -> None:
     """A text that is not what its name says stops the run as `audit verify` does; an accepted one stays accepted."""
-    run = project.run(story(mode="proposal")).json()["run"]
+    run = project.run(roundtable_story(mode="proposal")).json()["run"]
     ref = next(e["data"]["prompt_ref"] for e in project.entries(run) if "prompt_ref" in (e.get("data") or {}))
     change(project, "UPDATE payload SET body=CAST(upper(CAST(body AS TEXT)) AS BLOB) WHERE ref=?", ref)
     stopped = project.call("approve", run)

@@ -2,9 +2,9 @@
 
 import unicodedata
 
-from cases import for_each_case
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.cases import for_each_case
 
 from steersman.judges.artifact_names import (
     MAX_ARTIFACT_DEPTH,

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from cases import for_each_case
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.cases import for_each_case
 
 from steersman.judges.replies.claims import find_claim_problems
 

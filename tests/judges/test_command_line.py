@@ -3,9 +3,9 @@
 import shlex
 import subprocess
 
-from cases import for_each_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.cases import for_each_case
 
 from steersman.judges.commands.command_words import (
     MAX_COMMAND_CHARACTERS,

@@ -2,7 +2,7 @@
 
 import json
 
-from cases import for_each_case
+from tests.support.cases import for_each_case
 
 from steersman.judges.ecosystems import ProjectFiles, list_files_to_read, propose_project_checks
 from steersman.judges.ecosystems.project import is_material_path

@@ -1,7 +1,7 @@
 """A check beside the same check on the base tree."""
 
 import pytest
-from cases import for_each_case
+from tests.support.cases import for_each_case
 
 from steersman.contracts.commands import CommandResult, RunnerReport
 from steersman.judges.evidence.baseline import (

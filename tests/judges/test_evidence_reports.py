@@ -2,9 +2,9 @@
 
 import json
 
-from cases import for_each_case
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.cases import for_each_case
 
 from steersman.contracts.commands import RunnerReport
 from steersman.judges.evidence import runner_reports

@@ -1,8 +1,8 @@
 """What runners print at their end."""
 
-from cases import for_each_case
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.cases import for_each_case
 
 from steersman.judges.evidence.printed_summaries import (
     count_printed_failures,

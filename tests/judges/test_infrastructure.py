@@ -53,7 +53,7 @@ def _samples(kinds):
 
 def test_every_word_of_the_tables_is_recognised():
     """At the top, below a folder, in capitals and with a dot in front; what it decides about is told with it."""
-    for path, kind in _samples((*infrastructure.EXECUTED_FILE_RULES, *infrastructure.TEST_SETTING_RULES)):
+    for path, kind in _samples(infrastructure.DECISIVE_FILE_RULES):
         for form in (path, f"a/b/{path}", path.upper(), f"./{path}", f"a//{path}"):
             assert find_execution_reason(form) is not None, form
         decides = {"linter": None, "recipe": None}.get(kind.about, (kind.about, kind.why))

@@ -3,9 +3,9 @@
 import base64
 from urllib.parse import quote
 
-from cases import for_each_case
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.cases import for_each_case
 
 from steersman.judges.redaction.known_secrets import find_known_secrets
 from steersman.judges.redaction.redact import redact_text, redaction_marker

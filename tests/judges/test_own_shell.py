@@ -1,6 +1,6 @@
 """What an agent that is held to some commands may do in a shell of its own."""
 
-from cases import for_each_case
+from tests.support.cases import for_each_case
 
 from steersman.judges.commands.agent_shell import is_outside_allowed_commands
 

@@ -5,10 +5,10 @@ import json
 import time
 
 import pytest
-from cases import for_each_case
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from test_secret_shapes import HARMLESS, IN_PLACE, TOKENS
+from tests.support.cases import for_each_case
 
 from steersman.judges.redaction.redact import (
     _is_suspicious_string,

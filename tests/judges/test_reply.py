@@ -4,9 +4,9 @@ import json
 import time
 
 import pytest
-from cases import for_each_case
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.cases import for_each_case
 
 from steersman.contracts import replies
 from steersman.judges.replies import strict_json

@@ -1,6 +1,6 @@
 """Which runner an argv starts, and how it is asked for its report."""
 
-from cases import for_each_case
+from tests.support.cases import for_each_case
 
 from steersman.judges.evidence.runners import (
     find_report_form,

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from cases import for_each_case
+from tests.support.cases import for_each_case
 
 from steersman.judges.redaction.redact import redact_text, redaction_marker
 from steersman.judges.redaction.secret_shapes import KEY_SHAPES, find_secret_signs, find_shaped_secrets

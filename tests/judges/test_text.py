@@ -3,9 +3,9 @@
 import json
 import unicodedata
 
-from cases import for_each_case
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.support.cases import for_each_case
 
 from steersman.judges.text import (
     clip_text,

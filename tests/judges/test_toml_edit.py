@@ -2,7 +2,7 @@
 
 import tomllib
 
-from cases import for_each_case
+from tests.support.cases import for_each_case
 
 from steersman.judges.config.toml_edit import add_to_toml_list
 

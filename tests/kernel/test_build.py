@@ -2,25 +2,25 @@
 
 import msgspec
 import pytest
-from cases import for_each_case
-from ferry import (
+from msgspec.structs import force_setattr, replace
+from tests.support.cases import for_each_case
+from tests.support.ferry_machine import (
     ASK,
-    COMPUTES,
     DRY,
     FERRY,
-    FOLDS,
+    FERRY_COMPUTES,
+    FERRY_FOLDS,
+    FERRY_NAMINGS,
+    FERRY_TABLE,
     LEAKS,
-    NAMES,
     ROW,
-    TABLE,
     YES,
     E,
     S,
-    Water,
+    WaterFacts,
     ferry,
-    wet,
+    fold_water,
 )  # fmt: skip
-from msgspec.structs import force_setattr, replace
 
 from steersman.errors import DefinitionError
 from steersman.kernel.build import definition_data, machine_guards, row_source_states
@@ -69,7 +69,7 @@ class Wrong(msgspec.Struct):
 
 TWIN = Guard("dry", "another of the same name", lambda *_: True)
 OTHER_CAP = Cap("leaks", 5)
-NAMELESS = effect("row", Water, "sails")
+NAMELESS = effect("row", WaterFacts, "sails")
 
 
 class Twins(State):
@@ -100,7 +100,7 @@ def r(**changes):
         "label": "x",
         "origin": "§",
     }
-    return (*TABLE, row(**{**made, **changes}))
+    return (*FERRY_TABLE, row(**{**made, **changes}))
 
 
 # fmt: off
@@ -111,16 +111,16 @@ WRONG = [
     ({"rows": r(sets={"outcome": "stolen"})},                               "sets outcome to 'stolen', which is not declared in memory"),
     ({"rows": r(sets={"litres": 1})},                                       "sets litres to 1, which is not declared in memory"),
     ({"rows": r(source=S.moor, on=E.turned, waivable=otherwise)},                "may be waived, but turned is the answer to a gate"),
-    ({"namings": NAMES[:1]},                                                "job ask has no naming"),
-    ({"namings": (*NAMES[:1], naming(ASK, (YES, E.landed)))},               "naming of ask does not end with otherwise"),
-    ({"namings": (*NAMES[:1], naming(ASK))},                                "naming of ask does not end with otherwise"),
-    ({"namings": (*NAMES[:1], naming(ASK, (otherwise, E.landed)))},         "naming of ask names landed otherwise, which is a success"),
-    ({"successes": ("sunk",), "namings": (*NAMES[:1], naming(ASK, (otherwise, E.left)))}, "names left otherwise, which is a success"),
-    ({"namings": (naming(ROW, (otherwise, E.bailed)), NAMES[1])},           "naming of row names bailed, whose origin is machine"),
-    ({"namings": (*NAMES, NAMES[0])},                                       "there are 2 times a naming of row"),
-    ({"computes": (*COMPUTES, COMPUTES[0])},                                "there are 2 times a computed bail"),
+    ({"namings": FERRY_NAMINGS[:1]},                                                "job ask has no naming"),
+    ({"namings": (*FERRY_NAMINGS[:1], naming(ASK, (YES, E.landed)))},               "naming of ask does not end with otherwise"),
+    ({"namings": (*FERRY_NAMINGS[:1], naming(ASK))},                                "naming of ask does not end with otherwise"),
+    ({"namings": (*FERRY_NAMINGS[:1], naming(ASK, (otherwise, E.landed)))},         "naming of ask names landed otherwise, which is a success"),
+    ({"successes": ("sunk",), "namings": (*FERRY_NAMINGS[:1], naming(ASK, (otherwise, E.left)))}, "names left otherwise, which is a success"),
+    ({"namings": (naming(ROW, (otherwise, E.bailed)), FERRY_NAMINGS[1])},           "naming of row names bailed, whose origin is machine"),
+    ({"namings": (*FERRY_NAMINGS, FERRY_NAMINGS[0])},                                       "there are 2 times a naming of row"),
+    ({"computes": (*FERRY_COMPUTES, FERRY_COMPUTES[0])},                                "there are 2 times a computed bail"),
     ({"computes": (computed(S.bail, (otherwise, E.cast_off)),)},            "computed bail names cast_off, whose origin is person"),
-    ({"folds": (*FOLDS, fold(E.leaked, wet))},                              "there are 2 times a fold of leaked"),
+    ({"folds": (*FERRY_FOLDS, fold(E.leaked, fold_water))},                              "there are 2 times a fold of leaked"),
     ({"rows": r(when=TWIN)},                                                "there are 2 times a guard dry"),
     ({"rows": r(cap=OTHER_CAP)},                                            "there are 2 times a cap leaks"),
     ({"rows": r(cap=Cap("far", "miles"))},                                  "cap far takes its limit from miles, which the context does not have"),
@@ -155,9 +155,9 @@ def test_a_field_without_a_default_begins_as_it_is_given():
 def test_sources_are_named():
     """A row starts from nowhere, a state, several states, or every state that works."""
     states = tuple(FERRY.states.values())
-    anywhere, creation = TABLE[-1], TABLE[0]
+    anywhere, creation = FERRY_TABLE[-1], FERRY_TABLE[0]
     assert row_source_states(creation, states) == (None,)
-    assert row_source_states(TABLE[1], states) == ("dock",)
+    assert row_source_states(FERRY_TABLE[1], states) == ("dock",)
     assert row_source_states(replace(creation, source=(S.dock, S.sunk)), states) == ("dock", "sunk")
     assert row_source_states(anywhere, states) == ("dock", "sail", "bail", "moor")
 
@@ -184,19 +184,19 @@ def _yielding():
 
 
 def _changed(which, **changes):
-    return ferry(rows=tuple(replace(t, **changes) if t.label == which else t for t in TABLE)).digest
+    return ferry(rows=tuple(replace(t, **changes) if t.label == which else t for t in FERRY_TABLE)).digest
 
 
 # fmt: off
 DECIDES = {
     "a row's target":       lambda: _changed("turn", to=S.dock),
     "a row's guard":        lambda: _changed("turn", when=DRY),
-    "a guard's version":    lambda: ferry(namings=(naming(ROW, (replace(DRY, version=2), E.rowed), (otherwise, E.leaked)), NAMES[1])).digest,
-    "a naming's version":   lambda: ferry(namings=(replace(NAMES[0], version=2), NAMES[1])).digest,
-    "a fold's version":     lambda: ferry(folds=(fold(E.leaked, wet, version=2), FOLDS[1])).digest,
-    "a fold more":          lambda: ferry(folds=FOLDS[:1]).digest,
-    "a computed version":   lambda: ferry(computes=(replace(COMPUTES[0], version=2),)).digest,
-    "a cap's limit":        lambda: ferry(rows=tuple(replace(t, cap=replace(LEAKS, limit=3)) if t.cap else t for t in TABLE), computes=(computed(S.bail, (otherwise, E.given_up)),)).digest,
+    "a guard's version":    lambda: ferry(namings=(naming(ROW, (replace(DRY, version=2), E.rowed), (otherwise, E.leaked)), FERRY_NAMINGS[1])).digest,
+    "a naming's version":   lambda: ferry(namings=(replace(FERRY_NAMINGS[0], version=2), FERRY_NAMINGS[1])).digest,
+    "a fold's version":     lambda: ferry(folds=(fold(E.leaked, fold_water, version=2), FERRY_FOLDS[1])).digest,
+    "a fold more":          lambda: ferry(folds=FERRY_FOLDS[:1]).digest,
+    "a computed version":   lambda: ferry(computes=(replace(FERRY_COMPUTES[0], version=2),)).digest,
+    "a cap's limit":        lambda: ferry(rows=tuple(replace(t, cap=replace(LEAKS, limit=3)) if t.cap else t for t in FERRY_TABLE), computes=(computed(S.bail, (otherwise, E.given_up)),)).digest,
     "what a row sets":      lambda: _changed("turn", sets={"outcome": None}),
     "a row more":           lambda: ferry(rows=r(on=E.called)).digest,
     "the context version":  lambda: ferry(context_version=2).digest,

@@ -4,9 +4,9 @@ import hashlib
 
 import msgspec
 import rfc8785
-from cases import for_each_case
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.cases import for_each_case
 
 from steersman.kernel.canonical import (
     LARGEST_TAPE_INTEGER,

@@ -2,24 +2,24 @@
 
 import msgspec
 import pytest
-from cases import for_each_case
-from ferry import (
-    COMPUTES,
+from msgspec.structs import replace
+from tests.support.cases import for_each_case
+from tests.support.ferry_machine import (
     DRY,
     FERRY,
-    FOLDS,
-    NAMES,
+    FERRY_COMPUTES,
+    FERRY_FOLDS,
+    FERRY_NAMINGS,
+    FERRY_RUN,
+    FERRY_TABLE,
     ROW,
-    RUN,
-    TABLE,
     E,
     S,
-    Water,
-    begun,
+    WaterFacts,
+    begin_ferry,
     ferry,
-    wet,
+    fold_water,
 )
-from msgspec.structs import replace
 
 from steersman.errors import ContractError, UserError
 from steersman.kernel.build import definition_data
@@ -64,18 +64,18 @@ def deepen(c):
 
 
 def changed(which, **changes):
-    return ferry(rows=tuple(replace(r, **changes) if r.label == which else r for r in TABLE))
+    return ferry(rows=tuple(replace(r, **changes) if r.label == which else r for r in FERRY_TABLE))
 
 
 # fmt: off
 CHANGES = {
-    "a guard":          (ferry(namings=(naming(ROW, (replace(DRY, version=2), E.rowed), (otherwise, E.leaked)), NAMES[1])), ["sail: its work changed"]),
-    "a fold":           (ferry(folds=(fold(E.leaked, wet, version=2), FOLDS[1])), ["sail: its rows on leaked changed (fold)"]),
+    "a guard":          (ferry(namings=(naming(ROW, (replace(DRY, version=2), E.rowed), (otherwise, E.leaked)), FERRY_NAMINGS[1])), ["sail: its work changed"]),
+    "a fold":           (ferry(folds=(fold(E.leaked, fold_water, version=2), FERRY_FOLDS[1])), ["sail: its rows on leaked changed (fold)"]),
     "a row's target":   (changed("turn", to=S.dock), ["moor: its rows on turned changed (to)"]),
-    "a row more":       (ferry(rows=(*TABLE, row(S.moor, E.called, otherwise, S.sail, None, "call", "§"))), ["moor: a new row on called"]),
-    "another row more": (ferry(rows=(*TABLE, row(S.moor, E.turned, otherwise, S.dock, None, "turn", "§"))), ["moor: its rows on turned changed (1 rows, now 2)"]),
-    "a row less":       (ferry(rows=tuple(r for r in TABLE if r.label != "turn")), ["moor: no row on turned any more"]),
-    "a computation":    (ferry(computes=(replace(COMPUTES[0], version=2),)), ["bail: its computed changed"]),
+    "a row more":       (ferry(rows=(*FERRY_TABLE, row(S.moor, E.called, otherwise, S.sail, None, "call", "§"))), ["moor: a new row on called"]),
+    "another row more": (ferry(rows=(*FERRY_TABLE, row(S.moor, E.turned, otherwise, S.dock, None, "turn", "§"))), ["moor: its rows on turned changed (1 rows, now 2)"]),
+    "a row less":       (ferry(rows=tuple(r for r in FERRY_TABLE if r.label != "turn")), ["moor: no row on turned any more"]),
+    "a computation":    (ferry(computes=(replace(FERRY_COMPUTES[0], version=2),)), ["bail: its computed changed"]),
     "the abort":        (ferry(abort=None), ["its abort is None, was left"]),
     "the successes":    (ferry(successes=("landed", "lost")), ["what counts as success is ['landed', 'lost'], was ['landed']"]),
 }
@@ -140,19 +140,22 @@ NEWER = ferry(
     context_version=2,
     upcasts={1: deepen},
     folds=(fold(E.leaked, lambda _, e: (("add", "draught", e.litres),), version=2),),
-    rows=(*TABLE, row(S.dock, E.called, otherwise, S.dock, None, "call out", "§")),
+    rows=(*FERRY_TABLE, row(S.dock, E.called, otherwise, S.dock, None, "call out", "§")),
 )
 
 
 def leaking(m=FERRY):
     """A run that has leaked once and rows on."""
     out = advance_run(
-        m, begun(m).snapshot, EventOccurrence(E.cast_off, E.cast_off.carries(), Origin.PERSON), StepMeta(20)
+        m,
+        begin_ferry(m).snapshot,
+        EventOccurrence(E.cast_off, E.cast_off.carries(), Origin.PERSON),
+        StepMeta(20),
     )
     (item,) = out.snapshot.items
-    happened = name_facts(m, out.snapshot, "row", Water(40))
+    happened = name_facts(m, out.snapshot, "row", WaterFacts(40))
     done = advance_run(m, out.snapshot, happened, StepMeta(30, cause=item, closes=(item,)))
-    return (*begun(m).entries, *out.entries, *done.entries)
+    return (*begin_ferry(m).entries, *out.entries, *done.entries)
 
 
 def plainly(stored):
@@ -210,7 +213,7 @@ def test_a_migrated_run_says_which_entries_could_be_decided_again():
 def test_with_the_old_definition_what_has_not_changed_is_decided_again():
     """Where the part of the machine in an entry's state is the same, another definition does not matter."""
     tape = [(read_entry(s.body), s.hash) for s in leaking()]
-    bumped = ferry(folds=(fold(E.leaked, wet, version=2), FOLDS[1]))
+    bumped = ferry(folds=(fold(E.leaked, fold_water, version=2), FERRY_FOLDS[1]))
     verdicts = {d.seq: d.verdict for d in repeat_decisions(bumped, tape, {FERRY.digest: OLD})}
     assert verdicts == {1: "same", 2: "same", 3: "other version", 4: "same"}
     assert {d.verdict for d in repeat_decisions(NEWER, tape, {FERRY.digest: OLD})} == {"other version"}
@@ -221,7 +224,7 @@ def test_with_the_old_definition_what_has_not_changed_is_decided_again():
 
 # ── migration ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-LAMP = effect("lamp", Water, "light")
+LAMP = effect("lamp", WaterFacts, "light")
 
 
 class Lit(State):
@@ -239,13 +242,13 @@ def lit(*more, **changes):
     here = {s.name: s for s in Lit.all}
     kept = [
         r
-        for r in TABLE
+        for r in FERRY_TABLE
         if r.label in ("come on board", "leave", "leak", "bail", "give up", "leave it", "call")
     ]
     rows = tuple(replace(r, source=_of(here, r.source), to=here[r.to.name]) for r in kept)
     parts = {
         "states": Lit, "rows": (*rows, *more), "namings": (naming(LAMP, (otherwise, E.leaked)),), "laws": (),
-        "computes": (replace(COMPUTES[0], state=Lit.bail),),
+        "computes": (replace(FERRY_COMPUTES[0], state=Lit.bail),),
     }  # fmt: skip
     return ferry(**{**parts, **changes})
 
@@ -281,7 +284,7 @@ def test_a_migration_goes_on_where_the_new_version_computes():
 
 def test_a_migration_keeps_a_budgets_gate():
     """The gate of a used-up budget belongs to no machine and stays."""
-    held = build_budget_gate(RUN, 4, 9, 4, "tokens")
+    held = build_budget_gate(FERRY_RUN, 4, 9, 4, "tokens")
     before = plainly(leaking())
     before.items = {**before.items, held.id: held}
     m = lit()

@@ -2,19 +2,19 @@
 
 import msgspec
 import pytest
-from ferry import (
+from msgspec.structs import replace
+from tests.support.ferry_machine import (
     BARGE,
     DRY,
     FERRY,
+    FERRY_TABLE,
     LANDED,
     LEAKS,
-    TABLE,
     E,
     S,
-    Water,
+    WaterFacts,
     ferry,
 )  # fmt: skip
-from msgspec.structs import replace
 
 from steersman.errors import DefinitionError
 from steersman.kernel.build import machine
@@ -55,11 +55,11 @@ def one(m, kind):
 
 
 def more(*rows, **changes):
-    return ferry(rows=(*TABLE, *rows), **changes)
+    return ferry(rows=(*FERRY_TABLE, *rows), **changes)
 
 
 def without(label, **changes):
-    return ferry(rows=tuple(r for r in TABLE if r.label != label), **changes)
+    return ferry(rows=tuple(r for r in FERRY_TABLE if r.label != label), **changes)
 
 
 def wrong(label):
@@ -79,9 +79,9 @@ def test_the_ferry_is_sound():
 
 def test_any_missing_row_is_found():
     """Whichever row is removed from the ferry, something is found."""
-    found = [r.label for r in TABLE if wrong(r.label)]
-    print(f"{len(found)} of {len(TABLE)} removed rows found")
-    assert found == [r.label for r in TABLE]
+    found = [r.label for r in FERRY_TABLE if wrong(r.label)]
+    print(f"{len(found)} of {len(FERRY_TABLE)} removed rows found")
+    assert found == [r.label for r in FERRY_TABLE]
 
 
 def test_a_named_event_without_a_row_has_its_path():
@@ -98,9 +98,9 @@ def test_a_named_event_without_a_row_has_its_path():
 
 def test_a_beginning_without_a_row_is_found():
     """A setting with which a run could not begin is found: one would only see it when somebody chooses it."""
-    rows = (row(None, E.boarded, BARGE, S.dock, None, "board a barge", HERE), *TABLE[1:])
+    rows = (row(None, E.boarded, BARGE, S.dock, None, "board a barge", HERE), *FERRY_TABLE[1:])
     assert one(ferry(rows=rows), "beginning without a row").where == "boarded with boat='skiff'"
-    plain = (row(None, E.boarded, DRY, S.dock, None, "board dry", HERE), *TABLE[1:])
+    plain = (row(None, E.boarded, DRY, S.dock, None, "board dry", HERE), *FERRY_TABLE[1:])
     assert one(ferry(rows=plain, constants={}), "beginning without a row").where == "boarded"
 
 
@@ -132,11 +132,11 @@ def test_a_note_in_a_final_state_is_no_exit():
 
 def test_guards_without_otherwise_are_found():
     """Guarded rows must say what happens when no guard holds, unless a person's event is guarded exactly."""
-    guarded = ferry(rows=tuple(replace(r, when=DRY) if r.label == "arrive" else r for r in TABLE))
+    guarded = ferry(rows=tuple(replace(r, when=DRY) if r.label == "arrive" else r for r in FERRY_TABLE))
     finding = one(guarded, "guarded rows without otherwise")
     assert "sail on rowed: nothing says what happens when 'no water came in' is false" in finding.where
     assert finding.path == ("boarded → dock", "cast_off → sail")
-    exact = ferry(rows=tuple(replace(r, when=LANDED) if r.label == "call" else r for r in TABLE))
+    exact = ferry(rows=tuple(replace(r, when=LANDED) if r.label == "call" else r for r in FERRY_TABLE))
     assert check_machine(exact).findings == ()
 
 
@@ -149,7 +149,7 @@ def test_a_state_that_cannot_be_aborted_is_found():
     """With an abort declared, every state that works must have its row; without one, nothing is asked."""
     finding = one(without("leave it"), "state that cannot be aborted")
     assert (finding.where, finding.path) == ("dock", ("boarded → dock",))
-    unabortable = ferry(rows=tuple(r for r in TABLE if r.label != "leave it"), abort=None)
+    unabortable = ferry(rows=tuple(r for r in FERRY_TABLE if r.label != "leave it"), abort=None)
     assert kinds(unabortable) == ["event without a row"]
 
 
@@ -185,7 +185,7 @@ def test_a_dead_end_is_found():
 
 def test_a_trap_is_a_dead_end():
     """Going round with a person for ever, without a way to an outcome, is a dead end too."""
-    rows = tuple(replace(r, to=S.sail) if r.label in ("land", "give up") else r for r in TABLE)
+    rows = tuple(replace(r, to=S.sail) if r.label in ("land", "give up") else r for r in FERRY_TABLE)
     trapped = ferry(rows=rows, computes=(computed(S.bail, (otherwise, E.given_up)),), laws=())
     finding = one(trapped, "dead end")
     assert finding.path == ("boarded → dock",)
@@ -193,7 +193,7 @@ def test_a_trap_is_a_dead_end():
 
 def test_a_loop_without_a_cap_is_found():
     """A loop that neither a cap nor a person ends is found with the nearest way into it; a capped one is not."""
-    uncapped = tuple(replace(r, cap=None) if r.label == "bail" else r for r in TABLE)
+    uncapped = tuple(replace(r, cap=None) if r.label == "bail" else r for r in FERRY_TABLE)
     finding = one(
         ferry(rows=uncapped, computes=(computed(S.bail, (otherwise, E.bailed)),)),
         "loop bounded by neither a cap nor a person",
@@ -205,7 +205,7 @@ def test_a_loop_without_a_cap_is_found():
 def test_a_loop_beside_the_way_is_found():
     """The nearest node from which a walk goes on for ever need not lie on the loop."""
     again = row(S.bail, E.given_up, otherwise, S.bail, None, "despair", HERE)
-    rows = (again, *(r for r in TABLE if r.label != "give up"))
+    rows = (again, *(r for r in FERRY_TABLE if r.label != "give up"))
     loops = [f for f in check_machine(ferry(rows=rows, laws=())).findings if f.kind.startswith("loop")]
     assert [f.where for f in loops] == ["bail → bail"]
     assert loops[0].path[-1] == "leaked → bail"
@@ -235,7 +235,7 @@ def test_a_law_may_ask_about_a_cap():
         cap=LEAKS,
     )
     by_water = (Never(S.sunk, when=lost),)
-    only_leaks = tuple(r for r in TABLE if r.on is not E.left)
+    only_leaks = tuple(r for r in FERRY_TABLE if r.on is not E.left)
     assert "broken law" not in kinds(ferry(rows=only_leaks, laws=by_water))
     found = one(ferry(laws=by_water), "broken law")
     assert (found.where, found.path[-1]) == (
@@ -270,7 +270,7 @@ class Fleet(msgspec.Struct, kw_only=True):
     arrived: int = 0
 
 
-SAIL = effect("sail", Water, "oars", outlives=True)
+SAIL = effect("sail", WaterFacts, "oars", outlives=True)
 CLOCK = timer("clock")
 ESCORT = child("escort")
 ENOUGH = Guard("enough", "three suffice", lambda c, _: c.arrived >= 2)
@@ -286,8 +286,8 @@ class RS(State):
 
 class RE(Events):
     started = event("The gun.", Origin.PERSON)
-    arrived = event("One more is in.", Origin.EFFECT, Water)
-    decided = event("That was the third.", Origin.EFFECT, Water)
+    arrived = event("One more is in.", Origin.EFFECT, WaterFacts)
+    decided = event("That was the third.", Origin.EFFECT, WaterFacts)
     rang = event("Time is up.", Origin.TIMER)
     escorted = event("The escort is back.", Origin.CHILD)
 
@@ -348,7 +348,7 @@ def test_a_capped_group_that_ends_is_found():
 def test_a_setting_is_explored_with_its_trial():
     """A cap whose limit is a setting is followed with its trial limit, and still ends the loop."""
     by_setting = Cap("leaks", "planks", resets=(E.called,), trial=1)
-    rows = tuple(replace(r, cap=by_setting) if r.cap is LEAKS else r for r in TABLE)
+    rows = tuple(replace(r, cap=by_setting) if r.cap is LEAKS else r for r in FERRY_TABLE)
     asks = Guard("room", "one may bail once more", lambda *_: True, cap=by_setting)
     sound = ferry(rows=rows, computes=(computed(S.bail, (asks, E.bailed), (otherwise, E.given_up)),))
     assert check_machine(sound).findings == ()

@@ -1,21 +1,21 @@
 """Fingerprints: every part that decides has a version and a hash, and the hash notices what the version forgot."""
 
 import pytest
-from cases import for_each_case
-from kites import TEXTS, edited, executed
+from tests.support.cases import for_each_case
+from tests.support.machine_sources import MACHINE_SOURCES, edit_sources, load_machine
 
 from steersman.errors import DefinitionError
 from steersman.kernel.build import KERNEL_VERSION, machine_guards
 from steersman.kernel.fingerprint import machine_fingerprint
 from steersman.machines.roundtable import MACHINE
 
-KITE = executed(TEXTS)
-PARTS = machine_fingerprint(KITE, TEXTS)["parts"]
+KITE = load_machine(MACHINE_SOURCES)
+PARTS = machine_fingerprint(KITE, MACHINE_SOURCES)["parts"]
 
 
 def changed(texts, m=None):
     """The parts whose hash or fields differ from the kite's, and those whose version does."""
-    now = machine_fingerprint(m or executed(texts), texts)["parts"]
+    now = machine_fingerprint(m or load_machine(texts), texts)["parts"]
     assert now.keys() == PARTS.keys()
     other = {k for k in now if {**now[k], "version": 0} != {**PARTS[k], "version": 0}}
     return sorted(other), sorted(k for k in now if now[k]["version"] != PARTS[k]["version"])
@@ -50,7 +50,7 @@ EDITS = {
 def test_an_edit_is_seen_where_it_decides(what):
     """An edit changes the hash of every part that it can decide about, and no version by itself."""
     edit, parts = EDITS[what]
-    assert changed(edited(**edit)) == (parts, [])
+    assert changed(edit_sources(**edit)) == (parts, [])
 
 
 @for_each_case("what", EDITS)
@@ -58,13 +58,13 @@ def test_the_texts_alone_are_enough(what):
     """Functions are found in the texts by their names and their calls, also when the machine was made from others."""
     edit, parts = EDITS[what]
     by_text = [p for p in parts if p.split()[0] in ("guard", "fold", "work", "begin") or "upcaster" in what]
-    found, _ = changed(edited(**edit), KITE)
+    found, _ = changed(edit_sources(**edit), KITE)
     assert [p for p in found if p in by_text] == by_text
 
 
 def test_words_do_not_count():
     """Comments, docstrings, sentences and labels may be mended freely."""
-    texts = edited(
+    texts = edit_sources(
         table=[
             ("Whether it is too much.", "Too much?"),
             ('"it storms"', '"there is a storm"'),
@@ -77,7 +77,7 @@ def test_words_do_not_count():
 
 def test_versions_are_the_declared_ones():
     """A version that was raised is in the fingerprint."""
-    texts = edited(table=[('"it storms", storms)', '"it storms", storms, version=2)')])
+    texts = edit_sources(table=[('"it storms", storms)', '"it storms", storms, version=2)')])
     assert changed(texts) == ([], ["guard storm"])
 
 
@@ -104,7 +104,7 @@ def test_every_part_of_roundtable_is_there():
 
 def test_a_function_from_elsewhere_is_known_by_name():
     """A function outside the texts, such as the kernel's own `otherwise`, is not read, only named."""
-    texts = {k: v for k, v in TEXTS.items() if k != "toy.wind"}
+    texts = {k: v for k, v in MACHINE_SOURCES.items() if k != "toy.wind"}
     parts = machine_fingerprint(KITE, texts)["parts"]
     assert parts["guard storm"] != PARTS["guard storm"]
     assert parts["guard otherwise"] == PARTS["guard otherwise"]
@@ -112,7 +112,7 @@ def test_a_function_from_elsewhere_is_known_by_name():
 
 def test_a_job_that_is_asked_for_twice_is_numbered():
     """Two lines of work for one job in one state are two parts."""
-    texts = edited(
+    texts = edit_sources(
         table=[
             (
                 'state("It flies again.", do(FLY, lambda c: {"again": c.knots})',
@@ -121,15 +121,17 @@ def test_a_job_that_is_asked_for_twice_is_numbered():
             ("class S(State)", "def storms2(c): return {}\n\nclass S(State)"),
         ]
     )
-    assert {"work away/fly", "work away/fly 2"} <= machine_fingerprint(executed(texts), texts)["parts"].keys()
+    assert {"work away/fly", "work away/fly 2"} <= machine_fingerprint(load_machine(texts), texts)[
+        "parts"
+    ].keys()
 
 
 def test_a_machine_without_a_beginning_has_no_such_part():
     """A machine that nobody starts by hand has nothing to fingerprint there."""
-    texts = edited(
+    texts = edit_sources(
         table=[('    begin=lambda request: (E.launched, Gust(request["knots"]), Context()),\n', "")]
     )
-    assert "begin" not in machine_fingerprint(executed(texts), texts)["parts"]
+    assert "begin" not in machine_fingerprint(load_machine(texts), texts)["parts"]
 
 
 @pytest.mark.parametrize(
@@ -141,6 +143,6 @@ def test_a_machine_without_a_beginning_has_no_such_part():
 )  # fmt: skip
 def test_a_function_that_cannot_be_found_is_said(edit, words):
     """What cannot be hashed is never skipped: it is named, with what to write instead."""
-    texts = edited(table=edit)
+    texts = edit_sources(table=edit)
     with pytest.raises(DefinitionError, match=words):
-        machine_fingerprint(executed(texts), texts)
+        machine_fingerprint(load_machine(texts), texts)

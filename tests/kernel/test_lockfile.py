@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from kites import TEXTS, edited, executed
+from tests.support.machine_sources import MACHINE_SOURCES, edit_sources, load_machine
 
 from steersman.adapters import machine_lock
 from steersman.errors import DefinitionError
@@ -13,13 +13,13 @@ from steersman.errors import DefinitionError
 def lock(tmp_path):
     """A lock over the kite as it was."""
     path = tmp_path / "machines.lock"
-    machine_lock.write_machine_lock(path, {"kite": executed(TEXTS)}, TEXTS)
+    machine_lock.write_machine_lock(path, {"kite": load_machine(MACHINE_SOURCES)}, MACHINE_SOURCES)
     return path
 
 
 def problems(lock, **edits):
-    texts = edited(**edits)
-    return machine_lock.check_machine_lock(lock, {"kite": executed(texts)}, texts)
+    texts = edit_sources(**edits)
+    return machine_lock.check_machine_lock(lock, {"kite": load_machine(texts)}, texts)
 
 
 STEADY = '"it is steady", lambda _, e: e.knots < STRONG)'
@@ -40,7 +40,7 @@ def test_nothing_changed_is_no_problem(lock):
     """A lock just written has no problem, and writing it again changes no byte."""
     before = lock.read_bytes()
     assert problems(lock) == []
-    machine_lock.write_machine_lock(lock, {"kite": executed(TEXTS)}, TEXTS)
+    machine_lock.write_machine_lock(lock, {"kite": load_machine(MACHINE_SOURCES)}, MACHINE_SOURCES)
     assert lock.read_bytes() == before
 
 
@@ -63,18 +63,18 @@ def test_a_change_without_a_version_is_reported_and_not_written(lock, what):
         f"kite: {p} changed, but its version is still {2 if p == 'context' else 1}: raise it" for p in parts
     ]
     assert problems(lock, **edit) == told
-    texts = edited(**edit)
+    texts = edit_sources(**edit)
     with pytest.raises(DefinitionError, match="raise it"):
-        machine_lock.write_machine_lock(lock, {"kite": executed(texts)}, texts)
+        machine_lock.write_machine_lock(lock, {"kite": load_machine(texts)}, texts)
     assert problems(lock) == []
 
 
 def test_a_raised_version_is_accepted_once_it_is_written(lock):
     """With its version raised a change is locked by writing; until then the lock is behind."""
     edit = {"table": [(STEADY, BUMPED)]}
-    texts = edited(**edit)
+    texts = edit_sources(**edit)
     assert problems(lock, **edit)[0] == f"kite: guard steady is version 2 now, the lock has 1: {AGAIN}"
-    machine_lock.write_machine_lock(lock, {"kite": executed(texts)}, texts)
+    machine_lock.write_machine_lock(lock, {"kite": load_machine(texts)}, texts)
     assert problems(lock, **edit) == []
     assert problems(lock) == ["kite: guard steady is version 1, was 2: a version never goes down"] + [
         p for p in problems(lock) if "its definition" in p
@@ -86,8 +86,8 @@ def test_a_row_needs_no_version_of_its_own(lock):
     edit = {"table": [("S.away, E.blew, otherwise, S.down", "S.away, E.blew, otherwise, S.up")]}
     (told,) = problems(lock, **edit)
     assert told.startswith("kite: its definition is ")
-    texts = edited(**edit)
-    machine_lock.write_machine_lock(lock, {"kite": executed(texts)}, texts)
+    texts = edit_sources(**edit)
+    machine_lock.write_machine_lock(lock, {"kite": load_machine(texts)}, texts)
     assert problems(lock, **edit) == []
 
 
@@ -95,8 +95,8 @@ def test_parts_that_come_and_go_are_reported(lock):
     """A part that is new or gone is named; a machine too."""
     edit = {"table": [('    begin=lambda request: (E.launched, Gust(request["knots"]), Context()),\n', "")]}
     assert f"kite: begin is gone: {AGAIN}" in problems(lock, **edit)
-    texts = edited(**edit)
-    machine_lock.write_machine_lock(lock, {"kite": executed(texts)}, texts)
+    texts = edit_sources(**edit)
+    machine_lock.write_machine_lock(lock, {"kite": load_machine(texts)}, texts)
     assert f"kite: begin is new: {AGAIN}" in problems(lock)
     assert machine_lock.check_machine_lock(lock, {}, {}) == [
         f"kite: in the lock, but there is no such machine: {AGAIN}"
@@ -118,9 +118,9 @@ CARRIED = {
 @pytest.mark.parametrize("now", CARRIED)
 def test_an_event_may_grow_by_a_field_with_a_default(lock, now):
     """What was recorded stays readable: a further field with a default needs no version, anything else does."""
-    texts = edited(table=[("class Gust(msgspec.Struct, frozen=True)", "class Gust(msgspec.Struct, frozen=True, kw_only=True)"), ('where: str = ""', now), ('Gust(request["knots"])', "Gust(knots=1)")])  # fmt: skip
+    texts = edit_sources(table=[("class Gust(msgspec.Struct, frozen=True)", "class Gust(msgspec.Struct, frozen=True, kw_only=True)"), ('where: str = ""', now), ('Gust(request["knots"])', "Gust(knots=1)")])  # fmt: skip
     texts["toy.table"] = texts["toy.table"].replace("Gust(knots=1)", 'Gust(request["knots"])')
-    told = machine_lock.check_machine_lock(lock, {"kite": executed(texts)}, texts)
+    told = machine_lock.check_machine_lock(lock, {"kite": load_machine(texts)}, texts)
     assert [p.removeprefix("kite: ").partition(",")[0] for p in told if "event blew" in p] == CARRIED[now]
 
 

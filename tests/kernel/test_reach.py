@@ -1,6 +1,6 @@
 """What a piece of source reaches: every function and constant it names, through imports, and nothing else."""
 
-from cases import for_each_case
+from tests.support.cases import for_each_case
 
 from steersman.kernel.reach import SourceTexts
 

@@ -1,8 +1,8 @@
 """Entries: what a step, a refusal, a note and a seal say; what a run's status and outcome are."""
 
 import msgspec
-from cases import for_each_case
-from ferry import FERRY, RUN, Context, E, Water, begun
+from tests.support.cases import for_each_case
+from tests.support.ferry_machine import FERRY, FERRY_RUN, E, FerryContext, WaterFacts, begin_ferry
 
 from steersman.kernel.build import machine
 from steersman.kernel.canonical import canonical_bytes
@@ -39,7 +39,7 @@ from steersman.kernel.tape import GENESIS_HASH, EntryRetry, read_entry
 def sailing(**meta):
     return advance_run(
         FERRY,
-        begun().snapshot,
+        begin_ferry().snapshot,
         EventOccurrence(E.cast_off, E.cast_off.carries(), Origin.PERSON),
         StepMeta(20, **meta),
     )
@@ -47,7 +47,7 @@ def sailing(**meta):
 
 def test_a_creation_says_everything_about_the_beginning():
     """The first entry carries machine, definition, context and its version, and follows nothing."""
-    entry = begun(actor="person:ann").entries[0].entry
+    entry = begin_ferry(actor="person:ann").entries[0].entry
     assert (entry.seq, entry.prev, entry.kind, entry.machine, entry.definition) == (
         1,
         GENESIS_HASH,
@@ -55,8 +55,8 @@ def test_a_creation_says_everything_about_the_beginning():
         "ferry",
         FERRY.digest,
     )
-    assert entry.context == msgspec.to_builtins(Context())
-    assert (entry.context_version, entry.root, entry.actor) == (1, RUN, "person:ann")
+    assert entry.context == msgspec.to_builtins(FerryContext())
+    assert (entry.context_version, entry.root, entry.actor) == (1, FERRY_RUN, "person:ann")
 
 
 def test_an_entry_reads_back_as_it_was():
@@ -69,7 +69,7 @@ def test_an_entry_reads_back_as_it_was():
 @for_each_case("name", ["ann", "Zoë", "\ue000", "\U0001f6a3"])
 def test_the_bytes_of_an_entry_are_canonical_in_any_script(name):
     """Whatever alphabet a name is in, the stored bytes are the canonical ones."""
-    for made in begun(actor=f"person:{name}").entries:
+    for made in begin_ferry(actor=f"person:{name}").entries:
         assert made.body == canonical_bytes(made.entry)
 
 
@@ -82,11 +82,11 @@ def test_time_never_goes_back():
 
 def test_a_refusal_is_an_entry_that_changes_nothing():
     """A refused event is journaled with why and what is legal, and counted."""
-    before = begun().snapshot
+    before = begin_ferry().snapshot
     done = advance_run(
         FERRY,
         before,
-        EventOccurrence(E.rowed, Water(), Origin.EFFECT),
+        EventOccurrence(E.rowed, WaterFacts(), Origin.EFFECT),
         StepMeta(30, cause="x", why="said so"),
     )
     entry = done.entries[0].entry
@@ -104,7 +104,10 @@ def test_a_refusal_is_an_entry_that_changes_nothing():
 def test_a_run_that_reaches_its_outcome_is_sealed():
     """Entering a resting or final state adds a seal over the whole state in the same commit."""
     done = advance_run(
-        FERRY, begun().snapshot, EventOccurrence(E.left, GateAnswer("abort"), Origin.PERSON), StepMeta(20)
+        FERRY,
+        begin_ferry().snapshot,
+        EventOccurrence(E.left, GateAnswer("abort"), Origin.PERSON),
+        StepMeta(20),
     )
     assert [s.entry.kind for s in done.entries] == ["transition", "sealed"]
     before = msgspec.structs.replace(done.snapshot, seq=2)
@@ -113,7 +116,7 @@ def test_a_run_that_reaches_its_outcome_is_sealed():
 
 def test_the_state_hash_covers_the_end_from_outside():
     """A run canceled in place is another state than one that goes on."""
-    snapshot = begun().snapshot
+    snapshot = begin_ferry().snapshot
     assert state_hash(snapshot) != state_hash(msgspec.structs.replace(snapshot, ended="canceled"))
     assert context_fields({"a": 1}) == {"a": 1}
 
@@ -142,7 +145,7 @@ def test_a_note_takes_no_row():
 
 def test_a_run_may_end_from_outside_and_be_reopened():
     """An outcome given in place of the table's own holds until a row is taken again."""
-    stored, ended = record_note(begun().snapshot, StepMeta(30), "note", ended="canceled")
+    stored, ended = record_note(begin_ferry().snapshot, StepMeta(30), "note", ended="canceled")
     assert (ended.ended, run_outcome(FERRY, ended), stored.entry.ended) == (
         "canceled",
         "canceled",
@@ -156,8 +159,8 @@ def test_a_run_may_end_from_outside_and_be_reopened():
 
 def test_a_late_result_is_journaled_and_not_folded():
     """What comes after its state was left is kept and changes nothing."""
-    snapshot = begun().snapshot
-    done = record_late_result(snapshot, StepMeta(30, cause=f"{RUN}:9:1"), Water(5))
+    snapshot = begin_ferry().snapshot
+    done = record_late_result(snapshot, StepMeta(30, cause=f"{FERRY_RUN}:9:1"), WaterFacts(5))
     assert (done.entries[0].entry.kind, done.entries[0].entry.late) == ("effect_finished", True)
     assert done.snapshot.context == snapshot.context
 
@@ -165,7 +168,7 @@ def test_a_late_result_is_journaled_and_not_folded():
 def test_a_refusal_may_be_made_elsewhere():
     """The runtime's own refusals are entries like any other."""
     done = record_refusal(
-        begun().snapshot, StepRefused("answer", "the gate is void", {}, ("left",)), StepMeta(30)
+        begin_ferry().snapshot, StepRefused("answer", "the gate is void", {}, ("left",)), StepMeta(30)
     )
     assert done.entries[0].entry.why == "the gate is void"
 
@@ -177,8 +180,8 @@ class Asked(msgspec.Struct, kw_only=True):
     """Nothing to know."""
 
 
-THINK = effect("think", Water, "agent")
-WALK = effect("walk", Water, "legs")
+THINK = effect("think", WaterFacts, "agent")
+WALK = effect("walk", WaterFacts, "legs")
 
 
 class BS(State):
@@ -189,7 +192,7 @@ class BS(State):
 
 class BE(Events):
     asked = event("A question.", Origin.PERSON)
-    thought = event("An answer.", Origin.EFFECT, Water)
+    thought = event("An answer.", Origin.EFFECT, WaterFacts)
 
 
 BUDGETED = machine(
@@ -206,7 +209,7 @@ BUDGETED = machine(
 def asked(**meta):
     return create_run_entries(
         BUDGETED,
-        RUN,
+        FERRY_RUN,
         EventOccurrence(BE.asked, BE.asked.carries(), Origin.PERSON),
         Asked(),
         StepMeta(10, **meta),
@@ -218,7 +221,7 @@ def test_a_used_up_budget_holds_agents_at_a_gate():
     items = list(asked(hold="tokens").snapshot.items.values())
     assert [(i.job, i.held) for i in items] == [("think", True), ("walk", False), ("budget", False)]
     assert items[2].input["choices"] == ["raise", "stop"]
-    assert items[2].id == f"{RUN}:1:3"
+    assert items[2].id == f"{FERRY_RUN}:1:3"
     assert [i.job for i in asked().snapshot.items.values()] == ["think", "walk"]
 
 
@@ -228,7 +231,7 @@ def test_a_used_up_budget_asks_only_when_an_agent_waits():
     done = advance_run(
         BUDGETED,
         snapshot,
-        name_facts(BUDGETED, snapshot, "think", Water()),
+        name_facts(BUDGETED, snapshot, "think", WaterFacts()),
         StepMeta(20, hold="tokens", spent={"tokens": 3}),
     )
     assert [i.job for i in done.snapshot.items.values()] == ["walk"]
@@ -236,7 +239,7 @@ def test_a_used_up_budget_asks_only_when_an_agent_waits():
     again = advance_run(
         BUDGETED,
         done.snapshot,
-        name_facts(BUDGETED, done.snapshot, "walk", Water()),
+        name_facts(BUDGETED, done.snapshot, "walk", WaterFacts()),
         StepMeta(30, spent={"tokens": 4, "ms": 1}),
     )
     assert again.snapshot.budget == {"tokens": 7, "ms": 1}
@@ -246,7 +249,7 @@ def test_a_used_up_budget_asks_only_when_an_agent_waits():
 
 
 def _item(kind, **more):
-    return JobItem(f"{RUN}:1:1", "row", kind, "row", {}, 1, **more)
+    return JobItem(f"{FERRY_RUN}:1:1", "row", kind, "row", {}, 1, **more)
 
 
 # fmt: off
@@ -273,11 +276,13 @@ STATUS = [
 def test_a_run_shows_one_of_six_words(state_, fields_, context, word, result):
     """Whatever a run is, its status is one of the six words, and its outcome is there only when it has one."""
     items = {f"{n}": i for n, i in enumerate(fields_.pop("items", ()))}
-    snapshot = Snapshot(RUN, "ferry", FERRY.digest, state_, Context(**context), items=items, **fields_)
+    snapshot = Snapshot(
+        FERRY_RUN, "ferry", FERRY.digest, state_, FerryContext(**context), items=items, **fields_
+    )
     assert (run_status_word(FERRY, snapshot), run_outcome(FERRY, snapshot)) == (word, result)
 
 
 def test_a_machine_without_an_outcome_field_has_its_state_for_one():
     """Where the context has no outcome, the state's name is the outcome."""
-    snapshot = Snapshot(RUN, "budgeted", "", "home", Asked())
+    snapshot = Snapshot(FERRY_RUN, "budgeted", "", "home", Asked())
     assert run_outcome(BUDGETED, snapshot) == "home"

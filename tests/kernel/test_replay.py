@@ -2,8 +2,19 @@
 
 import msgspec
 import pytest
-from cases import for_each_case
-from ferry import FERRY, FOLDS, RUN, TABLE, Context, E, S, Water, begun, ferry
+from tests.support.cases import for_each_case
+from tests.support.ferry_machine import (
+    FERRY,
+    FERRY_FOLDS,
+    FERRY_RUN,
+    FERRY_TABLE,
+    E,
+    FerryContext,
+    S,
+    WaterFacts,
+    begin_ferry,
+    ferry,
+)
 
 from steersman.errors import ContractError
 from steersman.kernel.build import machine
@@ -36,12 +47,12 @@ from steersman.kernel.step import EventOccurrence, name_facts, override_guard
 from steersman.kernel.tape import GENESIS_HASH, Entry, read_entry, seal_entry
 
 
-def voyage(m=FERRY):
+def replay_story(m=FERRY):
     """A whole trip: a leak, a landing, a call; as stored rows, entries, and the run at its end."""
-    made = begun(m)
+    made = begin_ferry(m)
     stored, snapshot = list(made.entries), made.snapshot
     for job, event_, data in (
-        (None, E.cast_off, None), ("row", None, Water(4)), ("row", None, Water(0)), ("ask", None, GateAnswer("land")), (None, E.called, None),
+        (None, E.cast_off, None), ("row", None, WaterFacts(4)), ("row", None, WaterFacts(0)), ("ask", None, GateAnswer("land")), (None, E.called, None),
     ):  # fmt: skip
         if job is None:
             done = advance_run(
@@ -59,20 +70,20 @@ def voyage(m=FERRY):
     return stored, snapshot
 
 
-STORED, END = voyage()
+STORED, END = replay_story()
 ROWS = [(s.entry.seq, s.body, s.hash) for s in STORED]
 READ = [(read_entry(s.body), s.hash) for s in STORED]
 
 
 def test_a_tape_is_the_run():
     """Applying a tape gives the run that wrote it."""
-    assert plain_value(rebuild_snapshot(ROWS, RUN)) == plain_value(END)
-    assert convert_context(FERRY, rebuild_snapshot(ROWS, RUN)).context == END.context
+    assert plain_value(rebuild_snapshot(ROWS, FERRY_RUN)) == plain_value(END)
+    assert convert_context(FERRY, rebuild_snapshot(ROWS, FERRY_RUN)).context == END.context
 
 
 def test_a_tape_may_be_taken_up_from_a_snapshot():
     """From a snapshot the entries after it are enough to apply, one by one."""
-    half = rebuild_snapshot(ROWS[:4], RUN)
+    half = rebuild_snapshot(ROWS[:4], FERRY_RUN)
     for entry, hash_ in READ[4:]:
         half = apply_entry(half, entry, hash_)
     assert plain_value(half) == plain_value(END)
@@ -80,7 +91,7 @@ def test_a_tape_may_be_taken_up_from_a_snapshot():
 
 def test_an_empty_tape_is_no_run():
     """Nothing is not a run."""
-    assert rebuild_snapshot([], RUN) == BadEntry(1, "the run has no entry")
+    assert rebuild_snapshot([], FERRY_RUN) == BadEntry(1, "the run has no entry")
 
 
 def _forged(n, **changes):
@@ -95,10 +106,10 @@ TAMPERED = {
     "a missing entry":       (lambda: [*ROWS[:2], *ROWS[3:]],                                          BadEntry(3, "entry 3 is missing, the next one is 4")),
     "a changed byte":        (lambda: [*ROWS[:2], (3, ROWS[2][1].replace(b"leaked", b"leaces"), ROWS[2][2])], BadEntry(3, "entry 3 does not have the hash it was stored with")),
     "no entry at all":       (lambda: [*ROWS[:2], (3, b"{}", sha256_hex(b"{}"))],                          None),
-    "another run's entry":   (lambda: _forged(2, run="260101-cccccc"),                                 BadEntry(3, f"entry 3 does not follow entry 2 of run {RUN}")),
-    "another number":        (lambda: _forged(2, seq=9),                                               BadEntry(3, f"entry 3 does not follow entry 2 of run {RUN}")),
-    "another past":          (lambda: _forged(2, prev=GENESIS_HASH),                                        BadEntry(3, f"entry 3 does not follow entry 2 of run {RUN}")),
-    "a forged entry":        (lambda: _forged(2, actor="person:eve"),                                  BadEntry(4, f"entry 4 does not follow entry 3 of run {RUN}")),
+    "another run's entry":   (lambda: _forged(2, run="260101-cccccc"),                                 BadEntry(3, f"entry 3 does not follow entry 2 of run {FERRY_RUN}")),
+    "another number":        (lambda: _forged(2, seq=9),                                               BadEntry(3, f"entry 3 does not follow entry 2 of run {FERRY_RUN}")),
+    "another past":          (lambda: _forged(2, prev=GENESIS_HASH),                                        BadEntry(3, f"entry 3 does not follow entry 2 of run {FERRY_RUN}")),
+    "a forged entry":        (lambda: _forged(2, actor="person:eve"),                                  BadEntry(4, f"entry 4 does not follow entry 3 of run {FERRY_RUN}")),
     "an earlier time":       (lambda: _forged(5, at=1),                                                BadEntry(6, "entry 6 is earlier than entry 5")),
 }
 # fmt: on
@@ -108,16 +119,16 @@ TAMPERED = {
 def test_the_first_bad_record_is_named(how):
     """Whatever is done to a tape, reading ends at the first record that does not fit, and says how."""
     rows, bad = TAMPERED[how]
-    told = rebuild_snapshot(rows(), RUN)
+    told = rebuild_snapshot(rows(), FERRY_RUN)
     assert isinstance(told, BadEntry)
     assert bad is None or told == bad
-    assert list(verify_chain(rows(), RUN))[-1] == told
+    assert list(verify_chain(rows(), FERRY_RUN))[-1] == told
 
 
 def test_another_form_of_the_same_entry_is_bad():
     """An entry that says the same in other bytes is not the entry."""
     body = ROWS[0][1].replace(b'{"', b'{ "', 1)
-    assert rebuild_snapshot([(1, body, sha256_hex(body))], RUN) == BadEntry(
+    assert rebuild_snapshot([(1, body, sha256_hex(body))], FERRY_RUN) == BadEntry(
         1, "entry 1 is not in canonical form"
     )
 
@@ -131,7 +142,7 @@ def test_every_decision_is_the_same_again():
 
 def test_a_decision_that_would_be_another_is_told():
     """A recorded decision that today's code, under the same versions, would take differently is different."""
-    lying = ferry(folds=(fold(E.leaked, lambda *_: ()), FOLDS[1]))  # the version was not raised
+    lying = ferry(folds=(fold(E.leaked, lambda *_: ()), FERRY_FOLDS[1]))  # the version was not raised
     assert lying.digest == FERRY.digest
     wrong = [d for d in repeat_decisions(lying, READ) if d.verdict == "different"]
     assert [d.seq for d in wrong] == [3]
@@ -154,9 +165,12 @@ def test_another_definition_is_another_version():
 def test_an_override_is_decided_again():
     """A waived guard is understood when it is replayed."""
     m = ferry(
-        rows=(*TABLE, row(S.sail, E.called, otherwise, S.dock, None, "row back", "§", waivable=otherwise))
+        rows=(
+            *FERRY_TABLE,
+            row(S.sail, E.called, otherwise, S.dock, None, "row back", "§", waivable=otherwise),
+        )
     )
-    made = begun(m)
+    made = begin_ferry(m)
     out = advance_run(
         m, made.snapshot, EventOccurrence(E.cast_off, E.cast_off.carries(), Origin.PERSON), StepMeta(20)
     )
@@ -170,8 +184,8 @@ def test_an_override_is_decided_again():
 def test_a_fork_begins_without_a_decision():
     """A run that was forked begins with what it was given; only what it does itself is decided again."""
     first = Entry(
-        run=RUN, seq=1, at=1, kind="created", prev=GENESIS_HASH, cause="260101-cccccc@4", to="dock", definition=FERRY.digest,
-        machine="ferry", context=msgspec.to_builtins(Context()), context_version=1, root=RUN,
+        run=FERRY_RUN, seq=1, at=1, kind="created", prev=GENESIS_HASH, cause="260101-cccccc@4", to="dock", definition=FERRY.digest,
+        machine="ferry", context=msgspec.to_builtins(FerryContext()), context_version=1, root=FERRY_RUN,
     )  # fmt: skip
     begun_ = seal_entry(first)
     snapshot = convert_context(FERRY, apply_entry(None, begun_.entry, begun_.hash))
@@ -233,7 +247,7 @@ SEA = machine(
 
 def _entry(name, version, data):
     return Entry(
-        run=RUN,
+        run=FERRY_RUN,
         seq=1,
         at=1,
         kind="transition",

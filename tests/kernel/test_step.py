@@ -2,9 +2,21 @@
 
 import msgspec
 import pytest
-from cases import for_each_case
-from ferry import DRY, FERRY, LEAKS, RUN, TABLE, Context, E, S, Water, begun, ferry
 from msgspec.structs import replace
+from tests.support.cases import for_each_case
+from tests.support.ferry_machine import (
+    DRY,
+    FERRY,
+    FERRY_RUN,
+    FERRY_TABLE,
+    LEAKS,
+    E,
+    FerryContext,
+    S,
+    WaterFacts,
+    begin_ferry,
+    ferry,
+)
 
 from steersman.errors import DefinitionError, UserError
 from steersman.kernel.build import machine
@@ -50,11 +62,11 @@ def person(e, data=None):
 
 
 def sailing(m=FERRY):
-    return advance_run(m, begun(m).snapshot, person(E.cast_off), StepMeta(20)).snapshot
+    return advance_run(m, begin_ferry(m).snapshot, person(E.cast_off), StepMeta(20)).snapshot
 
 
 def came_back(m, snapshot, litres, plank="bow"):
-    happened = name_facts(m, snapshot, "row", Water(litres, plank))
+    happened = name_facts(m, snapshot, "row", WaterFacts(litres, plank))
     (item,) = [i for i in snapshot.items.values() if i.job == "row"]
     return advance_run(m, snapshot, happened, StepMeta(30, cause=item.id, closes=(item.id,)))
 
@@ -98,7 +110,7 @@ def test_a_cap_is_reset_by_its_event():
 
 def _per_plank():
     cap = Cap("plank", "planks", per=lambda _, e: e.plank, resets=(E.called,))
-    rows = [replace(r, cap=cap) if r.label == "leak" else r for r in TABLE]
+    rows = [replace(r, cap=cap) if r.label == "leak" else r for r in FERRY_TABLE]
     rows.insert(
         4, row(S.sail, E.leaked, otherwise, S.sunk, None, "that plank again", "§", sets={"outcome": "lost"})
     )
@@ -129,18 +141,18 @@ def test_a_keyed_cap_is_cleared_whole():
 
 def test_a_stay_keeps_the_visit_and_a_self_transition_starts_a_new_one():
     """What is running goes on over a stay; leaving into the same state closes it and plans it anew."""
-    stay = ferry(rows=(row(S.sail, E.called, otherwise, STAY, None, "wave", "§"), *TABLE))
-    turn = ferry(rows=(row(S.sail, E.called, otherwise, S.sail, None, "turn", "§"), *TABLE))
+    stay = ferry(rows=(row(S.sail, E.called, otherwise, STAY, None, "wave", "§"), *FERRY_TABLE))
+    turn = ferry(rows=(row(S.sail, E.called, otherwise, S.sail, None, "turn", "§"), *FERRY_TABLE))
     kept = advance_run(stay, sailing(stay), person(E.called), StepMeta(30))
     assert (kept.snapshot.visit, kept.entries[0].entry.planned, len(kept.snapshot.items)) == (2, (), 1)
     anew = advance_run(turn, sailing(turn), person(E.called), StepMeta(30))
-    assert (anew.snapshot.visit, anew.entries[0].entry.closed) == (3, (f"{RUN}:2:1",))
-    assert list(anew.snapshot.items) == [f"{RUN}:3:1"]
+    assert (anew.snapshot.visit, anew.entries[0].entry.closed) == (3, (f"{FERRY_RUN}:2:1",))
+    assert list(anew.snapshot.items) == [f"{FERRY_RUN}:3:1"]
 
 
 def test_a_step_with_no_fold_changes_nothing_but_what_the_row_sets():
     """Without a fold a context is changed by the row alone, and not at all without `sets`."""
-    before = begun().snapshot
+    before = begin_ferry().snapshot
     taken = take_step(FERRY, before, person(E.cast_off))
     assert taken.context is before.context
     assert taken.ops == ()
@@ -164,7 +176,7 @@ def test_a_chain_of_computed_steps_has_an_end():
 def _bailing(n):
     """A ferry that bails n times in a row before it goes on."""
     cap = Cap("leaks", n)
-    rows = tuple(replace(r, to=S.bail, cap=cap) if r.label == "bail" else r for r in TABLE)
+    rows = tuple(replace(r, to=S.bail, cap=cap) if r.label == "bail" else r for r in FERRY_TABLE)
     return ferry(rows=rows, computes=(computed(S.bail, (room("room", "room", cap), E.bailed)),))
 
 
@@ -182,29 +194,29 @@ def test_a_computed_event_must_have_a_row():
 
 def test_a_state_may_have_nothing_to_compute():
     """Where no computation is declared, or none fits, the machine brings about nothing."""
-    assert compute_event(FERRY, Context(), {}, "dock") is None
+    assert compute_event(FERRY, FerryContext(), {}, "dock") is None
     quiet = ferry(computes=(computed(S.bail, (Guard("no", "never", lambda *_: False), E.bailed)),))
-    assert compute_event(quiet, Context(), {}, "bail") is None
+    assert compute_event(quiet, FerryContext(), {}, "bail") is None
 
 
 def test_a_run_begins_with_what_was_declared():
     """An undeclared setting is refused by name; a context that begins elsewhere is our mistake."""
     with pytest.raises(UserError, match="ferry: boat is one of skiff, barge, not 'raft'"):
-        begun(context=Context(boat="raft"))
+        begin_ferry(context=FerryContext(boat="raft"))
     with pytest.raises(DefinitionError, match="a run begins with outcome None, not 'lost'"):
-        begun(context=Context(outcome="lost"))
+        begin_ferry(context=FerryContext(outcome="lost"))
 
 
 def test_a_run_needs_a_row_that_creates_it():
     """An event that creates nothing is refused when somebody tries to begin with it."""
     with pytest.raises(DefinitionError, match="no row for cast_off in None fits now"):
-        begun(event=E.cast_off)
+        begin_ferry(event=E.cast_off)
 
 
 def test_a_capped_creation_is_counted_on_tape():
     """A creation counts towards its cap like any other row, and the entry says so."""
-    m = ferry(rows=(replace(TABLE[0], cap=Cap("births", 1)), *TABLE[1:]))
-    made = begun(m)
+    m = ferry(rows=(replace(FERRY_TABLE[0], cap=Cap("births", 1)), *FERRY_TABLE[1:]))
+    made = begin_ferry(m)
     assert made.snapshot.counts == {"births": 1}
     assert made.entries[0].entry.counts == (("count", "births", 1),)
 
@@ -219,8 +231,8 @@ class Crew(msgspec.Struct, kw_only=True):
     ready: str = "no"
 
 
-FETCH = effect("fetch", Water, "boat")
-DRILL = effect("drill", Water, "boat", outlives=True)
+FETCH = effect("fetch", WaterFacts, "boat")
+DRILL = effect("drill", WaterFacts, "boat", outlives=True)
 ALARM = timer("alarm")
 READY = Guard("ready", "everybody is ready", lambda c, _: c.ready == "yes", reads=("ready",))
 
@@ -242,9 +254,9 @@ class CS(State):
 
 class CE(Events):
     rung = event("The bell.", Origin.PERSON)
-    joined = event("One more.", Origin.PERSON, Water)
-    fetched = event("One is here.", Origin.EFFECT, Water)
-    drilled = event("The drill is over.", Origin.EFFECT, Water)
+    joined = event("One more.", Origin.PERSON, WaterFacts)
+    fetched = event("One is here.", Origin.EFFECT, WaterFacts)
+    drilled = event("The drill is over.", Origin.EFFECT, WaterFacts)
     late = event("Time is up.", Origin.TIMER)
 
 
@@ -263,16 +275,16 @@ CREW = machine(
 
 
 def called():
-    return create_run_entries(CREW, RUN, person(CE.rung), Crew(), StepMeta(100)).snapshot
+    return create_run_entries(CREW, FERRY_RUN, person(CE.rung), Crew(), StepMeta(100)).snapshot
 
 
 def test_work_is_planned_once_per_key_and_visit():
     """One job per key when a state is entered; after a step, only keys that this visit has not planned."""
     snapshot = called()
     assert snapshot.planned == ("fetch/ann", "fetch/bob", "alarm")
-    joined = advance_run(CREW, snapshot, person(CE.joined, Water(plank="cid")), StepMeta(110))
+    joined = advance_run(CREW, snapshot, person(CE.joined, WaterFacts(plank="cid")), StepMeta(110))
     assert [i.key for i in joined.entries[0].entry.planned] == ["fetch/cid", "drill"]
-    again = advance_run(CREW, joined.snapshot, person(CE.joined, Water(plank="cid")), StepMeta(120))
+    again = advance_run(CREW, joined.snapshot, person(CE.joined, WaterFacts(plank="cid")), StepMeta(120))
     assert again.entries[0].entry.planned == ()
 
 
@@ -280,19 +292,27 @@ def test_a_job_that_is_over_is_not_planned_again():
     """A key stays planned in its visit also when its job is done."""
     snapshot = called()
     done = advance_run(
-        CREW, snapshot, name_facts(CREW, snapshot, "fetch", Water()), StepMeta(110, closes=(f"{RUN}:1:1",))
+        CREW,
+        snapshot,
+        name_facts(CREW, snapshot, "fetch", WaterFacts()),
+        StepMeta(110, closes=(f"{FERRY_RUN}:1:1",)),
     )
-    assert f"{RUN}:1:1" not in done.snapshot.items
+    assert f"{FERRY_RUN}:1:1" not in done.snapshot.items
     assert done.entries[0].entry.planned == ()
 
 
 def test_leaving_closes_what_does_not_outlive():
     """Leaving a state ends what it had asked for, except jobs declared to outlive it."""
-    snapshot = advance_run(CREW, called(), person(CE.joined, Water(plank="cid")), StepMeta(110)).snapshot
+    snapshot = advance_run(CREW, called(), person(CE.joined, WaterFacts(plank="cid")), StepMeta(110)).snapshot
     rang = name_facts(CREW, snapshot, "alarm", EmptyEventData())
-    done = advance_run(CREW, snapshot, rang, StepMeta(700, closes=(f"{RUN}:1:3",)))
+    done = advance_run(CREW, snapshot, rang, StepMeta(700, closes=(f"{FERRY_RUN}:1:3",)))
     assert [i.job for i in done.snapshot.items.values()] == ["drill"]
-    assert done.entries[0].entry.closed == (f"{RUN}:1:3", f"{RUN}:1:1", f"{RUN}:1:2", f"{RUN}:2:1")
+    assert done.entries[0].entry.closed == (
+        f"{FERRY_RUN}:1:3",
+        f"{FERRY_RUN}:1:1",
+        f"{FERRY_RUN}:1:2",
+        f"{FERRY_RUN}:2:1",
+    )
 
 
 def test_a_timer_is_due_when_its_input_says():
@@ -312,9 +332,9 @@ def test_work_of_a_guard_with_a_cap():
         rows=table(row(None, CE.rung, otherwise, OneMore.call, None, "ring", "§"), row(OneMore.call, CE.fetched, otherwise, OneMore.call, cap, "again", "§")),
         namings=(naming(FETCH, (otherwise, CE.fetched)),),
     )  # fmt: skip
-    snapshot = create_run_entries(m, RUN, person(CE.rung), Crew(), StepMeta(1)).snapshot
+    snapshot = create_run_entries(m, FERRY_RUN, person(CE.rung), Crew(), StepMeta(1)).snapshot
     done = advance_run(
-        m, snapshot, name_facts(m, snapshot, "fetch", Water()), StepMeta(2, closes=(f"{RUN}:1:1",))
+        m, snapshot, name_facts(m, snapshot, "fetch", WaterFacts()), StepMeta(2, closes=(f"{FERRY_RUN}:1:1",))
     )
     assert (snapshot.planned, done.snapshot.planned, done.snapshot.items) == (("fetch",), (), {})
 
@@ -326,7 +346,8 @@ def waivable():
     """A ferry whose ways out of `sail` and `moor` may be waived, where a table may allow it."""
     odd = row(S.sail, E.rowed, DRY, S.dock, None, "back", "§", sets={"outcome": None}, waivable=otherwise)
     rows = [
-        replace(r, waivable=otherwise if r.label in ("arrive", "leave", "give up") else None) for r in TABLE
+        replace(r, waivable=otherwise if r.label in ("arrive", "leave", "give up") else None)
+        for r in FERRY_TABLE
     ]
     return ferry(
         rows=(odd, *rows, row(S.sail, E.given_up, otherwise, S.sunk, None, "sink", "§", waivable=otherwise))
@@ -355,7 +376,7 @@ def test_an_override_needs_something_to_go_on_with():
     """What has to be there for a guard to be waived is not waived with it."""
     wet = replace(DRY, name="wet", test=lambda *_: False)
     odd = row(S.sail, E.rowed, DRY, S.dock, None, "back", "§", sets={"outcome": None}, waivable=wet)
-    m = ferry(rows=(odd, *TABLE))
+    m = ferry(rows=(odd, *FERRY_TABLE))
     told = override_guard(m, sailing(m), "dock", "the tide is out")
     assert isinstance(told, StepRefused)
     assert told.why == f"nothing may be waived before {DRY.sentence}"
@@ -399,7 +420,7 @@ def test_an_override_waives_one_guard():
 
 def test_refusals_say_which_guards_were_asked():
     """A refusal carries every guard that was evaluated."""
-    m = ferry(rows=tuple(replace(r, when=DRY) if r.label == "leave" else r for r in TABLE))
-    told = take_step(m, begun(m).snapshot, EventOccurrence(E.cast_off, Water(1), Origin.PERSON))
+    m = ferry(rows=tuple(replace(r, when=DRY) if r.label == "leave" else r for r in FERRY_TABLE))
+    told = take_step(m, begin_ferry(m).snapshot, EventOccurrence(E.cast_off, WaterFacts(1), Origin.PERSON))
     assert isinstance(told, StepRefused)
     assert told.guards == {"dry": False}

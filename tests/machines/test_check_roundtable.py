@@ -82,7 +82,7 @@ def test_what_is_wrong_where_it_begins_in_one_way_is_wrong_in_all():
 
 
 # An abort of a finished run, or a delivery asked for twice, breaks no law of its own: each is refused by its guard
-# alone, and test_rows.py says so of both.
+# alone, and test_roundtable_rows.py says so of both.
 ALONE = (otherwise, table.AWAITS, table.DELIVERY_FAILED, table.DELIVERED)
 
 

@@ -4,8 +4,8 @@ import ast
 import re
 from pathlib import Path
 
-from cases import for_each_case
 from tests.specifications import coordinator as spec
+from tests.support.cases import for_each_case
 
 TESTS = Path(__file__).resolve().parent.parent
 

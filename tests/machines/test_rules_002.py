@@ -5,11 +5,17 @@ import shlex
 from collections.abc import Callable
 
 import msgspec
-from drawing_002 import ALL, target
 from msgspec.structs import replace
-from shift import Shift, at, broke, looked, payload
 from tests.specifications import task as spec
 from tests.specifications.documents import name_wording
+from tests.support.simulated_task import (
+    SimulatedTask,
+    failed_agent_facts,
+    inspection_facts,
+    task_at,
+    task_payload,
+)
+from tests.support.task_table_errors import TASK_STATES, row_target
 
 from steersman.contracts.commands import CommandResult
 from steersman.contracts.facts import CheckFacts
@@ -55,8 +61,8 @@ LOOKS = {p.name: d.job.name for p in MACHINE.states.values() for d in p.work if 
 
 def led(phase, known=(), **says):
     """Where a look at the disk leads: the event, the phase, its step; by default everything is well."""
-    here = at(phase, step="inspect", **dict(known))
-    happened = name_facts(MACHINE, here, LOOKS[phase], replace(looked(here.context, phase), **says))
+    here = task_at(phase, step="inspect", **dict(known))
+    happened = name_facts(MACHINE, here, LOOKS[phase], replace(inspection_facts(here.context, phase), **says))
     taken = take_step(MACHINE, here, happened)
     assert isinstance(taken, StepTaken)
     return happened.event.name, taken.to, taken.context.step
@@ -64,7 +70,7 @@ def led(phase, known=(), **says):
 
 def damaged(phase, name):
     """The same where one file is not there, and where it is garbage."""
-    here = at(phase).context.artifacts
+    here = task_at(phase).context.artifacts
     return [led(phase, seen={**here, name: found}, damaged=1) for found in ("", "garbage")]
 
 
@@ -79,9 +85,9 @@ def test_without_a_plan_nothing_is_reviewed():
         ("documents_damaged", "planning", "damaged")
     }
     assert led("planning", seen={})[1:] == ("planning", "damaged")
-    without = {n: d for n, d in at("planning").context.artifacts.items() if "planning.ai" not in n}
+    without = {n: d for n, d in task_at("planning").context.artifacts.items() if "planning.ai" not in n}
     assert isinstance(
-        override_guard(MACHINE, at("planning", step="ready", artifacts=without), "plan_review", "why"),
+        override_guard(MACHINE, task_at("planning", step="ready", artifacts=without), "plan_review", "why"),
         StepRefused,
     )
 
@@ -212,7 +218,7 @@ def test_a_blocking_issue_keeps_a_change_from_its_tests():
 @rule("3.6", "or_a_person_overrides")
 def test_a_blocking_issue_can_be_overridden():
     """§3.6: by a person, with a reason, where the review has said what it says."""
-    waits = at("review", step="ready", says={"ok": False, "decision": "needs_changes"})
+    waits = task_at("review", step="ready", says={"ok": False, "decision": "needs_changes"})
     told = override_guard(MACHINE, waits, "test", "I accept the risk")
     assert isinstance(told, StepTaken)
     assert (told.to, told.waived) == ("test", "I accept the risk")
@@ -298,7 +304,7 @@ def test_only_an_accepted_change_is_done():
         "replan_requested": ("planning", ""),
         "revert_requested": ("revert", ""),
     }
-    assert Shift().until("done").snapshot.context.outcome == "accepted"
+    assert SimulatedTask().advance_to("done").snapshot.context.outcome == "accepted"
 
 
 @rule("3.10", "decision_is_recorded")
@@ -311,7 +317,7 @@ def test_a_decision_that_is_not_on_disk_is_none():
     ):
         assert led("accept", {"decision": said}, decision=found)[1:] == ("accept", "damaged")
     for seen in ("", "garbage"):
-        known = at("accept").context.artifacts
+        known = task_at("accept").context.artifacts
         told = led(
             "accept",
             {"decision": "accepted"},
@@ -325,19 +331,19 @@ def test_a_decision_that_is_not_on_disk_is_none():
 @rule("3.11", "reversal_is_requested")
 def test_a_reversal_is_asked_for():
     """§3.11: it is an answer to the decision, recorded like any other."""
-    shift = Shift().until("accept", "decide")
-    shift.on("decide", choice="revert").on("record")
-    assert shift.on().where[0] == "revert"
+    shift = SimulatedTask().advance_to("accept", "decide")
+    shift.advance("decide", choice="revert").advance("record")
+    assert shift.advance().position[0] == "revert"
 
 
 @rule("3.11", "regression_is_found")
 def test_a_regression_that_is_found_later_reopens_the_decision():
     """§3.11: who finds one after the delivery reopens the decision, and takes the change back."""
-    shift = Shift().until("done")
+    shift = SimulatedTask().advance_to("done")
     shift.tell("redo_accept")
-    assert shift.where == ("accept", "decide")
-    shift.on("decide", choice="revert")
-    assert shift.until("done").context.outcome == "reverted"
+    assert shift.position == ("accept", "decide")
+    shift.advance("decide", choice="revert")
+    assert shift.advance_to("done").context.outcome == "reverted"
 
 
 @rule("3.12", "revert_ends")
@@ -352,7 +358,7 @@ def test_what_was_taken_back_is_over():
 
 def state_of(phase, **known):
     """`state.json` of a task that is there."""
-    here = at(phase, **known)
+    here = task_at(phase, **known)
     shown = build_run_details(MACHINE, here, "Fix add", (), text=lambda _: "")
     return build_task_state(here, shown, legal_events(MACHINE, here.state, Origin.PERSON, here.context))
 
@@ -397,7 +403,7 @@ def test_every_suggestion_follows_a_look_at_the_disk():
         planned = [
             d.job.does
             for d in MACHINE.states[phase].work
-            if d.when.test(at(phase, step="confirmed").context, None)
+            if d.when.test(task_at(phase, step="confirmed").context, None)
         ]
         assert planned == ["task_inspect"]
 
@@ -411,7 +417,8 @@ def test_state_json_says_what_may_come():
             for e in MACHINE.events.values()
             if e.origin is Origin.PERSON
             and isinstance(
-                take_step(MACHINE, at(phase), EventOccurrence(e, payload(e.name), Origin.PERSON)), StepTaken
+                take_step(MACHINE, task_at(phase), EventOccurrence(e, task_payload(e.name), Origin.PERSON)),
+                StepTaken,
             )
         }
 
@@ -419,13 +426,13 @@ def test_state_json_says_what_may_come():
 @rule("4", "file_is_updated")
 def test_state_json_follows_every_step():
     """§4: along a whole task each step has its own state.json, and all of it is from the tape."""
-    shift, seen = Shift(pace="step"), []
+    shift, seen = SimulatedTask(pace="step"), []
     while shift.state != "done":
         here = shift.snapshot
         made = build_task_state(here, build_run_details(MACHINE, here, "t", (), text=lambda _: ""), ())
-        assert (made.phase, made.step, made.entries) == (*shift.where, here.seq)
+        assert (made.phase, made.step, made.entries) == (*shift.position, here.seq)
         seen.append(made.digest)
-        shift.on()
+        shift.advance()
     assert len(set(seen)) == len(seen) > 30
 
 
@@ -437,10 +444,10 @@ def test_no_row_skips_a_phase():
     """§5.1: no row leads further than to the next phase but the two that leave accept (tests of skipping: everything else)."""
     order = spec.ORDER
     far = {
-        (s, target(r, s))
+        (s, row_target(r, s))
         for r in MACHINE.rows
-        for s in row_source_states(r, ALL)
-        if s is not None and order[target(r, s)] > order[s] + 1
+        for s in row_source_states(r, TASK_STATES)
+        if s is not None and order[row_target(r, s)] > order[s] + 1
     }
     assert far == {("accept", "done")}
 
@@ -449,10 +456,10 @@ def test_no_row_skips_a_phase():
 def test_a_phase_again_is_safe():
     """§5.3: done twice from the same inputs it lays down the same and leads to the same place."""
     for phase in spec.STATES[:5]:
-        shift = Shift(pace="step").until(phase, "ready")
+        shift = SimulatedTask(pace="step").advance_to(phase, "ready")
         before = (dict(shift.context.artifacts), shift.context.tree)
         shift.tell(f"redo_{phase}")
-        shift.until(phase, "ready")
+        shift.advance_to(phase, "ready")
         turned = (dict(shift.context.artifacts), before[1] if phase == "codegen" else shift.context.tree)
         assert turned == before
 
@@ -464,10 +471,12 @@ def test_done_does_not_advance():
     for name, event in MACHINE.events.items():
         if not name.startswith("redo_"):
             assert isinstance(
-                take_step(MACHINE, at("done"), EventOccurrence(event, payload(name), event.origin)),
+                take_step(MACHINE, task_at("done"), EventOccurrence(event, task_payload(name), event.origin)),
                 StepRefused,
             )
-    assert all(isinstance(override_guard(MACHINE, at("done"), to, "why"), StepRefused) for to in spec.STATES)
+    assert all(
+        isinstance(override_guard(MACHINE, task_at("done"), to, "why"), StepRefused) for to in spec.STATES
+    )
 
 
 @rule("5", "redo_reopens")
@@ -479,8 +488,8 @@ def test_done_is_reopened_by_a_redo():
         if isinstance(
             told := take_step(
                 MACHINE,
-                at("done", outcome="accepted", delivered="yes"),
-                EventOccurrence(MACHINE.events[name], payload(name), MACHINE.events[name].origin),
+                task_at("done", outcome="accepted", delivered="yes"),
+                EventOccurrence(MACHINE.events[name], task_payload(name), MACHINE.events[name].origin),
             ),
             StepTaken,
         )
@@ -500,16 +509,16 @@ def test_signals_decide_and_prose_does_not():
     assert signals == {"planning"}
     kind = msgspec.json.schema(PlanReviewerReply)["$defs"]["PlanReviewerReply"]["properties"]["decision"]
     assert set(kind["enum"]) == {"accept", "needs_changes", "blocked"}
-    shift = Shift().until("plan_review", "work")
-    shift.finish("review_plan", broke())
-    assert shift.where == ("plan_review", "broken")
+    shift = SimulatedTask().advance_to("plan_review", "work")
+    shift.finish("review_plan", failed_agent_facts())
+    assert shift.position == ("plan_review", "broken")
 
 
 @rule("7", "reason_is_recorded")
 @rule("7", "override_is_in_transcript")
 def test_an_override_is_an_entry_with_its_reason():
     """§7: who, why, from where to where; the transcript is every entry of the tape, and so has it."""
-    shift = Shift(pace="step").until("review", "ready")
+    shift = SimulatedTask(pace="step").advance_to("review", "ready")
     shift.waive("test", "I accept the risk of skipping review")
     entry: Entry = shift.entries[-1][0]
     assert (entry.kind, entry.actor, entry.source, entry.to) == ("override", "person:ann", "review", "test")
@@ -519,7 +528,9 @@ def test_an_override_is_an_entry_with_its_reason():
     shown = build_run_details(MACHINE, shift.snapshot, "t", [e for e, _ in shift.entries], text=lambda _: "")
     assert shown.overrides == (GuardOverride(entry.seq, "ann", "review", "test", entry.why),)
     for blank in ("", " \t\n"):
-        assert isinstance(override_guard(MACHINE, at("review", step="ready"), "test", blank), StepRefused)
+        assert isinstance(
+            override_guard(MACHINE, task_at("review", step="ready"), "test", blank), StepRefused
+        )
 
 
 @rule("7", "target_is_reachable")
@@ -529,7 +540,7 @@ def test_only_the_next_phase_is_overridden_into():
         (source, to)
         for source in spec.STATES
         for to in spec.STATES
-        if isinstance(override_guard(MACHINE, at(source, step="ready"), to, "why"), StepTaken)
+        if isinstance(override_guard(MACHINE, task_at(source, step="ready"), to, "why"), StepTaken)
     }
     assert allowed == set(spec.FORWARD)
     assert allowed <= {(source, to) for source, _, to in spec.DIAGRAM}

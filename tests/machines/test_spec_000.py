@@ -1,11 +1,11 @@
 """Roundtable against its specification: the published table, the executed table and §2 are one table."""
 
 import pytest
-from cases import for_each_case
-from guards_000 import GUARDS
 from msgspec.structs import replace
 from tests.specifications import roundtable as spec
 from tests.specifications.documents import name_wording
+from tests.specifications.roundtable_guards import ROUNDTABLE_GUARDS
+from tests.support.cases import for_each_case
 
 from steersman.contracts.agent import PROVIDER_CLASSES
 from steersman.kernel.definition import STAY, otherwise
@@ -75,7 +75,7 @@ def unlike(transitions, m):
 
 
 def _as_written(t, m):
-    wanted = GUARDS[t.source, t.event]
+    wanted = ROUNDTABLE_GUARDS[t.source, t.event]
     rows, asked, published, said = stands(t, m)
     found = (t.guard, rows, asked, published)
     return found == wanted[:4] and (wanted.by in said or (not said and wanted.by.startswith("structural: ")))
@@ -101,14 +101,14 @@ def test_every_transition_is_in_the_table(t):
 @for_each_case("t", spec.TRANSITIONS)
 def test_every_guard_of_the_specification_is_the_one_that_stands_for_it(t):
     """A guard of §2 is asked by the named guard that has its words, or holds for the reason written beside it."""
-    wanted = GUARDS[t.source, t.event]
+    wanted = ROUNDTABLE_GUARDS[t.source, t.event]
     assert stands(t, MACHINE)[:3] == wanted[1:4]
     assert unlike([t], MACHINE) == []
 
 
 def test_every_transition_has_its_guard_written_down_and_nothing_else_has():
     """Twenty guards stand for twenty transitions."""
-    assert list(GUARDS) == [(t.source, t.event) for t in spec.TRANSITIONS]
+    assert list(ROUNDTABLE_GUARDS) == [(t.source, t.event) for t in spec.TRANSITIONS]
 
 
 @for_each_case("n", range(len(spec.TRANSITIONS)))

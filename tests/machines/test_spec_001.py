@@ -1,12 +1,12 @@
 """Coordinator against its specification: the diagram, the guard table, the loop, the red lines (specification 001)."""
 
 import pytest
-from cases import for_each_case
-from guards_001 import GUARDS
 from msgspec import structs
 from msgspec.structs import replace
 from tests.specifications import coordinator as spec
+from tests.specifications.coordinator_guards import COORDINATOR_GUARDS
 from tests.specifications.documents import name_wording
+from tests.support.cases import for_each_case
 
 from steersman.contracts.planning import facts
 from steersman.errors import UserError
@@ -122,13 +122,13 @@ def test_rows_beyond_the_diagram_say_where_they_come_from():
 
 def test_every_line_of_the_guard_table_has_its_guards_written_down():
     """§Guard Conditions Summary: eleven lines, and nothing stands for a twelfth."""
-    assert list(GUARDS) == [(line.source, line.to) for line in spec.GUARDS]
+    assert list(COORDINATOR_GUARDS) == [(line.source, line.to) for line in spec.GUARDS]
 
 
 @for_each_case("line", spec.GUARDS)
 def test_every_guard_of_the_table_is_asked(line):
     """§Guard Conditions Summary: what lets a transition pass is asked in these words, and holds when all is well."""
-    passes = GUARDS[line.source, line.to].passes
+    passes = COORDINATOR_GUARDS[line.source, line.to].passes
     if passes == "otherwise":
         assert list(MACHINE.computed[line.source].pairs) == [(otherwise, E.intent_accepted)]
         return
@@ -142,7 +142,7 @@ def test_every_guard_of_the_table_is_asked(line):
     assert led(job, told) == line.to
 
 
-STOPS = [(asked.passes, name, to) for asked in GUARDS.values() for name, to in asked.stops]
+STOPS = [(asked.passes, name, to) for asked in COORDINATOR_GUARDS.values() for name, to in asked.stops]
 
 
 @for_each_case(("passes", "name", "to"), STOPS)
@@ -158,7 +158,7 @@ def test_every_guard_that_stops_passes_and_fails(passes, name, to):
 
 def test_every_guard_is_tried():
     """§Testing Requirements: no guard of the machine is left out above."""
-    tried = {asked.passes for asked in GUARDS.values()} | {name for _, name, _ in STOPS}
+    tried = {asked.passes for asked in COORDINATOR_GUARDS.values()} | {name for _, name, _ in STOPS}
     asked = {g.name for n in MACHINE.namings.values() for g, _ in n.pairs}
     assert asked - tried == {"stops"}
     assert led("answers", GateAnswer("stop", "ann", "d")) == "BLOCKED"

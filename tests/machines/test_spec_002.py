@@ -5,13 +5,22 @@ import json
 from itertools import product
 
 import pytest
-from cases import for_each_case
-from drawing_002 import ALL, missed, rebuilt, rows_of, target, undrawn, unexplained, written
-from guards_002 import REQUIRES, TRIGGERED
 from msgspec.structs import replace
-from shift import Shift, at, payload
 from tests.specifications import task as spec
 from tests.specifications.documents import name_wording
+from tests.specifications.task_guards import TASK_GUARDS, TASK_RETURNS
+from tests.support.cases import for_each_case
+from tests.support.simulated_task import SimulatedTask, task_at, task_payload
+from tests.support.task_table_errors import (
+    TASK_STATES,
+    find_edge_rows,
+    find_missing_edges,
+    find_table_errors,
+    find_unexplained_rows,
+    is_row_loss_unnoticed,
+    rebuild_task,
+    row_target,
+)
 
 from steersman.kernel.build import row_source_states
 from steersman.kernel.check import check_machine
@@ -43,27 +52,31 @@ def test_the_phases_are_the_specifications_eight():
 def test_every_edge_of_the_diagram_is_executed_and_published(edge):
     """§2: a row has its source, its target and its own words, and `machine show` says the same."""
     source, label, to = edge
-    assert rows_of(edge)
+    assert find_edge_rows(edge)
     lines = [r for r in machine_json(MACHINE)["rows"] if (r["from"], r["to"]) == (source, to)]
     assert [r for r in lines if not label or name_wording(r["label"], spec.WORDINGS) == label]
 
 
 def test_every_other_row_says_where_it_comes_from():
     """A row that the diagram does not draw names a section that asks for it, or calls itself an extension."""
-    assert unexplained(MACHINE.rows) == []
+    assert find_unexplained_rows(MACHINE.rows) == []
     assert all(r.label and r.origin for r in MACHINE.rows)
 
 
 @for_each_case("edge", spec.DIAGRAM)
 def test_a_table_that_draws_something_else_is_noticed(edge):
     """Without the rows of an edge, with another target or another label for them, the diagram is not the table's."""
-    rows = rows_of(edge)
+    rows = find_edge_rows(edge)
     gone = tuple(r for r in MACHINE.rows if r not in rows)
-    assert edge in undrawn(gone)
+    assert edge in find_missing_edges(gone)
     elsewhere = S.review if edge[2] != "review" else S.planning
-    assert edge in undrawn(tuple(replace(r, to=elsewhere) if r in rows else r for r in MACHINE.rows))
+    assert edge in find_missing_edges(
+        tuple(replace(r, to=elsewhere) if r in rows else r for r in MACHINE.rows)
+    )
     if edge[1]:
-        assert edge in undrawn(tuple(replace(r, label="go on") if r in rows else r for r in MACHINE.rows))
+        assert edge in find_missing_edges(
+            tuple(replace(r, label="go on") if r in rows else r for r in MACHINE.rows)
+        )
 
 
 @for_each_case("origin", ["", "because", "extension:", "§9 of something"])
@@ -71,7 +84,7 @@ def test_a_row_without_a_source_is_noticed(origin):
     """A row beyond the diagram with no source, or with one that is none, is found."""
     n = next(n for n, r in enumerate(MACHINE.rows) if r.on is E.phase_ready)
     changed = replace(MACHINE.rows[n], origin=origin)
-    assert unexplained((*MACHINE.rows, changed)) == [changed.label]
+    assert find_unexplained_rows((*MACHINE.rows, changed)) == [changed.label]
 
 
 # ── section 3 and 6: what a transition needs ────────────────────────────────────────────────────────────────────────
@@ -91,32 +104,43 @@ def naming_of(event):
 def test_every_transition_of_the_specification_has_its_event_written_down():
     """§3: the twelve transitions with their phases, all of them and no others, and none of our names is left out."""
     written_down = {
-        (rule.split()[0], source, to) for rule, (source, to, *_) in (*REQUIRES.items(), *TRIGGERED.items())
+        (rule.split()[0], source, to)
+        for rule, (source, to, *_) in (*TASK_GUARDS.items(), *TASK_RETURNS.items())
     }
     assert written_down == {(n, source, to) for n, source, targets in spec.TRANSITIONS for to in targets}
-    assert hashlib.sha256(json.dumps((REQUIRES, TRIGGERED)).encode()).hexdigest() == DIGEST
+    assert hashlib.sha256(json.dumps((TASK_GUARDS, TASK_RETURNS)).encode()).hexdigest() == DIGEST
 
 
-@for_each_case("rule", REQUIRES)
+@for_each_case("rule", TASK_GUARDS)
 def test_what_a_transition_requires_is_asked(rule):
     """§3: only the named guard names the event, after every guard that forbids it was asked; it leads to its phase alone."""
-    source, to, event, says_yes, says_no = REQUIRES[rule]
+    source, to, event, says_yes, says_no = TASK_GUARDS[rule]
     asked = naming_of(event)
     assert {guard for _, guard, _ in asked} == set(says_yes)
     assert all(set(says_no) <= before for _, _, before in asked)
     assert [
-        (s, target(r, s)) for r in MACHINE.rows if r.on.name == event for s in row_source_states(r, ALL)
+        (s, row_target(r, s))
+        for r in MACHINE.rows
+        if r.on.name == event
+        for s in row_source_states(r, TASK_STATES)
     ] == [(source, to)]
 
 
-@for_each_case("rule", TRIGGERED)
+@for_each_case("rule", TASK_RETURNS)
 def test_what_triggers_a_transition_leads_there(rule):
     """§3, §6: the signal leads from its phase to the one the rule names; what is capped waits where it is."""
-    source, to, event = TRIGGERED[rule]
-    targets = {target(r, s) for r in MACHINE.rows if r.on.name == event for s in row_source_states(r, ALL)}
+    source, to, event = TASK_RETURNS[rule]
+    targets = {
+        row_target(r, s)
+        for r in MACHINE.rows
+        if r.on.name == event
+        for s in row_source_states(r, TASK_STATES)
+    }
     assert to in targets
     assert targets <= {to, source}
-    assert {s for r in MACHINE.rows if r.on.name == event for s in row_source_states(r, ALL)} == {source}
+    assert {s for r in MACHINE.rows if r.on.name == event for s in row_source_states(r, TASK_STATES)} == {
+        source
+    }
 
 
 def test_only_a_recorded_decision_is_delivered():
@@ -132,7 +156,7 @@ def test_only_a_recorded_decision_is_delivered():
 def test_whatever_leads_to_another_phase_has_looked_at_the_disk():
     """§5.2: a phase is left by a look at the files, by a person, or in accept by what a look has led to."""
     leaving = {
-        (s, r.on.name) for r in MACHINE.rows for s in row_source_states(r, ALL) if s and target(r, s) != s
+        (s, r.on.name) for r in MACHINE.rows for s in row_source_states(r, TASK_STATES) if s and row_target(r, s) != s
     }  # fmt: skip
     looks = {e.name for n in MACHINE.namings.values() if n.subject.does == "task_inspect" for _, e in n.pairs}
     persons = {e.name for e in MACHINE.events.values() if e.origin is Origin.PERSON}
@@ -155,7 +179,9 @@ def test_nothing_but_a_redo_leaves_done():
     """§5.4: `done` does not advance; every event that is no explicit redo is refused there."""
     for name, event in MACHINE.events.items():
         if not name.startswith("redo_"):
-            told = take_step(MACHINE, at("done"), EventOccurrence(event, payload(name), event.origin))
+            told = take_step(
+                MACHINE, task_at("done"), EventOccurrence(event, task_payload(name), event.origin)
+            )
             assert isinstance(told, StepRefused), name
 
 
@@ -171,8 +197,8 @@ def test_a_redo_reopens(event, to, known):
     """§5.4: a new redo reopens a task, and it has no outcome any more."""
     told = take_step(
         MACHINE,
-        at("done", outcome="accepted", **known),
-        EventOccurrence(E.__dict__[event], payload(event), Origin.PERSON),
+        task_at("done", outcome="accepted", **known),
+        EventOccurrence(E.__dict__[event], task_payload(event), Origin.PERSON),
     )
     assert isinstance(told, StepTaken)
     assert (told.to, told.context.outcome, told.context.decision) == (to, None, "none")
@@ -183,8 +209,8 @@ def test_the_decision_about_nothing_delivered_is_not_reopened():
     for delivered in ("no", "reverted"):
         told = take_step(
             MACHINE,
-            at("done", delivered=delivered),
-            EventOccurrence(E.redo_accept, payload("redo_accept"), Origin.PERSON),
+            task_at("done", delivered=delivered),
+            EventOccurrence(E.redo_accept, task_payload("redo_accept"), Origin.PERSON),
         )
         assert isinstance(told, StepRefused)
 
@@ -192,12 +218,12 @@ def test_the_decision_about_nothing_delivered_is_not_reopened():
 @for_each_case("phase", ["planning", "plan_review", "codegen", "review", "test"])
 def test_a_phase_can_be_run_again(phase):
     """§5.3, §8: a redo of the phase at hand begins it anew, as often as one likes, and ends in the same place."""
-    shift = Shift(pace="step").until(phase, "ready")
+    shift = SimulatedTask(pace="step").advance_to(phase, "ready")
     seen = dict(shift.context.artifacts)
     for _ in range(3):
         shift.tell(f"redo_{phase}")
-        assert shift.where == (phase, "work")
-        shift.until(phase, "ready")
+        assert shift.position == (phase, "work")
+        shift.advance_to(phase, "ready")
     assert shift.context.artifacts == seen
 
 
@@ -216,7 +242,7 @@ def test_an_override_needs_a_reason_and_an_edge():
     bare = {"artifacts": {}, "documents": {}, "tree": "t0"}
     targets, reasons = [*spec.STATES, "nowhere"], ["", " \t", "I accept the risk"]
     for source, to, reason, files in product(spec.STATES, targets, reasons, [{}, bare]):
-        told = override_guard(MACHINE, at(source, step="ready", **files), to, reason)
+        told = override_guard(MACHINE, task_at(source, step="ready", **files), to, reason)
         allowed = (source, to) in spec.FORWARD and bool(reason.strip()) and not files
         assert isinstance(told, StepTaken) == allowed, (source, to, reason, files)
         if isinstance(told, StepTaken):
@@ -238,9 +264,9 @@ def test_an_override_needs_a_reason_and_an_edge():
 )
 def test_nothing_is_waived_where_there_is_nothing_to_go_on_with(missing, source, to):
     """§7: a phase whose input does not exist is not reachable, whatever the reason."""
-    here = at(source, step="stuck")
+    here = task_at(source, step="stuck")
     there = {name: digest for name, digest in here.context.artifacts.items() if name != missing}
-    told = override_guard(MACHINE, at(source, step="stuck", artifacts=there), to, "because")
+    told = override_guard(MACHINE, task_at(source, step="stuck", artifacts=there), to, "because")
     assert isinstance(told, StepRefused)
     assert told.why.startswith("nothing may be waived before the phase stands still")
     assert isinstance(override_guard(MACHINE, here, to, "because"), StepTaken)
@@ -250,21 +276,21 @@ def test_nothing_is_waived_where_there_is_nothing_to_go_on_with(missing, source,
 def test_no_change_is_no_change_to_go_on_with(tree):
     """A tree that is the base tree, or none, is nothing that could be reviewed, tested or accepted."""
     assert isinstance(
-        override_guard(MACHINE, at("codegen", step="stuck", tree=tree), "review", "because"), StepRefused
+        override_guard(MACHINE, task_at("codegen", step="stuck", tree=tree), "review", "because"), StepRefused
     )
 
 
 def test_what_a_change_does_to_the_tests_is_accepted_not_waived():
     """A failure may be waived; that tests were changed is a question of its own, which somebody has answered first."""
     for evidence, fits in (("touched", StepRefused), ("plain", StepTaken), ("accepted", StepTaken)):
-        told = override_guard(MACHINE, at("test", step="stuck", evidence=evidence), "accept", "because")
+        told = override_guard(MACHINE, task_at("test", step="stuck", evidence=evidence), "accept", "because")
         assert isinstance(told, fits)
 
 
 def test_nothing_is_waived_while_somebody_works():
     """§7: only a phase that stands still can be left by an override: what it waits for then is a person."""
     for (source, to), step_ in product(spec.FORWARD, MACHINE.memory["step"]):
-        told = override_guard(MACHINE, at(source, step=step_), to, "because")
+        told = override_guard(MACHINE, task_at(source, step=step_), to, "because")
         assert isinstance(told, StepTaken) == (step_ in ("ready", "stuck", "broken", "unwritten")), (
             source,
             to,
@@ -288,14 +314,14 @@ def test_the_check_finds_nothing():
     report = check_machine(MACHINE)
     assert report.findings == ()
     assert report.cases > 20_000
-    assert written(MACHINE) == []
+    assert find_table_errors(MACHINE) == []
     print(f"{report.cases} cases in {report.nodes} nodes")
 
 
 @pytest.mark.untraced
 def test_a_row_that_is_missing_is_found():
     """A row that is removed: the diagram, the row beside it or the check finds it (proofs/rows.py has every row)."""
-    assert not missed(63), MACHINE.rows[63].label
+    assert not is_row_loss_unnoticed(63), MACHINE.rows[63].label
 
 
 @pytest.mark.untraced
@@ -312,6 +338,8 @@ def test_a_way_around_a_phase_breaks_a_law(event, to):
     n = next(n for n, r in enumerate(MACHINE.rows) if r.on is event)
     sets = {"step": "work", "outcome": "accepted"} if to is S.done else {"step": "work"}
     rows = (*MACHINE.rows[:n], replace(MACHINE.rows[n], to=to, sets=sets), *MACHINE.rows[n + 1 :])
-    found = [f for f in check_machine(rebuilt(rows=rows, constants=CODER)).findings if f.kind == "broken law"]
+    found = [
+        f for f in check_machine(rebuild_task(rows=rows, constants=CODER)).findings if f.kind == "broken law"
+    ]
     assert found
     assert all(f.path for f in found if " before " in f.where)

@@ -1,21 +1,21 @@
 """Each guard of task holds, and does not hold by one field; each pair of each naming names its event."""
 
-from cases import for_each_case
 from msgspec.structs import replace
-from shift import (
-    answer,
-    at,
-    broke,
-    clashed,
-    coded,
-    context,
-    looked,
-    moved,
-    said,
-    suites,
-    there,
-    well,
-    wrote,
+from tests.support.cases import for_each_case
+from tests.support.simulated_task import (
+    base_conflict_facts,
+    coder_facts,
+    failed_agent_facts,
+    inspection_facts,
+    moved_base_facts,
+    prerequisite_facts,
+    record_facts,
+    reply_facts,
+    successful_facts,
+    suite_facts,
+    task_at,
+    task_context,
+    task_gate_answer,
 )
 
 from steersman.contracts.facts import AgentFacts, BaselineFacts, DeliveryFacts, SetupFacts
@@ -37,7 +37,7 @@ MANY = {"planners": ["lead", "second", "third"], "panel": "several"}
 REVIEWERS = ["one", "two"]
 KEPT = {"second": {"role": "second", "ready": True, "blocking": 0}}
 DECIDED = {"decision": "accepted"}
-FINE = looked(context(), "planning")
+FINE = inspection_facts(task_context(), "planning")
 C, E_ = "c", "e"  # whose field is changed
 
 
@@ -82,22 +82,22 @@ YES = {
 
     "comes_after":    ({"after": ["r-first"]}, None, [(C, "after", [])]),
     "awaits":         ({"others": "awaited"}, None, [(C, "others", "none")]),
-    "all_there":      ({}, there(), [(E_, "missing", 1), (E_, "error", "workspace"), (E_, "base", ""), (E_, "base_tree", "")]),
-    "says_begin":     ({}, answer("begin", reason="why"), [(E_, "choice", "retry"), (E_, "reason", "")]),
-    "broke":          ({}, broke(), [(E_, "error", "")]),
-    "fits":           ({}, said("coder"), [(E_, "error", "provider_crashed"), (E_, "reply", None)]),
-    "shared_work":    (MANY, said("lead"), [(C, "panel", "alone"), (E_, "error", "x"), (E_, "reply", None)]),
-    "drafted_alone":  ({}, said("planner"), [(C, "panel", "several"), (E_, "error", "x"), (E_, "reply", None)]),
-    "comment_broke":  ({**MANY, "comments": KEPT}, replace(said("third"), error="provider_crashed"), [(C, "comments", {}), (E_, "error", "")]),
-    "last_asks":      ({**MANY, "comments": KEPT, "draft": {"blocking": 1}}, said("third"), [(C, "comments", {}), (C, "draft", {"blocking": 0})]),
-    "last_concerned": ({**MANY, "comments": KEPT}, said("third", ready=False), [(C, "comments", {}), (E_, "reply", {"ready": True})]),
-    "last_comment":   ({**MANY, "comments": KEPT}, said("third"), [(C, "comments", {}), (C, "planners", ["a", "b", "c", "d"])]),
-    "plan_opinion_broke": ({"plan_reviewers": REVIEWERS, "plan_opinions": {"one": {}}}, replace(said("two"), error="provider_crashed"), [(C, "plan_opinions", {}), (E_, "error", "")]),
-    "last_plan_opinion":  ({"plan_reviewers": REVIEWERS, "plan_opinions": {"one": {}}}, said("two"), [(C, "plan_opinions", {})]),
-    "code_opinion_broke": ({"code_reviewers": REVIEWERS, "code_opinions": {"one": {}}}, replace(said("two"), error="provider_crashed"), [(C, "code_opinions", {}), (E_, "error", "")]),
-    "last_code_opinion":  ({"code_reviewers": REVIEWERS, "code_opinions": {"one": {}}}, said("two"), [(C, "code_opinions", {})]),
+    "all_there":      ({}, prerequisite_facts(), [(E_, "missing", 1), (E_, "error", "workspace"), (E_, "base", ""), (E_, "base_tree", "")]),
+    "says_begin":     ({}, task_gate_answer("begin", reason="why"), [(E_, "choice", "retry"), (E_, "reason", "")]),
+    "broke":          ({}, failed_agent_facts(), [(E_, "error", "")]),
+    "fits":           ({}, reply_facts("coder"), [(E_, "error", "provider_crashed"), (E_, "reply", None)]),
+    "shared_work":    (MANY, reply_facts("lead"), [(C, "panel", "alone"), (E_, "error", "x"), (E_, "reply", None)]),
+    "drafted_alone":  ({}, reply_facts("planner"), [(C, "panel", "several"), (E_, "error", "x"), (E_, "reply", None)]),
+    "comment_broke":  ({**MANY, "comments": KEPT}, replace(reply_facts("third"), error="provider_crashed"), [(C, "comments", {}), (E_, "error", "")]),
+    "last_asks":      ({**MANY, "comments": KEPT, "draft": {"blocking": 1}}, reply_facts("third"), [(C, "comments", {}), (C, "draft", {"blocking": 0})]),
+    "last_concerned": ({**MANY, "comments": KEPT}, reply_facts("third", ready=False), [(C, "comments", {}), (E_, "reply", {"ready": True})]),
+    "last_comment":   ({**MANY, "comments": KEPT}, reply_facts("third"), [(C, "comments", {}), (C, "planners", ["a", "b", "c", "d"])]),
+    "plan_opinion_broke": ({"plan_reviewers": REVIEWERS, "plan_opinions": {"one": {}}}, replace(reply_facts("two"), error="provider_crashed"), [(C, "plan_opinions", {}), (E_, "error", "")]),
+    "last_plan_opinion":  ({"plan_reviewers": REVIEWERS, "plan_opinions": {"one": {}}}, reply_facts("two"), [(C, "plan_opinions", {})]),
+    "code_opinion_broke": ({"code_reviewers": REVIEWERS, "code_opinions": {"one": {}}}, replace(reply_facts("two"), error="provider_crashed"), [(C, "code_opinions", {}), (E_, "error", "")]),
+    "last_code_opinion":  ({"code_reviewers": REVIEWERS, "code_opinions": {"one": {}}}, reply_facts("two"), [(C, "code_opinions", {})]),
 
-    "laid_down":      ({}, wrote("planning"), [(E_, "written", {}), (E_, "error_ref", "p-x")]),
+    "laid_down":      ({}, record_facts("planning"), [(E_, "written", {}), (E_, "error_ref", "p-x")]),
     "damage_found":   ({}, replace(FINE, damaged=1), [(E_, "damaged", 0)]),
     "unseen":         (of_step("inspect", pace="step"), FINE, [(C, "pace", "through")]),
     "questions_left": ({}, replace(FINE, blocking=1), [(E_, "blocking", 0)]),
@@ -106,30 +106,30 @@ YES = {
     "plan_blocked":   ({}, replace(FINE, blocked=True), [(E_, "blocked", False)]),
     "plan_ok":        ({}, replace(FINE, ok=True), [(E_, "ok", False), (E_, "blocked", True)]),
     "tree_ready":     ({}, SetupFacts(ready=True), [(E_, "ready", False)]),
-    "untouched":      ({"codegen": "roundtable"}, replace(wrote("codegen"), infrastructure=0), [(C, "codegen", "coder"), (E_, "infrastructure", 1), (E_, "infrastructure", None)]),
-    "touches":        ({}, coded(infrastructure=1), [(E_, "infrastructure", 0)]),
+    "untouched":      ({"codegen": "roundtable"}, replace(record_facts("codegen"), infrastructure=0), [(C, "codegen", "coder"), (E_, "infrastructure", 1), (E_, "infrastructure", None)]),
+    "touches":        ({}, coder_facts(infrastructure=1), [(E_, "infrastructure", 0)]),
     "crew_approved":  ({}, ChildEnded("r", "approved", True, "t1"), [(E_, "success", False), (E_, "tree", "")]),
     "says_unclear":   ({"coder_status": "plan_unclear"}, FINE, [(C, "coder_status", "done")]),
     "says_mismatch":  ({"coder_status": "scope_mismatch"}, FINE, [(C, "coder_status", "done")]),
     "leaves_bounds":  ({"beyond": 1}, FINE, [(C, "beyond", 0)]),
     "leaves_plan":    ({}, replace(FINE, outside=1), [(E_, "outside", 0)]),
-    "empty":          ({}, replace(looked(context(), "codegen"), copies=0), [(E_, "copies", 1)]),
-    "built":          ({}, looked(context(), "codegen"), [(E_, "copies", 0), (E_, "patch", 0), (E_, "outside", 1), (E_, "tree", "t0"), (C, "tree", "t0")]),
+    "empty":          ({}, replace(inspection_facts(task_context(), "codegen"), copies=0), [(E_, "copies", 1)]),
+    "built":          ({}, inspection_facts(task_context(), "codegen"), [(E_, "copies", 0), (E_, "patch", 0), (E_, "outside", 1), (E_, "tree", "t0"), (C, "tree", "t0")]),
     "flawed":         ({}, replace(FINE, decision="plan_flawed"), [(E_, "decision", "needs_changes")]),
-    "passes":         ({}, looked(context(), "review"), [(E_, "ok", False), (E_, "decision", "needs_changes"), (E_, "tree", "t0"), (C, "tree", "t0")]),
-    "unproven":       ({}, replace(looked(context(), "test"), overall_pass=False), [(E_, "overall_pass", True)]),
-    "proven":         ({}, looked(context(), "test"), [(E_, "overall_pass", False), (E_, "tree", "t0"), (C, "tree", "t0"), (C, "checks", {"tree": "t0"}), (C, "checks", {})]),
+    "passes":         ({}, inspection_facts(task_context(), "review"), [(E_, "ok", False), (E_, "decision", "needs_changes"), (E_, "tree", "t0"), (C, "tree", "t0")]),
+    "unproven":       ({}, replace(inspection_facts(task_context(), "test"), overall_pass=False), [(E_, "overall_pass", True)]),
+    "proven":         ({}, inspection_facts(task_context(), "test"), [(E_, "overall_pass", False), (E_, "tree", "t0"), (C, "tree", "t0"), (C, "checks", {"tree": "t0"}), (C, "checks", {})]),
     "touched":        ({"evidence": "touched"}, FINE, [(C, "evidence", "accepted"), (C, "evidence", "plain")]),
     "doubted":        ({"checks": {"missing": 1}}, FINE, [(C, "checks", {"missing": 0}), (C, "evidence", "accepted")]),
-    "accepts":        ({}, answer("approve", "t1"), [(E_, "choice", "rework"), (E_, "digest", "t0"), (C, "tree", "t2")]),
-    "conflicts":      ({}, clashed(), [(E_, "conflicts", 0), (E_, "base_tree", "")]),
+    "accepts":        ({}, task_gate_answer("approve", "t1"), [(E_, "choice", "rework"), (E_, "digest", "t0"), (C, "tree", "t2")]),
+    "conflicts":      ({}, base_conflict_facts(), [(E_, "conflicts", 0), (E_, "base_tree", "")]),
     "lost_commits":   ({}, BaseFacts(moved=True, rewritten=1), [(E_, "rewritten", 0)]),
     "lost":           ({}, BaseFacts(lost=True), [(E_, "lost", False)]),
     "absorbed":       ({}, BaseFacts(moved=True, absorbed=True), [(E_, "absorbed", False)]),
-    "moved":          ({}, moved(), [(E_, "moved", False), (E_, "tree", "")]),
+    "moved":          ({}, moved_base_facts(), [(E_, "moved", False), (E_, "tree", "")]),
     "stands":         ({}, BaseFacts(), [(E_, "moved", True), (E_, "conflicts", 1), (E_, "error", "workspace")]),
-    "says_next":      ({}, answer("approve"), [(E_, "choice", "rework")]),
-    "says_adopt":     ({}, answer("adopt"), [(E_, "choice", "restore")]),
+    "says_next":      ({}, task_gate_answer("approve"), [(E_, "choice", "rework")]),
+    "says_adopt":     ({}, task_gate_answer("adopt"), [(E_, "choice", "restore")]),
     "done_well":      ({}, DeliveryFacts(done=True), [(E_, "done", False)]),
     "taken_back":     ({}, RevertFacts(status="reverted"), [(E_, "status", s) for s in ("conflicted", "not_merged", "blocked")]),
     "revert_done":    ({}, InspectFacts(status="reverted"), [(E_, "status", "conflicted"), (E_, "status", "")]),
@@ -142,7 +142,7 @@ YES = {
     "has_scope":      (of_step("stuck"), None, [(C, "artifacts", {}), (C, "step", "damaged")]),
     "has_change":     (of_step("broken"), None, [(C, "artifacts", {}), (C, "step", "record"), (C, "tree", "t0"), (C, "tree", ""), (C, "beyond", 1)]),
     "has_seen":       (of_step("stuck"), None, [(C, "artifacts", {}), (C, "step", "record"), (C, "tree", "t0"), (C, "evidence", "touched"), (C, "beyond", 1)]),
-    **{f"chose_{choice}": ({}, answer(choice), [(E_, "choice", "")]) for choice in table.DECISIONS},
+    **{f"chose_{choice}": ({}, task_gate_answer(choice), [(E_, "choice", "")]) for choice in table.DECISIONS},
     **{f"decided_{said_}": ({"decision": said_}, InspectFacts(decision=said_), [(C, "decision", "none"), (E_, "decision", "")]) for said_ in table.DECISIONS.values()},
 }
 # The other ways to say yes.
@@ -151,35 +151,35 @@ ALSO = [
     ("stuck",          of_step("broken"), None),
     ("stuck",          of_step("unwritten"), None),
     ("comment_broke",  {**MANY, "comments": KEPT}, AgentFacts(text_ref="p-x")),
-    ("comment_broke",  {**MANY, "failures": {"comments": 1}}, said("third")),
-    ("last_comment",   {**MANY, "failures": {"comments": 1}}, said("third")),
-    ("last_asks",      {**MANY, "comments": {"second": {"blocking": 2}}}, said("third")),
-    ("last_asks",      {**MANY, "comments": KEPT}, said("third", blocking=1)),
-    ("last_concerned", {**MANY, "comments": {"second": {"ready": False}}}, said("third")),
-    ("plan_opinion_broke", {"plan_reviewers": REVIEWERS, "failures": {"plan_opinions": 1}}, said("two")),
-    ("last_plan_opinion",  {"plan_reviewers": REVIEWERS, "failures": {"plan_opinions": 1}}, said("two")),
-    ("code_opinion_broke", {"code_reviewers": REVIEWERS, "failures": {"code_opinions": 1}}, said("two")),
-    ("last_code_opinion",  {"code_reviewers": REVIEWERS, "failures": {"code_opinions": 1}}, said("two")),
+    ("comment_broke",  {**MANY, "failures": {"comments": 1}}, reply_facts("third")),
+    ("last_comment",   {**MANY, "failures": {"comments": 1}}, reply_facts("third")),
+    ("last_asks",      {**MANY, "comments": {"second": {"blocking": 2}}}, reply_facts("third")),
+    ("last_asks",      {**MANY, "comments": KEPT}, reply_facts("third", blocking=1)),
+    ("last_concerned", {**MANY, "comments": {"second": {"ready": False}}}, reply_facts("third")),
+    ("plan_opinion_broke", {"plan_reviewers": REVIEWERS, "failures": {"plan_opinions": 1}}, reply_facts("two")),
+    ("last_plan_opinion",  {"plan_reviewers": REVIEWERS, "failures": {"plan_opinions": 1}}, reply_facts("two")),
+    ("code_opinion_broke", {"code_reviewers": REVIEWERS, "failures": {"code_opinions": 1}}, reply_facts("two")),
+    ("last_code_opinion",  {"code_reviewers": REVIEWERS, "failures": {"code_opinions": 1}}, reply_facts("two")),
     ("damage_found",   {}, replace(FINE, seen={})),
     ("unseen",         of_step("confirmed", pace="step", seen={"a": "1"}), replace(FINE, seen={"a": "2"})),
-    ("empty",          {}, replace(looked(context(), "codegen"), patch=0)),
-    ("empty",          {"tree": "t0"}, looked(context(), "codegen")),
+    ("empty",          {}, replace(inspection_facts(task_context(), "codegen"), patch=0)),
+    ("empty",          {"tree": "t0"}, inspection_facts(task_context(), "codegen")),
     ("doubted",        {"checks": {"flaky": 1}}, FINE),
     ("doubted",        {"checks": {"doubts": 1}}, FINE),
     ("revert_done",    {}, InspectFacts(status="nothing_delivered")),
 ]
 NEITHER = [
     ("unseen",         of_step("confirmed", pace="step", seen=FINE.seen), FINE),
-    ("last_comment",   {**MANY, "failures": {"plan_opinions": 2}}, said("third")),
-    ("last_plan_opinion", {"plan_reviewers": REVIEWERS, "code_opinions": {"one": {}}, "failures": {"code_opinions": 3}}, said("two")),
-    ("last_code_opinion", {"code_reviewers": REVIEWERS, "plan_opinions": {"one": {}}, "failures": {"plan_opinions": 3}}, said("two")),
-    ("proven",         {"tree": "", "checks": {"tree": ""}}, replace(looked(context(), "test"), tree="")),
+    ("last_comment",   {**MANY, "failures": {"plan_opinions": 2}}, reply_facts("third")),
+    ("last_plan_opinion", {"plan_reviewers": REVIEWERS, "code_opinions": {"one": {}}, "failures": {"code_opinions": 3}}, reply_facts("two")),
+    ("last_code_opinion", {"code_reviewers": REVIEWERS, "plan_opinions": {"one": {}}, "failures": {"plan_opinions": 3}}, reply_facts("two")),
+    ("proven",         {"tree": "", "checks": {"tree": ""}}, replace(inspection_facts(task_context(), "test"), tree="")),
 ]
 # fmt: on
 
 
 def ask(name, known, told):
-    answered = BY_NAME[name].test(context(**known), told)
+    answered = BY_NAME[name].test(task_context(**known), told)
     assert isinstance(answered, bool)
     return answered
 
@@ -349,8 +349,8 @@ CASES = [  # job, phase, what the task knows, what is changed in facts that are 
 )
 def test_facts_become_an_event(job, phase, known, changed, guard, event):
     """A job's facts name one event by the first guard that fits, and every guard of the naming is evaluated."""
-    here = at(phase, **known)
-    told = replace(well(here.context, phase, job, {"role": "two", "digest": "d"}), **changed)
+    here = task_at(phase, **known)
+    told = replace(successful_facts(here.context, phase, job, {"role": "two", "digest": "d"}), **changed)
     happened = name_facts(MACHINE, here, job, told)
     assert happened.event.name == event
     assert happened.event.origin is MACHINE.events[event].origin
@@ -371,7 +371,7 @@ def test_every_pair_of_every_naming_is_reached():
 def test_what_broke_is_never_a_pass(job):
     """Facts that say nothing, as those of an effect that broke, name nothing that goes on, however they broke."""
     empty = ChildEnded("r.1", "broken") if job == "crew" else _broken(MACHINE.jobs[job].returns)
-    event = name_facts(MACHINE, at("planning", tree="t0"), job, empty).event.name
+    event = name_facts(MACHINE, task_at("planning", tree="t0"), job, empty).event.name
     assert event in {
         "agent_failed",
         "base_unseen",
@@ -398,10 +398,11 @@ def _broken(returns):
 def test_suites_that_broke_prove_nothing():
     """What could not be run is recorded, and the report about it is no pass."""
     assert (
-        name_facts(MACHINE, at("test"), "run_suites", suites("t1", error="workspace")).event.name
+        name_facts(MACHINE, task_at("test"), "run_suites", suite_facts("t1", error="workspace")).event.name
         == "suites_run"
     )
-    here = at("test", checks={"tree": "", "error": "workspace"})
+    here = task_at("test", checks={"tree": "", "error": "workspace"})
     assert (
-        name_facts(MACHINE, here, "inspect_tests", looked(here.context, "test")).event.name == "test_failures"
+        name_facts(MACHINE, here, "inspect_tests", inspection_facts(here.context, "test")).event.name
+        == "test_failures"
     )

@@ -1,9 +1,9 @@
 """Every row of task's table is taken; whatever has no row is refused, whoever sends it, and told what is legal."""
 
 import pytest
-from cases import for_each_case
 from msgspec.structs import replace
-from shift import Shift, answer, at, coded, payload
+from tests.support.cases import for_each_case
+from tests.support.simulated_task import SimulatedTask, coder_facts, task_at, task_gate_answer, task_payload
 
 from steersman.errors import UserError
 from steersman.kernel.build import row_source_states
@@ -37,13 +37,13 @@ def _id(case):
 
 def _data(r):
     if r.when is table.TOUCHES:
-        return coded(infrastructure=1)
+        return coder_facts(infrastructure=1)
     if r.when is table.UNTOUCHED:
-        return replace(payload(r.on.name), infrastructure=0)
+        return replace(task_payload(r.on.name), infrastructure=0)
     choice = r.when.name.removeprefix("chose_")
     if r.on is table.E.decision_given:
-        return answer(choice if choice in table.DECISIONS else "")
-    return payload(r.on.name)
+        return task_gate_answer(choice if choice in table.DECISIONS else "")
+    return task_payload(r.on.name)
 
 
 def _full(n, source):
@@ -60,7 +60,7 @@ def test_the_row_is_taken(case):
     """With its guard true and those before it false or full, a row is taken, leads where it says and sets what it says."""
     n, source = case
     r = MACHINE.rows[n]
-    here = at(source or "planning", _full(n, source), **HOLDS[r.when.name])
+    here = task_at(source or "planning", _full(n, source), **HOLDS[r.when.name])
     told = take_step(
         MACHINE, None if source is None else here, EventOccurrence(r.on, _data(r), r.on.origin), here.context
     )
@@ -86,7 +86,7 @@ BY_PERSONS = [(s, e) for s, e in UNLISTED if MACHINE.events[e].origin is Origin.
 @for_each_case(("state", "event"), BY_PERSONS)
 def test_what_a_person_may_not_say_there_is_refused(state, event):
     """An event of a person's that has no row is an answer, not an exception, and it says what is legal now."""
-    here = at(state or "planning", delivered="yes")
+    here = task_at(state or "planning", delivered="yes")
     told = _sent(None if state is None else here, event, here.context)
     assert isinstance(told, StepRefused)
     assert told.legal == legal_events(MACHINE, state, context=None if state is None else here.context)
@@ -99,7 +99,7 @@ def test_whatever_else_has_no_row_is_refused():
     tried = 0
     for state, event in UNLISTED:
         for step_ in MACHINE.memory["step"]:
-            here = at(state or "planning", step=step_)
+            here = task_at(state or "planning", step=step_)
             assert isinstance(_sent(None if state is None else here, event, here.context), StepRefused)
             tried += 1
     assert tried > 5_000
@@ -107,7 +107,7 @@ def test_whatever_else_has_no_row_is_refused():
 
 
 def _sent(here, event, context):
-    happened = EventOccurrence(MACHINE.events[event], payload(event), MACHINE.events[event].origin)
+    happened = EventOccurrence(MACHINE.events[event], task_payload(event), MACHINE.events[event].origin)
     return take_step(MACHINE, here, happened, context)
 
 
@@ -117,7 +117,7 @@ def test_an_event_of_another_origin_is_refused(event):
     known = MACHINE.events[event]
     for origin in Origin:
         for state in MACHINE.states if origin is not known.origin else ():
-            told = take_step(MACHINE, at(state), EventOccurrence(known, payload(event), origin))
+            told = take_step(MACHINE, task_at(state), EventOccurrence(known, task_payload(event), origin))
             assert isinstance(told, StepRefused)
             assert told.why == f"{event} comes from {known.origin.value}, not from {origin.value}"
 
@@ -152,7 +152,7 @@ def test_persons_say_words_and_redo_and_nothing_else():
 def test_what_sends_a_task_back_is_capped(state, event, to, waits, most):
     """So often as the task allows it goes back by itself; then it stays, and waits for a person with another try."""
     for n in range(most + 1):
-        here = at(state, {"rounds": n, "regressions": n}, max_rounds=most, max_regressions=most)
+        here = task_at(state, {"rounds": n, "regressions": n}, max_rounds=most, max_regressions=most)
         told = _sent(here, event, here.context)
         assert (told.to, told.context.step) == ((to, "work") if n < most else (state, waits))
     assert [p.job for p in told.planned] == ["again"]
@@ -164,7 +164,7 @@ def test_what_sends_a_task_back_is_capped(state, event, to, waits, most):
 def test_a_branch_that_keeps_moving_leads_back_all_the_same(event, to, cap):
     """Another tree is never decided about: with the cap full the phase that has to look at it waits for a person."""
     for n, step_ in ((2, "work"), (3, "broken")):
-        here = at("accept", {cap: n}, evidence="accepted")
+        here = task_at("accept", {cap: n}, evidence="accepted")
         told = _sent(here, event, here.context)
         assert (told.to, told.context.step, told.context.workspace) == (to, step_, "moved")
 
@@ -173,7 +173,7 @@ def test_a_branch_that_keeps_moving_leads_back_all_the_same(event, to, cap):
 def test_a_person_gives_new_room(event):
     """Whoever says next, redo, rework, retry or decides lets the task go back by itself again."""
     source = next(s for (s, e) in MACHINE.lookup if e == event and s is not None)
-    here = at(source, {"regressions": 3}, delivered="yes")
+    here = task_at(source, {"regressions": 3}, delivered="yes")
     told = _sent(here, event, here.context)
     assert told.tally.get("regressions", 0) == 0
 
@@ -194,7 +194,7 @@ def test_a_task_begins_with_a_plan():
         task_ref="p-task", base_commit="c0", base_tree="t0"
     )
     assert MACHINE.begin(ASKED)[2].panel == "alone"
-    assert Shift().where == ("planning", "work")
+    assert SimulatedTask().position == ("planning", "work")
 
 
 @for_each_case(

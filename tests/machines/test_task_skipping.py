@@ -7,10 +7,22 @@ from collections import Counter
 from itertools import product
 
 import pytest
-from cases import for_each_case
 from msgspec.structs import replace
-from shift import ALL, WRITTEN, at, broke, clashed, coded, looked, moved, payload, said, well
 from tests.specifications import task as spec
+from tests.support.cases import for_each_case
+from tests.support.simulated_task import (
+    ALL_DOCUMENTS,
+    PHASE_DOCUMENTS,
+    base_conflict_facts,
+    coder_facts,
+    failed_agent_facts,
+    inspection_facts,
+    moved_base_facts,
+    reply_facts,
+    successful_facts,
+    task_at,
+    task_payload,
+)
 
 from steersman.contracts.facts import AgentFacts
 from steersman.contracts.task.facts import BaseFacts, InspectFacts, RecordFacts
@@ -100,7 +112,7 @@ def groups(phase):
     """The files of the phase itself, of those before it and of those after it."""
     n = PHASES.index(phase)
     of = [
-        tuple(name for p in some for name in WRITTEN[p])
+        tuple(name for p in some for name in PHASE_DOCUMENTS[p])
         for some in (PHASES[n : n + 1], PHASES[:n], PHASES[n + 1 :])
     ]
     return [names for names in of if names]
@@ -139,8 +151,10 @@ def test_a_look_at_the_disk_skips_nothing(phase):
         files(phase), products(SAYS[phase]), known, WATCHED
     ):
         shown = seen if same else {**seen, "x": "another"}
-        here = at(phase, pace=pace, step=step_, seen=shown, **knows)
-        told = replace(looked(here.context, phase), seen=seen, damaged=damaged, adoptable=damaged, **says)
+        here = task_at(phase, pace=pace, step=step_, seen=shown, **knows)
+        told = replace(
+            inspection_facts(here.context, phase), seen=seen, damaged=damaged, adoptable=damaged, **says
+        )
         event, done = taken(here, LOOKS[phase], told)
         tried += 1
         if damaged:
@@ -161,8 +175,8 @@ def test_a_look_at_the_disk_skips_nothing(phase):
 def test_what_a_look_may_lead_to_is_all_that_it_leads_to(phase):
     """Undamaged and shown, the machine goes forward exactly when the rule of §3 lets it: it never says no without a reason."""
     for says, knows in product(products(SAYS[phase]), products(KNOWS.get(phase, {}))):
-        here = at(phase, **knows)
-        told = replace(looked(here.context, phase), **says)
+        here = task_at(phase, **knows)
+        told = replace(inspection_facts(here.context, phase), **says)
         _, done = taken(here, LOOKS[phase], told)
         for (source, to), may in MAY.items():
             if source == phase:
@@ -171,16 +185,16 @@ def test_what_a_look_may_lead_to_is_all_that_it_leads_to(phase):
 
 HOSTILE = {  # whatever else an effect may bring back
     "agent": (
-        broke(),
+        failed_agent_facts(),
         AgentFacts(),
-        said("x", decision="approve", ready=True),
-        coded("t9", infrastructure=1),
+        reply_facts("x", decision="approve", ready=True),
+        coder_facts("t9", infrastructure=1),
     ),
     "task_base": (
         BaseFacts(),
         BaseFacts(error="x"),
-        moved(),
-        clashed(),
+        moved_base_facts(),
+        base_conflict_facts(),
         BaseFacts(moved=True),
         BaseFacts(conflicts=1),
     ),
@@ -199,7 +213,7 @@ def test_no_other_work_leaves_a_phase():
     for phase in MACHINE.states.values():
         jobs = [d.job for d in phase.work if d.job.does != "task_inspect"]
         for job, step_, reviewers in product(jobs, STEPS, (["two"], ["one", "two"])):
-            here = at(
+            here = task_at(
                 phase.name, step=step_, plan_reviewers=reviewers, code_reviewers=reviewers, evidence="touched"
             )
             for told in _brought(here, phase.name, job):
@@ -212,7 +226,7 @@ def test_no_other_work_leaves_a_phase():
 
 
 def _brought(here, phase, job):
-    fine = well(here.context, phase, job.name, {"role": "two", "digest": "d"})
+    fine = successful_facts(here.context, phase, job.name, {"role": "two", "digest": "d"})
     yield fine
     if job.kind == "gate":
         yield from (
@@ -233,10 +247,10 @@ def test_no_word_of_a_person_goes_forward():
     events = [e for e in MACHINE.events.values() if e.origin is Origin.PERSON]
     tried = 0
     for state, event, step_, gone, delivered in product(
-        MACHINE.states, events, STEPS, (None, *ALL, "all"), ("no", "yes")
+        MACHINE.states, events, STEPS, (None, *ALL_DOCUMENTS, "all"), ("no", "yes")
     ):
-        here = at(state, step=step_, delivered=delivered, **_without(gone))
-        told = take_step(MACHINE, here, EventOccurrence(event, payload(event.name), Origin.PERSON))
+        here = task_at(state, step=step_, delivered=delivered, **_without(gone))
+        told = take_step(MACHINE, here, EventOccurrence(event, task_payload(event.name), Origin.PERSON))
         tried += 1
         if isinstance(told, StepTaken):
             assert spec.ORDER[told.to] <= spec.ORDER[state]
@@ -248,7 +262,7 @@ def _without(gone):
     """The recorded files but one, or none of them."""
     if gone is None:
         return {}
-    return {"artifacts": {} if gone == "all" else {n: f"d-{n}" for n in ALL if n != gone}}
+    return {"artifacts": {} if gone == "all" else {n: f"d-{n}" for n in ALL_DOCUMENTS if n != gone}}
 
 
 def test_an_override_waives_one_edge_and_never_a_phase():
@@ -262,9 +276,9 @@ def test_an_override_waives_one_edge_and_never_a_phase():
     )
     tried, waived = 0, set()
     for source, to, step_, gone, reason in product(
-        MACHINE.states, MACHINE.states, STEPS, (None, *ALL, "all"), ("", "because")
+        MACHINE.states, MACHINE.states, STEPS, (None, *ALL_DOCUMENTS, "all"), ("", "because")
     ):
-        told = override_guard(MACHINE, at(source, step=step_, **_without(gone)), to, reason)
+        told = override_guard(MACHINE, task_at(source, step=step_, **_without(gone)), to, reason)
         still = step_ in ("ready", "stuck", "broken", "unwritten")
         may = (source, to) in needs and reason and still and gone not in ("all", needs[source, to])
         assert isinstance(told, StepTaken) == bool(may), (source, to, step_, gone)
@@ -287,7 +301,7 @@ def test_nobody_forges_what_goes_forward():
     for event, origin, state, step_ in product(forward, Origin, MACHINE.states, STEPS):
         if origin is event.origin:
             continue
-        told = take_step(MACHINE, at(state, step=step_), EventOccurrence(event, InspectFacts(), origin))
+        told = take_step(MACHINE, task_at(state, step=step_), EventOccurrence(event, InspectFacts(), origin))
         assert isinstance(told, StepRefused)
         tried += 1
     assert len(forward) == 8

@@ -3,8 +3,8 @@
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from shift import RUN, Shift, clashed, moved
 from tests.specifications import task as spec
+from tests.support.simulated_task import SIMULATED_RUN, SimulatedTask, base_conflict_facts, moved_base_facts
 
 from steersman.contracts.task.facts import BaseFacts, RecordFacts
 from steersman.kernel.build import definition_data
@@ -52,7 +52,7 @@ GENERAL = ({"damaged": 1}, {"seen": {}})  # of every look at the disk
 @st.composite
 def walks(draw):
     """A task of up to 90 steps: mostly it goes well, people interrupt, waive and redo."""
-    shift = Shift(
+    shift = SimulatedTask(
         pace=draw(st.sampled_from(("through", "through", "step"))),
         codegen=draw(st.sampled_from(("coder", "coder", "roundtable"))),
         planners=["lead", "second", "third"][: draw(st.integers(1, 3))],
@@ -67,10 +67,10 @@ def walks(draw):
             shift.tell(draw(st.sampled_from([*REDO, "words_given"])))
         elif kind == 1:
             _waive(shift, draw(st.sampled_from(spec.STATES)))
-        elif not shift.open():
+        elif not shift.open_jobs():
             shift.tell(draw(st.sampled_from(REDO)))
         else:
-            job = draw(st.sampled_from(shift.open()))
+            job = draw(st.sampled_from(shift.open_jobs()))
             shift.finish(job, draw(facts_of(shift, job)))
     return shift
 
@@ -81,7 +81,7 @@ def _waive(shift, to):
 
 
 def facts_of(shift, job):
-    fine = shift.well(job)
+    fine = shift.successful_facts(job)
     if shift.item(job).kind == "gate":
         choices = shift.item(job).input["choices"]
         return st.sampled_from([fine, fine, *(replace(fine, choice=c) for c in choices)])
@@ -91,8 +91,8 @@ def facts_of(shift, job):
                 fine,
                 fine,
                 BaseFacts(error="x"),
-                clashed(),
-                *(moved(tree=t, commit=f"c-{t}") for t in ("m1", "m2")),
+                base_conflict_facts(),
+                *(moved_base_facts(tree=t, commit=f"c-{t}") for t in ("m1", "m2")),
             )
         )
     if job in ("record", "restore", "adopt"):
@@ -107,7 +107,7 @@ def facts_of(shift, job):
 @given(walks())
 def test_what_is_rebuilt_is_what_was_live(shift):
     """Applying the recorded ops on plain data gives the task that was computed with the machine's own code."""
-    back = rebuild_snapshot(shift.rows, RUN)
+    back = rebuild_snapshot(shift.rows, SIMULATED_RUN)
     assert plain_value(back) == plain_value(shift.snapshot)
     assert canonical_bytes(convert_context(MACHINE, back)) == canonical_bytes(shift.snapshot)
     assert state_hash(back) == state_hash(shift.snapshot)
@@ -128,7 +128,7 @@ def test_every_decision_is_decided_the_same_again(shift):
 @given(walks())
 def test_nobody_waits_for_nothing(shift):
     """A task that has no outcome has something under way, or asks a person."""
-    assert (shift.open() == []) == (shift.state == "done")
+    assert (shift.open_jobs() == []) == (shift.state == "done")
 
 
 @WALKS
@@ -171,9 +171,9 @@ def test_folds_leave_alone_what_the_check_follows(shift):
 
 def test_walks_get_somewhere():
     """The walks above are no short ones: a task that goes well is delivered within them."""
-    shift = Shift()
+    shift = SimulatedTask()
     steps = 0
     while shift.state != "done":
-        shift.on()
+        shift.advance()
         steps += 1
     assert steps < 30

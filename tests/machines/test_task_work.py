@@ -1,8 +1,8 @@
 """What the jobs of a task are given: names of payloads and recorded digests, never a text, never something that is not there."""
 
 import pytest
-from cases import for_each_case
-from shift import ALL, Shift, context
+from tests.support.cases import for_each_case
+from tests.support.simulated_task import ALL_DOCUMENTS, SimulatedTask, task_context
 
 from steersman.kernel.definition import Job
 from steersman.machines.task import MACHINE, work
@@ -21,7 +21,7 @@ def inputs(c):
     return found
 
 
-FULL = context(
+FULL = task_context(
     planners=["lead", "second", "third"],
     plan_reviewers=["one", "two"],
     code_reviewers=["two"],
@@ -93,13 +93,13 @@ def test_whatever_touches_files_knows_every_recorded_one(job: Job):
     """Digests and payloads of everything that was laid down, whichever phase it is of."""
     for (_, name, _), told in inputs(FULL).items():
         if name == job.name:
-            assert set(told["artifacts"]) == set(ALL)
-            assert set(told["documents"]) == set(ALL) - {"code/files"}
+            assert set(told["artifacts"]) == set(ALL_DOCUMENTS)
+            assert set(told["documents"]) == set(ALL_DOCUMENTS) - {"code/files"}
 
 
 def test_a_task_without_a_change_stands_on_its_base():
     """Before anything was coded the commit is the base's."""
-    bare = context(commit="", tree="", artifacts={}, documents={})
+    bare = task_context(commit="", tree="", artifacts={}, documents={})
     assert work.task_setup_input(bare) == {"commit": "c0"}
     assert work.plan_draft_input(bare)["commit"] == "c0"
     assert work.code_record_input(bare)["commit"] == "c0"
@@ -109,23 +109,23 @@ def test_a_task_without_a_change_stands_on_its_base():
 
 def test_what_is_delivered_says_on_whose_word():
     """Who decided, who accepted the evidence of this very tree, and which plan it was."""
-    c = context(decided_by="ann", accepted_by="bob", accepted_tree="t1")
+    c = task_context(decided_by="ann", accepted_by="bob", accepted_tree="t1")
     told = work.task_delivery_input(c)
     assert (told["confirmed_by"], told["accepted_by"], told["contract"]) == (
         "ann",
         "bob",
         c.artifacts["planning/planning.ai.json"],
     )
-    assert work.task_delivery_input(context(accepted_by="bob", accepted_tree="t0"))["accepted_by"] == ""
+    assert work.task_delivery_input(task_context(accepted_by="bob", accepted_tree="t0"))["accepted_by"] == ""
 
 
 def test_a_gate_is_about_what_was_seen():
     """Another digest on disk, another tree or another word in a document is another question."""
-    c = context(seen={"a": "1"}, says={"ok": True})
+    c = task_context(seen={"a": "1"}, says={"ok": True})
     others = [
-        context(seen={"a": "2"}, says={"ok": True}),
-        context(seen={"a": "1"}),
-        context(seen={"a": "1"}, says={"ok": True}, tree="t2"),
+        task_context(seen={"a": "2"}, says={"ok": True}),
+        task_context(seen={"a": "1"}),
+        task_context(seen={"a": "1"}, says={"ok": True}, tree="t2"),
     ]
     digests = {inspection_digest(c), *(inspection_digest(other) for other in others)}
     assert len(digests) == 4
@@ -149,9 +149,9 @@ def test_only_what_is_known_of_a_prompt_is_asked_for():
 
 def test_the_work_of_a_phase_starts_however_it_was_entered():
     """By its event, by a redo or by an override: the same jobs are planned."""
-    went = Shift(pace="step").until("review", "work")
-    waived = Shift(pace="step").until("codegen", "ready")
+    went = SimulatedTask(pace="step").advance_to("review", "work")
+    waived = SimulatedTask(pace="step").advance_to("codegen", "ready")
     waived.waive("review")
-    again = Shift(pace="step").until("review", "ready")
+    again = SimulatedTask(pace="step").advance_to("review", "ready")
     again.tell("redo_review")
-    assert went.open() == waived.open() == again.open() == ["review_code"]
+    assert went.open_jobs() == waived.open_jobs() == again.open_jobs() == ["review_code"]

@@ -5,10 +5,10 @@ import json
 from typing import Any
 
 import pytest
-from cases import for_each_case
 
 from tests.specifications import coordinator, feature, orchestrator, readers, roundtable, task
 from tests.specifications.documents import name_wording
+from tests.support.cases import for_each_case
 
 READERS = {
     roundtable: readers.read_roundtable,

@@ -2,9 +2,9 @@
 
 import json
 
-from cases import for_each_case
 from tests.specifications import roundtable as spec
 from tests.specifications.documents import name_wording
+from tests.support.cases import for_each_case
 
 from steersman.kernel.definition import STAY
 from steersman.kernel.machine import row_source_states

@@ -1,6 +1,6 @@
 """The planner's tape in the specification's forms: guards under names that say what is true."""
 
-from cases import for_each_case
+from tests.support.cases import for_each_case
 
 from steersman.machines.coordinator.table import MACHINE
 from steersman.views.planning.guards import SATISFIED_WORDING, describe_guard_evaluation, find_stopping_guards

@@ -1,8 +1,8 @@
 """Questions as whoever answers them sees them: all of them, each with all its choices, however many there are."""
 
-from cases import for_each_case
 from msgspec.structs import replace
-from specimens import decision, inputs, questions_for_inputs
+from tests.support.cases import for_each_case
+from tests.support.planning_documents import make_decision, make_plan_inputs, questions_for_inputs
 
 from steersman.contracts.planning.questions import QuestionPack
 from steersman.kernel.canonical import canonical_bytes
@@ -17,7 +17,7 @@ ASKED = Gate(id=f"{RUN}:9:1", run=RUN, job="answers", digest="d", choices=("answ
 
 def pack(many: int) -> QuestionPack:
     """A pack with one question of ours, many times over."""
-    i = inputs(ruled=(decision("edit_files", "require_review", "warn"),))
+    i = make_plan_inputs(ruled=(make_decision("edit_files", "require_review", "warn"),))
     chosen = choose_round_questions(
         questions_for_inputs(i),
         i.effective,

@@ -1,19 +1,19 @@
 """Plans as people read them: the same bytes for the same graph, and no text of an intent or registry that acts."""
 
 import pytest
-from cases import for_each_case
 from msgspec.structs import replace
-from specimens import (
-    command,
-    decision,
-    inputs,
-    intent,
-    outputs,
-    phase,
-    planned,
-    question_answers,
-    registry,
-    workflow,
+from tests.support.cases import for_each_case
+from tests.support.planning_documents import (
+    default_answers,
+    make_command,
+    make_decision,
+    make_intent,
+    make_phase,
+    make_plan_inputs,
+    make_plan_outputs,
+    make_registry,
+    make_workflow,
+    planned_command,
 )
 
 from steersman.contracts.planning.intent import LockScope
@@ -24,31 +24,31 @@ from steersman.views.planning.markdown import compute_node_ranks, render_plan_ma
 from steersman.views.planning.mermaid import render_graph_mermaid
 
 EVIL = 'x"] --> y\n# head\n|a|b| <script>alert(1)</script> [l](http://e) end\u202e\x1b[2J %%{init: {}}%% &amp; ]]>'
-TAME = inputs(ruled=(decision("edit_files", "require_review", "error", review=("security",)),))
-HOSTILE = inputs(
-    intent(
-        objective=replace(intent().objective, goal=EVIL, non_goals=(EVIL,)),
-        planned_commands=(planned("read_code", intent=EVIL), *intent().planned_commands[1:]),
-        constraints=replace(intent().constraints, lock_scope=LockScope(mode="files", paths=(EVIL,))),
+TAME = make_plan_inputs(ruled=(make_decision("edit_files", "require_review", "error", review=("security",)),))
+HOSTILE = make_plan_inputs(
+    make_intent(
+        objective=replace(make_intent().objective, goal=EVIL, non_goals=(EVIL,)),
+        planned_commands=(planned_command("read_code", intent=EVIL), *make_intent().planned_commands[1:]),
+        constraints=replace(make_intent().constraints, lock_scope=LockScope(mode="files", paths=(EVIL,))),
     ),
-    known=registry(
-        workflow(
+    known=make_registry(
+        make_workflow(
             "bug_fix",
-            phase("analysis", condition=EVIL),
-            phase("implementation", condition=EVIL),
-            phase("validation", "tester"),
-            phase("review", "reviewer"),
+            make_phase("analysis", condition=EVIL),
+            make_phase("implementation", condition=EVIL),
+            make_phase("validation", "tester"),
+            make_phase("review", "reviewer"),
             title=EVIL,
         )
     ),
-    ruled=(decision("edit_files", "deny", "warn", reason=EVIL),),
+    ruled=(make_decision("edit_files", "deny", "warn", reason=EVIL),),
 )
 
 
 def drawn(i):
     """Everything that is drawn of a plan."""
-    settled = question_answers(i, excluded_command="leave_out")
-    done = outputs(i, settled)
+    settled = default_answers(i, excluded_command="leave_out")
+    done = make_plan_outputs(i, settled)
     return {
         "draft.mmd": render_graph_mermaid(draft_plan_graph(i)),
         "final.mmd": render_graph_mermaid(done.graph),
@@ -67,7 +67,9 @@ def drawn(i):
 )
 def test_plan_and_review_show_the_lock(lock, told):
     """What nobody else should touch meanwhile, and how far the plan itself may go."""
-    made = drawn(inputs(intent(constraints=replace(intent().constraints, lock_scope=lock))))
+    made = drawn(
+        make_plan_inputs(make_intent(constraints=replace(make_intent().constraints, lock_scope=lock)))
+    )
     assert told in made["plan.md"]
     assert told in made["review.md"]
 
@@ -87,8 +89,10 @@ def test_plan_and_review_show_the_lock(lock, told):
 )
 def test_a_plan_names_what_it_may_touch(targets, root, told):
     """The files and modules of a plan stand at its top, and where it lies; never the project where something is named."""
-    scope = replace(intent().scope, repo_root=root, targets=replace(intent().scope.targets, **targets))
-    page = drawn(inputs(intent(scope=scope)))["plan.md"].replace("\\", "")
+    scope = replace(
+        make_intent().scope, repo_root=root, targets=replace(make_intent().scope.targets, **targets)
+    )
+    page = drawn(make_plan_inputs(make_intent(scope=scope)))["plan.md"].replace("\\", "")
     bounds = page.partition("## Bounds")[2].partition("##")[0].strip().splitlines()
     assert bounds[:-2] == [f"- {line}" for line in told]
     assert bounds[-2].startswith("- at most 10 files")
@@ -110,7 +114,7 @@ def test_what_is_left_out_is_drawn_faintly():
     """Excluded nodes have a class of their own."""
     found = drawn(HOSTILE)
     assert "classDef excluded" in found["final.mmd"]
-    assert "classDef" not in drawn(inputs())["final.mmd"]
+    assert "classDef" not in drawn(make_plan_inputs())["final.mmd"]
 
 
 def test_every_kind_of_edge_can_be_drawn():
@@ -131,7 +135,7 @@ def test_every_kind_of_edge_can_be_drawn():
 def test_no_text_adds_a_node_or_a_directive_to_a_diagram(name):
     """A hostile label stays one label: as many lines as the graph has parts."""
     text = drawn(HOSTILE)[name]
-    graph = draft_plan_graph(HOSTILE) if name.startswith("draft") else outputs(HOSTILE).graph
+    graph = draft_plan_graph(HOSTILE) if name.startswith("draft") else make_plan_outputs(HOSTILE).graph
     styles = 2
     assert (
         len(text.splitlines()) == 1 + 2 * len(graph.swimlanes) + len(graph.nodes) + len(graph.edges) + styles
@@ -173,8 +177,8 @@ def test_a_plan_says_what_was_asked_and_what_holds():
     """Questions and answers are in the plan; without any it says so; an unknown one by its id."""
     found = drawn(TAME)["plan.md"]
     assert "| Rules want edit\\_files reviewed" in found
-    assert "Nothing was uncertain." in drawn(inputs())["plan.md"]
-    done = outputs(TAME)
+    assert "Nothing was uncertain." in drawn(make_plan_inputs())["plan.md"]
+    done = make_plan_outputs(TAME)
     assert done.settled.answers[0].question_id.replace("_", "\\_") in render_plan_markdown(
         done.graph, done.review, (), done.settled
     )
@@ -183,25 +187,27 @@ def test_a_plan_says_what_was_asked_and_what_holds():
 
 def side(i, **words):
     """One plan, as `plan diff` looks at it."""
-    made = outputs(i, question_answers(i, **words))
+    made = make_plan_outputs(i, default_answers(i, **words))
     return ComparedPlan(made.review, (), made.settled, made.graph)
 
 
 def test_plans_that_may_be_carried_out_alike_have_no_differences():
     """Of the same plan nothing is told."""
-    assert compare_plans(side(inputs()), side(inputs())) == ()
+    assert compare_plans(side(make_plan_inputs()), side(make_plan_inputs())) == ()
 
 
 def test_differences_of_two_plans_are_told_one_by_one():
     """Commands, their order and argv, what is left out, scope, lock, reviews, mode, risk, budgets and answers."""
-    open_ = replace(intent().scope, targets=replace(intent().scope.targets, files=(), modules=("pump",)))
-    one = inputs(ruled=(decision("edit_files", "require_review", "warn"),))
-    other = inputs(intent(
-        budgets=replace(intent().budgets, max_files=99),
-        constraints=replace(intent().constraints, lock_scope=LockScope(mode="task")),
+    open_ = replace(
+        make_intent().scope, targets=replace(make_intent().scope.targets, files=(), modules=("pump",))
+    )
+    one = make_plan_inputs(ruled=(make_decision("edit_files", "require_review", "warn"),))
+    other = make_plan_inputs(make_intent(
+        budgets=replace(make_intent().budgets, max_files=99),
+        constraints=replace(make_intent().constraints, lock_scope=LockScope(mode="task")),
         scope=open_,
-    ), ruled=(decision("edit_files", "require_review", "warn"),), known=registry(
-        command("read_code", "analysis", argv=("cat", "FILE")),
+    ), ruled=(make_decision("edit_files", "require_review", "warn"),), known=make_registry(
+        make_command("read_code", "analysis", argv=("cat", "FILE")),
     ))  # fmt: skip
     told = compare_plans(side(one), side(other, requires_review="leave_out"))
     assert {line.partition(":")[0] for line in told} == {
@@ -217,14 +223,14 @@ def test_differences_of_two_plans_are_told_one_by_one():
 PURPOSE, BACK = "To get review done.", "If it does not succeed: back to analysis."
 LAST = {"after": ("validation",), "condition": "the tests fail"}
 MENDED = (
-    phase("analysis"),
-    phase("implementation", after=("analysis",)),
-    phase("validation", "tester", after=("implementation",)),
+    make_phase("analysis"),
+    make_phase("implementation", after=("analysis",)),
+    make_phase("validation", "tester", after=("implementation",)),
 )
 
 
 def flow(*more):
-    return inputs(known=registry(workflow("bug_fix", *more)))
+    return make_plan_inputs(known=make_registry(make_workflow("bug_fix", *more)))
 
 
 @for_each_case(
@@ -238,14 +244,14 @@ def flow(*more):
 )
 def test_when_a_phase_comes_is_a_difference(now, told):
     """Its condition, what comes before it, and where it leads when it does not succeed."""
-    one, other = (side(flow(*MENDED, phase("review", "reviewer", **more))) for more in (LAST, now))
+    one, other = (side(flow(*MENDED, make_phase("review", "reviewer", **more))) for more in (LAST, now))
     assert told in compare_plans(one, other)
 
 
 def test_phases_and_ways_on_are_a_difference():
     """A phase that is there in one plan only, and a way on for one that does not succeed, are told."""
-    short, first = flow(*MENDED), phase("analysis", fallback="validation", condition="it is late")
-    other = flow(first, *MENDED[1:], phase("review", "reviewer", **LAST))
+    short, first = flow(*MENDED), make_phase("analysis", fallback="validation", condition="it is late")
+    other = flow(first, *MENDED[1:], make_phase("review", "reviewer", **LAST))
     assert {
         "phases, newly: bug_fix/review",
         "phase bug_fix/analysis, if it does not succeed: nothing → validation",
@@ -256,7 +262,9 @@ def test_phases_and_ways_on_are_a_difference():
 def test_a_plan_says_on_what_a_phase_hangs():
     """`plan.md` has the condition beside its phase, also of a first one, and the numbers of all of it in brackets."""
     first = replace(MENDED[0], condition="it is late")
-    page = drawn(flow(first, *MENDED[1:], phase("review", "reviewer", **LAST)))["plan.md"].replace("\\", "")
+    page = drawn(flow(first, *MENDED[1:], make_phase("review", "reviewer", **LAST)))["plan.md"].replace(
+        "\\", ""
+    )
     rows = [
         line.split(" | ")
         for line in page.partition("## Steps")[2].partition("##")[0].splitlines()
@@ -271,15 +279,17 @@ def test_a_plan_says_on_what_a_phase_hangs():
 
 def test_the_order_of_commands_is_a_difference():
     """The same commands in another phase or order are not the same plan."""
-    moved = registry(command("run_tests", "validation", "implementation", fact="test_command", minutes=10))
+    moved = make_registry(
+        make_command("run_tests", "validation", "implementation", fact="test_command", minutes=10)
+    )
     assert "the order or the phases of the commands" in compare_plans(
-        side(inputs()), side(inputs(known=moved))
+        side(make_plan_inputs()), side(make_plan_inputs(known=moved))
     )
 
 
 def test_an_answer_is_named_by_its_question():
     """Cause and what it is about, where the plan has the question; and nothing where only one plan had it."""
-    i = inputs(ruled=(decision("edit_files", "require_review", "warn"),))
+    i = make_plan_inputs(ruled=(make_decision("edit_files", "require_review", "warn"),))
     (question,) = questions_for_inputs(i)
     pack = QuestionPack(
         pack_id="questions_0123456789abcdef", plan_id=i.plan_id, intent_id=i.intent.id, round=1,

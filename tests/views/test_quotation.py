@@ -3,12 +3,12 @@
 import re
 from html.parser import HTMLParser
 
-from cases import for_each_case
-from crew import answer, checking, checks, proposed
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from msgspec.structs import replace
+from tests.support.cases import for_each_case
+from tests.support.simulated_roundtable import check_facts, checking_run, gate_answer, proposed_run
 
 from steersman.judges.text import printable_text
 from steersman.kernel.build import machine
@@ -87,9 +87,9 @@ def rendered(words: str) -> Tags:
 
 def full_report(text: str) -> str:
     """A report with the text in every place that is not ours."""
-    tape = checking()
-    tape.finish("run_checks", checks("t1"))
-    tape.send("aborted_by_operator", answer("abort", text="p-x"))
+    tape = checking_run()
+    tape.finish("run_checks", check_facts("t1"))
+    tape.send("aborted_by_operator", gate_answer("abort", text="p-x"))
     entries = [e for e, _ in tape.entries]
     plain = build_run_details(MACHINE, tape.snapshot, text, entries, text=lambda _: "")
     seen = replace(
@@ -159,8 +159,8 @@ def test_a_report_with_nothing_from_outside_reads_plainly():
 
 def test_what_people_decided_is_quoted():
     """A person's own words are outside text, too."""
-    tape = proposed()
-    tape.send("task_followup_received", answer("rework", text="p-x"))
+    tape = proposed_run()
+    tape.send("task_followup_received", gate_answer("rework", text="p-x"))
     entries = [e for e, _ in tape.entries]
     seen = build_run_details(MACHINE, tape.snapshot, "t", entries, text=lambda _: "")
     words = render_run_report(

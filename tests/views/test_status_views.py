@@ -3,7 +3,19 @@
 import json
 
 import pytest
-from crew import Tape, answer, approve, building, built, changes, checking, checks, failing, proposed, said
+from tests.support.simulated_roundtable import (
+    SimulatedRun,
+    agent_facts,
+    approval_facts,
+    building_run,
+    change_facts,
+    change_request_facts,
+    check_facts,
+    checking_run,
+    failed_check_facts,
+    gate_answer,
+    proposed_run,
+)
 
 from steersman.kernel.snapshot import JobItem
 from steersman.machines.roundtable import MACHINE
@@ -31,13 +43,13 @@ def text(ref: str) -> str:
     return TEXTS.get(ref, f"<{ref}>") if ref else ""
 
 
-def shown(tape: Tape, **more):
+def shown(tape: SimulatedRun, **more):
     return build_run_details(
         MACHINE, tape.snapshot, "Fix it", [e for e, _ in tape.entries], text=text, **more
     )
 
 
-def gate_of(tape: Tape) -> Gate:
+def gate_of(tape: SimulatedRun) -> Gate:
     item = next(i for i in tape.snapshot.items.values() if i.kind == "gate")
     return Gate(
         id=item.id,
@@ -49,16 +61,16 @@ def gate_of(tape: Tape) -> Gate:
     )
 
 
-def approved() -> Tape:
-    tape = checking()
-    tape.finish("run_checks", checks("t1"))
+def approved() -> SimulatedRun:
+    tape = checking_run()
+    tape.finish("run_checks", check_facts("t1"))
     return tape
 
 
-def second_round() -> Tape:
-    tape = building()
-    tape.finish("implement", built("t1"))
-    tape.finish("review", changes("f1"))
+def second_round() -> SimulatedRun:
+    tape = building_run()
+    tape.finish("implement", change_facts("t1"))
+    tape.finish("review", change_request_facts("f1"))
     return tape
 
 
@@ -67,8 +79,8 @@ def test_a_finding_is_open_until_a_review_is_content():
     tape = second_round()
     (finding,) = shown(tape).findings
     assert (finding.state, finding.since, finding.text) == ("open", 1, TEXTS["p-f1"])
-    tape.finish("implement", built("t2"))
-    tape.finish("review", approve())
+    tape.finish("implement", change_facts("t2"))
+    tape.finish("review", approval_facts())
     (finding,) = shown(tape).findings
     assert (finding.state, finding.fixed) == ("fixed", 2)
 
@@ -82,7 +94,7 @@ def test_checks_are_told_with_their_evidence():
 
 def test_checks_that_run_now_come_first():
     """While checks run, the finished parts are shown, not the last round's."""
-    tape = checking()
+    tape = checking_run()
     item = tape.item("run_checks")
     running = JobItem(
         item.id,
@@ -115,7 +127,7 @@ def test_the_screen_says_everything_once():
 
 def test_an_open_gate_comes_with_the_commands_that_answer():
     """A proposal that waits names approve, rework and reject, ready to be typed."""
-    tape = proposed()
+    tape = proposed_run()
     told = "\n".join(status_screen_lines(shown(tape, gates=[gate_of(tape)]), tape.snapshot.at, "me"))
     for command in ("me approve", 'me rework 260101-aaaaaa "what to change"', "me reject"):
         assert command in told
@@ -127,7 +139,7 @@ def test_an_open_gate_comes_with_the_commands_that_answer():
 )
 def test_why_a_run_that_works_does_not_move(owner, urgent, part):
     """Work without a driver is urgent and names `resume`; with one it names who."""
-    tape = building()
+    tape = building_run()
     first = find_wait_reasons(MACHINE, tape.snapshot, gates=[], pending=0, owner=owner, now=tape.snapshot.at)[
         0
     ]
@@ -137,7 +149,7 @@ def test_why_a_run_that_works_does_not_move(owner, urgent, part):
 
 def test_why_names_what_a_person_may_send():
     """Only events that a person may cause are offered, each with its own command."""
-    tape = proposed()
+    tape = proposed_run()
     reasons = find_wait_reasons(
         MACHINE, tape.snapshot, gates=[gate_of(tape)], pending=1, owner=None, now=0, command_prefix="me"
     )
@@ -149,7 +161,7 @@ def test_why_names_what_a_person_may_send():
 
 def test_a_timer_that_is_due_is_urgent_only_without_a_driver():
     """A wait says until when; one that is over and that nobody drives is red."""
-    tape = building()
+    tape = building_run()
     item = tape.item("implement")
     waiting = JobItem(
         item.id, item.job, item.kind, item.key, item.input, item.visit, due=5_000, retry="provider_timeout"
@@ -176,15 +188,15 @@ def test_a_report_quotes_and_never_obeys():
 
 def test_a_report_of_a_run_without_checks_says_so():
     """Absence of evidence is said, not left out."""
-    tape = proposed()
+    tape = proposed_run()
     words = render_run_report(MACHINE, tape.snapshot, shown(tape), [e for e, _ in tape.entries], text)
     assert "nothing here is proven" in words
 
 
 def test_a_report_tells_what_people_decided():
     """Each word of a person has its entry, its choice and its reason."""
-    tape = proposed()
-    tape.send("task_followup_received", answer("rework", text="p-f1"))
+    tape = proposed_run()
+    tape.send("task_followup_received", gate_answer("rework", text="p-f1"))
     words = render_run_report(MACHINE, tape.snapshot, shown(tape), [e for e, _ in tape.entries], text)
     assert "| ann | task\\_followup\\_received: rework | say why \\# not a heading |" in words
 
@@ -203,14 +215,14 @@ def test_steps_are_told_in_one_line():
 
 def test_why_it_stopped_is_in_the_worlds_own_words():
     """A provider's own words are kept and shown."""
-    tape = building()
-    tape.finish("implement", said("", error="provider_auth_error", detail_ref="p-detail"))
+    tape = building_run()
+    tape.finish("implement", agent_facts("", error="provider_auth_error", detail_ref="p-detail"))
     seen = shown(tape)
     assert (seen.outcome, seen.detail) == ("provider_auth_error", "no login")
 
 
 def test_failing_checks_send_the_run_back():
     """After a failed check the round's outcome is shown beside the new round."""
-    tape = checking()
-    tape.finish("run_checks", failing("t1", "unit"))
+    tape = checking_run()
+    tape.finish("run_checks", failed_check_facts("t1", "unit"))
     assert shown(tape).last_round_outcome == "test_failed"

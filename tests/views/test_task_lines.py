@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from cases import for_each_case
+from tests.support.cases import for_each_case
 
 from steersman.contracts.task import documents
 from steersman.contracts.task.documents import (

@@ -5,7 +5,7 @@ import json
 
 import msgspec
 import pytest
-from cases import for_each_case
+from tests.support.cases import for_each_case
 
 from steersman.contracts.task.documents import TaskState
 from steersman.kernel.snapshot import Snapshot

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from voyage import Project
+from tests.support.sample_project import Project
 
 HERE = Path(__file__).parent / "repository"
 collect_ignore = ["repository"]  # its tests are its own

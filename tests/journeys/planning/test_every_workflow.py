@@ -1,7 +1,7 @@
 """Every workflow that comes with the program can be planned to its end (001 §3, §6)."""
 
 import pytest
-from planroom import Plans
+from tests.support.plan_project import PlanProject
 
 from steersman.adapters.storage.registry_files import load_built_in_yaml
 
@@ -11,7 +11,7 @@ WORKFLOWS = [workflow.id for workflow in load_built_in_yaml().registry.all_usabl
 @pytest.mark.parametrize("workflow", WORKFLOWS)
 def test_a_built_in_workflow_is_planned(chandlery, workflow):
     """A draft of each built-in workflow ends with a plan once its questions have their defaults."""
-    plans = Plans(chandlery)
+    plans = PlanProject(chandlery)
     told = plans.plan(plans.write(plans.intent("--workflow", workflow, mode="semi_auto")))
     for _ in range(3):
         if told.state == "AWAITING_ANSWERS":

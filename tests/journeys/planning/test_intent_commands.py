@@ -6,7 +6,7 @@ import re
 
 import pytest
 import yaml
-from launch import Order
+from tests.support.command_launcher import CommandCall
 
 from steersman.kernel.canonical import canonical_bytes
 
@@ -67,7 +67,7 @@ def test_new_as_asked(chandlery):
 
 def standing(project, folder, *words):
     """A command, typed in a folder of the repository."""
-    done = project.launch(Order(("intent", *words, "--json"), project.repo / folder, project.env))
+    done = project.launch(CommandCall(("intent", *words, "--json"), project.repo / folder, project.env))
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -125,7 +125,7 @@ def test_a_file_is_named_from_where_one_stands(chandlery):
     )
     assert told["intent"]["scope"]["targets"]["files"] == ["."]
     outside = chandlery.launch(
-        Order(("intent", "new", GOAL, "--file", "../../x"), chandlery.repo / "src", chandlery.env)
+        CommandCall(("intent", "new", GOAL, "--file", "../../x"), chandlery.repo / "src", chandlery.env)
     )
     assert (outside.returncode, b"leaves the repository" in outside.stderr) == (2, True)
 

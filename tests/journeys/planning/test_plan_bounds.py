@@ -3,12 +3,12 @@
 import json
 
 import pytest
-from planroom import FILE, Plans
+from tests.support.plan_project import PLANNED_FILE, PlanProject
 
 
 @pytest.fixture
 def plans(chandlery):
-    return Plans(chandlery)
+    return PlanProject(chandlery)
 
 
 def test_a_scope_answer_stays_in_the_root_and_off_what_watches_over_it(plans):
@@ -25,7 +25,7 @@ def test_a_scope_answer_stays_in_the_root_and_off_what_watches_over_it(plans):
         ("steersman.toml", "steersman's"),
         ("README.md", "lies outside of src"),
     ):
-        refused = plans.answers(waits.run, stop=("text", f"{FILE}\n{file}")).said
+        refused = plans.answers(waits.run, stop=("text", f"{PLANNED_FILE}\n{file}")).said
         assert (refused.code, why in refused.out + refused.err) == (4, True), refused
     assert plans.project.call("why", waits.run).out.count("waiting") >= 1
     done = plans.answers(waits.run, stop=("whole_project", ""))
@@ -48,7 +48,7 @@ def test_a_lock_on_files_bounds_targets_answers_and_the_plan(plans):
 
     value["scope"]["targets"] = {}
     waits = plans.plan(plans.write(value))
-    refused = plans.answers(waits.run, stop=("text", FILE)).said
+    refused = plans.answers(waits.run, stop=("text", PLANNED_FILE)).said
     assert (refused.code, "lies outside of docs/" in refused.out + refused.err) == (4, True), refused
     done = plans.answers(waits.run, stop=("whole_project", ""))
     assert done.state == "DONE", done.failure
@@ -118,7 +118,7 @@ def test_a_doubled_signature_is_not_the_plan_that_was_frozen(plans):
 def test_a_name_that_leads_through_a_link_is_remarked(plans):
     """§2: a folder of the repository that is a link leads anywhere: drafting and checking say so, with the link."""
     (plans.project.repo / "etc").symlink_to("/etc")
-    files = ("--file", "etc/hosts", "--file", FILE)
+    files = ("--file", "etc/hosts", "--file", PLANNED_FILE)
     drafted = plans.project.call("intent", "new", "Fix the hosts", *files, "--json")
     assert "etc/hosts leads through etc, which is a link" in drafted.out + drafted.err
     told = plans.project.call("intent", "check", plans.write(drafted.json()["intent"]), "--json").json()

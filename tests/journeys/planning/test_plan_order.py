@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from planroom import Plans
+from tests.support.plan_project import PlanProject
 
 COMMANDS = ("cmd_read_code", "cmd_edit_files", "cmd_commit", "cmd_run_unit_tests", "cmd_apply_migration", "cmd_back_up_database")  # fmt: skip
 PHASES = ("implementation", "validation", "release")
@@ -12,7 +12,7 @@ PHASES = ("implementation", "validation", "release")
 @pytest.fixture
 def plans(chandlery):
     """Plans in a project of its own."""
-    return Plans(chandlery)
+    return PlanProject(chandlery)
 
 
 def migration(plans, *left_out):

@@ -6,8 +6,8 @@ import select
 import time
 
 import pytest
-from planroom import FILE, Plans
-from voyage import STEERSMAN
+from tests.support.plan_project import PLANNED_FILE, PlanProject
+from tests.support.sample_project import STEERSMAN_COMMAND
 
 
 class Terminal:
@@ -17,7 +17,7 @@ class Terminal:
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             os.chdir(project.repo)
-            os.execve(STEERSMAN[0], [*STEERSMAN, *words], {**project.env, "TERM": "dumb"})  # noqa: S606  the child of a pty
+            os.execve(STEERSMAN_COMMAND[0], [*STEERSMAN_COMMAND, *words], {**project.env, "TERM": "dumb"})  # noqa: S606  the child of a pty
         self.seen = ""
 
     def until(self, words, seconds=60.0):
@@ -43,7 +43,7 @@ class Terminal:
 @pytest.mark.parametrize("bad", ["../x", "src/*.py", "src/\u202eyp.a"])
 def test_each_answer_is_looked_at_when_it_is_typed(chandlery, bad):
     """§7: Enter alone ends no run; a path that cannot be taken is refused at its own question, which is asked again."""
-    plans = Plans(chandlery)
+    plans = PlanProject(chandlery)
     waits = plans.plan(plans.write(plans.intent(scoped=False)))
     on = Terminal(chandlery, "plan", "answer", waits.run)
     assert "[" not in on.until("/stop): ").rpartition("answer (")[2]
@@ -53,6 +53,6 @@ def test_each_answer_is_looked_at_when_it_is_typed(chandlery, bad):
     on.until("why (may be empty)")
     told = on.until("answer (")
     assert "Name files" in told or "again by hand" in told
-    on.type("text", FILE, "", "because")
+    on.type("text", PLANNED_FILE, "", "because")
     on.until("DONE")
     assert on.code() == 0

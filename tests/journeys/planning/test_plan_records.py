@@ -5,15 +5,15 @@ import os
 import time
 
 import pytest
-from launch import Order
-from planroom import Plans
+from tests.support.command_launcher import CommandCall
+from tests.support.plan_project import PlanProject
 
 from steersman.judges.planning.intent import compute_intent_checksum
 
 
 @pytest.fixture
 def plans(chandlery):
-    return Plans(chandlery)
+    return PlanProject(chandlery)
 
 
 def audit(plans, run):
@@ -112,7 +112,9 @@ def test_answers_come_from_standard_input_as_intents_do(plans):
     template = project.call("plan", "answer", waits.run, "--template").out.encode()
 
     def sent(data):
-        return project.launch(Order(("plan", "answer", waits.run, "-"), project.repo, project.env, data))
+        return project.launch(
+            CommandCall(("plan", "answer", waits.run, "-"), project.repo, project.env, data)
+        )
 
     empty = sent(b"")
     assert (empty.returncode, b"standard input is empty: send answers" in empty.stderr) == (2, True)

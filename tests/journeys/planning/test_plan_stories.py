@@ -5,7 +5,7 @@ from pathlib import Path
 
 import jsonschema_rs
 import pytest
-from planroom import FILE, Plans
+from tests.support.plan_project import PLANNED_FILE, PlanProject
 
 SCHEMAS = Path(__file__).resolve().parents[3] / "docs" / "reference" / "schemas"
 
@@ -18,7 +18,7 @@ ASKED = [*STRAIGHT[:5], "QUESTIONS_EMITTED", "AWAITING_ANSWERS"]
 
 @pytest.fixture
 def plans(chandlery):
-    return Plans(chandlery)
+    return PlanProject(chandlery)
 
 
 # ── the three modes ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -43,12 +43,12 @@ def test_interactive_asks_and_goes_on_with_the_answers(plans):
     assert (waits.code, waits.status, waits.states()) == (3, "waiting for you", ASKED)
     shown = plans.project.call("show", waits.run)
     assert "What shall hold?" in shown.out
-    done = plans.answered(waits.run, "text", text=FILE)
+    done = plans.answered(waits.run, "text", text=PLANNED_FILE)
     assert (done.code, done.state) == (0, "DONE")
     assert done.summary["questions_asked"] == 1
     with open(f"{done.plan}/settled_questions.json", encoding="utf-8") as file:
         (answer,) = json.load(file)["answers"]
-    assert (answer["answer"], answer["text"], answer["provided_by"]) == ("text", FILE, "human")
+    assert (answer["answer"], answer["text"], answer["provided_by"]) == ("text", PLANNED_FILE, "human")
     entries = plans.project.call("audit", "tape", done.run, "--json").out.splitlines()
     assert [json.loads(e)["actor"] for e in entries if '"answers_given"' in e] == ["person:ann"]
 
@@ -60,7 +60,7 @@ def test_semi_auto_asks_blockers_only(plans):
     assert waits.status == "waiting for you"
     (gate,) = plans.project.call("gates", "--json").json()
     assert gate["job"] == "answers"
-    done = plans.answered(waits.run, "text", text=FILE)
+    done = plans.answered(waits.run, "text", text=PLANNED_FILE)
     assert (done.code, done.state) == (0, "DONE")
     assert (done.summary["questions_asked"], done.summary["questions_defaulted"]) == (1, 1)
     told = waits.tape()
@@ -193,9 +193,9 @@ def test_everything_is_no_list_of_files(plans):
     value["scope"]["targets"]["files"] = ["."]
     waits = plans.plan(plans.write(value))
     assert waits.state == "AWAITING_ANSWERS"
-    done = plans.answers(waits.run, stop=("text", FILE))
+    done = plans.answers(waits.run, stop=("text", PLANNED_FILE))
     assert done.state == "DONE", done.failure
-    assert f"- file {FILE}" in plans.project.call("plan", "explain", done.run).out
+    assert f"- file {PLANNED_FILE}" in plans.project.call("plan", "explain", done.run).out
 
 
 def test_time_runs_out_and_the_defaults_hold(plans):
@@ -230,7 +230,7 @@ def test_a_review_that_only_the_answers_call_for_is_not_passed_over(plans):
         then={**looks, "review": ["security"]},
     )  # fmt: skip
     waits = plans.plan(plans.write(plans.intent(scoped=False)))
-    done = plans.answers(waits.run, stop=("text", FILE), keep_with_review=("approve", ""))
+    done = plans.answers(waits.run, stop=("text", PLANNED_FILE), keep_with_review=("approve", ""))
     assert done.state == "BLOCKED"
     assert "rule_payments" in json.dumps(done.failure)
     assert done.failure["cause"] == "rest_denied"
@@ -251,7 +251,7 @@ def test_an_answer_pack_that_cannot_be_taken_changes_nothing(plans):
         assert said.code == 4
         assert "answers" in said.err
     assert plans.project.call("gates").out.count(waits.run) >= 1
-    assert plans.answered(waits.run, "text", text=FILE).state == "DONE"
+    assert plans.answered(waits.run, "text", text=PLANNED_FILE).state == "DONE"
 
 
 def test_no_slip_with_a_template_ends_a_run(plans):
@@ -268,7 +268,7 @@ def test_no_slip_with_a_template_ends_a_run(plans):
         said = plans.project.call("plan", "answer", waits.run, "answers.json")
         assert said.code == 4
         assert "answers[0]" in said.err
-    assert plans.answered(waits.run, "text", text=FILE).state == "DONE"
+    assert plans.answered(waits.run, "text", text=PLANNED_FILE).state == "DONE"
 
 
 def test_a_default_that_blocks_stops_a_plan_that_may_not_ask(plans):
@@ -436,7 +436,7 @@ def test_more_to_ask_than_may_be_asked_blocks(plans):
 
 def test_no_memory_blocks(chandlery):
     """§3: without a memory there is no plan; the command that adds one is named."""
-    plans = Plans(chandlery, remembers=False)
+    plans = PlanProject(chandlery, remembers=False)
     done = plans.plan(plans.write(plans.intent(mode="full_auto")))
     assert (done.state, done.failure["failed_at_state"]) == ("BLOCKED", "CONTEXT_BUILT")
     assert "memory add" in json.dumps(done.failure["recovery_suggestions"])
@@ -635,7 +635,7 @@ def test_a_run_is_explained_as_its_folder_is(plans):
     by_run, by_folder = (plans.project.call("plan", "explain", what) for what in (done.run, "one"))
     assert (by_run.code, by_run.out) == (0, by_folder.out)
     assert {"## Bounds", "## Steps", "## Lineage"} <= set(by_run.out.splitlines())
-    assert f"- file {FILE}" in by_run.out
+    assert f"- file {PLANNED_FILE}" in by_run.out
 
 
 def test_two_plans_are_compared_by_their_inputs(plans):
@@ -653,7 +653,9 @@ def test_two_plans_are_compared_by_their_inputs(plans):
     assert said["same"] is False
     assert "intent_checksum" in said["inputs"]
     assert "cmd_open_draft_pull_request: no longer planned" in said["plan"]
-    assert {f"files, no longer: {FILE}", "files, newly: src/", "files, newly: tests/"} <= set(said["plan"])
+    assert {f"files, no longer: {PLANNED_FILE}", "files, newly: src/", "files, newly: tests/"} <= set(
+        said["plan"]
+    )
     assert any(line.startswith("budget max_files: ") and line.endswith("→ 400") for line in said["plan"])
     assert any(line.startswith("reviews, newly: cost in review") for line in said["plan"])
     assert plans.project.call("plan", "diff", "one", "one").code == 0

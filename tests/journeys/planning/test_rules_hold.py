@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from planroom import FILE, Plans
+from tests.support.plan_project import PLANNED_FILE, PlanProject
 
 ASKED = [
     "RECEIVED", "PRECHECKED", "CONTEXT_BUILT", "RULES_EVALUATED", "GRAPH_DRAFTED", "QUESTIONS_EMITTED", "AWAITING_ANSWERS",
@@ -13,7 +13,7 @@ IN_SOURCE = 'intent.files.exists(f, f.startsWith("src/chandler/"))'
 
 @pytest.fixture
 def plans(chandlery):
-    return Plans(chandlery)
+    return PlanProject(chandlery)
 
 
 def edit(value):
@@ -42,7 +42,7 @@ def test_section_7_an_answer_that_breaks_a_rule_re_enters_rules_evaluated(plans)
     rule is no conflict."""
     plans.rule("rule_story_files", "deny", "block", IN_SOURCE)
     name = plans.write(plans.intent(scoped=False))
-    broken = plans.answered(plans.plan(name).run, "text", text=FILE)
+    broken = plans.answered(plans.plan(name).run, "text", text=PLANNED_FILE)
     assert (broken.code, broken.states()) == (1, [*ASKED, "AWAITING_ANSWERS", "RULES_EVALUATED", "ABORTED"])
     assert no_conflict(broken) == [False]
     assert (broken.failure["failure_type"], broken.failure["cause"]) == ("red_line_violation", "rule_denied")
@@ -97,12 +97,12 @@ def test_section_7_a_soft_conflict_is_asked_again_three_times(plans):
     name = plans.write(plans.intent(scoped=False))
     now = plans.plan(name, "--policy", plans.policy())
     for round_ in (2, 3, 4):
-        now = plans.answered(now.run, "text", text=FILE)
+        now = plans.answered(now.run, "text", text=PLANNED_FILE)
         assert (now.state, now.states().count("RULES_EVALUATED")) == ("AWAITING_ANSWERS", round_)
-    end = plans.answered(now.run, "text", text=FILE)
+    end = plans.answered(now.run, "text", text=PLANNED_FILE)
     assert (end.code, end.state, end.failure["cause"]) == (1, "BLOCKED", "answers_conflict")
     assert "rule_story_files" in json.dumps(end.failure)
-    again = plans.answered(plans.plan(name, "--policy", plans.policy()).run, "text", text=FILE)
+    again = plans.answered(plans.plan(name, "--policy", plans.policy()).run, "text", text=PLANNED_FILE)
     done = plans.answered(again.run, "text", text="docs/")
     assert (done.state, no_conflict(done)) == ("DONE", [False, True])
     assert "cmd_edit_files" in {a["command_id"] for a in frozen(done, "review_pack.json")["actions"]}
@@ -119,7 +119,7 @@ def test_section_7_an_answer_that_leaves_out_what_a_rule_needs_is_a_conflict(pla
     tests = next(c for c in value["planned_commands"] if c["command_id"] == "cmd_write_tests")
     tests["evidence_refs"] = ["fact://language/cobol"]
     waits = plans.plan(plans.write(value), "--policy", plans.policy())
-    again = plans.answers(waits.run, stop=("text", FILE))
+    again = plans.answers(waits.run, stop=("text", PLANNED_FILE))
     assert (again.state, no_conflict(again)) == ("AWAITING_ANSWERS", [False])
     done = plans.answered(again.run, "accept_without")
     assert (done.state, no_conflict(done)) == ("DONE", [False, True])
@@ -147,7 +147,7 @@ def test_section_4_no_milder_decision_outweighs_a_deny(plans):
     asked = {a["question_id"]: pack["questions"][a["question_id"]] for a in pack["answers"]}
     words = {id_: "by_hand" if "by_hand: " in text else "leave_out" for id_, text in asked.items()}
     words |= {id_: "text" for id_, text in asked.items() if "whole_project: " in text}
-    done = plans.say(waits.run, pack, words, FILE)  # with this scope the rule would be silent
+    done = plans.say(waits.run, pack, words, PLANNED_FILE)  # with this scope the rule would be silent
     assert (done.state, no_conflict(done)) == ("DONE", [True])
     review = frozen(done, "review_pack.json")
     assert "cmd_edit_files" not in {a["command_id"] for a in review["actions"]}
@@ -253,7 +253,7 @@ def test_section_7_answers_are_recorded_as_the_persons(plans):
     partly = plans.plan(name, "--policy", policy)
     pack = plans.project.call("plan", "answer", partly.run, "--template", "--json").json()
     (scope,) = [a["question_id"] for a in pack["answers"] if not a["answer"]]
-    done = plans.say(partly.run, pack, {scope: "text"}, FILE)
+    done = plans.say(partly.run, pack, {scope: "text"}, PLANNED_FILE)
     answers = frozen(done, "settled_questions.json")["answers"]
     assert {(a["provided_by"], a["answered_by"]) for a in answers} == {("human", "ann"), ("fallback", "ann")}
     (given,) = [s for s in done.tape()["states"] if s["trigger"] == "answers_given"]
@@ -265,7 +265,7 @@ def test_section_7_answers_are_recorded_as_the_persons(plans):
         False,
     )
     assert "nobody answered in time" not in plans.project.call("audit", "tape", done.run).out
-    value["scope"]["targets"]["files"] = [FILE]
+    value["scope"]["targets"]["files"] = [PLANNED_FILE]
     taken = plans.defaults(plans.plan(plans.write(value), "--policy", policy).run)
     (answer,) = frozen(taken, "settled_questions.json")["answers"]
     assert (answer["answer"], answer["provided_by"], answer["answered_by"]) == ("leave_out", "human", "ann")

@@ -3,19 +3,19 @@
 import json
 
 import pytest
-from planroom import Plans
-from same import SURROUNDINGS, carried, inputs, planned
+from tests.support.plan_project import PlanProject
+from tests.support.repeated_plans import SURROUNDINGS, copy_project, digest_frozen_plan, write_plan_inputs
 
 
 def test_the_same_inputs_give_the_same_bytes(chandlery, tmp_path):
     """§Overview, §Implementation Notes: two processes, two directories, two dates, other hash seeds, locales and zones: the
     same files, byte for byte."""
-    intent = inputs(chandlery)
-    first = planned(chandlery, intent, "../plan-0", **SURROUNDINGS[0])
+    intent = write_plan_inputs(chandlery)
+    first = digest_frozen_plan(chandlery, intent, "../plan-0", **SURROUNDINGS[0])
     assert len(first) == 16
-    assert planned(chandlery, intent, "../plan-1", ahead=400 * 86_400, **SURROUNDINGS[1]) == first
-    elsewhere = carried(chandlery, tmp_path / "elsewhere")
-    assert planned(elsewhere, intent, "../plan-2", ahead=9 * 86_400, **SURROUNDINGS[2]) == first
+    assert digest_frozen_plan(chandlery, intent, "../plan-1", ahead=400 * 86_400, **SURROUNDINGS[1]) == first
+    elsewhere = copy_project(chandlery, tmp_path / "elsewhere")
+    assert digest_frozen_plan(elsewhere, intent, "../plan-2", ahead=9 * 86_400, **SURROUNDINGS[2]) == first
 
 
 CHANGES = {
@@ -43,7 +43,7 @@ def answered(plans, intent, out, scope):
 
 def test_what_was_answered_is_in_the_lineage_and_in_the_diff(chandlery):
     """Three answers about the scope: one plan id, three lineages, and `plan diff` names the answer and what it bounds."""
-    plans = Plans(chandlery)
+    plans = PlanProject(chandlery)
     intent = plans.write(plans.intent(scoped=False))
     made = {name: answered(plans, intent, f"../{name}", scope) for name, scope in SCOPES.items()}
     assert len({manifest["plan_id"] for manifest, _ in made.values()}) == 1
@@ -61,9 +61,9 @@ def test_what_was_answered_is_in_the_lineage_and_in_the_diff(chandlery):
 @pytest.mark.parametrize("what", [what for what in CHANGES if what != "answers"])
 def test_a_changed_input_changes_the_plan_and_the_lineage_says_which(chandlery, what):
     """One word of intent, policy, a project file, a memory or the registry: other checksums, and `plan diff` names the input."""
-    intent = inputs(chandlery)
-    plans = Plans(chandlery, remembers=False)
-    before = planned(chandlery, intent, "../before")
+    intent = write_plan_inputs(chandlery)
+    plans = PlanProject(chandlery, remembers=False)
+    before = digest_frozen_plan(chandlery, intent, "../before")
     policy = []
     match what:
         case "intent":

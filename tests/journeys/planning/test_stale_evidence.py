@@ -3,14 +3,14 @@
 import json
 
 import pytest
-from planroom import Plans
+from tests.support.plan_project import PlanProject
 
 CHANGED = "the project has changed since"
 
 
 @pytest.fixture
 def plans(chandlery):
-    return Plans(chandlery)
+    return PlanProject(chandlery)
 
 
 def touched(plans):
@@ -95,7 +95,7 @@ def test_what_is_cited_for_the_whole_alone_is_a_remark(plans):
 
 def test_a_check_without_memory_or_root_says_so(chandlery):
     """What planning would not have is a remark, and the rest is looked at all the same."""
-    plans = Plans(chandlery, remembers=False)
+    plans = PlanProject(chandlery, remembers=False)
     value = plans.intent()
     value["scope"]["repo_root"] = "elsewhere"
     noted = plans.project.call("intent", "check", plans.write(value), "--json").json()["remarks"]

@@ -6,10 +6,10 @@ No condition could be another one unseen: with it, or with any part of it, alway
 import re
 from typing import Any, NamedTuple
 
-from cases import for_each_case
-from contexts import BUILT_IN, bundle, decide, intent_of
-from intent_samples import content
 from msgspec.structs import replace
+from tests.support.cases import for_each_case
+from tests.support.raw_intents import raw_content
+from tests.support.rule_contexts import BUILT_IN_REGISTRY, decide_commands, fact_bundle, plan_commands
 
 from steersman.contracts.planning.content import RegistryRule
 from steersman.contracts.planning.policy import POLICY_PRESETS, ExecutionPolicy, PolicyConstraints
@@ -104,7 +104,7 @@ SHOWN = (
     Shown("rule_reading_is_free", "cmd_read_code", {}, ("allow", False),
           ({EFFECTS: ["read", "network"]},)),
 )  # fmt: skip
-RULES: dict[str, RegistryRule] = {rule.id: rule for rule in BUILT_IN.all_usable("rule")}
+RULES: dict[str, RegistryRule] = {rule.id: rule for rule in BUILT_IN_REGISTRY.all_usable("rule")}
 
 
 def asked(shown: Shown, change: dict[str, Any], *rules: RegistryRule) -> Any:
@@ -112,9 +112,13 @@ def asked(shown: Shown, change: dict[str, Any], *rules: RegistryRule) -> Any:
     setting = {**shown.setting, **change}
     facts, policy = setting.pop("facts", READY), setting.pop("policy", ASKS)
     own, beside = setting.pop("own", None), setting.pop("beside", ())
-    registry = Registry((*BUILT_IN.items, content("command", shown.command, **own))) if own else BUILT_IN
-    intent = intent_of(shown.command, *beside, registry=registry, **setting)
-    return decide(intent, bundle(*facts, policy=policy), *rules, registry=registry)[0]
+    registry = (
+        Registry((*BUILT_IN_REGISTRY.items, raw_content("command", shown.command, **own)))
+        if own
+        else BUILT_IN_REGISTRY
+    )
+    intent = plan_commands(shown.command, *beside, registry=registry, **setting)
+    return decide_commands(intent, fact_bundle(*facts, policy=policy), *rules, registry=registry)[0]
 
 
 def outcome(shown: Shown, change: dict[str, Any], *rules: RegistryRule) -> str:

@@ -1,22 +1,34 @@
 """What an intent cites (001 §5): a reference leads where it ends at something, and speaks where that is a reason."""
 
-from cases import for_each_case
-from contexts import BUILT_IN, SEEN, bundle, decide, intent_of, rule
 from msgspec.structs import replace
+from tests.support.cases import for_each_case
+from tests.support.rule_contexts import (
+    BUILT_IN_REGISTRY,
+    SCANNED_FILES,
+    decide_commands,
+    fact_bundle,
+    plan_commands,
+    warning_rule,
+)
 
 from steersman.judges.planning.evidence import CitableEvidence
 from steersman.judges.planning.registry import format_pin
 from steersman.judges.planning.risk import assess_plan_risk
 from steersman.kernel.canonical import sha256_hex
 
-INTENT = intent_of("cmd_lint")
+INTENT = plan_commands("cmd_lint")
 OWN = f"intent://{INTENT.id}"
-KNOWN = bundle("ci/github_actions")
+KNOWN = fact_bundle("ci/github_actions")
 SECRET = replace(
-    SEEN[0], id="ev00000000000a", source_file=".env", first_line=0, last_line=0, digest=sha256_hex(b"")
+    SCANNED_FILES[0],
+    id="ev00000000000a",
+    source_file=".env",
+    first_line=0,
+    last_line=0,
+    digest=sha256_hex(b""),
 )
-CONTEXT = replace(KNOWN, facts=replace(KNOWN.facts, evidence=(*SEEN, SECRET)))
-SHELF = CitableEvidence(INTENT, BUILT_IN, CONTEXT)
+CONTEXT = replace(KNOWN, facts=replace(KNOWN.facts, evidence=(*SCANNED_FILES, SECRET)))
+SHELF = CitableEvidence(INTENT, BUILT_IN_REGISTRY, CONTEXT)
 
 SPEAKS = [
     "fact://ci/github_actions", "memory://mem_000000000000", "doc://why", "doc://why#L1", "doc://why#L9", "doc://guide#L2-L9",
@@ -26,7 +38,7 @@ SAYS_NOTHING = [
     OWN, f"{OWN}/title", f"{OWN}/scope/targets", f"{OWN}/planned_commands", f"{OWN}/planned_commands/cmd_lint",
     f"{OWN}/planned_commands/0/evidence_refs", f"{OWN}/selected_agents/agent_coder", f"{OWN}/evidence_refs",
     f"{OWN}/budgets/max_files", f"{OWN}/constraints/no_fabrication", "rule://rule_reading_is_free",
-    "registry://agent/agent_coder", "registry://command/cmd_lint", format_pin(BUILT_IN.entries["command", "cmd_lint"]),
+    "registry://agent/agent_coder", "registry://command/cmd_lint", format_pin(BUILT_IN_REGISTRY.entries["command", "cmd_lint"]),
 ]  # fmt: skip
 NOWHERE = [
     f"{OWN}/nothing/at/all/here", f"{OWN}/../../etc", f"{OWN}/", f"{OWN}//objective", f"{OWN}/objective/", f"{OWN}/objective/goal/0",
@@ -68,21 +80,25 @@ def test_references_that_lead_and_those_that_do_not():
 
 def test_a_rule_is_not_satisfied_by_what_the_intent_makes_up():
     """001 §4: the intent may point at what a rule requires; that it is there is for the context to say."""
-    asked = rule("rule_x", evidence_required=["fact://ci/github_actions", "known:ci"], when="facts.complete")
-    made_up = intent_of("cmd_lint", evidence_refs=["fact://ci/github_actions"])
-    (without,) = decide(made_up, bundle(), asked)
+    asked = warning_rule(
+        "rule_x", evidence_required=["fact://ci/github_actions", "known:ci"], when="facts.complete"
+    )
+    made_up = plan_commands("cmd_lint", evidence_refs=["fact://ci/github_actions"])
+    (without,) = decide_commands(made_up, fact_bundle(), asked)
     assert without.undecidable
     assert "without fact://ci/github_actions" in without.reason
-    (there,) = decide(made_up, bundle("ci/github_actions"), asked)
+    (there,) = decide_commands(made_up, fact_bundle("ci/github_actions"), asked)
     assert not there.undecidable
 
 
 def test_what_leads_nowhere_is_not_used_and_not_seen_by_rules():
     """001 §4: a decision lists what it went by, and a rule about evidence sees what can be found."""
-    raw = intent_of("cmd_lint", evidence_refs=["doc://why"])
+    raw = plan_commands("cmd_lint", evidence_refs=["doc://why"])
     (command,) = raw.planned_commands
     cited = replace(raw, planned_commands=(replace(command, evidence_refs=("doc://nowhere", "doc://why")),))
-    (found,) = decide(cited, bundle(), rule("rule_x", when="command.evidence == ['doc://why']"))
+    (found,) = decide_commands(
+        cited, fact_bundle(), warning_rule("rule_x", when="command.evidence == ['doc://why']")
+    )
     assert [r.outcome for r in found.rules] == ["fired"]
     assert "doc://nowhere" not in found.evidence_used
 
@@ -90,12 +106,12 @@ def test_what_leads_nowhere_is_not_used_and_not_seen_by_rules():
 def test_what_the_intent_as_a_whole_makes_up_is_a_risk():
     """What is cited and cannot be found is told with the plan, and makes it no less than medium."""
     for refs, told in ((["doc://why", "doc://b", "doc://a"], ["doc://a, doc://b"]), (["doc://why"], [])):
-        intent = intent_of("cmd_lint", evidence_refs=refs, risk__overall="low")
+        intent = plan_commands("cmd_lint", evidence_refs=refs, risk__overall="low")
         risk = assess_plan_risk(
             intent,
-            BUILT_IN,
-            decide(intent, bundle("test_command/pytest", "ci/x")),
-            bundle("test_command/pytest", "ci/x"),
+            BUILT_IN_REGISTRY,
+            decide_commands(intent, fact_bundle("test_command/pytest", "ci/x")),
+            fact_bundle("test_command/pytest", "ci/x"),
         )
         found = [f for f in risk.factors if "cannot be found" in f.what]
         assert [f.what.partition(": ")[2] for f in found] == told

@@ -3,8 +3,8 @@
 import itertools
 
 import pytest
-from cases import for_each_case
-from contexts import SCANNED, examine_texts, scan_texts
+from tests.support.cases import for_each_case
+from tests.support.rule_contexts import SCANNED, examine_texts, scan_texts
 
 from steersman.contracts.planning.context import FactPack, ScanBounds
 from steersman.judges.facts import reading

@@ -5,11 +5,18 @@ from typing import get_args
 
 import msgspec
 import pytest
-from cases import for_each_case
-from contexts import SCANNED, bundle, decide, intent_of, rule, scan_texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from tests.support.cases import for_each_case
+from tests.support.rule_contexts import (
+    SCANNED,
+    decide_commands,
+    fact_bundle,
+    plan_commands,
+    scan_texts,
+    warning_rule,
+)
 
 from steersman.contracts.planning.context import FactKind, FactPack
 from steersman.contracts.planning.words import EvidenceRef
@@ -285,6 +292,10 @@ PROJECTS = {
          "tests/fixtures/package.json": '{"name": "x"}', "app.min.js": "x"},
         "",
     ),
+    "manifests that say little": (
+        {"go.mod": " module x\n", "a/deno.json": "{}"},
+        "",
+    ),
     "other ecosystems": (
         {"Gemfile": "gem 'rails'\n", "src/shop.csproj": "<Project/>", "composer.json": "{}",
          "CMakeLists.txt": "project(shop)\n", "composer.lock": "", "mix.lock": ""},
@@ -493,9 +504,9 @@ def test_only_what_manifests_tell_of_is_not_known():
 def test_a_rule_does_not_take_the_silence_of_a_manifest_for_an_absence(kind, known):
     """§4: what a broken manifest would have told is not known to be missing; a rule about it cannot be decided."""
     broken = scan_texts({"package.json": "{"})
-    there = bundle("language/python")
+    there = fact_bundle("language/python")
     found = replace(there, facts=replace(there.facts, bounds=broken.bounds))
-    asks = rule("rule_asks", f'!("{kind}" in facts.kinds)', evidence_required=[f"known:{kind}"])
-    (decision,) = decide(intent_of("cmd_read_code"), found, asks)
+    asks = warning_rule("rule_asks", f'!("{kind}" in facts.kinds)', evidence_required=[f"known:{kind}"])
+    (decision,) = decide_commands(plan_commands("cmd_read_code"), found, asks)
     assert decision.undecidable != known
-    assert decide(intent_of("cmd_read_code"), there, asks)[0].undecidable is False
+    assert decide_commands(plan_commands("cmd_read_code"), there, asks)[0].undecidable is False

@@ -3,8 +3,19 @@
 import copy
 
 import pytest
-from cases import for_each_case
-from intent_samples import ITEMS, PLAIN, POLICY, REGISTRY, changed, content, intent, pinned, put, sealed
+from tests.support.cases import for_each_case
+from tests.support.raw_intents import (
+    INTERACTIVE_POLICY,
+    PLAIN_INTENT,
+    RAW_ITEMS,
+    RAW_REGISTRY,
+    change_raw_intent,
+    pin_intent,
+    raw_content,
+    raw_intent,
+    seal_raw_intent,
+    set_field,
+)
 
 from steersman.contracts.planning.documents import planning_document_schema
 from steersman.contracts.planning.intent import ExecutionIntent
@@ -32,7 +43,7 @@ from steersman.judges.planning.seal import seal_intent as seal
 from steersman.judges.planning.semantics import find_intent_remarks
 
 
-def check(raw, policy=POLICY, registry=REGISTRY):
+def check(raw, policy=INTERACTIVE_POLICY, registry=RAW_REGISTRY):
     return precheck_intent(raw, policy, registry)
 
 
@@ -49,28 +60,30 @@ def fields(problems):
 
 def test_everything_passes():
     """001 §2: all guards satisfied lead on."""
-    report = check(intent())
+    report = check(raw_intent())
     assert has_passed_precheck(report)
     assert collect_precheck_problems(report) == ()
-    assert count_precheck_facts(report, intent(), POLICY).mode == "interactive"
+    assert count_precheck_facts(report, raw_intent(), INTERACTIVE_POLICY).mode == "interactive"
 
 
 def test_guard_schema():
     """001 §2 guard 1, "Intent schema valid": an unknown field and a missing one, both told at once."""
-    raw = put(put(intent(), "surplus", 1), "title", ...)
+    raw = set_field(set_field(raw_intent(), "surplus", 1), "title", ...)
     report = check(raw)
     assert not report.schema_valid
     assert {"surplus", "title"} <= set(fields(report.schema_problems))
     assert not has_passed_precheck(report)
-    assert count_precheck_facts(report, raw, POLICY).schema_problems == 2
+    assert count_precheck_facts(report, raw, INTERACTIVE_POLICY).schema_problems == 2
 
 
 def test_guard_checksum():
     """001 §2 guard 2, "Checksum matches": one changed word does not."""
-    report = check(put(intent(), "title", "Fix the logon"))
+    report = check(set_field(raw_intent(), "title", "Fix the logon"))
     assert report.schema_valid
     assert not report.checksum_matches
-    assert report.checksum_expected == compute_intent_checksum(put(intent(), "title", "Fix the logon"))
+    assert report.checksum_expected == compute_intent_checksum(
+        set_field(raw_intent(), "title", "Fix the logon")
+    )
     assert not has_passed_precheck(report)
 
 
@@ -81,24 +94,27 @@ def test_guard_red_lines():
 
 def test_guard_registry_missing():
     """001 §2 guard 4, "exists in registry": an id that nobody has is missing, and breaks I5."""
-    raw = changed("planned_commands.0.command_id", "cmd_nowhere")
-    assert broken(check(changed("selected_workflows.0.workflow_id", "wf_nowhere"))) == ["I5"]
+    raw = change_raw_intent("planned_commands.0.command_id", "cmd_nowhere")
+    assert broken(check(change_raw_intent("selected_workflows.0.workflow_id", "wf_nowhere"))) == ["I5"]
     report = check(raw)
     assert [r.id for r in report.references if r.found == "missing"] == ["cmd_nowhere"]
     assert broken(report) == ["I5"]
-    assert count_precheck_facts(report, raw, POLICY).missing == 1
+    assert count_precheck_facts(report, raw, INTERACTIVE_POLICY).missing == 1
     assert not has_passed_precheck(report)
 
 
 def test_guard_registry_inactive():
     """001 §2 guard 4, "is active/frozen": deprecated content cannot be planned with, frozen content can."""
-    raw = changed("selected_workflows.0", {"workflow_id": "wf_old", "phases": ["review"]})
+    raw = change_raw_intent("selected_workflows.0", {"workflow_id": "wf_old", "phases": ["review"]})
     report = check(raw)
-    assert count_precheck_facts(report, raw, POLICY).inactive == 1
+    assert count_precheck_facts(report, raw, INTERACTIVE_POLICY).inactive == 1
     assert not has_passed_precheck(report)
     frozen = Registry(_with("wf_old", "frozen"))
-    raw = sealed(
-        pinned(put(PLAIN, "selected_workflows.0", {"workflow_id": "wf_old", "phases": ["review"]}), frozen)
+    raw = seal_raw_intent(
+        pin_intent(
+            set_field(PLAIN_INTENT, "selected_workflows.0", {"workflow_id": "wf_old", "phases": ["review"]}),
+            frozen,
+        )
     )
     assert has_passed_precheck(check(raw, registry=frozen))
 
@@ -107,7 +123,7 @@ def _with(id_, status):
     from msgspec.structs import replace
 
     return tuple(
-        i._replace(content=replace(i.content, status=status)) if i.content.id == id_ else i for i in ITEMS
+        i._replace(content=replace(i.content, status=status)) if i.content.id == id_ else i for i in RAW_ITEMS
     )
 
 
@@ -115,8 +131,8 @@ def test_guard_drift():
     """001 §2 guard 5, "No version drift": content that changed since the intent was sealed, and content without a pin."""
     newer = Registry(
         (
-            *ITEMS,
-            content(
+            *RAW_ITEMS,
+            raw_content(
                 "command",
                 "cmd_read",
                 version="1.1.0",
@@ -126,32 +142,32 @@ def test_guard_drift():
             ),
         )
     )
-    report = check(intent(), registry=newer)
+    report = check(raw_intent(), registry=newer)
     assert [(r.id, r.found) for r in report.references if r.found != "usable"] == [("cmd_read", "drifted")]
-    assert count_precheck_facts(report, intent(), POLICY).drifted == 1
+    assert count_precheck_facts(report, raw_intent(), INTERACTIVE_POLICY).drifted == 1
     assert not has_passed_precheck(report)
-    bare = sealed(copy.deepcopy(PLAIN))
+    bare = seal_raw_intent(copy.deepcopy(PLAIN_INTENT))
     report = check(bare)
     assert {r.found for r in report.references} == {"unpinned"}
-    assert count_precheck_facts(report, bare, POLICY).drifted == 5
+    assert count_precheck_facts(report, bare, INTERACTIVE_POLICY).drifted == 5
 
 
 def test_a_pinned_rule_is_a_reference():
     """001 §2 "workflow/agent/command/rule IDs": a rule that an intent pins has to be there, as pinned."""
-    raw = intent()
+    raw = raw_intent()
     raw["evidence_refs"].append("registry://rule/rule_none@1.0.0#0123456789ab")
-    report = check(sealed(raw))
+    report = check(seal_raw_intent(raw))
     assert [(r.kind, r.found) for r in report.references if r.found != "usable"] == [("rule", "missing")]
     assert not has_passed_precheck(report)
 
 
 def test_cited_content_is_a_reference():
     """001 §2, Red Line #5: what evidence cites of the registry is there, active and of that version, by field and fix."""
-    raw = intent()
+    raw = raw_intent()
     raw["planned_commands"][0]["evidence_refs"] = [
         "registry://command/cmd_read", "registry://command/cmd_read@9.0.0", "registry://workflow/wf_old", "rule://rule_none",
     ]  # fmt: skip
-    report = check(sealed(raw))
+    report = check(seal_raw_intent(raw))
     at = "planned_commands[0].evidence_refs"
     cited = {r.field: r.found for r in report.references if r.field.startswith(at)}
     assert list(cited.values()) == ["usable", "drifted", "inactive", "missing"]
@@ -162,8 +178,10 @@ def test_cited_content_is_a_reference():
 
 def test_all_guards_are_looked_at():
     """001 §2: one failure hides no other."""
-    raw = put(
-        put(put(intent(), "title", ...), "planned_commands.0.command_id", "cmd_nowhere"), "scope.shell", "ls"
+    raw = set_field(
+        set_field(set_field(raw_intent(), "title", ...), "planned_commands.0.command_id", "cmd_nowhere"),
+        "scope.shell",
+        "ls",
     )
     report = check(raw, {"mode": "full_auto"})
     assert not report.schema_valid
@@ -182,7 +200,7 @@ def test_all_guards_are_looked_at():
 )
 def test_i1_payload(path):
     """RED LINE #1, "If execute or similar fields detected": at any depth."""
-    report = check(changed(path, "ls"))
+    report = check(change_raw_intent(path, "ls"))
     assert broken(report) == ["I1"]
     assert len(report.execution_payload) == 1
     assert count_precheck_facts(report, {}, {}).payload == 1
@@ -191,7 +209,7 @@ def test_i1_payload(path):
 
 def test_i1_execution_is_forbidden():
     """RED LINE #1: an intent that does not say so breaks it too, and its schema with it."""
-    report = check(changed("constraints.execution", "allowed"))
+    report = check(change_raw_intent("constraints.execution", "allowed"))
     assert broken(report) == ["I1"]
     assert not report.schema_valid
     assert report.execution_payload == ()
@@ -200,15 +218,17 @@ def test_i1_execution_is_forbidden():
 def test_i1_words_in_values_are_words():
     """RED LINE #1: prose may speak of shells."""
     assert has_passed_precheck(
-        check(changed("objective.goal", "execute the shell script: bash run.sh; eval this"))
+        check(change_raw_intent("objective.goal", "execute the shell script: bash run.sh; eval this"))
     )
 
 
 def _full_auto(budget=0, asking="never"):
-    raw = put(
-        PLAIN, "interaction", {"mode": "full_auto", "question_budget": budget, "question_policy": asking}
+    raw = set_field(
+        PLAIN_INTENT,
+        "interaction",
+        {"mode": "full_auto", "question_budget": budget, "question_policy": asking},
     )
-    return sealed(pinned(raw))
+    return seal_raw_intent(pin_intent(raw))
 
 
 def test_i2_full_auto_never_asks():
@@ -224,26 +244,32 @@ def test_i2_full_auto_never_asks():
 @pytest.mark.parametrize("risk", ["high", "critical"])
 def test_i3_high_risk_is_never_full_auto(risk):
     """RED LINE #3: by the intent's own mode, and by the policy's."""
-    grave = put(_full_auto(), "risk.overall", risk)
-    assert broken(check(sealed(grave))) == ["I3"]
-    asked = changed("risk.overall", risk)
+    grave = set_field(_full_auto(), "risk.overall", risk)
+    assert broken(check(seal_raw_intent(grave))) == ["I3"]
+    asked = change_raw_intent("risk.overall", risk)
     assert has_passed_precheck(check(asked))
-    strict = {**POLICY, "mode": "full_auto", "question_budget": 0}
+    strict = {**INTERACTIVE_POLICY, "mode": "full_auto", "question_budget": 0}
     assert broken(check(asked, strict)) == ["I3"]
     assert count_precheck_facts(check(asked, strict), asked, strict).broken == ("I3",)
 
 
 def test_i3_counts_commands():
     """RED LINE #3: nobody talks a dangerous command down to get it past."""
-    ship = {**PLAIN["planned_commands"][0], "command_id": "cmd_ship", "risk_level": "low"}
-    raw = sealed(
-        pinned(put(put(PLAIN, "planned_commands.0", ship), "interaction", _full_auto()["interaction"]))
+    ship = {**PLAIN_INTENT["planned_commands"][0], "command_id": "cmd_ship", "risk_level": "low"}
+    raw = seal_raw_intent(
+        pin_intent(
+            set_field(
+                set_field(PLAIN_INTENT, "planned_commands.0", ship),
+                "interaction",
+                _full_auto()["interaction"],
+            )
+        )
     )
     assert broken(check(raw)) == ["I3"]
-    assert gravest_stated_risk(raw, REGISTRY) == "critical"
-    stated = put(_full_auto(), "planned_commands.0.risk_level", "high")
-    assert broken(check(sealed(stated))) == ["I3"]
-    assert gravest_stated_risk({}, REGISTRY) == "low"
+    assert gravest_stated_risk(raw, RAW_REGISTRY) == "critical"
+    stated = set_field(_full_auto(), "planned_commands.0.risk_level", "high")
+    assert broken(check(seal_raw_intent(stated))) == ["I3"]
+    assert gravest_stated_risk({}, RAW_REGISTRY) == "low"
 
 
 @for_each_case(
@@ -257,14 +283,14 @@ def test_i3_counts_commands():
 )
 def test_a_risk_that_is_not_stated_is_told_as_unknown(risk, told):
     """§Red Line #3: for telling, what nobody states is not low."""
-    assert reported_stated_risk({"risk": risk}, REGISTRY) == told
+    assert reported_stated_risk({"risk": risk}, RAW_REGISTRY) == told
 
 
 def test_i4_evidence():
     """RED LINE #4: a planned command for which nothing speaks."""
     for refs in ([], [" "], [3], "fact://x/y", None):
-        assert "I4" in broken(check(changed("planned_commands.0.evidence_refs", refs)))
-    assert "I4" in broken(check(changed("planned_commands.0.evidence_refs", ...)))
+        assert "I4" in broken(check(change_raw_intent("planned_commands.0.evidence_refs", refs)))
+    assert "I4" in broken(check(change_raw_intent("planned_commands.0.evidence_refs", ...)))
     assert "I4" in broken(check({"planned_commands": ["cmd_read"]}))
 
 
@@ -272,16 +298,18 @@ def test_i4_evidence():
 @for_each_case("value", [False, 1, "true", None, ...])
 def test_i5_constraints(name, value):
     """RED LINE #5: both sentences are there and true."""
-    assert broken(check(changed(f"constraints.{name}", value))) == ["I5"]
+    assert broken(check(change_raw_intent(f"constraints.{name}", value))) == ["I5"]
 
 
 def test_i5_no_id_at_all():
     """RED LINE #5: what is no id cannot be in a registry."""
-    raw = put(intent(), "selected_agents.0.agent_id", 7)
+    raw = set_field(raw_intent(), "selected_agents.0.agent_id", 7)
     assert broken(check(raw)) == ["I5"]
     assert "agent" not in {
         r.kind
-        for r in find_intent_references(put(raw, "selected_agents", [{"agent_id": "Not An Id"}]), REGISTRY)
+        for r in find_intent_references(
+            set_field(raw, "selected_agents", [{"agent_id": "Not An Id"}]), RAW_REGISTRY
+        )
         if r.found != "usable"
     }
 
@@ -337,7 +365,7 @@ SENSELESS = [
 @for_each_case(("path", "value", "field"), SENSELESS)
 def test_senseless(path, value, field):
     """001 §2 "Schema validation": what fits the form and makes no sense is told with its field, and stops the plan."""
-    report = check(changed(path, value))
+    report = check(change_raw_intent(path, value))
     assert fields(report.schema_problems) == [field]
     assert report.schema_problems[0].fix
     assert not has_passed_precheck(report)
@@ -345,10 +373,10 @@ def test_senseless(path, value, field):
 
 def test_a_lock_and_a_root_meet():
     """A lock on files that the plan cannot reach locks nothing; one that is wider than the root is fine."""
-    raw = put(PLAIN, "scope.repo_root", "src")
+    raw = set_field(PLAIN_INTENT, "scope.repo_root", "src")
     for paths, told in ((["src", "docs"], ["constraints.lock_scope.paths[1]"]), (["."], [])):
-        locked = put(raw, "constraints.lock_scope", {"mode": "files", "paths": paths})
-        assert fields(check(sealed(pinned(locked))).schema_problems) == told
+        locked = set_field(raw, "constraints.lock_scope", {"mode": "files", "paths": paths})
+        assert fields(check(seal_raw_intent(pin_intent(locked))).schema_problems) == told
 
 
 def test_sense_at_its_edges():
@@ -361,36 +389,46 @@ def test_sense_at_its_edges():
         ("constraints.lock_scope", {"mode": "task"}),
         ("scope.targets.files", ["src/..hidden", ".github/ci.yml"]),
     ):
-        assert has_passed_precheck(check(changed(path, value))), path
+        assert has_passed_precheck(check(change_raw_intent(path, value))), path
 
 
 def test_reading_needs_no_review():
     """FACTS, extra condition: write or deploy needs a review; reading does not."""
-    raw = put(put(PLAIN, "planned_commands", PLAIN["planned_commands"][:1]), "risk.requires_review", [])
-    assert has_passed_precheck(check(sealed(pinned(put(raw, "budgets.max_files", 0)))))
+    raw = set_field(
+        set_field(PLAIN_INTENT, "planned_commands", PLAIN_INTENT["planned_commands"][:1]),
+        "risk.requires_review",
+        [],
+    )
+    assert has_passed_precheck(check(seal_raw_intent(pin_intent(set_field(raw, "budgets.max_files", 0)))))
 
 
 def test_effects_cannot_be_talked_away():
     """FACTS, extra condition: the registry's effects count too."""
-    raw = put(put(PLAIN, "planned_commands.1.effects", ["read"]), "risk.requires_review", [])
-    report = check(sealed(pinned(raw)))
+    raw = set_field(
+        set_field(PLAIN_INTENT, "planned_commands.1.effects", ["read"]), "risk.requires_review", []
+    )
+    report = check(seal_raw_intent(pin_intent(raw)))
     assert fields(report.schema_problems) == ["risk.requires_review"]
 
 
 def test_remarks():
     """An intent that understates, renames or misplaces is told so; what follows is worked out by the planner."""
-    assert find_intent_remarks(intent(), REGISTRY) == ()
-    low = put(put(PLAIN, "planned_commands.1.effects", ["read"]), "planned_commands.1.risk_level", "low")
-    assert fields(find_intent_remarks(low, REGISTRY)) == [
+    assert find_intent_remarks(raw_intent(), RAW_REGISTRY) == ()
+    low = set_field(
+        set_field(PLAIN_INTENT, "planned_commands.1.effects", ["read"]),
+        "planned_commands.1.risk_level",
+        "low",
+    )
+    assert fields(find_intent_remarks(low, RAW_REGISTRY)) == [
         "planned_commands[1].effects",
         "planned_commands[1].risk_level",
     ]
-    assert fields(find_intent_remarks(put(PLAIN, "selected_agents.0.role", "boss"), REGISTRY)) == [
-        "selected_agents[0].role"
-    ]
-    apart = put(PLAIN, "selected_workflows.0.phases", ["analysis"])
-    assert fields(find_intent_remarks(apart, REGISTRY)) == ["planned_commands[1].command_id"]
-    assert find_intent_remarks({"selected_agents": [{}], "planned_commands": [{}]}, REGISTRY) == ()
+    assert fields(
+        find_intent_remarks(set_field(PLAIN_INTENT, "selected_agents.0.role", "boss"), RAW_REGISTRY)
+    ) == ["selected_agents[0].role"]
+    apart = set_field(PLAIN_INTENT, "selected_workflows.0.phases", ["analysis"])
+    assert fields(find_intent_remarks(apart, RAW_REGISTRY)) == ["planned_commands[1].command_id"]
+    assert find_intent_remarks({"selected_agents": [{}], "planned_commands": [{}]}, RAW_REGISTRY) == ()
 
 
 # ── policies ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -401,7 +439,7 @@ def test_policy_presets_are_fine():
     import msgspec
 
     for policy in POLICY_PRESETS.values():
-        assert check(intent(), msgspec.to_builtins(policy)).policy_problems == ()
+        assert check(raw_intent(), msgspec.to_builtins(policy)).policy_problems == ()
 
 
 @for_each_case(
@@ -418,10 +456,10 @@ def test_policy_presets_are_fine():
 )
 def test_policy_problems(change, field):
     """001 §12 "Policy": a policy that cannot be followed as it stands is a problem of its own."""
-    raw = intent()
-    report = check(raw, {**POLICY, **change})
+    raw = raw_intent()
+    report = check(raw, {**INTERACTIVE_POLICY, **change})
     assert fields(report.policy_problems) == [field]
-    assert count_precheck_facts(report, raw, POLICY).policy_problems == 1
+    assert count_precheck_facts(report, raw, INTERACTIVE_POLICY).policy_problems == 1
     assert not has_passed_precheck(report)
 
 
@@ -430,13 +468,13 @@ def test_no_policy_is_no_mild_policy():
     deep = []
     for _ in range(100):
         deep = [deep]
-    assert check(intent(), None).policy_problems
-    assert check(intent(), {"mode": deep}).policy_problems
+    assert check(raw_intent(), None).policy_problems
+    assert check(raw_intent(), {"mode": deep}).policy_problems
 
 
 def test_stricter_mode():
     """Where intent and policy differ, the stricter mode; where neither says one, none."""
-    assert find_stricter_mode(intent(), {"mode": "semi_auto"}) == "semi_auto"
+    assert find_stricter_mode(raw_intent(), {"mode": "semi_auto"}) == "semi_auto"
     assert find_stricter_mode({}, {"mode": "shy"}) is None
     assert count_precheck_facts(check({}, {}), {}, {}).mode == ""
 
@@ -446,10 +484,10 @@ def test_stricter_mode():
 
 def test_checksum_covers_all_but_itself():
     """001 §2 "Checksum verification": any change but that of the checksum changes it; key order does not."""
-    raw = intent()
-    assert compute_intent_checksum(put(raw, "audit.checksum", "f" * 64)) == compute_intent_checksum(raw)
-    assert compute_intent_checksum(put(raw, "audit.created_by", "eve")) != compute_intent_checksum(raw)
-    assert compute_intent_checksum(put(raw, "objective.non_goals", [])) != compute_intent_checksum(
+    raw = raw_intent()
+    assert compute_intent_checksum(set_field(raw, "audit.checksum", "f" * 64)) == compute_intent_checksum(raw)
+    assert compute_intent_checksum(set_field(raw, "audit.created_by", "eve")) != compute_intent_checksum(raw)
+    assert compute_intent_checksum(set_field(raw, "objective.non_goals", [])) != compute_intent_checksum(
         raw
     )  # a default that is written is written
     assert compute_intent_checksum(dict(reversed(raw.items()))) == compute_intent_checksum(raw)
@@ -476,7 +514,7 @@ def test_known_fields_are_no_payload():
 
 def test_fitting():
     """A document without problems of form can be had as a value."""
-    assert convert_valid_document(intent(), ExecutionIntent, "execution_intent").id == "intent_fix_login"
+    assert convert_valid_document(raw_intent(), ExecutionIntent, "execution_intent").id == "intent_fix_login"
     assert convert_valid_document({}, ExecutionIntent, "execution_intent") is None
 
 
@@ -485,46 +523,46 @@ def test_fitting():
 
 def test_sealing_makes_it_pass():
     """A whole intent without pins passes once it is sealed, and sealing it again changes nothing."""
-    now = seal(copy.deepcopy(PLAIN), REGISTRY)
+    now = seal(copy.deepcopy(PLAIN_INTENT), RAW_REGISTRY)
     assert has_passed_precheck(check(now))
-    assert seal(now, REGISTRY) == now
+    assert seal(now, RAW_REGISTRY) == now
 
 
 def test_sealing_replaces_stale_pins():
     """Pins of what is named no more, or was pinned otherwise, go; everything else that was cited stays in its place."""
-    raw = intent()
+    raw = raw_intent()
     raw["evidence_refs"] = [
         "registry://command/cmd_read@0.9.0#0123456789ab",
         *raw["evidence_refs"],
         "registry://workflow/wf_gone@1.0.0#0123456789ab",
     ]
-    assert seal(raw, REGISTRY) == intent()
-    assert find_dangling_pins(raw, REGISTRY) == (raw["evidence_refs"][-1],)
+    assert seal(raw, RAW_REGISTRY) == raw_intent()
+    assert find_dangling_pins(raw, RAW_REGISTRY) == (raw["evidence_refs"][-1],)
 
 
 def test_sealing_leaves_other_problems():
     """A document of any form can be sealed; that makes it no better."""
-    assert seal({"evidence_refs": 3, "audit": []}, REGISTRY)["evidence_refs"] == []
-    assert not has_passed_precheck(check(seal({}, REGISTRY)))
-    kept = seal(put(PLAIN, "evidence_refs", [7, "fact://a/b"]), REGISTRY)["evidence_refs"]
+    assert seal({"evidence_refs": 3, "audit": []}, RAW_REGISTRY)["evidence_refs"] == []
+    assert not has_passed_precheck(check(seal({}, RAW_REGISTRY)))
+    kept = seal(set_field(PLAIN_INTENT, "evidence_refs", [7, "fact://a/b"]), RAW_REGISTRY)["evidence_refs"]
     assert kept[:2] == [7, "fact://a/b"]
 
 
 @pytest.mark.parametrize(("project", "wrong"), [("", []), ("shop", []), ("ship", ["scope.project_id"])])
 def test_an_intent_for_another_project(project, wrong):
     """Held against the project's own name, where it has said one."""
-    report = precheck_intent(intent(), POLICY, REGISTRY, project=project)
+    report = precheck_intent(raw_intent(), INTERACTIVE_POLICY, RAW_REGISTRY, project=project)
     assert fields(report.schema_problems) == wrong
     assert report.schema_valid is not bool(wrong)
 
 
 def test_a_document_without_canonical_bytes_has_no_checksum_to_tell():
     """§2: a number with a fraction has no one form; nobody is told that the right checksum is a row of zeros."""
-    report = check(put(PLAIN, "budgets.max_files", 1.5))
+    report = check(set_field(PLAIN_INTENT, "budgets.max_files", 1.5))
     assert not report.checksum_matches
     assert "no canonical form" in describe_checksum_problem(report)
     assert "0000" not in describe_checksum_problem(report)
-    assert describe_checksum_problem(check(put(PLAIN, "title", "Another title"))).startswith(
+    assert describe_checksum_problem(check(set_field(PLAIN_INTENT, "title", "Another title"))).startswith(
         "is not the one of this document, "
     )
 
@@ -532,5 +570,7 @@ def test_a_document_without_canonical_bytes_has_no_checksum_to_tell():
 @pytest.mark.parametrize("name", ["p1", "Policy", "1st"])
 def test_the_form_of_a_policys_id_is_told_with_its_length(name):
     """§2: whoever writes an id that is too short is told how long it has to be."""
-    (told,) = find_policy_problems({"policy_id": name, "mode": "interactive", "question_budget": 1}, REGISTRY)
+    (told,) = find_policy_problems(
+        {"policy_id": name, "mode": "interactive", "question_budget": 1}, RAW_REGISTRY
+    )
     assert (told.field, "3 to 80" in told.fix) == ("policy_id", True)

@@ -2,9 +2,9 @@
 
 import msgspec
 import pytest
-from cases import for_each_case
-from contexts import BUILT_IN, rule
-from intent_samples import content, phase
+from tests.support.cases import for_each_case
+from tests.support.raw_intents import raw_content, raw_phase
+from tests.support.rule_contexts import BUILT_IN_REGISTRY, warning_rule
 
 from steersman.contracts.planning.content import RegistrySnapshot
 from steersman.judges.planning.archive import encode_registry_archive, restore_archived_registry
@@ -25,10 +25,10 @@ from steersman.judges.planning.validate import (
 )
 from steersman.kernel.canonical import canonical_bytes, digest_of
 
-EDIT = content("command", "cmd_edit", effects=["write"], risk_level="medium", phases=["implementation"])
-READ = content("command", "cmd_read", effects=["read"], risk_level="low", phases=["analysis"])
-CODER = content("agent", "agent_coder", role="coder", phases=["implementation"], capabilities=["writes"])
-FIX = content("workflow", "wf_fix", phases=[phase("implementation", "coder", commands=["cmd_edit"])])
+EDIT = raw_content("command", "cmd_edit", effects=["write"], risk_level="medium", phases=["implementation"])
+READ = raw_content("command", "cmd_read", effects=["read"], risk_level="low", phases=["analysis"])
+CODER = raw_content("agent", "agent_coder", role="coder", phases=["implementation"], capabilities=["writes"])
+FIX = raw_content("workflow", "wf_fix", phases=[raw_phase("implementation", "coder", commands=["cmd_edit"])])
 SMALL = Registry((EDIT, READ, CODER, FIX))
 
 
@@ -60,7 +60,7 @@ def test_snapshot():
 def test_order_and_defaults_do_not_matter():
     """The digest depends on what the content says, not on the order of files or on which defaults are written out."""
     assert Registry(tuple(reversed(SMALL.items))).digest == SMALL.digest
-    spelled = content(
+    spelled = raw_content(
         "command", "cmd_read", effects=["read"], risk_level="low", phases=["analysis"], minutes=5
     )
     assert Registry((EDIT, spelled, CODER, FIX)).digest == SMALL.digest
@@ -140,10 +140,10 @@ def test_differences():
 
 def test_kept():
     """A registry is read back from its bytes, and bytes that were changed give none."""
-    data = encode_registry_archive(BUILT_IN)
-    back = restore_archived_registry(data, BUILT_IN.digest)
+    data = encode_registry_archive(BUILT_IN_REGISTRY)
+    back = restore_archived_registry(data, BUILT_IN_REGISTRY.digest)
     assert back is not None
-    assert compare_registries(BUILT_IN, back) == ()
+    assert compare_registries(BUILT_IN_REGISTRY, back) == ()
     for broken in (
         data.replace(b"Read source", b"Reed source"),
         data[:-1],
@@ -151,7 +151,7 @@ def test_kept():
         b'[{"kind":"x"}]',
         b"",
     ):
-        assert restore_archived_registry(broken, BUILT_IN.digest) is None
+        assert restore_archived_registry(broken, BUILT_IN_REGISTRY.digest) is None
 
 
 # ── soundness ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -159,8 +159,8 @@ def test_kept():
 
 def test_the_built_in_set_is_sound():
     """Nothing is wrong with what comes with steersman, and there is enough of it."""
-    assert find_registry_problems(BUILT_IN) == ()
-    counts = {kind: len(held) for kind, held in BUILT_IN.held.items()}
+    assert find_registry_problems(BUILT_IN_REGISTRY) == ()
+    counts = {kind: len(held) for kind, held in BUILT_IN_REGISTRY.held.items()}
     assert counts["workflow"] >= 6
     assert counts["agent"] >= 8
     assert counts["command"] >= 20
@@ -169,8 +169,10 @@ def test_the_built_in_set_is_sound():
 
 def test_every_built_in_command_is_used():
     """A command that no workflow knows would never be planned."""
-    used = {c for w in BUILT_IN.held["workflow"].values() for p in w.content.phases for c in p.commands}
-    assert {*BUILT_IN.held["command"]} == used
+    used = {
+        c for w in BUILT_IN_REGISTRY.held["workflow"].values() for p in w.content.phases for c in p.commands
+    }
+    assert {*BUILT_IN_REGISTRY.held["command"]} == used
 
 
 def test_duplicates():
@@ -180,7 +182,7 @@ def test_duplicates():
     (problem,) = find_identity_problems(Registry((first, again)))
     assert (problem.field, problem.line) == ("b.yaml: cmd_read.id", 7)
     assert "a.yaml" in problem.message
-    assert find_identity_problems(Registry((READ, content("rule", "cmd_read", **msgspec.to_builtins(rule("rule_x")) | {"id": "cmd_read"})))) == ()  # fmt: skip
+    assert find_identity_problems(Registry((READ, raw_content("rule", "cmd_read", **msgspec.to_builtins(warning_rule("rule_x")) | {"id": "cmd_read"})))) == ()  # fmt: skip
 
 
 def lineage(*supersedes):
@@ -215,14 +217,20 @@ def test_chains():
 
 
 WRONG = {
-    "phases[0].commands[0]": (phase("implementation", "coder", commands=["cmd_none"]), "there is no command"),
+    "phases[0].commands[0]": (
+        raw_phase("implementation", "coder", commands=["cmd_none"]),
+        "there is no command",
+    ),
     "phases[0].commands[1]": (
-        phase("implementation", "coder", commands=["cmd_edit", "cmd_read"]),
+        raw_phase("implementation", "coder", commands=["cmd_edit", "cmd_read"]),
         "cmd_read does not belong to implementation",
     ),
-    "phases[0].role": (phase("implementation", "poet"), "no agent has the role poet"),
-    "phases[0].after[0]": (phase("implementation", "coder", after=["design"]), "no phase design"),
-    "phases[0].fallback": (phase("implementation", "coder", fallback="operations"), "no phase operations"),
+    "phases[0].role": (raw_phase("implementation", "poet"), "no agent has the role poet"),
+    "phases[0].after[0]": (raw_phase("implementation", "coder", after=["design"]), "no phase design"),
+    "phases[0].fallback": (
+        raw_phase("implementation", "coder", fallback="operations"),
+        "no phase operations",
+    ),
 }
 
 
@@ -230,7 +238,7 @@ WRONG = {
 def test_workflow(field):
     """Names in a workflow lead somewhere."""
     wrong, message = WRONG[field]
-    found = told(EDIT, READ, CODER, content("workflow", "wf_fix", phases=[wrong]))
+    found = told(EDIT, READ, CODER, raw_content("workflow", "wf_fix", phases=[wrong]))
     assert [(f, message in m) for f, m in found] == [(f": wf_fix.{field}", True)]
     assert told(*SMALL.items) == []
 
@@ -246,36 +254,36 @@ def test_phases_in_a_circle():
     """A workflow whose phases wait for each other is told with the way around. A fallback that leads on or across counts as
     a way; one that leads back does not: a graph has it in words."""
     round_ = [
-        phase("analysis", "coder", after=["review"]),
-        phase("implementation", "coder", after=["analysis"]),
-        phase("review", "coder", after=["implementation"]),
+        raw_phase("analysis", "coder", after=["review"]),
+        raw_phase("implementation", "coder", after=["analysis"]),
+        raw_phase("review", "coder", after=["implementation"]),
     ]
-    assert told(CODER, content("workflow", "wf_round", phases=round_)) == [
+    assert told(CODER, raw_content("workflow", "wf_round", phases=round_)) == [
         (": wf_round.phases", "lead in a circle: analysis → implementation → review → analysis")
     ]
     for after, to in ((["analysis"], "analysis"), ([], "analysis"), (["analysis"], "review")):
-        back = [phase("analysis", "coder"), phase("review", "coder", after=after, fallback=to)]
-        assert told(CODER, content("workflow", "wf_back", phases=back)) == []
+        back = [raw_phase("analysis", "coder"), raw_phase("review", "coder", after=after, fallback=to)]
+        assert told(CODER, raw_content("workflow", "wf_back", phases=back)) == []
     joined = [
-        phase("analysis", "coder"),
-        phase("implementation", "coder", after=["analysis"]),
-        phase("review", "coder", after=["analysis"]),
-        phase("validation", "coder", after=["implementation", "review"], fallback="analysis"),
+        raw_phase("analysis", "coder"),
+        raw_phase("implementation", "coder", after=["analysis"]),
+        raw_phase("review", "coder", after=["analysis"]),
+        raw_phase("validation", "coder", after=["implementation", "review"], fallback="analysis"),
     ]
-    assert told(CODER, content("workflow", "wf_joined", phases=joined)) == []
+    assert told(CODER, raw_content("workflow", "wf_joined", phases=joined)) == []
     across = [
-        phase("analysis", "coder"),
-        phase("implementation", "coder", after=["analysis"], fallback="review"),
-        phase("review", "coder", after=["analysis"], fallback="implementation"),
+        raw_phase("analysis", "coder"),
+        raw_phase("implementation", "coder", after=["analysis"], fallback="review"),
+        raw_phase("review", "coder", after=["analysis"], fallback="implementation"),
     ]
     assert (
         "implementation → review → implementation"
-        in told(CODER, content("workflow", "wf_across", phases=across))[0][1]
+        in told(CODER, raw_content("workflow", "wf_across", phases=across))[0][1]
     )
-    itself = [phase("analysis", "coder", after=["analysis"])]
-    assert "analysis → analysis" in told(CODER, content("workflow", "wf_self", phases=itself))[0][1]
-    twice = [phase("analysis", "coder"), phase("analysis", "coder")]
-    assert told(CODER, content("workflow", "wf_twice", phases=twice)) == [
+    itself = [raw_phase("analysis", "coder", after=["analysis"])]
+    assert "analysis → analysis" in told(CODER, raw_content("workflow", "wf_self", phases=itself))[0][1]
+    twice = [raw_phase("analysis", "coder"), raw_phase("analysis", "coder")]
+    assert told(CODER, raw_content("workflow", "wf_twice", phases=twice)) == [
         (": wf_twice.phases[1].phase", "analysis is there twice")
     ]
 
@@ -305,7 +313,7 @@ def test_command(fields, field):
 
 def test_rules_are_typed_as_they_enter():
     """A rule that does not compile, or whose scope leads nowhere, is a problem of the registry."""
-    lost = rule("rule_lost", "command.idd == ''", scope={"commands": ["cmd_none", "cmd_read"]})
+    lost = warning_rule("rule_lost", "command.idd == ''", scope={"commands": ["cmd_none", "cmd_read"]})
     assert [f for f, _ in told(READ, RegistryItem(lost, "project"))] == [
         ": rule_lost.scope.commands[0]",
         ": rule_lost.when",

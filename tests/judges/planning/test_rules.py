@@ -5,10 +5,16 @@ from itertools import combinations
 
 import msgspec
 import pytest
-from cases import for_each_case
-from contexts import BUILT_IN, bundle, decide, intent_of, rule
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.cases import for_each_case
+from tests.support.rule_contexts import (
+    BUILT_IN_REGISTRY,
+    decide_commands,
+    fact_bundle,
+    plan_commands,
+    warning_rule,
+)
 
 from steersman.contracts.planning.decisions import RuleDecision
 from steersman.errors import UserError
@@ -98,7 +104,7 @@ def test_a_near_name_is_told():
 def test_all_faults_at_once():
     """A condition tells everything that is wrong with it, and so does a rule."""
     assert len(faults("comand.id == '' && dyn(1) == 1 && intent.idd == ''")) == 3
-    broken = rule(
+    broken = warning_rule(
         "rule_broken",
         "command.id == 3 && 'ci' in facts.kinds",
         scope={},
@@ -133,11 +139,11 @@ def test_every_variable_has_a_value():
         "map(string, list(string))": "size({}) >= size({})",
     }
     rules = [
-        rule(f"rule_{n}", shown[v.shape].format(v.name, v.name), evidence_required=["known:ci"])
+        warning_rule(f"rule_{n}", shown[v.shape].format(v.name, v.name), evidence_required=["known:ci"])
         for n, v in enumerate(RULE_VARIABLES)
     ]
-    commands = [c.id for c in BUILT_IN.all_usable("command")]
-    for decision in decide(intent_of(*commands), bundle(*READY), *rules):
+    commands = [c.id for c in BUILT_IN_REGISTRY.all_usable("command")]
+    for decision in decide_commands(plan_commands(*commands), fact_bundle(*READY), *rules):
         assert [r.rule_id for r in decision.rules if r.outcome != "fired"] == []
 
 
@@ -145,22 +151,24 @@ def test_every_variable_has_a_value():
 
 
 def one(intent, known, *rules, **more):
-    (decision,) = decide(intent, known, *rules, **more)
+    (decision,) = decide_commands(intent, known, *rules, **more)
     return decision
 
 
 def test_scope():
     """A rule looks at commands, effects, risks and phases; what it leaves empty leaves nothing out."""
     rules = [
-        rule("rule_id", scope={"commands": ["cmd_lint"]}),
-        rule("rule_effect", scope={"effects": ["read", "deploy"]}),
-        rule("rule_risk", scope={"risks": ["low"]}),
-        rule("rule_phase", scope={"phases": ["validation"]}),
-        rule("rule_both", scope={"effects": ["read"], "risks": ["high"]}),
+        warning_rule("rule_id", scope={"commands": ["cmd_lint"]}),
+        warning_rule("rule_effect", scope={"effects": ["read", "deploy"]}),
+        warning_rule("rule_risk", scope={"risks": ["low"]}),
+        warning_rule("rule_phase", scope={"phases": ["validation"]}),
+        warning_rule("rule_both", scope={"effects": ["read"], "risks": ["high"]}),
     ]
     asked = {
         d.command_id: [r.rule_id for r in d.rules]
-        for d in decide(intent_of("cmd_lint", "cmd_edit_files", "cmd_publish_package"), bundle(), *rules)
+        for d in decide_commands(
+            plan_commands("cmd_lint", "cmd_edit_files", "cmd_publish_package"), fact_bundle(), *rules
+        )
     }
     assert asked == {
         "cmd_lint": ["rule_effect", "rule_id", "rule_risk"],
@@ -171,50 +179,55 @@ def test_scope():
 
 def test_phases_are_the_selected_ones():
     """A command is in the phases that it has and the intent wants; where none is wanted, in all of its own."""
-    only = rule("rule_x", "command.phases == ['implementation']")
-    wide = rule("rule_x", "command.phases == ['implementation', 'validation']")
+    only = warning_rule("rule_x", "command.phases == ['implementation']")
+    wide = warning_rule("rule_x", "command.phases == ['implementation', 'validation']")
     both = [{"workflow_id": "wf_bug_fix", "phases": ["implementation", "validation"]}]
     other = [{"workflow_id": "wf_bug_fix", "phases": ["review"]}]
-    assert one(intent_of("cmd_lint"), bundle(), only).decision == "warn"
-    assert one(intent_of("cmd_lint", selected_workflows=both), bundle(), wide).decision == "warn"
-    assert one(intent_of("cmd_lint", selected_workflows=other), bundle(), wide).decision == "warn"
+    assert one(plan_commands("cmd_lint"), fact_bundle(), only).decision == "warn"
+    assert one(plan_commands("cmd_lint", selected_workflows=both), fact_bundle(), wide).decision == "warn"
+    assert one(plan_commands("cmd_lint", selected_workflows=other), fact_bundle(), wide).decision == "warn"
 
 
 def test_nothing_is_talked_down():
     """The registry's effects and risk hold together with the intent's, the graver one and all of them."""
     low = {"planned_commands__0__effects": ["network"], "planned_commands__0__risk_level": "low"}
-    told = rule(
+    told = warning_rule(
         "rule_x",
         "command.understated && command.risk == 'high' && command.effects == ['write', 'network']",
     )
-    assert one(intent_of("cmd_delete_files", **low), bundle(), told).decision == "warn"
+    assert one(plan_commands("cmd_delete_files", **low), fact_bundle(), told).decision == "warn"
     more = {"planned_commands__0__risk_level": "critical"}
-    graver = rule("rule_x", "!command.understated && command.risk == 'critical'")
-    assert one(intent_of("cmd_delete_files", **more), bundle(), graver).decision == "warn"
+    graver = warning_rule("rule_x", "!command.understated && command.risk == 'critical'")
+    assert one(plan_commands("cmd_delete_files", **more), fact_bundle(), graver).decision == "warn"
 
 
 def test_silence():
     """Where no rule fires, the command is allowed, and the decision says how many were asked."""
-    decision = one(intent_of("cmd_lint"), bundle(), rule("rule_a", "false"), rule("rule_b", "false"))
+    decision = one(
+        plan_commands("cmd_lint"),
+        fact_bundle(),
+        warning_rule("rule_a", "false"),
+        warning_rule("rule_b", "false"),
+    )
     assert (decision.decision, decision.severity, decision.hard) == ("allow", "info", False)
     assert decision.reason == "no rule objects, of 2 that were asked"
     assert [(r.rule_id, r.outcome) for r in decision.rules] == [("rule_a", "silent"), ("rule_b", "silent")]
     assert decision.evidence_used == (
         "doc://why",
-        f"registry://command/cmd_lint@1.0.0#{BUILT_IN.entries['command', 'cmd_lint'].digest[:12]}",
+        f"registry://command/cmd_lint@1.0.0#{BUILT_IN_REGISTRY.entries['command', 'cmd_lint'].digest[:12]}",
     )
 
 
 def test_each_decision_is_explained():
     """A decision has the rule's version, the evidence it went by, its reason, changes and reviews."""
-    told = rule(
+    told = warning_rule(
         "rule_x",
         "'ci' in facts.kinds",
         decision="require_review",
         then={"required_changes": ["do that"], "review": ["security", "data"]},
         evidence_required=["ci", "policy", "memory", "doc://why", "known:database", "registry"],
     )
-    decision = one(intent_of("cmd_lint", evidence_refs=["doc://why"]), bundle(*READY), told)
+    decision = one(plan_commands("cmd_lint", evidence_refs=["doc://why"]), fact_bundle(*READY), told)
     (said,) = decision.rules
     assert (said.rule_version, said.outcome, said.reason) == ("1.0.0", "fired", "rule_x says so")
     assert said.evidence_used == (
@@ -232,16 +245,16 @@ def test_each_decision_is_explained():
 
 def test_the_order_is_the_intents():
     """One decision for each planned command, in the intent's order; the same inputs give the same bytes."""
-    intent = intent_of("cmd_lint", "cmd_build", "cmd_lint")
-    first = decide(intent, bundle(*READY))
+    intent = plan_commands("cmd_lint", "cmd_build", "cmd_lint")
+    first = decide_commands(intent, fact_bundle(*READY))
     assert [d.command_id for d in first] == ["cmd_lint", "cmd_build", "cmd_lint"]
     assert len({d.decision_id for d in first}) == 3
-    assert msgspec.json.encode(decide(intent, bundle(*READY))) == msgspec.json.encode(first)
+    assert msgspec.json.encode(decide_commands(intent, fact_bundle(*READY))) == msgspec.json.encode(first)
 
 
 def test_an_unknown_command():
     """A command that the registry does not have, or that is not active, can be decided by nobody."""
-    decision = one(intent_of("cmd_nowhere"), bundle())
+    decision = one(plan_commands("cmd_nowhere"), fact_bundle())
     assert (decision.decision, decision.undecidable, decision.rules) == ("deny", True, ())
 
 
@@ -258,8 +271,8 @@ def test_an_unknown_command():
 )
 def test_an_error_is_undecidable(when, said):
     """A rule that fails is told as one that cannot be decided, with the reason; its silence is not an answer."""
-    broken = rule("rule_x", when, decision="deny", evidence_required=["known:ci"])
-    decision = one(intent_of("cmd_lint"), bundle(*READY), broken, rule("rule_y"))
+    broken = warning_rule("rule_x", when, decision="deny", evidence_required=["known:ci"])
+    decision = one(plan_commands("cmd_lint"), fact_bundle(*READY), broken, warning_rule("rule_y"))
     assert (decision.undecidable, decision.decision, decision.hard) == (True, "warn", False)
     (undecided,) = [r for r in decision.rules if r.outcome == "undecidable"]
     assert said in undecided.reason
@@ -270,9 +283,9 @@ def test_loops_are_bounded():
     """A rule that would turn more often than the library lets it is undecidable, and soon."""
     many = [f"f{n}" for n in range(200)]
     decision = one(
-        intent_of("cmd_lint", scope__targets__files=many),
-        bundle(),
-        rule("rule_x", "intent.files.all(a, intent.files.all(b, a + b != ''))"),
+        plan_commands("cmd_lint", scope__targets__files=many),
+        fact_bundle(),
+        warning_rule("rule_x", "intent.files.all(a, intent.files.all(b, a + b != ''))"),
     )
     assert decision.undecidable
     assert "Iteration budget exceeded" in decision.reason
@@ -294,14 +307,16 @@ def test_a_folder_in_scope_touches_what_a_rule_names_in_it(files, when, decision
     """Whoever may change a folder may change what is in it; only an allow speaks about nothing but what is named."""
     then = {"decision": decision, "reason": "a test says so"}
     found = one(
-        intent_of("cmd_lint", scope__targets__files=files), bundle(*READY), rule("rule_x", when, then=then)
+        plan_commands("cmd_lint", scope__targets__files=files),
+        fact_bundle(*READY),
+        warning_rule("rule_x", when, then=then),
     )
     assert found.rules[0].outcome == ("fired" if fires else "silent")
 
 
 def test_a_rule_with_a_fault():
     """A rule that does not compile makes every command in its scope undecidable."""
-    decision = one(intent_of("cmd_lint"), bundle(), rule("rule_x", "command.idd == ''"))
+    decision = one(plan_commands("cmd_lint"), fact_bundle(), warning_rule("rule_x", "command.idd == ''"))
     assert decision.undecidable
     assert "undeclared reference" in decision.reason
 
@@ -319,17 +334,18 @@ def test_a_rule_with_a_fault():
 )
 def test_required_evidence(required, facts, complete, outcome):
     """A kind of fact has to be there; `known:` is content with knowing that there is none, by a complete scan."""
-    asked = rule("rule_x", "'ci' in facts.kinds", evidence_required=[required])
-    decision = one(intent_of("cmd_lint"), bundle(*facts, complete=complete), asked)
+    asked = warning_rule("rule_x", "'ci' in facts.kinds", evidence_required=[required])
+    decision = one(plan_commands("cmd_lint"), fact_bundle(*facts, complete=complete), asked)
     assert [r.outcome for r in decision.rules] == [outcome]
     assert ("cannot be decided without" in decision.reason) == (outcome == "undecidable")
 
 
 def test_evidence_that_is_not_needed():
     """A rule whose evidence is lacking is asked without the facts: where it knows anyway, it answers."""
-    asked = rule("rule_x", "'ci' in facts.kinds && command.destructive", evidence_required=["ci"])
+    asked = warning_rule("rule_x", "'ci' in facts.kinds && command.destructive", evidence_required=["ci"])
     assert [
-        d.rules[0].outcome for d in decide(intent_of("cmd_lint", "cmd_delete_files"), bundle(), asked)
+        d.rules[0].outcome
+        for d in decide_commands(plan_commands("cmd_lint", "cmd_delete_files"), fact_bundle(), asked)
     ] == [
         "silent",
         "undecidable",
@@ -338,11 +354,13 @@ def test_evidence_that_is_not_needed():
 
 def test_a_reference_that_is_required():
     """A required reference has to be cited by the intent or be in the context."""
-    asked = rule("rule_x", evidence_required=["doc://guide"])
-    assert one(intent_of("cmd_lint"), bundle(), asked).decision == "warn"  # its condition needs no fact
-    facts = rule("rule_x", "facts.complete", evidence_required=["doc://guide", "known:ci"])
-    assert one(intent_of("cmd_lint"), bundle(), facts).undecidable
-    assert not one(intent_of("cmd_lint", evidence_refs=["doc://guide"]), bundle(), facts).undecidable
+    asked = warning_rule("rule_x", evidence_required=["doc://guide"])
+    assert (
+        one(plan_commands("cmd_lint"), fact_bundle(), asked).decision == "warn"
+    )  # its condition needs no fact
+    facts = warning_rule("rule_x", "facts.complete", evidence_required=["doc://guide", "known:ci"])
+    assert one(plan_commands("cmd_lint"), fact_bundle(), facts).undecidable
+    assert not one(plan_commands("cmd_lint", evidence_refs=["doc://guide"]), fact_bundle(), facts).undecidable
 
 
 # ── weighed ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -357,8 +375,8 @@ def test_equal_severity(severity, milder, stricter):
     """At equal severity the stricter decision holds; a deny and an allow at `block` cannot be weighed."""
     ruling = weigh_fired_rules(
         (
-            rule("rule_a", severity=severity, decision=milder),
-            rule("rule_b", severity=severity, decision=stricter),
+            warning_rule("rule_a", severity=severity, decision=milder),
+            warning_rule("rule_b", severity=severity, decision=stricter),
         )
     )
     assert (ruling.decision, ruling.severity) == (stricter, severity)
@@ -373,8 +391,8 @@ def test_equal_severity(severity, milder, stricter):
 def test_graver_severity(graver, decision, other):
     """001 §4: the graver severity holds, but a deny holds against every milder decision of any severity."""
     fired = (
-        rule("rule_a", severity=SEVERITY[graver], decision=decision),
-        rule("rule_b", severity=SEVERITY[graver - 1], decision=other),
+        warning_rule("rule_a", severity=SEVERITY[graver], decision=decision),
+        warning_rule("rule_b", severity=SEVERITY[graver - 1], decision=other),
     )
     ruling, lesser = weigh_fired_rules(fired), other == "deny" != decision
     wanted = ("deny", SEVERITY[graver - 1], "") if lesser else (decision, SEVERITY[graver], "")
@@ -384,10 +402,10 @@ def test_graver_severity(graver, decision, other):
 def test_what_is_outweighed_is_told():
     """The reason names the rules that hold, and those that they outweigh."""
     decision = one(
-        intent_of("cmd_lint"),
-        bundle(),
-        rule("rule_a", severity="error", decision="allow"),
-        rule("rule_b", decision="deny"),
+        plan_commands("cmd_lint"),
+        fact_bundle(),
+        warning_rule("rule_a", severity="error", decision="allow"),
+        warning_rule("rule_b", decision="deny"),
     )
     assert (decision.decision, decision.hard) == ("deny", False)
     assert decision.reason == "rule_b (warn, deny): rule_b says so; outweighs rule_a (error, allow)"
@@ -396,10 +414,10 @@ def test_what_is_outweighed_is_told():
 def test_a_conflict():
     """Deny against allow at severity block is told as a conflict, with both names."""
     decision = one(
-        intent_of("cmd_lint"),
-        bundle(),
-        rule("rule_no", severity="block", decision="deny"),
-        rule("rule_yes", severity="block", decision="allow"),
+        plan_commands("cmd_lint"),
+        fact_bundle(),
+        warning_rule("rule_no", severity="block", decision="deny"),
+        warning_rule("rule_yes", severity="block", decision="allow"),
     )
     assert decision.conflict == "rule_no against rule_yes: deny and allow, both at severity block"
     assert (decision.decision, decision.hard) == ("deny", True)
@@ -417,7 +435,12 @@ def test_a_conflict():
 )
 def test_hard_and_soft(command, severity, hard):
     """A deny is hard at severity block, and on a command of high or critical risk."""
-    assert one(intent_of(command), bundle(), rule("rule_x", severity=severity, decision="deny")).hard == hard
+    assert (
+        one(
+            plan_commands(command), fact_bundle(), warning_rule("rule_x", severity=severity, decision="deny")
+        ).hard
+        == hard
+    )
 
 
 # ── never a traceback ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -475,11 +498,11 @@ PIECES = st.sampled_from(
 def test_mutated_conditions(pieces, text):
     """Whatever stands in a condition, it is refused with reasons or decides: fired, silent or undecidable."""
     for when in (" ".join(pieces), "".join(pieces), text):
-        asked = rule("rule_x", "true")
+        asked = warning_rule("rule_x", "true")
         asked = msgspec.structs.replace(asked, when=when, evidence_required=("known:ci",))
         book = compile_rules([asked])
         assert all(p.message for p in book.problems)
-        decision = one(intent_of("cmd_lint"), bundle(*READY), asked)
+        decision = one(plan_commands("cmd_lint"), fact_bundle(*READY), asked)
         assert decision.rules[0].outcome in ("fired", "silent", "undecidable")
         assert decision.undecidable or not book.problems
         msgspec.convert(msgspec.to_builtins(decision), RuleDecision)

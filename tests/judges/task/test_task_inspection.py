@@ -5,10 +5,10 @@ import json
 
 import msgspec
 import pytest
-from cases import for_each_case
 from hypothesis import given
 from hypothesis import strategies as st
-from task_samples import plan, scope
+from tests.support.cases import for_each_case
+from tests.support.task_replies import sample_plan, sample_scope
 
 from steersman.contracts.task.documents import TASK_DOCUMENTS
 from steersman.contracts.task.words import (
@@ -32,8 +32,8 @@ from steersman.judges.task.inspection import (
 )
 
 TASK = "261116-abc123"
-GOOD = msgspec.json.format(msgspec.json.encode(plan()), indent=1)
-SCOPE = msgspec.json.encode(scope(("src/",)))
+GOOD = msgspec.json.format(msgspec.json.encode(sample_plan()), indent=1)
+SCOPE = msgspec.json.encode(sample_scope(("src/",)))
 SHA = hashlib.sha256(b"as it was").hexdigest()
 
 

@@ -1,7 +1,7 @@
 """Several opinions are one verdict, and nobody is outvoted."""
 
 import msgspec
-from cases import for_each_case
+from tests.support.cases import for_each_case
 
 from steersman.contracts.task import documents as d
 from steersman.contracts.task import replies as r

@@ -4,10 +4,17 @@ from itertools import pairwise
 
 import msgspec
 import pytest
-from cases import for_each_case
 from hypothesis import given
 from hypothesis import strategies as st
-from task_samples import asked, comment, draft, file, plan, scope
+from tests.support.cases import for_each_case
+from tests.support.task_replies import (
+    sample_comment,
+    sample_draft,
+    sample_file,
+    sample_plan,
+    sample_question,
+    sample_scope,
+)
 
 from steersman.contracts.task import documents as d
 from steersman.contracts.task.replies import PlanCommentReply, TaskPlannerReply
@@ -54,7 +61,7 @@ def test_any_question_has_an_id(text):
 
 def test_a_draft_is_the_plan():
     """Everything that the planner said is in the plan, with ids for steps and criteria."""
-    document = made(draft())
+    document = made(sample_draft())
     assert (document.task_id, document.round, document.title) == (TASK, 2, "Add a total")
     assert [(s.id, s.title) for s in document.work] == [("s1", "write it"), ("s2", "test it")]
     assert [(c.id, c.description) for c in document.acceptance_criteria] == [("AC1", "the total is the sum")]
@@ -66,8 +73,16 @@ def test_a_draft_is_the_plan():
 
 def test_questions_of_everybody():
     """Each question once, by whoever asked first; it blocks when one of them says so; those that block come first."""
-    reply = draft(questions=(asked("a nice name?", blocking=False), asked("which currency?", blocking=False)))
-    comments = {"security": comment(asked("Which  currency?")), "tests": comment(asked("which runner?"))}
+    reply = sample_draft(
+        questions=(
+            sample_question("a nice name?", blocking=False),
+            sample_question("which currency?", blocking=False),
+        )
+    )
+    comments = {
+        "security": sample_comment(sample_question("Which  currency?")),
+        "tests": sample_comment(sample_question("which runner?")),
+    }
     document = made(reply, comments, {plan_question_id("which runner?"): "pytest"})
     assert [(q.text, q.blocking, q.asked_by, q.answer) for q in document.questions] == [
         ("which currency?", True, "planner", ""),
@@ -79,8 +94,11 @@ def test_questions_of_everybody():
 
 def test_no_blocking_question_is_lost():
     """More questions than a plan holds: what is left out does not block."""
-    many = {f"r{n}": comment(*(asked(f"{n}.{i}?", blocking=n == 9) for i in range(20))) for n in range(10)}
-    document = made(draft(), many)
+    many = {
+        f"r{n}": sample_comment(*(sample_question(f"{n}.{i}?", blocking=n == 9) for i in range(20)))
+        for n in range(10)
+    }
+    document = made(sample_draft(), many)
     assert len(document.questions) == 100
     assert len(find_open_plan_questions(document)) == 20
 
@@ -88,7 +106,9 @@ def test_no_blocking_question_is_lost():
 @pytest.mark.parametrize("answer", ["", "  \n", "\u200b"])
 def test_an_answer_that_says_nothing(answer):
     """A question whose answer cannot be seen is open."""
-    document = made(draft(questions=(asked("who?"),)), answers={plan_question_id("who?"): answer})
+    document = made(
+        sample_draft(questions=(sample_question("who?"),)), answers={plan_question_id("who?"): answer}
+    )
     assert len(find_open_plan_questions(document)) == 1
 
 
@@ -96,24 +116,26 @@ def test_settled_questions_are_noted():
     """An answer to what is not asked any more stays in the plan; the words of the question where they are known."""
     answers = {"q-1": "yes", "q-2": "x" * 5000, "q-3": " ", plan_question_id("who?"): "me"}
     document = made(
-        draft(questions=(asked("who?"),)), answers=answers, earlier_questions={"q-1": "Shall it?"}
+        sample_draft(questions=(sample_question("who?"),)),
+        answers=answers,
+        earlier_questions={"q-1": "Shall it?"},
     )
     assert document.notes[0] == "asked: Shall it? answered: yes"
     assert document.notes[1].startswith("asked: q-2 answered: xxx")
     assert len(document.notes) == 2
-    assert len(made(draft(), answers={f"q-{n}": "yes" for n in range(300)}).notes) == 200
+    assert len(made(sample_draft(), answers={f"q-{n}": "yes" for n in range(300)}).notes) == 200
 
 
 @pytest.mark.parametrize(
-    "reply", [draft(steps=("x" * 400,) * 100, risks=("r",) * 100, acceptance_criteria=("c",) * 100)]
+    "reply", [sample_draft(steps=("x" * 400,) * 100, risks=("r",) * 100, acceptance_criteria=("c",) * 100)]
 )
 def test_the_longest_reply_fits(reply):
     """What a reply may hold at most fits the document."""
     reply = msgspec.json.decode(msgspec.json.encode(reply), type=TaskPlannerReply)
     longest = msgspec.structs.replace(
         reply,
-        files=tuple(file(f"{n:04}" + "/x" * 510, summary="s" * 400) for n in range(500)),
-        questions=tuple(asked("q" * 3990 + str(n)) for n in range(20)),
+        files=tuple(sample_file(f"{n:04}" + "/x" * 510, summary="s" * 400) for n in range(500)),
+        questions=tuple(sample_question("q" * 3990 + str(n)) for n in range(20)),
     )
     document = made(longest, answers={plan_question_id("q" * 3990 + "1"): "a" * 9000})
     assert len(document.questions[1].answer) == 4000
@@ -123,13 +145,17 @@ def test_the_longest_reply_fits(reply):
 @for_each_case(
     ("reply", "comments", "converged"),
     [
-        (draft(), {}, True),
-        (draft(), {"a": comment(), "b": comment(asked("x?", blocking=False))}, True),
-        (draft(questions=(asked("x?", blocking=False),)), {"a": comment()}, True),
-        (draft(questions=(asked("x?"),)), {"a": comment()}, False),
-        (draft(), {"a": comment(), "b": comment(ready=False)}, False),
-        (draft(), {"a": comment(concerns=("slow",))}, False),
-        (draft(), {"a": comment(asked("x?"))}, False),
+        (sample_draft(), {}, True),
+        (
+            sample_draft(),
+            {"a": sample_comment(), "b": sample_comment(sample_question("x?", blocking=False))},
+            True,
+        ),
+        (sample_draft(questions=(sample_question("x?", blocking=False),)), {"a": sample_comment()}, True),
+        (sample_draft(questions=(sample_question("x?"),)), {"a": sample_comment()}, False),
+        (sample_draft(), {"a": sample_comment(), "b": sample_comment(ready=False)}, False),
+        (sample_draft(), {"a": sample_comment(concerns=("slow",))}, False),
+        (sample_draft(), {"a": sample_comment(sample_question("x?"))}, False),
     ],
 )
 def test_agreed(reply, comments, converged):
@@ -139,7 +165,7 @@ def test_agreed(reply, comments, converged):
 
 def test_the_scope_of_a_plan():
     """Names in one spelling, each once; what is not fit is not in the scope."""
-    document = plan(
+    document = sample_plan(
         ("./src//a.py", "create", "new"),
         ("src/a.py", "update"),
         ("src/b.py", "delete"),
@@ -188,20 +214,20 @@ UNFIT = {
 @for_each_case(("path", "why"), UNFIT.items())
 def test_unfit_names(path, why):
     """A name that leaves the repository, cannot be read, is a pattern or is ours is an error, wherever it stands."""
-    document = plan((path,))
+    document = sample_plan((path,))
     assert infer_plan_files(document) is None
     told = find_plan_flaws(document, None)
     assert [(f.id, f.severity) for f in told] == [("FILES_EMPTY", "error"), ("FILES_UNFIT", "error")]
     assert why in told[1].message
     assert told[1].message.isprintable()
-    by_hand = find_plan_flaws(plan(), scope((path,)))
+    by_hand = find_plan_flaws(sample_plan(), sample_scope((path,)))
     assert [f.id for f in by_hand] == ["FILES_UNFIT"]
 
 
 @for_each_case("path", ["a", ".gitignore", "src/[id]/page.tsx", "x/steersman.toml", "my file.txt", "é/ü"])
 def test_fit_names(path):
     """Other names are what repositories have."""
-    assert found(plan((path,))) == []
+    assert found(sample_plan((path,))) == []
 
 
 @for_each_case(
@@ -216,12 +242,12 @@ def test_fit_names(path):
 )
 def test_empty_parts(changed, flaw):
     """What a plan lacks is told; without a criterion or a scope it cannot go on."""
-    assert found(plan(**changed)) == [flaw]
+    assert found(sample_plan(**changed)) == [flaw]
 
 
 def test_a_plan_without_a_flaw():
     """Test cases alone are a test plan, and a plan that has everything has no flaw."""
-    assert found(plan(test_plan=d.TestPlan(cases=("an empty receipt",)))) == []
+    assert found(sample_plan(test_plan=d.TestPlan(cases=("an empty receipt",)))) == []
 
 
 def test_open_questions_are_flaws():
@@ -231,7 +257,7 @@ def test_open_questions_are_flaws():
         d.TaskQuestion(id="q-2", text="why?", blocking=True, answer="so"),
         d.TaskQuestion(id="q-3", text="nice?", blocking=False),
     )
-    (flaw,) = find_plan_flaws(plan(questions=questions), scope(("a",)))
+    (flaw,) = find_plan_flaws(sample_plan(questions=questions), sample_scope(("a",)))
     assert (flaw.id, flaw.severity) == ("QUESTION_OPEN", "error")
     assert flaw.message == "q-1 has no answer: who\\nelse?"
 
@@ -242,33 +268,39 @@ def steps(**depends):
 
 def test_dependencies():
     """A step that depends on none is told once; so is a cycle, in the order of its arrows."""
-    unknown = find_plan_flaws(plan(work=steps(s1=(), s2=("s1", "s9", "s9"))), scope(("a",)))
+    unknown = find_plan_flaws(sample_plan(work=steps(s1=(), s2=("s1", "s9", "s9"))), sample_scope(("a",)))
     assert [(f.id, f.message) for f in unknown] == [
         ("DEPENDS_UNKNOWN", "step s2 depends on s9, and there is no such step")
     ]
-    (cycle,) = find_plan_flaws(plan(work=steps(s1=("s2",), s2=("s3",), s3=("s1",))), scope(("a",)))
+    (cycle,) = find_plan_flaws(
+        sample_plan(work=steps(s1=("s2",), s2=("s3",), s3=("s1",))), sample_scope(("a",))
+    )
     assert (cycle.id, cycle.severity) == ("DEPENDS_CYCLE", "error")
     way = cycle.message.removeprefix("steps depend on each other: ").split(" → ")
     assert len(way) == 4
     assert all((one, other) in [("s1", "s2"), ("s2", "s3"), ("s3", "s1")] for one, other in pairwise(way))
-    assert found(plan(work=steps(s1=("s1",)))) == [("DEPENDS_CYCLE", "error")]
-    assert found(plan(work=steps(s1=(), s2=("s1",), s3=("s1", "s2")))) == []
+    assert found(sample_plan(work=steps(s1=("s1",)))) == [("DEPENDS_CYCLE", "error")]
+    assert found(sample_plan(work=steps(s1=(), s2=("s1",), s3=("s1", "s2")))) == []
 
 
 def test_outside_a_frozen_plan():
     """What the handed plan does not allow is an error, once, and can be printed."""
-    told = find_plan_flaws(plan(), scope(("a",)), ("b is outside", "b is outside", "c\x1b[2J is outside"))
+    told = find_plan_flaws(
+        sample_plan(), sample_scope(("a",)), ("b is outside", "b is outside", "c\x1b[2J is outside")
+    )
     assert [(f.id, f.severity) for f in told] == [("OUTSIDE_PLAN", "error")] * 2
     assert told[1].message == "c\\x1b[2J is outside"
 
 
 LINES = st.lists(st.text(min_size=1, max_size=5).filter(lambda t: t.strip()), max_size=3).map(tuple)
-ASKED = st.lists(st.builds(asked, st.sampled_from(["a?", "B?", "b?"]), blocking=st.booleans()), max_size=3)
+ASKED = st.lists(
+    st.builds(sample_question, st.sampled_from(["a?", "B?", "b?"]), blocking=st.booleans()), max_size=3
+)
 
 
 @given(
-    st.builds(draft, requirements=LINES, steps=LINES, files=st.lists(st.builds(file, st.text(min_size=1).filter(lambda t: t.strip()))).map(tuple), questions=ASKED.map(tuple)),
-    st.dictionaries(st.sampled_from(["a", "b"]), st.builds(lambda qs: comment(*qs), ASKED)),
+    st.builds(sample_draft, requirements=LINES, steps=LINES, files=st.lists(st.builds(sample_file, st.text(min_size=1).filter(lambda t: t.strip()))).map(tuple), questions=ASKED.map(tuple)),
+    st.dictionaries(st.sampled_from(["a", "b"]), st.builds(lambda qs: sample_comment(*qs), ASKED)),
     st.dictionaries(st.sampled_from([plan_question_id("a?"), "q-1"]), st.text(max_size=9)),
 )  # fmt: skip
 def test_total(reply, comments, answers):
@@ -280,4 +312,4 @@ def test_total(reply, comments, answers):
     assert files is None or msgspec.json.decode(msgspec.json.encode(files), type=d.PlanFiles) == files
     told = find_plan_flaws(document, files)
     assert msgspec.json.decode(msgspec.json.encode(told), type=tuple[d.PlanFlaw, ...]) == told
-    assert files is None or not any(f.id == "FILES_UNFIT" for f in find_plan_flaws(plan(), files))
+    assert files is None or not any(f.id == "FILES_UNFIT" for f in find_plan_flaws(sample_plan(), files))

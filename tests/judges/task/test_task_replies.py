@@ -3,13 +3,13 @@
 import json
 
 import msgspec
-from cases import for_each_case
-from task_samples import asked, draft
+from tests.support.cases import for_each_case
+from tests.support.task_replies import sample_draft, sample_question
 
 from steersman.contracts.replies import REPLY_CONTRACTS
 from steersman.judges.replies.agent_reply import ParsedReply, parse_reply
 
-PLAN = msgspec.to_builtins(draft(questions=(asked("which currency?"),)))
+PLAN = msgspec.to_builtins(sample_draft(questions=(sample_question("which currency?"),)))
 COMMENT = {"nonce": "n", "ready": True, "comment": "fine", "concerns": [], "questions": []}
 ON_PLAN = {"nonce": "n", "decision": "accept", "summary": "read", "blocking_issues": [], "suggestions": []}
 CODE = {"nonce": "n", "status": "done", "summary": "written", "missing": []}

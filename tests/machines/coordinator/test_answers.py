@@ -2,11 +2,17 @@
 
 import msgspec
 import pytest
-from cases import for_each_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from specimens import decision, inputs, intent, planned, policy
+from tests.support.cases import for_each_case
+from tests.support.planning_documents import (
+    make_decision,
+    make_intent,
+    make_plan_inputs,
+    make_policy,
+    planned_command,
+)
 
 from steersman.contracts.planning.decisions import DocumentProblem
 from steersman.contracts.planning.intent import LockScope, ScopeTargets
@@ -30,7 +36,7 @@ from steersman.machines.coordinator.graph import questions_for_inputs
 from steersman.machines.coordinator.uncertainties import choose_round_questions
 from steersman.machines.coordinator.work import answers_gate_input
 
-OPEN = intent(scope=replace(intent().scope, targets=ScopeTargets()))
+OPEN = make_intent(scope=replace(make_intent().scope, targets=ScopeTargets()))
 
 
 def packed(i, *, budget=10, round_=1, settled=None):
@@ -48,7 +54,7 @@ def packed(i, *, budget=10, round_=1, settled=None):
     return chosen.pack
 
 
-GRAVE = inputs(OPEN, ruled=(decision("edit_files", "require_review", "error"),))
+GRAVE = make_plan_inputs(OPEN, ruled=(make_decision("edit_files", "require_review", "error"),))
 PACK = packed(GRAVE)
 REVIEW, SCOPE = PACK.questions
 
@@ -81,7 +87,9 @@ def against(*pairs, says=None):
 
 def weighed_(pack, given_=None, object_to=None, person="ann", before=None):
     answers = given_.answers if given_ else ()
-    return weigh_round_answers(pack, answers, policy(), object_to or against(), person=person, before=before)
+    return weigh_round_answers(
+        pack, answers, make_policy(), object_to or against(), person=person, before=before
+    )
 
 
 def test_the_questions_of_these_tests():
@@ -113,7 +121,7 @@ def test_answers_with_suggested_words_are_taken():
 )
 def test_an_answer_names_nothing_that_a_plan_may_not_reach(root, file, why):
     """001 §7: what is git's, steersman's or outside scope.repo_root is a problem of the pack, with the reason."""
-    pack = packed(inputs(replace(OPEN, scope=replace(OPEN.scope, repo_root=root))))
+    pack = packed(make_plan_inputs(replace(OPEN, scope=replace(OPEN.scope, repo_root=root))))
     (told,) = find_answer_pack_problems(pack, said((pack.questions[0], "text"), pack=pack, text=file))
     assert told.field == "answers[0].text"
     assert why in told.message
@@ -122,7 +130,7 @@ def test_an_answer_names_nothing_that_a_plan_may_not_reach(root, file, why):
 def test_an_answer_stays_within_the_lock():
     """A lock on files bounds what an answer can name."""
     locked = replace(OPEN.constraints, lock_scope=LockScope(mode="files", paths=("docs/",)))
-    pack = packed(inputs(replace(OPEN, constraints=locked)))
+    pack = packed(make_plan_inputs(replace(OPEN, constraints=locked)))
     assert (
         find_answer_pack_problems(pack, said((pack.questions[0], "text"), pack=pack, text="docs/a.md")) == ()
     )
@@ -132,7 +140,7 @@ def test_an_answer_stays_within_the_lock():
 
 def test_an_answer_names_what_lies_in_the_root():
     """The same answer inside the root is taken, and the question says where that is."""
-    pack = packed(inputs(replace(OPEN, scope=replace(OPEN.scope, repo_root="src"))))
+    pack = packed(make_plan_inputs(replace(OPEN, scope=replace(OPEN.scope, repo_root="src"))))
     assert (
         find_answer_pack_problems(
             pack, said((pack.questions[0], "text"), pack=pack, text="src/a.py\nsrc/b/\nsrc/**")
@@ -215,7 +223,7 @@ def test_answers_hold_and_silence_takes_the_default():
     assert msgspec.json.decode(canonical_bytes(weighed.settled), type=SettledQuestions) == weighed.settled
 
 
-DENY = decision("edit_files", "deny", "warn")
+DENY = make_decision("edit_files", "deny", "warn")
 
 
 def test_an_answer_without_which_no_rule_objects_is_a_conflict():
@@ -282,7 +290,9 @@ def test_the_end_of_time_takes_every_default():
 
 def test_who_takes_every_default_has_answered():
     """001 §7: nobody was late; the answers are that person's."""
-    weighed = weigh_round_answers(PACK, default_answers(PACK, policy()), policy(), against(), person="ann")
+    weighed = weigh_round_answers(
+        PACK, default_answers(PACK, make_policy()), make_policy(), against(), person="ann"
+    )
     assert {(a.provided_by, a.answered_by) for a in weighed.settled.answers} == {("human", "ann")}
 
 
@@ -303,17 +313,22 @@ def test_only_a_timeout_means_that_nobody_answered(by, person, told):
 
 def test_a_policy_without_fallback_stops_instead_of_taking_defaults():
     """auto_fallback off: a question without an answer may not take its default."""
-    weighed = weigh_round_answers(PACK, (), policy(auto_fallback=False), against())
+    weighed = weigh_round_answers(PACK, (), make_policy(auto_fallback=False), against())
     assert {a.answer for a in weighed.settled.answers} == {"stop"}
     assert len(weighed.blocked) == 2
 
 
 def test_full_auto_settles_everything_by_default():
     """Red line 2: where nobody is asked, defaults hold, each marked as the policy's."""
-    i = inputs(
-        intent(planned_commands=(*intent().planned_commands[:2], planned("run_tests", risk_level="high")))
+    i = make_plan_inputs(
+        make_intent(
+            planned_commands=(
+                *make_intent().planned_commands[:2],
+                planned_command("run_tests", risk_level="high"),
+            )
+        )
     )
-    weighed = weigh_default_answers(questions_for_inputs(i), i.plan_id, policy("full_auto"))
+    weighed = weigh_default_answers(questions_for_inputs(i), i.plan_id, make_policy("full_auto"))
     assert [(a.answer, a.provided_by) for a in weighed.settled.answers] == [("leave_out", "policy_default")]
     assert weighed.settled.rounds == 0
     assert weighed.blocked == ()
@@ -322,13 +337,13 @@ def test_full_auto_settles_everything_by_default():
 def test_what_is_settled_before_stays_when_the_rest_is_defaulted():
     """Defaults are only for what nothing settles yet."""
     before = weighed_(PACK, given_answers((REVIEW, "leave_out"), (SCOPE, "whole_project"))).settled
-    after = weigh_default_answers(questions_for_inputs(GRAVE), GRAVE.plan_id, policy(), before).settled
+    after = weigh_default_answers(questions_for_inputs(GRAVE), GRAVE.plan_id, make_policy(), before).settled
     assert plain_value(after) == plain_value(before)
 
 
 def test_a_pack_asks_lesser_questions_not_at_all_over_the_budget_and_settles_them():
     """What a pack lists as defaulted is settled with it."""
-    i = inputs(OPEN, ruled=(decision("edit_files", "require_review", "warn"),))
+    i = make_plan_inputs(OPEN, ruled=(make_decision("edit_files", "require_review", "warn"),))
     pack = packed(i, budget=1)
     weighed = weighed_(pack, given_answers((pack.questions[0], "whole_project"), pack=pack))
     assert {a.provided_by for a in weighed.settled.answers} == {"human", "policy_default"}

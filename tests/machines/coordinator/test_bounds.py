@@ -2,20 +2,20 @@
 
 import msgspec
 import pytest
-from cases import for_each_case
 from msgspec.structs import replace
-from specimens import (
-    FACTS,
-    KEY,
-    bundle,
-    command,
-    files,
-    inputs,
-    intent,
-    outputs,
-    question_answers,
-    registry,
-    signed,
+from tests.support.cases import for_each_case
+from tests.support.planning_documents import (
+    FACT_PACK,
+    TRUSTED_KEY,
+    default_answers,
+    frozen_files,
+    make_command,
+    make_context_bundle,
+    make_intent,
+    make_plan_inputs,
+    make_plan_outputs,
+    make_registry,
+    sign_files,
 )
 
 from steersman.contracts.planning.intent import LockScope, ScopeTargets
@@ -36,17 +36,17 @@ from steersman.machines.coordinator.freeze import MANIFEST_FILE
 
 
 def bounded(made):
-    return read_plan_bounds(signed(made), KEY)
+    return read_plan_bounds(sign_files(made), TRUSTED_KEY)
 
 
 def bound(**targets):
-    i = inputs(intent(scope=replace(intent().scope, targets=ScopeTargets(**targets))))
-    return bounded(files(outputs(i, question_answers(i, ambiguous_scope="whole_project"))))
+    i = make_plan_inputs(make_intent(scope=replace(make_intent().scope, targets=ScopeTargets(**targets))))
+    return bounded(frozen_files(make_plan_outputs(i, default_answers(i, ambiguous_scope="whole_project"))))
 
 
 def test_bounds_are_those_of_the_plan():
     """Files, commands, phases, budgets and digests come from the verified documents."""
-    of = bounded(files())
+    of = bounded(frozen_files())
     assert isinstance(of, PlanBounds)
     assert of.files == ("src/pump.py",)
     assert of.phases == ("analysis", "implementation", "validation")
@@ -55,9 +55,9 @@ def test_bounds_are_those_of_the_plan():
 
 def test_a_plan_that_was_changed_bounds_nothing():
     """Bounds are read from files that were verified, or not at all."""
-    made = signed(files())
+    made = sign_files(frozen_files())
     found = read_plan_bounds(
-        {**made, MANIFEST_FILE: made[MANIFEST_FILE].replace(b"plan_", b"plan_0", 1)}, KEY
+        {**made, MANIFEST_FILE: made[MANIFEST_FILE].replace(b"plan_", b"plan_0", 1)}, TRUSTED_KEY
     )
     assert not isinstance(found, PlanBounds)
     assert found
@@ -66,15 +66,17 @@ def test_a_plan_that_was_changed_bounds_nothing():
 @for_each_case(
     ("key", "left_out", "told"),
     [
-        (KEY, (ENVELOPE_FILE,), "missing"),
-        (KEY._replace(public="another"), (), "not the key here"),
-        (KEY._replace(public=""), (), "not the key here"),
-        (KEY._replace(verifies=lambda *_: False), (), "signature"),
+        (TRUSTED_KEY, (ENVELOPE_FILE,), "missing"),
+        (TRUSTED_KEY._replace(public="another"), (), "not the key here"),
+        (TRUSTED_KEY._replace(public=""), (), "not the key here"),
+        (TRUSTED_KEY._replace(verifies=lambda *_: False), (), "signature"),
     ],
 )
 def test_a_plan_that_nobody_known_has_signed_bounds_nothing(key, left_out, told):
     """Whoever rewrites all files has to leave the statement out, or sign it with another key."""
-    (found,) = read_plan_bounds({n: data for n, data in signed(files()).items() if n not in left_out}, key)
+    (found,) = read_plan_bounds(
+        {n: data for n, data in sign_files(frozen_files()).items() if n not in left_out}, key
+    )
     assert found.field == ENVELOPE_FILE
     assert told in found.message
 
@@ -93,7 +95,7 @@ def test_a_plan_that_nobody_known_has_signed_bounds_nothing(key, left_out, told)
 )
 def test_what_the_plan_does_not_name_is_outside(asked, field):
     """Another file, another argv, one commit too many: each is told by its field."""
-    assert [p.field for p in find_outside_bounds(bounded(files()), **asked)] == [field]
+    assert [p.field for p in find_outside_bounds(bounded(frozen_files()), **asked)] == [field]
 
 
 @for_each_case(
@@ -112,19 +114,19 @@ def test_what_the_plan_does_not_name_is_outside(asked, field):
 )
 def test_a_blank_of_the_registry_takes_one_word(argv, inside):
     """A word in capitals stands for one word that is no option; FILE only for a file of the plan."""
-    spec = command("read_code", "analysis", argv=("git", "log", "VERSION", "--", "FILE"))
-    of = bounded(files(outputs(inputs(known=registry(spec)))))
+    spec = make_command("read_code", "analysis", argv=("git", "log", "VERSION", "--", "FILE"))
+    of = bounded(frozen_files(make_plan_outputs(make_plan_inputs(known=make_registry(spec)))))
     assert (find_outside_bounds(of, argvs=[argv]) == ()) == inside
 
 
 @pytest.mark.parametrize("argv", [("make", "FILE"), ("make", "src/pump.py")])
 def test_a_word_in_capitals_of_a_fact_is_only_itself(argv):
     """What a project's files name is taken word for word: no repository opens a blank, and no program is one."""
-    facts = replace(FACTS, facts=(replace(FACTS.facts[1], argv=("make", "FILE")),))
-    of = bounded(files(outputs(inputs(context=bundle(facts=facts)))))
+    facts = replace(FACT_PACK, facts=(replace(FACT_PACK.facts[1], argv=("make", "FILE")),))
+    of = bounded(frozen_files(make_plan_outputs(make_plan_inputs(context=make_context_bundle(facts=facts)))))
     assert (find_outside_bounds(of, argvs=[argv]) == ()) == (argv == ("make", "FILE"))
-    first = command("read_code", "analysis", argv=("MAKE", "it"))
-    odd = bounded(files(outputs(inputs(known=registry(first)))))
+    first = make_command("read_code", "analysis", argv=("MAKE", "it"))
+    odd = bounded(frozen_files(make_plan_outputs(make_plan_inputs(known=make_registry(first)))))
     assert find_outside_bounds(odd, argvs=[("sh", "it")])
 
 
@@ -187,9 +189,9 @@ def test_names_that_only_look_like_it(name):
 @pytest.mark.parametrize("targets", [{}, {"modules": ("pump",)}])
 def test_nothing_of_a_plan_leaves_its_root(targets):
     """`scope.repo_root` bounds a plan about the whole project, and one about modules, which are names without a place."""
-    scope = replace(intent().scope, repo_root="boat/", targets=ScopeTargets(**targets))
-    i = inputs(intent(scope=scope))
-    of = bounded(files(outputs(i, question_answers(i, ambiguous_scope="whole_project"))))
+    scope = replace(make_intent().scope, repo_root="boat/", targets=ScopeTargets(**targets))
+    i = make_plan_inputs(make_intent(scope=scope))
+    of = bounded(frozen_files(make_plan_outputs(i, default_answers(i, ambiguous_scope="whole_project"))))
     assert find_outside_bounds(of, files=["boat/pump.py"]) == ()
     (told,) = find_outside_bounds(of, files=["pump.py"])
     assert told.message.endswith("it lies outside of boat/.")
@@ -205,13 +207,13 @@ def test_nothing_of_a_plan_leaves_its_root(targets):
 )
 def test_a_lock_on_files_bounds_the_plan(targets, inside):
     """What a plan may change is what it names and what it locks; a lock of another mode bounds nothing."""
-    scope, rules = replace(intent().scope, targets=ScopeTargets(**targets)), intent().constraints
+    scope, rules = replace(make_intent().scope, targets=ScopeTargets(**targets)), make_intent().constraints
     for lock, out in (
         (LockScope(mode="files", paths=("src/", "docs")), ["pump.py"]),
         (LockScope(mode="task"), []),
     ):
-        i = inputs(intent(scope=scope, constraints=replace(rules, lock_scope=lock)))
-        made = files(outputs(i, question_answers(i, ambiguous_scope="whole_project")))
+        i = make_plan_inputs(make_intent(scope=scope, constraints=replace(rules, lock_scope=lock)))
+        made = frozen_files(make_plan_outputs(i, default_answers(i, ambiguous_scope="whole_project")))
         of = bounded(made)
         assert find_outside_bounds(of, files=inside) == ()
         found = find_outside_bounds(of, files=["pump.py"])

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from cases import for_each_case
+from tests.support.cases import for_each_case
 
 from steersman.adapters.storage.registry_files import FileRegistries
 from steersman.contracts.planning.context import FactPack, ProjectFact, ScanBounds, ScanEvidence

@@ -2,9 +2,19 @@
 
 import msgspec
 import pytest
-from cases import for_each_case
 from msgspec.structs import replace
-from specimens import decision, inputs, outputs, phase, registry, report, routing, rule, workflow
+from tests.support.cases import for_each_case
+from tests.support.planning_documents import (
+    make_decision,
+    make_phase,
+    make_plan_inputs,
+    make_plan_outputs,
+    make_registry,
+    make_rule,
+    make_workflow,
+    plan_routing,
+    precheck_report,
+)
 
 from steersman.contracts.planning.decisions import DocumentProblem, RedLineCheck, RegistryReference
 from steersman.contracts.planning.questions import AnswerConflict, QuestionAnswer
@@ -32,10 +42,10 @@ from steersman.machines.coordinator.review import ReviewFaults, find_review_faul
 from steersman.machines.coordinator.uncertainties import ChosenQuestions
 
 ME = FailureSubject("intent_fix_the_leak", "plan_0123456789abcdef", "medium")
-GOOD = inputs()
-FINE = report(GOOD)
+GOOD = make_plan_inputs()
+FINE = precheck_report(GOOD)
 WRONG = (DocumentProblem(field="title", message="is too short", fix="Write five letters or more."),)
-REVIEWED = inputs(ruled=(decision("edit_files", "require_review", "warn"),))
+REVIEWED = make_plan_inputs(ruled=(make_decision("edit_files", "require_review", "warn"),))
 QUESTIONS = questions_for_inputs(REVIEWED)
 NOTHING = ChosenQuestions(None, (), (), (), (), (), 0)
 NO_FAULTS = GraphFaults((), (), (), (), (), ())
@@ -55,13 +65,13 @@ def referenced(found, **more):
 
 
 def ruled(**more):
-    return tuple(decision(id_, "deny", "block", **more) for id_ in ("edit_files",))
+    return tuple(make_decision(id_, "deny", "block", **more) for id_ in ("edit_files",))
 
 
 def by_facts():
     """A verdict that a rule could not give."""
     (made,) = ruled(undecidable=True)
-    unsaid = replace(decision("x", "warn").rules[0], outcome="undecidable", reason="cannot be decided")
+    unsaid = replace(make_decision("x", "warn").rules[0], outcome="undecidable", reason="cannot be decided")
     return (replace(made, rules=(unsaid,)),)
 
 
@@ -84,11 +94,11 @@ CASES = {
     "facts_unavailable": context_failure(ME, memories=1, facts="Nothing was found."),
     "policy_unavailable": context_failure(ME, memories=1, policy="It was not loaded."),
     "context_missing": context_failure(ME, memories=1),
-    "routing_violation": rules_failure(ME, (), tuple(replace(a, violation=True) for a in routing(GOOD))),
+    "routing_violation": rules_failure(ME, (), tuple(replace(a, violation=True) for a in plan_routing(GOOD))),
     "rule_conflict": rules_failure(ME, ruled(conflict="deny and allow")),
     "rule_denied": rules_failure(ME, ruled(hard=True, required_changes=("Ask the release manager.",))),
     "manifest_unread": rules_failure(
-        ME, by_facts(), registry=registry(replace(rule("rule_no_writes"), evidence_required=("known:test_command",))),
+        ME, by_facts(), registry=make_registry(replace(make_rule("rule_no_writes"), evidence_required=("known:test_command",))),
         unread=("pyproject.toml, line 1: it is no TOML",),
     ),
     "rule_undecidable": rules_failure(ME, ruled(undecidable=True)),
@@ -112,7 +122,7 @@ CASES = {
     "answers_conflict": answer_failure(ME, conflicts=CONFLICT),
     "answer_blocks": answer_failure(ME, blocked=LOST),
     "answers_stopped": answer_failure(ME),
-    "budget_exceeded": review_failure(ME, find_review_faults(GOOD, replace(outputs().review, change_impact=replace(outputs().review.change_impact, budgets=tuple(replace(b, within=False) for b in outputs().review.change_impact.budgets))), outputs().settled)),
+    "budget_exceeded": review_failure(ME, find_review_faults(GOOD, replace(make_plan_outputs().review, change_impact=replace(make_plan_outputs().review.change_impact, budgets=tuple(replace(b, within=False) for b in make_plan_outputs().review.change_impact.budgets))), make_plan_outputs().settled)),
     "review_uncovered": review_failure(ME, NO_REVIEW_FAULTS._replace(uncovered=WRONG)),
     "risk_unjustified": review_failure(ME, NO_REVIEW_FAULTS._replace(unjustified=WRONG)),
     "review_missing": review_failure(ME, NO_REVIEW_FAULTS),
@@ -189,10 +199,12 @@ def test_too_few_memories_are_counted():
 
 def test_a_cyclic_workflow_ends_in_a_pack_with_the_path():
     """001 §5 failure branch, from the graph to the pack."""
-    flow = workflow(
-        "bug_fix", phase("analysis", after=("review",)), phase("review", "reviewer", after=("analysis",))
+    flow = make_workflow(
+        "bug_fix",
+        make_phase("analysis", after=("review",)),
+        make_phase("review", "reviewer", after=("analysis",)),
     )
-    i = inputs(known=registry(flow))
+    i = make_plan_inputs(known=make_registry(flow))
     pack = graph_failure(ME, find_graph_faults(draft_plan_graph(i), i))
     assert pack.cause == "cyclic_graph"
     assert "bug_fix/analysis" in pack.problems[0].message
@@ -210,8 +222,8 @@ def test_a_budget_is_named_with_the_figure_that_would_do():
 @pytest.mark.parametrize(
     ("known", "where", "condition"),
     [
-        (registry(rule("rule_no_writes")), "rule rule_no_writes: when", " Its condition: true"),
-        (Registry((RegistryItem(rule("rule_no_writes"), "project", "rules/a.yaml", {("when",): 7}),)), "rules/a.yaml: when", " Its condition: true"),
+        (make_registry(make_rule("rule_no_writes")), "rule rule_no_writes: when", " Its condition: true"),
+        (Registry((RegistryItem(make_rule("rule_no_writes"), "project", "rules/a.yaml", {("when",): 7}),)), "rules/a.yaml: when", " Its condition: true"),
         (Registry(()), "rule rule_no_writes: when", ""),
     ],
     ids=["without a file", "from a file", "gone"],
@@ -220,7 +232,7 @@ def test_a_rule_that_cannot_say_is_named_with_its_place(known, where, condition)
     """001 §4: the rule, its file and `when`, and why nobody could say; not the evidence of the intent."""
     (made,) = ruled(undecidable=True)
     unsaid = replace(
-        decision("x", "warn").rules[0], outcome="undecidable", reason="cannot be decided: divide by zero"
+        make_decision("x", "warn").rules[0], outcome="undecidable", reason="cannot be decided: divide by zero"
     )
     pack = rules_failure(ME, (replace(made, rules=(unsaid, *made.rules)),), registry=known)
     (told,) = pack.problems
@@ -233,7 +245,7 @@ def test_a_rule_that_cannot_say_is_named_with_its_place(known, where, condition)
 
 def test_a_manifest_that_cannot_be_read_is_named_before_the_rule():
     """001 §3, §4: what a rule has to know is in a file that is broken: the file and its line come first, then the rule."""
-    known = registry(replace(rule("rule_no_writes"), evidence_required=("known:test_command",)))
+    known = make_registry(replace(make_rule("rule_no_writes"), evidence_required=("known:test_command",)))
     said = ("pyproject.toml, line 3: it is no TOML", "go.mod: it names no module", "cut")
     pack = rules_failure(ME, by_facts(), registry=known, unread=said)
     assert pack.cause == "manifest_unread"
@@ -243,7 +255,7 @@ def test_a_manifest_that_cannot_be_read_is_named_before_the_rule():
     assert changes[:2] == ["facts", "pyproject.toml"]
     assert changes.index("go.mod") < changes.index("rule.when")
     assert "pyproject.toml, line 3" in pack.recovery_suggestions[1].how
-    other = registry(replace(rule("rule_no_writes"), evidence_required=("intent",)))
+    other = make_registry(replace(make_rule("rule_no_writes"), evidence_required=("intent",)))
     for elsewhere in (other, Registry(())):
         assert rules_failure(ME, by_facts(), registry=elsewhere, unread=said).cause == "rule_undecidable"
 

@@ -7,25 +7,25 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from cases import for_each_case
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from specimens import (
-    FACTS,
-    MEMORY,
-    bundle,
-    command,
-    decision,
-    files,
-    inputs,
-    intent,
-    outputs,
-    policy,
-    question_answers,
-    registry,
+from tests.support.cases import for_each_case
+from tests.support.planning_documents import (
+    FACT_PACK,
+    MEMORY_PACK,
+    default_answers,
+    frozen_files,
+    make_command,
+    make_context_bundle,
+    make_decision,
+    make_intent,
+    make_plan_inputs,
+    make_plan_outputs,
+    make_policy,
+    make_registry,
 )
 
 from steersman.contracts.planning.review import FrozenFile, PlanManifest
@@ -53,9 +53,9 @@ from steersman.machines.coordinator.freeze import (
 from steersman.machines.coordinator.inputs import derive_plan_id
 from steersman.machines.coordinator.verify import find_differing_inputs, verify_frozen_plan
 
-REVIEWED = inputs(ruled=(decision("edit_files", "require_review", "warn"),))
-FILES = files(outputs(REVIEWED))
-ANSWERED = digest_of(question_answers(REVIEWED).answers)
+REVIEWED = make_plan_inputs(ruled=(make_decision("edit_files", "require_review", "warn"),))
+FILES = frozen_files(make_plan_outputs(REVIEWED))
+ANSWERED = digest_of(default_answers(REVIEWED).answers)
 
 
 def manifest(of):
@@ -104,14 +104,14 @@ def test_no_clock_path_or_score_is_in_a_frozen_file():
         found |= {
             word for word in FILES[name].decode().split('"') if word.startswith("20") and word.endswith("Z")
         }
-    assert found == {intent().created_at}
+    assert found == {make_intent().created_at}
 
 
 SCRIPT = """
 import sys
-from specimens import decision, files, inputs, outputs
+from tests.support.planning_documents import frozen_files, make_decision, make_plan_inputs, make_plan_outputs
 from steersman.kernel.canonical import sha256_hex
-made = files(outputs(inputs(ruled=(decision("edit_files", "require_review", "warn"),))))
+made = frozen_files(make_plan_outputs(make_plan_inputs(ruled=(make_decision("edit_files", "require_review", "warn"),))))
 print(sha256_hex(b"".join(made[name] for name in sorted(made))))
 """
 
@@ -123,7 +123,7 @@ def test_another_process_makes_the_same_bytes(seed, language, tmp_path):
         **os.environ,
         "PYTHONHASHSEED": seed,
         "LC_ALL": language,
-        "PYTHONPATH": str(Path(__file__).parent),
+        "PYTHONPATH": str(Path(__file__).parents[3]),
     }
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT],
@@ -137,18 +137,25 @@ def test_another_process_makes_the_same_bytes(seed, language, tmp_path):
 
 
 CHANGES = {
-    "intent_checksum": inputs(intent(description="The pump still leaks.")),
-    "policy_digest": inputs(context=bundle(policy(timeout_seconds=5))),
-    "facts_digest": inputs(context=bundle(facts=replace(FACTS, fingerprint="3" * 64))),
-    "memory_digest": inputs(context=bundle(memory=replace(MEMORY, query="leaks"))),
-    "registry_digest": inputs(known=registry(command("unused_one", "setup"))),
+    "intent_checksum": make_plan_inputs(make_intent(description="The pump still leaks.")),
+    "policy_digest": make_plan_inputs(context=make_context_bundle(make_policy(timeout_seconds=5))),
+    "facts_digest": make_plan_inputs(
+        context=make_context_bundle(facts=replace(FACT_PACK, fingerprint="3" * 64))
+    ),
+    "memory_digest": make_plan_inputs(
+        context=make_context_bundle(memory=replace(MEMORY_PACK, query="leaks"))
+    ),
+    "registry_digest": make_plan_inputs(known=make_registry(make_command("unused_one", "setup"))),
 }
 
 
 @for_each_case("name", CHANGES)
 def test_a_changed_input_changes_the_plan_and_the_lineage_tells_which(name):
     """Any changed input changes the checksums, and the lineage tells where."""
-    first, second = files(outputs(inputs())), files(outputs(CHANGES[name]))
+    first, second = (
+        frozen_files(make_plan_outputs(make_plan_inputs())),
+        frozen_files(make_plan_outputs(CHANGES[name])),
+    )
     assert verify_frozen_plan(second) == ()
     assert first[MANIFEST_FILE] != second[MANIFEST_FILE]
     assert manifest(first).plan_id != manifest(second).plan_id
@@ -158,8 +165,10 @@ def test_a_changed_input_changes_the_plan_and_the_lineage_tells_which(name):
 
 def test_a_changed_version_is_told_by_name():
     """The version of every piece of content that is used is in the lineage."""
-    newer = inputs(known=registry(command("read_code", "analysis", version="1.1.0")))
-    assert find_differing_inputs(files(outputs(inputs())), files(outputs(newer))) == (
+    newer = make_plan_inputs(known=make_registry(make_command("read_code", "analysis", version="1.1.0")))
+    assert find_differing_inputs(
+        frozen_files(make_plan_outputs(make_plan_inputs())), frozen_files(make_plan_outputs(newer))
+    ) == (
         "commands.read_code",
         "registry_digest",
     )
@@ -167,7 +176,7 @@ def test_a_changed_version_is_told_by_name():
 
 def test_answers_do_not_change_the_name_of_a_plan():
     """Plan id from input digests: what people answer is not among them; the lineage has it, and tells two plans apart."""
-    other = files(outputs(REVIEWED, question_answers(REVIEWED, requires_review="leave_out")))
+    other = frozen_files(make_plan_outputs(REVIEWED, default_answers(REVIEWED, requires_review="leave_out")))
     assert manifest(other).plan_id == manifest(FILES).plan_id == derive_plan_id(REVIEWED.lineage)
     assert verify_frozen_plan(other) == ()
     assert find_differing_inputs(other, FILES) == ("answers_digest",)
@@ -259,7 +268,7 @@ def test_what_breaks_its_schema_is_malformed():
     pretty = FILES["policy.json"].replace(b",", b", ", 1)
     broken = {**FILES, "policy.json": pretty, "risk_assessment.json": b"{}"}
     assert [p.field for p in find_malformed_files(broken)] == ["policy.json", "risk_assessment.json"]
-    made = outputs(REVIEWED)
+    made = make_plan_outputs(REVIEWED)
     bad = freeze_plan_files(
         made._replace(graph=replace(made.graph, stage="half")), dict.fromkeys(RENDERED_PLAN_FILES, "x")
     )
@@ -268,7 +277,7 @@ def test_what_breaks_its_schema_is_malformed():
 
 def test_a_lineage_with_gaps_is_told():
     """001 §10 guard: traceable back to intent and registry versions."""
-    graph, snapshot = outputs(REVIEWED).graph, REVIEWED.registry.snapshot()
+    graph, snapshot = make_plan_outputs(REVIEWED).graph, REVIEWED.registry.snapshot()
     assert find_lineage_gaps(graph, snapshot) == ()
     versions = graph.lineage.registry_versions
     less = replace(
@@ -330,7 +339,7 @@ def test_a_genuine_envelope_holds_and_no_other():
     """A signature holds over exactly these bytes and these files."""
     data = signed(FILES)
     assert find_envelope_problems(data, FILES, holds) == ()
-    assert find_envelope_problems(data, files(outputs(inputs())), holds)
+    assert find_envelope_problems(data, frozen_files(make_plan_outputs(make_plan_inputs())), holds)
     assert find_envelope_problems(data, FILES, lambda *_: False)
     assert find_envelope_problems(data.replace(b'"the key"', b'"another"'), FILES, holds)
     assert find_envelope_problems(data + b"\n", FILES, holds)

@@ -1,9 +1,15 @@
 """What is left of a plan is held against rules, phases and mode once more (001 §8: recalculate, validate)."""
 
 import pytest
-from cases import for_each_case
 from msgspec.structs import replace
-from specimens import bundle, decision, inputs, intent, policy
+from tests.support.cases import for_each_case
+from tests.support.planning_documents import (
+    make_context_bundle,
+    make_decision,
+    make_intent,
+    make_plan_inputs,
+    make_policy,
+)
 
 from steersman.contracts.planning.intent import IntentInteraction
 from steersman.contracts.planning.questions import QuestionAnswer, SettledQuestions
@@ -37,37 +43,37 @@ def held(i, answers=(), ruled=None):
 
 def test_a_plan_that_nobody_has_changed_stands():
     """Without answers the rest is the whole, and nothing stands against it."""
-    found, left = held(inputs())
+    found, left = held(make_plan_inputs())
     assert not found.any()
     assert not NO_OBJECTIONS.any()
-    assert found.decisions == inputs().decisions
-    assert left.planned_commands == intent().planned_commands
+    assert found.decisions == make_plan_inputs().decisions
+    assert left.planned_commands == make_intent().planned_commands
 
 
 @for_each_case(
     "now",
     [
-        decision("edit_files", "deny", "warn"),
-        decision("edit_files", "require_review", "warn"),
-        decision("edit_files", undecidable=True),
-        decision("edit_files", conflict="two rules"),
+        make_decision("edit_files", "deny", "warn"),
+        make_decision("edit_files", "require_review", "warn"),
+        make_decision("edit_files", undecidable=True),
+        make_decision("edit_files", conflict="two rules"),
     ],
 )
 def test_a_rule_that_is_stricter_about_the_rest_stops_it(now):
     """A deny, a review that nobody was asked about, a question without an answer; said of the whole, it stands."""
-    found, _ = held(inputs(), ruled={"edit_files": now})
+    found, _ = held(make_plan_inputs(), ruled={"edit_files": now})
     assert [p.field for p in found.ruled_out] == ["planned_commands.edit_files"]
-    before = inputs(ruled=(now,))
+    before = make_plan_inputs(ruled=(now,))
     if now.decision == "require_review":
         assert held(before)[0].ruled_out == ()
 
 
 def test_a_review_by_another_rule_is_not_the_one_that_was_answered():
     """A command that one rule wants reviewed is not free of a second one that speaks only about the rest."""
-    first = decision("edit_files", "require_review", "warn")
+    first = make_decision("edit_files", "require_review", "warn")
     fired = replace(first.rules[0], rule_id="rule_second")
     second = replace(first, severity="block", review=("security",), rules=(*first.rules, fired))
-    i = inputs(ruled=(first,))
+    i = make_plan_inputs(ruled=(first,))
     found, _ = held(
         i, [(q.question_id, "approve", "") for q in questions_for_inputs(i)], ruled={"edit_files": second}
     )
@@ -77,20 +83,20 @@ def test_a_review_by_another_rule_is_not_the_one_that_was_answered():
 
 def test_a_warning_about_the_rest_is_shown_with_the_plan():
     """What only warns stops nothing; it takes the place of silence in the decisions that are frozen."""
-    now = decision("edit_files", "warn", "warn")
-    found, _ = held(inputs(), ruled={"edit_files": now})
+    now = make_decision("edit_files", "warn", "warn")
+    found, _ = held(make_plan_inputs(), ruled={"edit_files": now})
     assert not found.any()
     assert now in found.decisions
-    before = inputs(ruled=(decision("edit_files", "require_review", "warn"),))
+    before = make_plan_inputs(ruled=(make_decision("edit_files", "require_review", "warn"),))
     assert now not in held(before, ruled={"edit_files": now})[0].decisions
 
 
 def test_rules_object_to_what_answers_have_left():
     """001 §7: a deny or a rule without a verdict is an objection; a review is none, and a command that is out is not asked."""
-    i = inputs(ruled=(decision("read_code", "deny", "warn"),))
+    i = make_plan_inputs(ruled=(make_decision("read_code", "deny", "warn"),))
     says = {
-        "edit_files": decision("edit_files", "require_review", "block"),
-        "run_tests": decision("run_tests", "deny", "warn"),
+        "edit_files": make_decision("edit_files", "require_review", "block"),
+        "run_tests": make_decision("run_tests", "deny", "warn"),
     }
     found = find_answer_objections(
         i, settled(i), lambda left: tuple(says[c.command_id] for c in left.planned_commands)
@@ -101,12 +107,12 @@ def test_rules_object_to_what_answers_have_left():
 @pytest.mark.parametrize("said", ["warn", "require_review"])
 def test_a_warning_about_the_rest_stands_beside_what_was_said_before(said):
     """A second rule that warns only of the rest is in the frozen decision too, and takes nothing of it back."""
-    first = decision("edit_files", said, "warn")
+    first = make_decision("edit_files", said, "warn")
     silent = replace(first.rules[0], rule_id="rule_second", decision="warn", outcome="silent")
     fired = replace(
         silent, outcome="fired", reason="nothing checks it", evidence_used=("memory://mem_0123456789ab",)
     )
-    before = inputs(ruled=(replace(first, rules=(*first.rules, silent)),))
+    before = make_plan_inputs(ruled=(replace(first, rules=(*first.rules, silent)),))
     found, _ = held(before, ruled={"edit_files": replace(first, rules=(*first.rules, fired))})
     (now,) = [d for d in found.decisions if d.command_id == "edit_files"]
     assert not found.any()
@@ -119,19 +125,19 @@ def test_a_warning_about_the_rest_stands_beside_what_was_said_before(said):
 def test_an_allow_whose_reason_is_gone_outweighs_nothing():
     """A rule allowed a command because of another one, and that is left out: the review that it outweighed stops the plan;
     a warning that it outweighed is shown, and an allow that nothing speaks for any more cites nothing."""
-    wants = decision("edit_files", "require_review", "warn")
+    wants = make_decision("edit_files", "require_review", "warn")
     said = replace(
         wants.rules[0], rule_id="rule_allows", decision="allow", severity="error", reason="it is linted"
     )
     gone = replace(said, outcome="silent")
-    was = decision("edit_files", "allow", "error", reason="it is linted", rules=(*wants.rules, said))
+    was = make_decision("edit_files", "allow", "error", reason="it is linted", rules=(*wants.rules, said))
     now = replace(wants, rules=(*wants.rules, gone))
-    (told,) = held(inputs(ruled=(was,)), ruled={"edit_files": now})[0].ruled_out
+    (told,) = held(make_plan_inputs(ruled=(was,)), ruled={"edit_files": now})[0].ruled_out
     assert (told.field, "rule_no_writes" in told.message) == ("planned_commands.edit_files", True)
-    warns = decision("edit_files", "warn", "warn")
+    warns = make_decision("edit_files", "warn", "warn")
     was = replace(was, rules=(*warns.rules, said))
-    for now in (replace(warns, rules=(*warns.rules, gone)), decision("edit_files", rules=(gone,))):
-        found, _ = held(inputs(ruled=(was,)), ruled={"edit_files": now})
+    for now in (replace(warns, rules=(*warns.rules, gone)), make_decision("edit_files", rules=(gone,))):
+        found, _ = held(make_plan_inputs(ruled=(was,)), ruled={"edit_files": now})
         assert not found.any()
         assert now in found.decisions
         assert was not in found.decisions
@@ -142,9 +148,11 @@ def test_commands_that_are_missing_because_their_evidence_is_are_named():
     stale = ("fact://language/python", "scan://ev000000000000", "fact://language/cobol")
     planned_ = tuple(
         replace(c, evidence_refs=stale) if c.command_id == "run_tests" else c
-        for c in intent().planned_commands
+        for c in make_intent().planned_commands
     )
-    i = inputs(intent(planned_commands=planned_), ruled=(decision("edit_files", "deny", "warn"),))
+    i = make_plan_inputs(
+        make_intent(planned_commands=planned_), ruled=(make_decision("edit_files", "deny", "warn"),)
+    )
     found, _ = held(i, [(q.question_id, default_answer_word(q), "") for q in questions_for_inputs(i)])
     (problem,) = found.groundless
     assert problem.field == "planned_commands[2].evidence_refs"
@@ -158,7 +166,7 @@ def test_commands_that_are_missing_because_their_evidence_is_are_named():
 
 def test_a_plan_without_any_command_is_none():
     """Nothing planned is nothing to propose, unless a person does it by hand."""
-    bare = inputs(replace(intent(), planned_commands=()), ruled=())
+    bare = make_plan_inputs(replace(make_intent(), planned_commands=()), ruled=())
     assert "planned_commands" in [p.field for p in held(bare)[0].emptied]
     by_hand = [
         (q.question_id, "by_hand", "") for q in questions_for_inputs(bare) if q.cause == "missing_command"
@@ -169,9 +177,9 @@ def test_a_plan_without_any_command_is_none():
 
 def test_rules_see_the_scope_that_was_answered():
     """Files that an answer names are the files of the plan."""
-    bare = intent()
+    bare = make_intent()
     open_ = replace(bare, scope=replace(bare.scope, targets=replace(bare.scope.targets, files=())))
-    i = inputs(open_)
+    i = make_plan_inputs(open_)
     (asked,) = questions_for_inputs(i)
     _, left = held(i, [(asked.question_id, "text", "payments/a.py")])
     assert left.scope.targets.files == ("payments/a.py",)
@@ -183,7 +191,7 @@ def test_rules_see_the_scope_that_was_answered():
 
 def uncited(*ids):
     """An intent whose evidence for some commands leads nowhere."""
-    made = intent()
+    made = make_intent()
     return replace(made, planned_commands=tuple(
         replace(c, evidence_refs=("fact://language/cobol",)) if c.command_id in ids else c for c in made.planned_commands
     ))  # fmt: skip
@@ -208,7 +216,7 @@ def uncited(*ids):
 )
 def test_a_phase_that_has_to_show_something_is_not_left_empty(ids, fields):
     """Whatever has left its commands out; and a plan without any command is none."""
-    i = inputs(uncited(*ids))
+    i = make_plan_inputs(uncited(*ids))
     found, _ = held(i, [(q.question_id, "leave_out", "") for q in questions_for_inputs(i)])
     assert [p.field for p in found.emptied] == fields
 
@@ -216,10 +224,10 @@ def test_a_phase_that_has_to_show_something_is_not_left_empty(ids, fields):
 def test_high_risk_is_not_planned_alone():
     """I3 holds for the risk of what is left, not only for what the author has stated."""
     mode = IntentInteraction(mode="full_auto", question_budget=0, question_policy="never")
-    under = policy("full_auto")
+    under = make_policy("full_auto")
     for risk, fields in (("medium", []), ("high", ["interaction.mode"])):
-        made = intent(interaction=mode)
+        made = make_intent(interaction=mode)
         made = replace(made, risk=replace(made.risk, overall=risk))
-        i = inputs(made, context=bundle(under))
+        i = make_plan_inputs(made, context=make_context_bundle(under))
         assert i.effective == resolve_effective_asking(made, under)
         assert [p.field for p in held(i)[0].alone] == fields

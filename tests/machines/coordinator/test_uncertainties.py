@@ -2,20 +2,20 @@
 
 import msgspec
 import pytest
-from cases import for_each_case
 from msgspec.structs import replace
-from specimens import (
-    bundle,
-    command,
-    decision,
-    inputs,
-    intent,
-    phase,
-    planned,
-    policy,
-    registry,
-    selected,
-    workflow,
+from tests.support.cases import for_each_case
+from tests.support.planning_documents import (
+    make_command,
+    make_context_bundle,
+    make_decision,
+    make_intent,
+    make_phase,
+    make_plan_inputs,
+    make_policy,
+    make_registry,
+    make_workflow,
+    planned_command,
+    selected_workflow,
 )
 
 from steersman.contracts.planning.intent import IntentInteraction, ScopeTargets
@@ -32,49 +32,49 @@ from steersman.machines.coordinator.uncertainties import (
     find_question_flaws,
 )
 
-BASE = intent()
+BASE = make_intent()
 
 
 def with_commands(*commands):
     """The usual intent with these commands in place of its own of the same id."""
     given = {c.command_id: c for c in commands}
     kept = tuple(given.pop(c.command_id, c) for c in BASE.planned_commands)
-    return intent(planned_commands=(*kept, *given.values()))
+    return make_intent(planned_commands=(*kept, *given.values()))
 
 
 def with_targets(**targets):
-    return intent(scope=replace(BASE.scope, targets=ScopeTargets(**targets)))
+    return make_intent(scope=replace(BASE.scope, targets=ScopeTargets(**targets)))
 
 
 def cited(*refs):
-    return inputs(with_commands(planned("run_tests", evidence_refs=refs)))
+    return make_plan_inputs(with_commands(planned_command("run_tests", evidence_refs=refs)))
 
 
 FACT, OWN = "fact://language/python", "intent://intent_fix_the_leak"
-REVIEWED = inputs(ruled=(decision("edit_files", "require_review", "warn"),))
-GRAVELY = inputs(ruled=(decision("edit_files", "require_review", "error"),))
-WARNED = inputs(ruled=(decision("edit_files", "warn", "warn"),))
-EMPTIED = inputs(
-    intent(selected_workflows=(selected("bug_fix", "implementation", "validation", "review"),)),
-    ruled=(decision("edit_files", "deny", "warn"), decision("read_code", "deny", "warn")),
+REVIEWED = make_plan_inputs(ruled=(make_decision("edit_files", "require_review", "warn"),))
+GRAVELY = make_plan_inputs(ruled=(make_decision("edit_files", "require_review", "error"),))
+WARNED = make_plan_inputs(ruled=(make_decision("edit_files", "warn", "warn"),))
+EMPTIED = make_plan_inputs(
+    make_intent(selected_workflows=(selected_workflow("bug_fix", "implementation", "validation", "review"),)),
+    ruled=(make_decision("edit_files", "deny", "warn"), make_decision("read_code", "deny", "warn")),
 )
-EMPTY_BUT_FREE = inputs(
-    intent(planned_commands=(*BASE.planned_commands[1:], planned("look"))),
-    known=registry(command("look", "analysis")),
-    ruled=(decision("look", "deny", "warn"),),
+EMPTY_BUT_FREE = make_plan_inputs(
+    make_intent(planned_commands=(*BASE.planned_commands[1:], planned_command("look"))),
+    known=make_registry(make_command("look", "analysis")),
+    ruled=(make_decision("look", "deny", "warn"),),
 )
-MANUAL = workflow("bug_fix", phase("analysis"), phase("implementation"), phase("validation", "tester"), phase("review", "reviewer"))  # fmt: skip
-ONLY_LOOKS = inputs(ruled=(decision("edit_files", "deny", "warn"),))
-LOOKING = intent(planned_commands=(BASE.planned_commands[0], BASE.planned_commands[2]))
-LISTING = workflow(
+MANUAL = make_workflow("bug_fix", make_phase("analysis"), make_phase("implementation"), make_phase("validation", "tester"), make_phase("review", "reviewer"))  # fmt: skip
+ONLY_LOOKS = make_plan_inputs(ruled=(make_decision("edit_files", "deny", "warn"),))
+LOOKING = make_intent(planned_commands=(BASE.planned_commands[0], BASE.planned_commands[2]))
+LISTING = make_workflow(
     "bug_fix",
-    phase("analysis"),
-    phase("implementation", needs_command=True, commands=("read_code", "edit_files", "gone_one")),
-    phase("validation", "tester"),
-    phase("review", "reviewer"),
+    make_phase("analysis"),
+    make_phase("implementation", needs_command=True, commands=("read_code", "edit_files", "gone_one")),
+    make_phase("validation", "tester"),
+    make_phase("review", "reviewer"),
 )
-READING = with_commands(planned("read_code"))
-NO_TESTS = intent(planned_commands=BASE.planned_commands[:2])
+READING = with_commands(planned_command("read_code"))
+NO_TESTS = make_intent(planned_commands=BASE.planned_commands[:2])
 
 # cause, (type, level, default), a case with it, the same but for one line without it
 CASES = [
@@ -83,7 +83,7 @@ CASES = [
     ("unmet_evidence", ("blocker", "high", "exclude"), cited("memory://mem_000000000000"), cited("memory://mem_0123456789ab")),
     ("unmet_evidence", ("blocker", "high", "exclude"), cited("registry://command/gone_one", FACT), cited("registry://command/run_tests", FACT)),
     ("unmet_evidence", ("blocker", "high", "exclude"), cited("registry://command/run_tests@2.0.0", FACT), cited("registry://command/run_tests@1.0.0", FACT)),
-    ("unmet_evidence", ("blocker", "high", "exclude"), cited("registry://command/run_tests@1.0.0#ffffffffffff", FACT), cited(f"registry://command/run_tests@1.0.0#{registry().entries['command', 'run_tests'].digest[:12]}", FACT)),
+    ("unmet_evidence", ("blocker", "high", "exclude"), cited("registry://command/run_tests@1.0.0#ffffffffffff", FACT), cited(f"registry://command/run_tests@1.0.0#{make_registry().entries['command', 'run_tests'].digest[:12]}", FACT)),
     ("unmet_evidence", ("blocker", "high", "exclude"), cited("doc://README.md"), cited("doc://pyproject.toml#L1")),
     ("unmet_evidence", ("blocker", "high", "exclude"), cited("rule://rule_gone", FACT), cited("rule://rule_no_writes@1.0.0", FACT)),
     ("unmet_evidence", ("blocker", "high", "exclude"), cited("intent://intent_before_this"), cited("intent://intent_fix_the_leak/objective")),
@@ -96,42 +96,42 @@ CASES = [
     ("unmet_evidence", ("blocker", "high", "exclude"), cited("doc://pyproject.toml#L4-L5"), cited("doc://pyproject.toml#L2-L4")),
     ("requires_review", ("risk_mitigation", "medium", "use"), REVIEWED, WARNED),
     ("requires_review", ("blocker", "critical", "use"), GRAVELY, WARNED),
-    ("ambiguous_scope", ("blocker", "high", "block"), inputs(with_targets()), inputs(with_targets(files=("a.py",)))),
-    ("ambiguous_scope", ("blocker", "high", "block"), inputs(with_targets()), inputs(with_targets(modules=("a",)))),
-    ("ambiguous_scope", ("blocker", "high", "block"), inputs(with_targets()), inputs(with_targets(areas=("docs",)))),
+    ("ambiguous_scope", ("blocker", "high", "block"), make_plan_inputs(with_targets()), make_plan_inputs(with_targets(files=("a.py",)))),
+    ("ambiguous_scope", ("blocker", "high", "block"), make_plan_inputs(with_targets()), make_plan_inputs(with_targets(modules=("a",)))),
+    ("ambiguous_scope", ("blocker", "high", "block"), make_plan_inputs(with_targets()), make_plan_inputs(with_targets(areas=("docs",)))),
     (
         "ambiguous_scope",
         ("clarification", "medium", "use"),
-        inputs(replace(with_targets(), planned_commands=READING.planned_commands), ruled=(decision("edit_files", "deny", "warn"),)),
-        inputs(READING, ruled=(decision("edit_files", "deny", "warn"),)),
+        make_plan_inputs(replace(with_targets(), planned_commands=READING.planned_commands), ruled=(make_decision("edit_files", "deny", "warn"),)),
+        make_plan_inputs(READING, ruled=(make_decision("edit_files", "deny", "warn"),)),
     ),
-    ("missing_command", ("blocker", "high", "block"), inputs(NO_TESTS), inputs()),
-    ("missing_command", ("blocker", "high", "block"), inputs(NO_TESTS), inputs(NO_TESTS, known=registry(MANUAL))),
-    ("excluded_command", ("clarification", "low", "use"), inputs(ruled=(decision("read_code", "deny", "warn"),), known=registry(command("read_code", "implementation"))), inputs()),
-    ("excluded_command", ("blocker", "high", "use"), EMPTY_BUT_FREE, EMPTY_BUT_FREE._replace(decisions=inputs().decisions)),
-    ("missing_command", ("blocker", "high", "block"), EMPTIED, EMPTIED._replace(decisions=inputs().decisions)),
-    ("missing_command", ("blocker", "high", "block"), ONLY_LOOKS, ONLY_LOOKS._replace(decisions=inputs().decisions)),
-    ("missing_command", ("blocker", "high", "block"), inputs(LOOKING, known=registry(LISTING)), inputs(LOOKING, known=registry(MANUAL))),
-    ("ambiguous_scope", ("blocker", "high", "block"), inputs(with_targets(files=(".",))), inputs(with_targets(files=("src/",)))),
-    ("ambiguous_scope", ("blocker", "high", "block"), inputs(with_targets(files=("a.py", "./"), modules=("a",))), inputs(with_targets(files=("a.py",)))),
+    ("missing_command", ("blocker", "high", "block"), make_plan_inputs(NO_TESTS), make_plan_inputs()),
+    ("missing_command", ("blocker", "high", "block"), make_plan_inputs(NO_TESTS), make_plan_inputs(NO_TESTS, known=make_registry(MANUAL))),
+    ("excluded_command", ("clarification", "low", "use"), make_plan_inputs(ruled=(make_decision("read_code", "deny", "warn"),), known=make_registry(make_command("read_code", "implementation"))), make_plan_inputs()),
+    ("excluded_command", ("blocker", "high", "use"), EMPTY_BUT_FREE, EMPTY_BUT_FREE._replace(decisions=make_plan_inputs().decisions)),
+    ("missing_command", ("blocker", "high", "block"), EMPTIED, EMPTIED._replace(decisions=make_plan_inputs().decisions)),
+    ("missing_command", ("blocker", "high", "block"), ONLY_LOOKS, ONLY_LOOKS._replace(decisions=make_plan_inputs().decisions)),
+    ("missing_command", ("blocker", "high", "block"), make_plan_inputs(LOOKING, known=make_registry(LISTING)), make_plan_inputs(LOOKING, known=make_registry(MANUAL))),
+    ("ambiguous_scope", ("blocker", "high", "block"), make_plan_inputs(with_targets(files=(".",))), make_plan_inputs(with_targets(files=("src/",)))),
+    ("ambiguous_scope", ("blocker", "high", "block"), make_plan_inputs(with_targets(files=("a.py", "./"), modules=("a",))), make_plan_inputs(with_targets(files=("a.py",)))),
     (
         "excluded_command",
         ("clarification", "low", "use"),
-        inputs(with_commands(planned("deploy_it")), known=registry(command("deploy_it", "release"))),
-        inputs(with_commands(planned("deploy_it")), known=registry(command("deploy_it", "review"))),
+        make_plan_inputs(with_commands(planned_command("deploy_it")), known=make_registry(make_command("deploy_it", "release"))),
+        make_plan_inputs(with_commands(planned_command("deploy_it")), known=make_registry(make_command("deploy_it", "review"))),
     ),
-    ("excluded_command", ("clarification", "low", "use"), inputs(with_commands(planned("unknown_one"))), inputs()),
+    ("excluded_command", ("clarification", "low", "use"), make_plan_inputs(with_commands(planned_command("unknown_one"))), make_plan_inputs()),
     (
         "risk_above_profile",
         ("risk_mitigation", "critical", "exclude"),
-        inputs(with_commands(planned("run_tests", risk_level="high"))),
-        inputs(with_commands(planned("run_tests", risk_level="medium"))),
+        make_plan_inputs(with_commands(planned_command("run_tests", risk_level="high"))),
+        make_plan_inputs(with_commands(planned_command("run_tests", risk_level="medium"))),
     ),
     (
         "risk_above_profile",
         ("risk_mitigation", "critical", "exclude"),
-        inputs(known=registry(command("run_tests", "validation", risk_level="critical")), context=bundle(policy(risk_profile="aggressive_safe"))),
-        inputs(known=registry(command("run_tests", "validation", risk_level="critical")), context=bundle(policy(risk_profile="aggressive"))),
+        make_plan_inputs(known=make_registry(make_command("run_tests", "validation", risk_level="critical")), context=make_context_bundle(make_policy(risk_profile="aggressive_safe"))),
+        make_plan_inputs(known=make_registry(make_command("run_tests", "validation", risk_level="critical")), context=make_context_bundle(make_policy(risk_profile="aggressive"))),
     ),
 ]  # fmt: skip
 
@@ -166,7 +166,7 @@ def words(i, cause):
 
 def test_a_phase_that_only_looks_now_is_told_where_it_can_do_without():
     """Where a phase does not have to show anything, the denied command says that nothing is left to do in it."""
-    i = inputs(known=registry(MANUAL), ruled=(decision("edit_files", "deny", "warn"),))
+    i = make_plan_inputs(known=make_registry(MANUAL), ruled=(make_decision("edit_files", "deny", "warn"),))
     (question,) = questions_for_inputs(i)
     assert (question.cause, question.type) == ("excluded_command", "blocker")
     assert "Nothing is left to do in bug_fix/implementation." in question.question_text
@@ -175,14 +175,14 @@ def test_a_phase_that_only_looks_now_is_told_where_it_can_do_without():
 def test_no_answer_takes_the_place_of_a_review_at_severity_block():
     """An answer that could only be refused is not offered."""
     assert words(GRAVELY, "requires_review") == [["keep_with_review", "leave_out", "approve", "stop"]]
-    grave = inputs(ruled=(decision("edit_files", "require_review", "block"),))
+    grave = make_plan_inputs(ruled=(make_decision("edit_files", "require_review", "block"),))
     assert words(grave, "requires_review") == [["keep_with_review", "leave_out", "stop"]]
 
 
 def test_writes_can_be_left_out_only_where_a_plan_is_left():
     """Nobody is offered an answer after which a phase that has to change something could not."""
-    assert words(inputs(with_targets()), "ambiguous_scope") == [["text", "whole_project", "stop"]]
-    assert words(inputs(with_targets(), known=registry(MANUAL)), "ambiguous_scope") == [
+    assert words(make_plan_inputs(with_targets()), "ambiguous_scope") == [["text", "whole_project", "stop"]]
+    assert words(make_plan_inputs(with_targets(), known=make_registry(MANUAL)), "ambiguous_scope") == [
         ["text", "whole_project", "leave_out", "stop"]
     ]
 
@@ -217,13 +217,13 @@ def test_an_answer_holds_where_a_warning_comes_to_what_was_said():
         "reason": "because of a test; of what is left: more",
         "evidence_used": ("fact://language/python", "rule://x"),
     }
-    grave = with_commands(planned("run_tests", risk_level="high"))
-    one = inputs(grave, ruled=(decision("edit_files", "require_review", "warn"),))
-    other = inputs(
+    grave = with_commands(planned_command("run_tests", risk_level="high"))
+    one = make_plan_inputs(grave, ruled=(make_decision("edit_files", "require_review", "warn"),))
+    other = make_plan_inputs(
         grave,
         ruled=(
-            decision("edit_files", "require_review", "warn", **more),
-            decision("run_tests", "warn", "warn"),
+            make_decision("edit_files", "require_review", "warn", **more),
+            make_decision("run_tests", "warn", "warn"),
         ),
     )
     assert [q.question_id for q in questions_for_inputs(one)] == [
@@ -234,19 +234,21 @@ def test_an_answer_holds_where_a_warning_comes_to_what_was_said():
 
 def test_a_denied_command_is_not_asked_about_twice():
     """What rules leave out is not also asked for its risk, its evidence or its review."""
-    of = with_commands(planned("read_code", risk_level="critical", evidence_refs=("scan://gone",)))
-    (question,) = questions_for_inputs(inputs(of, ruled=(decision("read_code", "deny", "warn"),)))
+    of = with_commands(planned_command("read_code", risk_level="critical", evidence_refs=("scan://gone",)))
+    (question,) = questions_for_inputs(
+        make_plan_inputs(of, ruled=(make_decision("read_code", "deny", "warn"),))
+    )
     assert question.cause == "excluded_command"
 
 
 def test_a_plan_without_uncertainties_asks_nothing():
     """001 Guard Conditions: no uncertainties, no questions."""
-    assert questions_for_inputs(inputs()) == ()
+    assert questions_for_inputs(make_plan_inputs()) == ()
 
 
-MANY = inputs(
-    replace(with_targets(), planned_commands=(*BASE.planned_commands[:2], planned("run_tests", risk_level="high"))),
-    ruled=(decision("read_code", "require_review", "error"), decision("edit_files", "require_review", "warn")),
+MANY = make_plan_inputs(
+    replace(with_targets(), planned_commands=(*BASE.planned_commands[:2], planned_command("run_tests", risk_level="high"))),
+    ruled=(make_decision("read_code", "require_review", "error"), make_decision("edit_files", "require_review", "warn")),
 )  # fmt: skip
 # By cause: two reviews (one blocker/critical, one risk_mitigation/medium), scope blocker/high, risk risk_mitigation/critical
 
@@ -315,7 +317,7 @@ def test_full_auto_and_an_empty_budget_ask_nothing(mode, asking, budget):
         askable_questions(
             questions_for_inputs(MANY),
             MANY.effective._replace(mode=mode, asking=asking, budget=budget),
-            policy(),
+            make_policy(),
         )
         == ()
     )
@@ -354,13 +356,13 @@ def test_a_question_that_comes_up_again_costs_nothing_again():
 def test_what_is_settled_is_not_asked_again():
     """A later round asks only what is still open."""
     found = questions_for_inputs(MANY)
-    known = weigh_default_answers(found[1:], MANY.plan_id, policy()).settled
+    known = weigh_default_answers(found[1:], MANY.plan_id, make_policy()).settled
     assert [q.question_id for q in asked(MANY, settled=known).pack.questions] == [found[0].question_id]
 
 
 def test_a_type_that_the_policy_does_not_allow_is_not_asked():
     """001 §6: blocking_level and type have to be appropriate for the policy."""
-    under = policy(question_rules=QuestionRules(allowed_types=("clarification", "risk_mitigation")))
+    under = make_policy(question_rules=QuestionRules(allowed_types=("clarification", "risk_mitigation")))
     chosen = asked(MANY, under=under)
     assert {q.type for q in chosen.pack.questions} == {"risk_mitigation"}
     assert len(chosen.defaulted) == 2
@@ -376,7 +378,7 @@ def test_a_type_that_the_policy_does_not_allow_is_not_asked():
 )
 def test_a_question_with_too_little_evidence_may_not_go_out(rules, found):
     """001 §6 guard: all questions have evidence_refs, as many as the policy asks for."""
-    assert len(asked(MANY, under=policy(question_rules=rules)).unevidenced) == found
+    assert len(asked(MANY, under=make_policy(question_rules=rules)).unevidenced) == found
 
 
 @for_each_case(
@@ -390,26 +392,28 @@ def test_a_question_with_too_little_evidence_may_not_go_out(rules, found):
 )
 def test_the_default_of_a_critical_question_never_approves(default, flaws):
     """DESIGN 001: a critical default may not approve, and a default is one of the answers."""
-    i = inputs(with_commands(planned("run_tests", risk_level="high")))
+    i = make_plan_inputs(with_commands(planned_command("run_tests", risk_level="high")))
     (question,) = questions_for_inputs(i)
     changed = replace(question, default_strategy=default)
-    assert len(find_question_flaws((changed,), i.effective, policy()).undefaulted) == flaws
+    assert len(find_question_flaws((changed,), i.effective, make_policy()).undefaulted) == flaws
 
 
 def test_a_lesser_question_may_approve_by_default():
     """Only critical questions are held to it."""
-    i = inputs(replace(with_targets(), planned_commands=BASE.planned_commands[:1]), known=registry(MANUAL))
+    i = make_plan_inputs(
+        replace(with_targets(), planned_commands=BASE.planned_commands[:1]), known=make_registry(MANUAL)
+    )
     (question,) = questions_for_inputs(i)
     assert default_answer_word(question) == "whole_project"
-    assert find_question_flaws((question,), i.effective, policy()).undefaulted == ()
+    assert find_question_flaws((question,), i.effective, make_policy()).undefaulted == ()
 
 
 def test_the_effective_mode_is_used_end_to_end():
     """An intent in semi_auto with a policy for interaction asks blockers only."""
-    of = intent(
+    of = make_intent(
         interaction=IntentInteraction(mode="semi_auto", question_budget=5, question_policy="blockers_only")
     )
-    i = inputs(of, ruled=(decision("edit_files", "require_review", "warn"),))
+    i = make_plan_inputs(of, ruled=(make_decision("edit_files", "require_review", "warn"),))
     chosen = choose_round_questions(
         questions_for_inputs(i),
         i.effective,

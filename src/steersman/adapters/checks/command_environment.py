@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from steersman.adapters.checks.tree_places import SANDBOX_HOME
 from steersman.adapters.sandbox import toolchains
+from steersman.judges.ecosystems import ECOSYSTEMS
 
 COMMAND_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR")
 # Whom to trust: these name files.
@@ -17,60 +18,18 @@ COMMAND_CERTIFICATE_VARIABLES = (
     *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"),
     *("PIP_CERT", "GIT_SSL_CAINFO", "CARGO_HTTP_CAINFO", "AWS_CA_BUNDLE"),
 )
-# Toolchains and where they are; they install nothing by themselves.
-TOOLCHAIN_VARIABLES = (
-    *("JAVA_HOME", "GOROOT", "GOTOOLCHAIN", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN", "PYENV_ROOT", "PYENV_VERSION"),
-    *("VOLTA_HOME", "ASDF_DIR", "ASDF_DATA_DIR", "MISE_DATA_DIR", "NVM_DIR", "SDKMAN_DIR", "UV_PYTHON"),
-    *("UV_PYTHON_INSTALL_DIR", "MAVEN_HOME", "GRADLE_HOME", "DOTNET_ROOT", "CC", "CXX", "PKG_CONFIG_PATH"),
-)
+_PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+TOOLCHAIN_VARIABLES = tuple(name for each in ECOSYSTEMS for name in each.toolchain_variables.split())
 # Only for setup, which has the network: proxies and package indexes, which may hold credentials.
 SETUP_NETWORK_VARIABLES = (
-    *(
-        "HTTP_PROXY",
-        "HTTPS_PROXY",
-        "ALL_PROXY",
-        "NO_PROXY",
-        "http_proxy",
-        "https_proxy",
-        "all_proxy",
-        "no_proxy",
-    ),
-    *("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_TRUSTED_HOST", "PIP_DEFAULT_TIMEOUT"),
-    *(
-        "UV_INDEX_URL",
-        "UV_DEFAULT_INDEX",
-        "UV_EXTRA_INDEX_URL",
-        "UV_INDEX",
-        "UV_HTTP_TIMEOUT",
-        "UV_NATIVE_TLS",
-    ),
-    *(
-        "npm_config_registry",
-        "NPM_CONFIG_REGISTRY",
-        "NPM_TOKEN",
-        "NODE_AUTH_TOKEN",
-        "YARN_NPM_REGISTRY_SERVER",
-    ),
-    *(
-        "GOPROXY",
-        "GOPRIVATE",
-        "GONOPROXY",
-        "GONOSUMDB",
-        "GOSUMDB",
-        "GOINSECURE",
-        "CARGO_NET_GIT_FETCH_WITH_CLI",
-    ),
-    *("POETRY_HTTP_BASIC_USERNAME", "POETRY_HTTP_BASIC_PASSWORD", "CARGO_REGISTRY_TOKEN"),
+    *(name for proxy in _PROXY_VARIABLES for name in (proxy, proxy.lower())),
+    *(name for each in ECOSYSTEMS for name in each.network_variables.split()),
 )
 # The project's caches, for a program whose own home is elsewhere.
 CACHE_VARIABLES = {
-    "GOCACHE": f"{SANDBOX_HOME}/.cache/go-build",
-    "GOMODCACHE": f"{SANDBOX_HOME}/go/pkg/mod",
-    "CARGO_HOME": f"{SANDBOX_HOME}/.cargo",
-    "npm_config_cache": f"{SANDBOX_HOME}/.npm",
-    "PIP_CACHE_DIR": f"{SANDBOX_HOME}/.cache/pip",
-    "UV_CACHE_DIR": f"{SANDBOX_HOME}/.cache/uv",
-    "GRADLE_USER_HOME": f"{SANDBOX_HOME}/.gradle",
+    name: f"{SANDBOX_HOME}/{directory}"
+    for each in ECOSYSTEMS
+    for name, directory in each.cache_directories.items()
 }
 
 
@@ -104,7 +63,7 @@ def build_command_environment(
     if home:
         env |= {"HOME": home, **find_toolchain_homes(), "MAVEN_OPTS": f"-Duser.home={home}"}
     if not setup and not online:
-        env |= {"CARGO_NET_OFFLINE": "true", "UV_OFFLINE": "1", "npm_config_offline": "true"}
+        env |= {name: value for each in ECOSYSTEMS for name, value in each.offline_variables.items()}
     # Byte code in the tree would be part of the next recorded change.
     return {**env, "PYTHONDONTWRITEBYTECODE": "1", **settings}
 

@@ -31,30 +31,20 @@ from steersman.adapters.checks.tree_places import TreePlace
 from steersman.adapters.git.git_command import run_git
 from steersman.adapters.storage.remove_directory import delete_path
 from steersman.errors import WorkspaceError
+from steersman.judges.ecosystems import ECOSYSTEMS
 
+_LOCK_FILES = tuple(name for each in ECOSYSTEMS for name in each.lock_files.split())
 # Files that say what is installed, wherever they are in the tree.
-# fmt: off
 INSTALL_INPUT_PATTERNS = (
-    "uv.lock", "poetry.lock", "pdm.lock", "pylock*.toml", "Pipfile", "Pipfile.lock", "*requirements*.txt", "tox.ini",
-    "requirements*.in", "constraints*.txt", "pyproject.toml", "setup.py", "setup.cfg", "environment.yml",
-    ".python-version", ".tool-versions", "package.json", "package-lock.json", "npm-shrinkwrap.json", "lerna.json",
-    "pnpm-lock.yaml", "pnpm-workspace.yaml", "yarn.lock", ".yarnrc.yml", ".npmrc", "bun.lock", "bun.lockb", ".nvmrc",
-    "go.mod", "go.sum", "go.work", "go.work.sum", "Cargo.toml", "Cargo.lock", "rust-toolchain*", "build.gradle*",
-    "settings.gradle*", "gradle.properties", "gradle-wrapper.properties", "libs.versions.toml", "pom.xml",
-    "maven-wrapper.properties", "Gemfile", "Gemfile.lock", "composer.json", "composer.lock", "mix.lock",
+    *_LOCK_FILES,
+    *(name for each in ECOSYSTEMS for name in each.install_inputs.split()),
 )
 # What package managers create; anything else that setup leaves in a tree was made from its sources.
 DEPENDENCY_PATTERNS = (
-    ".venv", "venv", "env", ".tox", ".nox", "*.egg-info", "*.dist-info", "__pycache__", "node_modules", ".yarn",
-    ".pnp.cjs", ".pnp.loader.mjs", "package-lock.json", "yarn.lock", "pnpm-lock.yaml", "uv.lock", "poetry.lock",
-    "Cargo.lock", "go.sum", "go.work.sum", "vendor", ".gradle", ".mvn", ".bundle", ".cache", ".npm",
+    *_LOCK_FILES,
+    *(name for each in ECOSYSTEMS for name in each.installed_entries.split()),
 )
-# fmt: on
-BUILD_OUTPUT_NAMES = (
-    "target",
-    ".gradle",
-    "build/.gradle",
-)  # kept from setup and checks on the base, and copied
+BUILD_OUTPUT_NAMES = ("target", ".gradle", "build/.gradle")  # kept from setup and base checks, and copied
 WRITABLE_SUBDIRECTORIES = {"node_modules": (".cache", ".vite", ".vite-temp", ".vitest", ".tmp")}
 MIN_KEPT_LAYERS = 6
 LAYER_RETENTION_SECONDS = 14 * 86_400

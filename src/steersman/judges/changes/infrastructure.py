@@ -8,73 +8,22 @@ opens a gate, however harmless it looks. The tables are data; a test goes throug
 import re
 import unicodedata
 from functools import cache, lru_cache
-from typing import Literal
 
-import msgspec
+from steersman.judges.ecosystems import ECOSYSTEMS
+from steersman.judges.ecosystems.ecosystem import PACKAGES_REASON, DecisionTopic, FileNameRule
+from steersman.judges.ecosystems.generic import GENERIC
 
 MAX_PATH_BYTES = 4096  # bytes in a path that a file system takes
-DecisionTopic = Literal["tests", "dependencies", "ci"]
-
-
-class FileNameRule(msgspec.Struct, frozen=True):
-    """One line of a table: why it matters, the file names it is about (`*` is any part), folders at any depth, folders
-    that count only at the top, and what it decides about; a linter's settings decide where a check runs the linter, a
-    recipe where a check uses it."""
-
-    why: str
-    names: str
-    folders: str = ""
-    top_folders: str = ""
-    about: DecisionTopic | Literal["linter", "recipe"] = "tests"
-
-
-# fmt: off
-TEST_SETTING_RULES = (
-    FileNameRule("pytest loads it",
-         "conftest.py pytest.ini .pytest.ini pytest.toml .pytest.toml pytest_plugin*.py"),
-    FileNameRule("Python's tools read their settings in it",
-         "pyproject.toml setup.cfg tox.ini tox.toml"),
-    FileNameRule("a linter or a type checker reads it",
-         ".coveragerc ruff.toml .ruff.toml mypy.ini .mypy.ini .flake8 .pylintrc pylintrc pyrightconfig.json .isort.cfg "
-         "tsconfig*.json jsconfig.json eslint.config.* .eslintrc* .eslintignore biome.json* .prettierrc* "
-         "prettier.config.* .prettierignore .stylelintrc* .golangci.y*ml .golangci.toml staticcheck.conf rustfmt.toml "
-         ".rustfmt.toml clippy.toml .clippy.toml deny.toml phpstan*.neon* psalm.xml* .rubocop.yml .shellcheckrc "
-         ".yamllint* .markdownlint*",
-         about="linter"),
-    FileNameRule("Python runs it at start-up",
-         "sitecustomize.py usercustomize.py *.pth pyvenv.cfg"),
-    FileNameRule("a package manager takes scripts and settings from it",
-         "package.json .npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs pnpm-workspace.yaml bunfig.toml deno.json deno.jsonc "
-         "lerna.json nx.json turbo.json",
-         folders=".yarn", about="dependencies"),
-    FileNameRule("a JavaScript runner executes it",
-         "jest.* jest-* jest_* *.jest.* vitest.* vitest-* vite.config.* babel.config.* .babelrc* .mocharc* mocha.* "
-         "karma.* playwright.* playwright-* cypress.config.* ava.config.* .swcrc .taprc .nycrc* .c8rc* jasmine.*"),
-    FileNameRule("make or a task runner executes it",
-         "makefile gnumakefile *.mk justfile .justfile taskfile*.yml taskfile*.yaml rakefile noxfile.py cmakelists.txt",
-         about="recipe"),
-    FileNameRule("go builds with it",
-         "go.mod go.work go.work.sum go.env modules.txt", about="dependencies"),
-    FileNameRule("cargo builds with it",
-         "cargo.toml build.rs rust-toolchain rust-toolchain.toml nextest.toml",
-         folders=".cargo"),
-    FileNameRule("gradle or maven executes it",
-         "*.gradle *.gradle.kts gradlew gradlew.bat gradle.properties *.versions.toml pom.xml mvnw mvnw.cmd "
-         "extensions.xml junit-platform.properties testng*.xml",
-         folders="gradle buildsrc .mvn", about="dependencies"),
-    FileNameRule("another language's test runner reads it",
-         "phpunit*.xml* composer.json pest.php gemfile *.gemspec .rspec* mix.exs build.sbt *.csproj *.fsproj *.sln *.slnx "
-         "*.props *.targets directory.build.* nuget.config global.json *.runsettings package.swift "
-         "pubspec.yaml dart_test.yaml stack.yaml *.cabal"),
-    FileNameRule("installed packages are what the tests run with",
-         "*.pyc *.pyo *.egg-link entry_points.txt",
-         folders="node_modules .venv venv site-packages __pycache__ .eggs *.egg-info *.dist-info",
-         top_folders="vendor", about="dependencies"),
-    FileNameRule("it says what steersman runs",
-         "steersman.toml .worktreeinclude",
-         folders=".steersman"),
+# Those of every ecosystem first, then the lock files: the first rule that fits says why.
+DECISIVE_FILE_RULES = (
+    *GENERIC.decisive_files,
+    *(rule for ecosystem in ECOSYSTEMS if ecosystem is not GENERIC for rule in ecosystem.decisive_files),
+    FileNameRule(
+        PACKAGES_REASON, " ".join(each.lock_files for each in ECOSYSTEMS).casefold(), about="dependencies"
+    ),
 )
 
+# fmt: off
 TEST_SUPPORT_RULES = (
     FileNameRule("tests load it",
          "conftest.py pytest_plugin*.py spec_helper.rb rails_helper.rb test_helper.* minitest.rb .minitest.rb "
@@ -84,34 +33,6 @@ TEST_SUPPORT_RULES = (
          "expected.* *_expected.* *-expected.* *.expected *.golden",
          folders="test-utils test_utils testutils testutil test-helpers test_helpers testhelpers test-support "
          "test_support testsupport test-lib testlib testkit"),
-)
-
-EXECUTED_FILE_RULES = (
-    FileNameRule("installing the project executes it",
-         "setup.py hatch_build.py binding.gyp install.js postinstall.* preinstall.* extconf.rb", about="dependencies"),
-    FileNameRule("it says which packages are installed",
-         "requirements*.txt requirements*.in constraints*.txt uv.toml uv.lock poetry.lock poetry.toml "
-         "pdm.lock pipfile pipfile.lock pylock*.toml environment.yml environment.yaml "
-         "package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml bun.lock bun.lockb deno.lock "
-         "cargo.lock go.sum gemfile.lock composer.lock gradle.lockfile mix.lock", about="dependencies"),
-    FileNameRule("a build or CI service executes it",
-         ".gitlab-ci.yml jenkinsfile* azure-pipelines*.yml bitbucket-pipelines.yml .travis.yml "
-         "appveyor.yml .appveyor.yml .drone.yml .woodpecker* buildspec.yml cloudbuild.yaml",
-         folders=".github .gitlab .circleci .buildkite", about="ci"),
-    FileNameRule("a container is built or started from it",
-         "dockerfile* *.dockerfile containerfile* docker-compose*.y*ml compose*.y*ml "
-         ".devcontainer.json vagrantfile procfile* fly.toml *.nix flake.lock",
-         folders=".devcontainer", about="ci"),
-    FileNameRule("git starts programs because of it",
-         ".gitattributes .gitmodules .gitconfig lefthook.y*ml .lefthook.y*ml .pre-commit-config.yaml "
-         ".pre-commit-hooks.yaml .lintstagedrc*",
-         folders=".git .githooks githooks .husky .lefthook", about="ci"),
-    FileNameRule("a shell or an editor executes it",
-         ".envrc .env .env.* .bashrc .bash_profile .profile .zshrc .zshenv .vimrc .exrc .gdbinit .pdbrc "
-         "*.code-workspace .mise.toml mise.toml .tool-versions .python-version .node-version .nvmrc .ruby-version",
-         folders=".vscode .idea .zed .mise", about="ci"),
-    FileNameRule("a native library or an archive is loaded as it is",
-         "*.so *.so.* *.dylib *.dll *.pyd *.node *.jar *.war *.wasm *.exe *.whl *.egg", about="dependencies"),
 )
 
 AGENT_FILE_RULES = (
@@ -128,11 +49,7 @@ AGENT_FILE_RULES = (
 
 TEST_FILE_RULES = (
     FileNameRule("a test",
-         "test_*.* test-*.* test.py test.js test.mjs test.cjs test.ts test.c test.cc test.cpp test.rb test.php test.pl test.lua "
-         "test.rs test.hs tests.py tests.js tests.ts tests.c tests.cpp tests.rs tests.rb *_test.* *_tests.* *-test.* *_spec.* "
-         "*-spec.* *.test.* *.spec.* *.tests.* *.steps.* *_steps.* *test.java *tests.java *testcase.java *test.kt *tests.kt "
-         "*spec.kt *test.groovy *spec.groovy *test.cs *tests.cs *test.php *tests.swift *test.swift *spec.scala *test.scala "
-         "*spec.hs *test.hs *_suite.erl *.t *.snap *.feature *.cy.* *.e2e.* *.approved.* *.verified.*",
+         " ".join(ecosystem.test_files for ecosystem in ECOSYSTEMS),
          folders="test tests __tests__ __snapshots__ __mocks__ __fixtures__ testdata test-data test_data fixtures cassettes "
          "e2e cypress golden goldens testcases test_cases test-cases unit_tests integration_tests unittests uitests "
          "step_definitions *_tests *-tests *.tests"),
@@ -174,7 +91,7 @@ def find_decision_by_name(path: str, words: frozenset[str]) -> tuple[DecisionTop
 def _find_decisive_rule(path: str) -> FileNameRule | None:
     parts = _fold_path_parts(path)
     is_sample = bool(parts) and parts[-1].startswith(".env.") and parts[-1].endswith(_SAMPLE_ENDINGS)
-    return None if is_sample else _find_name_rule(parts, (*EXECUTED_FILE_RULES, *TEST_SETTING_RULES))
+    return None if is_sample else _find_name_rule(parts, DECISIVE_FILE_RULES)
 
 
 def find_agent_instruction_reason(path: str) -> str | None:
@@ -235,4 +152,6 @@ def _find_name_rule(parts: list[str], rules: tuple[FileNameRule, ...]) -> FileNa
 @cache
 def _compile_name_globs(words: str) -> re.Pattern[str]:
     """No part of a path is empty, so that no words match nothing."""
-    return re.compile("|".join(re.escape(word).replace(r"\*", ".*") for word in words.split()), re.DOTALL)
+    return re.compile(
+        "|".join(re.escape(word.casefold()).replace(r"\*", ".*") for word in words.split()), re.DOTALL
+    )

@@ -21,15 +21,7 @@ _PACKAGE_JSON_DEPENDENCY_WORDS = (
 _PACKAGE_JSON_DEPENDENCY_KEYS = tuple(_PACKAGE_JSON_DEPENDENCY_WORDS.split())
 _INSTALL_SCRIPTS = ("preinstall", "install", "postinstall", "prepare", "prepublish")
 _DEFAULT_TEST_TARGETS = frozenset({"test", "tests", "check"})
-_PACKAGE_JSON_RUNNERS = (
-    "jest",
-    "mocha",
-    "ava",
-    "vitest",
-    "nyc",
-    "c8",
-    "tap",
-)  # with settings in package.json
+_PACKAGE_JSON_RUNNERS = ("jest", "mocha", "ava", "vitest", "nyc", "c8", "tap")  # with settings in it
 _TEST_INI_SECTIONS = ("tool:pytest", "pytest", "aliases", "tox", "testenv", "env", "env_run_base")
 _TEST_TOML_TABLES = ("pytest", "tox", "nox", "poe", "taskipy", "pdm.scripts", "hatch.envs", "pixi.tasks")
 _MANIFEST_ERRORS = (ValueError, RecursionError, configparser.Error, AttributeError, TypeError)
@@ -108,7 +100,7 @@ def used_manifest_part(path: str, text: str, words: frozenset[str]) -> str:
         match _manifest_name(path):
             case "makefile" | "gnumakefile" | "justfile" | ".justfile":
                 return _read_make_recipes(text, words)
-            case "package.json" | "composer.json" | "deno.json":
+            case "package.json" | "deno.json":
                 return _read_used_scripts(json.loads(text), words)
             case "pyproject.toml":
                 return _read_test_tables(tomllib.loads(text))
@@ -267,11 +259,6 @@ def _read_package_json_dependencies(text: str) -> Any:
     ]
 
 
-def _read_composer_dependencies(text: str) -> Any:
-    manifest = json.loads(text or "{}")
-    return [manifest.get(key) for key in ("require", "require-dev", "repositories", "config", "autoload-dev")]
-
-
 def _read_cargo_dependencies(text: str) -> Any:
     return list(_find_cargo_dependency_tables(tomllib.loads(text)))
 
@@ -310,7 +297,6 @@ _DEPENDENCY_READERS: dict[str, Callable[[str], Any]] = {
     "setup.cfg": _read_ini_dependencies,
     "tox.ini": _read_ini_dependencies,
     "package.json": _read_package_json_dependencies,
-    "composer.json": _read_composer_dependencies,
     "cargo.toml": _read_cargo_dependencies,
     "go.mod": _read_go_dependencies,
     "go.work": _read_go_dependencies,

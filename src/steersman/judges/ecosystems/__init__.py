@@ -6,6 +6,7 @@
 from collections.abc import Iterable, Iterator
 
 from steersman.judges.ecosystems.ecosystem import Ecosystem
+from steersman.judges.ecosystems.generic import GENERIC
 from steersman.judges.ecosystems.go import GO
 from steersman.judges.ecosystems.javascript import JAVASCRIPT, find_left_out_packages
 from steersman.judges.ecosystems.jvm import JVM
@@ -17,7 +18,7 @@ __all__ = [
     "ECOSYSTEMS", "Ecosystem", "ProjectFiles", "SetupPlan", "SetupProposal", "list_files_to_read", "propose_project_checks",
 ]  # fmt: skip
 
-ECOSYSTEMS = (PYTHON, JAVASCRIPT, GO, RUST, JVM)
+ECOSYSTEMS = (PYTHON, JAVASCRIPT, GO, RUST, JVM, GENERIC)
 MAX_PROPOSED_DIRECTORIES = 8  # folders below the top that get proposals of their own
 MAX_READ_TEST_FILES = 40  # test files of an ecosystem that are looked into
 MAX_READ_PROJECT_FILES = 400

@@ -4,9 +4,19 @@ Manifests of other ecosystems are not read. Each is named as unread, so that a p
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 
+from steersman.judges.ecosystems.ecosystem import (
+    COUNT_DIGITS,
+    COUNT_WITH_WORD,
+    INSTALLER_REASON,
+    LINTER_REASON,
+    RECIPE_REASON,
+    Ecosystem,
+    FileNameRule,
+    RunnerSummaryPattern,
+)
 from steersman.judges.facts.finding import (
     TASK_NAME_PATTERN,
     FactFinding,
@@ -155,10 +165,6 @@ def read_licence_file(source: ProjectSource) -> Iterator[FactFinding]:
         yield FactFinding("licence", name, root=source.folder).at(line)
 
 
-def _find_nothing(_: ProjectSource) -> Iterable[FactFinding]:
-    return ()
-
-
 def _unread_ecosystem_problem(_: str) -> str:
     return ": manifests of this kind are not read"
 
@@ -167,9 +173,9 @@ _PAGES = "readme contributing security changelog changes history architecture co
 _PAGE_NAMES = " ".join(
     f"{n}{e}" for n in _PAGES.split() for e in ("", ".md", ".rst", ".txt", ".adoc", ".markdown")
 )
-UNREAD_MANIFEST_READER = FactReader(_UNREAD_MANIFESTS, _find_nothing, None, _unread_ecosystem_problem)
+UNREAD_MANIFEST_READER = FactReader(_UNREAD_MANIFESTS, find_problem=_unread_ecosystem_problem)
 _AT_TOP = is_exactly_in()
-GENERIC_READERS: tuple[FactReader, ...] = (
+_GENERIC_READERS = (
     FactReader("steersman.toml", read_configured_checks, _AT_TOP, find_toml_problem),
     FactReader("makefile gnumakefile", read_makefile),
     FactReader("justfile .justfile", read_justfile),
@@ -189,4 +195,81 @@ GENERIC_READERS: tuple[FactReader, ...] = (
     *(marker_reader(names, "database", name) for name, names in _DATABASE_FILES.items()),
     *(marker_reader(names, "infrastructure", name) for name, names in _INFRASTRUCTURE_FILES.items()),
     marker_reader("*.sql", "database", "migrations", value="sql", where=is_anywhere_below("migrations", "migration", "migrate")),
+)  # fmt: skip
+GENERIC = Ecosystem(
+    name="generic",
+    fact_readers=(*_GENERIC_READERS, UNREAD_MANIFEST_READER),
+    lock_files="packages.lock.json Gemfile.lock composer.lock mix.lock Package.resolved pubspec.lock Podfile.lock "
+    "cabal.project.freeze stack.yaml.lock flake.lock conan.lock .terraform.lock.hcl",
+    install_inputs=".tool-versions Gemfile composer.json",
+    installed_entries=".bundle .cache",
+    decisive_files=(
+        FileNameRule(INSTALLER_REASON, "extconf.rb", about="dependencies"),
+        FileNameRule(
+            "a build or CI service executes it",
+            ".gitlab-ci.yml jenkinsfile* azure-pipelines*.yml bitbucket-pipelines.yml .travis.yml appveyor.yml .appveyor.yml "
+            ".drone.yml .woodpecker* buildspec.yml cloudbuild.yaml", folders=".github .gitlab .circleci .buildkite", about="ci"),
+        FileNameRule(
+            "a container is built or started from it",
+            "dockerfile* *.dockerfile containerfile* docker-compose*.y*ml compose*.y*ml .devcontainer.json vagrantfile "
+            "procfile* fly.toml *.nix", folders=".devcontainer", about="ci"),
+        FileNameRule(
+            "git starts programs because of it",
+            ".gitattributes .gitmodules .gitconfig lefthook.y*ml .lefthook.y*ml .pre-commit-config.yaml "
+            ".pre-commit-hooks.yaml .lintstagedrc*", folders=".git .githooks githooks .husky .lefthook", about="ci"),
+        FileNameRule(
+            "a shell or an editor executes it",
+            ".envrc .env .env.* .bashrc .bash_profile .profile .zshrc .zshenv .vimrc .exrc .gdbinit .pdbrc *.code-workspace "
+            ".mise.toml mise.toml .tool-versions .python-version .node-version .nvmrc .ruby-version",
+            folders=".vscode .idea .zed .mise", about="ci"),
+        FileNameRule(
+            "a native library or an archive is loaded as it is",
+            "*.so *.so.* *.dylib *.dll *.pyd *.node *.jar *.war *.wasm *.exe *.whl *.egg", about="dependencies"),
+        FileNameRule(LINTER_REASON, "phpstan*.neon* psalm.xml* .rubocop.yml .shellcheckrc .yamllint* .markdownlint*", about="linter"),
+        FileNameRule(RECIPE_REASON, "makefile gnumakefile *.mk justfile .justfile taskfile*.yml taskfile*.yaml rakefile cmakelists.txt", about="recipe"),
+        FileNameRule(
+            "another language's test runner reads it",
+            "phpunit*.xml* composer.json pest.php gemfile *.gemspec .rspec* mix.exs build.sbt *.csproj *.fsproj *.sln *.slnx "
+            "*.props *.targets directory.build.* nuget.config global.json *.runsettings package.swift pubspec.yaml "
+            "dart_test.yaml stack.yaml *.cabal"),
+        FileNameRule("it says what steersman runs", "steersman.toml .worktreeinclude", folders=".steersman"),
+    ),
+    test_files="test_*.* test-*.* test.c test.cc test.cpp test.rb test.php test.pl test.lua test.hs tests.c tests.cpp "
+    "tests.rb *_test.* *_tests.* *-test.* *_spec.* *-spec.* *.test.* *.spec.* *.tests.* *.steps.* *_steps.* *test.cs *tests.cs "
+    "*test.php *tests.swift *test.swift *spec.hs *test.hs *_suite.erl *.t *.snap *.feature *.e2e.* *.approved.* *.verified.*",
+    program_files={
+        "make gmake": "makefile gnumakefile", "just": "justfile .justfile", "task": "taskfile.yml taskfile.yaml",
+        "rake": "rakefile", "composer": "composer.json",
+    },
+    launchers="env xvfb-run",
+    test_runners="rspec phpunit pest ctest",
+    test_subcommands="dotnet swift mix flutter dart",
+    runner_summaries=(
+        RunnerSummaryPattern("pest", rf"^ +Tests: +(?P<parts>{COUNT_WITH_WORD}(?:, {COUNT_WITH_WORD}){{0,6}}) \({COUNT_DIGITS} assertions?\)$"),
+        RunnerSummaryPattern("prove", rf"^Files={COUNT_DIGITS}, Tests=(?P<ran>{COUNT_DIGITS}), "),
+        RunnerSummaryPattern("rspec", rf"^(?P<ran>{COUNT_DIGITS}) examples?, (?P<failures>{COUNT_DIGITS}) failures?(?:, (?P<skipped>{COUNT_DIGITS}) pending)?(?:, {COUNT_DIGITS} errors? .{{0,60}})?$"),
+        RunnerSummaryPattern("minitest", rf"^(?P<ran>{COUNT_DIGITS}) runs, {COUNT_DIGITS} assertions, (?P<failures>{COUNT_DIGITS}) failures, (?P<errors>{COUNT_DIGITS}) errors, (?P<skipped>{COUNT_DIGITS}) skips$"),
+        RunnerSummaryPattern("test-unit", rf"^(?P<ran>{COUNT_DIGITS}) tests, {COUNT_DIGITS} assertions, (?P<failures>{COUNT_DIGITS}) failures, (?P<errors>{COUNT_DIGITS}) errors, (?P<skipped>{COUNT_DIGITS}) pendings, (?P<left>{COUNT_DIGITS}) omissions, "),
+        RunnerSummaryPattern("phpunit passed", rf"^OK \((?P<passed>{COUNT_DIGITS}) tests?, "),
+        RunnerSummaryPattern("phpunit", rf"^Tests: (?P<ran>{COUNT_DIGITS}), Assertions: {COUNT_DIGITS}(?:, (?!Skipped|Incomplete)[A-Z][A-Za-z ]{{0,40}}: {COUNT_DIGITS}){{0,6}}(?:, Skipped: (?P<skipped>{COUNT_DIGITS}))?(?:, Incomplete: (?P<left>{COUNT_DIGITS}))?"),
+        RunnerSummaryPattern("phpunit without tests", r"^No tests executed!$"),
+        RunnerSummaryPattern("dotnet", rf"^(?:Passed|Failed|Skipped)! +- Failed: +(?P<failed>{COUNT_DIGITS}), Passed: +(?P<passed>{COUNT_DIGITS}), "),
+        RunnerSummaryPattern("dotnet summary", rf"^Test summary: total: {COUNT_DIGITS}, failed: (?P<failed>{COUNT_DIGITS}), succeeded: (?P<passed>{COUNT_DIGITS}), "),
+        RunnerSummaryPattern("dotnet without tests", r"^No test (?:is available in|matches the given) "),
+        RunnerSummaryPattern("ctest", rf"^\d+% tests passed, (?P<failures>{COUNT_DIGITS}) tests? failed out of (?P<ran>{COUNT_DIGITS})$"),
+        RunnerSummaryPattern("ctest skipped", r"^\s+\d+ - .{1,200} \((?P<not_run>Skipped|Disabled|Not Run)\)"),
+        RunnerSummaryPattern("ctest without tests", r"^No tests were found!!!$"),
+        RunnerSummaryPattern("xctest", rf"^\s*Executed (?P<ran>{COUNT_DIGITS}) tests?, with (?:(?P<skipped>{COUNT_DIGITS}) tests? skipped and )?{COUNT_DIGITS} failures?", nested=True),
+        RunnerSummaryPattern("swift testing", rf"Test run with (?P<ran>{COUNT_DIGITS}) tests?(?: in {COUNT_DIGITS} suites?)? (?:passed|failed) after "),
+        RunnerSummaryPattern("mix", rf"^(?:(?P<passed>{COUNT_DIGITS}) (?:doctests?|propert(?:y|ies)), )?(?P<ran>{COUNT_DIGITS}) tests?, (?P<failures>{COUNT_DIGITS}) failures?(?:, (?P<errors>{COUNT_DIGITS}) invalid)?(?:, (?P<left>{COUNT_DIGITS}) excluded)?(?:, (?P<skipped>{COUNT_DIGITS}) skipped)?$"),
+        RunnerSummaryPattern("mix without tests", r"^There are no tests to run$"),
+        RunnerSummaryPattern("dart", rf"\+(?P<passed>{COUNT_DIGITS})(?: ~{COUNT_DIGITS})?(?: -(?P<failed>{COUNT_DIGITS}))?: (?:All tests passed!|Some tests failed\.|All tests skipped\.)"),
+        RunnerSummaryPattern("dart on GitHub", rf"^(?:🎉 |::error::)(?P<parts>{COUNT_DIGITS} tests? passed(?:, {COUNT_WITH_WORD}){{0,3}})\.$"),
+        RunnerSummaryPattern("dart without tests", r"^No tests (?:ran\.|were found\.|match )"),
+        RunnerSummaryPattern("googletest passed", rf"^\[  PASSED  \] (?P<passed>{COUNT_DIGITS}) tests?\."),
+        RunnerSummaryPattern("googletest failed", rf"^\[  FAILED  \] (?P<failed>{COUNT_DIGITS}) tests?, listed below:$"),
+        RunnerSummaryPattern("catch2", rf"^All tests passed \({COUNT_DIGITS} assertions? in (?P<passed>{COUNT_DIGITS}) test cases?\)$"),
+        RunnerSummaryPattern("catch2 without tests", r"^No tests ran$"),
+    ),
+    toolchain_variables="ASDF_DIR ASDF_DATA_DIR MISE_DATA_DIR DOTNET_ROOT CC CXX PKG_CONFIG_PATH",
 )  # fmt: skip

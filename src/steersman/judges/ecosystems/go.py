@@ -4,7 +4,14 @@ from collections.abc import Iterator
 
 from steersman.contracts.config import Check, SetupStep
 from steersman.contracts.planning.context import FactKind
-from steersman.judges.ecosystems.ecosystem import Ecosystem
+from steersman.judges.ecosystems.ecosystem import (
+    COUNT_DIGITS,
+    INSTALLED_REASON,
+    LINTER_REASON,
+    Ecosystem,
+    FileNameRule,
+    RunnerSummaryPattern,
+)
 from steersman.judges.ecosystems.project import ProjectFiles, SetupPlan, SetupProposal, proposed_check_name
 from steersman.judges.facts.finding import (
     FactFinding,
@@ -99,6 +106,23 @@ GO = Ecosystem(
         FactReader("main.go", read_go_program),
         marker_reader(".golangci.yml .golangci.yaml .golangci.toml .golangci.json", "lint_command", "golangci-lint", argv=("golangci-lint", "run")),
     ),
-    lock_files="go.sum",
     preferred_runners=(("go",),),
+    lock_files="go.sum",
+    install_inputs="go.mod go.work go.work.sum",
+    installed_entries="go.work.sum vendor",
+    decisive_files=(
+        FileNameRule("go builds with it", "go.mod go.work go.work.sum go.env modules.txt", about="dependencies"),
+        FileNameRule(LINTER_REASON, ".golangci.y*ml .golangci.toml staticcheck.conf", about="linter"),
+        FileNameRule(INSTALLED_REASON, "", top_folders="vendor", about="dependencies"),
+    ),
+    test_runners="gotestsum",
+    test_subcommands="go",
+    runner_summaries=(
+        RunnerSummaryPattern("go", r"^--- (?P<one>PASS|FAIL): Test\S{0,300} \("),
+        RunnerSummaryPattern("go without tests", r"^(?:ok|\?) .{0,300}\[no (?:tests to run|test files)\]$"),
+        RunnerSummaryPattern("gotestsum", rf"^DONE (?:{COUNT_DIGITS} runs, )?(?P<ran>{COUNT_DIGITS}) tests?(?:, (?P<skipped>{COUNT_DIGITS}) skipped)?(?:, {COUNT_DIGITS} (?:failures?|errors?)){{0,2}} in "),
+    ),
+    toolchain_variables="GOROOT GOTOOLCHAIN",
+    network_variables="GOPROXY GOPRIVATE GONOPROXY GONOSUMDB GOSUMDB GOINSECURE",
+    cache_directories={"GOCACHE": ".cache/go-build", "GOMODCACHE": "go/pkg/mod"},
 )  # fmt: skip

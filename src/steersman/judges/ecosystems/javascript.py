@@ -10,13 +10,20 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from steersman.contracts.config import Check, SetupStep
-from steersman.judges.ecosystems.ecosystem import Ecosystem
+from steersman.judges.ecosystems.ecosystem import (
+    COUNT_DIGITS,
+    COUNT_WITH_WORD,
+    INSTALLED_REASON,
+    INSTALLER_REASON,
+    LINTER_REASON,
+    Ecosystem,
+    FileNameRule,
+    RunnerSummaryPattern,
+)
 from steersman.judges.ecosystems.project import (
     ProjectFiles,
     SetupPlan,
     SetupProposal,
-    filter_strings,
-    find_nested_table,
     is_material_path,
     list_distinct_plans,
     proposed_check_name,
@@ -34,6 +41,7 @@ from steersman.judges.facts.reading import (
     find_json_problem,
     get_manifest_table,
     get_manifest_text,
+    list_manifest_texts,
     parse_manifest_json,
 )
 from steersman.judges.patterns import lazy_pattern
@@ -127,7 +135,7 @@ def _list_install_steps(
     files: ProjectFiles, package: dict[str, Any], manager: str
 ) -> Iterator[tuple[SetupStep, ...]]:
     """Ways to install, best first: what is locked; without scripts of packages; whatever npm finds."""
-    has_dependencies = any(find_nested_table(package, name) for name in _DEPENDENCY_TABLES)
+    has_dependencies = any(get_manifest_table(package, name) for name in _DEPENDENCY_TABLES)
     if (
         not has_dependencies
         and not any(lock in files.paths for lock in JAVASCRIPT_LOCK_FILES)
@@ -183,25 +191,25 @@ def _list_check_choices(files: ProjectFiles, package: dict[str, Any]) -> Iterato
         "node:test" in files.text(path) for path in files.paths if is_javascript_test(path)
     ):
         yield {proposed_check_name("node", files.folder): Check(("node", "--test"), files.folder)}
-    if runner := _find_runner_argv(str(find_nested_table(package, "scripts").get(script, ""))):
+    if runner := _find_runner_argv(str(get_manifest_table(package, "scripts").get(script, ""))):
         yield {proposed_check_name(runner[2], files.folder): Check(runner, files.folder)}
 
 
 def find_test_script(package: dict[str, Any]) -> str:
     """The script that runs the tests once; "" where there is none, or only npm's placeholder."""
-    scripts = find_nested_table(package, "scripts")
+    scripts = get_manifest_table(package, "scripts")
     return next((name for name in _TEST_SCRIPT_NAMES if _is_single_run_script(scripts.get(name))), "")
 
 
 def _find_build_script(package: dict[str, Any]) -> str:
     """The script that builds what tests may need; `build` often lints and tests too, `compile` only compiles."""
-    scripts = find_nested_table(package, "scripts")
+    scripts = get_manifest_table(package, "scripts")
     return next((name for name in _BUILD_SCRIPTS if isinstance(scripts.get(name), str)), "")
 
 
 def _has_tests_of_build_output(package: dict[str, Any]) -> bool:
     """Whether the tests are run from a directory that a compiler fills."""
-    script = str(find_nested_table(package, "scripts").get(find_test_script(package), ""))
+    script = str(get_manifest_table(package, "scripts").get(find_test_script(package), ""))
     return bool(_BUILD_OUTPUT.search(script))
 
 
@@ -216,7 +224,7 @@ def _is_single_run_script(script: Any) -> bool:
 
 def _script_argv(manager: str, script: str, package: dict[str, Any]) -> tuple[str, ...]:
     """`node --test` is started directly, because then it is asked for its report; anything else by its script."""
-    scripts = find_nested_table(package, "scripts")
+    scripts = get_manifest_table(package, "scripts")
     words = str(scripts[script]).split()
     alone = f"pre{script}" not in scripts and f"post{script}" not in scripts
     if (
@@ -267,9 +275,7 @@ def _package_check(files: ProjectFiles, manager: str, package_directory: str) ->
 def _find_workspace_members(files: ProjectFiles, package: dict[str, Any]) -> list[str]:
     """The folders of the packages of a workspace."""
     workspaces = package.get("workspaces")
-    globs = filter_strings(workspaces) or filter_strings(
-        find_nested_table(package, "workspaces").get("packages")
-    )
+    globs = list_manifest_texts(workspaces.get("packages") if isinstance(workspaces, dict) else workspaces)
     globs += _YAML_LIST_ITEM.findall(_read_pnpm_packages(files.text("pnpm-workspace.yaml")))
     wanted = [glob.strip("./").rstrip("/") for glob in globs if not glob.startswith("!")]
     unwanted = [glob[1:].strip("./").rstrip("/") for glob in globs if glob.startswith("!")]
@@ -378,6 +384,52 @@ JAVASCRIPT = Ecosystem(
         marker_reader("ormconfig.json", "database", "typeorm"),
         marker_reader("schema.prisma", "database", "prisma", mark="datasource"),
     ),
-    lock_files=f"{' '.join(JAVASCRIPT_LOCK_FILES)} deno.lock",
     preferred_runners=(("npm", "pnpm", "yarn", "bun"), ("deno",)),
-)
+    lock_files=f"{' '.join(JAVASCRIPT_LOCK_FILES)} deno.lock",
+    install_inputs="package.json lerna.json pnpm-workspace.yaml .yarnrc.yml .npmrc .nvmrc",
+    installed_entries="node_modules .yarn .pnp.cjs .pnp.loader.mjs .npm",
+    decisive_files=(
+        FileNameRule(
+            "a package manager takes scripts and settings from it",
+            "package.json .npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs pnpm-workspace.yaml bunfig.toml deno.json deno.jsonc "
+            "lerna.json nx.json turbo.json", folders=".yarn", about="dependencies"),
+        FileNameRule(
+            "a JavaScript runner executes it",
+            "jest.* jest-* jest_* *.jest.* vitest.* vitest-* vite.config.* babel.config.* .babelrc* .mocharc* mocha.* "
+            "karma.* playwright.* playwright-* cypress.config.* ava.config.* .swcrc .taprc .nycrc* .c8rc* jasmine.*"),
+        FileNameRule(
+            LINTER_REASON,
+            "tsconfig*.json jsconfig.json eslint.config.* .eslintrc* .eslintignore biome.json* .prettierrc* prettier.config.* "
+            ".prettierignore .stylelintrc*", about="linter"),
+        FileNameRule(INSTALLER_REASON, "binding.gyp install.js postinstall.* preinstall.*", about="dependencies"),
+        FileNameRule(INSTALLED_REASON, "", folders="node_modules", about="dependencies"),
+    ),
+    test_files="test.js test.mjs test.cjs test.ts tests.js tests.ts *.cy.*",
+    program_files={"npm npx pnpm yarn bun": "package.json", "deno": "deno.json deno.jsonc"},
+    launchers="npx pnpm yarn bunx npm bun",
+    test_runners="jest vitest mocha ava tap",
+    test_subcommands="deno bun",
+    runner_summaries=(
+        RunnerSummaryPattern("jest", rf"^Tests: +(?P<parts>{COUNT_WITH_WORD}(?:, {COUNT_WITH_WORD}){{0,6}}), {COUNT_DIGITS} total$"),
+        RunnerSummaryPattern("jest without tests", r"^No tests found, exiting with code 0$"),
+        RunnerSummaryPattern("vitest", rf"^ +Tests +(?P<parts>{COUNT_WITH_WORD}(?: \| {COUNT_WITH_WORD}){{0,6}}) \({COUNT_DIGITS}\)$"),
+        RunnerSummaryPattern("vitest without tests", r"^(?:No test files found, exiting with code 0| +Tests +no tests)$"),
+        RunnerSummaryPattern("mocha passed", rf"^ +(?P<passed>{COUNT_DIGITS}) passing \("),
+        RunnerSummaryPattern("mocha failed", rf"^ +(?P<failed>{COUNT_DIGITS}) failing$"),
+        RunnerSummaryPattern("playwright", rf"^ +(?P<passed>{COUNT_DIGITS}) passed \("),
+        RunnerSummaryPattern("node and tape passed", rf"^(?:#|ℹ) pass +(?P<passed>{COUNT_DIGITS})$"),
+        RunnerSummaryPattern("node and tape failed", rf"^(?:#|ℹ) fail +(?P<failed>{COUNT_DIGITS})$"),
+        RunnerSummaryPattern("tap", rf"^# \{{ total: {COUNT_DIGITS}, pass: (?P<passed>{COUNT_DIGITS})(?:, fail: (?P<failed>{COUNT_DIGITS}))?"),
+        RunnerSummaryPattern("tap asserts", rf"^Asserts: +(?P<passed>{COUNT_DIGITS}) passed +(?P<failed>{COUNT_DIGITS}) failed "),
+        RunnerSummaryPattern("tap without tests", r"^1\.\.0(?: #.{0,80})?$"),
+        RunnerSummaryPattern("ava", rf"^ +(?P<parts>{COUNT_DIGITS} (?:tests?|known failures?|uncaught exceptions?) \w+)$"),
+        RunnerSummaryPattern("bun passed", rf"^ (?P<passed>{COUNT_DIGITS}) pass$"),
+        RunnerSummaryPattern("bun failed", rf"^ (?P<failed>{COUNT_DIGITS}) fail$"),
+        RunnerSummaryPattern("uvu", rf"^ +Total: +(?P<ran>{COUNT_DIGITS})\n +Passed: +(?P<good>{COUNT_DIGITS})\n +Skipped: +{COUNT_DIGITS}$"),
+        RunnerSummaryPattern("deno", rf"^(?:ok|FAILED) \| (?P<passed>{COUNT_DIGITS}) passed(?: \(.{{0,40}}\))? \| (?P<failed>{COUNT_DIGITS}) failed"),
+    ),
+    toolchain_variables="VOLTA_HOME NVM_DIR",
+    network_variables="npm_config_registry NPM_CONFIG_REGISTRY NPM_TOKEN NODE_AUTH_TOKEN YARN_NPM_REGISTRY_SERVER",
+    cache_directories={"npm_config_cache": ".npm"},
+    offline_variables={"npm_config_offline": "true"},
+)  # fmt: skip

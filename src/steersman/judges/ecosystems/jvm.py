@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from steersman.contracts.config import Check, SetupStep
-from steersman.judges.ecosystems.ecosystem import Ecosystem
+from steersman.judges.ecosystems.ecosystem import COUNT_DIGITS, Ecosystem, FileNameRule, RunnerSummaryPattern
 from steersman.judges.ecosystems.project import ProjectFiles, SetupPlan, SetupProposal, proposed_check_name
 from steersman.judges.facts.finding import (
     FactFinding,
@@ -127,6 +127,24 @@ JVM = Ecosystem(
         FactReader("settings.gradle settings.gradle.kts", read_gradle_settings),
         FactReader("build.sbt", read_sbt_build),
     ),
-    lock_files="gradle.lockfile",
     preferred_runners=(("maven", "gradle", "sbt"),),
-)
+    lock_files="gradle.lockfile",
+    install_inputs="build.gradle* settings.gradle* gradle.properties gradle-wrapper.properties libs.versions.toml pom.xml maven-wrapper.properties",
+    installed_entries=".gradle .mvn",
+    decisive_files=(
+        FileNameRule(
+            "gradle or maven executes it",
+            "*.gradle *.gradle.kts gradlew gradlew.bat gradle.properties *.versions.toml pom.xml mvnw mvnw.cmd extensions.xml "
+            "junit-platform.properties testng*.xml", folders="gradle buildsrc .mvn", about="dependencies"),
+    ),
+    test_files="*test.java *tests.java *testcase.java *test.kt *tests.kt *spec.kt *test.groovy *spec.groovy *spec.scala "
+    "*test.scala",
+    runner_summaries=(
+        RunnerSummaryPattern("maven", rf"^(?:\[\w+\] )?Tests run: (?P<ran>{COUNT_DIGITS}), Failures: (?P<failures>{COUNT_DIGITS}), Errors: (?P<errors>{COUNT_DIGITS}), Skipped: (?P<skipped>{COUNT_DIGITS})$"),
+        RunnerSummaryPattern("maven without tests", r"^(?:\[\w+\] )?No tests to run\.$"),
+        RunnerSummaryPattern("gradle", r"^\S.{0,300} > .{1,300} (?P<one>PASSED|FAILED)$"),
+        RunnerSummaryPattern("gradle without tests", r"^> Task \S{0,200}[tT]est\w* NO-SOURCE$"),
+    ),
+    toolchain_variables="JAVA_HOME SDKMAN_DIR MAVEN_HOME GRADLE_HOME",
+    cache_directories={"GRADLE_USER_HOME": ".gradle"},
+)  # fmt: skip

@@ -8,12 +8,19 @@ import re
 from collections.abc import Iterator
 
 from steersman.contracts.config import Check, SetupStep
-from steersman.judges.ecosystems.ecosystem import Ecosystem
+from steersman.judges.ecosystems.ecosystem import (
+    INSTALLED_REASON,
+    INSTALLER_REASON,
+    LINTER_REASON,
+    PACKAGES_REASON,
+    RECIPE_REASON,
+    Ecosystem,
+    FileNameRule,
+)
 from steersman.judges.ecosystems.project import (
     ProjectFiles,
     SetupPlan,
     SetupProposal,
-    find_nested_table,
     is_material_path,
     list_distinct_plans,
     proposed_check_name,
@@ -31,6 +38,7 @@ from steersman.judges.ecosystems.python_needs import (
     list_test_dependency_groups,
     read_tox_environment,
 )
+from steersman.judges.facts.reading import get_manifest_table
 
 _PYTHON_MANIFESTS = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "Pipfile", "tox.ini")
 VENV_PYTHON = ".venv/bin/python"
@@ -97,16 +105,16 @@ def _list_locked_setups(files: ProjectFiles) -> Iterator[tuple[tuple[SetupStep, 
     """Setups by the tool whose lock file the project has."""
     data, folder = files.toml("pyproject.toml"), files.folder
     if "uv.lock" in files.paths:
-        workspace_options = ["--all-packages"] if find_nested_table(data, "tool", "uv", "workspace") else []
+        workspace_options = ["--all-packages"] if get_manifest_table(data, "tool", "uv", "workspace") else []
         everything = ["--all-extras"] if find_python_extras(files) else []
-        everything += ["--all-groups"] if find_nested_table(data, "dependency-groups") else []
+        everything += ["--all-groups"] if get_manifest_table(data, "dependency-groups") else []
         wanted = [word for name in list_test_dependency_groups(data) for word in ("--group", name)]
         for options in (everything, wanted):
             yield (SetupStep(("uv", "sync", "--frozen", *workspace_options, *options), folder),), {}
     if "poetry.lock" in files.paths:
         extras = (
             ["--all-extras"]
-            if find_nested_table(data, "tool", "poetry", "extras") or find_python_extras(files)
+            if get_manifest_table(data, "tool", "poetry", "extras") or find_python_extras(files)
             else []
         )
         groups = [word for name in list_poetry_test_groups(data, optional=True) for word in ("--with", name)]
@@ -151,6 +159,28 @@ PYTHON = Ecosystem(
     is_test=is_python_test,
     propose=propose_python,
     fact_readers=PYTHON_READERS,
-    lock_files="uv.lock poetry.lock pipfile.lock pdm.lock pylock.toml",
     preferred_runners=(("pytest", "django", "unittest"),),
+    lock_files="uv.lock poetry.lock pdm.lock Pipfile.lock pylock*.toml",
+    install_inputs="pyproject.toml setup.py setup.cfg tox.ini Pipfile *requirements*.txt requirements*.in constraints*.txt environment.yml .python-version",
+    installed_entries=".venv venv env .tox .nox *.egg-info *.dist-info __pycache__",
+    decisive_files=(
+        FileNameRule("pytest loads it", "conftest.py pytest.ini .pytest.ini pytest.toml .pytest.toml pytest_plugin*.py"),
+        FileNameRule("Python's tools read their settings in it", "pyproject.toml setup.cfg tox.ini tox.toml"),
+        FileNameRule(LINTER_REASON, ".coveragerc ruff.toml .ruff.toml mypy.ini .mypy.ini .flake8 .pylintrc pylintrc pyrightconfig.json .isort.cfg", about="linter"),
+        FileNameRule("Python runs it at start-up", "sitecustomize.py usercustomize.py *.pth pyvenv.cfg"),
+        FileNameRule(RECIPE_REASON, "noxfile.py", about="recipe"),
+        FileNameRule(INSTALLER_REASON, "setup.py hatch_build.py", about="dependencies"),
+        FileNameRule(PACKAGES_REASON, "requirements*.txt requirements*.in constraints*.txt uv.toml poetry.toml Pipfile environment.yml environment.yaml", about="dependencies"),
+        FileNameRule(INSTALLED_REASON, "*.pyc *.pyo *.egg-link entry_points.txt", folders=".venv venv site-packages __pycache__ .eggs *.egg-info *.dist-info", about="dependencies"),
+    ),
+    test_files="test.py tests.py",
+    program_files={"pytest py.test tox nox uv poetry hatch pdm poe": "pytest.ini .pytest.ini tox.ini setup.cfg pyproject.toml noxfile.py"},
+    launchers="uv poetry hatch pdm pipenv rye coverage",
+    test_runners="py.test",
+    toolchain_variables="PYENV_ROOT PYENV_VERSION UV_PYTHON UV_PYTHON_INSTALL_DIR",
+    network_variables="PIP_INDEX_URL PIP_EXTRA_INDEX_URL PIP_FIND_LINKS PIP_TRUSTED_HOST PIP_DEFAULT_TIMEOUT UV_INDEX_URL "
+    "UV_DEFAULT_INDEX UV_EXTRA_INDEX_URL UV_INDEX UV_HTTP_TIMEOUT UV_NATIVE_TLS POETRY_HTTP_BASIC_USERNAME "
+    "POETRY_HTTP_BASIC_PASSWORD",
+    cache_directories={"PIP_CACHE_DIR": ".cache/pip", "UV_CACHE_DIR": ".cache/uv"},
+    offline_variables={"UV_OFFLINE": "1"},
 )  # fmt: skip

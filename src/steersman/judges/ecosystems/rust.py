@@ -5,7 +5,13 @@ from collections.abc import Iterator
 from steersman.contracts.config import Check, SetupStep
 from steersman.contracts.planning.context import FactKind
 from steersman.judges.config.toml_lines import find_nearest_toml_line, find_toml_lines
-from steersman.judges.ecosystems.ecosystem import Ecosystem
+from steersman.judges.ecosystems.ecosystem import (
+    COUNT_DIGITS,
+    LINTER_REASON,
+    Ecosystem,
+    FileNameRule,
+    RunnerSummaryPattern,
+)
 from steersman.judges.ecosystems.project import ProjectFiles, SetupPlan, SetupProposal, proposed_check_name
 from steersman.judges.facts.finding import (
     FactFinding,
@@ -88,6 +94,21 @@ RUST = Ecosystem(
         marker_reader("clippy.toml .clippy.toml", "lint_command", "clippy", argv=("cargo", "clippy")),
         marker_reader("diesel.toml", "database", "diesel"),
     ),
-    lock_files="cargo.lock",
     preferred_runners=(("cargo",),),
+    lock_files="Cargo.lock",
+    install_inputs="Cargo.toml rust-toolchain*",
+    decisive_files=(
+        FileNameRule("cargo builds with it", "cargo.toml build.rs rust-toolchain rust-toolchain.toml nextest.toml", folders=".cargo"),
+        FileNameRule(LINTER_REASON, "rustfmt.toml .rustfmt.toml clippy.toml .clippy.toml deny.toml", about="linter"),
+    ),
+    test_files="test.rs tests.rs",
+    test_subcommands="cargo",
+    runner_summaries=(
+        RunnerSummaryPattern("cargo", rf"^test result: \w+\. (?P<passed>{COUNT_DIGITS}) passed; (?P<failed>{COUNT_DIGITS}) failed; "),
+        RunnerSummaryPattern("nextest", rf"^ +Summary \[.{{0,20}}\] +(?:{COUNT_DIGITS}/)?(?P<ran>{COUNT_DIGITS}) tests? run: (?P<good>{COUNT_DIGITS}) passed"),
+    ),
+    toolchain_variables="RUSTUP_HOME RUSTUP_TOOLCHAIN",
+    network_variables="CARGO_NET_GIT_FETCH_WITH_CLI CARGO_REGISTRY_TOKEN",
+    cache_directories={"CARGO_HOME": ".cargo"},
+    offline_variables={"CARGO_NET_OFFLINE": "true"},
 )  # fmt: skip

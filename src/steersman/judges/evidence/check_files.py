@@ -14,22 +14,13 @@ from posixpath import dirname, join, normpath
 from steersman.contracts.commands import Argv
 from steersman.contracts.workspace import FileText
 from steersman.judges.changes.manifests import used_manifest_part
+from steersman.judges.ecosystems import ECOSYSTEMS
 
 MAX_READ_MANIFESTS = 200  # manifests that are read
-_PYTHON_SETTING_FILES = "pytest.ini .pytest.ini tox.ini setup.cfg pyproject.toml noxfile.py"
-_FILES_READ_BY_PROGRAMS = {  # what programs take recipes, scripts or options from; build files are known by their names alone
-    "make gmake": "makefile gnumakefile",
-    "just": "justfile .justfile",
-    "task": "taskfile.yml taskfile.yaml",
-    "rake": "rakefile",
-    "npm npx pnpm yarn bun": "package.json",
-    "deno": "deno.json deno.jsonc",
-    "pytest py.test tox nox uv poetry hatch pdm poe": _PYTHON_SETTING_FILES,
-    "composer": "composer.json",
-}
-PROGRAM_MANIFESTS = {
+PROGRAM_MANIFESTS = {  # build files are known by their names alone
     name: frozenset(files.split())
-    for names, files in _FILES_READ_BY_PROGRAMS.items()
+    for ecosystem in ECOSYSTEMS
+    for names, files in ecosystem.program_files.items()
     for name in names.split()
 }
 _UNEXECUTED_ENDINGS = (".c", ".cc", ".cpp", ".h", ".hpp", ".rs", ".go", ".java", ".kt", ".md", ".rst")  # fmt: skip

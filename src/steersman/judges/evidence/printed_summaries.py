@@ -8,20 +8,11 @@ and beside a report, which it must not contradict. Where nothing ran, or all was
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import NamedTuple
+
+from steersman.judges.ecosystems import ECOSYSTEMS
+from steersman.judges.ecosystems.ecosystem import COUNT_DIGITS
 
 _COLOUR_CODES = re.compile(r"\x1b\[[0-9;]*m")
-
-
-class RunnerSummaryPattern(NamedTuple):
-    """One runner's closing lines. Groups: `passed`, `failed`, `ran` (both together), `skipped` and `left` (of those
-    that ran), `parts` (numbers with their words); a pattern without a group says that nothing ran. Of those in `ran`
-    `good` passed, or all but `failures` and `errors`.
-    """
-
-    name: str
-    words: str
-    nested: bool = False  # the sum is printed for each part and for the whole: the greatest counts
 
 
 @cache
@@ -30,61 +21,7 @@ def _compile_summary_pattern(words: str) -> re.Pattern[str]:
     return re.compile(words, re.MULTILINE)
 
 
-_COUNT_DIGITS = r"\d{1,9}"
-_COUNT_WITH_WORD = rf"{_COUNT_DIGITS} [a-z]+(?: [a-z]+)?"
-RUNNER_SUMMARY_PATTERNS = (
-    RunnerSummaryPattern("jest", rf"^Tests: +(?P<parts>{_COUNT_WITH_WORD}(?:, {_COUNT_WITH_WORD}){{0,6}}), {_COUNT_DIGITS} total$"),
-    RunnerSummaryPattern("jest without tests", r"^No tests found, exiting with code 0$"),
-    RunnerSummaryPattern("vitest", rf"^ +Tests +(?P<parts>{_COUNT_WITH_WORD}(?: \| {_COUNT_WITH_WORD}){{0,6}}) \({_COUNT_DIGITS}\)$"),
-    RunnerSummaryPattern("vitest without tests", r"^(?:No test files found, exiting with code 0| +Tests +no tests)$"),
-    RunnerSummaryPattern("pest", rf"^ +Tests: +(?P<parts>{_COUNT_WITH_WORD}(?:, {_COUNT_WITH_WORD}){{0,6}}) \({_COUNT_DIGITS} assertions?\)$"),
-    RunnerSummaryPattern("cargo", rf"^test result: \w+\. (?P<passed>{_COUNT_DIGITS}) passed; (?P<failed>{_COUNT_DIGITS}) failed; "),
-    RunnerSummaryPattern("nextest", rf"^ +Summary \[.{{0,20}}\] +(?:{_COUNT_DIGITS}/)?(?P<ran>{_COUNT_DIGITS}) tests? run: (?P<good>{_COUNT_DIGITS}) passed"),
-    RunnerSummaryPattern("mocha passed", rf"^ +(?P<passed>{_COUNT_DIGITS}) passing \("),
-    RunnerSummaryPattern("mocha failed", rf"^ +(?P<failed>{_COUNT_DIGITS}) failing$"),
-    RunnerSummaryPattern("playwright", rf"^ +(?P<passed>{_COUNT_DIGITS}) passed \("),
-    RunnerSummaryPattern("node and tape passed", rf"^(?:#|ℹ) pass +(?P<passed>{_COUNT_DIGITS})$"),
-    RunnerSummaryPattern("node and tape failed", rf"^(?:#|ℹ) fail +(?P<failed>{_COUNT_DIGITS})$"),
-    RunnerSummaryPattern("tap", rf"^# \{{ total: {_COUNT_DIGITS}, pass: (?P<passed>{_COUNT_DIGITS})(?:, fail: (?P<failed>{_COUNT_DIGITS}))?"),
-    RunnerSummaryPattern("tap asserts", rf"^Asserts: +(?P<passed>{_COUNT_DIGITS}) passed +(?P<failed>{_COUNT_DIGITS}) failed "),
-    RunnerSummaryPattern("tap without tests", r"^1\.\.0(?: #.{0,80})?$"),
-    RunnerSummaryPattern("prove", rf"^Files={_COUNT_DIGITS}, Tests=(?P<ran>{_COUNT_DIGITS}), "),
-    RunnerSummaryPattern("ava", rf"^ +(?P<parts>{_COUNT_DIGITS} (?:tests?|known failures?|uncaught exceptions?) \w+)$"),
-    RunnerSummaryPattern("bun passed", rf"^ (?P<passed>{_COUNT_DIGITS}) pass$"),
-    RunnerSummaryPattern("bun failed", rf"^ (?P<failed>{_COUNT_DIGITS}) fail$"),
-    RunnerSummaryPattern("uvu", rf"^ +Total: +(?P<ran>{_COUNT_DIGITS})\n +Passed: +(?P<good>{_COUNT_DIGITS})\n +Skipped: +{_COUNT_DIGITS}$"),
-    RunnerSummaryPattern("deno", rf"^(?:ok|FAILED) \| (?P<passed>{_COUNT_DIGITS}) passed(?: \(.{{0,40}}\))? \| (?P<failed>{_COUNT_DIGITS}) failed"),
-    RunnerSummaryPattern("rspec", rf"^(?P<ran>{_COUNT_DIGITS}) examples?, (?P<failures>{_COUNT_DIGITS}) failures?(?:, (?P<skipped>{_COUNT_DIGITS}) pending)?(?:, {_COUNT_DIGITS} errors? .{{0,60}})?$"),
-    RunnerSummaryPattern("minitest", rf"^(?P<ran>{_COUNT_DIGITS}) runs, {_COUNT_DIGITS} assertions, (?P<failures>{_COUNT_DIGITS}) failures, (?P<errors>{_COUNT_DIGITS}) errors, (?P<skipped>{_COUNT_DIGITS}) skips$"),
-    RunnerSummaryPattern("test-unit", rf"^(?P<ran>{_COUNT_DIGITS}) tests, {_COUNT_DIGITS} assertions, (?P<failures>{_COUNT_DIGITS}) failures, (?P<errors>{_COUNT_DIGITS}) errors, (?P<skipped>{_COUNT_DIGITS}) pendings, (?P<left>{_COUNT_DIGITS}) omissions, "),
-    RunnerSummaryPattern("phpunit passed", rf"^OK \((?P<passed>{_COUNT_DIGITS}) tests?, "),
-    RunnerSummaryPattern("phpunit", rf"^Tests: (?P<ran>{_COUNT_DIGITS}), Assertions: {_COUNT_DIGITS}(?:, (?!Skipped|Incomplete)[A-Z][A-Za-z ]{{0,40}}: {_COUNT_DIGITS}){{0,6}}(?:, Skipped: (?P<skipped>{_COUNT_DIGITS}))?(?:, Incomplete: (?P<left>{_COUNT_DIGITS}))?"),
-    RunnerSummaryPattern("phpunit without tests", r"^No tests executed!$"),
-    RunnerSummaryPattern("dotnet", rf"^(?:Passed|Failed|Skipped)! +- Failed: +(?P<failed>{_COUNT_DIGITS}), Passed: +(?P<passed>{_COUNT_DIGITS}), "),
-    RunnerSummaryPattern("dotnet summary", rf"^Test summary: total: {_COUNT_DIGITS}, failed: (?P<failed>{_COUNT_DIGITS}), succeeded: (?P<passed>{_COUNT_DIGITS}), "),
-    RunnerSummaryPattern("dotnet without tests", r"^No test (?:is available in|matches the given) "),
-    RunnerSummaryPattern("ctest", rf"^\d+% tests passed, (?P<failures>{_COUNT_DIGITS}) tests? failed out of (?P<ran>{_COUNT_DIGITS})$"),
-    RunnerSummaryPattern("ctest skipped", r"^\s+\d+ - .{1,200} \((?P<not_run>Skipped|Disabled|Not Run)\)"),
-    RunnerSummaryPattern("ctest without tests", r"^No tests were found!!!$"),
-    RunnerSummaryPattern("maven", rf"^(?:\[\w+\] )?Tests run: (?P<ran>{_COUNT_DIGITS}), Failures: (?P<failures>{_COUNT_DIGITS}), Errors: (?P<errors>{_COUNT_DIGITS}), Skipped: (?P<skipped>{_COUNT_DIGITS})$"),
-    RunnerSummaryPattern("maven without tests", r"^(?:\[\w+\] )?No tests to run\.$"),
-    RunnerSummaryPattern("gradle", r"^\S.{0,300} > .{1,300} (?P<one>PASSED|FAILED)$"),
-    RunnerSummaryPattern("gradle without tests", r"^> Task \S{0,200}[tT]est\w* NO-SOURCE$"),
-    RunnerSummaryPattern("xctest", rf"^\s*Executed (?P<ran>{_COUNT_DIGITS}) tests?, with (?:(?P<skipped>{_COUNT_DIGITS}) tests? skipped and )?{_COUNT_DIGITS} failures?", nested=True),
-    RunnerSummaryPattern("swift testing", rf"Test run with (?P<ran>{_COUNT_DIGITS}) tests?(?: in {_COUNT_DIGITS} suites?)? (?:passed|failed) after "),
-    RunnerSummaryPattern("mix", rf"^(?:(?P<passed>{_COUNT_DIGITS}) (?:doctests?|propert(?:y|ies)), )?(?P<ran>{_COUNT_DIGITS}) tests?, (?P<failures>{_COUNT_DIGITS}) failures?(?:, (?P<errors>{_COUNT_DIGITS}) invalid)?(?:, (?P<left>{_COUNT_DIGITS}) excluded)?(?:, (?P<skipped>{_COUNT_DIGITS}) skipped)?$"),
-    RunnerSummaryPattern("mix without tests", r"^There are no tests to run$"),
-    RunnerSummaryPattern("dart", rf"\+(?P<passed>{_COUNT_DIGITS})(?: ~{_COUNT_DIGITS})?(?: -(?P<failed>{_COUNT_DIGITS}))?: (?:All tests passed!|Some tests failed\.|All tests skipped\.)"),
-    RunnerSummaryPattern("dart on GitHub", rf"^(?:🎉 |::error::)(?P<parts>{_COUNT_DIGITS} tests? passed(?:, {_COUNT_WITH_WORD}){{0,3}})\.$"),
-    RunnerSummaryPattern("dart without tests", r"^No tests (?:ran\.|were found\.|match )"),
-    RunnerSummaryPattern("go", r"^--- (?P<one>PASS|FAIL): Test\S{0,300} \("),
-    RunnerSummaryPattern("go without tests", r"^(?:ok|\?) .{0,300}\[no (?:tests to run|test files)\]$"),
-    RunnerSummaryPattern("gotestsum", rf"^DONE (?:{_COUNT_DIGITS} runs, )?(?P<ran>{_COUNT_DIGITS}) tests?(?:, (?P<skipped>{_COUNT_DIGITS}) skipped)?(?:, {_COUNT_DIGITS} (?:failures?|errors?)){{0,2}} in "),
-    RunnerSummaryPattern("googletest passed", rf"^\[  PASSED  \] (?P<passed>{_COUNT_DIGITS}) tests?\."),
-    RunnerSummaryPattern("googletest failed", rf"^\[  FAILED  \] (?P<failed>{_COUNT_DIGITS}) tests?, listed below:$"),
-    RunnerSummaryPattern("catch2", rf"^All tests passed \({_COUNT_DIGITS} assertions? in (?P<passed>{_COUNT_DIGITS}) test cases?\)$"),
-    RunnerSummaryPattern("catch2 without tests", r"^No tests ran$"),
-)  # fmt: skip
+RUNNER_SUMMARY_PATTERNS = tuple(pattern for ecosystem in ECOSYSTEMS for pattern in ecosystem.runner_summaries)
 _FAILURE_WORDS = re.compile(
     r"\b[1-9]\d{0,8} (?:tests? |examples? )?(?:failed|failures?|failing)\b|^(?:#|ℹ) fail +[1-9]|^FAILED \((?:failures|errors)=",
     re.IGNORECASE,
@@ -161,7 +98,7 @@ def _read_match_numbers(match: re.Match[str]) -> tuple[dict[str, str], dict[str,
 
 
 def _sum_worded_counts(groups: Mapping[str, str], *words: str) -> int:
-    parts = re.findall(rf"({_COUNT_DIGITS}) ([a-z ]+)", groups.get("parts", ""))
+    parts = re.findall(rf"({COUNT_DIGITS}) ([a-z ]+)", groups.get("parts", ""))
     return sum(int(number) for number, text in parts if text.split()[-1] in words)
 
 

@@ -9,6 +9,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Literal
 
+from steersman.judges.ecosystems import ECOSYSTEMS
+from steersman.judges.ecosystems.generic import GENERIC
+from steersman.judges.ecosystems.javascript import JAVASCRIPT
+from steersman.judges.ecosystems.python import PYTHON
+
 CommandOutcome = Literal["passed", "failed", "no_tests"]
 RunnerForm = Literal["pytest", "unittest", "node", "go", "indirect"]
 NODE_REPORTER_FILE, NODE_PRELOAD_FILE = "steersman_reporter.mjs", "steersman_preload.cjs"
@@ -19,17 +24,11 @@ REPORTER_SOCKET_NAME, NODE_REPORT_PIPE, GO_EXEC_SCRIPT = (
 )  # in the folder of one execution
 
 _NO_TESTS_EXIT = 5  # pytest's, and unittest's since Python 3.12
-_PYTHON_LAUNCHERS = frozenset(
-    {"uv", "poetry", "hatch", "pdm", "pipenv", "rye", "coverage", "env", "xvfb-run"}
-)
-_PACKAGE_LAUNCHERS = frozenset({"npx", "pnpm", "yarn", "bunx", "bundle", "npm", "bun", "env", "xvfb-run"})
+_PYTHON_LAUNCHERS = frozenset(f"{PYTHON.launchers} {GENERIC.launchers}".split())
+_PACKAGE_LAUNCHERS = frozenset(f"{JAVASCRIPT.launchers} {GENERIC.launchers} bundle".split())
 _NODE_REPORTER_OPTIONS = ("--test-reporter", "--test-reporter-destination")
-_STANDALONE_RUNNERS = frozenset(
-    {"jest", "vitest", "mocha", "ava", "tap", "rspec", "phpunit", "pest", "ctest", "gotestsum", "py.test"}
-)
-_TEST_SUBCOMMAND_PROGRAMS = frozenset(
-    {"cargo", "dotnet", "swift", "mix", "flutter", "dart", "deno", "bun", "go"}
-)
+_STANDALONE_RUNNERS = frozenset(word for each in ECOSYSTEMS for word in each.test_runners.split())
+_TEST_SUBCOMMAND_PROGRAMS = frozenset(word for each in ECOSYSTEMS for word in each.test_subcommands.split())
 _BUILD_PROGRAMS = frozenset({"gradle", "gradlew", "mvn", "mvnw"})
 
 

@@ -91,7 +91,7 @@ class FactReader(msgspec.Struct, frozen=True):
     """Which files a function reads: names in small letters (one `*` stands for any part), and where they lie."""
 
     names: str
-    find: FindFacts
+    find: FindFacts | None = None
     where: Callable[[str], bool] | None = None  # asked of the folder
     find_problem: Callable[[str], str] | None = None  # why a text says nothing, where it should
 
@@ -123,7 +123,7 @@ def marker_reader(
             root = PROJECT_TOP if kind == "ci" else source.folder
             yield FactFinding(kind, full_name, value or " ".join(argv), argv, root).at(line)
 
-    return FactReader(names, find_marker, where)
+    return FactReader(names.casefold(), find_marker, where)
 
 
 class KnownDependencies(msgspec.Struct, frozen=True):

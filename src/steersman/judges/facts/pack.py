@@ -13,9 +13,13 @@ import msgspec
 from msgspec.structs import replace
 
 from steersman.contracts.planning.context import FactKind, FactPack, ProjectFact, ScanBounds, ScanEvidence
-from steersman.judges.facts.choice import FileSelection, find_file_readers, find_unread_reason
+from steersman.judges.facts.choice import (
+    FileSelection,
+    find_file_readers,
+    find_unread_reason,
+    secret_file_finding,
+)
 from steersman.judges.facts.finding import PROJECT_TOP, FactFinding, ProjectSource
-from steersman.judges.facts.secret_files import secret_file_finding
 from steersman.judges.planning.hidden import mask_secrets
 from steersman.judges.text import clip_text, escape_surrogates, printable_line
 from steersman.kernel.canonical import digest_of, sha256_hex
@@ -60,7 +64,7 @@ def examine_project_file(source: ProjectSource, file_digest: str) -> FileFinding
     readers, file_digest = find_file_readers(source.path), _safe_file_digest(source, file_digest)
     if unread_reason := find_unread_reason(source, readers):
         return FileFindings(source.path, file_digest, (), _make_harmless(unread_reason, 400))
-    findings = (finding for reader in readers for finding in reader.find(source))
+    findings = (finding for reader in readers if reader.find for finding in reader.find(source))
     shown_findings = (
         ShownFinding(clean, snippet, _place_digest(source, clean, snippet, file_digest))
         for raw in islice(findings, MAX_FINDINGS_PER_FILE)

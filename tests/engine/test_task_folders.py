@@ -1,0 +1,193 @@
+"""Folders of a task that are no folders any more, or locked; names that are no text; what steersman makes from the tape."""
+
+import os
+import re
+from itertools import product
+from pathlib import Path
+
+import msgspec
+import pytest
+from test_task_runs import Task
+from tests.support.document_tampering import DERIVED_FILES, TAMPERINGS, find_derived_file_failures
+from tests.support.root_permissions import enforce_file_permissions
+from tests.support.task_effects import TaskEffects
+
+from steersman.adapters.storage.artifacts import DirectoryArtifacts
+from steersman.contracts.task.documents import TaskState
+from steersman.engine import projections
+from steersman.engine.active_run import load_active_run
+from steersman.views.task import render_task_state, task_state_digest
+
+COPIES = "code/files"
+
+
+@pytest.fixture
+def locks():
+    """Rights that count for root, too."""
+    with enforce_file_permissions() as counted:
+        if not counted:
+            pytest.skip("NOT SHOWN: nothing is locked to root here")
+        yield
+
+
+def place(bench, name=""):
+    return Path(bench.artifacts.folder(bench.run), name)
+
+
+# ── folders ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.usefixtures("locks")
+@pytest.mark.parametrize("folder", ["planning", "code", "code/files", "code/files/new", ""])
+def test_a_locked_folder(tmp_path, folder):
+    """What is in it is named, nothing is put back in silence, and once it is open again all is well."""
+    bench = TaskEffects(tmp_path, disk=True).through("codegen")
+    place(bench, folder).chmod(0)
+    found = bench.inspect("codegen")
+    told = bench.said(found.told_ref)
+    assert (found.damaged > 0, bench.event("codegen")) == (True, "documents_damaged")
+    assert all(line.startswith(folder) for line in told.splitlines()[::2]), told
+    assert "cannot be read" in told or "is not on record" in told
+    refused = bench.said(bench.restore().error_ref)
+    assert f"{place(bench, folder)}" in refused
+    assert "put that right and try again" in refused
+    place(bench, folder).chmod(0o755)
+    assert bench.restore().error_ref == ""
+    assert bench.event("codegen") == "codegen_completed"
+
+
+@pytest.mark.parametrize("what", ["link", "file", "pipe", "locked"])
+def test_no_copies_and_no_folder_of_them(tmp_path, what):
+    """A change that only deletes has no copies: something in the place of their folder is noticed all the same."""
+    bench = TaskEffects(tmp_path, disk=True)
+    bench.plan()
+    bench.code({"old.py": None})
+    assert bench.event("codegen") == "codegen_completed"
+    place(bench, "elsewhere").mkdir()
+    match what:
+        case "link":
+            place(bench, COPIES).symlink_to(place(bench, "elsewhere"))
+        case "file":
+            place(bench, COPIES).write_bytes(b"mine\n")
+        case "pipe":
+            os.mkfifo(place(bench, COPIES))
+        case _:
+            place(bench, COPIES).mkdir(0)
+    with enforce_file_permissions() as counted:
+        if what == "locked" and not counted:
+            pytest.skip("NOT SHOWN: nothing is locked to root here")
+        found = bench.inspect("codegen")
+        told = bench.said(found.told_ref).splitlines()
+    assert (found.damaged, told[0].split()[0]) == (1, COPIES)
+    assert "then `restore` puts the recorded files back" in told[1]
+
+
+def test_a_name_that_is_no_text(tmp_path):
+    """It is named as it can be written; what cannot be taken away is said, not passed over."""
+    bench = TaskEffects(tmp_path, disk=True).through("codegen")
+    stranger = os.fsencode(place(bench, COPIES)) + b"/\xff"
+    os.close(os.open(stranger, os.O_CREAT | os.O_WRONLY))
+    found = bench.inspect("codegen")
+    assert (found.damaged, bench.said(found.told_ref).split()[0]) == (1, f"{COPIES}/\\xff")
+    assert bench.said(bench.restore().error_ref) == (
+        f"{COPIES}/\\xff cannot be taken away: remove it by hand and try again"
+    )
+    os.unlink(stranger)
+    assert bench.restore().error_ref == ""
+    assert bench.event("codegen") == "codegen_completed"
+
+
+# ── what is made from the tape ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_what_is_made_from_the_tape_is_made_again(tmp_path):
+    """In every phase: state.json and the transcript, whatever was done to them, are told once and are what they were."""
+    task, phases, wrong = Task(tmp_path, artifacts=DirectoryArtifacts(tmp_path / "runs"), pace="step"), [], []
+    with enforce_file_permissions() as counted:
+        hands = [hand for hand in TAMPERINGS if counted or hand != "unreadable"]
+        while "done" not in phases:
+            assert projections.write_projections(task.world, task.run) == []
+            phases.append(task.where[0])
+            wrong += [
+                f
+                for name, hand in product(DERIVED_FILES, hands)
+                for f in find_derived_file_failures(task.world, task.run, name, hand)
+            ]
+            if phases[-1] != "done":
+                task.say("approve")
+    assert wrong == []
+    assert phases == ["planning", "plan_review", "codegen", "review", "test", "accept", "done"]
+
+
+def test_a_killed_write_is_no_hand(tmp_path):
+    """What a process left behind that was killed while it wrote them: nobody is accused."""
+    task = Task(tmp_path, artifacts=DirectoryArtifacts(tmp_path / "runs"), pace="step")
+    assert projections.write_projections(task.world, task.run) == []
+    folder = Path(task.artifacts.folder(task.run))
+    names = ("transcript.jsonl", "state.json", "report.md", "timeline.json")
+    kept = {name: (folder / name).read_bytes() for name in names}
+    task.say("approve")
+    for n, name in enumerate(names):
+        (folder / name).unlink()
+        assert [t for t in projections.write_projections(task.world, task.run) if name == names[-1]] == []
+        for late in names[n:]:
+            (folder / late).unlink()
+        assert projections.write_projections(task.world, task.run) == [], names[n:]
+        for old in names[n:]:
+            (folder / old).write_bytes(kept[old])
+        assert projections.write_projections(task.world, task.run) == [], names[n:]
+
+
+def test_a_state_of_our_own_making_is_of_this_run_and_of_its_time(tmp_path):
+    """One of another task, one with a digest that was worked out again, and a transcript without its last lines are told;
+    both of them as they were before are only old."""
+    task = Task(tmp_path, artifacts=DirectoryArtifacts(tmp_path / "runs"), pace="step")
+    folder, names = Path(task.artifacts.folder(task.run)), ("state.json", "transcript.jsonl")
+    projections.write_projections(task.world, task.run)
+    old = {name: (folder / name).read_bytes() for name in names}
+    task.say("approve")
+    projections.write_projections(task.world, task.run)
+    new = {name: (folder / name).read_bytes() for name in names}
+
+    def told(**by_name):
+        for name, data in {**new, **{n.replace("_", "."): d for n, d in by_name.items()}}.items():
+            (folder / name).write_bytes(data)
+        return projections.find_manual_edits(task.world, load_active_run(task.world, task.run))
+
+    assert told() == told(state_json=old["state.json"], transcript_jsonl=old["transcript.jsonl"]) == {}
+    theirs = new["state.json"].replace(task.run.encode(), b"261116-others")
+    assert told(state_json=theirs) == {"state.json": "is not of this task: its task_id is 261116-others"}
+    forged = msgspec.structs.replace(
+        msgspec.json.decode(new["state.json"], type=TaskState), phase="done", outcome="accepted"
+    )
+    forged = render_task_state(msgspec.structs.replace(forged, digest=task_state_digest(forged)))
+    assert told(state_json=forged)["state.json"].startswith("was changed by hand: phase done")
+    cut = told(transcript_jsonl=old["transcript.jsonl"])["transcript.jsonl"]
+    before, after = (data.count(b"\n") for data in (old["transcript.jsonl"], new["transcript.jsonl"]))
+    assert cut == f"was cut short: it ends with line {before} of {after}"
+    assert projections.write_projections(task.world, task.run) == [
+        f"transcript.jsonl {cut}: it was made again from the tape"
+    ]
+
+
+def test_an_older_state_alone_is_told_to_who_looks(tmp_path):
+    """Steersman's own, put back beside a newer transcript: whoever looks is told from how much it was made, and who asks for
+    it has it made again; a drive, which may have been killed between the two, accuses nobody."""
+    task = Task(tmp_path, artifacts=DirectoryArtifacts(tmp_path / "runs"), pace="step")
+    state = Path(task.artifacts.folder(task.run)) / "state.json"
+    projections.write_projections(task.world, task.run)
+    old = state.read_bytes()
+    task.say("approve")
+    projections.write_projections(task.world, task.run)
+    new = state.read_bytes()
+    state.write_bytes(old)
+    told = projections.find_manual_edits(task.world, load_active_run(task.world, task.run))
+    assert list(told) == ["state.json"]
+    assert re.fullmatch(
+        r"is an older one: made from \d+ entries, and the transcript has \d+", told["state.json"]
+    )
+    (said,) = projections.write_projections(task.world, task.run, older=True)
+    assert said.endswith("it was made again from the tape")
+    assert state.read_bytes() == new
+    state.write_bytes(old)
+    assert projections.write_projections(task.world, task.run) == []
