@@ -4,9 +4,8 @@ from collections.abc import Iterable, Iterator
 
 from steersman.judges.ecosystems import ECOSYSTEMS
 from steersman.judges.ecosystems.generic import UNREAD_MANIFEST_READER
-from steersman.judges.facts.choice import EXCLUDED_DIRECTORIES, LOCK_FILE_READER
+from steersman.judges.facts.choice import EXCLUDED_DIRECTORIES, LANGUAGE_BY_ENDING, LOCK_FILE_READER
 from steersman.judges.facts.finding import FactReader
-from steersman.judges.facts.languages import LANGUAGE_BY_ENDING
 
 
 def facts_page(notice: str) -> str:

@@ -18,6 +18,7 @@ import msgspec
 from docs.facts import facts_page
 from docs.grammars import grammar_page
 from docs.plans import plans_page
+from docs.registry_page import render_registry_page
 from steersman.contracts.chat import ChatConversation, ChatMessage
 from steersman.contracts.config import config_schema
 from steersman.contracts.planning.documents import PLANNING_DOCUMENTS, planning_document_schema
@@ -30,7 +31,6 @@ from steersman.ports.anchors import Anchor
 from steersman.views.machine_json import machine_json
 from steersman.views.markdown import machine_markdown
 from steersman.views.mermaid import machine_diagram
-from steersman.views.planning.registry_page import render_registry_page
 from steersman.wiring import installed_machines, open_registries
 
 REFERENCE = Path(__file__).parent / "reference"

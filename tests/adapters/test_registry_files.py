@@ -203,15 +203,6 @@ def test_hidden_files_are_left_alone(registries, put):
     assert registries.load().problems == ()
 
 
-@pytest.mark.parametrize("name", ["rules/.a.yaml", "commands/.b.YML", ".c.yaml", ".rules/d.yaml"])
-def test_content_that_is_hidden_is_told(registries, put, name):
-    """A rule with a dot in front of its name would be obeyed by nobody: that is said, and nothing is planned with it."""
-    put(name, COMMAND.encode())
-    ((field, _, message),) = told(registries.load())
-    assert f".steersman/registry/{name}".startswith(field)
-    assert "hidden" in message
-
-
 def test_another_folder(registries, project, tmp_path):
     """A folder of somebody else can be read before it is taken over."""
     other = tmp_path / "other" / "commands"

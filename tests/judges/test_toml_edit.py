@@ -43,7 +43,7 @@ def test_a_file_without_a_whole_statement_at_its_top():
 
 @for_each_case(
     "text",
-    ["version = ", "known_failures.a = 1\n", 'known_failures = "x"\n', "[known_failures]\na = 1\n"],
+    ["version = ", 'version = """\nx"""\n', "version = [\n1]\n", "known_failures.a = 1\n", 'known_failures = "x"\n', "[known_failures]\na = 1\n"],
 )  # fmt: skip
 def test_what_cannot_be_edited_safely_is_left_alone(text):
     """No TOML, or another kind of value under the name: nothing is guessed."""

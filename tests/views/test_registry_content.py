@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from docs.registry_page import render_registry_page
+
 from steersman.adapters.storage.registry_files import FileRegistries
 from steersman.judges.planning.drift import PinDrift
 from steersman.judges.planning.registry import Registry, compare_registries
@@ -12,7 +14,6 @@ from steersman.views.planning.content import (
     render_registry_list,
     render_rule_variables,
 )
-from steersman.views.planning.registry_page import render_registry_page
 
 BUILT_IN = FileRegistries(Path("nowhere"), Path("nowhere")).built_in().registry
 

@@ -21,8 +21,6 @@ _HIDDEN_CHARACTER = re.compile(
 )
 # The break of a line inside a word, with what continues a line in a shell, a diff or a string.
 BROKEN_LINE = lazy_pattern(r"(?:\\?\r?\n|\\r\\n|\\n)(?:[ \t]{0,16}[+>-](?=[ \t]*\S))?[ \t]{0,32}")
-# The same where only letters of a key stand on both sides.
-WRAPPED_KEY_BREAK = lazy_pattern(r"(?<=[A-Za-z0-9_-])\r?\n[ \t]{0,8}(?=[A-Za-z0-9_-])")
 
 
 def has_invisible_text(text: str) -> bool:

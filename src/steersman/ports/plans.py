@@ -28,10 +28,3 @@ class PlanDirectories(Protocol):
         Raises WorkspaceError where there is no folder.
         """
         ...
-
-    def list_odd_files(self, place: str) -> dict[str, str]:
-        """What in a folder is no plain file of bearable size, by name: what it is instead, in words.
-
-        Raises WorkspaceError where there is no folder.
-        """
-        ...

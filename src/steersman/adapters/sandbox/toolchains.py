@@ -33,82 +33,62 @@ class Toolchain(NamedTuple):
 
     variable: str  # names the root
     root: str  # where it is otherwise, below the home
-    shows: tuple[str, ...]  # below the root
+    shows: str  # names below the root
 
 
 class ToolInstallation(NamedTuple):
     """A prefix anywhere, known by one of the files in it."""
 
-    marks: tuple[str, ...]  # below the prefix; `*` stands for any name
-    shows: tuple[str, ...]  # below the prefix
+    marks: str  # names below the prefix; `*` stands for any name
+    shows: str  # names below the prefix
 
 
-_PREFIX_DIRECTORIES = ("bin", "lib", "lib64", "libexec", "include", "share")
-_SHIM_DIRECTORIES = ("bin", "shims", "versions", "plugins", "libexec", "lib", "version")
+_PREFIX = "bin lib lib64 libexec include share"
+_SHIMS = "bin shims versions plugins libexec lib version"
 TOOLCHAIN_TABLE: Mapping[str, Toolchain] = {
-    "asdf": Toolchain("ASDF_DATA_DIR", ".asdf", ("bin", "shims", "installs", "plugins", "lib", "asdf.sh")),
-    "bun": Toolchain("BUN_INSTALL", ".bun", ("bin", "install/global")),
-    "cargo": Toolchain("CARGO_HOME", ".cargo", ("bin", "registry", "git")),
-    "dart": Toolchain("PUB_CACHE", ".pub-cache", ("bin", "hosted", "global_packages")),
-    "dotnet": Toolchain(
-        "DOTNET_ROOT", ".dotnet", ("dotnet", "host", "sdk", "sdk-manifests", "shared", "packs", "tools")
-    ),
-    "elan": Toolchain("ELAN_HOME", ".elan", ("bin", "toolchains", "settings.toml")),
-    "fnm": Toolchain("FNM_DIR", ".local/share/fnm", ("node-versions", "aliases")),
-    "ghcup": Toolchain("", ".ghcup", ("bin", "ghc", "hls", "share")),
-    "go": Toolchain("GOPATH", "go", ("bin", "pkg/mod")),
-    "goenv": Toolchain("GOENV_ROOT", ".goenv", _SHIM_DIRECTORIES),
-    "homebrew": Toolchain(
-        "HOMEBREW_PREFIX", "../linuxbrew/.linuxbrew", (*_PREFIX_DIRECTORIES, "Cellar", "opt")
-    ),
-    "jenv": Toolchain("JENV_ROOT", ".jenv", _SHIM_DIRECTORIES),
-    "krew": Toolchain("KREW_ROOT", ".krew", ("bin", "store")),
-    "local": Toolchain(
-        "", ".local", ("bin", "lib", "pipx", "share/pipx", "share/uv/python", "share/uv/tools")
-    ),
-    "mise": Toolchain("MISE_DATA_DIR", ".local/share/mise", ("shims", "installs", "plugins")),
-    "nodenv": Toolchain("NODENV_ROOT", ".nodenv", _SHIM_DIRECTORIES),
-    "nvm": Toolchain("NVM_DIR", ".nvm", ("versions", "alias", "nvm.sh", "nvm-exec")),
-    "pyenv": Toolchain("PYENV_ROOT", ".pyenv", (*_SHIM_DIRECTORIES, "pyenv.d", "completions")),
-    "rbenv": Toolchain("RBENV_ROOT", ".rbenv", (*_SHIM_DIRECTORIES, "rbenv.d")),
-    "rustup": Toolchain("RUSTUP_HOME", ".rustup", ("toolchains", "settings.toml", "update-hashes")),
-    "sdkman": Toolchain("SDKMAN_DIR", ".sdkman", ("bin", "candidates", "libexec", "src")),
-    "uv": Toolchain("UV_PYTHON_INSTALL_DIR", ".local/share/uv/python", ("cpython-*", "pypy-*", "graalpy-*")),
-    "volta": Toolchain("VOLTA_HOME", ".volta", ("bin", "tools", "layout.v3", "layout.v4")),
-}
+    "asdf": Toolchain("ASDF_DATA_DIR", ".asdf", "bin shims installs plugins lib asdf.sh"),
+    "bun": Toolchain("BUN_INSTALL", ".bun", "bin install/global"),
+    "cargo": Toolchain("CARGO_HOME", ".cargo", "bin registry git"),
+    "dart": Toolchain("PUB_CACHE", ".pub-cache", "bin hosted global_packages"),
+    "dotnet": Toolchain("DOTNET_ROOT", ".dotnet", "dotnet host sdk sdk-manifests shared packs tools"),
+    "elan": Toolchain("ELAN_HOME", ".elan", "bin toolchains settings.toml"),
+    "fnm": Toolchain("FNM_DIR", ".local/share/fnm", "node-versions aliases"),
+    "ghcup": Toolchain("", ".ghcup", "bin ghc hls share"),
+    "go": Toolchain("GOPATH", "go", "bin pkg/mod"),
+    "goenv": Toolchain("GOENV_ROOT", ".goenv", _SHIMS),
+    "homebrew": Toolchain("HOMEBREW_PREFIX", "../linuxbrew/.linuxbrew", f"{_PREFIX} Cellar opt"),
+    "jenv": Toolchain("JENV_ROOT", ".jenv", _SHIMS),
+    "krew": Toolchain("KREW_ROOT", ".krew", "bin store"),
+    "local": Toolchain("", ".local", "bin lib pipx share/pipx share/uv/python share/uv/tools"),
+    "mise": Toolchain("MISE_DATA_DIR", ".local/share/mise", "shims installs plugins"),
+    "nodenv": Toolchain("NODENV_ROOT", ".nodenv", _SHIMS),
+    "nvm": Toolchain("NVM_DIR", ".nvm", "versions alias nvm.sh nvm-exec"),
+    "pyenv": Toolchain("PYENV_ROOT", ".pyenv", f"{_SHIMS} pyenv.d completions"),
+    "rbenv": Toolchain("RBENV_ROOT", ".rbenv", f"{_SHIMS} rbenv.d"),
+    "rustup": Toolchain("RUSTUP_HOME", ".rustup", "toolchains settings.toml update-hashes"),
+    "sdkman": Toolchain("SDKMAN_DIR", ".sdkman", "bin candidates libexec src"),
+    "uv": Toolchain("UV_PYTHON_INSTALL_DIR", ".local/share/uv/python", "cpython-* pypy-* graalpy-*"),
+    "volta": Toolchain("VOLTA_HOME", ".volta", "bin tools layout.v3 layout.v4"),
+}  # fmt: skip
 COMPANION_TOOLCHAINS = {"cargo": "rustup"}  # the programs of the first are those of the second
 INSTALLATION_TABLE: Mapping[str, ToolInstallation] = {
-    "composer": ToolInstallation(("autoload.php",), ("*",)),
-    "gcloud": ToolInstallation(("platform/bundledpythonunix", "platform/gsutil"), ("bin", "lib", "platform")),
-    "gems": ToolInstallation(
-        ("specifications",), ("bin", "gems", "specifications", "extensions", "build_info")
-    ),
-    "go": ToolInstallation(
-        ("src/runtime",), ("bin", "src", "pkg", "lib", "misc", "api", "test", "VERSION", "go.env")
-    ),
-    "gradle": ToolInstallation(("lib/gradle-*.jar",), ("bin", "lib", "init.d")),
-    "java": ToolInstallation(
-        ("release",), (*_PREFIX_DIRECTORIES, "conf", "jmods", "jre", "legal", "release")
-    ),
-    "maven": ToolInstallation(("boot/plexus-*.jar",), ("bin", "boot", "lib", "conf/logging")),
-    "node": ToolInstallation(("lib/node_modules",), _PREFIX_DIRECTORIES),
-    "python": ToolInstallation(
-        ("pyvenv.cfg", "lib/python*/os.py"),
-        (*_PREFIX_DIRECTORIES, "pyvenv.cfg", "condabin", "conda-meta", "ssl", "etc/fonts"),
-    ),
-    "ruby": ToolInstallation(("lib/ruby",), _PREFIX_DIRECTORIES),
-    "rust": ToolInstallation(("lib/rustlib",), _PREFIX_DIRECTORIES),
-}
+    "composer": ToolInstallation("autoload.php", "*"),
+    "gcloud": ToolInstallation("platform/bundledpythonunix platform/gsutil", "bin lib platform"),
+    "gems": ToolInstallation("specifications", "bin gems specifications extensions build_info"),
+    "go": ToolInstallation("src/runtime", "bin src pkg lib misc api test VERSION go.env"),
+    "gradle": ToolInstallation("lib/gradle-*.jar", "bin lib init.d"),
+    "java": ToolInstallation("release", f"{_PREFIX} conf jmods jre legal release"),
+    "maven": ToolInstallation("boot/plexus-*.jar", "bin boot lib conf/logging"),
+    "node": ToolInstallation("lib/node_modules", _PREFIX),
+    "python": ToolInstallation("pyvenv.cfg lib/python*/os.py", f"{_PREFIX} pyvenv.cfg condabin conda-meta ssl etc/fonts"),
+    "ruby": ToolInstallation("lib/ruby", _PREFIX),
+    "rust": ToolInstallation("lib/rustlib", _PREFIX),
+}  # fmt: skip
 # Folders that are there to keep secrets, beside the login files that `adapters.secrets` knows.
 _SECRET_LOCATIONS = (
-    *(".ssh", ".gnupg", ".aws", ".azure", ".config/gcloud", ".config/gh", ".config/op", ".password-store"),
-    *(
-        ".m2/settings.xml",
-        ".gradle/gradle.properties",
-        ".local/share/keyrings",
-        ".local/share/uv/credentials",
-    ),
-)
+    ".ssh", ".gnupg", ".aws", ".azure", ".config/gcloud", ".config/gh", ".config/op", ".password-store",
+    ".m2/settings.xml", ".gradle/gradle.properties", ".local/share/keyrings", ".local/share/uv/credentials",
+)  # fmt: skip
 _MAX_LINKED_DIRECTORIES = 400  # that links of PATH lead to
 
 
@@ -234,17 +214,19 @@ def _installation_needs(prefix: str) -> tuple[str, ...]:
     return tuple(path for kind in kinds for path in _expand_below_root(prefix, kind.shows))
 
 
-def _has_installation_mark(prefix: str, marks: tuple[str, ...]) -> bool:
+def _has_installation_mark(prefix: str, marks: str) -> bool:
     return any(
         any(iglob(mark, root_dir=prefix)) if "*" in mark else os.path.lexists(os.path.join(prefix, mark))
-        for mark in marks
+        for mark in marks.split()
     )
 
 
-def _expand_below_root(root: str, shows: Iterable[str]) -> Iterator[str]:
+def _expand_below_root(root: str, shows: str) -> Iterator[str]:
     """The places of a root that are there; `*` stands for any name."""
     return (
-        os.path.normpath(os.path.join(root, name)) for show in shows for name in iglob(show, root_dir=root)
+        os.path.normpath(os.path.join(root, name))
+        for show in shows.split()
+        for name in iglob(show, root_dir=root)
     )
 
 

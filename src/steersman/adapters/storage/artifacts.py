@@ -26,7 +26,7 @@ _STEERSMAN_DIR_INDEX, _RUN_DIR_INDEX = (
     3,
 )  # of what is opened on the way: `.steersman`, and the run's own folder
 _READ_SIZE = 1 << 20
-_PART_FILE_NAME = re.compile(r"\.([0-9]+)-[0-9]+\.part")  # the process and the thread that are at it
+_PART_FILE_NAME = re.compile(r"\.[0-9]+-[0-9]+\.part")  # the process and the thread that are at it
 _FILE_KIND_WORDS = {stat.S_IFREG: "a file", stat.S_IFDIR: "a folder", stat.S_IFLNK: "a link", stat.S_IFIFO: "a pipe",
           stat.S_IFSOCK: "a socket"}  # fmt: skip
 
@@ -37,7 +37,6 @@ class DirectoryArtifacts:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._top, self._way = root.parent.parent, (root.parent.name, root.name)
-        self._swept: set[str] = set()
 
     def folder(self, run: str) -> str:
         return str(self._root / run)
@@ -50,7 +49,6 @@ class DirectoryArtifacts:
                 if isinstance(fds, ArtifactOnDisk):
                     raise self._refused("write", run, name, fds.detail)
                 self._ignored(fds[_STEERSMAN_DIR_INDEX])
-                self._remove_unfinished(run, fds[_RUN_DIR_INDEX])
                 _replace_artifact_file(fds[_RUN_DIR_INDEX], fds[-1], last, data, durable=durable)
         except IsADirectoryError as error:
             raise self._refused("write", run, name, f"{last} is a folder") from error
@@ -108,17 +106,6 @@ class DirectoryArtifacts:
             open(os.open(".gitignore", _CREATE_FILE, 0o644, dir_fd=directory_fd), "wb") as file,
         ):
             file.write(b"/runs/\n/.gitignore\n")  # this file too: the checkout stays as it was
-
-    def _remove_unfinished(self, run: str, directory_fd: int) -> None:
-        """Once for each run: what killed processes have left unfinished."""
-        if run in self._swept:
-            return
-        self._swept.add(run)
-        for name in os.listdir(directory_fd):
-            match = _PART_FILE_NAME.fullmatch(name)
-            if match and not _is_part_writer_alive(int(match[1])):
-                with contextlib.suppress(OSError):
-                    os.unlink(name, dir_fd=directory_fd)
 
 
 def _new_artifact_parts(run: str, name: str) -> tuple[str, ...]:
@@ -312,13 +299,3 @@ def _prune_empty_directories(fds: Sequence[int], directories: Sequence[str]) -> 
             os.rmdir(part, dir_fd=above)
         except OSError:
             return
-
-
-def _is_part_writer_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OverflowError):
-        return True
-    return True

@@ -28,7 +28,7 @@ class DirectoryPlans:
         """Whether a person can have a plan there: not where git or steersman keep what is theirs."""
         real = Path(os.path.realpath(place))
         is_reserved = any(real.is_relative_to(os.path.realpath(reserved)) for reserved in self._reserved)
-        if is_reserved or any(map(_is_git_directory, (real, *real.parents))):
+        if is_reserved or ".git" in real.parts:
             return f"{place} is kept for git's or steersman's own: choose another place with --out"
         return self._occupied(place)
 
@@ -76,14 +76,6 @@ class DirectoryPlans:
         with _open_plan_directory(place) as directory:
             return {name: _read_plan_file(directory, name) for name in _list_plan_files(place, directory)}
 
-    def list_odd_files(self, place: str) -> dict[str, str]:
-        with _open_plan_directory(place) as directory:
-            kinds = {
-                name: _unreadable_plan_file_problem(directory, name)
-                for name in _list_plan_files(place, directory)
-            }
-        return {name: kind for name, kind in kinds.items() if kind}
-
 
 @contextmanager
 def _open_plan_directory(place: str) -> Iterator[int]:
@@ -106,31 +98,6 @@ def _list_plan_files(place: str, directory_fd: int) -> list[str]:
     if len(names) > MAX_PLAN_DIRECTORY_FILES:
         raise WorkspaceError(f"{place} holds {len(names)} files: that is no frozen plan")
     return names
-
-
-def _unreadable_plan_file_problem(directory: int, name: str) -> str:
-    """What something is, where it is no file that can be read."""
-    try:
-        status = os.lstat(name, dir_fd=directory)
-        if stat.S_ISREG(status.st_mode):
-            os.close(os.open(name, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=directory))
-    except OSError as error:
-        return f"cannot be read: {error.strerror}"
-    kinds = {
-        stat.S_IFLNK: "a link",
-        stat.S_IFDIR: "a folder",
-        stat.S_IFIFO: "a pipe",
-        stat.S_IFSOCK: "a socket",
-    }
-    if stat.S_ISREG(status.st_mode):
-        return "" if status.st_size <= MAX_PLAN_FILE_BYTES else f"longer than {MAX_PLAN_FILE_BYTES} bytes"
-    return f"{kinds.get(stat.S_IFMT(status.st_mode), 'a device')}, not a file"
-
-
-def _is_git_directory(directory: Path) -> bool:
-    """Whether git keeps a repository there: by its name, or wherever it lies by what git itself knows it by."""
-    head, *inside = (os.path.join(directory, name) for name in ("HEAD", "objects", "refs"))
-    return directory.name.casefold() == ".git" or (os.path.isfile(head) and all(map(os.path.isdir, inside)))
 
 
 def _plan_parent_problem(place: str) -> str | None:

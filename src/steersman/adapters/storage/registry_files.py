@@ -138,11 +138,7 @@ class _RegistryOverlay:
         """What stands beside the four folders would otherwise seem to hold."""
         for name in sorted(os.listdir(top)):
             where = f"{self._name}/{name}"
-            if _is_hidden_yaml(name) or (
-                name.removeprefix(".") in KIND_DIRECTORIES and name not in KIND_DIRECTORIES
-            ):
-                yield _hidden_file_problem(where)
-            elif name not in KIND_DIRECTORIES and not name.startswith("."):
+            if name not in KIND_DIRECTORIES and not name.startswith("."):
                 yield _registry_problem(
                     where, "is not a folder of a registry", f"there are {', '.join(KIND_DIRECTORIES)}"
                 )
@@ -157,9 +153,7 @@ class _RegistryOverlay:
             yield _registry_problem(where, f"cannot be read: {error.strerror}", _LINK_ADVICE)
             return
         try:
-            entries = sorted(os.listdir(fd))
-            yield from (_hidden_file_problem(f"{where}/{name}") for name in entries if _is_hidden_yaml(name))
-            names = [entry for entry in entries if not entry.startswith(".")]
+            names = sorted(entry for entry in os.listdir(fd) if not entry.startswith("."))
             if len(names) > MAX_REGISTRY_FILES:
                 yield _registry_problem(
                     where, f"has more than {MAX_REGISTRY_FILES} files", "put several items into one file"
@@ -224,17 +218,6 @@ def _parse_registry_file(data: bytes, where: str, directory: str, origin: Conten
         document.lines,
         document.bare,
         ContentSource(where, KIND_DIRECTORIES[directory], origin),
-    )
-
-
-def _is_hidden_yaml(name: str) -> bool:
-    """Whether a name hides what would otherwise be content; what systems and editors leave behind is none."""
-    return name.startswith(".") and name.casefold().endswith((".yaml", ".yml"))
-
-
-def _hidden_file_problem(where: str) -> RegistryReading:
-    return _registry_problem(
-        where, "is hidden, and what is hidden is not read", "take the dot from its name, or take it out"
     )
 
 

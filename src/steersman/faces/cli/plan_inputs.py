@@ -139,24 +139,9 @@ def verify_plan_directory(
     maker_key = TrustedKey(
         context.services.read_maker_public_key(context.project, key), context.services.has_valid_signature
     )
-    odd_files = context.services.open_frozen_plans(context.project).list_odd_files(directory)
-    trust_problems, signature_text = check_plan_trust(read_plan_files(context, directory), maker_key)
-    problems = (
-        *_odd_file_problems(odd_files),
-        *(trust_problem for trust_problem in trust_problems if trust_problem.field not in odd_files),
-    )
+    problems, signature_text = check_plan_trust(read_plan_files(context, directory), maker_key)
     key_text = "" if problems else ", by the given key" if key else ", by this project's key"
     return problems, f"{signature_text}{key_text}"
-
-
-def _odd_file_problems(odd_files: Mapping[str, str]) -> "Iterator[DocumentProblem]":
-    """What lies in a plan's folder and is no file: the digest of nothing would say nothing."""
-    from steersman.contracts.planning.decisions import DocumentProblem
-    from steersman.judges.text import clip_text
-
-    for name, odd_kind in odd_files.items():
-        fix = "Put the file itself there, or plan again from the same inputs; what does not belong there is removed."
-        yield DocumentProblem(field=clip_text(name, 400), message=f"It is {odd_kind}.", fix=fix)
 
 
 def compare_frozen_plans(

@@ -4,6 +4,7 @@
 is no check.
 """
 
+import json
 import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
@@ -18,14 +19,13 @@ from steersman.judges.ecosystems.ecosystem import (
     LINTER_REASON,
     Ecosystem,
     FileNameRule,
+    ManifestParts,
     RunnerSummaryPattern,
 )
 from steersman.judges.ecosystems.project import (
     ProjectFiles,
     SetupPlan,
     SetupProposal,
-    filter_strings,
-    find_nested_table,
     is_material_path,
     list_distinct_plans,
     proposed_check_name,
@@ -43,6 +43,7 @@ from steersman.judges.facts.reading import (
     find_json_problem,
     get_manifest_table,
     get_manifest_text,
+    list_manifest_texts,
     parse_manifest_json,
 )
 from steersman.judges.patterns import lazy_pattern
@@ -136,7 +137,7 @@ def _list_install_steps(
     files: ProjectFiles, package: dict[str, Any], manager: str
 ) -> Iterator[tuple[SetupStep, ...]]:
     """Ways to install, best first: what is locked; without scripts of packages; whatever npm finds."""
-    has_dependencies = any(find_nested_table(package, name) for name in _DEPENDENCY_TABLES)
+    has_dependencies = any(get_manifest_table(package, name) for name in _DEPENDENCY_TABLES)
     if (
         not has_dependencies
         and not any(lock in files.paths for lock in JAVASCRIPT_LOCK_FILES)
@@ -192,25 +193,25 @@ def _list_check_choices(files: ProjectFiles, package: dict[str, Any]) -> Iterato
         "node:test" in files.text(path) for path in files.paths if is_javascript_test(path)
     ):
         yield {proposed_check_name("node", files.folder): Check(("node", "--test"), files.folder)}
-    if runner := _find_runner_argv(str(find_nested_table(package, "scripts").get(script, ""))):
+    if runner := _find_runner_argv(str(get_manifest_table(package, "scripts").get(script, ""))):
         yield {proposed_check_name(runner[2], files.folder): Check(runner, files.folder)}
 
 
 def find_test_script(package: dict[str, Any]) -> str:
     """The script that runs the tests once; "" where there is none, or only npm's placeholder."""
-    scripts = find_nested_table(package, "scripts")
+    scripts = get_manifest_table(package, "scripts")
     return next((name for name in _TEST_SCRIPT_NAMES if _is_single_run_script(scripts.get(name))), "")
 
 
 def _find_build_script(package: dict[str, Any]) -> str:
     """The script that builds what tests may need; `build` often lints and tests too, `compile` only compiles."""
-    scripts = find_nested_table(package, "scripts")
+    scripts = get_manifest_table(package, "scripts")
     return next((name for name in _BUILD_SCRIPTS if isinstance(scripts.get(name), str)), "")
 
 
 def _has_tests_of_build_output(package: dict[str, Any]) -> bool:
     """Whether the tests are run from a directory that a compiler fills."""
-    script = str(find_nested_table(package, "scripts").get(find_test_script(package), ""))
+    script = str(get_manifest_table(package, "scripts").get(find_test_script(package), ""))
     return bool(_BUILD_OUTPUT.search(script))
 
 
@@ -225,7 +226,7 @@ def _is_single_run_script(script: Any) -> bool:
 
 def _script_argv(manager: str, script: str, package: dict[str, Any]) -> tuple[str, ...]:
     """`node --test` is started directly, because then it is asked for its report; anything else by its script."""
-    scripts = find_nested_table(package, "scripts")
+    scripts = get_manifest_table(package, "scripts")
     words = str(scripts[script]).split()
     alone = f"pre{script}" not in scripts and f"post{script}" not in scripts
     if (
@@ -276,9 +277,7 @@ def _package_check(files: ProjectFiles, manager: str, package_directory: str) ->
 def _find_workspace_members(files: ProjectFiles, package: dict[str, Any]) -> list[str]:
     """The folders of the packages of a workspace."""
     workspaces = package.get("workspaces")
-    globs = filter_strings(workspaces) or filter_strings(
-        find_nested_table(package, "workspaces").get("packages")
-    )
+    globs = list_manifest_texts(workspaces.get("packages") if isinstance(workspaces, dict) else workspaces)
     globs += _YAML_LIST_ITEM.findall(_read_pnpm_packages(files.text("pnpm-workspace.yaml")))
     wanted = [glob.strip("./").rstrip("/") for glob in globs if not glob.startswith("!")]
     unwanted = [glob[1:].strip("./").rstrip("/") for glob in globs if glob.startswith("!")]
@@ -373,6 +372,55 @@ def _find_commented_json_problem(text: str) -> str:
     return find_json_problem(_LINE_COMMENT.sub("", text))
 
 
+# ── what a change of a manifest touches ─────────────────────────────────────────────────────────────────────────────
+
+_PACKAGE_JSON_DEPENDENCY_WORDS = (
+    "dependencies devDependencies peerDependencies optionalDependencies bundledDependencies bundleDependencies overrides "
+    "resolutions packageManager workspaces pnpm"
+)
+_PACKAGE_JSON_DEPENDENCY_KEYS = tuple(_PACKAGE_JSON_DEPENDENCY_WORDS.split())
+_INSTALL_SCRIPTS = ("preinstall", "install", "postinstall", "prepare", "prepublish")
+_PACKAGE_JSON_RUNNERS = (
+    "jest",
+    "mocha",
+    "ava",
+    "vitest",
+    "nyc",
+    "c8",
+    "tap",
+)  # with settings in package.json
+
+
+def _read_used_scripts(text: str, script_words: frozenset[str]) -> str:
+    """The scripts that are asked for, with those before and after them and those that they ask for in turn."""
+    manifest = json.loads(text)
+    scripts = {**manifest.get("scripts", {}), **manifest.get("tasks", {})}
+    words, used = set(script_words), dict[str, str]()
+    while wanted := [name for name in scripts if name not in used and _is_used_script(name, words)]:
+        for name in wanted:
+            used[name] = json.dumps(scripts[name], ensure_ascii=False)
+            words |= set(re.split(r"[\s\"'&|;]+", used[name]))
+    return "\n".join(used.values() or map(json.dumps, scripts.values()))
+
+
+def _is_used_script(name: str, words: set[str]) -> bool:
+    plain = re.sub(r"^(?:pre|post)(?=\w)", "", name)
+    return not words.isdisjoint({name, plain, f"@{name}", f"npm:{name}", "t" if plain == "test" else name})
+
+
+def _read_runner_settings(text: str, _: frozenset[str]) -> dict[str, Any]:
+    return {name: part for name, part in json.loads(text).items() if name in _PACKAGE_JSON_RUNNERS}
+
+
+def _read_package_json_dependencies(text: str) -> Any:
+    manifest = json.loads(text.strip() or "{}")
+    scripts = manifest.get("scripts", {})
+    return [
+        *(manifest.get(key) for key in _PACKAGE_JSON_DEPENDENCY_KEYS),
+        *(scripts.get(name) for name in _INSTALL_SCRIPTS),
+    ]
+
+
 JAVASCRIPT = Ecosystem(
     name="javascript",
     manifests=("package.json",),
@@ -391,6 +439,11 @@ JAVASCRIPT = Ecosystem(
     lock_files=f"{' '.join(JAVASCRIPT_LOCK_FILES)} deno.lock",
     install_inputs="package.json lerna.json pnpm-workspace.yaml .yarnrc.yml .npmrc .nvmrc",
     installed_entries="node_modules .yarn .pnp.cjs .pnp.loader.mjs .npm",
+    manifest_parts={
+        "package.json": ManifestParts(
+            dependencies=_read_package_json_dependencies, used=_read_used_scripts, settings=_read_runner_settings),
+        "deno.json": ManifestParts(used=_read_used_scripts),
+    },
     decisive_files=(
         FileNameRule(
             "a package manager takes scripts and settings from it",

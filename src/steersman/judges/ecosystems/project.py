@@ -3,48 +3,20 @@
 **Invariant:** pure; a file that cannot be parsed is an empty one.
 """
 
-import json
-import tomllib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 
 from steersman.contracts.config import Check, SetupStep
+from steersman.judges.facts.reading import parse_manifest_json, parse_manifest_toml
 
 # Folders whose manifests and tests are material, not parts of the project.
-_MATERIAL_DIRECTORIES = frozenset(
-    [
-        ".git",
-        ".venv",
-        "benchmark",
-        "benchmarks",
-        "bench",
-        "build",
-        "dist",
-        "doc",
-        "docs",
-        "demo",
-        "demos",
-        "example",
-        "examples",
-        "external",
-        "fixture",
-        "fixtures",
-        "fuzz",
-        "node_modules",
-        "playground",
-        "sample",
-        "samples",
-        "site-packages",
-        "template",
-        "templates",
-        "testdata",
-        "third_party",
-        "vendor",
-        "venv",
-    ]
+_MATERIAL_WORDS = (
+    ".git .venv benchmark benchmarks bench build dist doc docs demo demos example examples external fixture fixtures fuzz "
+    "node_modules playground sample samples site-packages template templates testdata third_party vendor venv"
 )
+_MATERIAL_DIRECTORIES = frozenset(_MATERIAL_WORDS.split())
 
 
 class ProjectFiles(msgspec.Struct, frozen=True, eq=False):
@@ -69,18 +41,11 @@ class ProjectFiles(msgspec.Struct, frozen=True, eq=False):
 
     def toml(self, name: str) -> dict[str, Any]:
         """A TOML file as a table."""
-        try:
-            return tomllib.loads(self.text(name))
-        except (tomllib.TOMLDecodeError, RecursionError):
-            return {}
+        return parse_manifest_toml(self.text(name))
 
     def json(self, name: str) -> dict[str, Any]:
         """A JSON file as an object."""
-        try:
-            value = json.loads(self.text(name) or "{}")
-        except (ValueError, RecursionError):
-            return {}
-        return value if isinstance(value, dict) else {}
+        return parse_manifest_json(self.text(name))
 
     def folders_with(self, *names: str) -> list[str]:
         """The folders below this one that hold such a file and are no material, those near the top first."""
@@ -120,18 +85,6 @@ def proposed_check_name(runner: str, folder: str) -> str:
     """A name for a check of a folder: the runner alone at the top."""
     words = "".join(char if char.isascii() and (char.isalnum() or char in "_.") else "-" for char in folder)
     return f"{runner}-{words}"[:64] if folder else runner
-
-
-def find_nested_table(value: Any, *keys: str) -> dict[str, Any]:
-    """The table below these keys; an empty one where there is none."""
-    for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value if isinstance(value, dict) else {}
-
-
-def filter_strings(value: Any) -> list[str]:
-    """The texts of a list, without anything else."""
-    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
 def list_distinct_plans(plans: Iterable[SetupPlan]) -> tuple[SetupPlan, ...]:

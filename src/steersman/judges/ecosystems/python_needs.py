@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from steersman.judges.ecosystems.project import ProjectFiles, filter_strings, find_nested_table
+from steersman.judges.ecosystems.project import ProjectFiles
+from steersman.judges.facts.reading import get_manifest_table, list_manifest_texts
 
 # Nearest to tests first: where one line has a match, the lines after it are not needed.
 _TEST_GROUP_WORDS = (("test", "tests", "testing"), ("dev", "develop", "development", "ci"))
@@ -116,14 +117,14 @@ def is_installable_project(files: ProjectFiles) -> bool:
     data = files.toml("pyproject.toml")
     if "setup.py" in files.paths or "[metadata]" in files.text("setup.cfg"):
         return True
-    return "build-system" in data or "project" in data or bool(find_nested_table(data, "tool", "poetry"))
+    return "build-system" in data or "project" in data or bool(get_manifest_table(data, "tool", "poetry"))
 
 
 def list_python_dependencies(files: ProjectFiles) -> tuple[str, ...]:
     """The project's own dependencies, as pyproject.toml lists them."""
     data = files.toml("pyproject.toml")
-    listed = filter_strings(find_nested_table(data, "project").get("dependencies"))
-    poetry = [name for name in find_nested_table(data, "tool", "poetry", "dependencies") if name != "python"]
+    listed = list_manifest_texts(get_manifest_table(data, "project").get("dependencies"))
+    poetry = [name for name in get_manifest_table(data, "tool", "poetry", "dependencies") if name != "python"]
     return (*listed, *poetry)
 
 
@@ -132,8 +133,8 @@ def list_python_dependencies(files: ProjectFiles) -> tuple[str, ...]:
 
 def find_python_extras(files: ProjectFiles) -> dict[str, list[str]]:
     """The extras of a project with their requirements, from pyproject.toml, setup.cfg and setup.py."""
-    table = find_nested_table(files.toml("pyproject.toml"), "project", "optional-dependencies")
-    extras = {name: filter_strings(value) for name, value in table.items()}
+    table = get_manifest_table(files.toml("pyproject.toml"), "project", "optional-dependencies")
+    extras = {name: list_manifest_texts(value) for name, value in table.items()}
     section = _read_ini_section(files.text("setup.cfg"), "options.extras_require")
     extras |= {name: value.split("\n") for name, value in section.items()}
     match = re.search(r"extras_require\s*=\s*\{(.*?)\}", files.text("setup.py"), re.DOTALL)
@@ -161,14 +162,14 @@ def choose_test_group_names(requirements_by_name: dict[str, list[str]]) -> list[
 
 def list_test_dependency_groups(data: dict[str, Any]) -> list[str]:
     """The [dependency-groups] that are for tests."""
-    groups = find_nested_table(data, "dependency-groups")
-    return choose_test_group_names({name: filter_strings(value) for name, value in groups.items()})
+    groups = get_manifest_table(data, "dependency-groups")
+    return choose_test_group_names({name: list_manifest_texts(value) for name, value in groups.items()})
 
 
 def expand_dependency_group(data: dict[str, Any], name: str, visited: tuple[str, ...] = ()) -> list[str]:
     """The requirements of a dependency group, those of included groups too."""
-    items = find_nested_table(data, "dependency-groups").get(name)
-    requirements = filter_strings(items)
+    items = get_manifest_table(data, "dependency-groups").get(name)
+    requirements = list_manifest_texts(items)
     for item in items if isinstance(items, list) else ():
         inner = item.get("include-group") if isinstance(item, dict) else None
         if isinstance(inner, str) and inner not in visited:
@@ -178,29 +179,29 @@ def expand_dependency_group(data: dict[str, Any], name: str, visited: tuple[str,
 
 def list_poetry_test_groups(data: dict[str, Any], *, optional: bool = False) -> list[str]:
     """The groups of poetry that are for tests; only the optional ones on demand."""
-    groups = find_nested_table(data, "tool", "poetry", "group")
+    groups = get_manifest_table(data, "tool", "poetry", "group")
     wanted = {
-        group_name: list(find_nested_table(group, "dependencies"))
+        group_name: list(get_manifest_table(group, "dependencies"))
         for group_name, group in groups.items()
         if not optional or _is_optional_poetry_group(group)
     }
     names = [name for words in _TEST_GROUP_WORDS for name in wanted if name.lower() in words]
-    legacy_group = find_nested_table(data, "tool", "poetry", "dev-dependencies")
+    legacy_group = get_manifest_table(data, "tool", "poetry", "dev-dependencies")
     return [*names, *(["dev-dependencies"] if legacy_group and not optional else [])]
 
 
 def _is_optional_poetry_group(group: Any) -> bool:
-    return bool(find_nested_table({"group": group}, "group").get("optional"))
+    return bool(get_manifest_table({"group": group}, "group").get("optional"))
 
 
 def list_poetry_requirements(data: dict[str, Any], group: str) -> list[str]:
     """The names that a group of poetry installs, without versions: pip does not know poetry's operators."""
-    poetry = find_nested_table(data, "tool", "poetry")
+    poetry = get_manifest_table(data, "tool", "poetry")
     is_legacy = group == "dev-dependencies"
     names = (
-        find_nested_table(poetry, group)
+        get_manifest_table(poetry, group)
         if is_legacy
-        else find_nested_table(poetry, "group", group, "dependencies")
+        else get_manifest_table(poetry, "group", group, "dependencies")
     )
     return [name for name in names if name != "python"]
 
@@ -210,11 +211,11 @@ def _read_hatch_environments(data: dict[str, Any]) -> tuple[list[str], list[str]
     requirements: list[str] = []
     extras: list[str] = []
     for name in ("default", "test", "tests", "hatch-test"):
-        env = find_nested_table(data, "tool", "hatch", "envs", name)
-        requirements += filter_strings(env.get("dependencies")) + filter_strings(
+        env = get_manifest_table(data, "tool", "hatch", "envs", name)
+        requirements += list_manifest_texts(env.get("dependencies")) + list_manifest_texts(
             env.get("extra-dependencies")
         )
-        extras += filter_strings(env.get("features"))
+        extras += list_manifest_texts(env.get("features"))
     return requirements, extras
 
 
@@ -369,7 +370,7 @@ def _find_missing_plugins(files: ProjectFiles, installed: str) -> tuple[str, ...
 
 def _read_pytest_settings(files: ProjectFiles) -> list[str]:
     """The lines that configure pytest, wherever they are."""
-    table = find_nested_table(files.toml("pyproject.toml"), "tool", "pytest", "ini_options")
+    table = get_manifest_table(files.toml("pyproject.toml"), "tool", "pytest", "ini_options")
     sections = [
         _read_ini_section(files.text("pytest.ini"), "pytest"),
         _read_ini_section(files.text("tox.ini"), "pytest"),

@@ -1,5 +1,10 @@
-"""Which files are the project's own, which are read, and by whom: known by their paths alone."""
+"""Which files are the project's own, which are read, and by whom: known by their paths alone.
 
+**Invariant:** a file that keeps secrets is never opened: neither its text nor a digest of its content is anywhere in a
+pack, for a digest lets everybody try out what a short secret could be.
+"""
+
+import re
 from collections.abc import Sequence
 from functools import cache
 
@@ -8,14 +13,15 @@ import msgspec
 from steersman.judges.ecosystems import ECOSYSTEMS
 from steersman.judges.ecosystems.python_facts import read_unittest_file
 from steersman.judges.facts.finding import (
+    FactFinding,
     FactReader,
     ProjectSource,
     marker_reader,
     parent_directory,
 )
-from steersman.judges.facts.languages import find_file_language
 from steersman.judges.facts.reading import find_text_problem
-from steersman.judges.facts.secret_files import is_secret_file
+from steersman.judges.patterns import lazy_pattern
+from steersman.judges.redaction.secret_names import is_secret_file_name
 from steersman.judges.text import clip_text, printable_line
 
 LOCK_FILE_READER = marker_reader(
@@ -37,6 +43,28 @@ _GENERATED_ENDINGS = (
     ".min.js", ".min.css", ".min.mjs", ".js.map", ".css.map", "_pb2.py", "_pb2_grpc.py", ".pb.go", ".pb.cc", ".pb.h",
     ".g.dart", ".freezed.dart", ".designer.cs", ".g.cs", "_generated.go", ".generated.ts", ".d.ts.map",
 )  # fmt: skip
+# Programming languages by the endings of file names.
+_LANGUAGE_ENDINGS = """
+assembly: s asm | c: c h | c#: cs | c++: cc cpp cxx hpp hh hxx | clojure: clj cljs cljc | cobol: cob cbl
+css: css scss sass less | dart: dart | elixir: ex exs | erlang: erl hrl | f#: fs fsx | fortran: f90 f95 f | go: go
+groovy: groovy | haskell: hs | html: html htm | java: java | javascript: js mjs cjs jsx | julia: jl | kotlin: kt kts
+lua: lua | nim: nim | objective-c: m mm | ocaml: ml mli | perl: pl pm | php: php | powershell: ps1 psm1
+protocol-buffers: proto | python: py pyi pyx | r: r | ruby: rb rake | rust: rs | scala: scala sc | shell: sh bash zsh
+solidity: sol | sql: sql | starlark: bzl | svelte: svelte | swift: swift | terraform: tf | typescript: ts mts cts tsx
+visual-basic: vb | vue: vue | zig: zig
+"""
+LANGUAGE_BY_ENDING = {
+    ending: language.strip()
+    for language, _, endings in (
+        entry.partition(":") for entry in _LANGUAGE_ENDINGS.strip().replace("\n", "|").split("|")
+    )
+    for ending in endings.split()
+}
+_TEMPLATE_NAME = lazy_pattern(
+    r"(?:^|[._-])(?:example|sample|template|tmpl|dist|defaults?)(?:[._-]|$)", re.IGNORECASE
+)
+# Settings of package managers, which are secret only where somebody has put a token into them.
+_PACKAGE_MANAGER_SETTINGS = frozenset({".npmrc", ".yarnrc", ".yarnrc.yml", ".condarc", "pip.conf"})
 SAMPLES_PER_LANGUAGE = 3  # files that stand for a language
 MAX_TESTS_PER_DIRECTORY = 50  # tests of one folder that are asked for their runner
 
@@ -120,3 +148,24 @@ def _reader_tables() -> tuple[dict[str, list[FactReader]], dict[str, list[tuple[
             else:
                 exact.setdefault(name, []).append(reader)
     return exact, patterns
+
+
+def find_file_language(path: str) -> str | None:
+    """The language of a file; None where its name has no ending that is known."""
+    stem, dot, ending = path.rpartition("/")[2].rpartition(".")
+    return LANGUAGE_BY_ENDING.get(ending.casefold()) if dot and stem else None
+
+
+def is_secret_file(path: str) -> bool:
+    """Is this a file that keeps secrets, and no pattern for one?"""
+    name = path.rpartition("/")[2]
+    return (
+        name.casefold() not in _PACKAGE_MANAGER_SETTINGS
+        and not _TEMPLATE_NAME.search(name)
+        and is_secret_file_name(path)
+    )
+
+
+def secret_file_finding(path: str) -> FactFinding:
+    """It is there, where it should not be."""
+    return FactFinding("secret_file", path, root=parent_directory(path))

@@ -13,9 +13,13 @@ import msgspec
 from msgspec.structs import replace
 
 from steersman.contracts.planning.context import FactKind, FactPack, ProjectFact, ScanBounds, ScanEvidence
-from steersman.judges.facts.choice import FileSelection, find_file_readers, find_unread_reason
+from steersman.judges.facts.choice import (
+    FileSelection,
+    find_file_readers,
+    find_unread_reason,
+    secret_file_finding,
+)
 from steersman.judges.facts.finding import PROJECT_TOP, FactFinding, ProjectSource
-from steersman.judges.facts.secret_files import secret_file_finding
 from steersman.judges.planning.hidden import mask_secrets
 from steersman.judges.text import clip_text, escape_surrogates, printable_line
 from steersman.kernel.canonical import digest_of, sha256_hex

@@ -16,7 +16,7 @@ from steersman.judges.planning.payload import is_inspectable
 from steersman.judges.planning.places import NO_FIELD_LINES, FieldLines, FieldPath, document_problem
 from steersman.judges.planning.schema import JsonSchema, find_schema_part
 from steersman.judges.replies.schema_problems import build_schema_validator, find_schema_errors
-from steersman.judges.text import clip_text, escape_surrogates
+from steersman.judges.text import clip_text
 from steersman.kernel.canonical import encode_sorted_json, find_unacceptable_value
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -32,6 +32,7 @@ _TYPE_WORDS = {
     "null": "nothing",
     "number": "a number with a fraction",
 }
+_JSON_TYPES = {type(None): "null", bool: "boolean", int: "integer", str: "string", list: "array"}
 _CONTENT_ID_ADVICE = "an id of the registry has 3 to 80 small letters, digits and _, such as wf_bug_fix; `steersman registry list` has them all"
 # What to write, by the name of the field.
 _FIELD_ADVICE = {
@@ -69,19 +70,17 @@ def find_schema_problems(
         return (
             document_problem((), "is nested too deeply or too large to be read", "make it smaller", lines),
         )
-    unacceptable_part = find_unacceptable_value(raw, "document")
-    if unacceptable_part is None and _is_plainly_valid(raw, PLANNING_DOCUMENTS[name]):
+    if unacceptable_part := find_unacceptable_value(raw, "document"):
+        message = f"holds what no document may hold: {clip_text(unacceptable_part, 400)}"
+        return (document_problem((), message, "use text, whole numbers and true or false", lines),)
+    if _is_plainly_valid(raw, PLANNING_DOCUMENTS[name]):
         return ()
     schema = _cached_document_schema(name)
     problems: dict[tuple[FieldPath, str], DocumentProblem] = {}
-    for error in find_schema_errors(
-        raw if unacceptable_part is None else _escape_surrogates(raw), _cached_document_validator(name)
-    ):
+    for error in find_schema_errors(raw, _cached_document_validator(name)):
         for path, message, fix in _spell_schema_error(error, schema, name):
             kind = "" if error.kind.name in _ONE_PER_FIELD else error.kind.name
             problems.setdefault((path, kind), document_problem(path, message, fix, lines))
-    if unacceptable_part is not None:
-        problems[(), "odd"] = document_problem((), f"holds what no document may hold: {clip_text(unacceptable_part, 400)}", "use text, whole numbers and true or false", lines)  # fmt: skip
     if not problems and (why := _find_decode_error(raw, PLANNING_DOCUMENTS[name])):
         problems[(), "decoded"] = document_problem((), why, "correct the field that is named", lines)
     return tuple(problems.values())[:MAX_SCHEMA_PROBLEMS]
@@ -108,19 +107,6 @@ def _is_plainly_valid(raw: Any, shape: type[msgspec.Struct]) -> bool:
     Both readers of patterns agree on plain ASCII; Python's takes a newline at the end and digits of any script."""
     data = encode_sorted_json(raw)
     return data.isascii() and b"\\n" not in data and b"\\u" not in data and not _find_decode_error(raw, shape)
-
-
-def _escape_surrogates(value: Any) -> Any:
-    """The same with every lone surrogate written out, so that the rest can be looked at."""
-    match value:
-        case str():
-            return escape_surrogates(value)
-        case dict():
-            return {escape_surrogates(str(key)): _escape_surrogates(item) for key, item in value.items()}
-        case list():
-            return [_escape_surrogates(item) for item in value]
-        case _:
-            return value
 
 
 def _find_decode_error(raw: Any, shape: type[msgspec.Struct]) -> str:
@@ -165,21 +151,7 @@ def _describe_type_error(error: Any) -> tuple[str, str]:
 
 
 def _describe_value_type(value: Any) -> str:
-    match value:
-        case None:
-            return _TYPE_WORDS["null"]
-        case bool():
-            return _TYPE_WORDS["boolean"]
-        case int():
-            return _TYPE_WORDS["integer"]
-        case float():
-            return _TYPE_WORDS["number"]
-        case str():
-            return _TYPE_WORDS["string"]
-        case list():
-            return _TYPE_WORDS["array"]
-        case _:
-            return _TYPE_WORDS["object"]
+    return _TYPE_WORDS[_JSON_TYPES.get(type(value), "object")]
 
 
 def _describe_enum_error(error: Any) -> tuple[str, str]:

@@ -99,9 +99,6 @@ KEY_ROWS = (
 COMMON_KEY_PREFIXES = frozenset(
     {"key-", "dapi", "eyJ", "ico-", "pat.", "sat.", "API-"}
 )  # cache-key-… is none
-FIXED_LENGTH_KINDS = frozenset(
-    {"github", "aws", "twilio"}
-)  # of a fixed length: what follows a whole one is another word
 # Keys whose prefix is not the beginning: (kind, the word in them, pattern)
 INNER_PREFIX_ROWS = (
     ("terraform", ".atlasv1.", rf"(?<![A-Za-z0-9])(?P<s>[A-Za-z0-9]{{14}}\.atlasv1\.{_BASE64_CHARACTER}{{40,}}+)"),

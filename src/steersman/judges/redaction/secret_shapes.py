@@ -18,14 +18,12 @@ from steersman.judges.redaction.named_secrets import (
 )
 from steersman.judges.redaction.secret_keys import (
     COMMON_KEY_PREFIXES,
-    FIXED_LENGTH_KINDS,
     INNER_PREFIX_ROWS,
     KEY_CHARACTER,
     KEY_ROWS,
     REDACTION_MARKER_PATTERN,
     KeyRow,
 )
-from steersman.judges.text_projection import WRAPPED_KEY_BREAK, remove_filler
 
 
 class SecretSpan(NamedTuple):
@@ -55,22 +53,16 @@ def _accepts_any_match(match: re.Match[str]) -> bool:  # noqa: ARG001  the shape
 
 # ── keys that say what they are ─────────────────────────────────────────────────────────────────────────────────────
 
-# A key that was wrapped goes on with lines of nothing but its own letters; a digest below it is no part of it.
-_WRAPPED_KEY_LINES = (
-    r"(?:(?:\r?\n)(?![0-9a-f]{40}(?:[0-9a-f]{24})?(?![A-Za-z0-9_-]))[A-Za-z0-9_-]{20,}+(?=\r?\n|\Z)){0,8}+"
-)
-
 
 def _key_shape(row: KeyRow, prefix: str) -> SecretShape:
     """The prefix comes first in the pattern, and then the look back in front of it: so a search skips to it."""
-    tail = "" if row.kind in FIXED_LENGTH_KINDS else _WRAPPED_KEY_LINES
     word = re.escape(prefix)
     before = KEY_CHARACTER if prefix in COMMON_KEY_PREFIXES else "[A-Za-z0-9]"
     size = f"{{{row.least}}}(?![A-Za-z0-9_-])" if row.exact else f"{{{row.least},}}+" if row.least else ""
     return SecretShape(
         row.kind,
         (prefix,),
-        f"(?P<s>{word}(?<!{before}{word}){row.alphabet}{size}{row.more}{tail})",
+        f"(?P<s>{word}(?<!{before}{word}){row.alphabet}{size}{row.more})",
         _accepts_any_match,
     )
 
@@ -178,23 +170,11 @@ def find_shaped_secrets(text: str, signs: SecretSigns = ALL_SECRET_SIGNS) -> Ite
 
 def _find_secrets_by_words(text: str, words_here: list[str]) -> Iterator[SecretSpan]:
     present = [_KEY_SHAPE_BY_PREFIX[word] for word in words_here if word in _KEY_SHAPE_BY_PREFIX]
-    key_spans = [span for shape in present for span in _find_shape_matches(shape, text)]
-    yield from key_spans
-    yield from _find_torn_keys(text, present, {span.start for span in key_spans})
+    for shape in present:
+        yield from _find_shape_matches(shape, text)
     for shape in SECRET_SHAPES if len(words_here) > len(present) else ():
         if any(word in words_here for word in shape.words):
             yield from _find_shape_matches(shape, text)
-
-
-def _find_torn_keys(text: str, present: list[SecretShape], known_starts: set[int]) -> Iterator[SecretSpan]:
-    """Keys that a line break has torn, where no part of them is a key by itself."""
-    if not present or "\n" not in text:
-        return
-    joined, restore_span = remove_filler(text, WRAPPED_KEY_BREAK)
-    for joined_span in (span for shape in present for span in _find_shape_matches(shape, joined)):
-        start, end = restore_span(joined_span.start, joined_span.end)
-        if start not in known_starts and end - start > joined_span.end - joined_span.start:
-            yield SecretSpan(start, end, joined_span.kind)
 
 
 def _find_shape_matches(shape: SecretShape, text: str) -> Iterator[SecretSpan]:
