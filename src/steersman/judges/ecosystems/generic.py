@@ -35,8 +35,8 @@ from steersman.judges.facts.reading import (
     find_toml_problem,
     get_manifest_table,
     list_manifest_texts,
+    list_yaml_members,
     parse_manifest_toml,
-    parse_yaml_lines,
 )
 from steersman.judges.patterns import lazy_pattern
 
@@ -123,17 +123,16 @@ def read_justfile(source: ProjectSource) -> Iterator[FactFinding]:
 
 def read_taskfile(source: ProjectSource) -> Iterator[FactFinding]:
     """Tasks of go-task."""
-    for line in parse_yaml_lines(source.lines):
-        if len(line.path) == 2 and line.path[0] == "tasks":
-            yield from task_findings(source, "task", line.path[1], ("task", line.path[1]), line.number)
+    for name, line in list_yaml_members(source.lines, "tasks"):
+        yield from task_findings(source, "task", name, ("task", name), line)
 
 
 def read_github_workflow(source: ProjectSource) -> Iterator[FactFinding]:
     """A workflow of GitHub Actions, with its jobs."""
-    jobs = [line for line in parse_yaml_lines(source.lines) if len(line.path) == 2 and line.path[0] == "jobs"]
+    jobs = list_yaml_members(source.lines, "jobs")
     if jobs:
-        name, job_names = source.name.rpartition(".")[0], ", ".join(line.path[1] for line in jobs)
-        first, last = jobs[0].number, jobs[-1].number
+        name, job_names = source.name.rpartition(".")[0], ", ".join(job for job, _ in jobs)
+        first, last = jobs[0][1], jobs[-1][1]
         yield FactFinding("ci", f"github-actions:{name}", job_names, first=first, last=last)
 
 
