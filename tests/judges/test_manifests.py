@@ -40,6 +40,7 @@ CASES = {
     "another recipe": ("Makefile", MAKE, ("sphinx-build", "mkdocs"), None),
     "a variable of recipes": ("justfile", f"x := 1\n{MAKE}", ("1", "2"), SETTINGS),
     "a target of a crate": ("Cargo.toml", CARGO, ("[lib]", "[[test]]\npath = 'x.rs'\n[lib]"), SETTINGS),
+    "a target that is no table": ("Cargo.toml", "[target]\nx = 1\n[dependencies]\n", ("1", "2"), None),
     "version in a lock file": ("Cargo.lock", '[[package]]\nname = "x"\nversion = "1.0"\n', ("1.0", "1.1"), None),
     "packages in a lock file": ("Cargo.lock", 'version = "1.0"\nchecksum = "a"\n', ('"a"', '"b"'), "it says which packages are installed"),
     "version in setup.py": ("setup.py", "setup(\n    version='1',\n    x=1,\n)\n", ("'1'", "'2'"), None),

@@ -5,6 +5,7 @@ from typing import Literal
 import msgspec
 
 Argv = tuple[str, ...]
+CommandOutcome = Literal["passed", "failed", "no_tests"]  # of one that ended by itself
 
 
 class Command(msgspec.Struct, frozen=True):

@@ -192,18 +192,13 @@ class TestReading:
         assert reading.get_manifest_text({"a": 3}, "a") == ""
 
     def test_yaml(self):
-        text = "a: 1\nb:\n  - c: |\n      no: key\n    d: 'x'\n# e: 1\n\n{f: 1}\nurl:x\n? g\n"
-        assert [(*line.path, line.value, line.number) for line in reading.parse_yaml_lines(text.split("\n"))] == [
-            ("a", "1", 1), ("b", "", 2), ("b", "c", "|", 3), ("b", "d", "x", 5),
-        ]  # fmt: skip
-        deep = [" " * n + "k:" for n in range(100)]
-        assert max(len(line.path) for line in reading.parse_yaml_lines(deep)) == reading.MAX_DOCUMENT_DEPTH
+        text = "# jobs:\n\njobs: # all\n  a: |\n    no: key\n  # b: 1\n  - c\n   x: 1\n  'd' : {e: 1}\nurl:x\n  f: 1\n"
+        assert reading.list_yaml_members(text.split("\n"), "jobs") == [("a", 4), ("d", 9)]
+        assert reading.list_yaml_members(["tasks: {a: b}", "jobs:"], "jobs") == []
 
     def test_ini(self):
-        text = "a = 0\n[s]\nB : 1\n; no\n"
-        assert [(line.path, line.value) for line in reading.parse_ini_lines(text.split("\n"))] == [
-            (("", "a"), "0"), (("s",), ""), (("s", "b"), "1"),
-        ]  # fmt: skip
+        lines = reading.parse_ini_lines(["a = 0", "[s]", "B : 1", "; no"])
+        assert list(lines) == [("", "a", "0", 1), ("s", "", "", 2), ("s", "b", "1", 3)]
 
     def test_xml(self):
         found = reading.parse_xml_elements("<a x='1'>\n<n:b>t</n:b></a>")

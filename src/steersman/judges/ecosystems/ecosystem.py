@@ -3,8 +3,8 @@
 Names of files are words in one text, and `*` in them is any part of a name.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -42,6 +42,18 @@ class RunnerSummaryPattern(NamedTuple):
     nested: bool = False  # the sum is printed for each part and for the whole: the greatest counts
 
 
+class ManifestParts(msgspec.Struct, frozen=True, kw_only=True):
+    """What of a manifest says which packages tests run with, and which tests run and how; a reader may raise."""
+
+    dependencies: Callable[[str], Any] | None = None  # None where the parts cannot be told apart
+    # The recipes, scripts and options that are used when words are asked for; all of it where there is no reader.
+    used: Callable[[str, frozenset[str]], str] | None = None
+    settings: Callable[[str, frozenset[str]], Any] | None = (
+        None  # of runners, and of the tools that the words name
+    )
+    dependency_paths: Callable[[str], Iterable[str]] | None = None  # from which code is taken
+
+
 COUNT_DIGITS = r"\d{1,9}"
 COUNT_WITH_WORD = rf"{COUNT_DIGITS} [a-z]+(?: [a-z]+)?"
 
@@ -71,6 +83,7 @@ class Ecosystem(msgspec.Struct, frozen=True, kw_only=True):
     installed_entries: str = ""  # what package managers create in a tree, beside lock files
     # Changes.
     decisive_files: tuple[FileNameRule, ...] = ()  # a change is shown to a person
+    manifest_parts: Mapping[str, ManifestParts] = {}  # by names in small letters
     test_files: str = ""
     program_files: Mapping[
         str, str

@@ -4,7 +4,7 @@ Manifests of other ecosystems are not read. Each is named as unread, so that a p
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 from steersman.judges.ecosystems.ecosystem import (
@@ -15,6 +15,7 @@ from steersman.judges.ecosystems.ecosystem import (
     RECIPE_REASON,
     Ecosystem,
     FileNameRule,
+    ManifestParts,
     RunnerSummaryPattern,
 )
 from steersman.judges.facts.finding import (
@@ -34,8 +35,8 @@ from steersman.judges.facts.reading import (
     find_toml_problem,
     get_manifest_table,
     list_manifest_texts,
+    list_yaml_members,
     parse_manifest_toml,
-    parse_yaml_lines,
 )
 from steersman.judges.patterns import lazy_pattern
 
@@ -122,17 +123,16 @@ def read_justfile(source: ProjectSource) -> Iterator[FactFinding]:
 
 def read_taskfile(source: ProjectSource) -> Iterator[FactFinding]:
     """Tasks of go-task."""
-    for line in parse_yaml_lines(source.lines):
-        if len(line.path) == 2 and line.path[0] == "tasks":
-            yield from task_findings(source, "task", line.path[1], ("task", line.path[1]), line.number)
+    for name, line in list_yaml_members(source.lines, "tasks"):
+        yield from task_findings(source, "task", name, ("task", name), line)
 
 
 def read_github_workflow(source: ProjectSource) -> Iterator[FactFinding]:
     """A workflow of GitHub Actions, with its jobs."""
-    jobs = [line for line in parse_yaml_lines(source.lines) if len(line.path) == 2 and line.path[0] == "jobs"]
+    jobs = list_yaml_members(source.lines, "jobs")
     if jobs:
-        name, job_names = source.name.rpartition(".")[0], ", ".join(line.path[1] for line in jobs)
-        first, last = jobs[0].number, jobs[-1].number
+        name, job_names = source.name.rpartition(".")[0], ", ".join(job for job, _ in jobs)
+        first, last = jobs[0][1], jobs[-1][1]
         yield FactFinding("ci", f"github-actions:{name}", job_names, first=first, last=last)
 
 
@@ -196,6 +196,51 @@ _GENERIC_READERS = (
     *(marker_reader(names, "infrastructure", name) for name, names in _INFRASTRUCTURE_FILES.items()),
     marker_reader("*.sql", "database", "migrations", value="sql", where=is_anywhere_below("migrations", "migration", "migrate")),
 )  # fmt: skip
+
+
+# ── what a change of a manifest touches ─────────────────────────────────────────────────────────────────────────────
+
+_MAKE_RULE = re.compile(r"^(?P<targets>[^\s:=#][^:=#\n]{0,2000}?)\s*::?(?!=)(?P<needs>[^=\n]*)$")
+_MAKE_ASSIGNMENT = re.compile(r"\s*(?:export\s+)?[\w.-]+\s*(?:[:?+!]|::)?=")
+_RECURSIVE_MAKE = re.compile(r"\$[({]MAKE[)}]|\b(?:make|just)\b")
+
+
+def _read_make_recipes(text: str, target_words: frozenset[str]) -> str:
+    """The recipes of the targets that are asked for and of what these need, and lines such as an include."""
+    rules: dict[str, list[str]] = {}
+    others: list[str] = []
+    current: list[str] = []
+    for line in text.replace("\\\n", " ").splitlines():
+        if line[:1] in ("\t", " ") and current:
+            for target in current:
+                rules[target].append(line.strip())
+        elif (rule := _MAKE_RULE.match(line)) is not None:
+            current = rule["targets"].split()
+            for target in current:
+                rules.setdefault(target, []).append(rule["needs"])
+        else:
+            current = []
+            others += [] if line.startswith("#") or _MAKE_ASSIGNMENT.match(line) else [line]
+    return "\n".join((*_collect_used_recipes(rules, target_words), *others))
+
+
+def _collect_used_recipes(rules: Mapping[str, list[str]], target_words: frozenset[str]) -> list[str]:
+    wanted = [target for target in rules if target in target_words] or list(rules)
+    used: dict[str, list[str]] = {}
+    while wanted:
+        target = wanted.pop()
+        if target in rules and target not in used:
+            needs, *used[target] = rules[target]
+            calls = [line for line in used[target] if _RECURSIVE_MAKE.search(line)]
+            wanted += " ".join((needs, *calls)).replace(";", " ").split()
+            used[target] += [needs] if ";" in needs else []
+    return [line for lines in used.values() for line in lines]
+
+
+def _read_make_assignments(text: str, _: frozenset[str]) -> list[str]:
+    return [line for line in text.splitlines() if _MAKE_ASSIGNMENT.match(line)]
+
+
 GENERIC = Ecosystem(
     name="generic",
     fact_readers=(*_GENERIC_READERS, UNREAD_MANIFEST_READER),
@@ -203,6 +248,11 @@ GENERIC = Ecosystem(
     "cabal.project.freeze stack.yaml.lock flake.lock conan.lock .terraform.lock.hcl",
     install_inputs=".tool-versions Gemfile composer.json",
     installed_entries=".bundle .cache",
+    manifest_parts={
+        "makefile gnumakefile justfile": ManifestParts(
+            dependencies=lambda _: "", used=_read_make_recipes, settings=_read_make_assignments),
+        ".justfile": ManifestParts(used=_read_make_recipes),
+    },
     decisive_files=(
         FileNameRule(INSTALLER_REASON, "extconf.rb", about="dependencies"),
         FileNameRule(

@@ -1,6 +1,8 @@
 """Go: a module is set up by downloading its modules and checked by `go test`."""
 
+import re
 from collections.abc import Iterator
+from typing import Any
 
 from steersman.contracts.config import Check, SetupStep
 from steersman.contracts.planning.context import FactKind
@@ -10,6 +12,7 @@ from steersman.judges.ecosystems.ecosystem import (
     LINTER_REASON,
     Ecosystem,
     FileNameRule,
+    ManifestParts,
     RunnerSummaryPattern,
 )
 from steersman.judges.ecosystems.project import ProjectFiles, SetupPlan, SetupProposal, proposed_check_name
@@ -95,6 +98,27 @@ def _find_go_module_problem(text: str) -> str:
     return "" if _GO_MODULE_START.search(text) else ": it names no module"
 
 
+# ── what a change of a manifest touches ─────────────────────────────────────────────────────────────────────────────
+
+
+def _read_go_dependencies(text: str) -> Any:
+    lines = (line.strip() for line in _remove_go_comments(text).splitlines())
+    return [line for line in lines if line and not re.match(r"(?:module|go)\s", line)]
+
+
+def _remove_go_comments(text: str) -> str:
+    return re.sub(r"//[^\n]*", "", text)
+
+
+def _find_replaced_paths(text: str) -> list[str]:
+    return re.findall(r"=>[ \t]*(\.{1,2}/[^\s]*|/[^\s]*)", _remove_go_comments(text))
+
+
+def _find_used_paths(text: str) -> list[str]:
+    used = re.findall(r"^\s*(?:use\s+)?(\.\.[^\s)]*|/[^\s)]+)\s*$", _remove_go_comments(text), re.MULTILINE)
+    return [*_find_replaced_paths(text), *used]
+
+
 GO = Ecosystem(
     name="go",
     manifests=("go.mod",),
@@ -110,6 +134,10 @@ GO = Ecosystem(
     lock_files="go.sum",
     install_inputs="go.mod go.work go.work.sum",
     installed_entries="go.work.sum vendor",
+    manifest_parts={
+        "go.mod": ManifestParts(dependencies=_read_go_dependencies, used=lambda _text, _words: "", dependency_paths=_find_replaced_paths),
+        "go.work": ManifestParts(dependencies=_read_go_dependencies, used=lambda _text, _words: "", dependency_paths=_find_used_paths),
+    },
     decisive_files=(
         FileNameRule("go builds with it", "go.mod go.work go.work.sum go.env modules.txt", about="dependencies"),
         FileNameRule(LINTER_REASON, ".golangci.y*ml .golangci.toml staticcheck.conf", about="linter"),

@@ -4,6 +4,7 @@
 is no check.
 """
 
+import json
 import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
@@ -18,6 +19,7 @@ from steersman.judges.ecosystems.ecosystem import (
     LINTER_REASON,
     Ecosystem,
     FileNameRule,
+    ManifestParts,
     RunnerSummaryPattern,
 )
 from steersman.judges.ecosystems.project import (
@@ -370,6 +372,55 @@ def _find_commented_json_problem(text: str) -> str:
     return find_json_problem(_LINE_COMMENT.sub("", text))
 
 
+# ── what a change of a manifest touches ─────────────────────────────────────────────────────────────────────────────
+
+_PACKAGE_JSON_DEPENDENCY_WORDS = (
+    "dependencies devDependencies peerDependencies optionalDependencies bundledDependencies bundleDependencies overrides "
+    "resolutions packageManager workspaces pnpm"
+)
+_PACKAGE_JSON_DEPENDENCY_KEYS = tuple(_PACKAGE_JSON_DEPENDENCY_WORDS.split())
+_INSTALL_SCRIPTS = ("preinstall", "install", "postinstall", "prepare", "prepublish")
+_PACKAGE_JSON_RUNNERS = (
+    "jest",
+    "mocha",
+    "ava",
+    "vitest",
+    "nyc",
+    "c8",
+    "tap",
+)  # with settings in package.json
+
+
+def _read_used_scripts(text: str, script_words: frozenset[str]) -> str:
+    """The scripts that are asked for, with those before and after them and those that they ask for in turn."""
+    manifest = json.loads(text)
+    scripts = {**manifest.get("scripts", {}), **manifest.get("tasks", {})}
+    words, used = set(script_words), dict[str, str]()
+    while wanted := [name for name in scripts if name not in used and _is_used_script(name, words)]:
+        for name in wanted:
+            used[name] = json.dumps(scripts[name], ensure_ascii=False)
+            words |= set(re.split(r"[\s\"'&|;]+", used[name]))
+    return "\n".join(used.values() or map(json.dumps, scripts.values()))
+
+
+def _is_used_script(name: str, words: set[str]) -> bool:
+    plain = re.sub(r"^(?:pre|post)(?=\w)", "", name)
+    return not words.isdisjoint({name, plain, f"@{name}", f"npm:{name}", "t" if plain == "test" else name})
+
+
+def _read_runner_settings(text: str, _: frozenset[str]) -> dict[str, Any]:
+    return {name: part for name, part in json.loads(text).items() if name in _PACKAGE_JSON_RUNNERS}
+
+
+def _read_package_json_dependencies(text: str) -> Any:
+    manifest = json.loads(text.strip() or "{}")
+    scripts = manifest.get("scripts", {})
+    return [
+        *(manifest.get(key) for key in _PACKAGE_JSON_DEPENDENCY_KEYS),
+        *(scripts.get(name) for name in _INSTALL_SCRIPTS),
+    ]
+
+
 JAVASCRIPT = Ecosystem(
     name="javascript",
     manifests=("package.json",),
@@ -388,6 +439,11 @@ JAVASCRIPT = Ecosystem(
     lock_files=f"{' '.join(JAVASCRIPT_LOCK_FILES)} deno.lock",
     install_inputs="package.json lerna.json pnpm-workspace.yaml .yarnrc.yml .npmrc .nvmrc",
     installed_entries="node_modules .yarn .pnp.cjs .pnp.loader.mjs .npm",
+    manifest_parts={
+        "package.json": ManifestParts(
+            dependencies=_read_package_json_dependencies, used=_read_used_scripts, settings=_read_runner_settings),
+        "deno.json": ManifestParts(used=_read_used_scripts),
+    },
     decisive_files=(
         FileNameRule(
             "a package manager takes scripts and settings from it",

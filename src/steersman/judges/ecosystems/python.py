@@ -4,8 +4,12 @@ Checks start `.venv/bin/python` itself: nothing of the machine's own packages is
 while there is no network.
 """
 
+import configparser
+import json
 import re
+import tomllib
 from collections.abc import Iterator
+from typing import Any
 
 from steersman.contracts.config import Check, SetupStep
 from steersman.judges.ecosystems.ecosystem import (
@@ -16,6 +20,7 @@ from steersman.judges.ecosystems.ecosystem import (
     RECIPE_REASON,
     Ecosystem,
     FileNameRule,
+    ManifestParts,
 )
 from steersman.judges.ecosystems.project import (
     ProjectFiles,
@@ -149,6 +154,70 @@ def _pip_steps(
     return tuple(SetupStep(step, files.folder) for step in steps)
 
 
+# ── what a change of a manifest touches ─────────────────────────────────────────────────────────────────────────────
+
+_TEST_INI_SECTIONS = ("tool:pytest", "pytest", "aliases", "tox", "testenv", "env", "env_run_base")
+_TEST_TOML_TABLES = ("pytest", "tox", "nox", "poe", "taskipy", "pdm.scripts", "hatch.envs", "pixi.tasks")
+
+
+def _read_test_tables(text: str, _: frozenset[str]) -> str:
+    tool = tomllib.loads(text).get("tool", {})
+    tables = []
+    for name in _TEST_TOML_TABLES:
+        part: Any = tool
+        for key in name.split("."):
+            part = part.get(key, {})
+        tables.append(json.dumps(part, default=str, ensure_ascii=False) if part else "")
+    return "\n".join(tables)
+
+
+def _read_test_sections(text: str, _: frozenset[str]) -> str:
+    parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
+    parser.read_string(text)
+    wanted = [
+        section
+        for section in parser.sections()
+        if section.partition(":")[0] in _TEST_INI_SECTIONS or section in _TEST_INI_SECTIONS
+    ]
+    return "\n".join(f"{key} = {value or ''}" for section in wanted for key, value in parser.items(section))
+
+
+def _read_tool_settings(text: str, words: frozenset[str]) -> dict[str, Any]:
+    """The settings of the tools that checks run, beside those of test runners."""
+    return {name: part for name, part in tomllib.loads(text).get("tool", {}).items() if name in words}
+
+
+def _read_pyproject_dependencies(text: str) -> Any:
+    pyproject = tomllib.loads(text)
+    project, tool = pyproject.get("project", {}), pyproject.get("tool", {})
+    poetry, uv, hatch = (tool.get(name, {}) for name in ("poetry", "uv", "hatch"))
+    return [
+        pyproject.get("build-system"),
+        pyproject.get("dependency-groups"),
+        *(project.get(key) for key in ("dependencies", "optional-dependencies", "requires-python")),
+        *(poetry.get(key) for key in ("dependencies", "dev-dependencies", "group", "source")),
+        *(
+            uv.get(key)
+            for key in ("sources", "dev-dependencies", "index", "override-dependencies", "workspace")
+        ),
+        tool.get("pdm", {}).get("dev-dependencies"),
+        hatch.get("envs"),
+        tool.get("pixi", {}).get("dependencies"),
+    ]
+
+
+def _read_ini_dependencies(text: str) -> Any:
+    parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
+    parser.read_string(text)
+    wanted = ("install_requires", "extras_require", "setup_requires", "tests_require", "deps", "requires")
+    return [
+        (section, key, value)
+        for section in parser.sections()
+        for key, value in parser.items(section)
+        if key in wanted or section == "options.extras_require"
+    ]
+
+
 PYTHON = Ecosystem(
     name="python",
     manifests=_PYTHON_MANIFESTS,
@@ -163,6 +232,11 @@ PYTHON = Ecosystem(
     lock_files="uv.lock poetry.lock pdm.lock Pipfile.lock pylock*.toml",
     install_inputs="pyproject.toml setup.py setup.cfg tox.ini Pipfile *requirements*.txt requirements*.in constraints*.txt environment.yml .python-version",
     installed_entries=".venv venv env .tox .nox *.egg-info *.dist-info __pycache__",
+    manifest_parts={
+        "pyproject.toml": ManifestParts(
+            dependencies=_read_pyproject_dependencies, used=_read_test_tables, settings=_read_tool_settings),
+        "setup.cfg tox.ini": ManifestParts(dependencies=_read_ini_dependencies, used=_read_test_sections),
+    },
     decisive_files=(
         FileNameRule("pytest loads it", "conftest.py pytest.ini .pytest.ini pytest.toml .pytest.toml pytest_plugin*.py"),
         FileNameRule("Python's tools read their settings in it", "pyproject.toml setup.cfg tox.ini tox.toml"),

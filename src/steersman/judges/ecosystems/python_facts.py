@@ -147,16 +147,15 @@ def read_requirements_file(source: ProjectSource) -> Iterator[FactFinding]:
 
 def read_python_settings(source: ProjectSource) -> Iterator[FactFinding]:
     """setup.cfg and tox.ini: sections of tools."""
-    for line in parse_ini_lines(source.lines):
-        section = line.path[0]
-        if line.path in {("tool:pytest",), ("pytest",)}:
-            yield _pytest_finding(source, line.number)
-        elif len(line.path) == 1:
-            yield from _python_tool_findings(source, section.partition("-")[0], line.number)
-        elif line.path == ("metadata", "name"):
-            yield FactFinding("package", line.value, root=source.folder).at(line.number)
-        if source.name == "tox.ini" and line.path == ("testenv",):
-            yield from _python_tool_findings(source, "tox", line.number)
+    for section, key, value, line in parse_ini_lines(source.lines):
+        if not key and section in ("tool:pytest", "pytest"):
+            yield _pytest_finding(source, line)
+        elif not key:
+            yield from _python_tool_findings(source, section.partition("-")[0], line)
+        elif (section, key) == ("metadata", "name"):
+            yield FactFinding("package", value, root=source.folder).at(line)
+        if source.name == "tox.ini" and not key and section == "testenv":
+            yield from _python_tool_findings(source, "tox", line)
 
 
 def read_setup_script(source: ProjectSource) -> Iterator[FactFinding]:

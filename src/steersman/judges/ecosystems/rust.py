@@ -1,6 +1,8 @@
 """Rust: a crate is set up by fetching its crates and checked by `cargo test`."""
 
+import tomllib
 from collections.abc import Iterator
+from typing import Any
 
 from steersman.contracts.config import Check, SetupStep
 from steersman.contracts.planning.context import FactKind
@@ -10,6 +12,7 @@ from steersman.judges.ecosystems.ecosystem import (
     LINTER_REASON,
     Ecosystem,
     FileNameRule,
+    ManifestParts,
     RunnerSummaryPattern,
 )
 from steersman.judges.ecosystems.project import ProjectFiles, SetupPlan, SetupProposal, proposed_check_name
@@ -83,6 +86,42 @@ def read_cargo_manifest(source: ProjectSource) -> Iterator[FactFinding]:
             yield from _KNOWN_DEPENDENCIES.findings(source, name, version, find_line(*group, name))
 
 
+# ── what a change of a manifest touches ─────────────────────────────────────────────────────────────────────────────
+
+
+def _read_cargo_targets(text: str, _: frozenset[str]) -> dict[str, Any]:
+    manifest = tomllib.loads(text)
+    package, library = manifest.get("package", {}), manifest.get("lib", {})
+    targets = {key: manifest.get(key) for key in ("test", "bench", "bin", "example")}
+    targets |= {key: library.get(key) for key in ("doctest", "harness", "path")}
+    targets |= {"of lib": library.get("test"), "build": package.get("build")}
+    return {key: value for key, value in targets.items() if value is not None}
+
+
+def _read_cargo_dependencies(text: str) -> Any:
+    return list(_find_cargo_dependency_tables(tomllib.loads(text)))
+
+
+def _find_cargo_dependency_tables(table: Any, name: str = "") -> Any:
+    if isinstance(table, dict):
+        for key, value in table.items():
+            if key.endswith("dependencies") or key in ("patch", "replace"):
+                yield f"{name}.{key}", value
+            elif key in ("target", "workspace") or name.startswith(".target"):
+                yield from _find_cargo_dependency_tables(value, f"{name}.{key}")
+
+
+def _find_cargo_dependency_paths(text: str) -> list[str]:
+    paths = []
+    for _, table in _find_cargo_dependency_tables(tomllib.loads(text)):
+        for value in table.values() if isinstance(table, dict) else ():
+            inner = [value, *(value.values() if isinstance(value, dict) else ())]
+            paths += [
+                spec["path"] for spec in inner if isinstance(spec, dict) and isinstance(spec.get("path"), str)
+            ]
+    return paths
+
+
 RUST = Ecosystem(
     name="rust",
     manifests=("Cargo.toml",),
@@ -97,6 +136,11 @@ RUST = Ecosystem(
     preferred_runners=(("cargo",),),
     lock_files="Cargo.lock",
     install_inputs="Cargo.toml rust-toolchain*",
+    manifest_parts={
+        "cargo.toml": ManifestParts(
+            dependencies=_read_cargo_dependencies, used=lambda _text, _words: "", settings=_read_cargo_targets,
+            dependency_paths=_find_cargo_dependency_paths),
+    },
     decisive_files=(
         FileNameRule("cargo builds with it", "cargo.toml build.rs rust-toolchain rust-toolchain.toml nextest.toml", folders=".cargo"),
         FileNameRule(LINTER_REASON, "rustfmt.toml .rustfmt.toml clippy.toml .clippy.toml deny.toml", about="linter"),

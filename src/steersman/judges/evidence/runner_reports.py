@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from steersman.contracts.commands import Argv, RunnerReport
-from steersman.judges.evidence.runners import CommandOutcome, judge_exit_code
+from steersman.contracts.commands import Argv, CommandOutcome, RunnerReport
+from steersman.judges.evidence.runners import judge_exit_code
 from steersman.judges.text import clip_text
 
 NO_TEST_COUNT_REASON = (

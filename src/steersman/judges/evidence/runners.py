@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Literal
 
+from steersman.contracts.commands import CommandOutcome
 from steersman.judges.ecosystems import ECOSYSTEMS
 from steersman.judges.ecosystems.generic import GENERIC
 from steersman.judges.ecosystems.javascript import JAVASCRIPT
 from steersman.judges.ecosystems.python import PYTHON
 
-CommandOutcome = Literal["passed", "failed", "no_tests"]
 RunnerForm = Literal["pytest", "unittest", "node", "go", "indirect"]
 NODE_REPORTER_FILE, NODE_PRELOAD_FILE = "steersman_reporter.mjs", "steersman_preload.cjs"
 REPORTER_SOCKET_NAME, NODE_REPORT_PIPE, GO_EXEC_SCRIPT = (

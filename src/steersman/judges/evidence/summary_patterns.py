@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from steersman.judges.evidence.runners import CommandOutcome
+from steersman.contracts.commands import CommandOutcome
 
 SUMMARY_GROUPS = ("passed", "failed", "total", "skipped")
 EXIT_CODE_ONLY = "exit code only (chosen in steersman.toml)"
