@@ -42,12 +42,11 @@ MANIFEST_FACT_KINDS: tuple[FactKind, ...] = (
 _SUPERSEDING_COMMANDS = {("test_command", "unittest"): "pytest"}
 
 
-class ShownFinding(NamedTuple):
-    """A finding and the words that show it."""
+class EvidencedFinding(NamedTuple):
+    """A finding and the place that shows it."""
 
     finding: FactFinding
-    snippet: str
-    own: str  # a digest of its lines, without secrets; the whole file's where it has none
+    evidence: ScanEvidence
 
 
 class FileFindings(msgspec.Struct, frozen=True):
@@ -55,7 +54,7 @@ class FileFindings(msgspec.Struct, frozen=True):
 
     path: str
     digest: str
-    shown: tuple[ShownFinding, ...]
+    findings: tuple[EvidencedFinding, ...] = ()
     unread: str = ""  # why it says nothing, where it should
 
 
@@ -63,15 +62,41 @@ def examine_project_file(source: ProjectSource, file_digest: str) -> FileFinding
     """Everything that a file says, by all who read files of its name."""
     readers, file_digest = find_file_readers(source.path), _safe_file_digest(source, file_digest)
     if unread_reason := find_unread_reason(source, readers):
-        return FileFindings(source.path, file_digest, (), _make_harmless(unread_reason, 400))
-    findings = (finding for reader in readers if reader.find for finding in reader.find(source))
-    shown_findings = (
-        ShownFinding(clean, snippet, _place_digest(source, clean, snippet, file_digest))
-        for raw in islice(findings, MAX_FINDINGS_PER_FILE)
-        for clean in _clean_finding(raw)
-        for snippet in (_finding_snippet(source, clean),)
+        return FileFindings(source.path, file_digest, unread=_make_harmless(unread_reason, 400))
+    found = (finding for reader in readers if reader.find for finding in reader.find(source))
+    findings = [clean for raw in islice(found, MAX_FINDINGS_PER_FILE) for clean in _clean_finding(raw)]
+    return FileFindings(source.path, file_digest, tuple(_attach_evidence(source, file_digest, findings)))
+
+
+def _attach_evidence(
+    source: ProjectSource, file_digest: str, findings: list[FactFinding]
+) -> Iterator[EvidencedFinding]:
+    """Each finding with its place; where the same lines stand again, their order tells the places apart."""
+    snippets = [_finding_snippet(source, finding) for finding in findings]
+    places = [_place_digest(source, *pair, file_digest) for pair in zip(findings, snippets, strict=True)]
+    lines_by_place: dict[str, list[tuple[int, int]]] = {}
+    for first, last, place in sorted(
+        {(f.first, f.last, place) for f, place in zip(findings, places, strict=True)}
+    ):
+        lines_by_place.setdefault(place, []).append((first, last))
+    for finding, snippet, place in zip(findings, snippets, places, strict=True):
+        occurrence = lines_by_place[place].index((finding.first, finding.last))
+        yield _show_finding(finding, source.path, file_digest, place, occurrence, snippet)
+
+
+def _show_finding(
+    finding: FactFinding, path: str, file_digest: str, place: str, occurrence: int = 0, snippet: str = ""
+) -> EvidencedFinding:
+    """The name of a place: the file, its own lines, and which it is where the same lines stand there again."""
+    evidence = ScanEvidence(
+        id=f"ev{digest_of([path, place, occurrence])[:12]}",
+        source_file=path,
+        first_line=finding.first,
+        last_line=finding.last,
+        digest=file_digest,
+        snippet=snippet,
     )
-    return FileFindings(source.path, file_digest, tuple(shown_findings))
+    return EvidencedFinding(finding, evidence)
 
 
 def _safe_file_digest(source: ProjectSource, file_digest: str) -> str:
@@ -116,71 +141,21 @@ def _extend_scan_bounds(bounds: ScanBounds, cut: list[str], unread_files: list[s
     )
 
 
-class _EvidencedFinding(NamedTuple):
-    finding: FactFinding
-    evidence: ScanEvidence
-
-
 def _collect_evidenced_findings(
     pages: Sequence[FileFindings], choice: FileSelection, files: dict[str, str]
-) -> Iterator[_EvidencedFinding]:
-    for page in pages:
-        places_by_digest: dict[
-            str, list[tuple[int, int]]
-        ] = {}  # where the same lines stand, the first place first
-        for finding, _, place_digest in sorted(page.shown, key=_shown_line_range):
-            places = places_by_digest.setdefault(place_digest, [])
-            if _finding_line_range(finding) not in places:
-                places.append(_finding_line_range(finding))
-        for finding, snippet, place_digest in page.shown:
-            occurrence = places_by_digest[place_digest].index(_finding_line_range(finding))
-            name = _evidence_id(page.path, place_digest, occurrence)
-            yield _EvidencedFinding(
-                finding, _build_scan_evidence(name, page.path, page.digest, finding, snippet)
-            )
+) -> Iterator[EvidencedFinding]:
+    yield from (evidenced for page in pages for evidenced in page.findings)
     for language, (count, samples) in choice.languages.items():
         finding = FactFinding("language", language, f"{count} file{'s' * (count > 1)}")
-        for path in samples:
-            if path in files:
-                name = _evidence_id(path, files[path])
-                yield _EvidencedFinding(finding, _build_scan_evidence(name, path, files[path], finding, ""))
+        yield from (
+            _show_finding(finding, path, files[path], files[path]) for path in samples if path in files
+        )
     for path in choice.secret:
         for finding in _clean_finding(secret_file_finding(path)):
-            yield _EvidencedFinding(
-                finding,
-                _build_scan_evidence(
-                    _evidence_id(path, _UNOPENED_DIGEST), path, _UNOPENED_DIGEST, finding, ""
-                ),
-            )
+            yield _show_finding(finding, path, _UNOPENED_DIGEST, _UNOPENED_DIGEST)
 
 
-def _finding_line_range(finding: FactFinding) -> tuple[int, int]:
-    return finding.first, finding.last
-
-
-def _shown_line_range(shown_finding: ShownFinding) -> tuple[int, int]:
-    return _finding_line_range(shown_finding.finding)
-
-
-def _evidence_id(path: str, place_digest: str, occurrence: int = 0) -> str:
-    """The name of a place: the file, its own lines, and which it is where the same lines stand there again."""
-    return f"ev{digest_of([path, place_digest, occurrence])[:12]}"
-
-
-def _build_scan_evidence(
-    name: str, path: str, file_digest: str, finding: FactFinding, snippet: str
-) -> ScanEvidence:
-    return ScanEvidence(
-        id=name,
-        source_file=path,
-        first_line=finding.first,
-        last_line=finding.last,
-        digest=file_digest,
-        snippet=snippet,
-    )
-
-
-def _finding_sort_key(evidenced: _EvidencedFinding) -> tuple[object, ...]:
+def _finding_sort_key(evidenced: EvidencedFinding) -> tuple[object, ...]:
     """Kinds together, the top before what is below; of two commands for one thing the more particular stands."""
     finding, evidence = evidenced
     depth = 0 if finding.root == PROJECT_TOP else finding.root.count("/") + 1
@@ -198,7 +173,7 @@ def _finding_sort_key(evidenced: _EvidencedFinding) -> tuple[object, ...]:
 
 
 def _merge_findings(
-    evidenced: Iterable[_EvidencedFinding],
+    evidenced: Iterable[EvidencedFinding],
 ) -> tuple[list[ProjectFact], dict[str, ScanEvidence]]:
     first_findings: dict[tuple[str, str, str], FactFinding] = {}
     cited: dict[tuple[str, str, str], dict[str, None]] = {}
