@@ -112,13 +112,13 @@ def test_replacing_a_built_in(registries, put):
         (COMMAND.replace("[write]", "!!python/name:os.system x"), 8, "tags"),
         (COMMAND + "---\nid: other\n", 12, "more than one document"),
         (COMMAND + "colour: red\n", 12, "not a known field"),
-        (COMMAND.replace("minutes: 7", 'minutes: "7"'), 11, "has to be a whole number"),
+        (COMMAND.replace("minutes: 7", 'minutes: "7"'), 11, 'is not of type "integer"'),
         (COMMAND.replace("version: 1.0.0\n", ""), 1, "is missing"),
         (b"\xff", 1, "not UTF-8"),
         ("", 1, "is empty"),
         ("id: [", 2, ""),
         ("[" * 40, 1, "nested deeper than 32 levels"),
-        ("just words", 1, "has to be"),
+        ("just words", 1, 'is not of type "object"'),
     ],
 )
 def test_refused(registries, put, text, line, said):

@@ -3,12 +3,10 @@
 **Invariant:** advice only: whether something is wrong was decided before.
 """
 
-import difflib
-
 from steersman.contracts.config import config_schema
 from steersman.errors import UserError
 from steersman.judges.config.toml_lines import find_nearest_toml_line, find_toml_lines
-from steersman.judges.replies.schema_problems import SchemaProblem
+from steersman.judges.replies.schema_problems import SchemaProblem, suggest_known_word
 
 # What to write instead, by the beginning of the path; `*` is any name.
 _FIELD_EXAMPLES: dict[tuple[str, ...], str] = {
@@ -88,17 +86,12 @@ def build_config_error(name: str, text: str, problems: list[SchemaProblem]) -> U
 
 def _field_advice(problem: SchemaProblem) -> str:
     if problem.what == "is not a known field":
-        return f"; {_suggest_field(problem.path)}"
+        known = _list_known_fields(tuple(map(str, problem.path[:-1])))
+        return f"; {suggest_known_word(str(problem.path[-1]), known)}"
     names = tuple(str(p) for p in problem.path)
     any_name = (*names[:1], "*", *names[2:])
     examples = [e for k, e in _FIELD_EXAMPLES.items() if k in (names[: len(k)], any_name[: len(k)])]
     return f"; for example: {examples[0]}" if examples and "did you mean" not in problem.what else ""
-
-
-def _suggest_field(path: tuple[str | int, ...]) -> str:
-    known = _list_known_fields(tuple(str(p) for p in path[:-1]))
-    closest = difflib.get_close_matches(str(path[-1]), known, 1, 0.6)
-    return f"did you mean `{closest[0]}`?" if closest else f"known here are {', '.join(known)}"
 
 
 def _list_known_fields(table: tuple[str, ...]) -> list[str]:

@@ -5,8 +5,7 @@
 
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from steersman.errors import WorkspaceError
@@ -73,31 +72,17 @@ class DirectoryPlans:
             raise
 
     def read(self, place: str) -> dict[str, bytes]:
-        with _open_plan_directory(place) as directory:
-            return {name: _read_plan_file(directory, name) for name in _list_plan_files(place, directory)}
-
-
-@contextmanager
-def _open_plan_directory(place: str) -> Iterator[int]:
-    try:
-        directory_fd = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except OSError as error:
         if os.path.islink(place):
             raise WorkspaceError(
                 f"{place} is a link, which is not followed: name the folder of the plan itself"
-            ) from error
-        raise WorkspaceError(f"there is no plan in {place}: {error.strerror}") from error
-    try:
-        yield directory_fd
-    finally:
-        os.close(directory_fd)
-
-
-def _list_plan_files(place: str, directory_fd: int) -> list[str]:
-    names = sorted(os.listdir(directory_fd))
-    if len(names) > MAX_PLAN_DIRECTORY_FILES:
-        raise WorkspaceError(f"{place} holds {len(names)} files: that is no frozen plan")
-    return names
+            )
+        try:
+            names = sorted(os.listdir(place))
+        except OSError as error:
+            raise WorkspaceError(f"there is no plan in {place}: {error.strerror}") from error
+        if len(names) > MAX_PLAN_DIRECTORY_FILES:
+            raise WorkspaceError(f"{place} holds {len(names)} files: that is no frozen plan")
+        return {name: _read_plan_file(Path(place, name)) for name in names}
 
 
 def _plan_parent_problem(place: str) -> str | None:
@@ -110,19 +95,14 @@ def _plan_parent_problem(place: str) -> str | None:
     return f"{parent} takes no new folder: choose another place with --out"
 
 
-def _read_plan_file(directory: int, name: str) -> bytes:
+def _read_plan_file(path: Path) -> bytes:
+    """Nothing where it is no plain file of bearable size: the digest of nothing fits nothing."""
     try:
-        fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=directory)
+        status = path.lstat()
+        is_readable = stat.S_ISREG(status.st_mode) and status.st_size <= MAX_PLAN_FILE_BYTES
+        return path.read_bytes() if is_readable else b""
     except OSError:
         return b""
-    try:
-        status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_PLAN_FILE_BYTES:
-            return b""
-        with open(fd, "rb", closefd=False) as file:
-            return file.read(MAX_PLAN_FILE_BYTES)
-    finally:
-        os.close(fd)
 
 
 def _write_plan_file(path: Path, data: bytes) -> None:

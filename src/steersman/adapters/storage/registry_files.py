@@ -5,9 +5,9 @@ plain (no anchors, tags, duplicate keys, second documents).
 **Invariant:** what cannot be read whole is told with file and line, never skipped in silence.
 """
 
+import errno
 import os
 import re
-import stat
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
@@ -29,7 +29,6 @@ from steersman.ports.registry import LoadedRegistry
 
 REGISTRY_OVERLAY = ".steersman/registry"
 MAX_REGISTRY_FILES, MAX_REGISTRY_BYTES = 500, 1024 * 1024  # in one folder; in all files together
-_OPEN_REGISTRY_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _LINK_ADVICE = "make it what it seems to be: readable, and no link"
 _REGISTRY_DIGEST = re.compile(r"[0-9a-f]{64}")
 _DIGEST_PREFIX = re.compile(r"[0-9a-f]{6,64}")
@@ -50,7 +49,7 @@ class FileRegistries:
 
     def load(self, folder: str = "") -> LoadedRegistry:
         items, problems = _load_built_in()
-        top, below = (folder, ()) if folder else (str(self._project), tuple(REGISTRY_OVERLAY.split("/")))
+        top, below = (Path(folder), ()) if folder else (self._project, tuple(REGISTRY_OVERLAY.split("/")))
         own_items, own_problems = _RegistryOverlay(folder or REGISTRY_OVERLAY).read(top, below)
         registry = Registry((*items, *own_items))
         return LoadedRegistry(registry, (*problems, *own_problems, *find_identity_problems(registry)))
@@ -112,96 +111,68 @@ class _RegistryOverlay:
     def __init__(self, name: str) -> None:
         self._name, self._left = name, MAX_REGISTRY_BYTES
 
-    def read(self, top: str, below: tuple[str, ...]) -> RegistryReading:
+    def read(self, top: Path, below: tuple[str, ...]) -> RegistryReading:
         """Everything in the folder; nothing where there is none."""
         try:
-            fd = _open_directory_below(top, below)
+            for part in below:
+                top = _refuse_link(top / part)
+            names = sorted(os.listdir(top))
         except FileNotFoundError:
             return (), ()
         except OSError as error:
             return _registry_problem(self._name, f"cannot be read: {error.strerror}", _LINK_ADVICE)
-        try:
-            return _join_readings(
-                [
-                    *self._find_stray_files(fd),
-                    *(
-                        reading
-                        for directory in KIND_DIRECTORIES
-                        for reading in self._read_directory(fd, directory)
-                    ),
-                ]
-            )
-        finally:
-            os.close(fd)
+        directories = (top / name for name in KIND_DIRECTORIES if name in names)
+        return _join_readings(
+            [
+                *self._find_stray_files(names),
+                *(reading for directory in directories for reading in self._read_directory(directory)),
+            ]
+        )
 
-    def _find_stray_files(self, top: int) -> Iterator[RegistryReading]:
+    def _find_stray_files(self, names: list[str]) -> Iterator[RegistryReading]:
         """What stands beside the four folders would otherwise seem to hold."""
-        for name in sorted(os.listdir(top)):
-            where = f"{self._name}/{name}"
+        advice = f"there are {', '.join(KIND_DIRECTORIES)}"
+        for name in names:
             if name not in KIND_DIRECTORIES and not name.startswith("."):
-                yield _registry_problem(
-                    where, "is not a folder of a registry", f"there are {', '.join(KIND_DIRECTORIES)}"
-                )
+                yield _registry_problem(f"{self._name}/{name}", "is not a folder of a registry", advice)
 
-    def _read_directory(self, top: int, directory: str) -> Iterator[RegistryReading]:
-        where = f"{self._name}/{directory}"
+    def _read_directory(self, directory: Path) -> Iterator[RegistryReading]:
+        where = f"{self._name}/{directory.name}"
         try:
-            fd = os.open(directory, _OPEN_REGISTRY_DIRECTORY, dir_fd=top)
-        except FileNotFoundError:
-            return
+            names = sorted(name for name in os.listdir(_refuse_link(directory)) if not name.startswith("."))
         except OSError as error:
             yield _registry_problem(where, f"cannot be read: {error.strerror}", _LINK_ADVICE)
             return
-        try:
-            names = sorted(entry for entry in os.listdir(fd) if not entry.startswith("."))
-            if len(names) > MAX_REGISTRY_FILES:
-                yield _registry_problem(
-                    where, f"has more than {MAX_REGISTRY_FILES} files", "put several items into one file"
-                )
-            for file in names[:MAX_REGISTRY_FILES]:
-                yield self._read_file(fd, file, directory)
-        finally:
-            os.close(fd)
+        if len(names) > MAX_REGISTRY_FILES:
+            yield _registry_problem(
+                where, f"has more than {MAX_REGISTRY_FILES} files", "put several items into one file"
+            )
+        for name in names[:MAX_REGISTRY_FILES]:
+            yield self._read_file(directory / name, f"{where}/{name}")
 
-    def _read_file(self, folder_fd: int, file: str, directory: str) -> RegistryReading:
-        where = f"{self._name}/{directory}/{file}"
-        if not file.endswith((".yaml", ".yml")):
+    def _read_file(self, path: Path, where: str) -> RegistryReading:
+        if path.suffix not in (".yaml", ".yml"):
             return _registry_problem(where, "is not a YAML file", "end its name with .yaml, or take it out")
         try:
-            fd = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder_fd)
+            if not _refuse_link(path).is_file():
+                return _registry_problem(where, "is not a plain file", "take it out")
+            with path.open("rb") as file:
+                data = file.read(self._left + 1)
         except OSError as error:
             return _registry_problem(where, f"cannot be read: {error.strerror}", _LINK_ADVICE)
-        try:
-            data = _read_registry_bytes(fd, self._left + 1)
-        finally:
-            os.close(fd)
-        if data is None:
-            return _registry_problem(where, "is not a plain file", "take it out")
         if len(data) > self._left:
             return _registry_problem(
                 where, f"makes the registry longer than {MAX_REGISTRY_BYTES} bytes", "take something out"
             )
         self._left -= len(data)
-        return _parse_registry_file(data, where, directory, "project")
+        return _parse_registry_file(data, where, path.parent.name, "project")
 
 
-def _open_directory_below(top: str, below: tuple[str, ...]) -> int:
-    """A folder below another, by steps of which none is a link."""
-    fd = os.open(top, os.O_RDONLY | os.O_DIRECTORY)
-    for part in below:
-        try:
-            inner = os.open(part, _OPEN_REGISTRY_DIRECTORY, dir_fd=fd)
-        finally:
-            os.close(fd)
-        fd = inner
-    return fd
-
-
-def _read_registry_bytes(fd: int, limit: int) -> bytes | None:
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
-        return None
-    with os.fdopen(fd, "rb", closefd=False) as file:
-        return file.read(limit)
+def _refuse_link(path: Path) -> Path:
+    """The path itself; a link came with the repository and may lead anywhere."""
+    if path.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    return path
 
 
 def _parse_registry_file(data: bytes, where: str, directory: str, origin: ContentOrigin) -> RegistryReading:

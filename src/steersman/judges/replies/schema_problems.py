@@ -3,7 +3,7 @@
 **Invariant:** a problem never repeats a long value back; it says where and what is wrong.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -41,7 +41,7 @@ def find_json_schema_problems(value: Any, schema: dict[str, Any]) -> tuple[Schem
     return tuple(
         problem
         for error in find_schema_errors(value, build_schema_validator(schema))
-        for problem in _spell_json_schema_error(error)
+        for problem in spell_schema_error(error)
     )
 
 
@@ -53,7 +53,7 @@ def build_schema_validator(schema: dict[str, Any]) -> Any:
 
 
 def find_schema_errors(value: Any, validator: Any) -> Iterator[Any]:
-    """The problems as the library has them (`kind`, `instance_path`, `instance`), for who has words of its own."""
+    """The problems as the library has them (`kind`, `instance_path`, `instance`)."""
     return islice(validator.iter_errors(value), _MAX_SCHEMA_ERRORS)
 
 
@@ -61,7 +61,8 @@ def _refuse_remote_schema(uri: str) -> Any:
     raise ValueError(f"{clip_text(uri, _MAX_SHOWN_CHARACTERS)} is elsewhere: a schema holds all it refers to")
 
 
-def _spell_json_schema_error(error: Any) -> Iterator[SchemaProblem]:
+def spell_schema_error(error: Any) -> Iterator[SchemaProblem]:
+    """One of the library's problems in words; more than one where fields are not known."""
     path = tuple(error.instance_path)
     match error.kind.name:
         case "required":
@@ -81,3 +82,13 @@ def _render_schema_value(value: Any) -> str:
         if len(encoded) <= _MAX_SHOWN_CHARACTERS:
             return encoded
     return "the value"
+
+
+def suggest_known_word(word: str, known_words: Collection[str]) -> str:
+    """What was probably meant, else what there is."""
+    import difflib  # slow to import, and only for what is misspelt
+
+    close_matches = difflib.get_close_matches(word, list(known_words), 1, 0.6)
+    return (
+        f"did you mean `{close_matches[0]}`?" if close_matches else f"known here are {', '.join(known_words)}"
+    )
