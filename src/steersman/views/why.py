@@ -59,7 +59,8 @@ def find_wait_reasons(
     if summary.base_problem:
         reasons += _base_stop_wait_reasons(summary, command_prefix)
     elif reached or (summary.cause and not any(g.job == EVIDENCE_GATE for g in summary.gates)):
-        of_base = summary.base_checks if not reached and not summary.base_measured else ()
+        unmeasured = not reached and not summary.base_measured
+        of_base = _failing_base_checks(summary) if unmeasured else []
         reasons += _failed_check_reasons(summary.checks) or _failed_check_reasons(of_base)
     sendable = legal_events(machine, snapshot.state, Origin.PERSON, snapshot.context)
     events = [machine.events[name] for name in sendable]
@@ -81,14 +82,19 @@ def find_wait_reasons(
 
 def _failed_check_reasons(checks: Sequence[CheckStatus]) -> list[WaitReason]:
     """What spoke against the run, with everything that says why."""
-    failing = [c for c in checks if (c.reason or c.failure) and c.verdict != "no_tests"]
+    failing = [c for c in checks if c.reason or c.failure]
     failure_texts = (c.failure or (f"{c.name}: {c.verdict}: {clip_text(c.reason, 400)}",) for c in failing)
     return [WaitReason("check", printable_line(head), details=tuple(more)) for head, *more in failure_texts]
 
 
+def _failing_base_checks(summary: RunSummary) -> list[CheckStatus]:
+    """The checks that fail before any change; that there are no tests yet is no failure there."""
+    return [c for c in summary.base_checks if c.failure and c.verdict != "no_tests"]
+
+
 def _base_stop_wait_reasons(summary: RunSummary, command_prefix: str) -> list[WaitReason]:
     """Why the base tree stopped the run: each failing check, and the commands that help."""
-    failed = [c for c in summary.base_checks if c.failure and c.verdict != "no_tests"]
+    failed = _failing_base_checks(summary)
     remedies = base_stop_remedies(
         summary.base_problem,
         summary.run,
