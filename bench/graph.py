@@ -32,11 +32,11 @@ from tests.support.planning_documents import (
 )
 
 from steersman.contracts.planning.graph import GraphEdge
+from steersman.judges.planning.answers import weigh_default_answers
+from steersman.judges.planning.plan_inputs import PlanInputs
 from steersman.kernel.canonical import canonical_bytes
-from steersman.machines.coordinator.answers import weigh_default_answers
 from steersman.machines.coordinator.faults import find_graph_cycles, find_graph_faults
 from steersman.machines.coordinator.graph import draft_plan_graph, finalize_plan_graph, questions_for_inputs
-from steersman.machines.coordinator.inputs import PlanInputs
 from steersman.views.planning.mermaid import render_graph_mermaid
 
 PHASES = ("analysis", "implementation", "validation", "review")

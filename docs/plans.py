@@ -5,9 +5,9 @@ from typing import Any, get_args
 
 from steersman.contracts.planning.documents import PLANNING_DOCUMENTS
 from steersman.contracts.planning.questions import QuestionCause
-from steersman.machines.coordinator import choices
-from steersman.machines.coordinator.attest import ENVELOPE_FILE, PAYLOAD_TYPE, PREDICATE_TYPE
-from steersman.machines.coordinator.freeze import FROZEN_DOCUMENT_TYPES, MANIFEST_FILE, RENDERED_PLAN_FILES
+from steersman.judges.planning import choices
+from steersman.judges.planning.attest import ENVELOPE_FILE, PAYLOAD_TYPE, PREDICATE_TYPE
+from steersman.judges.planning.freeze import FROZEN_DOCUMENT_TYPES, MANIFEST_FILE, RENDERED_PLAN_FILES
 from steersman.machines.coordinator.reasons import FAILURE_CAUSES
 from steersman.views.markdown import escape_markdown_cell
 

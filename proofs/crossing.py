@@ -18,6 +18,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.support.packages import PACKAGES
+
 from steersman.adapters.git.workspace import GitWorkspace
 from steersman.adapters.process import program_runner
 from steersman.adapters.process.run_locks import FileLocks
@@ -91,6 +93,7 @@ class Crossing:
             commands=commands,
             **instead,
             **self.ports(),
+            packages=PACKAGES,
         )
 
     def ports(self) -> dict[str, Any]:

@@ -20,6 +20,7 @@ import apsw
 import msgspec
 from crossing import KILLED, forked, sea
 from figures import main, stamp
+from tests.support.packages import PACKAGES
 
 from steersman.adapters.process.run_locks import FileLocks
 from steersman.adapters.storage.sqlite import SqliteJournal
@@ -149,6 +150,7 @@ class Fan:
             chance=FakeChance("fan"),
             locks=FileLocks(folder / "locks"),
             performers=performers,
+            packages=PACKAGES,
         )
         self.finished = self._finished()
 

@@ -39,8 +39,8 @@ from steersman.contracts.task.documents import TASK_DOCUMENTS
 from steersman.contracts.task.words import COPIES_DIRECTORY, PATCH_FILE, STATE_FILE
 from steersman.engine.active_run import load_active_run
 from steersman.engine.effect_call import EffectCall
-from steersman.engine.effects.document_restore import ASIDE_DIRECTORY
 from steersman.engine.start import StartRequest
+from steersman.machines.task.effects.document_restore import ASIDE_DIRECTORY
 from steersman.ports.journal import Gate
 
 Hand = tuple[str, str, str]  # phase, file, what is done

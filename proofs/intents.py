@@ -49,6 +49,10 @@ from steersman.contracts.planning.questions import (
     SuggestedAnswer,
 )
 from steersman.errors import ContractError, UserError
+from steersman.judges.planning import goals
+from steersman.judges.planning.answers import find_answer_pack_problems as answer_problems
+from steersman.judges.planning.answers import weigh_round_answers
+from steersman.judges.planning.drafting import IntentRequest, draft_intent
 from steersman.judges.planning.intent import resolve_effective_asking
 from steersman.judges.planning.items import ContentSource, parse_registry_items
 from steersman.judges.planning.precheck import (
@@ -64,10 +68,7 @@ from steersman.judges.planning.seal import seal_intent
 from steersman.judges.planning.semantics import find_intent_remarks
 from steersman.kernel.canonical import plain_value
 from steersman.kernel.step import name_facts
-from steersman.machines.coordinator import MACHINE, goals
-from steersman.machines.coordinator.answers import find_answer_pack_problems as answer_problems
-from steersman.machines.coordinator.answers import weigh_round_answers
-from steersman.machines.coordinator.drafting import IntentRequest, draft_intent
+from steersman.machines.coordinator import MACHINE
 
 SEED = 20_261_116
 # how many of each, in a whole proof and in a sample

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 from crossing import RUN, Crossing
+from tests.support.packages import PACKAGES
 
 from steersman.adapters.storage.artifacts import DirectoryArtifacts
 from steersman.contracts.agent import AgentRequest
@@ -75,12 +76,16 @@ class Life(Crossing):
 
     def ports(self) -> dict[str, Any]:
         self.artifacts = DirectoryArtifacts(self.folder / "repo" / ".steersman" / "runs")
-        doing = {job.does for job in self.machine.jobs.values() if job.does and load_performer(job.does)}
+        doing = {
+            job.does
+            for job in self.machine.jobs.values()
+            if job.does and load_performer(PACKAGES["task"], job.does)
+        }
         return {"artifacts": self.artifacts, "performers": {does: self._noted(does) for does in doing}}
 
     def _noted(self, does: str) -> Callable[[EffectCall], Any]:
         """Every effect is noted when it begins, outside the store."""
-        perform = load_performer(does)
+        perform = load_performer(PACKAGES["task"], does)
         assert perform is not None
 
         async def noted(call: EffectCall) -> Any:
@@ -180,7 +185,7 @@ class Life(Crossing):
         lines = [json.loads(line) for line in files["transcript.jsonl"].read_text().splitlines()]
         fresh = {
             "transcript.jsonl": lines == [json.loads(msgspec.json.encode(e)) for e in p.entries],
-            "report.md": files["report.md"].read_text() == projections.render_view_report(p),
+            "report.md": files["report.md"].read_text() == projections.render_view_report(self.world, p),
             **{n: _digest(f.read_bytes()) == _known(p, n) for n, f in files.items() if _known(p, n)},
         }
         return [name for name, holds in fresh.items() if not holds]

@@ -22,7 +22,7 @@ sys.path.insert(0, str(TOP))
 from tests.support.repeated_plans import SURROUNDINGS, copy_project, digest_frozen_plan, write_plan_inputs  # noqa: E402  found through the path above
 from tests.support.sample_project import Project  # noqa: E402  the same
 
-from steersman.machines.coordinator.verify import verify_frozen_plan  # noqa: E402  the same
+from steersman.judges.planning.verify import verify_frozen_plan  # noqa: E402  the same
 
 SEED = 20_261_116
 TIMES, SAMPLE = 50, 3

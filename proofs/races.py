@@ -21,6 +21,7 @@ import msgspec
 from crossing import git_repository, sea
 from fairness import alone, fairness, together
 from figures import main, stamp
+from tests.support.packages import PACKAGES
 
 from steersman.adapters.git.workspace import GitWorkspace
 from steersman.adapters.process import program_runner
@@ -142,6 +143,7 @@ class Party:
             processes=program_runner,
             performers={"work": self._work},
             **({"workspace": lambda _config: trees} if git else {}),
+            packages=PACKAGES,
         )
         self.bridge = RunService(self.world)
         self.entered: Callable[[], Any] = lambda: None

@@ -11,7 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from steersman.adapters.config import state_paths
-from steersman.adapters.installed_machines import ALL_ROLE_NAMES, InstalledMachines
+from steersman.adapters.installed_machines import InstalledMachines, InstalledPackages, RoleNames
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -91,7 +91,7 @@ def read_written_config(start: "Path") -> Any:
     project = repository_path(start)
     state = project_state_directory(project)
     return load_config_with_powerful_lines(
-        start, project, ALL_ROLE_NAMES, lambda config: _open_git_workspace(project, state, config)
+        start, project, RoleNames(), lambda config: _open_git_workspace(project, state, config)
     )
 
 
@@ -122,6 +122,7 @@ def open_ports(project: "Path", *, kind: str = "command", create: bool = True, *
     state = project_state_directory(project)
     ports: dict[str, Any] = {
         "machines": installed_machines(),
+        "packages": InstalledPackages(),
         "clock": SystemClock(),
         "chance": SystemChance(),
         "locks": FileLocks(state / "locks", kind),
@@ -160,6 +161,8 @@ def _open_planning(project: "Path", state: "Path") -> Any:
         memories=open_memories(project),
         plans=open_frozen_plans(project),
         sign=AnchorKey(state).signature,
+        maker_key=lambda file: read_maker_public_key(project, file),
+        is_signed=has_valid_signature,
     )
 
 
@@ -328,7 +331,9 @@ def _drop_run_sessions(state: "Path", run: str) -> None:
 def _read_machine_prompt(machine: str, name: str) -> str:
     from importlib.resources import files
 
-    return files(f"steersman.machines.{machine}").joinpath(f"prompts/{name}.md").read_text(encoding="utf-8")
+    return (
+        files(InstalledPackages()[machine].folder).joinpath(f"prompts/{name}.md").read_text(encoding="utf-8")
+    )
 
 
 def _displayed_tree_path(config: "Config", path: str) -> str:

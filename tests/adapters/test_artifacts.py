@@ -10,8 +10,8 @@ from tests.support.root_permissions import enforce_file_permissions
 
 from steersman.adapters.storage import artifacts as adapter
 from steersman.adapters.storage.artifacts import DirectoryArtifacts
+from steersman.contracts.artifacts import ArtifactOnDisk
 from steersman.errors import WorkspaceError
-from steersman.judges.task.found import ArtifactOnDisk
 from steersman.testing.conformance_artifacts import ARTIFACT_NAME, ARTIFACT_RUN, ArtifactsConformance
 from steersman.testing.files import MemoryArtifacts
 

@@ -19,8 +19,8 @@ from tests.support.planning_documents import (
 from steersman.judges.planning.precheck import precheck_intent
 from steersman.judges.planning.rulebook import compile_rules
 from steersman.judges.planning.rules import adjudicate_planned_commands
-from steersman.machines.coordinator.answers import find_answer_pack_problems
-from steersman.machines.coordinator.bounds import read_plan_bounds
+from steersman.judges.planning.answers import find_answer_pack_problems
+from steersman.judges.planning.plan_bounds import read_plan_bounds
 from steersman.machines.coordinator.failure import FailureSubject, precheck_failure
 from steersman.machines.coordinator.graph import draft_plan_graph, questions_for_inputs
 from steersman.machines.coordinator.uncertainties import choose_round_questions

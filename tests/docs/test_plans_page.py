@@ -3,7 +3,7 @@
 from docs.plans import MEANT, SAID
 
 from steersman.contracts.planning.questions import QuestionCause
-from steersman.machines.coordinator import choices
+from steersman.judges.planning import choices
 
 
 def test_every_word_and_every_cause_is_on_the_page():

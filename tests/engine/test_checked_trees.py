@@ -20,9 +20,9 @@ from steersman.contracts.config import Rules, SetupStep, Worktree
 from steersman.engine.runs import RunService
 from steersman.errors import ContractError, SteersmanError
 from steersman.judges.evidence.check_results import NO_TEST_COUNT_REASON, RUNS_NO_TESTS_REASON
+from steersman.machines.shared.tree_summary import latest_checks
 from steersman.testing import FakeAgent, ScriptedCommands, fake_config, fake_reply
 from steersman.testing.files import fake_command_result
-from steersman.views.status import latest_checks
 
 
 def crew(files=None):
@@ -154,7 +154,9 @@ def test_checks_that_pass_without_a_test_say_so(tmp_path, no_tests, verdict, sai
     assert words(world, head.run, item["text"]) == "\n".join(
         (f"unit: {verdict.replace('_', ' ')} · exit code 0", "  true", f"  {said}", "  it printed nothing")
     )
-    (check,) = latest_checks(live.snapshot, live.payloads.get)
+    (check,) = latest_checks(
+        live.snapshot, live.snapshot.context, lambda ref: live.payloads.get(ref) if ref else ""
+    )
     assert (check.verdict, check.exit_code, check.reason) == (verdict, 0, said)
     base = msgspec.json.decode(
         words(world, head.run, live.snapshot.context.baseline_ref), type=list[CommandResult]
@@ -268,7 +270,9 @@ def test_variants_are_parts_with_trees_of_their_own(tmp_path):
     ]  # fmt: skip
     assert len({p["tree"] for p in parts}) == len(commands.ran) == 4
     live = RunService(world).live(head.run)
-    shown = latest_checks(live.snapshot, live.payloads.get)
+    shown = latest_checks(
+        live.snapshot, live.snapshot.context, lambda ref: live.payloads.get(ref) if ref else ""
+    )
     assert [(c.name, c.variant) for c in shown] == [("unit", ""), ("unit (old tests)", "old tests")]
     assert last(world, head.run, "tests_passed").data["tests"] == 2
 

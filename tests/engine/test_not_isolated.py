@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from tests.support.packages import PACKAGES
 
 from steersman.adapters.sandbox.bubblewrap import OpenSandbox
 from steersman.engine.start import StartRequest, start_run
@@ -14,7 +15,7 @@ from steersman.testing.world import fake_config, fake_ports
 
 def begun(tmp_path, sandbox):
     """The reasons in the entries of a new run."""
-    world = fake_ports(tmp_path, {"roundtable": MACHINE}, sandbox=sandbox)
+    world = fake_ports(tmp_path, {"roundtable": MACHINE}, sandbox=sandbox, packages=PACKAGES)
     live, lock = asyncio.run(start_run(world, StartRequest("roundtable", "a task", "ann", fake_config())))
     lock.release()
     return [read_entry(body).why for _, body, _ in world.journal.rows(live.run)]

@@ -16,7 +16,7 @@ from steersman.adapters.storage.artifacts import DirectoryArtifacts
 from steersman.contracts.task.documents import TaskState
 from steersman.engine import projections
 from steersman.engine.active_run import load_active_run
-from steersman.views.task import render_task_state, task_state_digest
+from steersman.machines.task.views.state_file import render_task_state, task_state_digest
 
 COPIES = "code/files"
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.support.packages import PACKAGES
 from tests.support.task_effects import plan_reply, planned_file
 
 from steersman.contracts.agent import AgentReply
@@ -35,8 +36,7 @@ class Task:
         agent = FakeAgent(self.reply)
         self.world = fake_ports(
             place, {"task": MACHINE}, agent=agent, commands=commands, artifacts=self.artifacts,
-            files={"README": "hello\n", "other": "other\n"},
-        )  # fmt: skip
+            files={"README": "hello\n", "other": "other\n"}, packages=PACKAGES)  # fmt: skip
         roles = {name: Role(agent="fake") for name in ("planner", "coder", "reviewer", "second", "tester")}
         self.config = fake_config(roles=roles, deliver=deliver)
         self.run = asyncio.run(self._begin(options))

@@ -17,10 +17,11 @@ from tests.support.document_tampering import (
     find_planted_file_failures,
     find_tamper_failures,
 )
+from tests.support.packages import PACKAGES
 from tests.support.root_permissions import enforce_file_permissions
 from tests.support.task_effects import RECORD_INPUTS, TaskEffects, plan_question, plan_reply, planned_file
 
-from steersman.contracts.task.facts import BaseFacts
+from steersman.contracts.facts import BaseFacts
 from steersman.engine.active_run import load_active_run
 from steersman.engine.driver import Driver
 from steersman.engine.effects import load_performer
@@ -480,7 +481,7 @@ def crew(request):
 def driven(tmp_path, look):
     """A task with another look at the files, driven until it waits: its world, its run, its entries."""
     artifacts = MemoryArtifacts()
-    inspect = load_performer("task_inspect")
+    inspect = load_performer(PACKAGES["task"], "task_inspect")
 
     async def looked(call):
         facts = await inspect(call)
@@ -493,6 +494,7 @@ def driven(tmp_path, look):
         agent=FakeAgent(crew),
         artifacts=artifacts,
         performers={"task_inspect": looked},
+        packages=PACKAGES,
     )
     config = fake_config(
         roles={name: fake_config().roles["coder"] for name in ("planner", "coder", "reviewer", "tester")}

@@ -17,8 +17,14 @@ from tests.support.simulated_roundtable import (
 )
 
 from steersman.contracts.agent import PROVIDER_CLASSES
-from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, DeliveryFacts, SetupFacts
-from steersman.contracts.task.facts import BaseFacts
+from steersman.contracts.facts import (
+    AgentFacts,
+    BaseFacts,
+    BaselineFacts,
+    CheckFacts,
+    DeliveryFacts,
+    SetupFacts,
+)
 from steersman.kernel.step import name_facts
 from steersman.machines.roundtable import MACHINE
 

@@ -24,8 +24,7 @@ from tests.support.simulated_roundtable import (
     setup_facts,
 )
 
-from steersman.contracts.facts import AgentFacts, BaselineFacts, DeliveryFacts, SetupFacts
-from steersman.contracts.task.facts import BaseFacts
+from steersman.contracts.facts import AgentFacts, BaseFacts, BaselineFacts, DeliveryFacts, SetupFacts
 from steersman.errors import UserError
 from steersman.kernel.definition import Origin
 from steersman.kernel.record import StepMeta, advance_run, run_outcome, run_status_word

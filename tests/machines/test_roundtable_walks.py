@@ -5,8 +5,14 @@ from hypothesis import strategies as st
 from tests.support.simulated_roundtable import SIMULATED_RUN, SimulatedRun, gate_answer, roundtable_payload
 
 from steersman.contracts.agent import PROVIDER_CLASSES
-from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, DeliveryFacts, SetupFacts
-from steersman.contracts.task.facts import BaseFacts
+from steersman.contracts.facts import (
+    AgentFacts,
+    BaseFacts,
+    BaselineFacts,
+    CheckFacts,
+    DeliveryFacts,
+    SetupFacts,
+)
 from steersman.kernel.build import definition_data
 from steersman.kernel.canonical import canonical_bytes, plain_value
 from steersman.kernel.definition import Origin

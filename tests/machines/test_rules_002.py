@@ -15,6 +15,7 @@ from tests.support.simulated_task import (
     task_at,
     task_payload,
 )
+from tests.support.summaries import summary_of
 from tests.support.task_table_errors import TASK_STATES, row_target
 
 from steersman.contracts.commands import CommandResult
@@ -37,9 +38,10 @@ from steersman.kernel.step import (
 )
 from steersman.kernel.tape import Entry
 from steersman.machines.task import MACHINE
+from steersman.machines.task.package import PACKAGE
 from steersman.machines.task.table import E
-from steersman.views.status import GuardOverride, build_run_details
-from steersman.views.task import build_task_state, describe_state_edit
+from steersman.machines.task.views.state_file import build_task_state, describe_state_edit
+from steersman.views.run_summary import GuardOverride
 
 SHA, TREE = "a" * 64, "b" * 40
 RULES: dict[tuple[str, str], str] = {}  # section and rule -> the test
@@ -359,7 +361,7 @@ def test_what_was_taken_back_is_over():
 def state_of(phase, **known):
     """`state.json` of a task that is there."""
     here = task_at(phase, **known)
-    shown = build_run_details(MACHINE, here, "Fix add", (), text=lambda _: "")
+    shown = summary_of(PACKAGE, here, "Fix add", (), text=lambda _: "")
     return build_task_state(here, shown, legal_events(MACHINE, here.state, Origin.PERSON, here.context))
 
 
@@ -429,7 +431,7 @@ def test_state_json_follows_every_step():
     shift, seen = SimulatedTask(pace="step"), []
     while shift.state != "done":
         here = shift.snapshot
-        made = build_task_state(here, build_run_details(MACHINE, here, "t", (), text=lambda _: ""), ())
+        made = build_task_state(here, summary_of(PACKAGE, here, "t", (), text=lambda _: ""), ())
         assert (made.phase, made.step, made.entries) == (*shift.position, here.seq)
         seen.append(made.digest)
         shift.advance()
@@ -525,7 +527,7 @@ def test_an_override_is_an_entry_with_its_reason():
     assert entry.why == "I accept the risk of skipping review"
     line = json.loads(msgspec.json.encode(entry))
     assert (line["kind"], line["why"]) == ("override", entry.why)
-    shown = build_run_details(MACHINE, shift.snapshot, "t", [e for e, _ in shift.entries], text=lambda _: "")
+    shown = summary_of(PACKAGE, shift.snapshot, "t", [e for e, _ in shift.entries], text=lambda _: "")
     assert shown.overrides == (GuardOverride(entry.seq, "ann", "review", "test", entry.why),)
     for blank in ("", " \t\n"):
         assert isinstance(

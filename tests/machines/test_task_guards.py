@@ -18,8 +18,8 @@ from tests.support.simulated_task import (
     task_gate_answer,
 )
 
-from steersman.contracts.facts import AgentFacts, BaselineFacts, DeliveryFacts, SetupFacts
-from steersman.contracts.task.facts import BaseFacts, InspectFacts, RevertFacts
+from steersman.contracts.facts import AgentFacts, BaseFacts, BaselineFacts, DeliveryFacts, SetupFacts
+from steersman.contracts.task.facts import InspectFacts, RevertFacts
 from steersman.kernel.definition import ChildEnded, Guard, otherwise
 from steersman.kernel.machine import machine_guards
 from steersman.kernel.step import name_facts

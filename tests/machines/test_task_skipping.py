@@ -24,8 +24,8 @@ from tests.support.simulated_task import (
     task_payload,
 )
 
-from steersman.contracts.facts import AgentFacts
-from steersman.contracts.task.facts import BaseFacts, InspectFacts, RecordFacts
+from steersman.contracts.facts import AgentFacts, BaseFacts
+from steersman.contracts.task.facts import InspectFacts, RecordFacts
 from steersman.kernel.definition import Origin
 from steersman.kernel.step import (
     EventOccurrence,

@@ -15,8 +15,8 @@ from tests.support.simulated_task import (
     task_gate_answer,
 )
 
-from steersman.contracts.facts import AgentFacts, DeliveryFacts, SetupFacts
-from steersman.contracts.task.facts import BaseFacts, PrerequisiteFacts, RecordFacts, RevertFacts
+from steersman.contracts.facts import AgentFacts, BaseFacts, DeliveryFacts, SetupFacts
+from steersman.contracts.task.facts import PrerequisiteFacts, RecordFacts, RevertFacts
 from steersman.errors import UserError
 from steersman.kernel.definition import ChildEnded
 from steersman.kernel.record import run_outcome, run_status_word

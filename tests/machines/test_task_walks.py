@@ -6,7 +6,8 @@ from msgspec.structs import replace
 from tests.specifications import task as spec
 from tests.support.simulated_task import SIMULATED_RUN, SimulatedTask, base_conflict_facts, moved_base_facts
 
-from steersman.contracts.task.facts import BaseFacts, RecordFacts
+from steersman.contracts.facts import BaseFacts
+from steersman.contracts.task.facts import RecordFacts
 from steersman.kernel.build import definition_data
 from steersman.kernel.canonical import canonical_bytes, plain_value
 from steersman.kernel.replay import convert_context, rebuild_snapshot, repeat_decisions

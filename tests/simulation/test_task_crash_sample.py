@@ -6,7 +6,7 @@ from crossing import sea
 from life import WAY, Life
 from task_crash import Changes, Commits, Deeds
 
-from steersman.engine.effects import document_writer
+from steersman.machines.task.effects import document_writer
 
 DEEDS = 5  # for each file: what keeps git away, an unfinished one removed, one made, opened, put in its place
 

@@ -31,6 +31,7 @@ from steersman.testing import (
     fake_reply,
 )
 from steersman.testing.files import passing_judge
+from tests.support.packages import PACKAGES
 
 GOLDEN_FOLDER = Path(__file__).resolve().parents[1] / "golden"
 GIT_ENVIRONMENT = {
@@ -76,8 +77,7 @@ def open_run_service(
     repo = folder / "repository"
     world = fake_ports(
         folder, {"roundtable": m}, journal=journal, chance=FakeChance(seed), locks=FakeLocks(), agent=FakeAgent(answer_as_crew),
-        commands=ScriptedCommands(passing_judge(3), allow=(("true",),)), workspace=lambda _: GitWorkspace(repo, folder / "state"),
-    )  # fmt: skip
+        commands=ScriptedCommands(passing_judge(3), allow=(("true",),)), workspace=lambda _: GitWorkspace(repo, folder / "state"), packages=PACKAGES)  # fmt: skip
     return RunService(world)
 
 

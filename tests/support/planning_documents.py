@@ -50,25 +50,25 @@ from steersman.contracts.planning.intent import (
 )
 from steersman.contracts.planning.policy import POLICY_PRESETS, ExecutionPolicy
 from steersman.contracts.planning.questions import SettledQuestions
-from steersman.judges.planning.intent import resolve_effective_asking
-from steersman.judges.planning.registry import Registry, RegistryItem
-from steersman.judges.planning.risk import assess_plan_risk
-from steersman.judges.planning.routing import advise_models
-from steersman.kernel.canonical import digest_of, plain_value
-from steersman.machines.coordinator.answers import weigh_default_answers
-from steersman.machines.coordinator.attest import (
+from steersman.judges.planning.answers import weigh_default_answers
+from steersman.judges.planning.attest import (
     ENVELOPE_FILE,
     PAYLOAD_TYPE,
     plan_statement,
     pre_authentication_encoding,
     signed_envelope,
 )
-from steersman.machines.coordinator.freeze import RENDERED_PLAN_FILES, PlanOutputs, freeze_plan_files
+from steersman.judges.planning.freeze import RENDERED_PLAN_FILES, PlanOutputs, freeze_plan_files
+from steersman.judges.planning.intent import resolve_effective_asking
+from steersman.judges.planning.plan_inputs import PlanInputs, build_plan_lineage, derive_plan_id
+from steersman.judges.planning.plan_trust import TrustedKey
+from steersman.judges.planning.registry import Registry, RegistryItem
+from steersman.judges.planning.risk import assess_plan_risk
+from steersman.judges.planning.routing import advise_models
+from steersman.kernel.canonical import digest_of, plain_value
 from steersman.machines.coordinator.graph import finalize_plan_graph, questions_for_inputs
-from steersman.machines.coordinator.inputs import PlanInputs, build_plan_lineage, derive_plan_id
 from steersman.machines.coordinator.remaining import find_remaining_objections
 from steersman.machines.coordinator.review import build_review_pack
-from steersman.machines.coordinator.trust import TrustedKey
 
 VERSION = "1.0.0"
 ZERO_DIGEST = "0" * 64

@@ -2,14 +2,15 @@
 
 from typing import Any
 
-from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, DeliveryFacts, SetupFacts
-from steersman.contracts.task.facts import (
+from steersman.contracts.facts import (
+    AgentFacts,
     BaseFacts,
-    InspectFacts,
-    PrerequisiteFacts,
-    RecordFacts,
-    RevertFacts,
+    BaselineFacts,
+    CheckFacts,
+    DeliveryFacts,
+    SetupFacts,
 )
+from steersman.contracts.task.facts import InspectFacts, PrerequisiteFacts, RecordFacts, RevertFacts
 from steersman.kernel.definition import ChildEnded, GateAnswer, Origin
 from steersman.kernel.record import StepMeta, record_override
 from steersman.kernel.snapshot import Snapshot

@@ -17,6 +17,7 @@ from steersman.kernel.snapshot import JobItem, Snapshot
 from steersman.kernel.step import name_facts
 from steersman.machines.task import MACHINE, folds, work
 from steersman.testing import fake_config, fake_ports
+from tests.support.packages import PACKAGES
 
 BASE_FILES = {"README": "hello\n", "calc.py": "def add(a, b):\n    return a - b\n", "old.py": "gone soon\n"}
 INSPECTION_EFFECTS = {
@@ -90,7 +91,9 @@ class TaskEffects:
     def __init__(self, place: Path, *, disk: bool = False, files: Any = None, **instead: Any) -> None:
         if disk:
             instead["artifacts"] = DirectoryArtifacts(place / "runs")
-        self.world = fake_ports(place, {"task": MACHINE}, files=files or BASE_FILES, **instead)
+        self.world = fake_ports(
+            place, {"task": MACHINE}, files=files or BASE_FILES, **instead, packages=PACKAGES
+        )
         config = fake_config(
             roles={name: Role(agent="fake") for name in ("planner", "coder", "reviewer", "tester")}
         )
@@ -122,7 +125,7 @@ class TaskEffects:
     def do(self, does: str, given: dict[str, Any]) -> Any:
         """One effect, performed."""
         item = JobItem(f"{self.run}:9:1", does, "effect", does, given, 1)
-        perform = load_performer(does)
+        perform = load_performer(PACKAGES["task"], does)
         assert perform is not None
         return asyncio.run(
             perform(

@@ -12,8 +12,11 @@ from tests.support.simulated_roundtable import (
     infrastructure_change_facts,
 )
 
-from steersman.kernel.snapshot import context_fields
-from steersman.views.proof import base_tree_section, escalation_section, evidence_questions_section
+from steersman.machines.shared.proof_sections import (
+    base_tree_section,
+    escalation_section,
+    evidence_questions_section,
+)
 
 RESULTS = json.dumps(
     [
@@ -36,7 +39,16 @@ def text(ref):
 
 
 def told(part, tape):
-    return "\n".join(part(context_fields(tape.context), text))
+    return "\n".join(part(tape.context, text))
+
+
+def questions(context, text):
+    asks = context.infrastructure == "changed" or context.evidence == "questioned"
+    return evidence_questions_section(context, text, asks=asks, questions_ref=context.questions_ref)
+
+
+def escalation(context, text):
+    return escalation_section(context.escalation, text)
 
 
 def test_the_base_tree_is_shown_with_what_failed_there():
@@ -49,22 +61,21 @@ def test_the_base_tree_is_shown_with_what_failed_there():
 
 def test_what_was_pruned_is_not_made_up():
     """Without its text nothing is said of the base tree."""
-    assert base_tree_section(context_fields(building_run().context), lambda _: "[pruned]") == []
-    assert base_tree_section({}, text) == []
+    assert base_tree_section(building_run().context, lambda _: "[pruned]") == []
 
 
 def test_what_was_in_question_says_who_accepted_it():
     """The files and reasons, quoted, and by whom they were accepted, on which tree."""
     tape = checking_run(left=infrastructure_change_facts("t1"))
     tape.finish("run_checks", check_facts("t1"))
-    assert "Not accepted by anybody." in told(evidence_questions_section, tape)
+    assert "Not accepted by anybody." in told(questions, tape)
     tape.finish("evidence", gate_answer("approve", "t1"))
-    words = told(evidence_questions_section, tape)
+    words = told(questions, tape)
     assert "Accepted by ann on tree `t1`." in words
     assert "\n# not a heading" not in words
-    assert told(evidence_questions_section, checking_run()) == ""
+    assert told(questions, checking_run()) == ""
     shown = checking_run(left=change_facts("t1", infrastructure_ref="p-conftest"))
-    assert "Only shown: nobody had to accept it." in told(evidence_questions_section, shown)
+    assert "Only shown: nobody had to accept it." in told(questions, shown)
 
 
 def test_what_stayed_open_comes_with_what_was_tried():
@@ -73,16 +84,16 @@ def test_what_stayed_open_comes_with_what_was_tried():
     for tree in ("t1", "t2"):
         tape.finish("implement", change_facts(tree))
         tape.finish("review", change_request_facts("f-1"))
-    words = told(escalation_section, tape)
+    words = told(escalation, tape)
     assert "| f-1 | 1 | 2 | say \\| why |" in words
     assert "| 2 | `t2` |" in words
-    assert told(escalation_section, building_run()) == ""
+    assert told(escalation, building_run()) == ""
 
 
 def test_a_run_that_only_ran_out_of_rounds_has_what_was_tried():
     """Without an open finding there is still what was tried."""
     tape = checking_run(max_iterations=1)
     tape.finish("run_checks", check_facts("t1", failed=1))
-    words = told(escalation_section, tape)
+    words = told(escalation, tape)
     assert "finding" not in words
     assert "| 1 | `t1` |" in words

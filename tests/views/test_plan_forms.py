@@ -3,7 +3,11 @@
 from tests.support.cases import for_each_case
 
 from steersman.machines.coordinator.table import MACHINE
-from steersman.views.planning.guards import SATISFIED_WORDING, describe_guard_evaluation, find_stopping_guards
+from steersman.machines.coordinator.views.guards import (
+    SATISFIED_WORDING,
+    describe_guard_evaluation,
+    find_stopping_guards,
+)
 
 NAMES = sorted({g.name for n in MACHINE.namings.values() for g, _ in n.pairs})
 

@@ -9,12 +9,13 @@ from markdown_it import MarkdownIt
 from msgspec.structs import replace
 from tests.support.cases import for_each_case
 from tests.support.simulated_roundtable import check_facts, checking_run, gate_answer, proposed_run
+from tests.support.summaries import report_of, summary_of
 
 from steersman.judges.text import printable_text
 from steersman.kernel.build import machine
 from steersman.kernel.definition import Events, Origin, State, event, final, otherwise, row, state, table
-from steersman.machines.roundtable import MACHINE
 from steersman.machines.roundtable.context import RoundtableContext
+from steersman.machines.roundtable.package import PACKAGE
 from steersman.views.markdown import machine_markdown
 from steersman.views.mermaid import machine_diagram
 from steersman.views.quotation import (
@@ -25,8 +26,7 @@ from steersman.views.quotation import (
     quote_block,
     quote_inline,
 )
-from steersman.views.report import render_run_report
-from steersman.views.status import CheckStatus, GuardOverride, ReviewFinding, build_run_details
+from steersman.views.run_summary import CheckStatus, GuardOverride, ReviewFinding
 
 MARKUP = [
     "<img src=x onerror=alert(1)>",
@@ -91,7 +91,7 @@ def full_report(text: str) -> str:
     tape.finish("run_checks", check_facts("t1"))
     tape.send("aborted_by_operator", gate_answer("abort", text="p-x"))
     entries = [e for e, _ in tape.entries]
-    plain = build_run_details(MACHINE, tape.snapshot, text, entries, text=lambda _: "")
+    plain = summary_of(PACKAGE, tape.snapshot, text, entries, text=lambda _: "")
     seen = replace(
         plain,
         title=text,
@@ -101,7 +101,7 @@ def full_report(text: str) -> str:
         overrides=(GuardOverride(9, text, "a", "b", text),),
         delivered=f"refs/heads/{text}",
     )
-    return render_run_report(MACHINE, tape.snapshot, seen, entries, lambda ref: text if ref else "")
+    return report_of(PACKAGE, tape.snapshot, seen, entries, lambda ref: text if ref else "")
 
 
 @for_each_case("text", MARKUP)
@@ -162,9 +162,9 @@ def test_what_people_decided_is_quoted():
     tape = proposed_run()
     tape.send("task_followup_received", gate_answer("rework", text="p-x"))
     entries = [e for e, _ in tape.entries]
-    seen = build_run_details(MACHINE, tape.snapshot, "t", entries, text=lambda _: "")
-    words = render_run_report(
-        MACHINE, tape.snapshot, seen, entries, lambda ref: "<b>x</b> | y" if ref == "p-x" else ""
+    seen = summary_of(PACKAGE, tape.snapshot, "t", entries, text=lambda _: "")
+    words = report_of(
+        PACKAGE, tape.snapshot, seen, entries, lambda ref: "<b>x</b> | y" if ref == "p-x" else ""
     )
     assert "&lt;b&gt;x&lt;/b&gt; \\| y" in words
 

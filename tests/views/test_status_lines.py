@@ -13,18 +13,27 @@ from tests.support.simulated_roundtable import (
     gate_answer,
     proposed_run,
 )
+from tests.support.summaries import reasons_of, report_of, summary_of
 
 from steersman.contracts.facts import DeliveryFacts
 from steersman.kernel.snapshot import JobItem
 from steersman.kernel.tape import GENESIS_HASH, Entry, EntryRetry
 from steersman.machines.roundtable import MACHINE
+from steersman.machines.roundtable.package import PACKAGE
 from steersman.ports.anchors import Anchor
 from steersman.ports.journal import BudgetRow, Gate, Head
 from steersman.ports.sandbox import NOT_ISOLATED
-from steersman.views.gates import evidence_reason, gate_commands, gate_question, render_gate_lines
+from steersman.views.gates import (
+    GateView,
+    describe_gate,
+    evidence_reason,
+    gate_commands,
+    gate_question,
+    render_gate_lines,
+)
 from steersman.views.listing import run_head_data, run_table_lines
 from steersman.views.pull_request import fenced_block, pull_request_body
-from steersman.views.report import render_run_report
+from steersman.views.run_summary import CheckStatus, GuardOverride, ReviewFinding, RunningWork
 from steersman.views.screen import (
     check_status_line,
     entry_line,
@@ -33,20 +42,19 @@ from steersman.views.screen import (
     running_work_line,
     status_screen_lines,
 )
-from steersman.views.status import CheckStatus, GuardOverride, ReviewFinding, RunningWork, build_run_details
 from steersman.views.timeline import build_timeline
-from steersman.views.why import find_wait_reasons, has_failed_delivery, has_failed_revert, redelivery_command
 
 HOSTILE = "a\n\x1b[2J\u202eb\tc"
 
 
-def gate(**more) -> Gate:
-    return Gate(**{"id": f"{SIMULATED_RUN}:9:1", "run": SIMULATED_RUN, "job": "confirm", "digest": "d", "choices": ("approve", "rework", "reject"), **more})  # fmt: skip
+def gate(**more) -> GateView:
+    row = Gate(**{"id": f"{SIMULATED_RUN}:9:1", "run": SIMULATED_RUN, "job": "confirm", "digest": "d", "choices": ("approve", "rework", "reject"), **more})  # fmt: skip
+    return describe_gate(MACHINE, row)
 
 
 def shown(tape, **more):
     entries = [e for e, _ in tape.entries]
-    return build_run_details(MACHINE, tape.snapshot, "Fix it", entries, text=lambda _: "", **more)
+    return summary_of(PACKAGE, tape.snapshot, "Fix it", entries, text=lambda _: "", **more)
 
 
 BEGUN_TWICE = JobItem("i", "setup", "effect", "k", {}, 1, starts=2)
@@ -248,11 +256,11 @@ def test_what_only_the_tape_knows():
         entry("override", actor="person:ann", source="a", to="b", why="because"),
     ]
     tape = building_run()
-    seen = build_run_details(MACHINE, tape.snapshot, "t", told, text=lambda _: "")
+    seen = summary_of(PACKAGE, tape.snapshot, "t", told, text=lambda _: "")
     assert [(t.id, t.starts) for t in seen.twice] == [("i", 2)]
     assert [(o.person, o.reason) for o in seen.overrides] == [("ann", "because")]
     assert seen.not_isolated == "no box"
-    words = render_run_report(MACHINE, tape.snapshot, seen, told, lambda _: "")
+    words = report_of(PACKAGE, tape.snapshot, seen, told, lambda _: "")
     assert "was begun 2 times: it may have run twice" in words
     assert "ann waived a → b: because" in words
 
@@ -263,7 +271,7 @@ def test_a_budget_without_rows_is_what_the_tape_says():
     tape.snapshot.budget = {"turns": 2, "unknown": 1}
     seen = shown(tape)
     assert [(f.name, f.spent, f.limit) for f in seen.budget] == [("turns", 2, None), ("unknown", 1, None)]
-    words = render_run_report(MACHINE, tape.snapshot, seen, [e for e, _ in tape.entries], lambda _: "")
+    words = report_of(PACKAGE, tape.snapshot, seen, [e for e, _ in tape.entries], lambda _: "")
     assert "| turns | 2 | – |" in words
     assert "1 calls did not tell what they cost: the figures are a lower bound." in words
 
@@ -272,7 +280,7 @@ def test_an_empty_budget_has_no_table():
     """Nothing spent, nothing said."""
     tape = building_run()
     tape.snapshot.budget = {}
-    assert "## Budget" not in render_run_report(MACHINE, tape.snapshot, shown(tape), [], lambda _: "")
+    assert "## Budget" not in report_of(PACKAGE, tape.snapshot, shown(tape), [], lambda _: "")
 
 
 def failed_delivery():
@@ -283,7 +291,7 @@ def failed_delivery():
 
 
 def reasons(tape, **more):
-    return find_wait_reasons(MACHINE, tape.snapshot, **{"gates": [], "pending": 0, "owner": None, "now": tape.snapshot.at, "command_prefix": "me", **more})  # fmt: skip
+    return reasons_of(PACKAGE, tape.snapshot, **{"gates": [], "pending": 0, "owner": None, "now": tape.snapshot.at, "command_prefix": "me", **more})  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -292,13 +300,13 @@ def reasons(tape, **more):
 def test_a_failed_delivery_comes_first(detail, told):
     """It is urgent, with what to type, and is not offered a second time as an event."""
     tape = failed_delivery()
-    assert has_failed_delivery(tape.snapshot)
-    assert not has_failed_revert(tape.snapshot)
+    summary = shown(tape)
+    assert (summary.delivery_failed, summary.revert_failed) == (True, False)
     found = next(r for r in reasons(tape, text=lambda _: detail) if r.kind == "delivery")
     assert (found.what, found.urgent, found.commands) == (
         told,
         True,
-        (redelivery_command(SIMULATED_RUN, "me"),),
+        (f"me send {SIMULATED_RUN} delivery_requested",),
     )
     assert not [r for r in reasons(tape) if r.kind == "event" and "delivery_requested" in r.what]
 
@@ -379,8 +387,8 @@ def test_answers_are_known_by_their_choice():
     tape = proposed_run()
     tape.send("task_followup_received", gate_answer("rework", text=""))
     entries = [e for e, _ in tape.entries]
-    assert "task\\_followup\\_received: rework" in render_run_report(
-        MACHINE, tape.snapshot, shown(tape), entries, lambda _: ""
+    assert "task\\_followup\\_received: rework" in report_of(
+        PACKAGE, tape.snapshot, shown(tape), entries, lambda _: ""
     )
 
 

@@ -16,14 +16,14 @@ from tests.support.simulated_roundtable import (
     gate_answer,
     proposed_run,
 )
+from tests.support.summaries import reasons_of, report_of, summary_of
 
 from steersman.kernel.snapshot import JobItem
-from steersman.machines.roundtable import MACHINE
+from steersman.machines.roundtable.package import PACKAGE
 from steersman.ports.journal import BudgetRow, Gate
-from steersman.views.report import quote_inline, render_run_report
+from steersman.views.report import quote_inline
 from steersman.views.screen import entry_line, status_screen_lines
-from steersman.views.status import build_run_details
-from steersman.views.why import find_wait_reasons, wait_reason_lines
+from steersman.views.why import wait_reason_lines
 
 RESULTS = json.dumps(
     [
@@ -44,9 +44,7 @@ def text(ref: str) -> str:
 
 
 def shown(tape: SimulatedRun, **more):
-    return build_run_details(
-        MACHINE, tape.snapshot, "Fix it", [e for e, _ in tape.entries], text=text, **more
-    )
+    return summary_of(PACKAGE, tape.snapshot, "Fix it", [e for e, _ in tape.entries], text=text, **more)
 
 
 def gate_of(tape: SimulatedRun) -> Gate:
@@ -140,9 +138,7 @@ def test_an_open_gate_comes_with_the_commands_that_answer():
 def test_why_a_run_that_works_does_not_move(owner, urgent, part):
     """Work without a driver is urgent and names `resume`; with one it names who."""
     tape = building_run()
-    first = find_wait_reasons(MACHINE, tape.snapshot, gates=[], pending=0, owner=owner, now=tape.snapshot.at)[
-        0
-    ]
+    first = reasons_of(PACKAGE, tape.snapshot, gates=[], pending=0, owner=owner, now=tape.snapshot.at)[0]
     assert (first.kind, first.urgent) == ("work", urgent)
     assert part in first.what
 
@@ -150,8 +146,8 @@ def test_why_a_run_that_works_does_not_move(owner, urgent, part):
 def test_why_names_what_a_person_may_send():
     """Only events that a person may cause are offered, each with its own command."""
     tape = proposed_run()
-    reasons = find_wait_reasons(
-        MACHINE, tape.snapshot, gates=[gate_of(tape)], pending=1, owner=None, now=0, command_prefix="me"
+    reasons = reasons_of(
+        PACKAGE, tape.snapshot, gates=[gate_of(tape)], pending=1, owner=None, now=0, command_prefix="me"
     )
     assert [r.kind for r in reasons] == ["gate", "inbox", "outcome", "event", "event"]
     told = [line for line, _ in wait_reason_lines(reasons)]
@@ -169,7 +165,7 @@ def test_a_timer_that_is_due_is_urgent_only_without_a_driver():
     tape.snapshot.items = {item.id: waiting}
 
     def first(now, owner):
-        return find_wait_reasons(MACHINE, tape.snapshot, gates=[], pending=0, owner=owner, now=now)[0]
+        return reasons_of(PACKAGE, tape.snapshot, gates=[], pending=0, owner=owner, now=now)[0]
 
     assert "waits until" in first(1_000, None).what
     assert first(9_000, None).urgent
@@ -179,7 +175,7 @@ def test_a_timer_that_is_due_is_urgent_only_without_a_driver():
 def test_a_report_quotes_and_never_obeys():
     """Outside text cannot add a heading, a table cell or an escape of its own."""
     tape = approved()
-    words = render_run_report(MACHINE, tape.snapshot, shown(tape), [e for e, _ in tape.entries], text)
+    words = report_of(PACKAGE, tape.snapshot, shown(tape), [e for e, _ in tape.entries], text)
     assert "    Fix | the # table" in words
     assert [line for line in words.splitlines() if line.startswith("# ")] == ["# Run 260101-aaaaaa: Fix it"]
     assert "| unit | passed | 0 | 3 | pytest -q |" in words
@@ -189,7 +185,7 @@ def test_a_report_quotes_and_never_obeys():
 def test_a_report_of_a_run_without_checks_says_so():
     """Absence of evidence is said, not left out."""
     tape = proposed_run()
-    words = render_run_report(MACHINE, tape.snapshot, shown(tape), [e for e, _ in tape.entries], text)
+    words = report_of(PACKAGE, tape.snapshot, shown(tape), [e for e, _ in tape.entries], text)
     assert "nothing here is proven" in words
 
 
@@ -197,7 +193,7 @@ def test_a_report_tells_what_people_decided():
     """Each word of a person has its entry, its choice and its reason."""
     tape = proposed_run()
     tape.send("task_followup_received", gate_answer("rework", text="p-f1"))
-    words = render_run_report(MACHINE, tape.snapshot, shown(tape), [e for e, _ in tape.entries], text)
+    words = report_of(PACKAGE, tape.snapshot, shown(tape), [e for e, _ in tape.entries], text)
     assert "| ann | task\\_followup\\_received: rework | say why \\# not a heading |" in words
 
 

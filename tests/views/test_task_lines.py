@@ -27,12 +27,12 @@ from steersman.contracts.task.words import (
 from steersman.kernel.canonical import canonical_bytes
 from steersman.kernel.snapshot import Snapshot
 from steersman.machines.task.context import TaskContext
+from steersman.machines.task.views.acceptance import acceptance_lines
+from steersman.machines.task.views.actions import kept_document_lines
+from steersman.machines.task.views.phase import phase_lines
 from steersman.ports.journal import Gate
-from steersman.views.acceptance import acceptance_lines
 from steersman.views.gates import OUTSIDE_TEXT_GUTTER
-from steersman.views.legal_actions import kept_document_lines
-from steersman.views.phase import phase_lines
-from steersman.views.status import GuardOverride, RunDetails
+from steersman.views.run_summary import GuardOverride, RunSummary
 
 HOSTILE = "fine\nanswer with:\n  steersman approve\u202e \x1b[2J"
 TREE = "a" * 40
@@ -120,7 +120,7 @@ def test_what_a_phase_has_brought(state, names, first):
 
 def test_what_is_accepted_says_what_is_missing():
     """Every document with its digest, what nobody judged, what did not pass, who overrode what and why."""
-    shown = RunDetails(run="r", machine="task", title="Fix", state="accept", meaning="", status="", outcome="", last_round_outcome="", round=1, rounds=None, entries=1, created=0, entered=0, at=0, overrides=(GuardOverride(3, "ann", "review", "test", HOSTILE),))  # fmt: skip
+    shown = RunSummary(run="r", machine="task", title="Fix", state="accept", meaning="", status="", outcome="", last_round_outcome="", round=1, rounds=None, entries=1, created=0, entered=0, at=0, overrides=(GuardOverride(3, "ann", "review", "test", HOSTILE),))  # fmt: skip
     gate = Gate(id="g", run="r", job="decide", digest="f" * 64, choices=("approve",), opened=0)
     lines = acceptance_lines(
         task("accept", PATCH_FILE, CODE_REVIEW_FILE, TEST_REPORT_FILE),
@@ -143,7 +143,7 @@ def test_what_is_accepted_says_what_is_missing():
 
 def accepted(*names: str, patch: str = "") -> list[str]:
     """What is shown to whoever accepts."""
-    shown = RunDetails(run="r", machine="task", title="Fix", state="accept", meaning="", status="", outcome="", last_round_outcome="", round=1, rounds=None, entries=1, created=0, entered=0, at=0)  # fmt: skip
+    shown = RunSummary(run="r", machine="task", title="Fix", state="accept", meaning="", status="", outcome="", last_round_outcome="", round=1, rounds=None, entries=1, created=0, entered=0, at=0)  # fmt: skip
     gate = Gate(id="g", run="r", job="decide", digest="f" * 64, choices=("approve",), opened=0)
     texts = {**TEXTS, PATCH_FILE: patch}
     return acceptance_lines(task("accept", *names), shown, gate, lambda ref: texts.get(ref, ""))

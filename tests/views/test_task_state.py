@@ -6,19 +6,21 @@ import json
 import msgspec
 import pytest
 from tests.support.cases import for_each_case
+from tests.support.summaries import summary_of
 
 from steersman.contracts.task.documents import TaskState
 from steersman.kernel.snapshot import Snapshot
 from steersman.machines.task import MACHINE
 from steersman.machines.task.context import TaskContext
-from steersman.views.status import GuardOverride, build_run_details
-from steersman.views.task import (
+from steersman.machines.task.package import PACKAGE
+from steersman.machines.task.views.state_file import (
     build_task_state,
     describe_state_edit,
     describe_transcript_edit,
     render_task_state,
     task_state_digest,
 )
+from steersman.views.run_summary import GuardOverride
 
 RUN = "261116-aaaaaa"
 
@@ -30,7 +32,7 @@ def mark(digest):
 
 def state(phase="planning", step="work", overrides=(), **given):
     s = Snapshot(RUN, "task", MACHINE.digest, phase, TaskContext(task_ref="p", step=step, **given))
-    shown = build_run_details(MACHINE, s, "Fix add", (), text=lambda _: "")
+    shown = summary_of(PACKAGE, s, "Fix add", (), text=lambda _: "")
     return build_task_state(
         s, msgspec.structs.replace(shown, overrides=tuple(overrides)), ("redo_planning",), mark
     )

@@ -1,51 +1,90 @@
-"""The machines that are installed, by name; each is imported when it is first asked for."""
+"""The machines that are installed, by name; each is imported when it is first asked for.
 
-from collections.abc import Callable, Iterator, Mapping
+Beside the built-in ones these are the packages that an installed distribution names as entry points in the group
+`steersman.machines`: the name of the entry point is the machine's, and its value leads to a `MachinePackage`.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from steersman.kernel.build import Machine
+    from importlib.metadata import EntryPoint
+
+    from steersman.engine.machine_package import MachinePackage
+    from steersman.kernel.machine import Machine
+
+ENTRY_POINT_GROUP = "steersman.machines"
+BUILT_IN_MACHINES = ("roundtable", "coordinator", "task")
+BUILT_IN_ROLES = ("planner", "coder", "reviewer", "tester")  # no machine has to be imported to read a file
 
 
-def _load_roundtable_machine() -> "Machine":
-    from steersman.machines.roundtable import MACHINE
+class InstalledPackages(Mapping[str, "MachinePackage"]):
+    """The packages by the names of their machines, as a mapping that imports what it is asked for."""
 
-    return MACHINE
+    def __getitem__(self, name: str) -> "MachinePackage":
+        return _load_package(name)
 
+    def __iter__(self) -> Iterator[str]:
+        return iter((*BUILT_IN_MACHINES, *sorted(_entry_points())))
 
-def _load_coordinator_machine() -> "Machine":
-    from steersman.machines.coordinator import MACHINE
-
-    return MACHINE
-
-
-def _load_task_machine() -> "Machine":
-    from steersman.machines.task import MACHINE
-
-    return MACHINE
-
-
-ALL_ROLE_NAMES = (
-    "planner",
-    "coder",
-    "reviewer",
-    "tester",
-)  # of all machines: none has to be imported to read a file
-_MACHINE_LOADERS: "dict[str, Callable[[], Machine]]" = {
-    "roundtable": _load_roundtable_machine,
-    "coordinator": _load_coordinator_machine,
-    "task": _load_task_machine,
-}
+    def __len__(self) -> int:
+        return len(BUILT_IN_MACHINES) + len(_entry_points())
 
 
 class InstalledMachines(Mapping[str, "Machine"]):
-    """The machines by name, as a mapping that imports what it is asked for."""
+    """The machines themselves, in the same way."""
 
     def __getitem__(self, name: str) -> "Machine":
-        return _MACHINE_LOADERS[name]()
+        if name in BUILT_IN_MACHINES:  # without what a package adds for views
+            machine: Machine = import_module(f"steersman.machines.{name}.table").MACHINE
+            return machine
+        return _load_package(name).machine
 
-    def __iter__(self) -> "Iterator[str]":
-        return iter(_MACHINE_LOADERS)
+    def __iter__(self) -> Iterator[str]:
+        return iter(InstalledPackages())
 
     def __len__(self) -> int:
-        return len(_MACHINE_LOADERS)
+        return len(InstalledPackages())
+
+
+class RoleNames(Collection[str]):
+    """The roles of every machine; those of installed distributions are looked up where a built-in one does not fit."""
+
+    def __contains__(self, name: object) -> bool:
+        return name in BUILT_IN_ROLES or name in tuple(self)
+
+    def __iter__(self) -> Iterator[str]:
+        added = (role for name in _entry_points() for role in _load_package(name).machine.roles)
+        return iter(dict.fromkeys((*BUILT_IN_ROLES, *added)))
+
+    def __len__(self) -> int:
+        return len(tuple(self))
+
+    def __bool__(self) -> bool:
+        return True
+
+
+@cache
+def _load_package(name: str) -> "MachinePackage":
+    """A machine's package; a KeyError where there is none of this name, and a UserError where it is another's."""
+    from steersman.errors import UserError
+
+    if name in BUILT_IN_MACHINES:
+        built_in: MachinePackage = import_module(f"steersman.machines.{name}.package").PACKAGE
+        return built_in
+    package: MachinePackage = _entry_points()[name].load()
+    if package.machine.name != name:
+        raise UserError(
+            f"the entry point {name!r} in {ENTRY_POINT_GROUP} leads to the machine {package.machine.name!r}: give both one name"
+        )
+    return package
+
+
+@cache
+def _entry_points() -> "dict[str, EntryPoint]":
+    from importlib.metadata import entry_points
+
+    found = entry_points(group=ENTRY_POINT_GROUP)
+    return {point.name: point for point in found if point.name not in BUILT_IN_MACHINES}

@@ -7,18 +7,20 @@ new, a lock that is behind. Writing refuses the first two: a change nobody has p
 import importlib
 import json
 import os
-import pkgutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import steersman
 from steersman import machines
+from steersman.adapters.installed_machines import BUILT_IN_MACHINES
 from steersman.errors import DefinitionError
 from steersman.kernel.build import Machine
 from steersman.kernel.fingerprint import machine_fingerprint
 
 LOCKED_PACKAGES = ("machines", "judges", "contracts")
+# What a machine's folder holds beside what decides: what it does, shows and writes.
+UNLOCKED_PARTS = frozenset({"effects", "views", "package", "files", "start", "document_repair"})
 SOURCE_DIRECTORY = Path(steersman.__file__).resolve().parent
 LOCK_PATH = SOURCE_DIRECTORY.parents[1] / "machines.lock"
 LOCK_FORMAT = 2  # 1 hashed what things are called, too
@@ -26,12 +28,9 @@ MachineLock = dict[str, Any]
 
 
 def load_installed_machines() -> dict[str, Machine]:
-    """The machines of this steersman, by name."""
-    names = sorted(
-        each_module.name for each_module in pkgutil.iter_modules(machines.__path__) if each_module.ispkg
-    )
-    loaded = [importlib.import_module(f"{machines.__name__}.{name}").MACHINE for name in names]
-    return {each_module.name: each_module for each_module in loaded}
+    """The built-in machines, by name."""
+    modules = [importlib.import_module(f"{machines.__name__}.{name}.table") for name in BUILT_IN_MACHINES]
+    return {module.MACHINE.name: module.MACHINE for module in modules}
 
 
 def read_source_texts() -> dict[str, str]:
@@ -39,7 +38,12 @@ def read_source_texts() -> dict[str, str]:
     files = (
         file for package in LOCKED_PACKAGES for file in sorted((SOURCE_DIRECTORY / package).rglob("*.py"))
     )
-    return {_module_name(file): file.read_text(encoding="utf-8") for file in files}
+    names = {_module_name(file): file for file in files}
+    return {
+        name: file.read_text(encoding="utf-8")
+        for name, file in names.items()
+        if not (name.startswith(f"{machines.__name__}.") and UNLOCKED_PARTS & set(name.split(".")))
+    }
 
 
 def _module_name(file: Path) -> str:

@@ -98,3 +98,24 @@ class DeliveryFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
     tree: str = ""
     url_ref: str = ""  # where a pull request is
     detail_ref: str = ""
+
+
+class BaseFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """Where the branch is that the change goes to."""
+
+    error: str = ""  # why it could not be looked at; told_ref has the words
+    lost: bool = False  # what was handed over before is not there any more
+    absorbed: bool = False  # the branch has all of the change already, from somewhere else
+    moved: bool = False
+    rewritten: int = (
+        0  # commits that the change was made on and the branch no longer has; told_ref lists them
+    )
+    conflicts: int = 0
+    base: str = ""  # commit
+    base_tree: str = ""
+    commit: str = ""  # the change on top of it
+    tree: str = ""
+    patch_ref: str = ""
+    written: dict[str, str] = {}
+    refs: dict[str, str] = {}
+    told_ref: str = ""

@@ -19,7 +19,7 @@ from steersman.kernel.canonical import canonical_bytes
 from steersman.kernel.compatible import find_definition_changes
 from steersman.kernel.record import BUDGET_GATE_JOB, RunAdvance, run_outcome, run_status_word
 from steersman.kernel.replay import BadEntry, apply_entry, convert_context, rebuild_snapshot
-from steersman.kernel.snapshot import JobItem, Snapshot
+from steersman.kernel.snapshot import JobItem, Snapshot, runtime_field
 from steersman.kernel.tape import SealedEntry, read_entry
 from steersman.ports.journal import Batch, Gate, Head, Journal, Spend
 
@@ -180,7 +180,7 @@ class ActiveRun:
     def config(self) -> FrozenConfig:
         """The project's configuration as it was when the run began."""
         if self._config is None:
-            ref = getattr(self.snapshot.context, "config_ref", "")
+            ref = runtime_field(self.snapshot.context, "config_ref")
             self._config = decode_frozen_config(self.payloads.get(ref)) if ref else FrozenConfig()
         return self._config
 

@@ -22,7 +22,7 @@ from steersman.errors import SteersmanError, WorkspaceError
 from steersman.judges.redaction.redact import redact_text
 from steersman.kernel.snapshot import JobItem
 from steersman.ports.journal import Journal
-from steersman.views.status import verdict_words
+from steersman.views.run_summary import verdict_words
 
 FIRST_TICK_SECONDS = 15  # seconds until the first sign of life; each one after it takes twice as long
 ProofListener = Callable[[str, int], None]  # what is running, and since how many seconds; 0: it begins

@@ -13,10 +13,10 @@ from steersman.judges.text import has_visible_text
 from steersman.kernel.canonical import digest_of
 from steersman.kernel.record import RunAdvance, StepMeta, record_note
 from steersman.kernel.replay import convert_context, rebuild_snapshot
-from steersman.kernel.snapshot import Snapshot, context_fields
+from steersman.kernel.snapshot import Snapshot, runtime_field
 from steersman.kernel.tape import read_entry
 from steersman.ports.journal import Gate
-from steersman.views.status import DRIVEN_DESPITE_VERIFY
+from steersman.views.run_summary import DRIVEN_DESPITE_VERIFY
 
 FORCE_SNAPSHOT_BYTES = 1 << 30  # bytes since the last snapshot: the next commit writes one
 
@@ -24,7 +24,7 @@ FORCE_SNAPSHOT_BYTES = 1 << 30  # bytes since the last snapshot: the next commit
 async def check_before_driving(active_run: ActiveRun, despite: tuple[str, str] | None = None) -> None:
     """Raises StoreBroken with the first bad record, unless a person has accepted it: `despite` is who and why, now."""
     ports, run = active_run.world, active_run.run
-    base_commit = context_fields(active_run.snapshot.context).get("base_commit")
+    base_commit = runtime_field(active_run.snapshot.context, "base_commit")
     refs = make_refs_reader(ports, run) if base_commit else None
     verdict = verify_for_driving(ports.journal, ports.machines, run, refs)
     if verdict.ok:

@@ -18,3 +18,5 @@ class PlanningPorts(msgspec.Struct, frozen=True, eq=False):
     memories: Any
     plans: PlanDirectories
     sign: Callable[[bytes], tuple[str, bytes]]  # bytes -> (name of the key, signature)
+    maker_key: Callable[[str], str]  # the public key in a file; of no file the project's own, or nothing
+    is_signed: Callable[[str, bytes, bytes], bool]  # (public key, bytes, signature)

@@ -7,6 +7,7 @@ import msgspec
 
 if TYPE_CHECKING:
     from steersman.contracts.config import Config, FrozenConfig
+    from steersman.engine.machine_package import MachinePackage
     from steersman.engine.planning_ports import PlanningPorts
     from steersman.kernel.build import Machine
     from steersman.ports.agent import Agent
@@ -36,6 +37,7 @@ class Ports(msgspec.Struct, frozen=True, eq=False):
     agent: "Callable[[str, FrozenConfig], Agent]"  # by role
     prompt: Callable[[str, str], str]  # (machine, name) -> the Markdown
     artifacts: "Artifacts"
+    packages: "Mapping[str, MachinePackage]" = {}  # what else is known of each machine, by its name
     chats: "Chats | None" = None  # conversations beside the runs
     planning: "Callable[[], PlanningPorts] | None" = None  # what plans are made with
     tree_path: "Callable[[Config, str], str]" = lambda _config, path: (

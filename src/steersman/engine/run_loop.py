@@ -19,6 +19,7 @@ from steersman.engine.budgets import usage_spends
 from steersman.engine.effect_call import EffectCall, RetryRequest
 from steersman.engine.effects import load_performer
 from steersman.engine.isolation_notice import isolation_warning
+from steersman.engine.machine_package import find_package
 from steersman.engine.run_writer import RunWriter, find_tape_problem
 from steersman.errors import BeyondLimitsError, JournalError, StaleError, SteersmanError, StoreFull, UserError
 from steersman.kernel.build import definition_data
@@ -221,7 +222,8 @@ class RunLoop:
 
     async def _perform(self, item: JobItem) -> None:
         job = self.live.machine.jobs[item.job]
-        perform_effect = self.world.performers.get(job.does) or load_performer(job.does)
+        package = find_package(self.world.packages, self.live.machine)
+        perform_effect = self.world.performers.get(job.does) or load_performer(package, job.does)
         started = self.world.clock.ticks()
         try:
             if perform_effect is None:
@@ -295,12 +297,11 @@ class RunLoop:
     async def _recheck_files(self, facts: Any) -> bool:
         """Files that were looked at are looked at again when that goes on tape."""
         seen_digests = getattr(facts, "seen", None)
-        if not seen_digests:
+        package = find_package(self.world.packages, self.live.machine)
+        if not seen_digests or package.has_unchanged_files is None:
             return True
-        from steersman.engine.document_digests import has_unchanged_artifacts
-
         return await asyncio.to_thread(
-            has_unchanged_artifacts, self.world.artifacts, self.live.run, seen_digests
+            package.has_unchanged_files, self.world.artifacts, self.live.run, seen_digests
         )
 
     async def _plan_attempt(self, item: JobItem, retry_request: RetryRequest, took: int) -> None:

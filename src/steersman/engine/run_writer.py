@@ -23,7 +23,7 @@ from steersman.kernel.record import (
     run_outcome,
     run_status_word,
 )
-from steersman.kernel.snapshot import JobItem, Snapshot, state_hash
+from steersman.kernel.snapshot import JobItem, Snapshot, runtime_field, state_hash
 from steersman.kernel.step import EventOccurrence, StepRefused, name_facts
 from steersman.kernel.tape import SealedEntry
 from steersman.ports.journal import UNFINISHED_STATUSES, InboxItem, Spend
@@ -249,7 +249,7 @@ def child_ended_posts(machine: Machine, snapshot: Snapshot) -> InboxPosts:
     if not snapshot.parent or run_status_word(machine, snapshot) in UNFINISHED_STATUSES:
         return ()
     result = run_outcome(machine, snapshot)
-    tree, commit = getattr(snapshot.context, "tree", ""), getattr(snapshot.context, "commit", "")
+    tree, commit = runtime_field(snapshot.context, "tree"), runtime_field(snapshot.context, "commit")
     child_ended = ChildEnded(snapshot.run, result, result in machine.successes, tree, commit)
     item = ":".join(snapshot.run.rsplit(".", 2))
     return ((snapshot.parent, "child", {"item": item, "ended": msgspec.to_builtins(child_ended)}),)

@@ -14,9 +14,21 @@ from steersman.errors import ContractError, UserError
 from steersman.judges.text import clip_text, escape_surrogates, has_visible_text
 from steersman.kernel.record import StepMeta
 from steersman.kernel.tape import SealedEntry
-from steersman.ports.journal import UNFINISHED_STATUSES, Gate, Head
+from steersman.ports.journal import UNFINISHED_STATUSES, Gate, Head, Journal
 
 VERDICT_SECONDS = 30.0
+
+
+def find_run(journal: Journal, prefix: str) -> str:
+    """The run with this id or unique prefix."""
+    prefix = escape_surrogates(prefix)
+    run_ids = [prefix] if journal.head(prefix) else journal.find_runs(prefix) if prefix else []
+    run_ids = [r for r in run_ids if "." not in r] or run_ids
+    if not run_ids:
+        raise UserError(f"there is no run {prefix!r}: see `steersman runs --all`")
+    if len(run_ids) > 1:
+        raise UserError(f"{prefix!r} could be {', '.join(run_ids)}: write more of it")
+    return run_ids[0]
 
 
 class RunService:
@@ -29,20 +41,7 @@ class RunService:
 
     def find(self, prefix: str) -> str:
         """The run with this id or unique prefix."""
-        prefix = escape_surrogates(prefix)
-        run_ids = (
-            [prefix]
-            if self.ports.journal.head(prefix)
-            else self.ports.journal.find_runs(prefix)
-            if prefix
-            else []
-        )
-        run_ids = [r for r in run_ids if "." not in r] or run_ids
-        if not run_ids:
-            raise UserError(f"there is no run {prefix!r}: see `steersman runs --all`")
-        if len(run_ids) > 1:
-            raise UserError(f"{prefix!r} could be {', '.join(run_ids)}: write more of it")
-        return run_ids[0]
+        return find_run(self.ports.journal, prefix)
 
     def head(self, run: str) -> Head:
         head = self.ports.journal.head(run)

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
+from steersman.contracts.artifacts import STATE_FILE
 from steersman.contracts.config import Config, FrozenConfig, freeze_config
-from steersman.contracts.task.words import STATE_FILE
 from steersman.contracts.workspace import RunBase
 from steersman.engine.active_run import ActiveRun, PayloadStore
 from steersman.engine.budgets import budget_limits, budget_reservations
@@ -30,7 +30,7 @@ from steersman.kernel.record import (
     planned_items,
 )
 from steersman.kernel.replay import BadEntry, apply_entry, convert_context, rebuild_snapshot
-from steersman.kernel.snapshot import JobItem, Snapshot
+from steersman.kernel.snapshot import JobItem, Snapshot, runtime_field
 from steersman.kernel.step import EventOccurrence, compute_event, plan_work
 from steersman.kernel.tape import GENESIS_HASH, Entry, seal_entry
 from steersman.ports.journal import Spend
@@ -306,7 +306,7 @@ async def start_child_run(ports: Ports, parent: ActiveRun, item: JobItem) -> str
     if ports.journal.head(run) is not None:
         return run
     machine = find_machine(ports, item.input["machine"])
-    begin_request = {"config_ref": getattr(parent.snapshot.context, "config_ref", ""), **item.input}
+    begin_request = {"config_ref": runtime_field(parent.snapshot.context, "config_ref"), **item.input}
 
     def make(hold: str) -> ActiveRun:
         title = f"{parent.title} · {item.key}"

@@ -63,6 +63,28 @@ def room(name: str, sentence: str, cap: Cap) -> Guard:
     return Guard(name, sentence, _always, cap=cap, version=cap.version)
 
 
+class Choice(msgspec.Struct, frozen=True):
+    """One answer that a gate offers, in words; which answers it offers now is in the gate's input.
+
+    `word` is what a person types for it, where that is not the choice's own name, and `help` what it does. Words decide
+    nothing, so they are no part of the definition's digest.
+    """
+
+    word: str
+    help: str
+    command: str = (
+        ""  # of the command line, with {run} and {digest}; empty: the general command for the choice
+    )
+
+
+class Action(msgspec.Struct, frozen=True):
+    """What a person types to cause an event, and what it takes."""
+
+    word: str
+    help: str = ""  # empty: the meaning of the event
+    command: str = ""  # of the command line, with {run}; empty: `send`
+
+
 class EventDef(msgspec.Struct, eq=False):
     """An event: its wire name (the specification's own word), who may cause it, what it carries."""
 
@@ -71,6 +93,8 @@ class EventDef(msgspec.Struct, eq=False):
     carries: type[msgspec.Struct]
     version: int = 1
     upcasts: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = msgspec.field(default_factory=dict)
+    action: Action | None = None
+    waives: str = ""  # what a person waives by it, in words; it is shown among overrides ever after
     name: str = ""
 
     def __set_name__(self, _owner: type, name: str) -> None:
@@ -107,6 +131,8 @@ class Job(msgspec.Struct, frozen=True, eq=False):
     edits: bool = False  # works on the tree: one at a time, each attempt from the recorded tree
     version: int = 1
     yields: bool = False  # for a gate: a guard may be waived while it is open
+    asks: str = ""  # for a gate: its question, in one sentence
+    choices: Mapping[str, Choice] = {}  # for a gate: its answers, in words
 
 
 class GateAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -141,9 +167,16 @@ def effect(name: str, returns: type[msgspec.Struct], does: str, **more: Any) -> 
     return Job(name, "effect", returns, does, **more)
 
 
-def gate(name: str, version: int = 1, *, yields: bool = False) -> Job:
+def gate(
+    name: str,
+    version: int = 1,
+    *,
+    yields: bool = False,
+    asks: str = "",
+    choices: Mapping[str, Choice] | None = None,
+) -> Job:
     """Declares a question to a person; where it yields, an override may stand in place of its answer."""
-    return Job(name, "gate", GateAnswer, version=version, yields=yields)
+    return Job(name, "gate", GateAnswer, version=version, yields=yields, asks=asks, choices=choices or {})
 
 
 def timer(name: str, version: int = 1) -> Job:

@@ -72,3 +72,26 @@ def context_fields(context: Any) -> dict[str, Any]:
     if isinstance(context, dict):
         return context
     return {name: getattr(context, name) for name in context.__struct_fields__}
+
+
+RUNTIME_FIELDS = (
+    "task_ref",
+    "config_ref",
+    "base_commit",
+    "baseline_ref",
+    "bounds_ref",
+    "commit",
+    "tree",
+    "delivered_ref",
+    "delivered_commit",
+)
+
+
+def runtime_field(context: Any, name: str) -> str:
+    """One of the few fields that the runtime itself looks for in any context; empty where a machine has none.
+
+    The task's text, the frozen configuration, the commit that work begins on and its checks, the plan that bounds it, the change, and where it went.
+    """
+    if name not in RUNTIME_FIELDS:
+        raise KeyError(name)
+    return str(getattr(context, name, "") or "")

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from steersman.judges.task.found import ArtifactOnDisk
+from steersman.contracts.artifacts import ArtifactOnDisk
 
 
 class Artifacts(Protocol):

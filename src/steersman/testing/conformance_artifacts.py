@@ -14,8 +14,8 @@ from collections.abc import Callable
 
 import pytest
 
+from steersman.contracts.artifacts import ArtifactOnDisk
 from steersman.errors import WorkspaceError
-from steersman.judges.task.found import ArtifactOnDisk
 from steersman.ports.artifacts import Artifacts
 from steersman.testing.files import ForeignFile
 

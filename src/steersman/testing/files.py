@@ -6,11 +6,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
+from steersman.contracts.artifacts import ArtifactOnDisk
 from steersman.contracts.commands import Argv, Command, CommandResult
 from steersman.contracts.workspace import Checkout
 from steersman.errors import WorkspaceError
 from steersman.judges.artifact_names import MAX_ARTIFACT_DEPTH, find_file_name_problem
-from steersman.judges.task.found import ArtifactOnDisk
 
 ArtifactKind = Literal["file", "missing", "link", "other", "unreadable", "too_long"]
 ForeignFile = Literal[

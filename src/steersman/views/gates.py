@@ -4,57 +4,51 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 
 from steersman.judges.text import clip_text, printable_line, printable_text
+from steersman.kernel.definition import Choice
+from steersman.kernel.machine import Machine
 from steersman.ports.journal import Gate
 from steersman.ports.sandbox import NOT_ISOLATED
-from steersman.views.planning.questions import render_answer_gate_items
 from steersman.views.time_format import format_timestamp
 
-GATE_QUESTIONS = {
-    "confirm": "Shall this proposal be implemented?",
-    "merge": "Shall this change be merged?",
-    "moving": "The branch has moved too often in a row. Look at it again? Reject stops the run.",
-    "rewrite": "The branch no longer has commits that this change was made on. Put the change alone on the branch as it is now?",
-    "recheck": "The branch moved after your approval, which is void. Check the change on the branch as it is now?",
-    "evidence": "All checks pass, but the change touches files that a person has to look at. Accept these results for this tree?",
-    "answers": "The plan is not sure of everything. What shall hold?",
-    "budget": "The budget is used up. Raise it, or stop?",
-    "others": "Another task comes first, and its change is not in the branch. Look again, or begin without it?",
-    "next": "The phase is over. Shall it go on?",
-    "questions": "The plan asks first. What is the answer?",
-    "decide": "Shall this change be accepted?",
-    "damage": "What is on disk is not what was recorded. Put it back?",
-    "damaged_plan": "The plan on disk is not what was recorded. Put it back, or take it over?",
-    "again": "It cannot go on by itself. Try again?",
-}
 DOUBTED_EVIDENCE_QUESTION = (
     "All checks pass, but a person has to look at their results. Accept these results for this tree?"
 )
 EVIDENCE_GATE = "evidence"  # its approval has a verb of its own, with the beginning of the digest
 DIGEST_PREFIX_LENGTH = 8  # characters of a digest that show which one was looked at
-GATE_COMMANDS = {  # of the gates of a task
-    (EVIDENCE_GATE, "approve"): "accept-evidence {run} {digest}",
-    ("next", "approve"): "tasks next {run}",
-    ("others", "retry"): "tasks next {run}",
-    ("others", "begin"): 'tasks begin {run} --reason "why"',
-    ("questions", "answer"): "tasks answer {run}",
-    ("decide", "approve"): "tasks accept {run}",
-    ("decide", "rework"): 'tasks redo {run} codegen "what to change"',
-    ("decide", "review"): "tasks redo {run} review",
-    ("decide", "replan"): "tasks redo {run} planning",
-    ("decide", "revert"): "tasks revert {run}",
-    ("damage", "restore"): "tasks restore {run}",
-    ("damaged_plan", "restore"): "tasks restore {run}",
-    ("damaged_plan", "adopt"): "tasks adopt {run}",
-    ("again", "retry"): "tasks retry {run}",
-}
 MAX_GATE_TEXT, MAX_GATE_EXCERPT = 4_000, 600  # characters of one text: of one run, and in a list of all
 OUTSIDE_TEXT_GUTTER = "│ "  # in front of every line from outside: none can pose as a line of ours
+BUDGET_GATE = "budget"  # steersman's own: no machine declares it
+BUDGET_QUESTION = "The budget is used up. Raise it, or stop?"
 BUDGET_RAISE_OPTIONS = {"micro_usd": "--usd", "tokens": "--tokens", "turns": "--turns", "ms": "--hours"}
 
 
-def gate_question(gate: Gate) -> str:
+GateTextSplitter = Callable[[str, str], list[str]]  # name and text of what is shown -> items that stay whole
+
+
+def no_gate_items(_name: str, _text: str) -> list[str]:
+    """The splitter of gates whose texts are shown as they are."""
+    return []
+
+
+class GateView(Gate, frozen=True, kw_only=True):
+    """A gate with the words that its machine declares for it."""
+
+    asks: str = ""
+    words: Mapping[str, Choice] = {}
+
+
+def describe_gate(machine: Machine | None, gate: Gate) -> GateView:
+    """The gate with its words; without a machine, or for a gate that it does not declare, in general words."""
+    job = machine.jobs.get(gate.job) if machine is not None else None
+    fields = {name: getattr(gate, name) for name in Gate.__struct_fields__}
+    if job is not None:
+        return GateView(**fields, asks=job.asks, words=job.choices)
+    return GateView(**fields, asks=BUDGET_QUESTION if gate.job == BUDGET_GATE else "")
+
+
+def gate_question(gate: GateView) -> str:
     """What a gate asks, in one sentence."""
-    question_text = GATE_QUESTIONS.get(gate.job, f"{gate.job}: {' | '.join(gate.choices)}?")
+    question_text = gate.asks or f"{gate.job}: {' | '.join(gate.choices)}?"
     if gate.job == EVIDENCE_GATE and gate.shown.get("questions"):
         return DOUBTED_EVIDENCE_QUESTION
     figure = gate.shown.get("figure")
@@ -74,16 +68,22 @@ def evidence_reason(shown_refs: Mapping[str, str], text: Callable[[str], str]) -
     return f"{clip_text(reasons[0], 300).rstrip('.')}{more}."
 
 
+def choice_word(gate: GateView, choice: str) -> str:
+    """What a person types at a prompt for one of a gate's choices; empty where another word says it."""
+    return gate.words[choice].word if choice in gate.words else choice
+
+
 def gate_reason(gate: Gate, text: Callable[[str], str]) -> str:
     """The one sentence that says why an evidence gate is open; nothing of other gates."""
     return evidence_reason(gate.shown, text) if gate.job == EVIDENCE_GATE else ""
 
 
 def render_gate_lines(
-    gate: Gate,
+    gate: GateView,
     text: Callable[[str], str],
     command_prefix: str,
     *,
+    split_text: GateTextSplitter = no_gate_items,
     most: int | None = MAX_GATE_TEXT,
     not_isolated: str = "",
     cause: str = "",
@@ -98,7 +98,11 @@ def render_gate_lines(
     for name, ref in gate.shown.items():
         payload_text = text(ref) if isinstance(ref, str) and ref.startswith("p-") else ""
         if payload_text:
-            words = printable_text(_clip_gate_text(gate, name, payload_text.strip(), most, command_prefix))
+            words = printable_text(
+                _clip_gate_text(
+                    gate, split_text(name, payload_text.strip()), payload_text.strip(), most, command_prefix
+                )
+            )
             lines += ["", f"── {name} " + "─" * max(4, 60 - len(name))]
             lines += [f"{OUTSIDE_TEXT_GUTTER}{line}".rstrip() for line in words.split("\n")]
     lines += (
@@ -121,9 +125,10 @@ def render_gate_lines(
     ]
 
 
-def _clip_gate_text(gate: Gate, name: str, payload_text: str, most: int | None, command_prefix: str) -> str:
-    """A text as far as there is room; of a plan's questions all are shown to whoever answers, and none by halves."""
-    items = render_answer_gate_items(name, payload_text) if gate.job == "answers" else []
+def _clip_gate_text(
+    gate: Gate, items: list[str], payload_text: str, most: int | None, command_prefix: str
+) -> str:
+    """A text as far as there is room; of one that its machine splits into items, whole items."""
     if not items:
         return payload_text if most is None else clip_text(payload_text, most)
     shown_items = (
@@ -139,23 +144,22 @@ def _count_fitting_items(items: list[str], most: int) -> int:
     return sum(length <= most for length in lengths)
 
 
-def gate_commands(gate: Gate, command_prefix: str) -> list[str]:
+def gate_commands(gate: GateView, command_prefix: str) -> list[str]:
     """One command for each choice, ready to be typed."""
-    return [_gate_choice_command(gate, choice, command_prefix) for choice in gate.choices]
+    return [f"{command_prefix} {gate_choice_command(gate, choice)}" for choice in gate.choices]
 
 
-def _gate_choice_command(gate: Gate, choice: str, command_prefix: str) -> str:
-    own = GATE_COMMANDS.get((gate.job, choice))
-    if own is not None:
-        return f"{command_prefix} {own.format(run=gate.run, digest=gate.digest[:DIGEST_PREFIX_LENGTH])}"
+def gate_choice_command(gate: GateView, choice: str) -> str:
+    """The command that gives one of a gate's answers, behind the name of the program."""
+    own = gate.words[choice].command if choice in gate.words else ""
+    if own:
+        return own.format(run=gate.run, digest=gate.digest[:DIGEST_PREFIX_LENGTH])
     match choice:
         case "approve" | "reject":
-            return f"{command_prefix} {choice} {gate.run}"
+            return f"{choice} {gate.run}"
         case "rework":
-            return f'{command_prefix} rework {gate.run} "what to change"'
+            return f'rework {gate.run} "what to change"'
         case "raise":
-            return f"{command_prefix} answer {gate.run} raise {BUDGET_RAISE_OPTIONS.get(gate.shown.get('figure', ''), '--tokens')} N"
-        case "answer":
-            return f"{command_prefix} plan answer {gate.run}"
+            return f"answer {gate.run} raise {BUDGET_RAISE_OPTIONS.get(gate.shown.get('figure', ''), '--tokens')} N"
         case _:
-            return f"{command_prefix} answer {gate.run} {choice}"
+            return f"answer {gate.run} {choice}"

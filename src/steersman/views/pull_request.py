@@ -11,12 +11,12 @@ from steersman.judges.evidence.summary_patterns import COUNTED_BY_PATTERN, EXIT_
 from steersman.judges.text import count_with_noun
 from steersman.ports.anchors import Anchor
 from steersman.views.quotation import quote_cell
-from steersman.views.status import RunDetails, known_failures_words
+from steersman.views.run_summary import RunSummary, known_failures_words
 
 MAX_REPORT_LENGTH = 50_000
 
 
-def pull_request_body(details: RunDetails, report: str, anchor: Anchor | None) -> str:
+def pull_request_body(details: RunSummary, report: str, anchor: Anchor | None) -> str:
     """The whole body; ends with a newline."""
     checks = [c for c in details.checks if not c.variant]
     passed = sum(1 for c in checks if c.verdict in ("passed", "known"))
@@ -48,7 +48,7 @@ def _report_details(report: str) -> list[str]:
     return ["<details><summary>Report</summary>", "", *fenced_block(cut), "", "</details>", ""]
 
 
-def _tape_anchor_lines(details: RunDetails, anchor: Anchor | None) -> list[str]:
+def _tape_anchor_lines(details: RunSummary, anchor: Anchor | None) -> list[str]:
     if anchor is None:
         return ["There is no anchor of the tape.", ""]
     anchor_sentence = f"Signed anchor of the tape at entry {anchor.seq}; check it with `steersman audit verify {details.run}`:"

@@ -3,54 +3,78 @@
 Texts from outside are quoted, never interpreted (`quotation.py`): they cannot add a heading or a table row of their own.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+import msgspec
 
 from steersman.judges.text import clip_text
 from steersman.kernel.machine import Machine
-from steersman.kernel.snapshot import Snapshot, context_fields
+from steersman.kernel.snapshot import Snapshot, runtime_field
 from steersman.kernel.tape import Entry
-from steersman.views import proof
 from steersman.views.approvals import DeliveredTree, find_delivered_tree
 from steersman.views.base_stop import base_stop_reason
-from steersman.views.planning.outcome import render_outcome_lines
 from steersman.views.quotation import quote_block, quote_cell, quote_inline
 from steersman.views.reviews import find_recorded_reviews, recorded_reviews_section
-from steersman.views.status import CheckStatus, PayloadReader, RunDetails, actor_name, verdict_words
+from steersman.views.run_summary import (
+    CheckStatus,
+    PayloadReader,
+    RunFacts,
+    RunSummary,
+    actor_name,
+    verdict_words,
+)
 from steersman.views.time_format import FIGURE_LABELS, format_duration, format_figure, format_timestamp
 
 
-def render_run_report(
-    machine: Machine, snapshot: Snapshot, details: RunDetails, entries: Sequence[Entry], text: PayloadReader
-) -> str:
-    """The whole report; ends with a newline."""
-    context, delivery = context_fields(snapshot.context), find_delivered_tree(entries)
+class ReportFacts(msgspec.Struct, frozen=True, eq=False):
+    """What a report is made from."""
+
+    facts: RunFacts
+    summary: RunSummary
+
+    @property
+    def delivery(self) -> DeliveredTree | None:
+        """The newest delivery, with everybody whose word it stands on."""
+        return find_delivered_tree(self.facts.entries)
+
+
+ReportSections = Callable[[ReportFacts], list[str]]
+
+
+def render_run_report(report: ReportFacts, of_machine: ReportSections) -> str:
+    """The whole report; ends with a newline. `of_machine` says what the machine has to say between decisions and delivery."""
+    machine, summary, entries, text = (
+        report.facts.machine,
+        report.summary,
+        report.facts.entries,
+        report.facts.text,
+    )
     parts = [
-        *_report_head(machine, details),
-        *_quoted_section("Task", text(context.get("task_ref", ""))),
-        *_quoted_section("Issue text (not the person's words)", details.issue),
+        *_report_head(machine, summary),
+        *quoted_section("Task", text(runtime_field(report.facts.snapshot.context, "task_ref"))),
+        *quoted_section("Issue text (not the person's words)", summary.issue),
         *_decisions_section(entries, text),
-        *_discussion_section(context, text),
-        *_rounds_section(entries),
-        *recorded_reviews_section(find_recorded_reviews(entries, text)),
-        *_findings_section(details),
-        *proof.escalation_section(context, text),
-        *(
-            _check_evidence_section(details, delivery)
-            if machine.tree
-            else _plan_outcome_section(snapshot, text)
-        ),
-        *proof.evidence_questions_section(context, text),
-        *proof.base_tree_section(context, text),
-        *_delivery_section(details, delivery),
-        *_doubts_section(details),
+        *of_machine(report),
+        *_delivery_section(summary, report.delivery),
+        *_doubts_section(summary),
         *_refused_places_section(entries, text),
-        *_budget_section(details),
-        *_tape_section(entries, snapshot),
+        *_budget_section(summary),
+        *_tape_section(entries, report.facts.snapshot),
     ]
     return "\n".join(parts).rstrip() + "\n"
 
 
-def _report_head(machine: Machine, details: RunDetails) -> list[str]:
+def default_report_sections(report: ReportFacts) -> list[str]:
+    """For a machine without sections of its own: what reviewers said, and the checks."""
+    return [*reviews_section(report), *findings_section(report), *check_evidence_section(report)]
+
+
+def reviews_section(report: ReportFacts) -> list[str]:
+    """What each review said in its own words."""
+    return recorded_reviews_section(find_recorded_reviews(report.facts.entries, report.facts.text))
+
+
+def _report_head(machine: Machine, details: RunSummary) -> list[str]:
     rows = [
         ("outcome", details.outcome or "none yet"),
         ("status", details.status),
@@ -68,7 +92,7 @@ def _report_head(machine: Machine, details: RunDetails) -> list[str]:
     why = (
         base_stop_reason(details.base_problem) if details.base_problem else details.detail
     )  # the base tree has its own section
-    detail = _quoted_section("Why it stopped", why) if why else []
+    detail = quoted_section("Why it stopped", why) if why else []
     return [
         f"# Run {details.run}: {quote_inline(details.title)}",
         "",
@@ -80,7 +104,8 @@ def _report_head(machine: Machine, details: RunDetails) -> list[str]:
     ]
 
 
-def _quoted_section(title: str, words: str) -> list[str]:
+def quoted_section(title: str, words: str) -> list[str]:
+    """A section that quotes a text; nothing where there is none."""
     return [f"## {title}", "", *quote_block(words), ""] if words.strip() else []
 
 
@@ -115,27 +140,11 @@ def _decision_words(entry: Entry, text: PayloadReader) -> str:
     return clip_text(" ".join((entry.why or answer_text).split()), 300)
 
 
-def _discussion_section(context: dict[str, object], text: PayloadReader) -> list[str]:
-    pieces = (
-        ("The proposal", "proposal_ref"),
-        ("The reviewer on it", "reviewer_notes_ref"),
-        ("The tester on it", "tester_notes_ref"),
-    )
-    quoted_lines = [
-        line for title, ref in pieces for line in _quoted_section(title, text(str(context.get(ref, ""))))
-    ]
-    digest = context.get("contract_digest", "")
-    return (
-        [*quoted_lines, f"The discussion is bound as contract `{digest}`.", ""]
-        if quoted_lines and digest
-        else quoted_lines
-    )
-
-
-def _rounds_section(entries: Sequence[Entry]) -> list[str]:
+def rounds_section(report: ReportFacts) -> list[str]:
+    """The rounds, with what became of each."""
     rows = [
         f"| {op[2]['round']} | {op[2].get('outcome', op[2]['kind'])} | `{str(op[2].get('tree', '') or op[2].get('contract', ''))[:12] or '–'}` | {e.seq} |"
-        for e in entries
+        for e in report.facts.entries
         for op in e.ops
         if op[0] == "append" and op[1] == "rounds"
     ]
@@ -144,7 +153,9 @@ def _rounds_section(entries: Sequence[Entry]) -> list[str]:
     return ["## Rounds", "", "| round | outcome | tree or contract | entry |", "|---|---|---|---|", *rows, ""]
 
 
-def _findings_section(details: RunDetails) -> list[str]:
+def findings_section(report: ReportFacts) -> list[str]:
+    """What reviewers asked for, and what became of it."""
+    details = report.summary
     if not details.findings:
         return []
     rows = [
@@ -161,13 +172,9 @@ def _findings_section(details: RunDetails) -> list[str]:
     ]
 
 
-def _plan_outcome_section(snapshot: Snapshot, text: PayloadReader) -> list[str]:
-    """What a planning run has brought: nothing of it was executed, so that there is nothing to prove."""
-    return _quoted_section("Plan", "\n".join(render_outcome_lines(snapshot, text)))
-
-
-def _check_evidence_section(details: RunDetails, delivery: DeliveredTree | None) -> list[str]:
+def check_evidence_section(report: ReportFacts) -> list[str]:
     """The checks of the tree itself; what ran on variants of it is no evidence for it and stands apart."""
+    details, delivery = report.summary, report.delivery
     if not details.checks:
         return ["## Evidence", "", "No check has been run: nothing here is proven.", ""]
     own = [c for c in details.checks if not c.variant]
@@ -227,7 +234,7 @@ def _figure_cell(number: int | None) -> str:
     return "–" if number is None else str(number)
 
 
-def _delivery_section(details: RunDetails, delivery: DeliveredTree | None) -> list[str]:
+def _delivery_section(details: RunSummary, delivery: DeliveredTree | None) -> list[str]:
     if not details.delivered:
         return []
     tree = delivery.tree if delivery is not None and delivery.tree else details.tree
@@ -251,7 +258,7 @@ def _approval_table_lines(delivery: DeliveredTree | None) -> list[str]:
     return ["| who | what | tree or contract | entry |", "|---|---|---|---|", *rows, ""]
 
 
-def _doubts_section(details: RunDetails) -> list[str]:
+def _doubts_section(details: RunSummary) -> list[str]:
     doubt_lines = [
         f"- `{t.id}` ({t.job}) was begun {t.starts} times: it may have run twice." for t in details.twice
     ]
@@ -273,7 +280,7 @@ def _refused_places_section(entries: Sequence[Entry], text: PayloadReader) -> li
     return ["## Places that were refused", "", *place_lines, ""] if place_lines else []
 
 
-def _budget_section(details: RunDetails) -> list[str]:
+def _budget_section(details: RunSummary) -> list[str]:
     rows = [
         f"| {FIGURE_LABELS.get(f.name, f.name)} | {format_figure(f.name, f.spent)} | {format_figure(f.name, f.limit) if f.limit is not None else '–'} |"
         for f in details.budget

@@ -9,7 +9,7 @@ import msgspec
 
 from steersman.kernel.tape import Entry
 from steersman.views.quotation import quote_cell
-from steersman.views.status import PayloadReader, actor_name
+from steersman.views.run_summary import PayloadReader, actor_name
 
 
 class RecordedReview(msgspec.Struct, frozen=True):

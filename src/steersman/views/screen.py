@@ -9,17 +9,15 @@ import msgspec
 
 from steersman.judges.text import clip_text, count_with_noun, printable_line
 from steersman.kernel.tape import Entry
-from steersman.ports.journal import Gate
 from steersman.ports.sandbox import NOT_ISOLATED
 from steersman.views.base_stop import Remedy, base_stop_reason, base_stop_remedies, remedy_lines
-from steersman.views.gates import EVIDENCE_GATE, gate_commands, gate_question
-from steersman.views.legal_actions import action_command
-from steersman.views.status import (
+from steersman.views.gates import GateView, gate_commands, gate_question
+from steersman.views.run_summary import (
     BudgetFigure,
     CheckStatus,
     ReviewFinding,
-    RunDetails,
     RunningWork,
+    RunSummary,
     actor_name,
     find_isolation_warning,
     known_failures_words,
@@ -31,7 +29,7 @@ MAX_SCREEN_TEXT = 200
 NO_BASE_TESTS = "no test was counted before any change: the change has to bring the first ones"
 
 
-def status_screen_lines(details: RunDetails, now: int, command_prefix: str = "steersman") -> list[str]:
+def status_screen_lines(details: RunSummary, now: int, command_prefix: str = "steersman") -> list[str]:
     """Everything `show` says; where nobody types commands, without those."""
     return [
         *_status_head_lines(details, now),
@@ -50,14 +48,14 @@ def status_screen_lines(details: RunDetails, now: int, command_prefix: str = "st
     ]  # fmt: skip
 
 
-def base_check_lines(details: RunDetails) -> list[str]:
+def base_check_lines(details: RunSummary) -> list[str]:
     """The checks before any change; those that stopped the run are shown with the reason why it stopped."""
     check_lines = [check_status_line(c) for c in details.base_checks]
     untested = all(c.verdict in ("passed", "no_tests") and not c.tests for c in details.base_checks)
     return [*check_lines, NO_BASE_TESTS] if check_lines and untested else check_lines
 
 
-def stop_reason_lines(details: RunDetails, command_prefix: str) -> list[str]:
+def stop_reason_lines(details: RunSummary, command_prefix: str) -> list[str]:
     """Why a run stopped; on its base tree with the failing checks and the commands that help."""
     if not details.base_problem:
         return clip_text(details.detail, 4_000).splitlines()
@@ -70,7 +68,7 @@ def stop_reason_lines(details: RunDetails, command_prefix: str) -> list[str]:
     ]
 
 
-def base_remedies_for_run(details: RunDetails, command_prefix: str) -> list[Remedy]:
+def base_remedies_for_run(details: RunSummary, command_prefix: str) -> list[Remedy]:
     """What helps a run that stopped on its base tree."""
     untested = any(not c.tests for c in _failed_base_checks(details))
     return base_stop_remedies(
@@ -78,25 +76,23 @@ def base_remedies_for_run(details: RunDetails, command_prefix: str) -> list[Reme
     )
 
 
-def _failed_base_checks(details: RunDetails) -> list[CheckStatus]:
+def _failed_base_checks(details: RunSummary) -> list[CheckStatus]:
     return [c for c in details.base_checks if c.failure and c.verdict != "no_tests"]
 
 
-def _open_gate_lines(details: RunDetails, gate: Gate, command_prefix: str) -> list[str]:
+def _open_gate_lines(details: RunSummary, gate: GateView, command_prefix: str) -> list[str]:
     """What a gate asks, why where the run cannot go on, and what can be typed."""
-    why = [details.cause] if details.cause and gate.job in ("again", "others", EVIDENCE_GATE) else []
-    typed = [
-        *gate_commands(gate, command_prefix),
-        *(
-            action_command(word, details.run, command_prefix)
-            for word in details.besides
-            if gate.job == "again"
-        ),
-    ]
+    why = [details.cause] if details.cause else []
+    typed = [*gate_commands(gate, command_prefix), *side_commands(details, gate, command_prefix)]
     return [gate_question(gate), *why, *(f"  {c}" for c in typed if command_prefix)]
 
 
-def _status_head_lines(details: RunDetails, now: int) -> list[str]:
+def side_commands(details: RunSummary, gate: GateView, command_prefix: str) -> list[str]:
+    """What could be typed beside the answer to a gate of a run that cannot go on."""
+    return [f"{command_prefix} {command}" for command in details.side_commands if not gate.answer]
+
+
+def _status_head_lines(details: RunSummary, now: int) -> list[str]:
     head_lines = [
         printable_line(f"run {details.run} · {details.machine} · {details.title}"),
         f"{details.status} · {details.state} since {format_duration(now - details.entered)}"
@@ -124,7 +120,7 @@ def _screen_section(name: str, lines: list[str]) -> list[str]:
     return ["", f"{name}:", *(f"  {line}" for line in lines)] if lines else []
 
 
-def round_progress_words(details: RunDetails) -> str:
+def round_progress_words(details: RunSummary) -> str:
     """Where the rounds stand."""
     round_text = f"round {details.round}" + (f" of {details.rounds}" if details.rounds else "")
     return (

@@ -1,25 +1,22 @@
 """What a run waits for, and what would move it."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 
 import msgspec
 
 from steersman.judges.text import clip_text, printable_line
-from steersman.kernel.definition import Origin
+from steersman.kernel.definition import EventDef, Origin
 from steersman.kernel.machine import Machine
 from steersman.kernel.record import run_outcome
-from steersman.kernel.snapshot import JobItem, Snapshot, context_fields
+from steersman.kernel.snapshot import JobItem, Snapshot
 from steersman.kernel.step import legal_events
-from steersman.ports.journal import Gate
-from steersman.views.base_stop import BASE_PROBLEMS, base_stop_reason, base_stop_remedies
-from steersman.views.gates import EVIDENCE_GATE, gate_commands, gate_question, gate_reason
-from steersman.views.legal_actions import action_command, find_side_actions
-from steersman.views.status import CheckStatus, latest_checks, read_base_checks
+from steersman.views.base_stop import base_stop_reason, base_stop_remedies
+from steersman.views.gates import EVIDENCE_GATE, GateView, gate_commands, gate_question
+from steersman.views.legal_actions import event_command, event_word
+from steersman.views.run_summary import CheckStatus, RunSummary
 from steersman.views.time_format import format_duration, format_timestamp
 
-FOLLOWUP_EVENT = "task_followup_received"
-REDELIVERY_EVENT = "delivery_requested"
-REVERT_EVENT = "revert_requested"
+REDELIVERY_WORD = "deliver"
 
 
 class WaitReason(msgspec.Struct, frozen=True):
@@ -35,29 +32,15 @@ class WaitReason(msgspec.Struct, frozen=True):
 def find_wait_reasons(
     machine: Machine,
     snapshot: Snapshot,
+    summary: RunSummary,
     *,
-    gates: list[Gate],
     pending: int,
     owner: str | None,
     now: int,
     command_prefix: str = "steersman",
-    text: Callable[[str], str] = lambda _: "",
-    cause: str = "",
-    base_problem: str = "",
-    title: str = "",
 ) -> list[WaitReason]:
-    """Everything that can move a run, the nearest first; `text` gives the words behind a payload's name, `cause` says why
-    a task cannot go on by itself, `base_problem` that this is its base tree."""
-    waived = [
-        action_command(word, snapshot.run, command_prefix)
-        for word in find_side_actions(machine, snapshot, gates)
-        if word == "next --override"
-    ]
-    reasons = [
-        _open_gate_reason(g, command_prefix, cause or gate_reason(g, text), waived)
-        for g in gates
-        if not g.answer
-    ]
+    """Everything that can move a run, the nearest first."""
+    reasons = [_open_gate_reason(g, summary, command_prefix) for g in summary.gates if not g.answer]
     reasons += [
         _running_item_reason(i, snapshot.run, owner, now, command_prefix)
         for i in snapshot.items.values()
@@ -73,96 +56,70 @@ def find_wait_reasons(
     reached = run_outcome(machine, snapshot)
     if reached:
         reasons.append(WaitReason("outcome", f"it has its outcome: {reached}"))
-        reasons += (
-            _base_stop_wait_reasons(snapshot, reached, title, command_prefix, text)
-            if reached in BASE_PROBLEMS
-            else _failed_check_reasons(snapshot, text)
-        )
-    elif base_problem:
-        reasons += _base_stop_wait_reasons(snapshot, base_problem, title, command_prefix, text)
-    elif cause:
-        reasons += _failed_check_reasons(snapshot, text) or _base_check_reasons(snapshot, text)
+    if summary.base_problem:
+        reasons += _base_stop_wait_reasons(summary, command_prefix)
+    elif reached or (summary.cause and not any(g.job == EVIDENCE_GATE for g in summary.gates)):
+        of_base = summary.base_checks if not reached and not summary.base_measured else ()
+        reasons += _failed_check_reasons(summary.checks) or _failed_check_reasons(of_base)
     sendable = legal_events(machine, snapshot.state, Origin.PERSON, snapshot.context)
-    if has_failed_delivery(snapshot):
-        reasons.append(_failed_delivery_reason(snapshot, command_prefix, text))
-        sendable = tuple(name for name in sendable if name != REDELIVERY_EVENT)
+    events = [machine.events[name] for name in sendable]
+    if summary.delivery_failed:
+        redelivery = [e for e in events if event_word(machine, e) == REDELIVERY_WORD]
+        reasons += [_failed_delivery_reason(machine, e, summary, command_prefix) for e in redelivery]
+        events = [e for e in events if e not in redelivery]
     typed_commands = [typed for reason in reasons for typed in reason.commands]
-    events = (_legal_event_reason(machine, snapshot, name, command_prefix) for name in sendable)
+    event_reasons = (_legal_event_reason(machine, e, snapshot.run, command_prefix) for e in events)
     return [
         *reasons,
-        *(e for e in events if not any(f"{t} ".startswith(f"{e.commands[0]} ") for t in typed_commands)),
+        *(
+            e
+            for e in event_reasons
+            if not any(f"{t} ".startswith(f"{e.commands[0]} ") for t in typed_commands)
+        ),
     ]
 
 
-def _failed_check_reasons(snapshot: Snapshot, text: Callable[[str], str]) -> list[WaitReason]:
-    """What of the last round spoke against it, with everything that says why."""
-    failing = [c for c in latest_checks(snapshot, text) if c.reason or c.failure]
+def _failed_check_reasons(checks: Sequence[CheckStatus]) -> list[WaitReason]:
+    """What spoke against the run, with everything that says why."""
+    failing = [c for c in checks if (c.reason or c.failure) and c.verdict != "no_tests"]
     failure_texts = (c.failure or (f"{c.name}: {c.verdict}: {clip_text(c.reason, 400)}",) for c in failing)
     return [WaitReason("check", printable_line(head), details=tuple(more)) for head, *more in failure_texts]
 
 
-def _base_stop_wait_reasons(
-    snapshot: Snapshot, problem: str, title: str, command_prefix: str, text: Callable[[str], str]
-) -> list[WaitReason]:
+def _base_stop_wait_reasons(summary: RunSummary, command_prefix: str) -> list[WaitReason]:
     """Why the base tree stopped the run: each failing check, and the commands that help."""
-    failed = _base_check_reasons(snapshot, text)
-    untested = any(not c.tests for c in _unchecked_base_failures(snapshot, text))
+    failed = [c for c in summary.base_checks if c.failure and c.verdict != "no_tests"]
     remedies = base_stop_remedies(
-        problem, snapshot.run, snapshot.machine, title, command_prefix, untested=untested
+        summary.base_problem,
+        summary.run,
+        summary.machine,
+        summary.title,
+        command_prefix,
+        untested=any(not c.tests for c in failed),
     )
     helps = [WaitReason("base", r.meaning, (r.command,)) for r in remedies]
-    return [WaitReason("base", base_stop_reason(problem), urgent=True), *failed, *helps]
-
-
-def _base_check_reasons(snapshot: Snapshot, text: Callable[[str], str]) -> list[WaitReason]:
-    """The checks that fail on a base tree that does not count as checked."""
-    return [
-        WaitReason("check", c.failure[0], details=c.failure[1:])
-        for c in _unchecked_base_failures(snapshot, text)
-    ]
-
-
-def _unchecked_base_failures(snapshot: Snapshot, text: Callable[[str], str]) -> list[CheckStatus]:
-    context = context_fields(snapshot.context)
-    if "measured" in (context.get("baseline"), context.get("workspace")):
-        return []
-    base_results = read_base_checks(context, text)
-    return [check for check in base_results if check.failure and check.verdict != "no_tests"]
-
-
-def has_failed_delivery(snapshot: Snapshot) -> bool:
-    """Whether a run has its approval, but could not hand its change over."""
-    context = context_fields(snapshot.context)
-    return context.get("outcome") == "approved" and context.get("handover") == "failed"
-
-
-def has_failed_revert(snapshot: Snapshot) -> bool:
-    """Whether a person asked for a delivered change to be taken back, and it could not be."""
-    context = context_fields(snapshot.context)
-    return context.get("handover") == "done" and bool(
-        context.get("reverted_by") and context.get("detail_ref")
-    )
-
-
-def redelivery_command(run: str, command_prefix: str) -> str:
-    """What to type for a failed delivery to be tried again."""
-    return f"{command_prefix} send {run} {REDELIVERY_EVENT}"
+    checks = [WaitReason("check", c.failure[0], details=c.failure[1:]) for c in failed]
+    return [WaitReason("base", base_stop_reason(summary.base_problem), urgent=True), *checks, *helps]
 
 
 def _failed_delivery_reason(
-    snapshot: Snapshot, command_prefix: str, text: Callable[[str], str]
+    machine: Machine, event: EventDef, summary: RunSummary, command_prefix: str
 ) -> WaitReason:
-    detail = " ".join(text(context_fields(snapshot.context).get("detail_ref", "")).split())
+    detail = " ".join(summary.detail.split())
     sentence = f"the delivery failed: {detail}" if detail else "the delivery failed"
-    return WaitReason("delivery", sentence, (redelivery_command(snapshot.run, command_prefix),), urgent=True)
+    command = f"{command_prefix} {event_command(machine, event, summary.run)}"
+    return WaitReason("delivery", sentence, (command,), urgent=True)
 
 
-def _open_gate_reason(gate: Gate, command_prefix: str, cause: str, waived: list[str]) -> WaitReason:
+def _open_gate_reason(gate: GateView, summary: RunSummary, command_prefix: str) -> WaitReason:
     question_text = f"it waits for an answer: {gate_question(gate)} (gate {gate.id})"
-    if gate.job not in ("again", "others", EVIDENCE_GATE):
-        return WaitReason("gate", question_text, tuple(gate_commands(gate, command_prefix)))
     return WaitReason(
-        "gate", f"{question_text} {cause}".rstrip(), (*gate_commands(gate, command_prefix), *waived)
+        "gate",
+        f"{question_text} {summary.cause}".rstrip(),
+        (
+            *gate_commands(gate, command_prefix),
+            *(f"{command_prefix} {c}" for c in summary.side_commands if "--override" in c),
+        ),
     )
 
 
@@ -204,21 +161,9 @@ def _driver_reason(kind: str, what: str, run: str, owner: str | None, command_pr
     )
 
 
-def _legal_event_reason(machine: Machine, snapshot: Snapshot, name: str, command_prefix: str) -> WaitReason:
-    meaning = machine.events[name].meaning
-    if machine.abort is not None and name == machine.abort.name:
-        return WaitReason("event", f"{name}: {meaning}", (f"{command_prefix} abort {snapshot.run}",))
-    if name == FOLLOWUP_EVENT:
-        return WaitReason("event", f"{name}: {meaning}", (f'{command_prefix} followup {snapshot.run} "…"',))
-    if name == "words_given":
-        return WaitReason("event", f"{name}: {meaning}", (f'{command_prefix} tasks say {snapshot.run} "…"',))
-    if name.startswith("redo_"):
-        return WaitReason(
-            "event", f"{name}: {meaning}", (f"{command_prefix} tasks redo {snapshot.run} {name[5:]}",)
-        )
-    if name == REVERT_EVENT:
-        return WaitReason("event", f"{name}: {meaning}", (f"{command_prefix} revert {snapshot.run}",))
-    return WaitReason("event", f"{name}: {meaning}", (f"{command_prefix} send {snapshot.run} {name}",))
+def _legal_event_reason(machine: Machine, event: EventDef, run: str, command_prefix: str) -> WaitReason:
+    command = f"{command_prefix} {event_command(machine, event, run)}"
+    return WaitReason("event", f"{event.name}: {event.meaning}", (command,))
 
 
 def wait_reason_lines(reasons: list[WaitReason]) -> list[tuple[str, bool]]:

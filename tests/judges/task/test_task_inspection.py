@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.support.cases import for_each_case
 from tests.support.task_replies import sample_plan, sample_scope
 
+from steersman.contracts.artifacts import STATE_FILE, TRANSCRIPT_FILE
 from steersman.contracts.task.documents import TASK_DOCUMENTS
 from steersman.contracts.task.words import (
     CODE_REVIEW_FILE,
@@ -17,8 +18,6 @@ from steersman.contracts.task.words import (
     PATCH_FILE,
     PLAN_FILE,
     SCOPE_FILE,
-    STATE_FILE,
-    TRANSCRIPT_FILE,
 )
 from steersman.judges.task.inspection import (
     ArtifactOnDisk,

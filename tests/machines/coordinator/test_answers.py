@@ -17,8 +17,7 @@ from tests.support.planning_documents import (
 from steersman.contracts.planning.decisions import DocumentProblem
 from steersman.contracts.planning.intent import LockScope, ScopeTargets
 from steersman.contracts.planning.questions import AnswerPack, QuestionAnswer, SettledQuestions
-from steersman.kernel.canonical import canonical_bytes, plain_value
-from steersman.machines.coordinator.answers import (
+from steersman.judges.planning.answers import (
     default_answers,
     find_answer_pack_problems,
     find_answer_problems,
@@ -26,7 +25,8 @@ from steersman.machines.coordinator.answers import (
     weigh_default_answers,
     weigh_round_answers,
 )
-from steersman.machines.coordinator.choices import explain_settled_answer
+from steersman.judges.planning.choices import explain_settled_answer
+from steersman.kernel.canonical import canonical_bytes, plain_value
 from steersman.machines.coordinator.context import (
     CoordinatorContext,
     upcast_add_answered_by,

@@ -19,6 +19,8 @@ from tests.support.planning_documents import (
 )
 
 from steersman.contracts.planning.intent import LockScope, ScopeTargets
+from steersman.judges.planning.attest import ENVELOPE_FILE
+from steersman.judges.planning.freeze import MANIFEST_FILE
 from steersman.judges.planning.paths import (
     covers_path,
     describe_region,
@@ -30,9 +32,7 @@ from steersman.judges.planning.paths import (
     path_spelling_problem,
     reserved_path_reason,
 )
-from steersman.machines.coordinator.attest import ENVELOPE_FILE
-from steersman.machines.coordinator.bounds import PlanBounds, find_outside_bounds, read_plan_bounds
-from steersman.machines.coordinator.freeze import MANIFEST_FILE
+from steersman.judges.planning.plan_bounds import PlanBounds, find_outside_bounds, read_plan_bounds
 
 
 def bounded(made):

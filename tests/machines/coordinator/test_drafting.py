@@ -9,13 +9,13 @@ from steersman.contracts.planning.context import FactPack, ProjectFact, ScanBoun
 from steersman.contracts.planning.intent import ExecutionIntent
 from steersman.contracts.planning.policy import POLICY_PRESETS
 from steersman.contracts.replies import PlannerReply
+from steersman.judges.planning import goals
+from steersman.judges.planning.drafting import IntentRequest, amend_intent_draft, draft_intent
 from steersman.judges.planning.precheck import collect_precheck_problems, has_passed_precheck, precheck_intent
 from steersman.judges.planning.registry import Registry
 from steersman.judges.planning.schema_errors import convert_valid_document
 from steersman.judges.planning.semantics import find_intent_remarks
 from steersman.kernel.canonical import plain_value
-from steersman.machines.coordinator import goals
-from steersman.machines.coordinator.drafting import IntentRequest, amend_intent_draft, draft_intent
 
 REGISTRY = FileRegistries(Path("/nowhere"), Path("/nowhere")).built_in().registry
 EVIDENCE = ScanEvidence(

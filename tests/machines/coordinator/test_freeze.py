@@ -29,8 +29,7 @@ from tests.support.planning_documents import (
 )
 
 from steersman.contracts.planning.review import FrozenFile, PlanManifest
-from steersman.kernel.canonical import canonical_bytes, digest_of, sha256_hex
-from steersman.machines.coordinator.attest import (
+from steersman.judges.planning.attest import (
     PAYLOAD_TYPE,
     envelope_signers,
     find_envelope_problems,
@@ -40,7 +39,7 @@ from steersman.machines.coordinator.attest import (
     pre_authentication_encoding,
     signed_envelope,
 )
-from steersman.machines.coordinator.freeze import (
+from steersman.judges.planning.freeze import (
     FROZEN_DOCUMENT_TYPES,
     FROZEN_FILE_NAMES,
     MANIFEST_FILE,
@@ -50,8 +49,9 @@ from steersman.machines.coordinator.freeze import (
     find_unmatched_files,
     freeze_plan_files,
 )
-from steersman.machines.coordinator.inputs import derive_plan_id
-from steersman.machines.coordinator.verify import find_differing_inputs, verify_frozen_plan
+from steersman.judges.planning.plan_inputs import derive_plan_id
+from steersman.judges.planning.verify import find_differing_inputs, verify_frozen_plan
+from steersman.kernel.canonical import canonical_bytes, digest_of, sha256_hex
 
 REVIEWED = make_plan_inputs(ruled=(make_decision("edit_files", "require_review", "warn"),))
 FILES = frozen_files(make_plan_outputs(REVIEWED))

@@ -13,8 +13,8 @@ from tests.support.planning_documents import (
 
 from steersman.contracts.planning.intent import IntentInteraction
 from steersman.contracts.planning.questions import QuestionAnswer, SettledQuestions
+from steersman.judges.planning.choices import default_answer_word
 from steersman.judges.planning.intent import resolve_effective_asking
-from steersman.machines.coordinator.choices import default_answer_word
 from steersman.machines.coordinator.graph import questions_for_inputs
 from steersman.machines.coordinator.remaining import (
     NO_OBJECTIONS,

@@ -21,9 +21,9 @@ from tests.support.planning_documents import (
 from steersman.contracts.planning.intent import IntentInteraction, ScopeTargets
 from steersman.contracts.planning.policy import QuestionRules
 from steersman.contracts.planning.questions import DefaultAnswer, QuestionPack, SettledQuestions
+from steersman.judges.planning.answers import weigh_default_answers
+from steersman.judges.planning.choices import default_answer_word
 from steersman.kernel.canonical import canonical_bytes
-from steersman.machines.coordinator.answers import weigh_default_answers
-from steersman.machines.coordinator.choices import default_answer_word
 from steersman.machines.coordinator.graph import draft_plan_graph, questions_for_inputs
 from steersman.machines.coordinator.uncertainties import (
     askable_questions,

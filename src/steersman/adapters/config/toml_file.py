@@ -374,15 +374,12 @@ def _find_unknown_roles(value: dict[str, Any], roles: Collection[str]) -> Iterat
     """A role that no machine has and no task names is nobody's."""
     task_table = _config_table_at(value, ("task",))
     lists = [task_table.get(name) for name in ("planners", "plan_reviewers", "code_reviewers")]
-    roles = (
-        {*roles, *(r for names in lists if isinstance(names, list) for r in names if isinstance(r, str))}
-        if roles
-        else roles
-    )
+    listed = {r for names in lists if isinstance(names, list) for r in names if isinstance(r, str)}
     for name in _config_table_at(value, ("roles",)) if roles else ():
-        if name not in roles:
-            closest = _find_closest_name(name, roles, 0.6)
-            hint = f"did you mean `{closest[0]}`?" if closest else f"there are {', '.join(sorted(roles))}"
+        if name not in listed and name not in roles:
+            known = {*roles, *listed}
+            closest = _find_closest_name(name, known, 0.6)
+            hint = f"did you mean `{closest[0]}`?" if closest else f"there are {', '.join(sorted(known))}"
             yield SchemaProblem(("roles", name), f"is a role that no machine has; {hint}")
 
 

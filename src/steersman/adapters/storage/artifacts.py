@@ -15,8 +15,8 @@ from itertools import islice
 from pathlib import Path
 
 from steersman.adapters.storage.durable_files import sync_directory
+from steersman.contracts.artifacts import ArtifactOnDisk
 from steersman.errors import WorkspaceError
-from steersman.judges.task.found import ArtifactOnDisk
 from steersman.judges.text import clip_text
 
 _OPEN_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK

@@ -42,27 +42,6 @@ class InspectFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     status: str = ""  # of a revert
 
 
-class BaseFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """Where the branch is that the change goes to."""
-
-    error: str = ""  # why it could not be looked at; told_ref has the words
-    lost: bool = False  # what was handed over before is not there any more
-    absorbed: bool = False  # the branch has all of the change already, from somewhere else
-    moved: bool = False
-    rewritten: int = (
-        0  # commits that the change was made on and the branch no longer has; told_ref lists them
-    )
-    conflicts: int = 0
-    base: str = ""  # commit
-    base_tree: str = ""
-    commit: str = ""  # the change on top of it
-    tree: str = ""
-    patch_ref: str = ""
-    written: dict[str, str] = {}
-    refs: dict[str, str] = {}
-    told_ref: str = ""
-
-
 class PrerequisiteFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """The tasks that come first, and the branch that this one would begin on."""
 

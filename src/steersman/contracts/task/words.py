@@ -31,8 +31,6 @@ CODE_REVIEW_FILE = "review/code-review.json"
 TEST_REPORT_FILE = "test/report.json"
 DECISION_FILE = "accept/decision.json"
 REVERT_FILE = "revert/record.json"
-STATE_FILE = "state.json"
-TRANSCRIPT_FILE = "transcript.jsonl"
 
 RoleName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]  # as a role in steersman.toml
 DocumentKey = Annotated[str, Meta(pattern=r"^[A-Za-z]{1,3}-?[A-Za-z0-9_.-]{1,60}$")]  # q1, AC-2, f-0123456789

@@ -13,7 +13,7 @@ from steersman.contracts.workspace import RecordedRef
 from steersman.engine.audit.verdict import AuditFindings
 from steersman.engine.ports import Ports
 from steersman.errors import SteersmanError
-from steersman.kernel.snapshot import JobItem, Snapshot, context_fields
+from steersman.kernel.snapshot import JobItem, Snapshot, runtime_field
 from steersman.kernel.tape import Entry
 
 PINNED_PREFIX, BRANCH_PREFIX = "refs/steersman/", "refs/heads/steersman/"
@@ -110,7 +110,7 @@ class RefComparison:
 
     def report_unexplained_refs(self, snapshot: Snapshot, findings: AuditFindings) -> tuple[str, ...]:
         """Adds a finding for every ref that the tape cannot have made; returns what git no longer has of the run."""
-        if not context_fields(snapshot.context).get("base_commit"):
+        if not runtime_field(snapshot.context, "base_commit"):
             return ()  # it never worked on a tree
         if self.unread:
             findings.unseen.append(f"its branches and refs in git: {self.unread}")
@@ -155,13 +155,13 @@ class RefComparison:
 
     def _list_missing_refs(self, snapshot: Snapshot) -> Iterator[str]:
         """What the tape says was there; a person or a `git gc` may have removed it."""
-        context, branch = context_fields(snapshot.context), f"steersman/{self._run}"
-        if str(context.get("delivered_ref", "")).endswith(branch):
+        context, branch = snapshot.context, f"steersman/{self._run}"
+        if runtime_field(context, "delivered_ref").endswith(branch):
             if self._branch is None:
                 yield f"the branch {branch} that it delivered"
-            elif self._branch.commit != (commit := context.get("delivered_commit")):
+            elif self._branch.commit != (commit := runtime_field(context, "delivered_commit")):
                 yield f"branch {branch} is no longer at the delivered commit {commit}"
-        if context.get("commit") and not self._refs:
+        if runtime_field(context, "commit") and not self._refs:
             yield f"its recorded trees below {self._under}"
         elif self._lost:
             more_note = f", and {self._lost_count - 1} more" if self._lost_count > 1 else ""

@@ -34,7 +34,7 @@ from steersman.judges.evidence.check_results import (
 from steersman.kernel.canonical import digest_of
 
 if TYPE_CHECKING:
-    from steersman.machines.coordinator.bounds import PlanBounds
+    from steersman.judges.planning.plan_bounds import PlanBounds
 
 
 async def run_checks(call: EffectCall) -> CheckFacts:

@@ -149,7 +149,9 @@ def _task_title_line(call: EffectCall) -> str:
 def _pull_request_text(call: EffectCall) -> str:
     """What a pull request says: the run's report with its evidence, and the newest anchor of its tape."""
     run_view = read_run_view(call.world, call.run)
-    return pull_request_body(run_view.status, render_view_report(run_view), _newest_file_anchor(call))
+    return pull_request_body(
+        run_view.status, render_view_report(call.world, run_view), _newest_file_anchor(call)
+    )
 
 
 def _newest_file_anchor(call: EffectCall) -> Anchor | None:

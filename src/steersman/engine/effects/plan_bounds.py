@@ -11,9 +11,10 @@ import msgspec
 
 from steersman.contracts.commands import Argv
 from steersman.engine.effect_call import EffectCall
+from steersman.kernel.snapshot import runtime_field
 
 if TYPE_CHECKING:
-    from steersman.machines.coordinator.bounds import PlanBounds
+    from steersman.judges.planning.plan_bounds import PlanBounds
 
 
 def find_plan_bounds(call: EffectCall) -> "PlanBounds | None":
@@ -21,7 +22,7 @@ def find_plan_bounds(call: EffectCall) -> "PlanBounds | None":
     ref = call.given("bounds", "") or _inherited_bounds_ref(call)
     if not ref:
         return None
-    from steersman.machines.coordinator.bounds import PlanBounds
+    from steersman.judges.planning.plan_bounds import PlanBounds
 
     return msgspec.json.decode(call.payloads.get(ref), type=PlanBounds)
 
@@ -33,7 +34,7 @@ def _inherited_bounds_ref(call: EffectCall) -> str:
     journal = call.world.journal
     head = journal.head(call.run) if journal is not None else None
     while head is not None and head.parent:
-        ref: str = getattr(load_active_run(call.world, head.parent).snapshot.context, "bounds_ref", "")
+        ref: str = runtime_field(load_active_run(call.world, head.parent).snapshot.context, "bounds_ref")
         if ref:
             return ref
         head = journal.head(head.parent)
@@ -51,7 +52,7 @@ def files_outside_bounds(bounds: "PlanBounds | None", names: Sequence[str]) -> d
     """Those of some names that the plan does not cover, each with why; all of them where they are more than it allows."""
     if bounds is None:
         return {}
-    from steersman.machines.coordinator.bounds import find_outside_bounds
+    from steersman.judges.planning.plan_bounds import find_outside_bounds
 
     reasons_by_name = {
         name: problems[0].message
@@ -74,7 +75,7 @@ def command_outside_bounds(bounds: "PlanBounds | None", argv: Argv) -> str:
     """Why a command that steersman would run is not run under this plan; empty where it is."""
     if bounds is None:
         return ""
-    from steersman.machines.coordinator.bounds import find_outside_bounds
+    from steersman.judges.planning.plan_bounds import find_outside_bounds
 
     return (
         f"{shlex.join(argv)} is no command of {bounds.plan_id}"

@@ -1,7 +1,6 @@
 """What the commands about intents have in common: making one, looking at one, and saying what was found."""
 
 import os
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from steersman.errors import MemoryUnavailable, SteersmanError, UserError
@@ -14,10 +13,10 @@ if TYPE_CHECKING:
     from steersman.contracts.planning.intent import ExecutionIntent
     from steersman.contracts.planning.policy import ExecutionPolicy
     from steersman.contracts.planning.words import ExecutionMode
+    from steersman.judges.planning.drafting import IntentDraft
+    from steersman.judges.planning.goals import WorkflowChoice
     from steersman.judges.planning.places import FieldLines
     from steersman.judges.planning.registry import Registry
-    from steersman.machines.coordinator.drafting import IntentDraft
-    from steersman.machines.coordinator.goals import WorkflowChoice
     from steersman.ports.documents import DocumentFormat, ParsedDocument
 
 
@@ -60,11 +59,11 @@ def draft_intent_for_goal(
     areas: tuple[Any, ...] = (),
 ) -> "IntentDraft":
     """A whole intent for a goal, from the project's own files."""
+    from steersman.judges.planning import goals
+    from steersman.judges.planning.drafting import IntentRequest, draft_intent
     from steersman.judges.planning.paths import outside_plan_reason, path_spelling_problem
     from steersman.judges.planning.visible_text import invisible_name_reason, invisible_sentence_reason
     from steersman.judges.text import clip_text, has_visible_text, printable_line
-    from steersman.machines.coordinator import goals
-    from steersman.machines.coordinator.drafting import IntentRequest, draft_intent
 
     if not has_visible_text(goal):
         raise UserError('a goal is missing, such as: steersman intent new "Fix the rounding of invoices"')
@@ -166,7 +165,7 @@ def apply_agent_proposal(context: CommandContext, draft: "IntentDraft", role: st
 
     from steersman.engine.intent_proposal import propose_intent
     from steersman.engine.roles import find_role_settings
-    from steersman.machines.coordinator.drafting import amend_intent_draft
+    from steersman.judges.planning.drafting import amend_intent_draft
 
     config = context.load_config().config
     obstacle = context.services.find_role_obstacle(find_role_settings(config, role))
@@ -242,7 +241,7 @@ def read_project_id(context: CommandContext) -> str:
 
 def _choose_workflow(id_: str, registry: "Registry") -> "WorkflowChoice":
     from steersman.contracts.planning.content import Workflow
-    from steersman.machines.coordinator.goals import WorkflowChoice
+    from steersman.judges.planning.goals import WorkflowChoice
 
     workflow = registry.usable("workflow", id_)
     if not isinstance(workflow, Workflow):
@@ -272,11 +271,3 @@ def draft_review_lines(draft: "IntentDraft") -> list[str]:
     reviews = value["risk"]["requires_review"]
     review_lines.append(f"risk {value['risk']['overall']}; to be reviewed: {', '.join(reviews) or 'nothing'}")
     return review_lines
-
-
-def render_problem_lines(problems: "Iterable[DocumentProblem]", file: str) -> list[str]:
-    """Problems as people read them, in the order of the file."""
-    return [
-        f"{file}{f', line {plan_problem.line}' if plan_problem.line else ''}: {plan_problem.field}: {plan_problem.message}{f'; {plan_problem.fix}' if plan_problem.fix else ''}"
-        for plan_problem in sorted(problems, key=lambda plan_problem: plan_problem.line)
-    ]

@@ -14,11 +14,12 @@ from rich.table import Table
 from rich.text import Text
 
 from steersman.engine.active_run import ActiveRun
-from steersman.engine.projections import payload_reader
+from steersman.engine.projections import build_run_view
 from steersman.faces.cli.context import CommandContext
 from steersman.judges.text import clip_text, printable_text
 from steersman.kernel.tape import Entry, SealedEntry
 from steersman.views.gates import EVIDENCE_GATE, gate_commands, gate_question
+from steersman.views.run_summary import RunSummary
 from steersman.views.screen import (
     budget_figure_line,
     check_status_line,
@@ -26,7 +27,6 @@ from steersman.views.screen import (
     round_progress_words,
     running_work_line,
 )
-from steersman.views.status import RunDetails, build_run_details
 from steersman.views.time_format import format_duration
 
 VISIBLE_STEPS = 6  # steps that stay in sight
@@ -41,7 +41,7 @@ class LivePane:
         self._deck, self._keys = context, keys
         self.keys = not context.prompting
         self._entries: list[Entry] = []
-        self._status: RunDetails | None = None
+        self._status: RunSummary | None = None
         self._note = ""
         self._rich = RichLive(
             console=Console(), get_renderable=self._draw, refresh_per_second=4, transient=True
@@ -66,19 +66,10 @@ class LivePane:
         self._entries += new_entries
         if self._deck.prompting:
             self._leave(new_entries)
-        journal = self._deck.journal
-        status = build_run_details(
-            active_run.machine,
-            active_run.snapshot,
-            active_run.title,
-            self._entries,
-            gates=journal.gates(active_run.run),
-            budget=journal.budget(active_run.run),
-            text=payload_reader(active_run),
-        )
-        self.show(status, self._entries)
+        view = build_run_view(active_run.world, active_run, self._entries)
+        self.show(view.status, self._entries)
 
-    def show(self, status: RunDetails, entries: Sequence[Entry]) -> None:
+    def show(self, status: RunSummary, entries: Sequence[Entry]) -> None:
         """Draws this from now on."""
         self._status, self._entries = status, list(entries)
 
@@ -114,7 +105,7 @@ class LivePane:
         )
 
 
-def _pane_rows(status: RunDetails, now: int) -> list[tuple[str, str]]:
+def _pane_rows(status: RunSummary, now: int) -> list[tuple[str, str]]:
     open_findings = [finding_status for finding_status in status.findings if finding_status.state == "open"]
     rows = [
         (

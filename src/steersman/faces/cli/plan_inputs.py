@@ -134,7 +134,7 @@ def verify_plan_directory(
     context: CommandContext, directory: str, key: str = ""
 ) -> "tuple[tuple[DocumentProblem, ...], str]":
     """Everything by which a folder is not the plan that was frozen, and what its signature says."""
-    from steersman.machines.coordinator.trust import TrustedKey, check_plan_trust
+    from steersman.judges.planning.plan_trust import TrustedKey, check_plan_trust
 
     maker_key = TrustedKey(
         context.services.read_maker_public_key(context.project, key), context.services.has_valid_signature
@@ -148,8 +148,8 @@ def compare_frozen_plans(
     context: CommandContext, first_directory: str, second_directory: str
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """Two frozen plans: the inputs that differ, the files that differ, and what of the plan does, in words."""
-    from steersman.machines.coordinator.attest import ENVELOPE_FILE
-    from steersman.machines.coordinator.verify import find_differing_inputs
+    from steersman.judges.planning.attest import ENVELOPE_FILE
+    from steersman.judges.planning.verify import find_differing_inputs
 
     first_files, second_files = (
         read_plan_files(context, first_directory),
@@ -212,7 +212,7 @@ def explain_plan(context: CommandContext, run_or_directory: str) -> tuple[list[s
             raise UserError(f"{run_or_directory} holds no frozen plan: there is no plan.md")
         return files["plan.md"].decode("utf-8", "replace").splitlines(), _decode_plan_review(files), EXIT_DONE
     from steersman.engine.projections import read_run_view
-    from steersman.views.planning.outcome import (
+    from steersman.machines.coordinator.views.outcome import (
         read_failure_pack,
         read_review_pack,
         render_outcome_lines,

@@ -60,7 +60,7 @@ def _summarize_plan_question(question: AskedQuestion) -> str:
 
 def default_plan_answer(question: AskedQuestion) -> str:
     """The answer that a question's default stands for; nothing where that ends the run: a slip must not."""
-    from steersman.machines.coordinator.choices import ANSWER_STOP, default_answer_word
+    from steersman.judges.planning.choices import ANSWER_STOP, default_answer_word
 
     word = default_answer_word(question)
     return (
@@ -85,8 +85,8 @@ def ask_plan_questions(context: CommandContext, pack: QuestionPack) -> Any:
 def _ask_plan_question(
     context: CommandContext, question: AskedQuestion, number: int, total: int
 ) -> dict[str, Any]:
-    from steersman.machines.coordinator.answers import find_answer_problems
-    from steersman.machines.coordinator.choices import ANSWER_TEXT
+    from steersman.judges.planning.answers import find_answer_problems
+    from steersman.judges.planning.choices import ANSWER_TEXT
 
     for line in render_question_lines(question, number, total):
         click.echo(indent_stderr_text(line), file=sys.stderr)

@@ -1,28 +1,25 @@
 """What is said when a run parks, stops or has its outcome: the outcome, what is asked, and what to type next."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from steersman.engine.projections import RunView, read_run_view
+from steersman.engine.machine_package import MachinePackage, RunEnding, find_package
+from steersman.engine.projections import read_run_view
+from steersman.engine.run_view import RunView
 from steersman.faces.cli.context import EXIT_DONE, EXIT_ENDED, CommandContext
-from steersman.ports.journal import Gate
-from steersman.views.acceptance import acceptance_lines
 from steersman.views.base_stop import start_again_command
-from steersman.views.gates import EVIDENCE_GATE, gate_commands, render_gate_lines
-from steersman.views.legal_actions import action_command
-from steersman.views.phase import phase_lines
+from steersman.views.gates import GateView, gate_commands, render_gate_lines
+from steersman.views.legal_actions import event_command
+from steersman.views.run_summary import CheckStatus
 from steersman.views.screen import (
     base_remedies_for_run,
     check_status_line,
     review_finding_line,
     stop_reason_lines,
 )
-from steersman.views.status import CheckStatus
 from steersman.views.time_format import format_duration
-from steersman.views.why import FOLLOWUP_EVENT, has_failed_delivery, has_failed_revert, redelivery_command
 
 MAX_OUTCOME_ITEMS = 10
 MAX_DETAIL_LINES = 24  # lines of why it stopped
@@ -33,70 +30,72 @@ def print_run_outcome(context: CommandContext, run: str, code: int) -> int:
     """For people in words, for programs the status with the exit code; gives that code, which is not 0 where an
     approved change could not be handed over, or not be taken back."""
     run_view = read_run_view(context.runs.ports, run)
-    if code == EXIT_DONE and (has_failed_delivery(run_view.snapshot) or has_failed_revert(run_view.snapshot)):
+    package = find_package(context.runs.ports.packages, run_view.machine)
+    if code == EXIT_DONE and (run_view.status.delivery_failed or run_view.status.revert_failed):
         code = EXIT_ENDED
-    _print_outcome_by_status(context, run_view, code)
+    _print_outcome_by_status(context, run_view, package, code)
     return code
 
 
-def _print_outcome_by_status(context: CommandContext, run_view: RunView, code: int) -> None:
+def _find_ending(package: MachinePackage, run_view: RunView) -> RunEnding:
+    """What the machine says at the end of its run; nothing where it leaves that to the general words."""
+    return (package.ending(run_view) if package.ending is not None else None) or RunEnding()
+
+
+def _print_outcome_by_status(
+    context: CommandContext, run_view: RunView, package: MachinePackage, code: int
+) -> None:
+    ending = _find_ending(package, run_view)
     if context.as_json:
         fields = {
             **msgspec.to_builtins(run_view.status),
             "exit_code": code,
-            "next": _outcome_next_commands(context, run_view),
+            "next": _outcome_next_commands(context, run_view, ending),
+            **ending.fields,
         }
-        context.set_result(
-            fields if run_view.live.machine.tree else {**fields, **_plan_outcome_fields(run_view)}
-        )
+        context.set_result(fields)
         return
     status = run_view.status
     match status.status:
         case "done" | "stopped":
-            _print_final_outcome(context, run_view)
+            _print_final_outcome(context, run_view, ending)
         case "waiting for you":
             for gate in (open_gate for open_gate in status.gates if not open_gate.answer):
-                _print_outcome_gate(context, run_view, gate)
+                _print_outcome_gate(context, run_view, package, gate)
         case _:
             context.print(f"run {status.run} is let go in {status.state}, nothing is lost")
-            for line in () if context.prompting else _outcome_next_commands(context, run_view):
+            for line in () if context.prompting else _outcome_next_commands(context, run_view, ending):
                 context.print(f"  {line}")
 
 
-def _print_outcome_gate(context: CommandContext, run_view: RunView, gate: Gate) -> None:
+def _print_outcome_gate(
+    context: CommandContext, run_view: RunView, package: MachinePackage, gate: GateView
+) -> None:
     """What a gate is about, in words where there are some, and what it asks."""
-    lines_before: list[str] = []
-    if gate.job == "next":
-        lines_before = phase_lines(run_view.snapshot, run_view.text)
-    elif gate.job == "decide":
-        lines_before = acceptance_lines(
-            run_view.snapshot, run_view.status, gate, run_view.text, most=MAX_CHANGE_LINES
-        )
-        gate = replace(gate, shown={name: ref for name, ref in gate.shown.items() if name == "detail"})
-    other_commands = [
-        action_command(word, run_view.status.run, context.command_prefix)
-        for word in run_view.status.besides
-        if gate.job == "again"
-    ]
-    cause = run_view.status.cause if gate.job == "again" else ""
-    if gate.job in ("again", EVIDENCE_GATE):
-        lines_before = [line for check_status in run_view.status.checks for line in check_status.failure]
-    if gate.job == "again" and run_view.status.base_problem:
-        lines_before = stop_reason_lines(run_view.status, "" if context.prompting else context.command_prefix)
+    status = run_view.status
+    preview = package.preview_gate(run_view, gate, MAX_CHANGE_LINES) if package.preview_gate else None
+    lines_before: list[str] = list(preview.lines) if preview is not None else []
+    if preview is not None and preview.shown is not None:
+        gate = replace(gate, shown={name: ref for name, ref in gate.shown.items() if name in preview.shown})
+    if status.base_problem:
+        lines_before = stop_reason_lines(status, "" if context.prompting else context.command_prefix)
         gate = replace(gate, shown={})
+    elif status.cause:
+        lines_before = [line for check_status in status.checks for line in check_status.failure]
     lines = render_gate_lines(
         gate,
         run_view.text,
         context.command_prefix,
-        not_isolated=run_view.status.not_isolated,
-        cause=cause,
-        more=other_commands,
+        split_text=package.split_gate_text,
+        not_isolated=status.not_isolated,
+        cause=status.cause,
+        more=[f"{context.command_prefix} {command}" for command in status.side_commands],
     )
     for line in (*lines_before, *(lines[: lines.index("answer with:")] if context.prompting else lines)):
         context.print(line)
 
 
-def _print_final_outcome(context: CommandContext, run_view: RunView) -> None:
+def _print_final_outcome(context: CommandContext, run_view: RunView, ending: RunEnding) -> None:
     status = run_view.status
     is_done = status.status == "done"
     context.print(
@@ -104,8 +103,8 @@ def _print_final_outcome(context: CommandContext, run_view: RunView) -> None:
         fg="green" if is_done else "red",
         bold=True,
     )
-    if not run_view.live.machine.tree:
-        _print_plan_outcome(context, run_view)
+    if ending.lines or ending.commands:
+        _print_own_ending(context, ending)
         return
     if status.base_problem:
         _print_base_stop(context, run_view)
@@ -124,18 +123,18 @@ def _print_final_outcome(context: CommandContext, run_view: RunView) -> None:
             context.print(f"  draft pull request: {status.url}")
         if status.reverted:
             context.print(f"  taken back by commit {status.reverted[:12]}")
-        if has_failed_revert(run_view.snapshot):
+        if status.revert_failed:
             context.print("  it could not be taken back, and nothing was changed:", fg="red")
-    elif has_failed_delivery(run_view.snapshot):
+    elif status.delivery_failed:
         context.print("  the delivery failed:", fg="red")
-    elif is_done:
+    elif is_done and run_view.machine.tree:
         context.print("  not delivered: see why it stopped")
     for line in status.detail.splitlines()[:MAX_DETAIL_LINES]:
         context.print(f"  {line}")
-    for run in _find_outcome_followers(context, run_view):
-        context.print(f"  task {run} waits for this one")
+    for line in ending.more_lines:
+        context.print(f"  {line}")
     context.print("next:")
-    for line in _outcome_next_commands(context, run_view):
+    for line in _outcome_next_commands(context, run_view, ending):
         context.print(f"  {line}")
 
 
@@ -158,61 +157,18 @@ def _print_base_stop(context: CommandContext, run_view: RunView) -> None:
         context.print(f"  {line}")
 
 
-def _find_outcome_followers(context: CommandContext, run_view: RunView) -> list[str]:
-    """The tasks that wait for a task that is accepted."""
-    if run_view.status.machine != "task" or run_view.status.outcome != "accepted":
-        return []
-    from steersman.faces.cli.task_roles import find_waiting_followers
-
-    return find_waiting_followers(context, run_view.status.run)
-
-
-def _plan_outcome_fields(run_view: RunView) -> dict[str, Any]:
-    """What a planning run has brought, for programs."""
-    from steersman.views.planning.outcome import build_plan_run_summary, read_failure_pack
-
-    return {
-        "plan": find_plan_directory(run_view) or None,
-        "summary": msgspec.to_builtins(
-            build_plan_run_summary(run_view.snapshot, run_view.text, run_view.entries)
-        ),
-        "failure": msgspec.to_builtins(read_failure_pack(run_view.snapshot, run_view.text)),
-    }
-
-
-def find_plan_directory(run_view: RunView) -> str:
-    """Where the frozen plan of a run lies; nothing where there is none."""
-    if run_view.snapshot.state != "DONE":
-        return ""
-    ports, out_directory = run_view.live.world, run_view.text(run_view.snapshot.context.out_ref)
-    return out_directory or (
-        ports.planning().plans.default_directory(run_view.snapshot.run) if ports.planning is not None else ""
-    )
-
-
-def _print_plan_outcome(context: CommandContext, run_view: RunView) -> None:
-    from steersman.views.planning.outcome import render_outcome_lines
-
-    for line in render_outcome_lines(run_view.snapshot, run_view.text, run_view.entries):
+def _print_own_ending(context: CommandContext, ending: RunEnding) -> None:
+    for line in ending.lines:
         context.print(f"  {line}")
-    directory = find_plan_directory(run_view)
-    if directory:
-        context.print(f"  frozen in {directory}")
     context.print("next:")
-    for line in _outcome_next_commands(context, run_view):
-        context.print(f"  {line}")
+    for command in ending.commands:
+        context.print(f"  {context.command_prefix} {command}")
 
 
-def _outcome_next_commands(context: CommandContext, run_view: RunView) -> list[str]:
-    status: Any = run_view.status
-    if not run_view.live.machine.tree and status.status in ("done", "stopped"):
-        directory = find_plan_directory(run_view)
-        look_commands = [f"{context.command_prefix} plan verify {directory}"] if directory else []
-        return [
-            f"{context.command_prefix} plan explain {status.run}",
-            *look_commands,
-            f"{context.command_prefix} audit tape {status.run} --as runtape",
-        ]
+def _outcome_next_commands(context: CommandContext, run_view: RunView, ending: RunEnding) -> list[str]:
+    status = run_view.status
+    if ending.commands and status.status in ("done", "stopped"):
+        return [f"{context.command_prefix} {command}" for command in ending.commands]
     match status.status:
         case "waiting for you":
             return [
@@ -227,15 +183,8 @@ def _outcome_next_commands(context: CommandContext, run_view: RunView) -> list[s
                 if status.delivered
                 else []
             )
-            retry_commands = (
-                [redelivery_command(status.run, context.command_prefix)]
-                if has_failed_delivery(run_view.snapshot)
-                else []
-            )
-            follower_commands = [
-                f"{context.command_prefix} tasks next {run}"
-                for run in _find_outcome_followers(context, run_view)
-            ]
+            retry_commands = _event_commands(context, run_view, "deliver") if status.delivery_failed else []
+            follower_commands = [f"{context.command_prefix} {command}" for command in ending.more_commands]
             return [
                 *retry_commands,
                 *follower_commands,
@@ -252,13 +201,22 @@ def _outcome_next_commands(context: CommandContext, run_view: RunView) -> list[s
                 start_command,
             ]
         case "stopped":
-            followup_command = f'{context.command_prefix} followup {status.run} "what to do differently"'
             return [
                 f"{context.command_prefix} show {status.run}",
-                *([followup_command] if FOLLOWUP_EVENT in run_view.live.machine.events else []),
+                *_event_commands(context, run_view, "followup"),
             ]
         case _:
             return [
                 f"{context.command_prefix} resume {status.run}",
                 f"{context.command_prefix} why {status.run}",
             ]
+
+
+def _event_commands(context: CommandContext, run_view: RunView, word: str) -> list[str]:
+    """The command for the event of this word, where the machine has one."""
+    machine = run_view.machine
+    return [
+        f"{context.command_prefix} {event_command(machine, event, run_view.status.run)}"
+        for event in machine.events.values()
+        if event.action is not None and event.action.word == word
+    ]

@@ -15,8 +15,8 @@ from steersman.engine.active_run import ActiveRun
 from steersman.faces.cli.context import CommandContext, is_output_terminal
 from steersman.kernel.tape import Entry, SealedEntry
 from steersman.views.failed_check import failed_check_lines
+from steersman.views.run_summary import RunSummary
 from steersman.views.screen import entry_line
-from steersman.views.status import RunDetails
 
 FAILED_CHECK_TAIL = 4  # lines of each stream of a check that failed in a round
 
@@ -42,7 +42,7 @@ class RunScreen(Protocol):
 
     def watch(self, active_run: ActiveRun, entries: Sequence[SealedEntry]) -> None: ...
     def follow(self, run: str) -> None: ...
-    def show(self, status: RunDetails, entries: Sequence[Entry]) -> None: ...
+    def show(self, status: RunSummary, entries: Sequence[Entry]) -> None: ...
     def note(self, text: str) -> None: ...
     def __enter__(self) -> Self: ...
     def __exit__(
@@ -74,7 +74,7 @@ class LineScreen:
             for line in render_failed_part(sealed.entry, active_run):
                 self._deck.print(f"          {line}")
 
-    def show(self, status: RunDetails, entries: Sequence[Entry]) -> None:  # noqa: ARG002  a pane needs it
+    def show(self, status: RunSummary, entries: Sequence[Entry]) -> None:  # noqa: ARG002  a pane needs it
         for entry in entries:
             if entry.seq > self._shown:
                 self._line(entry)

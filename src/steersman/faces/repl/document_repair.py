@@ -9,8 +9,8 @@ from steersman.judges.text import printable_line
 
 def list_wrong_files(context: CommandContext, run: str) -> list[str]:
     """Names of files that are not what they should be; one that will be laid down again by itself is none."""
-    from steersman.engine.document_repair import find_document_damage
     from steersman.engine.projections import find_manual_edits
+    from steersman.machines.task.document_repair import find_document_damage
 
     ports, active_run = context.runs.ports, context.runs.live(run)
     return [
@@ -21,9 +21,9 @@ def list_wrong_files(context: CommandContext, run: str) -> list[str]:
 
 def restore_run_files(context: CommandContext, run: str) -> list[str]:
     """Puts the files of a run right and says what became of each; the names of those that still are not."""
-    from steersman.engine.document_repair import find_document_damage, restore_task_documents
     from steersman.engine.driver import RunBusy
     from steersman.engine.projections import write_projections
+    from steersman.machines.task.document_repair import find_document_damage, restore_task_documents
 
     ports, active_run = context.runs.ports, context.runs.live(run)
     damages = find_document_damage(ports, active_run)

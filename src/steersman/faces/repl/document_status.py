@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from steersman.contracts.task.words import COPIES_DIRECTORY, PATCH_FILE, STATE_FILE, TRANSCRIPT_FILE
-from steersman.engine.projections import RunView, read_overrides, read_run_view, render_projection
+from steersman.contracts.artifacts import STATE_FILE, TRANSCRIPT_FILE
+from steersman.contracts.task.words import COPIES_DIRECTORY, PATCH_FILE
+from steersman.engine.projections import read_overrides, read_run_view, render_projection
+from steersman.engine.run_view import RunView
 from steersman.errors import UserError
 from steersman.faces.cli.context import CommandContext
 from steersman.kernel.snapshot import context_fields
-from steersman.views.status import override_line
+from steersman.views.run_summary import override_line
 
 if TYPE_CHECKING:
     from steersman.judges.task.inspection import DamagedFile
@@ -38,8 +40,8 @@ class DocumentStatus(msgspec.Struct, frozen=True):
 def list_document_status(context: CommandContext, run: str) -> list[DocumentStatus]:
     """Every document of a run in the order of their names, then what lies among them and is none, and what hands did to
     the files that are made from the tape."""
-    from steersman.engine.document_digests import find_unrecorded_artifacts
     from steersman.engine.projections import find_manual_edits
+    from steersman.machines.task.effects.document_digests import find_unrecorded_artifacts
 
     active_run, ports = context.read_only_runs.live(run), context.read_only_runs.ports
     run_fields = context_fields(active_run.snapshot.context)
@@ -63,8 +65,8 @@ def list_document_status(context: CommandContext, run: str) -> list[DocumentStat
 
 
 def _compare_with_disk(context: CommandContext, run: str, name: str, recorded: str) -> str:
-    from steersman.engine.document_digests import artifact_digests
     from steersman.judges.task.inspection import find_unreadable_file_problem
+    from steersman.machines.task.effects.document_digests import artifact_digests
 
     artifacts = context.read_only_runs.ports.artifacts
     if artifact_digests(artifacts, run, (name,))[name] == recorded:
@@ -81,9 +83,9 @@ def _compare_with_disk(context: CommandContext, run: str, name: str, recorded: s
 
 def describe_touched_files(context: CommandContext, run: str) -> list[str]:
     """What hands did to a task's documents and to the files that are made from its tape, in words, with what to do."""
-    from steersman.engine.document_repair import find_document_damage
     from steersman.engine.projections import find_manual_edits
     from steersman.judges.text import printable_line
+    from steersman.machines.task.document_repair import find_document_damage
 
     ports, active_run = context.read_only_runs.ports, context.read_only_runs.live(run)
     restore_command = "/restore" if context.prompting else f"{context.command_prefix} tasks restore {run}"
@@ -144,7 +146,7 @@ def print_document(context: CommandContext, run: str, name: str) -> None:
     if name in documents:
         text = run_view.text(documents[name])
         _warn_document_changed(context, run, name, run_view)
-    elif (projection := render_projection(run_view, name)) is not None:
+    elif (projection := render_projection(context.read_only_runs.ports, run_view, name)) is not None:
         text = projection.decode("utf-8", "backslashreplace")
         for touched_line in (
             touched_text
@@ -159,7 +161,7 @@ def print_document(context: CommandContext, run: str, name: str) -> None:
 
 
 def _warn_document_changed(context: CommandContext, run: str, name: str, run_view: RunView) -> None:
-    from steersman.engine.document_digests import artifact_digest
+    from steersman.machines.task.effects.document_digests import artifact_digest
 
     disk_file = context.read_only_runs.ports.artifacts.read(run, name)
     recorded = context_fields(run_view.snapshot.context)["artifacts"].get(name, "")

@@ -18,24 +18,20 @@ from steersman.faces.cli.plan_answers import ask_task_questions, require_complet
 from steersman.faces.repl.document_status import describe_touched_files
 from steersman.judges.text import has_visible_text, printable_line
 from steersman.kernel.snapshot import Snapshot, context_fields
-from steersman.ports.journal import Gate, Head
-from steersman.views.legal_actions import (
+from steersman.machines.task.views.actions import (
     DECISION_BY_PHASE,
     NEXT_PHASE,
-    TASK_MACHINE,
     WORD_BY_PHASE,
-    Action,
-    RunStatus,
-    action_command,
-    describe_run_wait,
-    find_legal_actions,
     kept_document_lines,
 )
+from steersman.ports.journal import Gate, Head
+from steersman.views.legal_actions import LegalAction, RunStatus, describe_run_wait
 
+TASK_MACHINE = "task"
 REOPEN_EVENT = "redo_accept"
 REDOABLE_PHASES = TASK_PHASES[:-2]  # what can be done again: a revert is asked for anew, with its own word
 NOTHING_LEGAL_TEXT = "nothing: it has ended for good"
-ActionWording = Callable[[str, str], str]  # a word and a run -> what is typed for it here
+ActionWording = Callable[[LegalAction], str]  # what is typed for an action here
 
 
 class ActionNotLegalError(UserError):
@@ -52,39 +48,39 @@ def require_begin_reason(reason: str) -> None:
 
 def command_line_wording(context: CommandContext) -> ActionWording:
     """How the command line says what the prompt says in one word."""
-    return lambda word, run: action_command(word, run, context.command_prefix)
+    return lambda action: f"{context.command_prefix} {action.command}"
 
 
 def load_run_status(context: CommandContext, run: str) -> RunStatus:
     """Where a run is now."""
-    from steersman.engine.projections import payload_reader, task_blocked_reason
-    from steersman.kernel.record import run_outcome, run_status_word
-    from steersman.views.gates import gate_reason
+    from steersman.engine.machine_package import find_package
+    from steersman.engine.projections import read_run_view
 
     ports = context.read_only_runs.ports
-    active_run = context.read_only_runs.live(run)
-    definition, snapshot, gates = active_run.machine, active_run.snapshot, ports.journal.gates(run)
+    run_view = read_run_view(ports, run)
+    definition, snapshot, summary = run_view.machine, run_view.snapshot, run_view.status
     owner = ports.locks.owner(run)
-    can_move = run_status_word(definition, snapshot) == "working" or bool(ports.journal.pending(run))
-    cause_texts = [
-        task_blocked_reason(ports, active_run),
-        *(gate_reason(gate, payload_reader(active_run)) for gate in gates if not gate.answer),
-    ]
-    resume_actions = (Action("resume", "drive it on"),) if can_move and owner is None else ()
+    can_move = summary.status == "working" or bool(ports.journal.pending(run))
+    resume_actions = (
+        (LegalAction("resume", "drive it on", f"resume {run}"),) if can_move and owner is None else ()
+    )
+    find_actions = find_package(ports.packages, definition).legal_actions
     return RunStatus(
         run=run,
         machine=snapshot.machine,
-        title=active_run.title,
+        title=summary.title,
         phase=snapshot.state,
         step=""
         if snapshot.state in definition.settled or snapshot.ended
         else str(context_fields(snapshot.context).get("step", "")),
-        status=run_status_word(definition, snapshot),
-        outcome=run_outcome(definition, snapshot),
+        status=summary.status,
+        outcome=summary.outcome,
         waits=" ".join(
-            filter(None, (describe_run_wait(snapshot, gates, owner, ports.clock.now()), *cause_texts))
+            filter(
+                None, (describe_run_wait(snapshot, summary.gates, owner, ports.clock.now()), summary.cause)
+            )
         ),
-        next=(*resume_actions, *find_legal_actions(definition, snapshot, gates)),
+        next=(*resume_actions, *find_actions(definition, snapshot, summary.gates)),
         after=tuple(context_fields(snapshot.context).get("after", ())),
     )
 
@@ -116,9 +112,7 @@ class RunActions:
         """Why it cannot be done, and what can."""
         status = load_run_status(self.deck, self.run)
         waits_text = f" and waits: {status.waits}" if status.waits else ""
-        legal_text = (
-            "; ".join(self.named(action.word, self.run) for action in status.next) or NOTHING_LEGAL_TEXT
-        )
+        legal_text = "; ".join(self.named(action) for action in status.next) or NOTHING_LEGAL_TEXT
         return ActionNotLegalError(
             f"{problem_text}: the task is in {status.phase} ({', '.join(filter(None, (status.step, status.status)))}){waits_text}\nlegal now: {legal_text}"
         )
@@ -168,7 +162,7 @@ class RunActions:
         """A phase again: the open decision where that is what it asks, else the machine's own event."""
         if phase == "revert":
             raise UserError(
-                f"nothing is taken back by doing it again: {self.named('revert', self.run)} does, with a reason"
+                f"nothing is taken back by doing it again: {self.named(LegalAction('revert', '', f'tasks revert {self.run}'))} does, with a reason"
             )
         if phase not in REDOABLE_PHASES:
             raise UserError(f"there is no phase {phase!r} to do again: one of {', '.join(REDOABLE_PHASES)}")
@@ -282,7 +276,7 @@ class RunActions:
     def accepted(self, gate: Gate) -> list[str]:
         """What the decision is about."""
         from steersman.engine.projections import read_run_view
-        from steersman.views.acceptance import acceptance_lines
+        from steersman.machines.task.views.acceptance import acceptance_lines
 
         run_view = read_run_view(self.deck.runs.ports, self.run)
         return acceptance_lines(run_view.snapshot, run_view.status, gate, run_view.text)
@@ -361,7 +355,7 @@ class RunActions:
 
     def _legal(self) -> list[str]:
         """What is legal now, as it is typed here."""
-        return [self.named(action.word, self.run) for action in load_run_status(self.deck, self.run).next]
+        return [self.named(action) for action in load_run_status(self.deck, self.run).next]
 
     def _text(self, words: str) -> str:
         return self.deck.runs.text(self.run, words.strip()) if has_visible_text(words) else ""
@@ -384,16 +378,10 @@ def start_task(
 ) -> tuple[str, int]:
     """A new task, driven until it waits; its run and the exit code."""
     from steersman.engine.start import StartRequest
-    from steersman.faces.cli.commands.run import warn_uncommitted_changes
+    from steersman.faces.cli.commands.run import plan_run_start, warn_uncommitted_changes
     from steersman.faces.cli.drive import start_and_drive
     from steersman.faces.cli.issue_text import ISSUE_TASK_TEXT as RESOLVE
     from steersman.faces.cli.issue_text import read_issue_text
-    from steersman.faces.cli.task_roles import (
-        build_task_options,
-        list_task_roles,
-        load_task_bounds,
-        resolve_after_runs,
-    )
 
     issue_text = read_issue_text(issue)
     words = words if has_visible_text(words) or not issue_text else RESOLVE
@@ -402,14 +390,14 @@ def start_task(
     if context.services.find_calling_effect(context.project_root):
         raise ActionNotLegalError("this comes from inside a run: an agent never speaks for a person")
     config = context.load_config().config
-    options = build_task_options(
-        config, pace="step" if step else "through", after=resolve_after_runs(context, after, config)
+    given = {"step": step, "plan": plan, "key": key, "after": after}
+    start = plan_run_start(
+        context, TASK_MACHINE, config, {name: value for name, value in given.items() if value}
     )
-    texts = load_task_bounds(context, plan, key, config)
     warn_uncommitted_changes(context, config)
     context.create_runs()
     order = StartRequest(
-        TASK_MACHINE, words, context.person, config, options, texts, list_task_roles(options), issue_text
+        TASK_MACHINE, words, context.person, config, start.options, start.texts, start.roles, issue_text
     )
     return start_and_drive(context, order)
 

@@ -11,6 +11,7 @@ from steersman.errors import SteersmanError, UserError
 from steersman.faces.cli.context import EXIT_DONE, CommandContext
 from steersman.faces.cli.typeahead import discard_typeahead
 from steersman.faces.repl.run_actions import (
+    TASK_MACHINE,
     ActionNotLegalError,
     RunActions,
     list_task_status,
@@ -29,14 +30,13 @@ from steersman.faces.repl.vocabulary import (
     unknown_word_error,
 )
 from steersman.judges.text import has_visible_text, printable_line
-from steersman.views.legal_actions import (
+from steersman.machines.task.views.actions import (
     DOCUMENTS_BY_PHASE,
     NEXT_PHASE,
     PHASE_BY_WORD,
-    TASK_MACHINE,
     WORD_BY_PHASE,
-    RunStatus,
 )
+from steersman.views.legal_actions import RunStatus
 
 
 class ReplSession:
@@ -463,7 +463,7 @@ class ReplSession:
         return self.deck.runs.head(self._here()).machine == TASK_MACHINE
 
     def _deeds(self) -> RunActions:
-        return RunActions(self.deck, self._here(), lambda word, _: repl_action_text(word))
+        return RunActions(self.deck, self._here(), lambda action: repl_action_text(action.word))
 
 
 def _split_after_options(words: str) -> tuple[tuple[str, ...], str]:

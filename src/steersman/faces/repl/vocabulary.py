@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from steersman.contracts.task.words import TASK_PHASES
 from steersman.errors import UserError
-from steersman.views.legal_actions import TASK_MACHINE, Action
+from steersman.views.legal_actions import LegalAction
 
 REPL_WORD_HELP = {
     "plan": "[words]: begin a task; in planning, plan again with these words",
@@ -48,7 +48,7 @@ REPL_WORD_HELP = {
 READ_ONLY_WORDS = ("status", "show", "diff", "why", "tasks", "switch", "new", "help", "quit")
 COMMON_WORDS = ("raise", "stop", "resume", "abort", *READ_ONLY_WORDS)
 MACHINE_WORDS = {
-    TASK_MACHINE: ("plan", "review", "codegen", "test", "accept", "revert", "next", "redo", "begin", "restore", "adopt", "retry", "answer", "accept-evidence", "approve", "rework"),
+    "task": ("plan", "review", "codegen", "test", "accept", "revert", "next", "redo", "begin", "restore", "adopt", "retry", "answer", "accept-evidence", "approve", "rework"),
     "coordinator": ("answer", "defaults"),
 }  # fmt: skip
 OTHER_MACHINE_WORDS = ("accept-evidence", "approve", "rework", "reject", "followup", "revert", "deliver")
@@ -57,7 +57,7 @@ FREE_TEXT_HELP = (
 )
 
 
-def list_repl_words(machine: str, actions: Iterable[Action] = ()) -> tuple[str, ...]:
+def list_repl_words(machine: str, actions: Iterable[LegalAction] = ()) -> tuple[str, ...]:
     """What can be typed for a run of a machine; one that nobody here knows has the words of what is legal now."""
     known_words = (*MACHINE_WORDS.get(machine, OTHER_MACHINE_WORDS), *COMMON_WORDS)
     machine_words = (
@@ -107,7 +107,7 @@ def repl_action_text(word: str) -> str:
     return "words" if word == "say" else f"/{word}"
 
 
-def repl_banner_text(action: Action) -> str:
+def repl_banner_text(action: LegalAction) -> str:
     """A way in the prompt; of `next`, where it leads."""
     target_phase = action.what.rpartition(": to ")[2]
     return (

@@ -18,12 +18,12 @@ from steersman.contracts.planning.questions import (
     SuggestedAnswer,
 )
 from steersman.contracts.planning.words import RISK_LEVELS, QuestionKind, RiskLevel, RiskProfile
+from steersman.judges.planning import choices as word
 from steersman.judges.planning.evidence import CitableEvidence
 from steersman.judges.planning.paths import WHOLE_PROJECT_TARGETS, describe_region, is_whole_project
+from steersman.judges.planning.plan_inputs import PlanInputs, intent_boundary, planned_command_risk
 from steersman.judges.text import clip_text
 from steersman.kernel.canonical import digest_of
-from steersman.machines.coordinator import choices as word
-from steersman.machines.coordinator.inputs import PlanInputs, intent_boundary, planned_command_risk
 from steersman.machines.coordinator.places import SelectedPhase, find_phaseless_commands
 from steersman.machines.coordinator.purpose import find_unmet_phases, is_changing_phase, is_purpose_unmet
 

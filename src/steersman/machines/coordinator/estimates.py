@@ -6,8 +6,8 @@
 from steersman.contracts.planning.graph import GraphEdge, GraphNode, PlanEstimate
 from steersman.contracts.planning.words import RiskLevel, gravest_risk
 from steersman.judges.planning.adjacency import GraphAdjacency
+from steersman.judges.planning.plan_inputs import PlanInputs
 from steersman.judges.text import clip_text
-from steersman.machines.coordinator.inputs import PlanInputs
 
 RISK_POINTS: dict[RiskLevel, int] = {"low": 0, "medium": 5, "high": 15, "critical": 30}
 # kind of node: points each, and the most that the kind can add

@@ -12,8 +12,8 @@ from msgspec.structs import asdict
 from steersman.contracts.planning.decisions import DocumentProblem
 from steersman.contracts.planning.graph import MAX_GRAPH_NODES, ExecutionGraph, GraphEdge, GraphNode
 from steersman.judges.planning.adjacency import GraphAdjacency
+from steersman.judges.planning.plan_inputs import PlanInputs
 from steersman.judges.text import clip_text
-from steersman.machines.coordinator.inputs import PlanInputs
 
 
 class GraphFaults(NamedTuple):

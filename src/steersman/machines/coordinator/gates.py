@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from steersman.contracts.planning.intent import PlannedCommand
 from steersman.contracts.planning.words import CommandEffect, PlanPhase, ReviewCategory
-from steersman.machines.coordinator.inputs import CHANGING_EFFECTS
+from steersman.judges.planning.plan_inputs import CHANGING_EFFECTS
 from steersman.machines.coordinator.nodes import GraphSources
 from steersman.machines.coordinator.places import SelectedPhase
 

@@ -13,14 +13,14 @@ from steersman.contracts.planning.graph import EdgeType, ExecutionGraph, GraphEd
 from steersman.contracts.planning.intent import PlannedCommand
 from steersman.contracts.planning.questions import AskedQuestion, SettledQuestions
 from steersman.contracts.planning.words import PlanPhase
+from steersman.judges.planning.choices import NO_CHOICES, PlanChoices, collect_plan_choices
+from steersman.judges.planning.plan_inputs import PlanInputs
 from steersman.judges.planning.sequence import group_command_steps
 from steersman.judges.text import clip_text
 from steersman.kernel.canonical import digest_of
 from steersman.machines.coordinator import nodes as make
-from steersman.machines.coordinator.choices import NO_CHOICES, PlanChoices, collect_plan_choices
 from steersman.machines.coordinator.estimates import estimate_complexity, estimate_duration
 from steersman.machines.coordinator.gates import ReviewPlacement, place_reviews
-from steersman.machines.coordinator.inputs import PlanInputs
 from steersman.machines.coordinator.lanes import build_swimlanes
 from steersman.machines.coordinator.nodes import GraphSources, gather_graph_sources, replace_graph_choices
 from steersman.machines.coordinator.places import SelectedPhase

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from steersman.contracts.planning.content import AgentProfile
 from steersman.contracts.planning.graph import GraphEdge, GraphNode, Swimlane
 from steersman.contracts.planning.words import PlanPhase
-from steersman.machines.coordinator.inputs import PlanInputs
+from steersman.judges.planning.plan_inputs import PlanInputs
 
 
 class _LaneAgent(NamedTuple):

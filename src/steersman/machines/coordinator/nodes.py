@@ -7,10 +7,10 @@ from steersman.contracts.planning.graph import CONDITION_MARKER, GraphNode
 from steersman.contracts.planning.intent import PlannedCommand
 from steersman.contracts.planning.questions import AskedQuestion
 from steersman.contracts.planning.words import CommandEffect, ReviewCategory
+from steersman.judges.planning.choices import PlanChoices
 from steersman.judges.planning.evidence import CitableEvidence
+from steersman.judges.planning.plan_inputs import PlanInputs, planned_command_risk
 from steersman.judges.text import clip_text
-from steersman.machines.coordinator.choices import PlanChoices
-from steersman.machines.coordinator.inputs import PlanInputs, planned_command_risk
 from steersman.machines.coordinator.places import (
     SelectedPhase,
     find_phaseless_commands,

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from steersman.contracts.planning.content import Workflow, WorkflowPhase
 from steersman.contracts.planning.intent import PlannedCommand
 from steersman.contracts.planning.words import PlanPhase
+from steersman.judges.planning.plan_inputs import PlanInputs
 from steersman.judges.planning.sequence import PlannedPhase, find_earlier_phases, find_selected_phases
 from steersman.kernel.canonical import digest_of
-from steersman.machines.coordinator.inputs import PlanInputs
 
 MAX_READABLE_NODE_ID = (
     100  # readable characters of a node's id; what tells two apart is the digest behind them

@@ -7,7 +7,7 @@ only record what others changed.
 from collections.abc import Container, Iterator
 
 from steersman.contracts.planning.words import PlanPhase
-from steersman.machines.coordinator.inputs import CHANGING_EFFECTS, PlanInputs
+from steersman.judges.planning.plan_inputs import CHANGING_EFFECTS, PlanInputs
 from steersman.machines.coordinator.places import SelectedPhase
 
 # The phases that leave something otherwise than it was; in all others looking can be the whole of it.

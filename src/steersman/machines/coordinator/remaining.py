@@ -14,12 +14,12 @@ from steersman.contracts.planning.decisions import DocumentProblem, RiskAssessme
 from steersman.contracts.planning.intent import ExecutionIntent
 from steersman.contracts.planning.questions import SettledQuestions
 from steersman.contracts.planning.words import RISK_LEVELS, gravest_risk
+from steersman.judges.planning.choices import PlanChoices, intent_as_rules_see_it
 from steersman.judges.planning.dangling_refs import find_ungrounded_commands
+from steersman.judges.planning.plan_inputs import PlanInputs
 from steersman.judges.planning.risk import assess_plan_risk
 from steersman.judges.text import clip_text
-from steersman.machines.coordinator.choices import PlanChoices, intent_as_rules_see_it
 from steersman.machines.coordinator.graph import choices_from_settled
-from steersman.machines.coordinator.inputs import PlanInputs
 from steersman.machines.coordinator.nodes import gather_graph_sources
 from steersman.machines.coordinator.places import select_phases
 from steersman.machines.coordinator.purpose import find_unmet_phases, is_changing_phase

@@ -21,11 +21,11 @@ from steersman.contracts.planning.review import (
     RollbackStep,
 )
 from steersman.contracts.planning.words import ReviewCategory, gravest_risk
+from steersman.judges.planning.choices import narrow_intent_scope
 from steersman.judges.planning.paths import outside_plan_reason
+from steersman.judges.planning.plan_inputs import PlanInputs, intent_boundary
 from steersman.judges.text import clip_text
-from steersman.machines.coordinator.choices import narrow_intent_scope
 from steersman.machines.coordinator.graph import choices_from_settled
-from steersman.machines.coordinator.inputs import PlanInputs, intent_boundary
 from steersman.machines.coordinator.nodes import GraphSources, gather_graph_sources, reviews_required_by_rules
 
 MAX_DOCUMENT_NUMBER = 1_000_000_000  # that a document counts to

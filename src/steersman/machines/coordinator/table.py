@@ -22,6 +22,7 @@ from steersman.kernel.build import machine
 from steersman.kernel.definition import (
     STAY,
     Cap,
+    Choice,
     Events,
     GateAnswer,
     Guard,
@@ -60,7 +61,11 @@ BUILD_CONTEXT = effect("build_context", ContextFacts, "plan_context")
 ADJUDICATE = effect("adjudicate", RulesFacts, "adjudicate")
 DRAFT = effect("draft", GraphFacts, "draft_graph")
 EMIT = effect("emit", QuestionFacts, "emit_questions")
-ASK = gate("answers")
+ASK = gate(
+    "answers",
+    asks="The plan is not sure of everything. What shall hold?",
+    choices={"answer": Choice("answer", "answer what the plan asks", "plan answer {run}")},
+)
 WEIGH = effect("weigh", AnswerFacts, "weigh_answers")
 FINALIZE = effect("finalize", GraphFacts, "finalize_graph")
 PACK = effect("pack", ReviewFacts, "review_pack")

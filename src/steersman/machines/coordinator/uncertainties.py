@@ -16,11 +16,11 @@ from steersman.contracts.planning.questions import (
     SettledQuestions,
 )
 from steersman.contracts.planning.words import RISK_LEVELS
+from steersman.judges.planning.choices import APPROVING_ANSWERS, default_answer_word
 from steersman.judges.planning.intent import EffectiveAsking
+from steersman.judges.planning.plan_inputs import PlanInputs
 from steersman.kernel.canonical import digest_of
 from steersman.machines.coordinator.causes import raise_plan_questions
-from steersman.machines.coordinator.choices import APPROVING_ANSWERS, default_answer_word
-from steersman.machines.coordinator.inputs import PlanInputs
 from steersman.machines.coordinator.places import SelectedPhase, select_phases
 
 MAX_PACK_QUESTIONS = 50  # questions of one pack

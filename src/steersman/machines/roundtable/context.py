@@ -9,8 +9,14 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, DeliveryFacts, SetupFacts
-from steersman.contracts.task.facts import BaseFacts
+from steersman.contracts.facts import (
+    AgentFacts,
+    BaseFacts,
+    BaselineFacts,
+    CheckFacts,
+    DeliveryFacts,
+    SetupFacts,
+)
 from steersman.errors import UserError
 from steersman.kernel.canonical import digest_of
 from steersman.kernel.definition import GateAnswer

@@ -16,12 +16,19 @@ only a person's acceptance of exactly that tree leads on.
 """
 
 from steersman.contracts.agent import PROVIDER_CLASSES
-from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, DeliveryFacts, SetupFacts
-from steersman.contracts.task.facts import BaseFacts
+from steersman.contracts.facts import (
+    AgentFacts,
+    BaseFacts,
+    BaselineFacts,
+    CheckFacts,
+    DeliveryFacts,
+    SetupFacts,
+)
 from steersman.kernel.build import machine
 from steersman.kernel.definition import (
     ANY,
     STAY,
+    Action,
     Cap,
     EventDef,
     Events,
@@ -46,6 +53,7 @@ from steersman.kernel.definition import (
 from steersman.kernel.laws import Before, Never, Only, Possible
 from steersman.machines.roundtable import context as ctx
 from steersman.machines.roundtable import work
+from steersman.machines.shared.gates import EVIDENCE, REWRITE
 
 # ── Guards that the work of states depends on ───────────────────────────────────────────────────────────────────────
 
@@ -82,14 +90,14 @@ IMPLEMENT = effect("implement", AgentFacts, "agent", edits=True)
 REVIEW = effect("review", AgentFacts, "agent")
 ASK_TESTER = effect("ask_tester", AgentFacts, "agent")
 RUN_CHECKS = effect("run_checks", CheckFacts, "checks")
-EVIDENCE = gate("evidence")
 RECALL = effect("recall", CheckFacts, "recall")
-CONFIRM = gate("confirm")
+CONFIRM = gate("confirm", asks="Shall this proposal be implemented?")
 LOOK_AT_BASE = effect("look_at_base", BaseFacts, "base")
-MOVING = gate("moving")
-REWRITE = gate("rewrite")
-RECHECK = gate("recheck")
-MERGE = gate("merge")
+MOVING = gate(
+    "moving", asks="The branch has moved too often in a row. Look at it again? Reject stops the run."
+)
+RECHECK = gate("recheck", asks="The branch moved after your approval, which is void. Check the change on the branch as it is now?")  # fmt: skip
+MERGE = gate("merge", asks="Shall this change be merged?")
 DELIVER = effect("deliver", DeliveryFacts, "deliver")
 REVERT = effect("revert", DeliveryFacts, "revert")
 
@@ -137,7 +145,10 @@ P, X, M = Origin.PERSON, Origin.EFFECT, Origin.MACHINE
 class E(Events):
     task_received = event("A person gives a task.", P, ctx.RoundtableTaskReceived)
     task_followup_received = event(
-        "A person follows up: confirms, asks for rework, or asks for more.", P, GateAnswer
+        "A person follows up: confirms, asks for rework, or asks for more.",
+        P,
+        GateAnswer,
+        action=Action("followup", command='followup {run} "…"'),
     )
     aborted_by_operator = event("A person stops the run.", P, GateAnswer)
     draft_proposal = event("The proposal phase begins.", M)
@@ -197,8 +208,15 @@ class E(Events):
     recheck_granted = event(
         "A person has the change checked on the branch as it is now.", Origin.GATE, GateAnswer
     )
-    delivery_requested = event("A person asks for the delivery to be tried again.", P)
-    revert_requested = event("A person asks for a delivered change to be taken back.", P, ctx.RevertRequested)
+    delivery_requested = event(
+        "A person asks for the delivery to be tried again.", P, action=Action("deliver")
+    )
+    revert_requested = event(
+        "A person asks for a delivered change to be taken back.",
+        P,
+        ctx.RevertRequested,
+        action=Action("revert", command="revert {run}"),
+    )
     reverted = event("The change is undone by a commit of its own.", X, DeliveryFacts)
     revert_failed = event("The change could not be taken back; nothing was changed.", X, DeliveryFacts)
 

@@ -3,8 +3,8 @@
 **Invariant:** no state, event or row is named here.
 """
 
-from steersman.contracts.facts import DeliveryFacts
-from steersman.contracts.task.facts import BaseFacts, InspectFacts, RevertFacts
+from steersman.contracts.facts import BaseFacts, DeliveryFacts
+from steersman.contracts.task.facts import InspectFacts, RevertFacts
 from steersman.kernel.definition import GateAnswer
 from steersman.kernel.ops import Op
 from steersman.machines.task.context import TaskContext

@@ -3,33 +3,39 @@
 What each leads to is in `table.py`. **Invariant:** an event of one origin never comes from another.
 """
 
-from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, DeliveryFacts, SetupFacts
-from steersman.contracts.task.facts import (
+from steersman.contracts.facts import (
+    AgentFacts,
     BaseFacts,
-    InspectFacts,
-    PrerequisiteFacts,
-    RecordFacts,
-    RevertFacts,
+    BaselineFacts,
+    CheckFacts,
+    DeliveryFacts,
+    SetupFacts,
 )
-from steersman.kernel.definition import ChildEnded, Events, GateAnswer, Origin, event
+from steersman.contracts.task.facts import InspectFacts, PrerequisiteFacts, RecordFacts, RevertFacts
+from steersman.kernel.definition import Action, ChildEnded, Events, GateAnswer, Origin, event
 from steersman.machines.task import context as ctx
 
 P, G, X, C = Origin.PERSON, Origin.GATE, Origin.EFFECT, Origin.CHILD
 
 
+def redo_action(phase: str) -> Action:
+    """What a person types to have a phase done again."""
+    return Action(f"redo {phase}", command=f"tasks redo {{run}} {phase}")
+
+
 # fmt: off
 class E(Events):
     task_received = event("A person gives a task.", P, ctx.TaskReceived)
-    words_given = event("A person says something to whoever works next.", P, ctx.PersonWords)
-    redo_planning = event("A person wants another plan.", P, ctx.PersonWords)
-    redo_plan_review = event("A person has the plan reviewed again.", P, ctx.PersonWords)
-    redo_codegen = event("A person has it built again.", P, ctx.PersonWords)
-    redo_review = event("A person has the change reviewed again.", P, ctx.PersonWords)
-    redo_test = event("A person has the suites run again.", P, ctx.PersonWords)
-    redo_accept = event("A person reopens the decision about a delivered change.", P, ctx.PersonWords)
+    words_given = event("A person says something to whoever works next.", P, ctx.PersonWords, action=Action("say", command='tasks say {run} "…"'))
+    redo_planning = event("A person wants another plan.", P, ctx.PersonWords, action=redo_action("planning"))
+    redo_plan_review = event("A person has the plan reviewed again.", P, ctx.PersonWords, action=redo_action("plan_review"))
+    redo_codegen = event("A person has it built again.", P, ctx.PersonWords, action=redo_action("codegen"))
+    redo_review = event("A person has the change reviewed again.", P, ctx.PersonWords, action=redo_action("review"))
+    redo_test = event("A person has the suites run again.", P, ctx.PersonWords, action=redo_action("test"))
+    redo_accept = event("A person reopens the decision about a delivered change.", P, ctx.PersonWords, action=redo_action("accept"))
     others_there = event("The change of every task that comes first is in the branch.", X, PrerequisiteFacts)
     others_missing = event("A task that comes first is not accepted, or its change is not in the branch.", X, PrerequisiteFacts)
-    begin_requested = event("A person has it begin without the others, and says why.", G, GateAnswer)
+    begin_requested = event("A person has it begin without the others, and says why.", G, GateAnswer, waives="without the others")
     another_look_requested = event("A person has the others looked at again.", G, GateAnswer)
     plan_drafted = event("The lead planner has a draft; the others look at it.", X, AgentFacts)
     plan_commented = event("Another planner has looked at the draft.", X, AgentFacts)

@@ -3,15 +3,17 @@
 What leads from one to another is in `table.py`. **Invariant:** a phase's work starts however the phase was entered.
 """
 
-from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, DeliveryFacts, SetupFacts
-from steersman.contracts.task.facts import (
+from steersman.contracts.facts import (
+    AgentFacts,
     BaseFacts,
-    InspectFacts,
-    PrerequisiteFacts,
-    RecordFacts,
-    RevertFacts,
+    BaselineFacts,
+    CheckFacts,
+    DeliveryFacts,
+    SetupFacts,
 )
-from steersman.kernel.definition import Guard, State, child, do, effect, gate, resting, state
+from steersman.contracts.task.facts import InspectFacts, PrerequisiteFacts, RecordFacts, RevertFacts
+from steersman.kernel.definition import Choice, Guard, State, child, do, effect, gate, resting, state
+from steersman.machines.shared.gates import EVIDENCE, REWRITE
 from steersman.machines.task import work
 
 # ── Guards that the work of states depends on ───────────────────────────────────────────────────────────────────────
@@ -53,10 +55,21 @@ TAKES_BACK = Guard("takes_back", "what was delivered is to be taken back", lambd
 # ── Jobs ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 LOOK_AT_OTHERS = effect("look_at_others", PrerequisiteFacts, "task_others")
-OTHERS = gate("others")
+OTHERS = gate(
+    "others",
+    asks="Another task comes first, and its change is not in the branch. Look again, or begin without it?",
+    choices={
+        "retry": Choice("next", "look at the others again", "tasks next {run}"),
+        "begin": Choice("begin", "begin without them, with a reason", 'tasks begin {run} --reason "why"'),
+    },
+)
 DRAFT = effect("draft", AgentFacts, "agent")
 COMMENT = effect("comment", AgentFacts, "agent")
-QUESTIONS = gate("questions")
+QUESTIONS = gate(
+    "questions",
+    asks="The plan asks first. What is the answer?",
+    choices={"answer": Choice("answer", "answer what the plan asks", "tasks answer {run}")},
+)
 REVIEW_PLAN = effect("review_plan", AgentFacts, "agent")
 PREPARE = effect("prepare", SetupFacts, "setup")
 MEASURE = effect("measure", BaselineFacts, "baseline")
@@ -65,20 +78,50 @@ CODE = effect("code", AgentFacts, "agent", edits=True)
 CREW = child("crew")
 REVIEW_CODE = effect("review_code", AgentFacts, "agent")
 RUN_SUITES = effect("run_suites", CheckFacts, "checks")
-EVIDENCE = gate("evidence")
 LOOK_AT_BASE = effect("look_at_base", BaseFacts, "task_base")
-REWRITE = gate("rewrite")
-DECIDE = gate("decide")
+DECIDE = gate(
+    "decide",
+    asks="Shall this change be accepted?",
+    choices={
+        "approve": Choice("accept", "accept exactly this change", "tasks accept {run}"),
+        "rework": Choice("codegen", "have it changed further", 'tasks redo {run} codegen "what to change"'),
+        "review": Choice("review code", "have it reviewed again", "tasks redo {run} review"),
+        "replan": Choice("plan", "the plan is the problem", "tasks redo {run} planning"),
+        "revert": Choice("revert", "take it back", "tasks revert {run}"),
+    },
+)
 DELIVER = effect("deliver", DeliveryFacts, "task_deliver")
 TAKE_BACK = effect("take_back", RevertFacts, "task_revert")
 
 RECORD = effect("record", RecordFacts, "task_record")
 RESTORE = effect("restore", RecordFacts, "task_restore")
 ADOPT = effect("adopt", RecordFacts, "task_adopt")
-NEXT = gate("next", yields=True)
-DAMAGE = gate("damage")
-DAMAGED_PLAN = gate("damaged_plan")
-AGAIN = gate("again", yields=True)
+NEXT = gate(
+    "next",
+    yields=True,
+    asks="The phase is over. Shall it go on?",
+    choices={"approve": Choice("next", "go on", "tasks next {run}"), "rework": Choice("", "")},
+)
+RESTORE_CHOICE = Choice("restore", "put the recorded documents back", "tasks restore {run}")
+DAMAGE = gate(
+    "damage",
+    asks="What is on disk is not what was recorded. Put it back?",
+    choices={"restore": RESTORE_CHOICE},
+)
+DAMAGED_PLAN = gate(
+    "damaged_plan",
+    asks="The plan on disk is not what was recorded. Put it back, or take it over?",
+    choices={
+        "restore": RESTORE_CHOICE,
+        "adopt": Choice("adopt", "take the plan over as it is on disk", "tasks adopt {run}"),
+    },
+)
+AGAIN = gate(
+    "again",
+    yields=True,
+    asks="It cannot go on by itself. Try again?",
+    choices={"retry": Choice("retry", "try again", "tasks retry {run}")},
+)
 
 INSPECT_PLAN = effect("inspect_plan", InspectFacts, "task_inspect")
 INSPECT_PLAN_REVIEW = effect("inspect_plan_review", InspectFacts, "task_inspect")

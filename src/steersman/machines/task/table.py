@@ -22,6 +22,7 @@ from steersman.kernel.definition import (
     table,
 )
 from steersman.kernel.laws import Before, Law, Never, Only, Possible
+from steersman.machines.shared.gates import EVIDENCE, REWRITE
 from steersman.machines.task import context as ctx
 from steersman.machines.task import delivery_folds, folds
 from steersman.machines.task.events import E
@@ -36,7 +37,6 @@ from steersman.machines.task.phases import (
     DECIDE,
     DELIVER,
     DRAFT,
-    EVIDENCE,
     INSPECT_CODE,
     INSPECT_DECISION,
     INSPECT_PLAN,
@@ -57,7 +57,6 @@ from steersman.machines.task.phases import (
     RESTORE,
     REVIEW_CODE,
     REVIEW_PLAN,
-    REWRITE,
     RUN_SUITES,
     TAKE_BACK,
     S,

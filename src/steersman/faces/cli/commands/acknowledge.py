@@ -17,6 +17,7 @@ from steersman.errors import UserError
 from steersman.faces.cli.context import EXIT_DONE, EXIT_REFUSED, CommandContext, define_command
 from steersman.faces.cli.person_events import refuse_agent_caller
 from steersman.faces.cli.trust_prompt import is_config_trusted, record_trust
+from steersman.kernel.snapshot import runtime_field
 
 KNOWN_FAILURES_KEY = "known_failures"
 MAX_ACKNOWLEDGED_NAMES = 12
@@ -80,7 +81,7 @@ def _load_base_results(context: CommandContext, run: str) -> list[CommandResult]
     import msgspec
 
     run_context: Any = context.read_only_runs.live(run).snapshot.context
-    ref = getattr(run_context, "baseline_ref", "")
+    ref = runtime_field(run_context, "baseline_ref")
     if not ref:
         raise UserError(
             f"no check of run {run} has been run on its base tree: see `{context.command_prefix} show {run}`"

@@ -10,7 +10,14 @@ from steersman.faces.cli.drive import wait_for_verdict
 from steersman.faces.cli.person_events import refuse_agent_caller
 from steersman.judges.text import has_visible_text
 from steersman.ports.journal import Gate
-from steersman.views.gates import DIGEST_PREFIX_LENGTH, EVIDENCE_GATE, gate_commands, gate_reason
+from steersman.views.gates import (
+    DIGEST_PREFIX_LENGTH,
+    EVIDENCE_GATE,
+    GateView,
+    describe_gate,
+    gate_commands,
+    gate_reason,
+)
 
 _gate_argument = click.argument("gate", metavar="RUN_OR_GATE")
 _gate_reason_option = click.option("--reason", default="", help="Why; it stays on tape.")
@@ -111,7 +118,7 @@ def answer_with_choice(
     return answer_open_gate(context, gate, choice, digest, reason=reason, **limit_fields)
 
 
-def find_open_gate(context: CommandContext, name: str) -> Gate:
+def find_open_gate(context: CommandContext, name: str) -> GateView:
     """An open gate by its id, or the only one of a run; who comes too late is told who was first."""
     prefix, colon, rest = name.partition(":")
     run = context.runs.find(prefix)
@@ -126,7 +133,8 @@ def find_open_gate(context: CommandContext, name: str) -> Gate:
         open_gate_item for open_gate_item in open_gates if wanted_id in (open_gate_item.id, run)
     ]
     if len(matching_gates) == 1:
-        return matching_gates[0]
+        machine = context.runs.ports.machines.get(context.runs.head(run).machine)
+        return describe_gate(machine, matching_gates[0])
     if matching_gates:
         raise UserError(
             f"run {run} has several gates, name one: {', '.join(open_gate_item.id for open_gate_item in matching_gates)}"
@@ -156,7 +164,7 @@ def _describe_last_answer(context: CommandContext, run: str, wanted_id: str) -> 
     if answered_gate is not None:
         return f"gate {answered_gate.id} was answered already: {answered_gate.person} has answered {answered_gate.answer}"
     from steersman.kernel.tape import read_entry
-    from steersman.views.status import actor_name
+    from steersman.views.run_summary import actor_name
 
     entries = [read_entry(body) for _, body, _ in context.runs.ports.journal.rows(run)]
     end_entry = next((entry for entry in entries if entry.ended), None)
@@ -220,7 +228,7 @@ class _EvidenceNotAcceptedError(UserError):
     exit_code = 4
 
 
-def _require_digest_prefix(context: CommandContext, gate: Gate, prefix: str | None) -> str:
+def _require_digest_prefix(context: CommandContext, gate: GateView, prefix: str | None) -> str:
     """Why the evidence gate is open; refuses a yes without the beginning of the digest that was looked at."""
     if gate.job != EVIDENCE_GATE:
         typed_commands = "; ".join(gate_commands(gate, context.command_prefix))

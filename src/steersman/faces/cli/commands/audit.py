@@ -80,13 +80,15 @@ def audit_tape_command(context: CommandContext, *, run: str, after: int, form: s
 
 
 def _print_plan_tape(context: CommandContext, run: str, form: str) -> int:
-    from steersman.engine.projections import planning_tape_form as render_form
+    from steersman.engine.machine_package import find_package
     from steersman.engine.projections import read_run_view
 
-    run_view = read_run_view(context.read_only_runs.ports, _find_audited_run(context, run))
-    if run_view.live.machine.name != "coordinator":
-        raise UserError(f"run {run_view.snapshot.run} is no plan: `--as {form}` is a form of plans")
-    document = render_form(run_view, form)
+    ports = context.read_only_runs.ports
+    run_view = read_run_view(ports, _find_audited_run(context, run))
+    forms = find_package(ports.packages, run_view.machine).tape_forms
+    if form not in forms:
+        raise UserError(f"run {run_view.snapshot.run} has no tape in the form {form}: it is no plan")
+    document = forms[form](run_view)
     context.print(printable_json(msgspec.json.format(msgspec.json.encode(document)).decode()))
     context.set_result(msgspec.to_builtins(document))
     return EXIT_DONE

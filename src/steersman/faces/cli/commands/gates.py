@@ -11,16 +11,33 @@ from steersman.views.gates import (
     EVIDENCE_GATE,
     MAX_GATE_EXCERPT,
     MAX_GATE_TEXT,
+    describe_gate,
     gate_commands,
     gate_question,
-    gate_reason,
     render_gate_lines,
 )
 
 if TYPE_CHECKING:
+    from steersman.engine.machine_package import MachinePackage
+    from steersman.engine.run_view import RunView
     from steersman.ports.journal import Gate
     from steersman.views.base_stop import Remedy
-    from steersman.views.status import PayloadReader
+    from steersman.views.gates import GateView
+    from steersman.views.run_summary import GuardOverride, PayloadReader
+
+
+class _ShownGate(msgspec.Struct, frozen=True, eq=False):
+    """An open gate with what is said about it; of a run that cannot be read only that."""
+
+    gate: "GateView"
+    text: "PayloadReader"
+    package: "MachinePackage | None" = None
+    cause: str = ""
+    side_commands: tuple[str, ...] = ()
+    remedies: "tuple[Remedy, ...]" = ()
+    failures: tuple[str, ...] = ()
+    overrides: "tuple[GuardOverride, ...]" = ()
+    not_isolated: str = ""
 
 
 @define_command(
@@ -38,109 +55,98 @@ def gates_command(context: CommandContext, *, run: str | None, full: bool) -> No
         context.set_result([])
         context.print("nothing waits for you")
         return
-    open_gates = _list_open_gates(context, run)
-    from steersman.engine.projections import read_overrides, recorded_isolation_warning
-    from steersman.views.status import override_line
-
-    stalled = {open_gate.id: _describe_stalled_gate(context, open_gate) for open_gate in open_gates}
+    shown_gates = _list_shown_gates(context, run)
+    context.set_result([_gate_fields(context, shown) for shown in shown_gates])
     ports = context.read_only_runs.ports
-    isolation_notes = {gate.run: recorded_isolation_warning(ports, gate.run) for gate in open_gates}
-    texts = {gate.run: _open_gate_texts(context, gate.run, alone=run is not None) for gate in open_gates}
-    overrides_by_run = {gate.run: read_overrides(ports, gate.run) for gate in open_gates}
-    context.set_result(
-        [
-            {
-                **msgspec.to_builtins(open_gate),
-                "question": gate_question(open_gate),
-                "why": stalled[open_gate.id][0] or gate_reason(open_gate, texts[open_gate.run]),
-                "commands": gate_commands(open_gate, context.command_prefix),
-                "not_isolated": isolation_notes[open_gate.run],
-                "overrides": overrides_by_run[open_gate.run],
-                "remedies": stalled[open_gate.id][2],
-            }
-            for open_gate in open_gates
-        ]
-    )
     for name, reason in ({} if run else ports.journal.quarantined()).items():
         context.warn(
             f"run {name} is put aside: {reason}: {context.command_prefix} audit verify {name}", fg="red"
         )
-    if not open_gates:
+    if not shown_gates:
         context.print("nothing waits for you")
     titles = {head.run: head.title for head in ports.journal.heads(unfinished=True, limit=100_000)}
     line_limit = None if full else MAX_GATE_TEXT if run else MAX_GATE_EXCERPT
-    for gate in open_gates:
-        context.print(f"run {gate.run} · {titles.get(gate.run, '')}", bold=True)
-        reason, other_commands, remedies = stalled[gate.id]
-        gate_lines = render_gate_lines(
-            gate,
-            texts[gate.run],
-            context.command_prefix,
-            most=line_limit,
-            not_isolated=isolation_notes[gate.run],
-            cause=reason,
-            more=other_commands,
-            waived=[override_line(override) for override in overrides_by_run[gate.run]],
-        )
-        failures = _gate_failure_lines(context, gate) if run else []
-        _print_gate_lines(context, [*failures, *gate_lines], remedies)
+    for shown in shown_gates:
+        context.print(f"run {shown.gate.run} · {titles.get(shown.gate.run, '')}", bold=True)
+        _print_gate(context, shown, line_limit, with_failures=bool(run))
 
 
-def _list_open_gates(context: CommandContext, run: str | None) -> "list[Gate]":
-    """The gates that nobody has answered, of one run or of all."""
+def _list_shown_gates(context: CommandContext, run: str | None) -> list[_ShownGate]:
+    """The gates that nobody has answered, of one run or of all; each run is read once."""
+    from steersman.engine.projections import read_run_view
+
+    ports = context.read_only_runs.ports
     run_id = context.read_only_runs.find(run) if run else None
-    return [gate for gate in context.read_only_runs.ports.journal.gates(run_id) if not gate.answer]
+    shown_gates, views = [], dict[str, "RunView | SteersmanError"]()
+    for gate in (g for g in ports.journal.gates(run_id) if not g.answer):
+        if gate.run not in views:
+            try:
+                views[gate.run] = read_run_view(ports, gate.run)
+            except (
+                SteersmanError
+            ) as error:  # among others, one that cannot be read does not hide what else waits
+                if run is not None:
+                    raise
+                views[gate.run] = error
+        shown_gates.append(_show_gate(context, gate, views[gate.run]))
+    return shown_gates
 
 
-def _print_gate_lines(context: CommandContext, gate_lines: list[str], remedies: "list[Remedy]") -> None:
-    from steersman.views.base_stop import remedy_lines
-
-    for line in (*gate_lines, *([""] if remedies else []), *remedy_lines(remedies)):
-        context.print(line)
-    context.print()
-
-
-def _gate_failure_lines(context: CommandContext, gate: "Gate") -> list[str]:
-    """What failed among the results that are in question: command, end, and last lines."""
-    if gate.job != EVIDENCE_GATE:
-        return []
-    from steersman.engine.projections import read_run_view
-
-    try:
-        checks = read_run_view(context.read_only_runs.ports, gate.run).status.checks
-    except SteersmanError:  # that it cannot be read is told with its texts
-        return []
-    return [line for check_status in checks for line in check_status.failure]
-
-
-def _describe_stalled_gate(context: CommandContext, gate: "Gate") -> "tuple[str, list[str], list[Remedy]]":
-    """Of a task that cannot go on: why, what is legal beside the answer, and what helps where its base tree is red."""
-    if gate.job != "again":
-        return "", [], []
-    from steersman.engine.projections import read_run_view
-    from steersman.views.legal_actions import action_command
+def _show_gate(context: CommandContext, gate: "Gate", view: "RunView | SteersmanError") -> _ShownGate:
+    from steersman.engine.machine_package import find_package
     from steersman.views.screen import base_remedies_for_run
 
-    try:
-        status = read_run_view(context.read_only_runs.ports, gate.run).status
-    except SteersmanError:  # that it cannot be read is told with its texts
-        return "", [], []
-    other_commands = [action_command(word, gate.run, context.command_prefix) for word in status.besides]
-    return (
+    if isinstance(view, SteersmanError):
+        problem = f"(this text cannot be read: {view})"
+        return _ShownGate(describe_gate(None, gate), lambda _: problem)
+    status = view.status
+    failing = [line for check in status.checks for line in check.failure] if gate.job == EVIDENCE_GATE else []
+    return _ShownGate(
+        describe_gate(view.machine, gate),
+        view.text,
+        find_package(context.read_only_runs.ports.packages, view.machine),
         status.cause,
-        other_commands,
-        base_remedies_for_run(status, context.command_prefix) if status.base_problem else [],
+        status.side_commands,
+        tuple(base_remedies_for_run(status, context.command_prefix)) if status.base_problem else (),
+        tuple(failing),
+        status.overrides,
+        status.not_isolated,
     )
 
 
-def _open_gate_texts(context: CommandContext, run: str, *, alone: bool) -> "PayloadReader":
-    """The texts of a run; among others, one that cannot be read does not hide what else waits."""
-    from steersman.engine.projections import payload_reader
+def _gate_fields(context: CommandContext, shown: _ShownGate) -> dict[str, object]:
+    """One gate for programs."""
+    return {
+        **msgspec.to_builtins(shown.gate),
+        "question": gate_question(shown.gate),
+        "why": shown.cause,
+        "commands": gate_commands(shown.gate, context.command_prefix),
+        "not_isolated": shown.not_isolated,
+        "overrides": shown.overrides,
+        "remedies": shown.remedies,
+    }
 
-    try:
-        return payload_reader(context.read_only_runs.live(run))
-    except SteersmanError as error:
-        if alone:
-            raise
-        problem = f"(this text cannot be read: {error})"
-        return lambda _: problem
+
+def _print_gate(
+    context: CommandContext, shown: _ShownGate, line_limit: int | None, *, with_failures: bool
+) -> None:
+    from steersman.views.base_stop import remedy_lines
+    from steersman.views.gates import no_gate_items
+    from steersman.views.run_summary import override_line
+
+    gate_lines = render_gate_lines(
+        shown.gate,
+        shown.text,
+        context.command_prefix,
+        split_text=shown.package.split_gate_text if shown.package is not None else no_gate_items,
+        most=line_limit,
+        not_isolated=shown.not_isolated,
+        cause=shown.cause,
+        more=[f"{context.command_prefix} {command}" for command in shown.side_commands],
+        waived=[override_line(override) for override in shown.overrides],
+    )
+    failures = shown.failures if with_failures else ()
+    remedies = remedy_lines(list(shown.remedies))
+    for line in (*failures, *gate_lines, *([""] if remedies else []), *remedies):
+        context.print(line)
+    context.print()

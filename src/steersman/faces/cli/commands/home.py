@@ -5,8 +5,9 @@ from contextlib import suppress
 
 from steersman.errors import SteersmanError
 from steersman.faces.cli.context import CommandContext, define_command
+from steersman.ports.journal import Gate
 from steersman.views.base_stop import BASE_NOT_GREEN, base_stop_remedies, remedy_lines
-from steersman.views.gates import gate_question
+from steersman.views.gates import GateView, describe_gate, gate_question
 from steersman.views.listing import find_broken_runs, run_table_lines
 
 RECENT_RUNS = 5
@@ -20,8 +21,8 @@ def home_command(context: CommandContext) -> None:
         _print_welcome(context)
         return
     journal, prefix = context.journal, context.command_prefix
-    open_gates = [gate for gate in journal.gates() if not gate.answer]
     heads = journal.heads(unfinished=True)
+    open_gates = _describe_open_gates(context, [gate for gate in journal.gates() if not gate.answer])
     working = [head for head in heads if head.status == "working"]
     find_owner, root = context.services.find_run_owner, context.project_root
     idle_heads = [head for head in working if not find_owner(root, head.run)]
@@ -51,6 +52,16 @@ def home_command(context: CommandContext) -> None:
             remedy_lines(remedies),
         )
     context.print(f'next: {prefix} run "what to do" · {prefix} runs · {prefix} --help')
+
+
+def _describe_open_gates(context: CommandContext, gates: list[Gate]) -> list[GateView]:
+    """Each gate with the words of its run's machine, which is imported for it."""
+    machines, journal = context.services.installed_machines() if gates else {}, context.journal
+    described = []
+    for gate in gates:
+        head = journal.head(gate.run)
+        described.append(describe_gate(machines.get(head.machine) if head is not None else None, gate))
+    return described
 
 
 def _print_trust_notice(context: CommandContext) -> None:

@@ -368,7 +368,7 @@ def _setup_result_lines(proven: "ProvenSetup") -> Iterator[str]:
     """What was proven, one line for each check; what failed, with the end of its output."""
     from steersman.judges.evidence.base_checks import count_known_failures
     from steersman.views.failed_check import failed_check_lines
-    from steersman.views.status import verdict_words
+    from steersman.views.run_summary import verdict_words
 
     proof, acknowledged = proven.proof, frozenset(proven.config.known_failures)
     for attempt in proven.given_up:

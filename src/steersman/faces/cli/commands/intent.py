@@ -76,9 +76,9 @@ def intent_new_command(
         draft_intent_for_goal,
         draft_review_lines,
         find_missing_targets,
-        render_problem_lines,
     )
     from steersman.faces.cli.symlink_warnings import find_symlinked_targets
+    from steersman.views.planning.problems import document_problem_lines
 
     context.quiet = True
     target_files = tuple(file.removeprefix("./") or file for file in files)  # as a shell may complete them
@@ -100,7 +100,7 @@ def intent_new_command(
     problem_lines = _find_draft_problems(context, draft.value)
     for line in problem_lines:
         print_line(line, fg="red")
-    remark_lines = render_problem_lines(
+    remark_lines = document_problem_lines(
         (*find_missing_targets(context, draft.value), *find_symlinked_targets(context, draft.value)),
         "the draft",
     )
@@ -125,11 +125,12 @@ def intent_new_command(
 
 def _find_draft_problems(context: CommandContext, value: Any) -> list[str]:
     """What has to be mended by hand before the draft can be planned."""
-    from steersman.faces.cli.intent_drafts import load_sound_registry, render_problem_lines
+    from steersman.faces.cli.intent_drafts import load_sound_registry
     from steersman.judges.planning.schema_errors import find_schema_problems
     from steersman.judges.planning.semantics import find_semantic_problems
+    from steersman.views.planning.problems import document_problem_lines
 
-    return render_problem_lines(
+    return document_problem_lines(
         (*find_schema_problems(value), *find_semantic_problems(value, load_sound_registry(context))),
         "the draft",
     )
@@ -198,11 +199,11 @@ def _check_intent_document(
     from steersman.faces.cli.intent_drafts import (
         find_missing_targets,
         find_unmet_citations,
-        render_problem_lines,
     )
     from steersman.faces.cli.symlink_warnings import find_symlinked_targets
     from steersman.judges.planning.precheck import collect_precheck_problems, precheck_intent
     from steersman.judges.planning.semantics import find_intent_remarks
+    from steersman.views.planning.problems import document_problem_lines
 
     report = precheck_intent(
         intent_document.value,
@@ -212,7 +213,7 @@ def _check_intent_document(
         policy.lines,
         _read_config_project(context),
     )
-    for line in render_problem_lines(report.policy_problems, policy.file):
+    for line in document_problem_lines(report.policy_problems, policy.file):
         context.print(line, fg="red")
     problem_list = [
         report_problem
@@ -268,11 +269,11 @@ def _find_seal_problems(
 def _print_intent_verdict(
     context: CommandContext, file: str, problem_list: "Any", remark_list: "Any", result_fields: dict[str, Any], *, other_count: int = 0
 ) -> int:  # fmt: skip
-    from steersman.faces.cli.intent_drafts import render_problem_lines
+    from steersman.views.planning.problems import document_problem_lines
 
-    for line in render_problem_lines(problem_list, file):
+    for line in document_problem_lines(problem_list, file):
         context.print(line, fg="red")
-    for line in render_problem_lines(remark_list, file):
+    for line in document_problem_lines(remark_list, file):
         context.print(f"note: {line}")
     count = len(problem_list) + other_count
     code = EXIT_REFUSED if count else EXIT_DONE
@@ -308,10 +309,11 @@ def _print_intent_verdict(
 def intent_seal_command(context: CommandContext, *, file: str, out: str) -> int:
     """Pin every workflow, agent and command that the intent in FILE names to the registry as it is now, and write the
     checksum: SHA-256 over the RFC 8785 bytes of the whole document without `audit.checksum`."""
-    from steersman.faces.cli.intent_drafts import load_sound_registry, render_problem_lines
+    from steersman.faces.cli.intent_drafts import load_sound_registry
     from steersman.judges.planning.intent import intent_checksum_bytes
     from steersman.judges.planning.schema_errors import find_schema_problems
     from steersman.judges.planning.seal import find_dangling_pins, seal_intent
+    from steersman.views.planning.problems import document_problem_lines
 
     context.quiet = True
     registry, documents = load_sound_registry(context), context.services.open_documents()
@@ -324,7 +326,7 @@ def intent_seal_command(context: CommandContext, *, file: str, out: str) -> int:
         context.set_result(
             {"file": file, "result": "refuse", "problems": list(problem_list), "exit_code": EXIT_REFUSED}
         )
-        for line in render_problem_lines(problem_list, file):
+        for line in document_problem_lines(problem_list, file):
             context.print(line, fg="red")
         context.print("refuse: only a whole intent can be sealed; nothing was written", fg="red")
         return EXIT_REFUSED

@@ -135,7 +135,7 @@ class _AnswersRefusedError(UserError):
 
 def _read_answer_pack(context: CommandContext, file: str, pack: Any) -> Any:
     from steersman.faces.cli.plan_inputs import read_stdin_document
-    from steersman.machines.coordinator.answers import find_answer_pack_problems
+    from steersman.judges.planning.answers import find_answer_pack_problems
 
     documents, stdin_hint = (
         context.services.open_documents(),
@@ -227,9 +227,9 @@ def plan_diff_command(context: CommandContext, *, one: str, other: str) -> int:
 
 
 def _warn_plan_problems(context: CommandContext, problems: Any, source_name: str) -> None:
-    from steersman.faces.cli.intent_drafts import render_problem_lines
+    from steersman.views.planning.problems import document_problem_lines
 
-    for line in render_problem_lines(problems, source_name):
+    for line in document_problem_lines(problems, source_name):
         context.warn(line)
 
 

@@ -23,7 +23,7 @@ def report_command(context: CommandContext, *, run: str, out: str | None) -> Non
 
     run_id = context.read_only_runs.find(run)
     run_view = read_run_view(context.read_only_runs.ports, run_id)
-    report_text = render_view_report(run_view)
+    report_text = render_view_report(context.read_only_runs.ports, run_view)
     review_fields = msgspec.to_builtins(find_recorded_reviews(run_view.entries, run_view.text))
     context.set_result({"run": run_id, "report": report_text, "reviews": review_fields, "file": out})
     if out is None:

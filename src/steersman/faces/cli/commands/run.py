@@ -11,6 +11,8 @@ from steersman.faces.cli.issue_text import ISSUE_OPTION_HELP, ISSUE_TASK_TEXT, r
 from steersman.judges.text import has_visible_text
 
 if TYPE_CHECKING:
+    from steersman.contracts.config import Config
+    from steersman.engine.machine_package import StartPlan
     from steersman.engine.start import StartRequest
 
 
@@ -27,8 +29,8 @@ if TYPE_CHECKING:
 )
 @click.argument("task", required=False, default="")
 @click.option("--issue", default="", metavar="FILE", help=ISSUE_OPTION_HELP)
-@click.option("--mode", type=click.Choice(["proposal", "implementation"]), default="proposal", show_default=True,
-              help="Discuss a proposal first and wait for your word, or go straight to work.")  # fmt: skip
+@click.option("--mode", type=click.Choice(["proposal", "implementation"]), default=None,
+              help="Discuss a proposal first and wait for your word, or go straight to work. [default: proposal]")  # fmt: skip
 @click.option(
     "--as",
     "machine",
@@ -64,9 +66,6 @@ def run_command(
     task: str,
     issue: str,
     machine: str,
-    after: tuple[str, ...],
-    plan: str,
-    key: str,
     fix_base: bool,
     dry: bool,
     detach: bool,
@@ -83,34 +82,29 @@ def run_command(
     if not require_machine(context, machine).tree:
         raise UserError(f"{machine} plans and carries nothing out: use `{context.command_prefix} plan`")
     config = context.load_config(ask=not unattended).config
-    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    roles: tuple[str, ...] = ()
-    texts: dict[str, str] = {}
-    if machine == "task":
-        from steersman.faces.cli.task_roles import (
-            build_task_options,
-            list_task_roles,
-            load_task_bounds,
-            resolve_after_runs,
-        )
-
-        options = build_task_options(config, after=resolve_after_runs(context, after, config))
-        roles = list_task_roles(options)
-        texts = load_task_bounds(context, plan, key, config)
-    elif plan or key or after:
-        raise UserError(f"{machine} takes no plan and comes after no task: use --as task")
-    if fix_base:
-        options["red_base"] = "fix"
+    start = plan_run_start(context, machine, config, {name: value for name, value in given.items() if value})
+    options = {**start.options, **({"red_base": "fix"} if fix_base else {})}
     if dry:
         return print_dry_run(context, machine, config, options)
     from steersman.engine.start import StartRequest
 
-    order = StartRequest(machine, task, context.person, config, options, texts, roles, issue_text)
+    order = StartRequest(machine, task, context.person, config, options, start.texts, start.roles, issue_text)
     if unattended:
         require_unattended_ready(context, machine, config, options)
     warn_uncommitted_changes(context, config)
     context.create_runs()
     return _start_detached_run(context, order) if detach else _start_watched_run(context, order)
+
+
+def plan_run_start(
+    context: CommandContext, machine: str, config: "Config", given: dict[str, Any]
+) -> "StartPlan":
+    """What the machine makes of the options; other runs are looked up where a store is."""
+    from steersman.app.starting import plan_start
+
+    journal = context.journal if given.get("after") or context.has_store() else None
+    ports = context.services.open_ports(context.project, journal=journal)
+    return plan_start(ports, ports.packages[machine], config, given)
 
 
 def warn_uncommitted_changes(context: CommandContext, config: Any) -> None:

@@ -75,9 +75,7 @@ def tasks_list_command(context: CommandContext, *, everything: bool) -> None:
             context.print(f"    waits: {task.waits}")
         for touched_line in task.files:
             context.print(f"    {touched_line}", fg="red")
-        legal_texts = (
-            wording(action.word, task.run).removeprefix(f"{context.command_prefix} ") for action in task.next
-        )
+        legal_texts = (wording(action).removeprefix(f"{context.command_prefix} ") for action in task.next)
         context.print(f"    legal: {' | '.join(legal_texts) or 'nothing'}")
 
 

@@ -19,35 +19,27 @@ def why_command(context: CommandContext, *, run: str) -> None:
 
 def print_run_reasons(context: CommandContext, run_id: str) -> None:
     """Why a run stands where it stands."""
-    from steersman.engine.projections import (
-        payload_reader,
-        read_overrides,
-        task_base_problem,
-        task_blocked_reason,
-    )
+    from steersman.engine.projections import read_run_view
     from steersman.faces.repl.document_status import describe_touched_files
-    from steersman.views.status import override_line
+    from steersman.views.run_summary import override_line
     from steersman.views.why import WaitReason, wait_reason_lines
     from steersman.views.why import find_wait_reasons as find_reasons
 
     ports = context.read_only_runs.ports
-    active_run = context.read_only_runs.live(run_id)
+    run_view = read_run_view(ports, run_id)
+    active_run = run_view.live
     reasons = find_reasons(
         active_run.machine,
         active_run.snapshot,
-        gates=ports.journal.gates(run_id),
+        run_view.status,
         pending=len(ports.journal.pending(run_id)),
         owner=ports.locks.owner(run_id),
         now=ports.clock.now(),
         command_prefix=context.command_prefix,
-        text=payload_reader(active_run),
-        cause=task_blocked_reason(ports, active_run),
-        base_problem=task_base_problem(ports, active_run),
-        title=active_run.title,
     )
     reasons += [
         WaitReason("override", f"overridden: {override_line(override)}")
-        for override in read_overrides(ports, run_id)
+        for override in run_view.status.overrides
     ]
     reasons += [
         WaitReason("file", touched_line, urgent=True)

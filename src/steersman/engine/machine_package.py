@@ -1,0 +1,88 @@
+"""What a machine gives to the rest of the product: the one value by which anything outside its folder knows it.
+
+A machine that declares only its table gets the command line, the prompt, gates, `why`, `show` and a report in general
+words. Everything else here adds to that. Nothing in a package decides a transition.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from steersman.contracts.config import Config
+from steersman.engine.active_run import ActiveRun
+from steersman.engine.ports import Ports
+from steersman.engine.run_view import RunView
+from steersman.kernel.machine import Machine
+from steersman.kernel.snapshot import Snapshot
+from steersman.ports.artifacts import Artifacts
+from steersman.views.gates import GateTextSplitter, GateView, no_gate_items
+from steersman.views.legal_actions import LegalAction, find_legal_actions
+from steersman.views.report import ReportSections, default_report_sections
+from steersman.views.run_summary import RunFacts, SummaryFields, default_summary_fields
+
+
+class StartPlan(msgspec.Struct, frozen=True):
+    """What a machine makes of the options that a person gave: what is fixed when the run begins."""
+
+    options: dict[str, Any] = {}
+    texts: dict[str, str] = {}  # documents that the run goes by, by name
+    roles: tuple[str, ...] = ()  # beside those that the machine always has
+
+
+class StartOptions(msgspec.Struct, frozen=True, eq=False):
+    """What a person gave with the task: the options that have a value, and what they can be held against."""
+
+    given: Mapping[str, Any]
+    config: Config
+    ports: Ports
+
+
+class GatePreview(msgspec.Struct, frozen=True):
+    """What is shown above a gate's question instead of some of its texts."""
+
+    lines: tuple[str, ...] = ()
+    shown: tuple[str, ...] | None = (
+        None  # the texts that are still shown with the question; None: all of them
+    )
+
+
+class RunEnding(msgspec.Struct, frozen=True):
+    """What a machine says when its run is over: in place of the general words, or beside them."""
+
+    lines: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()  # behind the name of the program
+    more_lines: tuple[str, ...] = ()
+    more_commands: tuple[str, ...] = ()
+    fields: dict[str, Any] = {}  # for programs, whether the run is over or not
+
+
+Artifact = tuple[str, Callable[[], bytes]]  # a file's name, and how its bytes are made
+
+
+class MachinePackage(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """Everything the rest of the product needs to know about one machine."""
+
+    machine: Machine
+    folder: str = ""  # the import path of the machine's package: its prompts are in `prompts/`
+    effects: Mapping[str, str] = {}  # what only this machine's jobs do -> "module:function"
+    takes: frozenset[str] = frozenset()  # the options of `run` beside the general ones
+    plan_start: Callable[[StartOptions], StartPlan] | None = None
+    summary_fields: Callable[[RunFacts], SummaryFields] = default_summary_fields
+    report_sections: ReportSections = default_report_sections
+    legal_actions: Callable[[Machine, Snapshot, Iterable[GateView]], tuple[LegalAction, ...]] = (
+        find_legal_actions
+    )
+    split_gate_text: GateTextSplitter = no_gate_items
+    preview_gate: Callable[[RunView, GateView, int | None], GatePreview | None] | None = None
+    ending: Callable[[RunView], RunEnding | None] | None = None
+    artifacts: Callable[[RunView], Iterable[Artifact]] | None = None  # in place of those of the same name
+    find_file_problems: Callable[[Ports, ActiveRun, bool], dict[str, str]] | None = None
+    # Whether files that an effect has looked at (`seen` of its facts) are as they were: (artifacts, run, seen) -> bool.
+    has_unchanged_files: Callable[[Artifacts, str, Mapping[str, str]], bool] | None = None
+    tape_forms: Mapping[str, Callable[[RunView], msgspec.Struct]] = {}  # for `audit tape --as`
+
+
+def find_package(packages: Mapping[str, MachinePackage], machine: Machine) -> MachinePackage:
+    """The package of a machine; one that was given without a package has only its table."""
+    return packages.get(machine.name) or MachinePackage(machine=machine)

@@ -1,0 +1,1 @@
+"""How a planning run is shown."""

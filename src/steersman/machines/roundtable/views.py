@@ -1,0 +1,69 @@
+"""What a roundtable run tells of itself: its summary, and its own sections of a report."""
+
+from steersman.kernel.record import run_outcome
+from steersman.machines.roundtable.context import RoundtableContext
+from steersman.machines.shared.proof_sections import (
+    base_tree_section,
+    escalation_section,
+    evidence_questions_section,
+)
+from steersman.machines.shared.tree_summary import base_problem_of_outcome, tree_summary_fields
+from steersman.views.report import (
+    ReportFacts,
+    check_evidence_section,
+    findings_section,
+    quoted_section,
+    reviews_section,
+    rounds_section,
+)
+from steersman.views.run_summary import RunFacts, SummaryFields, read_findings
+
+
+def roundtable_summary_fields(facts: RunFacts) -> SummaryFields:
+    """The fields of the run's summary that only its context tells."""
+    context: RoundtableContext = facts.snapshot.context
+    return SummaryFields(
+        **tree_summary_fields(facts, context),
+        round=context.round,
+        base_measured=context.baseline == "measured",
+        rounds=context.max_iterations,
+        last_round_outcome=context.last_round_outcome or "",
+        findings=read_findings(context.findings, facts.text),
+        base_problem=base_problem_of_outcome(run_outcome(facts.machine, facts.snapshot)),
+        confirmed_by=context.confirmed_by,
+        delivery_failed=context.outcome == "approved" and context.handover == "failed",
+        revert_failed=context.handover == "done" and bool(context.reverted_by and context.detail_ref),
+    )
+
+
+def roundtable_report_sections(report: ReportFacts) -> list[str]:
+    """The discussion, the rounds, and what is proven of the tree."""
+    context, text = report.facts.snapshot.context, report.facts.text
+    return [
+        *_discussion_section(context, report),
+        *rounds_section(report),
+        *reviews_section(report),
+        *findings_section(report),
+        *escalation_section(context.escalation, text),
+        *check_evidence_section(report),
+        *evidence_questions_section(
+            context,
+            text,
+            asks=context.infrastructure == "changed" or context.evidence == "questioned",
+            questions_ref=context.questions_ref,
+        ),
+        *base_tree_section(context, text),
+    ]
+
+
+def _discussion_section(context: RoundtableContext, report: ReportFacts) -> list[str]:
+    text = report.facts.text
+    pieces = (
+        ("The proposal", context.proposal_ref),
+        ("The reviewer on it", context.reviewer_notes_ref),
+        ("The tester on it", context.tester_notes_ref),
+    )
+    lines = [line for title, ref in pieces for line in quoted_section(title, text(ref))]
+    if not lines or not context.contract_digest:
+        return lines
+    return [*lines, f"The discussion is bound as contract `{context.contract_digest}`.", ""]

@@ -1,0 +1,1 @@
+"""Fragments that several machines use: gates with their words, and what is shown of work on a tree."""

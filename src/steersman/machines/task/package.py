@@ -1,0 +1,35 @@
+"""Everything that the rest of the product knows about `task`."""
+
+from steersman.engine.machine_package import MachinePackage
+from steersman.machines.task.effects.document_digests import has_unchanged_artifacts
+from steersman.machines.task.files import find_task_file_problems, list_task_artifacts
+from steersman.machines.task.start import plan_task_start
+from steersman.machines.task.table import MACHINE
+from steersman.machines.task.views.actions import find_task_actions
+from steersman.machines.task.views.ending import preview_task_gate, task_ending
+from steersman.machines.task.views.summary import task_report_sections, task_summary_fields
+
+PACKAGE = MachinePackage(
+    machine=MACHINE,
+    folder="steersman.machines.task",
+    effects={
+        "task_record": "steersman.machines.task.effects.task_documents:record_phase_documents",
+        "task_inspect": "steersman.machines.task.effects.inspection:inspect_task_files",
+        "task_restore": "steersman.machines.task.effects.document_restore:restore_documents",
+        "task_adopt": "steersman.machines.task.effects.document_restore:adopt_documents",
+        "task_others": "steersman.machines.task.effects.prerequisites:check_prerequisites",
+        "task_base": "steersman.machines.task.effects.branch:check_base",
+        "task_deliver": "steersman.engine.effects.delivery:deliver_change",
+        "task_revert": "steersman.machines.task.effects.branch:take_change_back",
+    },
+    takes=frozenset({"after", "plan", "key", "step"}),
+    plan_start=plan_task_start,
+    summary_fields=task_summary_fields,
+    report_sections=task_report_sections,
+    legal_actions=find_task_actions,
+    preview_gate=preview_task_gate,
+    ending=task_ending,
+    artifacts=list_task_artifacts,
+    find_file_problems=find_task_file_problems,
+    has_unchanged_files=has_unchanged_artifacts,
+)
