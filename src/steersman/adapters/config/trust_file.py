@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from steersman.adapters.config.toml_file import LoadedConfig, find_config, load_config
 from steersman.adapters.git.include_files import INCLUDE_FILE_NAME, read_include_patterns
+from steersman.adapters.storage.durable_files import replace_file
 from steersman.contracts.config import Config
 from steersman.contracts.trust import TrustedSettings
 from steersman.engine.project_files import prompt_paths
@@ -57,14 +58,9 @@ class TrustFile:
         return {}
 
     def _write_records(self, records: dict[str, TrustedSettings]) -> None:
-        part = self._path.with_name(f".{TRUST_FILE_NAME}.{os.getpid()}.part")
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-                file.write(msgspec.json.encode(records))
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(part, self._path)
+            replace_file(self._path, msgspec.json.encode(records))
         except OSError as error:
             raise StoreFull(f"cannot write {self._path}: {error.strerror}; make its disk writable") from None
 

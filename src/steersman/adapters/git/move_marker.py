@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from steersman.adapters.git.isolated_dir import RepositoryLocation
+from steersman.adapters.storage.durable_files import replace_file, sync_directory
 
 DELIVERY_DIRECTORY = "steersman-delivery"  # in the git directory of the checkout: the marker, new files, old files, the new index
 
@@ -59,18 +60,5 @@ def read_move_markers(common: Path) -> list[tuple[Path, MoveMarker]]:
 
 def write_move_marker(directory: Path, marker: MoveMarker) -> None:
     """Writes the marker of a move into its folder, whole and on disk."""
-    temporary = directory / "marker.new"
-    with temporary.open("wb") as file:
-        file.write(msgspec.json.encode(marker))
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, directory / "marker.json")
-    _sync_delivery_directory(directory)
-
-
-def _sync_delivery_directory(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+    replace_file(directory / "marker.json", msgspec.json.encode(marker), 0o644)
+    sync_directory(directory)

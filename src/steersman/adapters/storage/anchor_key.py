@@ -4,12 +4,13 @@
 """
 
 import base64
-import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from steersman.adapters.storage.durable_files import create_file
 from steersman.errors import UserError
 from steersman.kernel.canonical import canonical_bytes
 from steersman.ports.anchors import Anchor
@@ -110,16 +111,6 @@ def _anchor_statement(run: str, seq: int, hash_: str, at: int) -> bytes:
 
 
 def _write_key_file_once(path: Path, data: bytes) -> None:
-    """Whole or not at all, and never over one that is there: of two processes, one makes it."""
-    part = path.with_suffix(f"{path.suffix}.{os.getpid()}.part")
-    fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(fd, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    try:
-        os.link(part, path)
-    except FileExistsError:
-        pass
-    finally:
-        os.unlink(part)
+    """Never over one that is there."""
+    with suppress(FileExistsError):
+        create_file(path, data)

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
+from steersman.adapters.storage.durable_files import sync_directory
 from steersman.contracts.artifacts import ArtifactOnDisk
 from steersman.errors import WorkspaceError
 from steersman.judges.text import clip_text
@@ -156,15 +157,7 @@ def _make_artifact_directory(path: Path, *, durable: bool) -> None:
     with contextlib.suppress(FileExistsError):
         path.mkdir(0o755)
         if durable:
-            _sync_directory(path.parent)
-
-
-def _sync_directory(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+            sync_directory(path.parent)
 
 
 def _stat_artifact(path: Path) -> os.stat_result | ArtifactOnDisk:
@@ -240,7 +233,7 @@ def _replace_artifact_file(run_directory: Path, path: Path, data: bytes, *, dura
             part.unlink()
         raise
     if durable:
-        _sync_directory(path.parent)
+        sync_directory(path.parent)
 
 
 def _remove_artifact_file(path: Path) -> str | None:

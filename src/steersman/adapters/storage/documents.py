@@ -3,13 +3,13 @@
 **Invariant:** no link is followed, nothing is read in part, and every refusal names file, line, field and fix.
 """
 
-import contextlib
 import errno
 import os
 import re
 import stat
 from typing import Any
 
+from steersman.adapters.storage.durable_files import create_file, replace_file
 from steersman.adapters.storage.intent_seal import reseal_intent_text
 from steersman.contracts.planning.documents import planning_document_schema
 from steersman.errors import ContractError, UserError
@@ -21,7 +21,6 @@ from steersman.ports.documents import MAX_DOCUMENT_BYTES, DocumentFormat, Parsed
 MAX_DOCUMENT_MEMBERS = 20_000
 
 _OPEN_DOCUMENT = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe would make us wait
-_CREATE_DOCUMENT = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _UTF8_BOM = b"\xef\xbb\xbf"
 _DOCUMENT_ERROR_POSITION = re.compile(r": line (\d+) column (\d+) \(char \d+\)$")
 _NUMBER_IN_PROBLEM = re.compile(r"number (\S+)")
@@ -70,7 +69,10 @@ class FileDocuments:
 
     def write(self, path: str, text: str, *, new: bool) -> None:
         try:
-            _write_document_file(path, text.encode(), new=new)
+            if new:
+                create_file(path, text.encode(), 0o644)
+            else:
+                replace_file(path, text.encode(), stat.S_IMODE(os.lstat(path).st_mode))
         except FileExistsError:
             raise UserError(f"{path} is there already: name another file, or remove it") from None
         except OSError as error:
@@ -116,25 +118,6 @@ def _decode_document(data: bytes, file: str) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise _document_error(file, [(line, "not UTF-8; save the file as UTF-8")]) from None
-
-
-def _write_document_file(path: str, data: bytes, *, new: bool) -> None:
-    mode = 0o644 if new else stat.S_IMODE(os.lstat(path).st_mode)
-    part = os.path.join(os.path.dirname(path) or ".", f".{os.path.basename(path)}.{os.getpid()}.part")
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(part)
-    with os.fdopen(os.open(part, _CREATE_DOCUMENT, mode), "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    try:
-        if new:
-            os.link(part, path)  # unlike a rename, it never takes the place of another file
-        else:
-            os.replace(part, path)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(part)
 
 
 # ── forms ───────────────────────────────────────────────────────────────────────────────────────────────────────────

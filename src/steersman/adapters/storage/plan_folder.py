@@ -8,6 +8,7 @@ import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from steersman.adapters.storage.durable_files import sync_directory, write_new_file
 from steersman.errors import WorkspaceError
 
 MAX_PLAN_DIRECTORY_FILES = 200
@@ -61,10 +62,10 @@ class DirectoryPlans:
         temporary.mkdir()
         try:
             for name, data in files.items():
-                _write_plan_file(temporary / name, data)
-            _sync_plan_directory(temporary)
+                write_new_file(temporary / name, data, 0o644)
+            sync_directory(temporary)
             os.rename(temporary, place)
-            _sync_plan_directory(place.parent)
+            sync_directory(place.parent)
         except BaseException:
             import shutil  # slow to import, and a plan that is whole leaves nothing to remove
 
@@ -103,19 +104,3 @@ def _read_plan_file(path: Path) -> bytes:
         return path.read_bytes() if is_readable else b""
     except OSError:
         return b""
-
-
-def _write_plan_file(path: Path, data: bytes) -> None:
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
-    with os.fdopen(fd, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _sync_plan_directory(directory: Path) -> None:
-    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

@@ -6,7 +6,6 @@ texts apart alike. A connection lives as long as one call.
 """
 
 import os
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import apsw
 import msgspec
 
+from steersman.adapters.storage.durable_files import create_file
 from steersman.adapters.storage.sqlite.connection import MIN_DATABASE_BYTES
 from steersman.adapters.storage.sqlite.write_turns import poll_while_busy
 from steersman.contracts.planning.context import MemoryPack, MemoryRecord
@@ -187,17 +187,8 @@ def _connect_memory(path: str) -> apsw.Connection:
 def _create_memory_file(path: str) -> None:
     """A new file appears whole, its tables in it: nobody ever sees half of one."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    temporary = f"{path}.{os.getpid()}.{threading.get_ident()}.part"
-    try:
-        with open(temporary, "xb") as file:
-            file.write(_blank_memory_bytes())
-            file.flush()
-            os.fsync(file.fileno())
-        with suppress(FileExistsError):  # somebody was quicker
-            os.link(temporary, path)
-    finally:
-        with suppress(FileNotFoundError):
-            os.unlink(temporary)
+    with suppress(FileExistsError):  # somebody was quicker
+        create_file(path, _blank_memory_bytes(), 0o644)
 
 
 def _blank_memory_bytes() -> bytes:

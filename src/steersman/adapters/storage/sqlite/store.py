@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 import msgspec
 
+from steersman.adapters.storage.durable_files import replace_file, sync_directory
 from steersman.adapters.storage.sqlite.connection import (
     StoreErrorTranslator,
     open_store,
@@ -382,15 +383,6 @@ def _write_synced_payload(path: "Path", data: bytes) -> None:
     if path.exists():
         return
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    temporary = path.with_suffix(f".{os.getpid()}.part")
-    with temporary.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.rename(path)
+    replace_file(path, data)
     for directory in (path.parent, path.parent.parent, path.parent.parent.parent):  # each may be new
-        fd = os.open(directory, os.O_RDONLY)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
+        sync_directory(directory)
