@@ -108,7 +108,7 @@ def test_a_person_says_why_it_begins_without(project: Project):
     (legal,) = (line for line in project.call("tasks").out.splitlines() if f"tasks accept {second}" in line)
     ways = legal.strip().removeprefix("legal: ").split(" | ")
     assert sorted(ways) == sorted(set(ways))
-    assert f"tasks redo {second} codegen \"what to change\"" in ways
+    assert f'tasks redo {second} codegen "what to change"' in ways
     typed = [line for line in project.call("why", second).out.splitlines() if f"redo {second} review" in line]
     assert len(typed) == 1
     waived = f"planning → planning by ann: {reason}"
