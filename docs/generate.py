@@ -63,8 +63,8 @@ def registry_archive() -> str:
 
 def machine_page(m: Machine) -> str:
     """One machine: what it is, its diagram, its tables."""
-    drawn = f"```mermaid\n{machine_diagram(m)}```"
-    return f"{NOTICE}\n\n# {m.name}\n\n{m.meaning}\n\n{drawn}\n\n{machine_markdown(m)}"
+    drawn = f"```mermaid\n{machine_diagram(m, stay_rows=True)}```"
+    return f"{NOTICE}\n\n# {m.name}\n\n{m.meaning}\n\n{drawn}\n\n{machine_markdown(m, stay_rows=True)}"
 
 
 def schemas() -> dict[str, dict[str, Any]]:

@@ -7,10 +7,10 @@ from steersman.kernel.definition import Events, Origin, State, event, final, oth
 from steersman.machines.roundtable import MACHINE
 from steersman.machines.roundtable.context import RoundtableContext
 from steersman.views.machine_json import machine_json
-from steersman.views.markdown import escape_markdown_cell, machine_markdown
+from steersman.views.markdown import escape_markdown_cell, is_extension, machine_markdown
 from steersman.views.mermaid import machine_diagram
 
-DRAWN = machine_diagram(MACHINE)
+DRAWN = machine_diagram(MACHINE, stay_rows=True)
 EDGE = re.compile(r"^    (\S+) --> (\S+) : (.+)$", re.MULTILINE)
 
 
@@ -78,12 +78,25 @@ def test_small():
 
 def test_tables():
     """The tables have a line for every state, every published row and every pair of a naming, and a list of laws."""
-    text = machine_markdown(MACHINE)
-    assert re.findall(r"^## (.+)$", text, re.MULTILINE) == ["States", "Rows", "Namings", "Laws"]
+    text = machine_markdown(MACHINE, stay_rows=True)
+    headings = ["States", "Rows", "Extensions", "Namings", "Laws"]
+    assert re.findall(r"^## (.+)$", text, re.MULTILINE) == headings
     pairs = sum(len(n.pairs) for n in (*MACHINE.namings.values(), *MACHINE.computed.values()))
     lines = [line for line in text.splitlines() if line.startswith("| ")]
-    assert len(lines) == len(MACHINE.states) + len(machine_json(MACHINE)["rows"]) + pairs + 3 * 2
+    assert len(lines) == len(MACHINE.states) + len(machine_json(MACHINE)["rows"]) + pairs + 4 * 2
     assert sum(line.startswith("- ") for line in text.splitlines()) == len(MACHINE.laws)
+
+
+def test_the_specification_comes_first():
+    """Its rows stand under their own heading; ours that only stay in their state are counted unless they are asked for."""
+    text = machine_markdown(MACHINE)
+    specified, extensions = text.split("## Extensions")
+    assert "extension:" not in specified
+    rows = machine_json(MACHINE)["rows"]
+    staying = [r for r in rows if r.get("stay") and is_extension(r["source"])]
+    assert f"{len(staying)} further extensions only stay in their state" in extensions
+    assert "tester_replied" not in extensions.split("## Namings")[0]
+    assert "tester_replied" not in machine_diagram(MACHINE)
 
 
 def test_cells():

@@ -1,22 +1,37 @@
 """A machine as Markdown tables: states, rows, namings, laws."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from steersman.judges.text import printable_text
 from steersman.kernel.definition import NamingPairs
 from steersman.kernel.machine import Machine
 from steersman.views.machine_json import machine_json
 
+ROW_COLUMNS = ("from", "on", "when", "to", "cap", "label", "source")
 
-def machine_markdown(machine: Machine) -> str:
-    """The four tables under headings, ending in a newline."""
+
+def machine_markdown(machine: Machine, *, stay_rows: bool = False) -> str:
+    """The tables under headings, ending in a newline: the specification's rows first, and rows that stay on request."""
+    rows = machine_json(machine)["rows"]
+    specified = [r for r in rows if not is_extension(r["source"])]
+    extensions = [r for r in rows if is_extension(r["source"]) and (stay_rows or not r.get("stay"))]
+    left_out = len(rows) - len(specified) - len(extensions)
     parts = [
         "## States",
         _markdown_table(("state", "flags", "what is true now"), _state_table_rows(machine)),
         "## Rows",
-        "Read top to bottom; the first whose event, cap and guard fit is taken.",
-        _markdown_table(
-            ("from", "on", "when", "to", "cap", "label", "source"), _transition_table_rows(machine)
+        "For a state and an event the rows are read in their order; the first whose cap and guard fit is taken.",
+        _markdown_table(ROW_COLUMNS, _transition_table_rows(specified)),
+        *(
+            ["## Extensions", _markdown_table(ROW_COLUMNS, _transition_table_rows(extensions))]
+            if extensions
+            else []
+        ),
+        *(
+            [f"{left_out} further extensions only stay in their state: `machine show {machine.name} --all`."]
+            if left_out
+            else []
         ),
         "## Namings",
         "How facts become events: first fit; every guard is evaluated and recorded.",
@@ -32,8 +47,13 @@ def _state_table_rows(machine: Machine) -> Iterator[Sequence[str]]:
         yield f"`{state.name}`", ", ".join(sorted(state.flags)), state.meaning
 
 
-def _transition_table_rows(machine: Machine) -> Iterator[Sequence[str]]:
-    for row in machine_json(machine)["rows"]:
+def is_extension(source: str) -> bool:
+    """Whether a row is ours, and not the specification's."""
+    return source.startswith("extension")
+
+
+def _transition_table_rows(rows: Iterable[dict[str, Any]]) -> Iterator[Sequence[str]]:
+    for row in rows:
         cap = row["cap"]
         to = "stays" if row.get("stay") else f"`{row['to']}`"
         yield (

@@ -7,19 +7,21 @@ from collections.abc import Iterable, Iterator
 
 from steersman.kernel.definition import ANY, STAY, Row
 from steersman.kernel.machine import Machine, row_source_states
+from steersman.views.markdown import is_extension
 from steersman.views.quotation import diagram_label, diagram_node
 
 ANY_STATE_NODE = "any_state"
 
 
-def machine_diagram(machine: Machine) -> str:
-    """The diagram's text, ending in a newline."""
+def machine_diagram(machine: Machine, *, stay_rows: bool = False) -> str:
+    """The diagram's text, ending in a newline; extensions that only stay in their state are drawn on request."""
     lines = ["stateDiagram-v2", "    direction LR"]
     lines += [f"    {diagram_node(s.name)} : {diagram_label(s.name)}" for s in machine.states.values()]
     if any(row.source is ANY for row in machine.rows):
         lines.append(f'    state "any state that is not over" as {ANY_STATE_NODE}')
     lines += [
-        f"    {a} --> {b} : {_diagram_edge_text(rows)}" for (a, b, _), rows in _diagram_edges(machine).items()
+        f"    {a} --> {b} : {_diagram_edge_text(rows)}"
+        for (a, b, _), rows in _diagram_edges(machine, stay_rows=stay_rows).items()
     ]
     lines += [f"    {diagram_node(s.name)} --> [*]" for s in machine.states.values() if s.final]
     lines += [
@@ -30,9 +32,11 @@ def machine_diagram(machine: Machine) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _diagram_edges(machine: Machine) -> dict[tuple[str, str, str], list[Row]]:
+def _diagram_edges(machine: Machine, *, stay_rows: bool) -> dict[tuple[str, str, str], list[Row]]:
     rows_by_edge: dict[tuple[str, str, str], list[Row]] = {}
     for row in machine.rows:
+        if row.to is STAY and is_extension(row.origin) and not stay_rows:
+            continue
         for source in _diagram_source_nodes(machine, row):
             target = source if row.to is STAY else diagram_node(row.to.name)
             rows_by_edge.setdefault((source, target, row.label), []).append(row)

@@ -54,6 +54,15 @@ from steersman.kernel.laws import Before, Never, Only, Possible
 from steersman.machines.roundtable import context as ctx
 from steersman.machines.roundtable import work
 from steersman.machines.shared.gates import EVIDENCE, REWRITE
+from steersman.machines.shared.tree_checks import (
+    ACCEPTS,
+    LOST_COMMITS,
+    MEASURE,
+    MEASURE_AGAIN,
+    PREPARE,
+    TOUCHES,
+    base_namings,
+)
 
 # ── Guards that the work of states depends on ───────────────────────────────────────────────────────────────────────
 
@@ -83,9 +92,6 @@ TAKES_BACK = Guard("takes_back", "a delivered change is to be taken back", lambd
 PROPOSE = effect("propose", AgentFacts, "agent")
 DISCUSS_REVIEW = effect("discuss_review", AgentFacts, "agent")
 DISCUSS_TEST = effect("discuss_test", AgentFacts, "agent")
-PREPARE = effect("prepare", SetupFacts, "setup")
-MEASURE = effect("measure", BaselineFacts, "baseline")
-MEASURE_AGAIN = effect("measure_again", BaselineFacts, "baseline")
 IMPLEMENT = effect("implement", AgentFacts, "agent", edits=True)
 REVIEW = effect("review", AgentFacts, "agent")
 ASK_TESTER = effect("ask_tester", AgentFacts, "agent")
@@ -232,11 +238,8 @@ PREPARED = Guard("prepared", "implementation loop", lambda c, _: c.phase == "imp
 DISCUSSED = Guard("discussed", "proposal complete", lambda c, _: c.phase == "proposal" and c.discussion == "complete", reads=("phase", "discussion"))
 REPLIED = Guard("replied", "proposal", lambda _, e: not e.error and bool(e.text_ref))
 READY = Guard("ready", "the working tree is set up", lambda _, e: e.ready)
-UNSTARTED = Guard("unstarted", "a check could not be started on the base tree", lambda _, e: bool(e.error) or e.unstarted > 0)
-RED = Guard("red", "checks fail on the base tree, nobody has acknowledged that, and this run is not there to fix them", lambda c, e: e.red > 0 and c.red_base == "stop")
 CHANGED = Guard("changed", "coder completed", lambda c, e: not e.error and bool(e.tree) and e.tree != c.tree)
 UNCHANGED = Guard("unchanged", "the coder changed nothing", lambda c, e: not e.error and bool(e.tree) and e.tree == c.tree)
-TOUCHES = Guard("touches", "the change touches what decides about tests or agents", lambda _, e: e.infrastructure > 0)
 APPROVES = Guard("approves", "reviewer decision=approve", lambda _, e: not e.error and e.reply is not None and e.reply["decision"] == "approve")
 REQUESTS = Guard("requests_changes", "reviewer decision=changes_requested", lambda _, e: not e.error and e.reply is not None and e.reply["decision"] == "changes_requested")
 NAMES_COMMANDS = Guard("names_commands", "the tester's reply names at least one command", lambda _, e: not e.error and e.reply is not None and e.reply["commands"] > 0)
@@ -247,11 +250,9 @@ UNPROVEN = Guard("unproven", "nothing is proven about the current tree", lambda 
 TOUCHED = Guard("touched", "what decides about tests or agents is not as it was on the base tree", lambda c, _: c.infrastructure == "changed", reads=("infrastructure",))
 DOUBTED = Guard("doubted", "tests vanished, a check was flaky, or its words speak against it", lambda _, e: e.missing + e.flaky + e.doubts > 0)
 PASSED = Guard("passed", "all commands pass", lambda c, e: ctx.is_roundtable_tree_proven(c, e) and e.missing + e.flaky + e.doubts == 0)
-ACCEPTS = Guard("accepts", "the operator accepts the results on this very tree", lambda c, e: e.choice == "approve" and e.digest == c.tree)
 REJECTS = Guard("rejects", "the operator rejects", lambda _, e: e.choice == "reject")
 STANDS = Guard("stands", "what was accepted is what was recorded of the current tree", lambda c, e: ctx.is_roundtable_tree_proven(c, e) and c.accepted_tree == c.tree)
 REBASED = Guard("rebased", "the change was put on top of a branch that has moved", lambda _, e: e.moved and bool(e.tree) and not e.absorbed)
-LOST_COMMITS = Guard("lost_commits", "the branch was rewritten", lambda _, e: e.rewritten > 0)
 BASE_STANDS = Guard("base_stands", "the branch is where it was", lambda _, e: not e.error and not e.moved)
 SAYS_AGAIN = Guard("says_again", "the operator says yes", lambda _, e: e.choice == "approve")
 OVERTOOK = Guard("overtook", "the branch is not where the change was checked", lambda _, e: e.moved)
@@ -367,9 +368,7 @@ NAMES = (
     naming(PROPOSE, *ERRORS, (REPLIED, E.roundtable_reviewer), (otherwise, E.provider_protocol_error)),
     naming(DISCUSS_REVIEW, *ERRORS, (REPLIED, E.roundtable_tester), (otherwise, E.provider_protocol_error)),
     naming(DISCUSS_TEST, *ERRORS, (REPLIED, E.discussion_complete), (otherwise, E.provider_protocol_error)),
-    naming(PREPARE, (READY, E.workspace_ready), (otherwise, E.setup_failed)),
-    naming(MEASURE_AGAIN, (otherwise, E.baseline_recorded)),
-    naming(MEASURE, (UNSTARTED, E.check_cannot_start), (RED, E.base_not_green), (otherwise, E.baseline_recorded), version=2),
+    *base_namings(READY, workspace_ready=E.workspace_ready, setup_failed=E.setup_failed, check_cannot_start=E.check_cannot_start, base_not_green=E.base_not_green, baseline_recorded=E.baseline_recorded),
     naming(IMPLEMENT, *ERRORS, (CHANGED, E.start_reviewer), (UNCHANGED, E.coder_changed_nothing), (otherwise, E.provider_protocol_error)),
     naming(REVIEW, *ERRORS, (APPROVES, E.review_approved), (REQUESTS, E.review_changes_requested), (otherwise, E.review_schema_invalid)),
     naming(ASK_TESTER, *ERRORS, (NAMES_COMMANDS, E.tester_replied), (otherwise, E.tester_schema_invalid)),

@@ -6,14 +6,13 @@ What leads from one to another is in `table.py`. **Invariant:** a phase's work s
 from steersman.contracts.facts import (
     AgentFacts,
     BaseFacts,
-    BaselineFacts,
     CheckFacts,
     DeliveryFacts,
-    SetupFacts,
 )
 from steersman.contracts.task.facts import InspectFacts, PrerequisiteFacts, RecordFacts, RevertFacts
 from steersman.kernel.definition import Choice, Guard, State, child, do, effect, gate, resting, state
 from steersman.machines.shared.gates import EVIDENCE, REWRITE
+from steersman.machines.shared.tree_checks import MEASURE, MEASURE_AGAIN, PREPARE
 from steersman.machines.task import work
 
 # ── Guards that the work of states depends on ───────────────────────────────────────────────────────────────────────
@@ -71,9 +70,6 @@ QUESTIONS = gate(
     choices={"answer": Choice("answer", "answer what the plan asks", "tasks answer {run}")},
 )
 REVIEW_PLAN = effect("review_plan", AgentFacts, "agent")
-PREPARE = effect("prepare", SetupFacts, "setup")
-MEASURE = effect("measure", BaselineFacts, "baseline")
-MEASURE_AGAIN = effect("measure_again", BaselineFacts, "baseline")
 CODE = effect("code", AgentFacts, "agent", edits=True)
 CREW = child("crew")
 REVIEW_CODE = effect("review_code", AgentFacts, "agent")

@@ -22,7 +22,9 @@ from steersman.kernel.definition import (
     table,
 )
 from steersman.kernel.laws import Before, Law, Never, Only, Possible
+from steersman.machines.shared.document_rows import DISK, DocumentEvents, document_rows
 from steersman.machines.shared.gates import EVIDENCE, REWRITE
+from steersman.machines.shared.tree_checks import ACCEPTS, LOST_COMMITS, TOUCHES, base_namings
 from steersman.machines.task import context as ctx
 from steersman.machines.task import delivery_folds, folds
 from steersman.machines.task.events import E
@@ -46,12 +48,9 @@ from steersman.machines.task.phases import (
     INSPECT_TESTS,
     LOOK_AT_BASE,
     LOOK_AT_OTHERS,
-    MEASURE,
-    MEASURE_AGAIN,
     NEXT,
     OTHERS,
     PHASES,
-    PREPARE,
     QUESTIONS,
     RECORD,
     RESTORE,
@@ -112,10 +111,7 @@ PLANNED = Guard("planned", "planning.ai.json exists, no blocking questions remai
 PLAN_BLOCKED = Guard("plan_blocked", "plan-review.json: blocked", lambda _, e: e.blocked)
 PLAN_OK = Guard("plan_ok", "plan-review.json: ok is true and blocked is false", lambda _, e: e.ok and not e.blocked)
 TREE_READY = Guard("tree_ready", "the working tree is set up", lambda _, e: e.ready)
-UNSTARTED = Guard("unstarted", "a check could not be started on the base tree", lambda _, e: bool(e.error) or e.unstarted > 0)
-RED = Guard("red", "checks fail on the base tree, nobody has acknowledged that, and this task is not there to fix them", lambda c, e: e.red > 0 and c.red_base == "stop")
 UNTOUCHED = Guard("untouched", "the crew's change touches nothing that decides about tests or agents", lambda c, e: c.codegen == "roundtable" and e.infrastructure == 0)
-TOUCHES = Guard("touches", "the change touches what decides about tests or agents", lambda _, e: e.infrastructure > 0)
 CREW_APPROVED = Guard("crew_approved", "the crew approved a tree", lambda _, e: e.success and bool(e.tree))
 SAYS_UNCLEAR = Guard("says_unclear", "the coder says that essential parts of the plan are missing", lambda c, _: c.coder_status == "plan_unclear")
 SAYS_MISMATCH = Guard("says_mismatch", "the coder says that the plan lacks files", lambda c, _: c.coder_status == "scope_mismatch")
@@ -129,9 +125,7 @@ UNPROVEN = Guard("unproven", "nothing proves that every suite passed on the curr
 TOUCHED = Guard("touched", "what decides about tests or agents is changed, and nobody has accepted that", lambda c, _: c.evidence == "touched", reads=("evidence",))
 DOUBTED = Guard("doubted", "tests vanished, a check was flaky, or its words speak against it", lambda c, e: ctx.has_doubtful_results(c, e) and c.evidence != "accepted")
 PROVEN = Guard("proven", "every suite ran on this tree and passed", ctx.is_task_tree_proven)
-ACCEPTS = Guard("accepts", "the person accepts the results on this very tree", lambda c, e: e.choice == "approve" and e.digest == c.tree)
 CONFLICTS = Guard("conflicts", "the branch has moved, and the change conflicts with it", lambda _, e: e.conflicts > 0 and bool(e.base_tree))
-LOST_COMMITS = Guard("lost_commits", "the branch was rewritten: it no longer has commits that the change was made on", lambda _, e: e.rewritten > 0)
 LOST = Guard("lost", "what was handed over before is not there any more", lambda _, e: e.lost)
 ABSORBED = Guard("absorbed", "the branch has all of the change already", lambda _, e: e.absorbed)
 MOVED = Guard("moved", "the branch has moved", lambda _, e: e.moved and bool(e.tree))
@@ -178,7 +172,6 @@ AGAIN_FROM = {"step": "work", "decision": "none"}
 REOPENED = {**AGAIN_FROM, "outcome": None}
 STOP = {"step": "stuck"}
 BROKEN = {"step": "broken"}
-UNWRITTEN = {"step": "unwritten"}
 DECISIONS = {
     "approve": "accepted",
     "rework": "changes_requested",
@@ -187,12 +180,21 @@ DECISIONS = {
     "revert": "revert_requested",
 }
 EXT = "extension: "
-DISK = "extension: §5.2, artifacts are inspected before any transition"
-PACE = "extension: a person goes from phase to phase"
 FIRST = "extension: a task may come after others"
 GREEN = "extension: the base is checked before the first agent"
 PARK = "extension: automatic regressions are capped, then a person decides"
 REDO = "§5.4, §8 /redo"
+
+DOCUMENT_EVENTS = DocumentEvents(
+    documents_recorded=E.documents_recorded,
+    recording_failed=E.recording_failed,
+    repair_failed=E.repair_failed,
+    documents_damaged=E.documents_damaged,
+    phase_ready=E.phase_ready,
+    next_requested=E.next_requested,
+    rework_requested=E.rework_requested,
+    restore_requested=E.restore_requested,
+)
 
 # fmt: off
 TABLE = table(
@@ -288,15 +290,8 @@ TABLE = table(
     row(S.revert,      E.revert_refused,            otherwise,       S.accept,       None,        "it conflicts: decide otherwise",                  EXT + "a conflicted revert returns to accept", sets={"step": "decide"}),
     # in every phase
     row(S.codegen,     E.documents_recorded,        UNTOUCHED,       S.codegen,      None,        "look at what is on disk: the tests are as they were", DISK, sets={"step": "inspect", "evidence": "plain"}),
-    *(row(phase,        E.documents_recorded,        otherwise,       phase,           None,        "look at what is on disk",                         DISK, sets={"step": "inspect"}) for phase in PHASES),
-    *(row(phase,        E.recording_failed,          otherwise,       phase,           None,        "nothing was laid down: ask a person",             DISK, sets=UNWRITTEN) for phase in PHASES),
-    *(row(phase,        E.repair_failed,             otherwise,       phase,           None,        "nothing was put right: look again",               DISK, sets={"step": "inspect"}) for phase in PHASES),
-    *(row(phase,        E.documents_damaged,         otherwise,       phase,           None,        "name what is wrong, trust nothing",               DISK, sets={"step": "damaged"}) for phase in PHASES),
-    *(row(phase,        E.phase_ready,               otherwise,       phase,           None,        "show what would happen",                          PACE, sets={"step": "ready"}) for phase in PHASES[:5]),
+    *document_rows(PHASES, PHASES[:5], DOCUMENT_EVENTS),
     *(row(phase, E.agent_failed, otherwise, phase, None,    "name what broke: ask a person",                   EXT + "an agent that breaks costs no phase", sets=BROKEN) for phase in (S.planning, S.plan_review, S.codegen, S.review)),
-    *(row(phase,       E.next_requested,            otherwise,       phase,          None,        "look again, then go on",                          PACE, sets={"step": "confirmed"}) for phase in PHASES[:5]),
-    *(row(phase,       E.rework_requested,          otherwise,       phase,          None,        "do the phase again",                              PACE, sets=WORK) for phase in PHASES[:5]),
-    *(row(phase,       E.restore_requested,         otherwise,       phase,          None,        "put the recorded documents back",                 DISK, sets={"step": "restore"}) for phase in PHASES),
     row(S.planning,    E.adoption_requested,        otherwise,       S.planning,     None,        "take the plan over as it is",                     DISK, sets={"step": "adopt"}),
     *(row(phase,       E.retry_requested,           AT_RECORD,       phase,          None,        "lay it down again",                               PARK, sets={"step": "record"}) for phase in PHASES[:6]),
     row(S.revert,      E.retry_requested,           otherwise,       S.revert,       None,        "lay the record down again",                       PARK, sets={"step": "record"}),
@@ -335,9 +330,7 @@ NAMES = (
     naming(INSPECT_PLAN, *LOOKED, (QUESTIONS_LEFT, E.questions_open), (NO_SCOPE, E.scope_missing), (UNSEEN, E.phase_ready), (PLANNED, E.planning_succeeded), (otherwise, E.documents_damaged)),
     naming(REVIEW_PLAN, (PLAN_OPINION_BROKE, E.agent_failed), (LAST_PLAN_OPINION, E.plan_reviews_complete), (otherwise, E.plan_reviewed)),
     naming(INSPECT_PLAN_REVIEW, *SEEN, (PLAN_BLOCKED, E.review_blocked), (PLAN_OK, E.review_ok), (otherwise, E.review_needs_changes)),
-    naming(PREPARE, (TREE_READY, E.workspace_ready), (otherwise, E.setup_failed)),
-    naming(MEASURE, (UNSTARTED, E.check_cannot_start), (RED, E.base_not_green), (otherwise, E.baseline_recorded), version=2),
-    naming(MEASURE_AGAIN, (otherwise, E.baseline_recorded)),
+    *base_namings(TREE_READY, workspace_ready=E.workspace_ready, setup_failed=E.setup_failed, check_cannot_start=E.check_cannot_start, base_not_green=E.base_not_green, baseline_recorded=E.baseline_recorded),
     naming(CODE, (BROKE, E.agent_failed), (FITS, E.code_written), (otherwise, E.agent_failed)),
     naming(CREW, (CREW_APPROVED, E.crew_done), (otherwise, E.crew_failed)),
     naming(INSPECT_CODE, *SEEN, (LEAVES_BOUNDS, E.bounds_left), (SAYS_UNCLEAR, E.plan_unclear), (SAYS_MISMATCH, E.scope_mismatch), (LEAVES_PLAN, E.scope_mismatch), (EMPTY, E.codegen_empty), (BUILT, E.codegen_completed), (otherwise, E.documents_damaged)),

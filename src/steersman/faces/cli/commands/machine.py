@@ -75,8 +75,10 @@ def machine_list_command(context: CommandContext) -> None:
     default=None,
     help="[default: markdown]",
 )
-def machine_show_command(context: CommandContext, *, name: str, form: str | None) -> None:
-    """The table of machine NAME: states, rows with guards, caps, labels and sources, laws."""
+@click.option("--all", "stay_rows", is_flag=True, help="Also extensions that only stay in their state.")
+def machine_show_command(context: CommandContext, *, name: str, form: str | None, stay_rows: bool) -> None:
+    """The table of machine NAME: states, the specification's rows and then ours, with guards, caps, labels and sources;
+    laws. As JSON every row, in the order in which they are read."""
     definition = _find_installed_machine(context, name)
     match form or ("json" if context.as_json else "markdown"):
         case "json":
@@ -91,11 +93,15 @@ def machine_show_command(context: CommandContext, *, name: str, form: str | None
         case "mermaid":
             from steersman.views.mermaid import machine_diagram
 
-            _print_machine_text(context, definition.name, "mermaid", machine_diagram(definition))
+            _print_machine_text(
+                context, definition.name, "mermaid", machine_diagram(definition, stay_rows=stay_rows)
+            )
         case _:
             from steersman.views.markdown import machine_markdown
 
-            _print_machine_text(context, definition.name, "markdown", machine_markdown(definition))
+            _print_machine_text(
+                context, definition.name, "markdown", machine_markdown(definition, stay_rows=stay_rows)
+            )
 
 
 def _print_machine_text(context: CommandContext, name: str, form: str, machine_text: str) -> None:
