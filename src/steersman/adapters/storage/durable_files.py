@@ -33,6 +33,8 @@ def create_file(path: str | os.PathLike[str], data: bytes, mode: int = 0o600) ->
     part = _write_part(path, data, mode)
     try:
         os.link(part, path)  # unlike a rename, it never takes the place of another file
+    except (PermissionError, NotImplementedError):  # a file system without links: whole but for a moment
+        write_new_file(path, data, mode)
     finally:
         os.unlink(part)
 

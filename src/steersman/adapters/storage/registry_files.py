@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 import steersman
+from steersman.adapters.storage.durable_files import replace_file
 from steersman.contracts.planning.decisions import DocumentProblem
 from steersman.errors import UserError
 from steersman.judges.planning.archive import (
@@ -58,9 +59,7 @@ class FileRegistries:
         path = self._kept / f"{registry.digest}.json"
         if not path.exists():
             self._kept.mkdir(parents=True, exist_ok=True, mode=0o700)
-            part = self._kept / f".{registry.digest}.{os.getpid()}.part"
-            part.write_bytes(encode_registry_archive(registry))
-            os.replace(part, path)
+            replace_file(path, encode_registry_archive(registry))
         self._known[registry.digest] = registry
         return registry.digest
 

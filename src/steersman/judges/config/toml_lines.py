@@ -13,7 +13,7 @@ TomlKeyPath = tuple[str, ...]
 TomlLineNumbers = dict[TomlKeyPath, int]
 
 # One alternative per kind of token; strings come first so that nothing inside them is looked at.
-TOML_TOKEN = lazy_pattern(
+_TOML_TOKEN = lazy_pattern(
     r"""
     (?P<text>\"{3}(?:[^"\\]++|\\.|\"{1,2}(?!\"))*+\"{3,5} | '{3}(?:[^']++|'{1,2}(?!'))*+'{3,5}
            | "(?:[^"\\\n]++|\\.)*+" | '[^'\n]*+')
@@ -50,7 +50,7 @@ def _read_toml_statements(text: str) -> Iterator[tuple[int, bool, TomlKeyPath]]:
     """Every table header and every left-hand side, with its line."""
     number, depth, skipping = 1, 0, False
     names: list[str] = []
-    for token in TOML_TOKEN.finditer(text):
+    for token in _TOML_TOKEN.finditer(text):
         kind, word = str(token.lastgroup), token[0]
         if kind == "mark" and word in "[{":
             depth += 1

@@ -2,13 +2,13 @@
 
 import errno
 import os
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 import apsw
 
+from steersman.adapters.storage.durable_files import create_file
 from steersman.adapters.storage.sqlite.write_turns import LOCK_PATIENCE_SECONDS, LOCK_POLL_SECONDS
 from steersman.errors import JournalError, StoreBroken, StoreFull
 
@@ -77,29 +77,8 @@ def _connect_store_read_only(path: str) -> apsw.Connection:
 
 def _create_store_file(path: str) -> None:
     """A new store appears whole, with its header: an empty file is therefore never one that is being made."""
-    temporary = f"{path}.{os.getpid()}.{threading.get_ident()}.part"
-    try:
-        _write_blank_store(temporary)
-        with suppress(FileExistsError):  # somebody was quicker
-            try:
-                os.link(temporary, path)
-            except (
-                PermissionError,
-                NotImplementedError,
-            ):  # a file system without links: whole but for a moment
-                _write_blank_store(path)
-    finally:
-        with suppress(FileNotFoundError):
-            os.unlink(temporary)
-
-
-def _write_blank_store(path: str) -> None:
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
-    try:
-        os.write(fd, _blank_store_bytes())
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+    with suppress(FileExistsError):  # somebody was quicker
+        create_file(path, _blank_store_bytes(), 0o644)
 
 
 def _blank_store_bytes() -> bytes:
