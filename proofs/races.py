@@ -29,10 +29,10 @@ from steersman.adapters.process.clock import SystemClock
 from steersman.adapters.process.run_locks import FileLocks
 from steersman.adapters.process.wakeup import WakeupSockets
 from steersman.adapters.storage.sqlite import SqliteJournal
+from steersman.app.runs import RunService
 from steersman.engine.audit import verify_run
 from steersman.engine.driver import Driver, RunBusy
 from steersman.engine.effect_call import EffectCall
-from steersman.engine.runs import RunService
 from steersman.engine.start import StartRequest, start_run
 from steersman.errors import StaleError
 from steersman.kernel.build import machine

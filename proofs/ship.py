@@ -15,11 +15,11 @@ from tests.support.long_tapes import CREW_ROLES, SAMPLE_PERSON, anchor_ports, dr
 
 from steersman.adapters.storage.anchors import FileAnchors
 from steersman.adapters.storage.sqlite import SqliteJournal
+from steersman.app.runs import RunService
 from steersman.contracts.config import Config, Role
 from steersman.engine.active_run import head_from_snapshot
 from steersman.engine.audit import AuditVerdict, verify_run
 from steersman.engine.ports import Ports
-from steersman.engine.runs import RunService
 from steersman.engine.start import StartRequest
 from steersman.kernel.replay import apply_entry, convert_context
 from steersman.kernel.snapshot import Snapshot

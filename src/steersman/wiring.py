@@ -6,20 +6,22 @@ worktree; artifacts in `.steersman/runs/` of the repository. Everything heavy is
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 from steersman.adapters.config import state_paths
 from steersman.adapters.installed_machines import InstalledMachines, InstalledPackages, RoleNames
+from steersman.faces.services import Services
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from steersman.adapters.config.visible_secrets import KnownSecrets
+    from steersman.app.runs import RunService
     from steersman.contracts.config import Config, FrozenConfig
     from steersman.engine.ports import Ports
-    from steersman.engine.runs import RunService
     from steersman.kernel.build import Machine
     from steersman.ports.journal import Journal
 
@@ -32,11 +34,6 @@ def repository_path(start: DirectoryLike) -> "Path":
     from pathlib import Path
 
     return Path(state_paths.find_repository_top(start))
-
-
-def find_repository_root(start: str) -> str:
-    """The same as a string, for who is in a hurry."""
-    return state_paths.find_repository_top(start)
 
 
 def project_state_directory(project: DirectoryLike) -> "Path":
@@ -104,7 +101,7 @@ def open_trust_file(project: "Path") -> Any:
 
 def open_run_service(start: "Path", *, kind: str = "command", create: bool = True) -> "RunService":
     """Everything a face needs for the project around `start`."""
-    from steersman.engine.runs import RunService
+    from steersman.app.runs import RunService
 
     return RunService(open_ports(repository_path(start), kind=kind, create=create))
 
@@ -162,7 +159,7 @@ def _open_planning(project: "Path", state: "Path") -> Any:
         plans=open_frozen_plans(project),
         sign=AnchorKey(state).signature,
         maker_key=lambda file: read_maker_public_key(project, file),
-        is_signed=has_valid_signature,
+        is_signed=_is_signature_valid,
     )
 
 
@@ -184,13 +181,6 @@ def read_maker_public_key(project: "Path", file: str = "") -> str:
 
     project_key = project_state_directory(project) / "anchor.pub"
     return read_public_key_file(file or str(project_key)) if file or project_key.is_file() else ""
-
-
-def has_valid_signature(key: str, data: bytes, signature: bytes) -> bool:
-    """Whether a public key has signed some bytes."""
-    from steersman.adapters.storage.anchor_key import is_signature_valid as verify_signature
-
-    return verify_signature(key, data, signature)
 
 
 def list_known_secrets(project: str, extra_variables: tuple[str, ...] = ()) -> tuple[str, ...]:
@@ -345,58 +335,11 @@ def _displayed_tree_path(config: "Config", path: str) -> str:
 # ── the rest of what a face asks for ────────────────────────────────────────────────────────────────────────────────
 
 
-def run_steersman(argv: "list[str] | None" = None) -> int:
-    """The command line: hands this module over as the helm."""
-    import resource
-
-    from steersman import wiring  # noqa: PLW0406  this module is what the faces are given
-    from steersman.faces.cli.main import run_command_line as run_face
-
-    # A picture of our memory would hold what no text may keep; what we start inherits this.
-    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-    return run_face(wiring, argv)
-
-
 def find_run_owner(project: DirectoryLike, run: str) -> str | None:
     """Who drives a run now."""
     from steersman.adapters.process.run_locks import FileLocks
 
     return FileLocks(project_state_directory(project) / "locks").owner(run)
-
-
-def detect_project_checks(project: "Path") -> "Any":
-    """The checks that a project's own files name."""
-    from steersman.adapters.config.detect_checks import detect_checks as detect
-
-    return detect(project)
-
-
-def installed_agents() -> dict[str, str]:
-    """The agent CLIs found on this machine, by the name a role calls them."""
-    from steersman.adapters.agents.registry import find_installed_agents
-
-    return find_installed_agents()
-
-
-def find_role_obstacle(role: Any) -> str:
-    """Why a call of this role would not even begin, with the next step; or nothing."""
-    from steersman.adapters.agents.registry import find_agent_obstacle as find_obstacle
-
-    return find_obstacle(role)
-
-
-def list_worktree_includes(project: "Path") -> tuple[str, ...]:
-    """What `.worktreeinclude` of the checkout lists."""
-    from steersman.adapters.git.include_files import read_include_patterns
-
-    return read_include_patterns(project)
-
-
-def render_project_config(**values: Any) -> str:
-    """A commented steersman.toml."""
-    from steersman.adapters.config.detect_checks import render_config as render
-
-    return render(**values)
 
 
 def command_rules(checks: tuple[tuple[str, ...], ...], commands: Any) -> Any:
@@ -412,20 +355,6 @@ def command_reach_problem(root: str, reach: Any) -> str | None:
     from steersman.adapters.checks.tree_paths import find_reach_problem as find_problem
 
     return find_problem(root, reach, running=False)
-
-
-def file_placement_problem(root: str, name: str) -> str | None:
-    """Why a file of this name must not be written below a folder as it is now, or None."""
-    from steersman.adapters.checks.tree_paths import new_file_problem as find_problem
-
-    return find_problem(root, name)
-
-
-def open_documents() -> Any:
-    """Documents that people write: read strictly, written whole."""
-    from steersman.adapters.storage.documents import FileDocuments
-
-    return FileDocuments()
 
 
 def open_registries(project: "Path") -> Any:
@@ -452,13 +381,6 @@ def open_fact_scanner(project: "Path") -> Any:
     return TreeScanner(project, (state if state.is_dir() else _make_temporary_state()) / "hulls")
 
 
-def sqlite_version() -> str:
-    """Of the SQLite that keeps the store."""
-    import apsw
-
-    return apsw.sqlitelibversion()
-
-
 def driver_argv(project: DirectoryLike, run: str) -> list[str]:
     """The command that drives a run in a process of its own; -P: no module of the project stands in for one of ours."""
     return [sys.executable, "-P", "-m", "steersman", "--project", os.fspath(project), "resume", run]
@@ -471,18 +393,70 @@ def find_calling_effect(project: DirectoryLike) -> str:
     """
     from steersman.adapters.process.ancestry import find_recorded_effect
 
-    return find_recorded_effect(state_paths.state_directory_path(project), list_calling_effects())
+    return find_recorded_effect(state_paths.state_directory_path(project), _list_own_effects())
 
 
-def list_calling_effects() -> tuple[str, ...]:
-    """Every effect that this process, its ancestors or its control group name, known or not."""
-    from steersman.adapters.process.process_table import list_own_effects
-
-    return list_own_effects()
-
-
-def load_decision_lockfile() -> Any:
-    """Writes and checks the lock over every function that decides."""
+def _load_decision_lockfile() -> Any:
     from steersman.adapters import machine_lock as lockfile_adapter
 
     return lockfile_adapter
+
+
+def _import_on_call(module: str, name: str) -> "Callable[..., Any]":
+    """A function that imports what it stands for when it is first called, so that building `SERVICES` imports nothing."""
+
+    def call_imported(*arguments: Any, **options: Any) -> Any:
+        return getattr(import_module(f"steersman.adapters.{module}"), name)(*arguments, **options)
+
+    return call_imported
+
+
+_list_own_effects = _import_on_call("process.process_table", "list_own_effects")
+_is_signature_valid = _import_on_call("storage.anchor_key", "is_signature_valid")
+
+SERVICES = Services(
+    find_repository_root=state_paths.find_repository_top,
+    project_state_directory=project_state_directory,
+    has_store=has_store,
+    list_anchored_runs=list_anchored_runs,
+    find_run_owner=find_run_owner,
+    list_known_secrets=list_known_secrets,
+    open_journal=open_journal,
+    open_ports=open_ports,
+    open_run_service=open_run_service,
+    installed_machines=installed_machines,
+    driver_argv=driver_argv,
+    find_calling_effect=find_calling_effect,
+    list_calling_effects=_list_own_effects,
+    load_decision_lockfile=_load_decision_lockfile,
+    load_limited_config=load_limited_config,
+    open_trust_file=open_trust_file,
+    detect_project_checks=_import_on_call("config.detect_checks", "detect_checks"),
+    installed_agents=_import_on_call("agents.registry", "find_installed_agents"),
+    find_role_obstacle=_import_on_call("agents.registry", "find_agent_obstacle"),
+    list_worktree_includes=_import_on_call("git.include_files", "read_include_patterns"),
+    render_project_config=_import_on_call("config.detect_checks", "render_config"),
+    open_project_sandbox=open_project_sandbox,
+    sqlite_version=lambda: str(import_module("apsw").sqlitelibversion()),
+    open_documents=_import_on_call("storage.documents", "FileDocuments"),
+    open_registries=open_registries,
+    open_memories=open_memories,
+    open_fact_scanner=open_fact_scanner,
+    open_frozen_plans=open_frozen_plans,
+    read_maker_public_key=read_maker_public_key,
+    has_valid_signature=_is_signature_valid,
+    command_rules=command_rules,
+    command_reach_problem=command_reach_problem,
+    file_placement_problem=_import_on_call("checks.tree_paths", "new_file_problem"),
+)
+
+
+def run_steersman(argv: "list[str] | None" = None) -> int:
+    """Runs one command line with the services of this installation and returns its exit code."""
+    import resource
+
+    from steersman.faces.cli.main import run_command_line as run_face
+
+    # A core dump would hold what no text may keep; the limit is inherited by every program that we start.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    return run_face(SERVICES, argv)

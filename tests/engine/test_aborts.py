@@ -16,8 +16,8 @@ from tests.support.small_machines import (
     wait_until,
 )
 
+from steersman.app.runs import RunService
 from steersman.engine.driver import Driver
-from steersman.engine.runs import RunService
 from steersman.testing import FakeAgent, fake_reply
 
 STATES = [

@@ -15,6 +15,7 @@ from tests.support.small_machines import MACHINES, fake_ports_with_machines, pla
 
 from steersman.adapters.storage.anchors import FileAnchors
 from steersman.adapters.storage.sqlite import SqliteJournal
+from steersman.app.runs import RunService
 from steersman.contracts.config import Budget, Config, Role
 from steersman.engine.audit import (
     anchor_run,
@@ -31,7 +32,6 @@ from steersman.engine.audit import (
 )
 from steersman.engine.audit.gates import NOT_ON_TAPE
 from steersman.engine.audit.verifying import UNANCHORED_GAPS, verify_for_driving
-from steersman.engine.runs import RunService
 from steersman.engine.start import StartRequest, fork_run
 from steersman.errors import JournalError, StoreBroken, UserError
 from steersman.kernel.canonical import canonical_bytes

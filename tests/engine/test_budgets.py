@@ -15,11 +15,11 @@ from tests.support.small_machines import (
     wait_until,
 )
 
+from steersman.app.runs import RunService
 from steersman.contracts.agent import AgentReply
 from steersman.contracts.config import Budget, Role
 from steersman.engine.active_run import load_active_run
 from steersman.engine.driver import Driver
-from steersman.engine.runs import RunService
 from steersman.errors import UserError
 from steersman.testing import FakeAgent, fake_config, fake_reply
 

@@ -15,9 +15,9 @@ from tests.support.small_machines import (
     settle_post,
 )
 
+from steersman.app.runs import RunService
 from steersman.contracts.commands import CommandResult, RunnerReport
 from steersman.contracts.config import Rules, SetupStep, Worktree
-from steersman.engine.runs import RunService
 from steersman.errors import ContractError, SteersmanError
 from steersman.judges.evidence.check_results import NO_TEST_COUNT_REASON, RUNS_NO_TESTS_REASON
 from steersman.machines.shared.tree_summary import latest_checks

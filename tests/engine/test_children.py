@@ -17,9 +17,9 @@ from tests.support.small_machines import (
     wait_until,
 )
 
+from steersman.app.runs import RunService
 from steersman.engine.active_run import load_active_run
 from steersman.engine.driver import Driver
-from steersman.engine.runs import RunService
 from steersman.testing import FakeLocks
 
 

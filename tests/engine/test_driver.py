@@ -22,9 +22,9 @@ from tests.support.small_machines import (
 )
 
 from steersman.adapters.storage.sqlite import SqliteJournal
+from steersman.app.runs import RunService
 from steersman.engine.active_run import load_active_run
 from steersman.engine.driver import Driver, RunBusy
-from steersman.engine.runs import RunService
 from steersman.errors import DefinitionError, StaleError, StoreBroken, StoreFull, UserError
 from steersman.kernel.replay import decision_hash
 from steersman.testing import FakeLocks, MemoryJournal

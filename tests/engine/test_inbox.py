@@ -17,11 +17,11 @@ from tests.support.small_machines import (
     wait_until,
 )
 
+from steersman.app.runs import RunService
 from steersman.engine.active_run import load_active_run
 from steersman.engine.audit import verify_run
 from steersman.engine.driver import Driver, RunBusy
 from steersman.engine.run_writer import MAX_TAPED_REFUSALS
-from steersman.engine.runs import RunService
 from steersman.errors import ContractError, UserError
 
 

@@ -16,9 +16,9 @@ from tests.support.small_machines import (
     wait_until,
 )
 
+from steersman.app.runs import RunService
 from steersman.engine.active_run import load_active_run
 from steersman.engine.driver import Driver
-from steersman.engine.runs import RunService
 
 
 def test_those_that_outlive_their_state_come_late(tmp_path):

@@ -8,9 +8,9 @@ from test_checked_trees import answered, run_of
 from test_retries import GOOD, PLAN
 from tests.support.small_machines import fake_ports_with_machines, play_run, read_run_tape
 
+from steersman.app.runs import RunService
 from steersman.contracts.config import Rules
 from steersman.contracts.replies import reply_schema
-from steersman.engine.runs import RunService
 from steersman.testing import FakeAgent, FakeChance, fake_config, fake_reply
 from steersman.testing.files import fake_command_result
 

@@ -9,12 +9,12 @@ import pytest
 from tests.support.packages import PACKAGES
 from tests.support.task_effects import plan_reply, planned_file
 
+from steersman.app.runs import RunService
 from steersman.contracts.agent import AgentReply
 from steersman.contracts.config import Role
 from steersman.engine.active_run import load_active_run
 from steersman.engine.driver import Driver
 from steersman.engine.projections import read_run_view
-from steersman.engine.runs import RunService
 from steersman.engine.start import StartRequest, start_run
 from steersman.machines.task import MACHINE
 from steersman.testing import FakeAgent, ScriptedCommands, fake_config, fake_ports, fake_reply

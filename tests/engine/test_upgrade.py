@@ -7,10 +7,10 @@ import pytest
 from tests.support.letter_versions import NEW_LETTERS, OLD_LETTERS, PlaceFacts, WeighFacts
 
 from steersman.adapters.storage.sqlite import SqliteJournal
+from steersman.app.runs import RunService
 from steersman.engine.active_run import read_snapshot
 from steersman.engine.audit import replay_run
 from steersman.engine.driver import Driver
-from steersman.engine.runs import RunService
 from steersman.engine.start import StartRequest
 from steersman.errors import ContractError, UserError
 from steersman.kernel.replay import typed_event_data, verify_chain

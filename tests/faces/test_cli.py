@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
+import msgspec
 import pytest
 from tests.support.cases import for_each_case
 
-from steersman import wiring
 from steersman.errors import StoreBroken
 from steersman.faces.cli.context import DocumentedCommand
 from steersman.faces.cli.main import TOP_LEVEL_COMMANDS, LazyGroup, run_command_line, steersman_group
+from steersman.wiring import SERVICES
 
 HEAVY = ("asyncio", "rich", "yaml", "cryptography", "psutil", "jsonschema_rs", "pathlib", "hashlib", "ctypes")
 
@@ -104,15 +105,15 @@ def test_listing_imports_little(tmp_path: object) -> None:
 
 
 def test_an_expected_error_is_one_line_with_its_exit_code(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: object
+    capsys: pytest.CaptureFixture[str], tmp_path: object
 ) -> None:
     """Store trouble is exit 5 and a line; what it says cannot move the cursor."""
 
     def broken(_project: object) -> bool:
         raise StoreBroken("the \x1b[2Jstore is broken: mend it")
 
-    monkeypatch.setattr(wiring, "has_store", broken)
-    assert run_command_line(wiring, ["runs", "--project", str(tmp_path)]) == 5  # type: ignore[arg-type]  a module is a Helm
+    services = msgspec.structs.replace(SERVICES, has_store=broken)
+    assert run_command_line(services, ["runs", "--project", str(tmp_path)]) == 5
     assert capsys.readouterr().err == "steersman: the \\x1b[2Jstore is broken: mend it\n"
 
 
@@ -157,26 +158,26 @@ def test_what_a_command_says_at_its_end_is_one_document(
 
     monkeypatch.setattr(CommandContext, "_warn_overdue_runs", troubled)
     words = ["machine", "list", "--json", "--project", str(tmp_path)]
-    assert run_command_line(wiring, words) == 0  # type: ignore[arg-type]  a module is a Helm
+    assert run_command_line(SERVICES, words) == 0
     (line,) = capsys.readouterr().out.splitlines()
     assert json.loads(line)[0]["name"] == "roundtable"
     monkeypatch.setattr(CommandContext, "_warn_overdue_runs", broken)
-    assert run_command_line(wiring, words) == 70  # type: ignore[arg-type]  the same
+    assert run_command_line(SERVICES, words) == 70
     (line,) = capsys.readouterr().out.splitlines()
     assert json.loads(line)["exit_code"] == 70
 
 
 def test_a_missing_argument_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     """What is missing and where to look, with one mark between them."""
-    assert run_command_line(wiring, ["show"]) == 2  # type: ignore[arg-type]  a module is a Helm
+    assert run_command_line(SERVICES, ["show"]) == 2
     assert "Missing argument 'RUN'; see `steersman show --help`" in capsys.readouterr().err
 
 
 def test_an_unknown_command_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
     """One hint where to look, and what was nearly meant."""
-    assert run_command_line(wiring, ["nope"]) == 2  # type: ignore[arg-type]  a module is a Helm
+    assert run_command_line(SERVICES, ["nope"]) == 2
     assert capsys.readouterr().err == "steersman: there is no command 'nope'; see `steersman --help`\n"
-    assert run_command_line(wiring, ["rnus"]) == 2  # type: ignore[arg-type]  the same
+    assert run_command_line(SERVICES, ["rnus"]) == 2
     assert "did you mean `runs`?" in capsys.readouterr().err
 
 
@@ -197,16 +198,14 @@ def test_an_interrupt_while_libraries_are_read_is_quiet(library: str, tmp_path: 
     assert (done.returncode, done.stderr) == (130, b"")
 
 
-def test_a_defect_is_said_to_be_one(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: object
-) -> None:
+def test_a_defect_is_said_to_be_one(capsys: pytest.CaptureFixture[str], tmp_path: object) -> None:
     """What nobody expected keeps its traceback, and has an exit code that no outcome has."""
 
     def broken(_project: object) -> bool:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(wiring, "has_store", broken)
-    assert run_command_line(wiring, ["runs", "--project", str(tmp_path)]) == 70  # type: ignore[arg-type]  the same
+    services = msgspec.structs.replace(SERVICES, has_store=broken)
+    assert run_command_line(services, ["runs", "--project", str(tmp_path)]) == 70
     told = capsys.readouterr().err
     assert "ZeroDivisionError" in told
     assert "defect of steersman" in told

@@ -107,10 +107,10 @@ def test_the_corpus(kind, place):
 
 def judge_of(kind):
     """The judge behind a command line, as the command builds it, in an empty folder."""
-    from steersman import wiring
     from steersman.faces.cli.context import CommandContext
+    from steersman.wiring import SERVICES
 
-    deck = CommandContext(wiring, tempfile.mkdtemp(), as_json=False)
+    deck = CommandContext(SERVICES, tempfile.mkdtemp(), as_json=False)
     made = {
         "command": lambda: check._build_command_judge(deck, ()),
         "verdict": lambda: check._build_verdict_judge(None, None, None),

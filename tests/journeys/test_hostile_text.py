@@ -342,12 +342,12 @@ def test_the_log_of_a_run_in_the_background(projects):
 def test_the_live_pane_shows_markup_as_text(over):
     """Rich interprets nothing from outside and raises nothing; the colours are its own."""
     project, run, _, _ = over
-    from steersman import wiring
     from steersman.engine.projections import read_run_view
+    from steersman.wiring import SERVICES
 
     os.environ["XDG_STATE_HOME"], before = project.env["XDG_STATE_HOME"], os.environ.get("XDG_STATE_HOME")
     try:
-        deck = CommandContext(wiring, str(project.repo), as_json=False)
+        deck = CommandContext(SERVICES, str(project.repo), as_json=False)
         seen = read_run_view(deck.runs.ports, run)
         pane = LivePane(deck, keys="x")
         pane.show(seen.status, seen.entries)

@@ -26,9 +26,9 @@ from tests.support.sample_project import (
     WRONG_CODE,
 )
 
+from steersman.app.runs import RunService
 from steersman.contracts.agent import AgentReply, AgentRequest
 from steersman.engine.ports import Ports
-from steersman.engine.runs import RunService
 from steersman.engine.start import StartRequest
 from steersman.testing import FakeAgent, fake_reply
 from steersman.wiring import open_ports, read_written_config

@@ -7,11 +7,11 @@ from tests.support.command_launcher import CommandCall
 from tests.support.sample_project import CommandResult, Project
 from tests.support.task_project import TASK_PLAN, configure_tasks, task_crew
 
-from steersman import wiring
 from steersman.errors import UserError
 from steersman.faces.cli.context import CommandContext
 from steersman.faces.repl.run_actions import RunActions
 from steersman.faces.repl.session import ReplSession
+from steersman.wiring import SERVICES
 
 
 def fed(project: Project, lines: bytes, *words: str) -> CommandResult:
@@ -103,7 +103,7 @@ def here(task: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
 
 
 def deck(project: Project) -> CommandContext:
-    return CommandContext(wiring, str(project.repo), as_json=False, mute=True)
+    return CommandContext(SERVICES, str(project.repo), as_json=False, mute=True)
 
 
 def test_nobody_answers_what_he_has_not_seen(here: Project):

@@ -216,14 +216,14 @@ def test_a_secret_in_the_configuration_is_refused(projects):
 
 def test_a_defect_tells_no_secret(projects, monkeypatch, capsys):
     """What goes wrong inside steersman is told with its traceback, and without secrets."""
-    from steersman import wiring
     from steersman.faces.cli import main
+    from steersman.wiring import SERVICES
 
     def broken(*_args: object, **_more: object) -> None:
         raise RuntimeError(f"boom {SECRETS['github']}\x1b[2J\nsteersman: forged")
 
     monkeypatch.setattr(main.steersman_group, "main", broken)
-    assert main.run_command_line(wiring, ["runs"]) == 70
+    assert main.run_command_line(SERVICES, ["runs"]) == 70
     err = capsys.readouterr().err
     assert SECRETS["github"] not in err
     assert "boom [redacted:github:" in err

@@ -426,9 +426,9 @@ def test_what_can_be_completed(project: Project):
     """Commands of the machine, phases that can be done again, runs and documents."""
     run = begun(project, None, "--step")
     code = (
-        "import json, sys; from steersman import wiring; from steersman.faces.cli.context import CommandContext;"
+        "import json, sys; from steersman.wiring import SERVICES; from steersman.faces.cli.context import CommandContext;"
         "from steersman.faces.repl.session import ReplSession;"
-        "s = ReplSession(CommandContext(wiring, None, as_json=False));"
+        "s = ReplSession(CommandContext(SERVICES, None, as_json=False));"
         "print(json.dumps([s.completions(t) for t in json.loads(sys.argv[1])]))"
     )
     typed_so_far = [

@@ -15,9 +15,9 @@ import apsw
 import steersman
 from steersman.adapters.git.workspace import GitWorkspace
 from steersman.adapters.storage.sqlite.store import SqliteJournal
+from steersman.app.runs import RunService
 from steersman.contracts.config import Budget
 from steersman.engine.audit import run_decision_hash
-from steersman.engine.runs import RunService
 from steersman.engine.start import StartRequest
 from steersman.kernel.build import Machine
 from steersman.machines.roundtable import MACHINE

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
+from steersman.app.runs import RunService
 from steersman.engine.driver import Driver
-from steersman.engine.runs import RunService
 from steersman.engine.start import StartRequest, start_run
 from steersman.kernel.build import machine
 from steersman.kernel.definition import (

@@ -1,15 +1,18 @@
-"""What a face is handed: the few functions it needs, filled in by `wiring` and by nobody else."""
+"""What a face is given by `wiring.py`: one value with a function for each thing outside that a face needs.
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+**Invariant:** nothing heavy is imported to build it; each function imports its adapter when it is first called.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from steersman.contracts.commands import Argv
-    from steersman.contracts.grammars import Commands
+    from steersman.app.runs import RunService
     from steersman.engine.ports import Ports
-    from steersman.engine.runs import RunService
     from steersman.judges.commands.grammar import CommandReach
     from steersman.judges.commands.tester_commands import CommandRules
     from steersman.kernel.build import Machine
@@ -21,131 +24,65 @@ if TYPE_CHECKING:
     from steersman.ports.scanner import FactScanner
 
 
-class Services(Protocol):
-    """The project's store, its bridge and its surroundings, each opened when it is first asked for."""
+class Services(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """The project's store, runs and surroundings; each function opens what it names when it is called."""
 
-    def find_repository_root(self, start: str) -> str:
-        """The top of the repository around a directory, or the directory itself where there is none."""
-        ...
+    # ── the project ──────────────────────────────────────────────────────────────────────────────────────────────────
+    find_repository_root: Callable[
+        [str], str
+    ]  # the top of the repository around a directory, or the directory
+    project_state_directory: "Callable[[Path], Path]"
+    has_store: Callable[[str], bool]  # whether a run was ever made here
+    list_anchored_runs: Callable[[str], set[str]]  # the runs in the project's file of anchors, genuine or not
+    find_run_owner: Callable[[str, str], str | None]  # (project, run) -> which process drives the run
+    list_known_secrets: Callable[[str], tuple[str, ...]]  # values that no output may contain
 
-    def project_state_directory(self, project: "Path") -> "Path": ...
+    # ── runs ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+    open_journal: "Callable[..., Journal]"  # (project, create=, reading=)
+    open_ports: "Callable[..., Ports]"  # (project, **replacements); with `journal=None` without a store
+    open_run_service: "Callable[..., RunService]"  # (start, create=)
+    installed_machines: "Callable[[], Mapping[str, Machine]]"
+    driver_argv: "Callable[[Path, str], list[str]]"  # the command that drives a run in a process of its own
+    find_calling_effect: Callable[[str], str]  # the effect of a run here that this process works for, or ""
+    list_calling_effects: Callable[[], tuple[str, ...]]  # the same for runs that cannot be seen from here
+    load_decision_lockfile: Callable[[], Any]  # writes and checks the lock over every deciding function
 
-    def has_store(self, project: str) -> bool:
-        """Whether anything has been run here."""
-        ...
+    # ── settings ─────────────────────────────────────────────────────────────────────────────────────────────────────
+    # The configuration (`config`), the file it came from (`path`, or None), its `digest`, the `powerful` lines that
+    # need a person's trust, and what the machine's limits `tightened`. With `only_look=True` settings beyond the
+    # limits are no error, and `excesses` lists them.
+    load_limited_config: Callable[..., Any]
+    open_trust_file: (
+        "Callable[[Path], Any]"  # what a person trusts of a project's settings: read, record, revoke
+    )
+    detect_project_checks: "Callable[[Path], Mapping[str, tuple[str, ...]]]"  # from the project's own files
+    installed_agents: Callable[
+        [], Mapping[str, str]
+    ]  # the agent CLIs on this machine, in order of preference
+    find_role_obstacle: Callable[
+        [Any], str
+    ]  # why a call of this role would not begin, with the next step; or ""
+    list_worktree_includes: (
+        "Callable[[Path], tuple[str, ...]]"  # the lines of the checkout's `.worktreeinclude`
+    )
+    render_project_config: Callable[..., str]  # a commented steersman.toml
+    open_project_sandbox: Callable[
+        [Any], Any
+    ]  # the sandbox of a configuration on this machine (`ports.sandbox`)
+    sqlite_version: Callable[[], str]
 
-    def list_anchored_runs(self, project: str) -> set[str]:
-        """The runs that the project's own file of anchors names, genuine or not: cheap, to know whether to look closer."""
-        ...
+    # ── documents and plans ──────────────────────────────────────────────────────────────────────────────────────────
+    open_documents: "Callable[[], DocumentFiles]"
+    open_registries: "Callable[[Path], Registries]"
+    open_memories: "Callable[[Path], Memories]"
+    open_fact_scanner: "Callable[[Path], FactScanner]"
+    open_frozen_plans: "Callable[[Path], PlanDirectories]"
+    read_maker_public_key: (
+        "Callable[[Path, str], str]"  # (project, file): of the file, else the project's; or ""
+    )
+    has_valid_signature: Callable[[str, bytes, bytes], bool]  # (public key, data, signature)
 
-    def open_journal(self, project: str, *, create: bool = True, reading: bool = False) -> "Journal": ...
-
-    def open_run_service(
-        self, start: "Path", *, kind: str = "command", create: bool = True
-    ) -> "RunService": ...
-
-    def open_ports(self, project: "Path", **instead: Any) -> "Ports":
-        """Everything outside; with `journal=None` without a store."""
-        ...
-
-    def load_limited_config(self, start: "Path", *, only_look: bool = False) -> Any:
-        """The configuration (`config`), the file it came from (`path`, or None), its `digest`, the `powerful` lines
-        that need a person's trust, and what the machine's limits `tightened`. With `only_look` what they do not allow
-        is no error: `excesses` lists it."""
-        ...
-
-    def open_trust_file(self, project: "Path") -> Any:
-        """What a person trusts of a project's settings: `read`, `record`, `revoke`."""
-        ...
-
-    def find_run_owner(self, project: str, run: str) -> str | None:
-        """Who drives a run now, in words."""
-        ...
-
-    def installed_machines(self) -> "Mapping[str, Machine]": ...
-
-    def detect_project_checks(self, project: "Path") -> Mapping[str, tuple[str, ...]]:
-        """The checks that a project's own files name."""
-        ...
-
-    def installed_agents(self) -> Mapping[str, str]:
-        """The agent CLIs found on this machine, by the name a role calls them, in the order of preference."""
-        ...
-
-    def find_role_obstacle(self, role: Any) -> str:
-        """Why a call of this role (its table) would not even begin, with the next step; or nothing."""
-        ...
-
-    def list_worktree_includes(self, project: "Path") -> tuple[str, ...]:
-        """What `.worktreeinclude` of the checkout lists."""
-        ...
-
-    def render_project_config(self, **values: Any) -> str:
-        """A commented steersman.toml."""
-        ...
-
-    def open_project_sandbox(self, config: Any) -> Any:
-        """The box of a project on this machine: whether it isolates, else why not and what to do (`ports.sandbox`)."""
-        ...
-
-    def load_decision_lockfile(self) -> Any:
-        """Writes and checks the lock over every function that decides."""
-        ...
-
-    def open_documents(self) -> "DocumentFiles":
-        """Documents that people write: read strictly, written whole."""
-        ...
-
-    def open_registries(self, project: "Path") -> "Registries":
-        """The registries of a project: what is built in with what it adds."""
-        ...
-
-    def open_memories(self, project: "Path") -> "Memories":
-        """What was learnt in a project before."""
-        ...
-
-    def open_fact_scanner(self, project: "Path") -> "FactScanner":
-        """What finds a project's facts."""
-        ...
-
-    def open_frozen_plans(self, project: "Path") -> "PlanDirectories":
-        """The folders in which frozen plans lie."""
-        ...
-
-    def read_maker_public_key(self, project: "Path", file: str = "") -> str:
-        """The public key in a file, else this project's own; empty where it has none yet."""
-        ...
-
-    def has_valid_signature(self, key: str, data: bytes, signature: bytes) -> bool:
-        """Whether a public key has signed some bytes."""
-        ...
-
-    def sqlite_version(self) -> str: ...
-
-    def list_known_secrets(self, project: str) -> tuple[str, ...]:
-        """Values that are never told."""
-        ...
-
-    def command_rules(self, checks: "tuple[Argv, ...]", commands: "Commands") -> "CommandRules":
-        """What a tester may propose beside these checks."""
-        ...
-
-    def command_reach_problem(self, root: str, reach: "CommandReach") -> str | None:
-        """Why a command may not touch what it names in this tree, or None."""
-        ...
-
-    def file_placement_problem(self, root: str, name: str) -> str | None:
-        """Why a file of this name must not be written below a folder as it is now, or None."""
-        ...
-
-    def driver_argv(self, project: "Path", run: str) -> list[str]:
-        """The command that drives a run in a process of its own."""
-        ...
-
-    def find_calling_effect(self, project: str) -> str:
-        """The effect of a run here that this process works for, or nothing: a person's word never comes from inside."""
-        ...
-
-    def list_calling_effects(self) -> tuple[str, ...]:
-        """Every effect that this process was started for, also of runs that cannot be seen from here."""
-        ...
+    # ── commands that a tester proposes ──────────────────────────────────────────────────────────────────────────────
+    command_rules: "Callable[..., CommandRules]"  # (checks, commands): what may be proposed beside the checks
+    command_reach_problem: "Callable[[str, CommandReach], str | None]"  # (tree, reach), or None
+    file_placement_problem: Callable[[str, str], str | None]  # (folder, name): why not to write it, or None

@@ -19,7 +19,7 @@ from steersman.judges.text import escape_surrogates, printable_json, printable_t
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from steersman.engine.runs import RunService
+    from steersman.app.runs import RunService
     from steersman.faces.services import Services
     from steersman.ports.journal import Journal
 
@@ -154,7 +154,7 @@ class CommandContext:
             with suppress(StoreFull):  # a look lifts what is whole again, where it can
                 return self.runs
         if self._runs is None and self._read_only_runs is None:
-            from steersman.engine.runs import RunService
+            from steersman.app.runs import RunService
 
             self._read_only_runs = RunService(self.services.open_ports(self.project, journal=self.journal))
         read_only_runs = self._runs or self._read_only_runs

@@ -5,10 +5,10 @@ from typing import Any
 
 import msgspec
 
+from steersman.app.runs import find_run
 from steersman.contracts.config import Config
 from steersman.engine.machine_package import StartOptions, StartPlan
 from steersman.engine.ports import Ports
-from steersman.engine.runs import find_run
 from steersman.errors import UserError
 from steersman.judges.planning.plan_bounds import PlanBounds, find_outside_bounds, read_plan_bounds
 from steersman.judges.planning.plan_trust import TrustedKey

@@ -100,7 +100,7 @@ def plan_run_start(
     context: CommandContext, machine: str, config: "Config", given: dict[str, Any]
 ) -> "StartPlan":
     """What the machine makes of the options; other runs are looked up where a store is."""
-    from steersman.app.starting import plan_start
+    from steersman.app.start import plan_start
 
     journal = context.journal if given.get("after") or context.has_store() else None
     ports = context.services.open_ports(context.project, journal=journal)
