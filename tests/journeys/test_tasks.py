@@ -155,7 +155,7 @@ def test_no_word_skips_a_phase(project: Project):
     assert len(project.entries(run)) == before
     late = project.call("tasks", "accept", run)
     assert (late.code, f"steersman tasks next {run}" in late.err) == (4, True)
-    legal = f'legal: tasks next {run} | tasks next {run} --override "why" | tasks say {run} | tasks redo {run} planning'
+    legal = f'legal: tasks next {run} | tasks next {run} --override "why" | tasks say {run} "…" | tasks redo {run} planning'
     assert legal in project.call("tasks").out
 
 

@@ -94,4 +94,4 @@ def runtime_field(context: Any, name: str) -> str:
     """
     if name not in RUNTIME_FIELDS:
         raise KeyError(name)
-    return str(getattr(context, name, "") or "")
+    return str(context_fields(context).get(name) or "")
