@@ -250,11 +250,18 @@ def _read_trusted_anchor_command(project: "Path") -> tuple[str, ...] | None:
 
 
 def _open_git_workspace(project: "Path", state: "Path", config: "Config") -> Any:
+    """The project's workspace: one object for all callers with these settings, current each time it is asked for."""
+    state = state if state.is_dir() else _make_temporary_state()
+    workspace = _build_git_workspace(project, state, tuple(config.worktree.include))
+    workspace.refresh()
+    return workspace
+
+
+@cache
+def _build_git_workspace(project: "Path", state: "Path", include: tuple[str, ...]) -> Any:
     from steersman.adapters.git.workspace import GitWorkspace
 
-    return GitWorkspace(
-        project, state if state.is_dir() else _make_temporary_state(), include=tuple(config.worktree.include)
-    )
+    return GitWorkspace(project, state, include=include)
 
 
 @cache

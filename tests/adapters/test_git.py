@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from steersman import wiring
 from steersman.adapters.git.workspace import GitWorkspace
+from steersman.contracts.config import Config
 from steersman.errors import UserError, WorkspaceError
 from steersman.testing.conformance_workspace import WORKSPACE_RUN, WorkspaceConformance
 
@@ -170,6 +172,21 @@ def test_a_detached_head_has_no_branch(workspace, repo):
     assert base.branch is None
     assert base == workspace.base("v1") == workspace.base(base.commit) == workspace.base("HEAD^{}")
     assert workspace.base("main").branch == "main"
+
+
+def test_a_refreshed_workspace_sees_the_branch_that_is_checked_out_now(workspace, repo):
+    """One workspace serves a whole command: after `refresh` it reads HEAD again."""
+    first = workspace.base(None).branch
+    git(repo, "switch", "-qc", "other")
+    workspace.refresh()
+    assert (first, workspace.base(None).branch) == ("main", "other")
+
+
+def test_a_command_builds_one_workspace(repo, tmp_path, monkeypatch):
+    """Everything in one process that asks for the project's workspace gets the same object."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "xdg"))
+    ports = wiring.open_ports(repo, journal=None)
+    assert ports.workspace(Config()) is ports.workspace(Config())
 
 
 def test_a_shallow_clone_is_enough(repo, tmp_path):

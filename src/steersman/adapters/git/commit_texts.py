@@ -43,12 +43,13 @@ class CommitTexts:
 
     def _listing(self, commit: str) -> dict[str, str]:
         tree = self._git.tree_of(commit)
-        if tree not in self._listed:
+        listing = self._listed.get(tree)  # threads share this cache, and each may clear it
+        if listing is None:
             if len(self._listed) >= _MAX_CACHED_LISTINGS:
                 self._listed.clear()
             lines = self._git.read_object(tree, "ls-tree", "-r", "-z", "--full-tree").split(b"\0")[:-1]
-            self._listed[tree] = dict(_parse_plain_files(lines))
-        return self._listed[tree]
+            listing = self._listed[tree] = dict(_parse_plain_files(lines))
+        return listing
 
     def _sizes(self, blobs: list[str]) -> dict[str, int]:
         format_flag = "--batch-check=%(objectname) %(objectsize)"

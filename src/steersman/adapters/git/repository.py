@@ -46,10 +46,16 @@ class GitRepository:
 
     @property
     def isolated_directory(self) -> IsolatedGitDir:
-        """The directory through which git is called; made again where somebody has removed it."""
-        if self._hull is None or not self._hull.path.is_dir():
-            self._hull = make_isolated_dir(self.require_repository, self.folder)
-        return self._hull
+        """The directory through which git is called; made again where it was removed."""
+        isolated = self._hull  # another thread may call `refresh` meanwhile
+        if isolated is None or not isolated.path.is_dir():
+            isolated = self._hull = make_isolated_dir(self.require_repository, self.folder)
+        return isolated
+
+    def refresh(self) -> None:
+        """Forgets what was read of the repository's files: the next call of git reads HEAD and settings again."""
+        self._hull = None
+        self.__dict__.pop("require_repository", None)
 
     def call(
         self, *args: str, cwd: Path | None = None, env: Mapping[str, str] | None = None, feed: bytes = b""
@@ -70,8 +76,9 @@ class GitRepository:
     def read_object(self, object_: str, *args: str) -> bytes:
         """What git prints for a command about one object, which is its last word; asked once for a whole hash."""
         key = (self.require_repository.common, (*args, object_))
-        if key in _object_answers:
-            return _object_answers[key]
+        cached = _object_answers.get(key)  # threads share it, and each may clear it
+        if cached is not None:
+            return cached
         answer = self.read(*args, object_)
         if _FULL_HASH.fullmatch(object_) and len(answer) <= _MAX_CACHED_ANSWER_BYTES:
             if len(_object_answers) >= _MAX_CACHED_ANSWERS:
@@ -86,8 +93,8 @@ class GitRepository:
     def resolve(self, name: str) -> str | None:
         """The object a name means, or None."""
         key = (self.require_repository.common, name)
-        if key in _resolved_names:
-            return _resolved_names[key]
+        if (cached := _resolved_names.get(key)) is not None:
+            return cached
         answer = self.call("rev-parse", "--verify", "--quiet", "--end-of-options", name)
         if answer.code != 0:
             return None

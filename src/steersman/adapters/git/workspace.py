@@ -75,6 +75,10 @@ class GitWorkspace:
         self._courier = BranchDeliverer(self._git, self._checkouts)
         self._forge = ForgeClient(self._git, self._courier)
 
+    def refresh(self) -> None:
+        """Reads HEAD and settings of the repository again at the next call, so that one object can serve for long."""
+        self._git.refresh()
+
     def find_start_problem(self) -> str | None:
         """Why no run can start here, with the next step; or None."""
         try:
