@@ -1,11 +1,9 @@
 """Folders of a task that are no folders any more, or locked; names that are no text; what steersman makes from the tape."""
 
 import os
-import re
 from itertools import product
 from pathlib import Path
 
-import msgspec
 import pytest
 from test_task_runs import Task
 from tests.support.document_tampering import DERIVED_FILES, TAMPERINGS, find_derived_file_failures
@@ -13,10 +11,7 @@ from tests.support.root_permissions import enforce_file_permissions
 from tests.support.task_effects import TaskEffects
 
 from steersman.adapters.storage.artifacts import DirectoryArtifacts
-from steersman.contracts.task.documents import TaskState
 from steersman.engine import projections
-from steersman.engine.active_run import load_active_run
-from steersman.machines.task.views.state_file import render_task_state, task_state_digest
 
 COPIES = "code/files"
 
@@ -101,7 +96,8 @@ def test_a_name_that_is_no_text(tmp_path):
 
 
 def test_what_is_made_from_the_tape_is_made_again(tmp_path):
-    """In every phase: state.json and the transcript, whatever was done to them, are told once and are what they were."""
+    """In every phase: state.json and the transcript are what they were, whatever was done to them; an unreadable
+    state is reported."""
     task, phases, wrong = Task(tmp_path, artifacts=DirectoryArtifacts(tmp_path / "runs"), pace="step"), [], []
     with enforce_file_permissions() as counted:
         hands = [hand for hand in TAMPERINGS if counted or hand != "unreadable"]
@@ -136,58 +132,3 @@ def test_a_killed_write_is_no_hand(tmp_path):
         for old in names[n:]:
             (folder / old).write_bytes(kept[old])
         assert projections.write_projections(task.world, task.run) == [], names[n:]
-
-
-def test_a_state_of_our_own_making_is_of_this_run_and_of_its_time(tmp_path):
-    """One of another task, one with a digest that was worked out again, and a transcript without its last lines are told;
-    both of them as they were before are only old."""
-    task = Task(tmp_path, artifacts=DirectoryArtifacts(tmp_path / "runs"), pace="step")
-    folder, names = Path(task.artifacts.folder(task.run)), ("state.json", "transcript.jsonl")
-    projections.write_projections(task.world, task.run)
-    old = {name: (folder / name).read_bytes() for name in names}
-    task.say("approve")
-    projections.write_projections(task.world, task.run)
-    new = {name: (folder / name).read_bytes() for name in names}
-
-    def told(**by_name):
-        for name, data in {**new, **{n.replace("_", "."): d for n, d in by_name.items()}}.items():
-            (folder / name).write_bytes(data)
-        return projections.find_manual_edits(task.world, load_active_run(task.world, task.run))
-
-    assert told() == told(state_json=old["state.json"], transcript_jsonl=old["transcript.jsonl"]) == {}
-    theirs = new["state.json"].replace(task.run.encode(), b"261116-others")
-    assert told(state_json=theirs) == {"state.json": "is not of this task: its task_id is 261116-others"}
-    forged = msgspec.structs.replace(
-        msgspec.json.decode(new["state.json"], type=TaskState), phase="done", outcome="accepted"
-    )
-    forged = render_task_state(msgspec.structs.replace(forged, digest=task_state_digest(forged)))
-    assert told(state_json=forged)["state.json"].startswith("was changed by hand: phase done")
-    cut = told(transcript_jsonl=old["transcript.jsonl"])["transcript.jsonl"]
-    before, after = (data.count(b"\n") for data in (old["transcript.jsonl"], new["transcript.jsonl"]))
-    assert cut == f"was cut short: it ends with line {before} of {after}"
-    assert projections.write_projections(task.world, task.run) == [
-        f"transcript.jsonl {cut}: it was made again from the tape"
-    ]
-
-
-def test_an_older_state_alone_is_told_to_who_looks(tmp_path):
-    """Steersman's own, put back beside a newer transcript: whoever looks is told from how much it was made, and who asks for
-    it has it made again; a drive, which may have been killed between the two, accuses nobody."""
-    task = Task(tmp_path, artifacts=DirectoryArtifacts(tmp_path / "runs"), pace="step")
-    state = Path(task.artifacts.folder(task.run)) / "state.json"
-    projections.write_projections(task.world, task.run)
-    old = state.read_bytes()
-    task.say("approve")
-    projections.write_projections(task.world, task.run)
-    new = state.read_bytes()
-    state.write_bytes(old)
-    told = projections.find_manual_edits(task.world, load_active_run(task.world, task.run))
-    assert list(told) == ["state.json"]
-    assert re.fullmatch(
-        r"is an older one: made from \d+ entries, and the transcript has \d+", told["state.json"]
-    )
-    (said,) = projections.write_projections(task.world, task.run, older=True)
-    assert said.endswith("it was made again from the tape")
-    assert state.read_bytes() == new
-    state.write_bytes(old)
-    assert projections.write_projections(task.world, task.run) == []

@@ -125,19 +125,25 @@ def find_planted_file_failures(bench: TaskEffects, phase: str, name: str) -> lis
 
 
 def find_derived_file_failures(world: Ports, run: str, name: str, hand: str) -> list[str]:
-    """A hand in a file that is made from the tape: told in one sentence, made again as it was; what does not hold."""
+    """Tampers with a file that is made from the tape: it is written again as it was, and an unreadable state is
+    reported in one sentence; returns what does not hold."""
     folder = Path(world.artifacts.folder(run))
     before = read_files_below(folder)
     tamper_file(folder, name, hand)
-    said = projections.write_projections(world, run)
-    told = said[0] if len(said) == 1 else ""
-    wrong = {"it is not told once, by its name": not told.startswith(f"{name} ")}
+    messages = projections.write_projections(world, run)
+    message = messages[0] if len(messages) == 1 else ""
+    wrong = {}
     if hand == "folder":
-        wrong["nobody says what to do"] = not told.endswith("is a folder; put that right and try again")
+        wrong["it does not say what to do"] = not message.endswith(
+            "is a folder; put that right and try again"
+        )
         wrong["what was theirs is gone"] = not (folder / name / "theirs").exists()
         move_planted_folder_away(folder, name)
         projections.write_projections(world, run)
+    elif name == STATE_FILE and hand != "changed":
+        wrong["it is not reported once"] = not message.startswith(f"{name} ")
+        wrong["it does not say what was done"] = not message.endswith("steersman wrote it again")
     else:
-        wrong["nobody says what became of it"] = not told.endswith("it was made again from the tape")
+        wrong["it is reported"] = bool(messages)
     wrong["it is not what it was"] = read_files_below(folder) != before
-    return [f"{name} {hand}: {what}: {said}" for what, holds in wrong.items() if holds]
+    return [f"{name} {hand}: {what}: {messages}" for what, holds in wrong.items() if holds]

@@ -77,7 +77,7 @@ class MachinePackage(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     preview_gate: Callable[[RunView, GateView, int | None], GatePreview | None] | None = None
     ending: Callable[[RunView], RunEnding | None] | None = None
     artifacts: Callable[[RunView], Iterable[Artifact]] | None = None  # in place of those of the same name
-    find_file_problems: Callable[[Ports, ActiveRun, bool], dict[str, str]] | None = None
+    find_file_problems: Callable[[Ports, ActiveRun], dict[str, str]] | None = None
     # Whether files that an effect has looked at (`seen` of its facts) are as they were: (artifacts, run, seen) -> bool.
     has_unchanged_files: Callable[[Artifacts, str, Mapping[str, str]], bool] | None = None
     tape_forms: Mapping[str, Callable[[RunView], msgspec.Struct]] = {}  # for `audit tape --as`

@@ -29,7 +29,7 @@ from steersman.views.run_summary import (
     summarize_run,
 )
 
-MAX_PROJECTION_BYTES = 16 * 1024 * 1024  # bytes of one that is looked at, unless it has to be longer
+MAX_PROJECTION_BYTES = 16 * 1024 * 1024  # of one that is read
 
 
 def read_run_facts(ports: Ports, active_run: ActiveRun, entries: Iterable[Entry] | None = None) -> RunFacts:
@@ -103,19 +103,14 @@ def payload_reader(active_run: ActiveRun) -> PayloadReader:
     return text
 
 
-def write_projections(ports: Ports, run: str, *, older: bool = False) -> list[str]:
-    """Writes every projection of a run; returns what could not be written, and what hands had done to it, in words; and
-    which was `older`, for who asks: one that was killed while it wrote leaves such a state too."""
+def write_projections(ports: Ports, run: str) -> list[str]:
+    """Writes every projection of a run; returns one line for each that could not be written or that was unreadable."""
     run_view, troubles = read_run_view(ports, run), []
-    manual_edits = find_manual_edits(ports, run_view.live, older=older)
+    unreadable = find_unreadable_projections(ports, run_view.live)
     for name, render in _projection_files(ports, run_view).items():
         try:
             ports.artifacts.write(run, name, render())
-            trouble = (
-                f"{name} {manual_edits[name]}: it was made again from the tape"
-                if name in manual_edits
-                else ""
-            )
+            trouble = f"{name} {unreadable[name]}: steersman wrote it again" if name in unreadable else ""
         except (SteersmanError, OSError, msgspec.MsgspecError) as error:
             trouble = f"{name} was not written: {error}"
         troubles += [trouble] if trouble else []
@@ -123,8 +118,7 @@ def write_projections(ports: Ports, run: str, *, older: bool = False) -> list[st
 
 
 def _projection_files(ports: Ports, run_view: RunView) -> dict[str, Callable[[], bytes]]:
-    """The files of any run, and those of its machine. The transcript comes before the state: a state that was made from
-    so many entries says that the transcript has as many lines."""
+    """Returns the files of any run, and those of its machine, each with what renders it."""
     package = find_package(ports.packages, run_view.machine)
     return {
         TRANSCRIPT_FILE: lambda: render_transcript(run_view.entries),
@@ -146,10 +140,10 @@ def render_transcript(entries: Iterable[Entry]) -> bytes:
     return b"".join(escape_for_terminals(msgspec.json.encode(e)) + b"\n" for e in entries)
 
 
-def find_manual_edits(ports: Ports, active_run: ActiveRun, *, older: bool = True) -> dict[str, str]:
-    """What hands did to the files that are made from the tape, by name, where the machine of the run looks at them."""
+def find_unreadable_projections(ports: Ports, active_run: ActiveRun) -> dict[str, str]:
+    """Returns the derived files that cannot be read, by name, each with why, where the run's machine looks at them."""
     package = find_package(ports.packages, active_run.machine)
-    return package.find_file_problems(ports, active_run, older) if package.find_file_problems else {}
+    return package.find_file_problems(ports, active_run) if package.find_file_problems else {}
 
 
 def format_json_file(document: bytes) -> bytes:

@@ -9,13 +9,13 @@ from steersman.judges.text import printable_line
 
 def list_wrong_files(context: CommandContext, run: str) -> list[str]:
     """Names of files that are not what they should be; one that will be laid down again by itself is none."""
-    from steersman.engine.projections import find_manual_edits
+    from steersman.engine.projections import find_unreadable_projections
     from steersman.machines.task.document_repair import find_document_damage
 
     ports, active_run = context.runs.ports, context.runs.live(run)
     return [
         *(damage.name for damage in find_document_damage(ports, active_run)),
-        *find_manual_edits(ports, active_run),
+        *find_unreadable_projections(ports, active_run),
     ]
 
 
@@ -36,7 +36,7 @@ def restore_run_files(context: CommandContext, run: str) -> list[str]:
         messages, leftover_messages = restore_task_documents(ports, active_run) if damages else ([], [])
     finally:
         lock.release()
-    messages += write_projections(ports, run, older=True)
+    messages += write_projections(ports, run)
     still_wrong = list_wrong_files(context, run)
     restored = [damage for damage in damages if damage.name not in still_wrong and damage.recorded]
     messages = [

@@ -38,9 +38,9 @@ class DocumentStatus(msgspec.Struct, frozen=True):
 
 
 def list_document_status(context: CommandContext, run: str) -> list[DocumentStatus]:
-    """Every document of a run in the order of their names, then what lies among them and is none, and what hands did to
-    the files that are made from the tape."""
-    from steersman.engine.projections import find_manual_edits
+    """Every document of a run in the order of their names, then what lies among them and is none, and derived files that
+    cannot be read."""
+    from steersman.engine.projections import find_unreadable_projections
     from steersman.machines.task.effects.document_digests import find_unrecorded_artifacts
 
     active_run, ports = context.read_only_runs.live(run), context.read_only_runs.ports
@@ -58,8 +58,8 @@ def list_document_status(context: CommandContext, run: str) -> list[DocumentStat
     return [
         *statuses,
         *(
-            DocumentStatus(name, "", f"NOT what the tape says: {reason}")
-            for name, reason in find_manual_edits(ports, active_run).items()
+            DocumentStatus(name, "", reason)
+            for name, reason in find_unreadable_projections(ports, active_run).items()
         ),
     ]
 
@@ -83,7 +83,7 @@ def _compare_with_disk(context: CommandContext, run: str, name: str, recorded: s
 
 def describe_touched_files(context: CommandContext, run: str) -> list[str]:
     """What hands did to a task's documents and to the files that are made from its tape, in words, with what to do."""
-    from steersman.engine.projections import find_manual_edits
+    from steersman.engine.projections import find_unreadable_projections
     from steersman.judges.text import printable_line
     from steersman.machines.task.document_repair import find_document_damage
 
@@ -103,8 +103,8 @@ def describe_touched_files(context: CommandContext, run: str) -> list[str]:
             ]
         ),
         *(
-            f"{name} {reason}: it counts for nothing; `{restore_command}` makes it again from the tape"
-            for name, reason in find_manual_edits(ports, active_run).items()
+            f"{name} {reason}: `{restore_command}` writes it again"
+            for name, reason in find_unreadable_projections(ports, active_run).items()
         ),
     ]
 

@@ -1,32 +1,21 @@
-"""The files of a task that are made from its tape: `state.json` in the specification's form, and what hands did to it.
-
-What hands did to the transcript beside it is looked at too.
-"""
+"""Writes the files of a task that are made from its tape: `state.json` in the specification's form, results of suites."""
 
 from collections.abc import Iterable
 
-from steersman.contracts.artifacts import STATE_FILE, TIMELINE_FILE, TRANSCRIPT_FILE, ArtifactOnDisk
+from steersman.contracts.artifacts import STATE_FILE, TIMELINE_FILE, ArtifactOnDisk
 from steersman.contracts.task.documents import TaskState
 from steersman.engine.active_run import ActiveRun
 from steersman.engine.machine_package import Artifact
 from steersman.engine.ports import Ports
-from steersman.engine.projections import (
-    MAX_PROJECTION_BYTES,
-    read_run_view,
-    render_transcript,
-)
+from steersman.engine.projections import MAX_PROJECTION_BYTES
 from steersman.engine.run_view import RunView
 from steersman.judges.task.inspection import find_unreadable_file_problem
 from steersman.kernel.definition import Origin
 from steersman.kernel.step import legal_events
-from steersman.kernel.tape import read_entry
 from steersman.machines.shared.tree_files import check_result_files
 from steersman.machines.task.views.state_file import (
     build_task_state,
-    count_state_entries,
-    describe_outdated_state,
-    describe_state_edit,
-    describe_transcript_edit,
+    describe_unreadable_state,
     render_task_state,
 )
 
@@ -45,41 +34,22 @@ def read_task_state(run_view: RunView) -> TaskState:
     return build_task_state(snapshot, run_view.status, legal_now, run_view.live.payloads.keyed_digest)
 
 
-def find_task_file_problems(ports: Ports, active_run: ActiveRun, older: bool) -> dict[str, str]:
-    """What hands did to the files that are made from the tape of a task, by name; of a state that is only `older` than the
-    transcript beside it, that; nothing about both where they are."""
-    run, problems, entry_count = active_run.run, {}, 0
-    file_found = ports.artifacts.read(
-        run, STATE_FILE, MAX_PROJECTION_BYTES
-    )  # before the transcript, which is written first
-    if file_found.kind == "file":
-        problems[STATE_FILE] = describe_state_edit(
-            file_found.data,
-            lambda: read_task_state(read_run_view(ports, run)),
-            run,
-            active_run.payloads.keyed_digest,
-        )
-        entry_count = 0 if problems[STATE_FILE] else count_state_entries(file_found.data)
-    else:
-        problems[STATE_FILE] = _missing_file_problem(ports, run, file_found)
-    expected_transcript = render_transcript(read_entry(body) for _, body, _ in ports.journal.rows(run))
-    file_found = ports.artifacts.read(
-        run, TRANSCRIPT_FILE, max(MAX_PROJECTION_BYTES, len(expected_transcript))
+def find_task_file_problems(ports: Ports, active_run: ActiveRun) -> dict[str, str]:
+    """Returns why `state.json` of a task cannot be read, by its name; nothing where it can.
+
+    A file that can be read is not compared: nothing reads it back, and each drive writes it again.
+    """
+    state_file = ports.artifacts.read(active_run.run, STATE_FILE, MAX_PROJECTION_BYTES)
+    problem = (
+        describe_unreadable_state(state_file.data)
+        if state_file.kind == "file"
+        else _missing_file_problem(ports, active_run.run, state_file)
     )
-    problems[TRANSCRIPT_FILE] = (
-        describe_transcript_edit(file_found.data, expected_transcript, entry_count)
-        if file_found.kind == "file"
-        else _missing_file_problem(ports, run, file_found)
-    )
-    if (
-        older and entry_count and not problems[TRANSCRIPT_FILE] and ports.locks.owner(run) is None
-    ):  # or somebody is at it
-        problems[STATE_FILE] = describe_outdated_state(entry_count, file_found.data)
-    return {name: problem for name, problem in problems.items() if problem}
+    return {STATE_FILE: problem} if problem else {}
 
 
 def _missing_file_problem(ports: Ports, run: str, artifact: ArtifactOnDisk) -> str:
-    """What is wrong where no file is; nothing where none was written yet."""
+    """Returns what is wrong where there is no file; nothing where none was written yet."""
     was_never_written = (
         artifact.kind == "missing" and ports.artifacts.read(run, TIMELINE_FILE).kind == "missing"
     )
