@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from steersman.contracts.replies import ReviewerReply
 from steersman.judges.replies.findings import (
-    compare_findings,
     find_unfounded_fixes,
     finding_id,
     identify_finding,
@@ -45,18 +44,6 @@ def test_shape(text):
     assert name == finding_id(text)
     assert name.startswith("f-")
     assert len(bytes.fromhex(name[2:])) == 5
-
-
-def test_compare():
-    """Ids are sorted into opened, still open and fixed, each once, in a stable order."""
-    found = compare_findings({"a": 1, "b": 1, "c": 2}, ["d", "b", "d", "e"])
-    assert (found.opened, found.still, found.fixed) == (("d", "e"), ("b",), ("a", "c"))
-
-
-def test_compare_nothing():
-    """Nothing before and nothing now is nothing."""
-    found = compare_findings({}, [])
-    assert (found.opened, found.still, found.fixed) == ((), (), ())
 
 
 def reply(*must_fix, fixed=()):

@@ -6,7 +6,7 @@ from tests.support.cases import for_each_case
 from steersman.contracts.task import documents as d
 from steersman.contracts.task import replies as r
 from steersman.judges.replies.findings import finding_id
-from steersman.judges.task.opinions import build_code_review, build_plan_review, review_issue_id
+from steersman.judges.task.opinions import build_code_review, build_plan_review
 
 TASK, SHA, TREE = "261116-abc123", "a" * 64, "b" * 40
 ERROR = d.PlanFlaw(id="ACCEPTANCE_EMPTY", severity="error", message="no criterion")
@@ -105,16 +105,16 @@ def test_what_a_code_review_holds():
     """Issues of the code and of the plan apart, each once, on exactly one tree."""
     review = on_code({"b": FLAWED, "a": of_code("plan_flawed", "it leaks", "It leaks.", plan=("No!",))})
     assert [(i.id, i.text, i.found_by) for i in review.blocking_issues] == [
-        (review_issue_id("it leaks"), "it leaks", "a")
+        (finding_id("it leaks"), "it leaks", "a")
     ]
-    assert [(i.id, i.found_by) for i in review.plan_issues] == [(review_issue_id("no"), "a")]
+    assert [(i.id, i.found_by) for i in review.plan_issues] == [(finding_id("no"), "a")]
     assert [o.reviewer for o in review.reviewers] == ["a", "b"]
     assert (review.tree, review.patch_digest) == (TREE, SHA)
 
 
 def test_issues_keep_their_names():
     """The id is that of a finding; an earlier issue that is named by its id is that one, in its old words or new ones."""
-    key = review_issue_id("it leaks")
+    key = finding_id("it leaks")
     assert key == finding_id("It leaks!")
     known = {key: "it leaks"}
     (again,) = on_code(

@@ -23,7 +23,6 @@ from steersman.judges.task.plan import (
     find_open_plan_questions,
     find_plan_flaws,
     infer_plan_files,
-    is_plan_agreed,
     plan_question_id,
 )
 
@@ -140,27 +139,6 @@ def test_the_longest_reply_fits(reply):
     document = made(longest, answers={plan_question_id("q" * 3990 + "1"): "a" * 9000})
     assert len(document.questions[1].answer) == 4000
     assert len(infer_plan_files(document).files) == 500
-
-
-@for_each_case(
-    ("reply", "comments", "converged"),
-    [
-        (sample_draft(), {}, True),
-        (
-            sample_draft(),
-            {"a": sample_comment(), "b": sample_comment(sample_question("x?", blocking=False))},
-            True,
-        ),
-        (sample_draft(questions=(sample_question("x?", blocking=False),)), {"a": sample_comment()}, True),
-        (sample_draft(questions=(sample_question("x?"),)), {"a": sample_comment()}, False),
-        (sample_draft(), {"a": sample_comment(), "b": sample_comment(ready=False)}, False),
-        (sample_draft(), {"a": sample_comment(concerns=("slow",))}, False),
-        (sample_draft(), {"a": sample_comment(sample_question("x?"))}, False),
-    ],
-)
-def test_agreed(reply, comments, converged):
-    """Agreed is when everybody is ready and nobody has a concern or a question that blocks."""
-    assert is_plan_agreed(reply, comments) is converged
 
 
 def test_the_scope_of_a_plan():

@@ -21,9 +21,6 @@ from steersman.contracts.planning.words import (
     UtcMoment,
 )
 
-INTENT_SCHEMA_VERSION = "0.9.1"
-
-
 IntentId = Annotated[str, Meta(pattern=r"^intent_[a-z0-9_]{6,64}$")]
 
 

@@ -61,7 +61,6 @@ EVIDENCE_SCHEMES = ("scan", "fact", "doc", "memory", "registry", "rule", "intent
 EvidenceRef = Annotated[
     str, Meta(pattern=r"^[a-z][a-z0-9+.-]{1,20}://[^\s\x00-\x1f\x7f]{1,480}$", max_length=512)
 ]
-EvidenceRefs = Annotated[tuple[EvidenceRef, ...], Meta(max_length=200)]
 ShortText = Annotated[str, Meta(min_length=1, max_length=400, pattern=r"\S")]
 LongText = Annotated[str, Meta(min_length=1, max_length=4000, pattern=r"\S")]
 BoundedCount = Annotated[int, Meta(ge=0, le=1_000_000_000)]

@@ -263,14 +263,6 @@ class AcceptedTestEvidence(StrictDocument, frozen=True, kw_only=True):
     reason: Annotated[str, Meta(max_length=4000)] = ""
 
 
-class HandoverRecord(StrictDocument, frozen=True, kw_only=True):
-    """Where the change went."""
-
-    form: RoleName
-    ref: ShortText
-    commit: OptionalTreeId
-
-
 class AcceptDecision(StrictDocument, frozen=True, kw_only=True):
     """`accept/decision.json`: one of the five exits of accept, who took it, why, and of exactly what."""
 

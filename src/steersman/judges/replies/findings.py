@@ -6,21 +6,11 @@
 import hashlib
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
-
-import msgspec
+from collections.abc import Mapping
 
 from steersman.contracts.replies import ReviewerReply
 
 _LEADING_FINDING_ID = re.compile(r"\s*\[?(?P<id>f-[0-9a-f]{10})\]?[\s:.,–-]*")
-
-
-class FindingComparison(msgspec.Struct, frozen=True):
-    """What a round changed: ids that are new, that stayed, and that are gone."""
-
-    opened: tuple[str, ...]
-    still: tuple[str, ...]
-    fixed: tuple[str, ...]
 
 
 def finding_id(text: str) -> str:
@@ -50,16 +40,6 @@ def find_unfounded_fixes(reply: ReviewerReply, open_before: Mapping[str, object]
     return (
         *(f"fixed: {finding} is not an open finding; open are {open_ids}" for finding in unknown_ids),
         *(f"fixed: {finding} is in must_fix too; say one of both" for finding in contradicted_ids),
-    )
-
-
-def compare_findings(open_before: Mapping[str, object], now: Sequence[str]) -> FindingComparison:
-    """Sorts this round's ids against those open before it, each id once."""
-    present = tuple(dict.fromkeys(now))
-    return FindingComparison(
-        opened=tuple(finding for finding in present if finding not in open_before),
-        still=tuple(finding for finding in present if finding in open_before),
-        fixed=tuple(finding for finding in open_before if finding not in present),
     )
 
 

@@ -15,7 +15,7 @@ from steersman.contracts.task.documents import (
     ReviewIssue,
 )
 from steersman.contracts.task.replies import CodeReviewerReply, PlanReviewerReply
-from steersman.judges.replies.findings import finding_id, identify_finding
+from steersman.judges.replies.findings import identify_finding
 from steersman.judges.task.plan import NO_TEXTS
 from steersman.judges.text import clip_text
 
@@ -25,11 +25,6 @@ MAX_REVIEW_FLAWS, MAX_REVIEW_ISSUES, MAX_REVIEWERS, MAX_PROVIDER_CHARACTERS = (
     20,
     200,
 )  # the bounds of the contract
-
-
-def review_issue_id(text: str) -> str:
-    """The id of an issue, the same in every round: `f-` and ten hex digits."""
-    return finding_id(text)
 
 
 def build_plan_review(

@@ -141,14 +141,6 @@ def find_open_plan_questions(plan: TaskPlan) -> tuple[TaskQuestion, ...]:
     )
 
 
-def is_plan_agreed(reply: TaskPlannerReply, comments: Mapping[str, PlanCommentReply]) -> bool:
-    """Whether nobody has a concern or a question that blocks, and everybody is ready."""
-    everyone_ready = all(comment.ready and not comment.concerns for comment in comments.values())
-    return everyone_ready and not any(
-        question.blocking for _, question in _list_asked_questions(reply, comments)
-    )
-
-
 def infer_plan_files(plan: TaskPlan) -> PlanFiles | None:
     """The scope that a plan itself names; None where it names nothing that is fit."""
     files: dict[str, PlannedFile] = {}
