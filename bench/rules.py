@@ -38,7 +38,7 @@ from steersman.judges.planning.environment import (
 )
 from steersman.judges.planning.intent import resolve_effective_asking
 from steersman.judges.planning.registry import Registry, RegistryItem
-from steersman.judges.planning.rulebook import CompiledRuleSet, compile_rules
+from steersman.judges.planning.rule_evidence import CompiledRuleSet, compile_rules
 from steersman.judges.planning.rules import adjudicate_planned_commands
 
 LINEAGE = ContentLineage(introduced_in="bench")

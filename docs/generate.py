@@ -56,7 +56,7 @@ def pages() -> Iterator[tuple[str, str]]:
 def registry_archive() -> str:
     """The built-in registry as one file; it is what commands read."""
     from steersman.adapters.storage.registry_files import load_built_in_yaml
-    from steersman.judges.planning.archive import encode_registry_archive
+    from steersman.judges.planning.registry import encode_registry_archive
 
     return encode_registry_archive(load_built_in_yaml().registry).decode()
 

@@ -60,11 +60,11 @@ from steersman.judges.planning.precheck import (
     count_precheck_facts,
     has_passed_precheck,
     precheck_intent,
+    seal_intent,
 )
 from steersman.judges.planning.registry import Registry
-from steersman.judges.planning.rulebook import compile_rules
+from steersman.judges.planning.rule_evidence import compile_rules
 from steersman.judges.planning.rules import adjudicate_planned_commands
-from steersman.judges.planning.seal import seal_intent
 from steersman.judges.planning.semantics import find_intent_remarks
 from steersman.kernel.canonical import plain_value
 from steersman.kernel.step import name_facts

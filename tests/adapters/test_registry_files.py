@@ -8,8 +8,7 @@ import pytest
 
 from steersman.adapters.storage import registry_files
 from steersman.adapters.storage.registry_files import FileRegistries, load_built_in_yaml
-from steersman.judges.planning.archive import encode_registry_archive
-from steersman.judges.planning.registry import compare_registries
+from steersman.judges.planning.registry import compare_registries, encode_registry_archive
 
 COMMAND = """\
 id: cmd_polish

@@ -17,7 +17,7 @@ from tests.support.planning_documents import (
     TRUSTED_KEY, frozen_files, make_decision, make_intent, make_plan_inputs, make_plan_outputs, make_registry, make_rule, plain_value, sign_files
 )
 from steersman.judges.planning.precheck import precheck_intent
-from steersman.judges.planning.rulebook import compile_rules
+from steersman.judges.planning.rule_evidence import compile_rules
 from steersman.judges.planning.rules import adjudicate_planned_commands
 from steersman.judges.planning.answers import find_answer_pack_problems
 from steersman.judges.planning.plan_bounds import read_plan_bounds

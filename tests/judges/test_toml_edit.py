@@ -4,7 +4,7 @@ import tomllib
 
 from tests.support.cases import for_each_case
 
-from steersman.judges.config.toml_edit import add_to_toml_list
+from steersman.judges.config.toml_lines import add_to_toml_list
 
 KEY = "known_failures"
 TABLES = '\n# what proves a change\n[checks]\nunit = ["a"]  # here\nknown_failures = ["not this"]\n'

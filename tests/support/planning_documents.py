@@ -54,6 +54,7 @@ from steersman.judges.planning.answers import weigh_default_answers
 from steersman.judges.planning.attest import (
     ENVELOPE_FILE,
     PAYLOAD_TYPE,
+    TrustedKey,
     plan_statement,
     pre_authentication_encoding,
     signed_envelope,
@@ -61,7 +62,6 @@ from steersman.judges.planning.attest import (
 from steersman.judges.planning.freeze import RENDERED_PLAN_FILES, PlanOutputs, freeze_plan_files
 from steersman.judges.planning.intent import resolve_effective_asking
 from steersman.judges.planning.plan_inputs import PlanInputs, build_plan_lineage, derive_plan_id
-from steersman.judges.planning.plan_trust import TrustedKey
 from steersman.judges.planning.registry import Registry, RegistryItem
 from steersman.judges.planning.risk import assess_plan_risk
 from steersman.judges.planning.routing import advise_models

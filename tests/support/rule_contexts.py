@@ -22,7 +22,7 @@ from steersman.judges.facts.finding import ProjectSource, parent_directory
 from steersman.judges.facts.pack import build_fact_pack, examine_project_file
 from steersman.judges.planning.intent import resolve_effective_asking
 from steersman.judges.planning.registry import Registry
-from steersman.judges.planning.rulebook import compile_rules
+from steersman.judges.planning.rule_evidence import compile_rules
 from steersman.judges.planning.rules import adjudicate_planned_commands
 from steersman.kernel.canonical import sha256_hex
 from tests.support.raw_intents import PLAIN_INTENT, raw_content, set_field

@@ -5,8 +5,7 @@ from pathlib import Path
 from docs.registry_page import render_registry_page
 
 from steersman.adapters.storage.registry_files import FileRegistries
-from steersman.judges.planning.drift import PinDrift
-from steersman.judges.planning.registry import Registry, compare_registries
+from steersman.judges.planning.registry import PinDrift, Registry, compare_registries
 from steersman.views.planning.content import (
     render_pin_drift,
     render_registry_changes,

@@ -106,3 +106,22 @@ def _inline_schema_refs(schema: Any, components: dict[str, Any]) -> Any:
             return [_inline_schema_refs(part, components) for part in schema]
         case _:
             return schema
+
+
+PLAIN_VERDICT = "verdict"
+VerdictFinding = Annotated[str, Meta(min_length=1, pattern=NOT_BLANK_PATTERN)]
+
+
+class PlainVerdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Yes or no, why, and what has to change."""
+
+    decision: Literal["approve", "changes_requested"]
+    summary: ReplyText
+    must_fix: Annotated[tuple[VerdictFinding, ...], Meta(max_length=200)]
+
+
+@cache
+def plain_verdict_schema() -> dict[str, Any]:
+    """Its JSON Schema, without references."""
+    _, components = msgspec.json.schema_components((PlainVerdict,))
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **components["PlainVerdict"]}

@@ -23,7 +23,7 @@ from steersman.engine.effects.prompt import (
 from steersman.engine.ports import Ports
 from steersman.engine.project_files import freeze_current_files
 from steersman.engine.roles import find_role_settings
-from steersman.judges.planning.hidden import mask_secrets
+from steersman.judges.redaction.redact import mask_secrets
 from steersman.judges.replies.agent_reply import RefusedReply, parse_reply
 from steersman.judges.text import clip_text
 

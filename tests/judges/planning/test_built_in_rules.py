@@ -14,7 +14,7 @@ from tests.support.rule_contexts import BUILT_IN_REGISTRY, decide_commands, fact
 from steersman.contracts.planning.content import RegistryRule
 from steersman.contracts.planning.policy import POLICY_PRESETS, ExecutionPolicy, PolicyConstraints
 from steersman.judges.planning.registry import Registry
-from steersman.judges.planning.rulebook import compile_rules
+from steersman.judges.planning.rule_evidence import compile_rules
 
 READY = ("language/python", "test_command/pytest", "ci/github", "lock_file/uv", "package/click")
 ASKS: ExecutionPolicy = POLICY_PRESETS["interactive"]

@@ -13,7 +13,7 @@ from steersman.contracts.planning.context import (
     ScanEvidence,
 )
 from steersman.contracts.planning.policy import POLICY_PRESETS
-from steersman.judges.planning.citations import build_context_bundle, format_fact_ref
+from steersman.judges.planning.evidence import build_context_bundle, format_fact_ref
 
 
 def a_fact(name):

@@ -20,12 +20,11 @@ from tests.support.rule_contexts import (
 
 from steersman.contracts.planning.context import FactKind, FactPack
 from steersman.contracts.planning.words import EvidenceRef
-from steersman.judges.facts.checks import select_detected_checks
 from steersman.judges.facts.choice import ALL_FACT_READERS, find_file_readers, select_project_files
 from steersman.judges.facts.finding import MAX_INSPECTED_CHARACTERS
 from steersman.judges.facts.pack import MANIFEST_FACT_KINDS, MAX_FACTS_PER_KIND
-from steersman.judges.facts.sentence import summarize_project
-from steersman.judges.planning.citations import format_fact_ref
+from steersman.judges.facts.sentence import select_detected_checks, summarize_project
+from steersman.judges.planning.evidence import format_fact_ref
 from steersman.kernel.canonical import canonical_bytes
 
 

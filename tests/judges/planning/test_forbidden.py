@@ -11,7 +11,7 @@ from tests.support.planning_documents import (
 )
 
 from steersman.contracts.planning.policy import PolicyConstraints
-from steersman.judges.planning.forbidden import find_forbidden_commands
+from steersman.judges.planning.policy import find_forbidden_commands
 
 WRITES = ("planned_commands[1]",)
 

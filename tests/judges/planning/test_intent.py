@@ -30,16 +30,16 @@ from steersman.judges.planning.precheck import (
     collect_precheck_problems,
     count_precheck_facts,
     describe_checksum_problem,
+    find_dangling_pins,
     find_intent_references,
     find_unusable_references,
     has_passed_precheck,
     precheck_intent,
 )
+from steersman.judges.planning.precheck import seal_intent as seal
 from steersman.judges.planning.red_lines import find_stricter_mode, gravest_stated_risk, reported_stated_risk
 from steersman.judges.planning.registry import Registry
 from steersman.judges.planning.schema_errors import convert_valid_document
-from steersman.judges.planning.seal import find_dangling_pins
-from steersman.judges.planning.seal import seal_intent as seal
 from steersman.judges.planning.semantics import find_intent_remarks
 
 

@@ -5,17 +5,18 @@ from hypothesis import strategies as st
 from tests.support.cases import for_each_case
 from tests.support.raw_intents import INTERACTIVE_POLICY, raw_intent, set_field
 
-from steersman.judges.planning.safe_get import (
+from steersman.judges.planning.places import (
     get_text_at,
     get_value_at,
     iter_list_at,
     iter_texts_at,
     walk_texts,
 )
-from steersman.judges.planning.schema import convert_bare_scalars, find_schema_part
 from steersman.judges.planning.schema_errors import (
     _cached_document_schema,
     _cached_document_validator,
+    convert_bare_scalars,
+    find_schema_part,
     find_schema_problems,
 )
 

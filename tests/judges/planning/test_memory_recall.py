@@ -4,7 +4,6 @@ import pytest
 from tests.support.cases import for_each_case
 
 from steersman.errors import UserError
-from steersman.judges.planning.hidden import mask_secrets
 from steersman.judges.planning.memory_words import (
     MAX_SEARCH_TERMS,
     SearchTerm,
@@ -14,6 +13,7 @@ from steersman.judges.planning.memory_words import (
     memory_sort_key,
     split_memory_words,
 )
+from steersman.judges.redaction.redact import mask_secrets
 
 AT = "2026-01-25T09:30:00Z"
 

@@ -7,16 +7,17 @@ from tests.support.raw_intents import raw_content, raw_phase
 from tests.support.rule_contexts import BUILT_IN_REGISTRY, warning_rule
 
 from steersman.contracts.planning.content import RegistrySnapshot
-from steersman.judges.planning.archive import encode_registry_archive, restore_archived_registry
-from steersman.judges.planning.drift import find_pin_drift
 from steersman.judges.planning.items import ContentSource, parse_registry_items
 from steersman.judges.planning.registry import (
     Registry,
     RegistryItem,
     compare_registries,
+    encode_registry_archive,
+    find_pin_drift,
     format_pin,
     get_content_kind,
     parse_pins,
+    restore_archived_registry,
 )
 from steersman.judges.planning.validate import (
     find_graph_cycle,

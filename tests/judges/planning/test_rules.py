@@ -20,7 +20,7 @@ from steersman.contracts.planning.decisions import RuleDecision
 from steersman.errors import UserError
 from steersman.judges.planning import cel
 from steersman.judges.planning.environment import RULE_VARIABLES
-from steersman.judges.planning.rulebook import compile_rules
+from steersman.judges.planning.rule_evidence import compile_rules
 from steersman.judges.planning.rules import weigh_fired_rules
 
 READY = ("language/python", "test_command/pytest", "ci/github", "lock_file/uv", "package/click")

@@ -13,7 +13,7 @@ from pathlib import Path
 from steersman.adapters.scan import TreeScanner
 from steersman.contracts.commands import Argv
 from steersman.contracts.config import Check, Config
-from steersman.judges.facts.checks import select_detected_checks
+from steersman.judges.facts.sentence import select_detected_checks
 
 _COMMAND_EXAMPLE_LINES = (
     "# [commands]                        # what a tester may add; ask with `steersman check command`",

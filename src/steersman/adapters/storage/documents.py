@@ -13,7 +13,7 @@ from steersman.adapters.storage.durable_files import create_file, replace_file
 from steersman.adapters.storage.intent_seal import reseal_intent_text
 from steersman.contracts.planning.documents import planning_document_schema
 from steersman.errors import ContractError, UserError
-from steersman.judges.planning.schema import convert_bare_scalars
+from steersman.judges.planning.schema_errors import convert_bare_scalars
 from steersman.judges.replies.strict_json import read_strict_json
 from steersman.judges.text import printable_text
 from steersman.ports.documents import MAX_DOCUMENT_BYTES, DocumentFormat, ParsedDocument

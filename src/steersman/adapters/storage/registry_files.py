@@ -17,13 +17,15 @@ import steersman
 from steersman.adapters.storage.durable_files import replace_file
 from steersman.contracts.planning.decisions import DocumentProblem
 from steersman.errors import UserError
-from steersman.judges.planning.archive import (
+from steersman.judges.planning.items import KIND_DIRECTORIES, ContentSource, parse_registry_items
+from steersman.judges.planning.registry import (
+    ContentOrigin,
+    Registry,
+    RegistryItem,
     decode_registry_archive,
     encode_registry_archive,
     restore_archived_registry,
 )
-from steersman.judges.planning.items import KIND_DIRECTORIES, ContentSource, parse_registry_items
-from steersman.judges.planning.registry import ContentOrigin, Registry, RegistryItem
 from steersman.judges.planning.validate import find_identity_problems
 from steersman.judges.text import clip_text, printable_text
 from steersman.ports.registry import LoadedRegistry

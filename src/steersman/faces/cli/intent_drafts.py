@@ -136,8 +136,7 @@ def find_missing_targets(
 ) -> "list[DocumentProblem]":
     """Remarks on the files in scope: what is not there would be made, and a folder should look like one."""
     from steersman.judges.planning.paths import is_directory_target, outside_plan_reason, strip_directory_mark
-    from steersman.judges.planning.places import NO_FIELD_LINES, document_problem
-    from steersman.judges.planning.safe_get import iter_texts_at
+    from steersman.judges.planning.places import NO_FIELD_LINES, document_problem, iter_texts_at
 
     remarks = []
     for path, name in iter_texts_at(value, "scope", "targets", "files"):
@@ -210,7 +209,7 @@ def _load_planning_context(
 ) -> "tuple[ContextBundle, list[DocumentProblem]]":
     """What planning would go by, and which part of it cannot be had."""
     from steersman.contracts.planning.context import FactPack, MemoryPack, ScanBounds
-    from steersman.judges.planning.citations import build_context_bundle
+    from steersman.judges.planning.evidence import build_context_bundle
     from steersman.judges.planning.places import document_problem
 
     project, context_problems = intent.scope.project_id, []

@@ -134,7 +134,7 @@ def verify_plan_directory(
     context: CommandContext, directory: str, key: str = ""
 ) -> "tuple[tuple[DocumentProblem, ...], str]":
     """Everything by which a folder is not the plan that was frozen, and what its signature says."""
-    from steersman.judges.planning.plan_trust import TrustedKey, check_plan_trust
+    from steersman.judges.planning.attest import TrustedKey, check_plan_trust
 
     maker_key = TrustedKey(
         context.services.read_maker_public_key(context.project, key), context.services.has_valid_signature

@@ -15,8 +15,7 @@ def find_symlinked_targets(
 ) -> "list[DocumentProblem]":
     """Remarks on files in scope that are links, or that lie behind one."""
     from steersman.judges.planning.paths import outside_plan_reason, strip_directory_mark
-    from steersman.judges.planning.places import NO_FIELD_LINES, document_problem
-    from steersman.judges.planning.safe_get import iter_texts_at
+    from steersman.judges.planning.places import NO_FIELD_LINES, document_problem, iter_texts_at
 
     remarks = []
     for path, name in iter_texts_at(value, "scope", "targets", "files"):

@@ -20,7 +20,7 @@ from steersman.judges.facts.choice import (
     secret_file_finding,
 )
 from steersman.judges.facts.finding import PROJECT_TOP, FactFinding, ProjectSource
-from steersman.judges.planning.hidden import mask_secrets
+from steersman.judges.redaction.redact import mask_secrets
 from steersman.judges.text import clip_text, escape_surrogates, printable_line
 from steersman.kernel.canonical import digest_of, sha256_hex
 

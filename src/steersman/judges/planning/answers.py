@@ -26,8 +26,14 @@ from steersman.judges.planning.choices import (
     parse_named_files,
 )
 from steersman.judges.planning.paths import outside_plan_reason, path_spelling_problem
-from steersman.judges.planning.places import NO_FIELD_LINES, FieldLines, document_problem
-from steersman.judges.planning.safe_get import get_text_at, get_value_at, iter_list_at
+from steersman.judges.planning.places import (
+    NO_FIELD_LINES,
+    FieldLines,
+    document_problem,
+    get_text_at,
+    get_value_at,
+    iter_list_at,
+)
 from steersman.judges.planning.schema_errors import find_schema_problems
 from steersman.judges.planning.visible_text import invisible_name_reason, invisible_sentence_reason
 from steersman.judges.text import clip_text

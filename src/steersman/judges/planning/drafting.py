@@ -22,12 +22,12 @@ from steersman.contracts.planning.words import (
 )
 from steersman.contracts.replies import PlannerReply
 from steersman.judges.planning import goals
-from steersman.judges.planning.citations import format_fact_ref
+from steersman.judges.planning.evidence import format_fact_ref
 from steersman.judges.planning.intent import NO_CHECKSUM
+from steersman.judges.planning.precheck import seal_intent
 from steersman.judges.planning.registry import Registry
 from steersman.judges.planning.routing import advise_models
 from steersman.judges.planning.schema_errors import convert_valid_document
-from steersman.judges.planning.seal import seal_intent
 from steersman.judges.text import clip_text
 from steersman.kernel.canonical import digest_of
 

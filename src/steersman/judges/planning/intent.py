@@ -15,7 +15,7 @@ from steersman.contracts.planning.words import (
     QuestionPolicy,
 )
 from steersman.judges.planning.payload import is_inspectable
-from steersman.judges.planning.safe_get import get_text_at
+from steersman.judges.planning.places import get_text_at
 from steersman.kernel.canonical import canonical_bytes, find_unacceptable_value, sha256_hex
 
 # The least strict way of asking that a mode still allows.

@@ -15,8 +15,7 @@ from steersman.contracts.planning.documents import planning_document_schema
 from steersman.contracts.planning.words import ContentKind
 from steersman.judges.planning.places import FieldLines, FieldPath
 from steersman.judges.planning.registry import ContentOrigin, RegistryItem
-from steersman.judges.planning.schema import JsonSchema, convert_bare_scalars
-from steersman.judges.planning.schema_errors import find_schema_problems
+from steersman.judges.planning.schema_errors import JsonSchema, convert_bare_scalars, find_schema_problems
 from steersman.judges.text import clip_text
 
 KIND_DIRECTORIES: dict[str, ContentKind] = {

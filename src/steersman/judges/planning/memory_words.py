@@ -15,7 +15,7 @@ from steersman.contracts.planning.context import MemoryPack, MemoryRecord, Recal
 from steersman.contracts.planning.words import MemoryScope
 from steersman.errors import UserError
 from steersman.judges.patterns import lazy_pattern
-from steersman.judges.planning.hidden import mask_secrets
+from steersman.judges.redaction.redact import mask_secrets
 from steersman.judges.text import escape_surrogates
 from steersman.kernel.canonical import digest_of
 

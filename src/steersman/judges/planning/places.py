@@ -3,8 +3,9 @@
 **Invariant:** a problem always fits its contract, whatever the document holds.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
+from typing import Any
 
 from steersman.contracts.planning.decisions import DocumentProblem
 from steersman.judges.replies.schema_problems import render_field_path
@@ -36,3 +37,47 @@ def format_field_path(path: FieldPath) -> str:
 def find_field_line(path: FieldPath, lines: FieldLines) -> int:
     """Of the field itself, else of the nearest one around it; 0 where no lines are known."""
     return next((lines[path[:n]] for n in range(len(path), -1, -1) if path[:n] in lines), 0)
+
+
+def get_value_at(value: Any, path: FieldPath) -> Any:
+    """What stands at a path; None where nothing does."""
+    for name in path:
+        match value:
+            case dict() if name in value:
+                value = value[name]
+            case list() if isinstance(name, int) and name < len(value):
+                value = value[name]
+            case _:
+                return None
+    return value
+
+
+def get_text_at(value: Any, *path: str | int) -> str:
+    """The text at a path; empty where there is none."""
+    item = get_value_at(value, path)
+    return item if isinstance(item, str) else ""
+
+
+def iter_list_at(value: Any, *path: str | int) -> Iterator[tuple[FieldPath, Any]]:
+    """The items of the list at a path, each with its own path."""
+    items = get_value_at(value, path)
+    if isinstance(items, list):
+        yield from (((*path, n), item) for n, item in enumerate(items))
+
+
+def iter_texts_at(value: Any, *path: str | int) -> Iterator[tuple[FieldPath, str]]:
+    """The same, of those that are text."""
+    yield from ((item_path, item) for item_path, item in iter_list_at(value, *path) if isinstance(item, str))
+
+
+def walk_texts(value: Any, path: FieldPath = ()) -> Iterator[tuple[FieldPath, str]]:
+    """Every text of a document with its path, in its order."""
+    match value:
+        case str():
+            yield path, value
+        case dict():
+            for key, item in value.items():
+                yield from walk_texts(item, (*path, key))
+        case list():
+            for n, item in enumerate(value):
+                yield from walk_texts(item, (*path, n))

@@ -10,6 +10,7 @@ import msgspec
 from steersman.contracts.planning.decisions import DocumentProblem
 from steersman.contracts.planning.review import BudgetEstimate, PlanManifest, PlannedAction, ReviewPack
 from steersman.contracts.planning.words import StrictDocument
+from steersman.judges.planning.attest import TrustedKey, check_plan_trust
 from steersman.judges.planning.freeze import MANIFEST_FILE
 from steersman.judges.planning.paths import (
     WHOLE_PROJECT_TARGETS,
@@ -17,7 +18,6 @@ from steersman.judges.planning.paths import (
     is_in_module,
     outside_plan_reason,
 )
-from steersman.judges.planning.plan_trust import TrustedKey, check_plan_trust
 from steersman.judges.text import clip_text
 from steersman.kernel.canonical import sha256_hex
 

@@ -4,14 +4,25 @@
 """
 
 from collections.abc import Iterator
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
+from steersman.contracts.planning.content import CommandSpec
 from steersman.contracts.planning.decisions import DocumentProblem
-from steersman.contracts.planning.words import CommandEffect
+from steersman.contracts.planning.intent import ExecutionIntent
+from steersman.contracts.planning.policy import ExecutionPolicy
+from steersman.contracts.planning.words import RISK_LEVELS, CommandEffect
+from steersman.judges.planning.environment import CommandTarget, build_command_target, list_selected_phases
 from steersman.judges.planning.payload import is_inspectable
-from steersman.judges.planning.places import NO_FIELD_LINES, FieldLines, FieldPath, document_problem
+from steersman.judges.planning.places import (
+    NO_FIELD_LINES,
+    FieldLines,
+    FieldPath,
+    document_problem,
+    get_text_at,
+    get_value_at,
+    iter_texts_at,
+)
 from steersman.judges.planning.registry import Registry
-from steersman.judges.planning.safe_get import get_text_at, get_value_at, iter_texts_at
 from steersman.judges.planning.schema_errors import find_schema_problems
 
 PolicyProblemParts = tuple[FieldPath, str, str]
@@ -48,3 +59,41 @@ def _find_void_prohibitions(raw: Any, registry: Registry) -> Iterator[PolicyProb
                 f"{name} is neither an effect nor a command of the registry, so nothing would be forbidden",
                 f"effects are {', '.join(get_args(CommandEffect))}; `steersman registry list command` has the commands",
             )
+
+
+def find_forbidden_commands(
+    intent: ExecutionIntent, registry: Registry, policy: ExecutionPolicy
+) -> tuple[DocumentProblem, ...]:
+    """Every planned command that the policy does not let be planned, and why."""
+    phases = list_selected_phases(intent)
+    problems = []
+    for index, planned in enumerate(intent.planned_commands):
+        spec = cast("CommandSpec | None", registry.usable("command", planned.command_id))
+        target = build_command_target(planned, spec, phases)
+        is_destructive = spec is not None and spec.destructive
+        field = f"planned_commands[{index}]"
+        problems += [
+            DocumentProblem(field=field, message=m, fix=f)
+            for m, f in _explain_prohibitions(target, policy, destroys=is_destructive)
+        ]
+    return tuple(problems)
+
+
+def _explain_prohibitions(
+    target: CommandTarget, policy: ExecutionPolicy, *, destroys: bool
+) -> Iterator[tuple[str, str]]:
+    removal_advice = f"take {target.id} out of planned_commands"
+    forbidden_operations = set(policy.constraints.forbidden_operations)
+    for name in sorted(forbidden_operations & {target.id, *target.effects}):
+        yield (
+            f"the policy forbids {name}, and {target.id} is that",
+            f"{removal_advice}, or change policy.constraints.forbidden_operations",
+        )
+    if destroys and not policy.constraints.allow_destructive:
+        yield (
+            f"{target.id} destroys, and the policy does not allow that",
+            f"{removal_advice}, or set policy.constraints.allow_destructive",
+        )
+    if RISK_LEVELS.index(target.risk) > RISK_LEVELS.index(policy.highest_risk):
+        message = f"{target.id} is {target.risk}, and the policy lets nothing above {policy.highest_risk} be planned"
+        yield message, f"{removal_advice}, or raise policy.highest_risk"

@@ -20,16 +20,19 @@ from steersman.judges.planning.places import (
     FieldPath,
     find_field_line,
     format_field_path,
+    get_text_at,
+    get_value_at,
+    iter_texts_at,
 )
 from steersman.judges.planning.policy import find_policy_problems
 from steersman.judges.planning.red_lines import check_red_lines, find_named_content, find_stricter_mode
 from steersman.judges.planning.registry import (
     CONFLICTING_PINS_TEXT,
     Registry,
+    format_pin,
     parse_cited_content,
     parse_pins,
 )
-from steersman.judges.planning.safe_get import get_text_at, iter_texts_at
 from steersman.judges.planning.schema_errors import find_schema_problems
 from steersman.judges.planning.semantics import (
     find_cited_evidence,
@@ -199,3 +202,34 @@ def collect_precheck_problems(report: PrecheckReport) -> tuple[DocumentProblem, 
         *report.policy_problems,
     )
     return tuple(dict.fromkeys(problems))
+
+
+def seal_intent(raw: dict[str, Any], registry: Registry) -> dict[str, Any]:
+    """The same document, pinned to the registry as it is now; what the registry lacks stays without a pin."""
+    refs, audit = get_value_at(raw, ("evidence_refs",)), get_value_at(raw, ("audit",))
+    old_refs = refs if isinstance(refs, list) else []
+    entries = [
+        registry.entries[r.kind, r.id] for r in find_intent_references(raw, registry) if r.found != "missing"
+    ]
+    fresh_pins = {format_pin(entry) for entry in entries}
+    kept_refs = [
+        ref for ref in old_refs if not isinstance(ref, str) or ref in fresh_pins or not parse_pins([ref])
+    ]
+    pinned = {
+        **raw,
+        "evidence_refs": [*kept_refs, *(ref for ref in map(format_pin, entries) if ref not in kept_refs)],
+    }
+    old_audit = audit if isinstance(audit, dict) else {}
+    return {
+        **pinned,
+        "audit": {**old_audit, "checksum": compute_intent_checksum({**pinned, "audit": old_audit})},
+    }
+
+
+def find_dangling_pins(raw: dict[str, Any], registry: Registry) -> tuple[str, ...]:
+    """The pins of an intent that name nothing of the registry: sealing takes them out."""
+    return tuple(
+        ref
+        for _, ref in iter_texts_at(raw, "evidence_refs")
+        if parse_pins([ref]).keys() - registry.entries.keys()
+    )

@@ -17,9 +17,17 @@ from steersman.contracts.planning.words import (
     RiskLevel,
     gravest_risk,
 )
-from steersman.judges.planning.places import NO_FIELD_LINES, FieldLines, FieldPath, document_problem
+from steersman.judges.planning.places import (
+    NO_FIELD_LINES,
+    FieldLines,
+    FieldPath,
+    document_problem,
+    get_text_at,
+    get_value_at,
+    iter_list_at,
+    iter_texts_at,
+)
 from steersman.judges.planning.registry import Registry, parse_cited_content
-from steersman.judges.planning.safe_get import get_text_at, get_value_at, iter_list_at, iter_texts_at
 from steersman.judges.planning.semantics import find_cited_evidence, find_known_commands
 from steersman.judges.text import clip_text
 

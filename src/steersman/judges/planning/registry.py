@@ -4,7 +4,7 @@
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, cast, get_args
@@ -19,7 +19,7 @@ from steersman.contracts.planning.content import (
 )
 from steersman.contracts.planning.decisions import RegistryReference
 from steersman.contracts.planning.words import ContentKind, ContentStatus
-from steersman.kernel.canonical import digest_of, plain_value
+from steersman.kernel.canonical import canonical_bytes, digest_of, plain_value
 
 ContentOrigin = Literal["built-in", "project"]
 ContentPath = tuple[str | int, ...]
@@ -228,3 +228,95 @@ def _flatten_content(value: Any, path: str = "") -> dict[str, str]:
     return {
         name: text for part_path, item in parts for name, text in _flatten_content(item, part_path).items()
     }
+
+
+class _ArchivedItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    kind: ContentKind
+    origin: ContentOrigin
+    content: msgspec.Raw
+    file: str = ""
+
+
+_decode_archived_items = msgspec.json.Decoder(tuple[_ArchivedItem, ...]).decode
+
+
+def encode_registry_archive(registry: Registry) -> bytes:
+    """Everything that holds, sorted by kind and id."""
+    records = (
+        {"kind": kind, "origin": item.origin, "content": item.content, "file": item.file}
+        for kind, items in sorted(registry.held.items())
+        for item in items.values()
+    )
+    return canonical_bytes(list(records))
+
+
+def decode_registry_archive(data: bytes) -> tuple[RegistryItem, ...]:
+    """What an archive holds. Raises msgspec.DecodeError."""
+    return tuple(
+        RegistryItem(
+            msgspec.json.decode(record.content, type=CONTENT_TYPES[record.kind]), record.origin, record.file
+        )
+        for record in _decode_archived_items(data)
+    )
+
+
+def restore_archived_registry(data: bytes, digest: str) -> Registry | None:
+    """The registry of this digest; None where the bytes are not of it."""
+    try:
+        items = decode_registry_archive(data)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    registry = Registry(items)
+    return registry if registry.digest == digest else None
+
+
+class PinDrift(NamedTuple):
+    """One pin that no longer fits."""
+
+    kind: ContentKind
+    id: str
+    found: str  # drifted, missing or inactive
+    pinned: str
+    now: str  # version and digest; empty where there is nothing
+    fields: tuple[tuple[str, str, str], ...]
+    kept: bool  # whether the pinned content could be found to compare
+
+
+def find_pin_drift(
+    refs: Iterable[str], current: Registry, archived: Sequence[Registry]
+) -> tuple[PinDrift, ...]:
+    """Every pin that does not fit the registry as it is now, sorted by kind and id."""
+    pins_by_content = parse_pins(refs)
+    drifts = []
+    for (kind, id_), (version, digest_start) in sorted(pins_by_content.items()):
+        reference = current.reference(kind, id_, pins_by_content)
+        if reference.found == "usable":
+            continue
+        pinned_registry = next(
+            (r for r in archived if _has_pinned_version(r, kind, id_, version, digest_start)), None
+        )
+        changes = (
+            compare_content_fields(pinned_registry.get(kind, id_), current.get(kind, id_))
+            if pinned_registry
+            else ()
+        )
+        current_version = f"{reference.version}#{reference.digest[:12]}" if reference.version else ""
+        drifts.append(
+            PinDrift(
+                kind,
+                id_,
+                reference.found,
+                reference.pinned,
+                current_version,
+                changes,
+                pinned_registry is not None,
+            )
+        )
+    return tuple(drifts)
+
+
+def _has_pinned_version(
+    registry: Registry, kind: ContentKind, id_: str, version: str, digest_start: str
+) -> bool:
+    entry = registry.entries.get((kind, id_))
+    return entry is not None and (entry.version, entry.digest[:12]) == (version, digest_start)

@@ -35,8 +35,7 @@ from steersman.judges.planning.evidence import CitableEvidence
 from steersman.judges.planning.intent import EffectiveAsking
 from steersman.judges.planning.paths import covers_path, strip_directory_mark
 from steersman.judges.planning.registry import Registry, format_pin
-from steersman.judges.planning.rule_evidence import EvidenceBasis, RuleEvidence
-from steersman.judges.planning.rulebook import CompiledRule, CompiledRuleSet
+from steersman.judges.planning.rule_evidence import CompiledRule, CompiledRuleSet, EvidenceBasis, RuleEvidence
 from steersman.judges.planning.sequence import find_preceding_commands
 from steersman.judges.text import clip_text, printable_line
 from steersman.kernel.canonical import digest_of

@@ -3,6 +3,8 @@
 **Invariant:** total: any plain value is answered, and what is called fit has been decoded.
 """
 
+import re
+from collections.abc import Collection
 from functools import cache
 from typing import Any, TypeVar
 
@@ -13,7 +15,6 @@ from steersman.contracts.planning.documents import PLANNING_DOCUMENTS, planning_
 from steersman.contracts.planning.words import FORMER_WORDS
 from steersman.judges.planning.payload import is_inspectable
 from steersman.judges.planning.places import NO_FIELD_LINES, FieldLines, FieldPath, document_problem
-from steersman.judges.planning.schema import JsonSchema, find_schema_part
 from steersman.judges.replies.schema_problems import (
     SchemaProblem,
     build_schema_validator,
@@ -21,12 +22,16 @@ from steersman.judges.replies.schema_problems import (
     spell_schema_error,
     suggest_known_word,
 )
+from steersman.judges.replies.strict_json import MAX_JSON_DEPTH
 from steersman.judges.text import clip_text
 from steersman.kernel.canonical import encode_sorted_json, find_unacceptable_value
 
+JsonSchema = dict[str, Any]
 T = TypeVar("T", bound=msgspec.Struct)
 
 MAX_SCHEMA_PROBLEMS = 300
+_BOOLEAN_TEXTS = {"true": True, "false": False}
+_INTEGER_TEXT = re.compile(r"-?(0|[1-9][0-9]{0,15})")
 
 _CONTENT_ID_ADVICE = "an id of the registry has 3 to 80 small letters, digits and _, such as wf_bug_fix; `steersman registry list` has them all"
 # What to write, by the name of the field.
@@ -144,3 +149,50 @@ def _advise_field(name: str, document: str) -> str:
 
 def _advise_path(path: FieldPath, document: str) -> str:
     return next((_advise_field(p, document) for p in reversed(path) if isinstance(p, str)), "")
+
+
+def find_schema_part(schema: JsonSchema, path: FieldPath) -> JsonSchema:
+    """What a schema says about the field at a path; empty where it says nothing."""
+    node = _resolve_schema_ref(schema, schema)
+    for name in path:
+        node = _resolve_schema_ref(schema, _child_schema(node, name))
+    return node
+
+
+def _child_schema(node: JsonSchema, name: str | int) -> JsonSchema:
+    child = node.get("items", {}) if isinstance(name, int) else node.get("properties", {}).get(name, {})
+    return child if isinstance(child, dict) else {}
+
+
+def _resolve_schema_ref(schema: JsonSchema, node: JsonSchema) -> JsonSchema:
+    while "$ref" in node:
+        node = schema["$defs"][node["$ref"].removeprefix("#/$defs/")]
+    return node
+
+
+def convert_bare_scalars(
+    value: Any, schema: JsonSchema, bare: Collection[FieldPath], path: FieldPath = ()
+) -> Any:
+    """Text that was written without quotes, as a number or true or false exactly where the schema wants one."""
+    match value:
+        case dict() | list() if (
+            len(path) >= MAX_JSON_DEPTH
+        ):  # no schema reaches there, and whoever judges it says so
+            return value
+        case dict():
+            return {
+                key: convert_bare_scalars(item, schema, bare, (*path, key)) for key, item in value.items()
+            }
+        case list():
+            return [convert_bare_scalars(item, schema, bare, (*path, n)) for n, item in enumerate(value)]
+        case str() if path in bare:
+            return _convert_scalar(value, find_schema_part(schema, path))
+        case _:
+            return value
+
+
+def _convert_scalar(text: str, field_schema: JsonSchema) -> Any:
+    if field_schema.get("type") == "integer" and _INTEGER_TEXT.fullmatch(text):
+        return int(text)
+    is_boolean = field_schema.get("type") == "boolean" or field_schema.get("enum") == [True]
+    return _BOOLEAN_TEXTS.get(text, text) if is_boolean else text

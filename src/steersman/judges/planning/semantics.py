@@ -19,15 +19,18 @@ from steersman.judges.planning.paths import (
     outside_plan_reason,
     path_spelling_problem,
 )
-from steersman.judges.planning.places import NO_FIELD_LINES, FieldLines, FieldPath, document_problem
-from steersman.judges.planning.registry import Registry
-from steersman.judges.planning.safe_get import (
+from steersman.judges.planning.places import (
+    NO_FIELD_LINES,
+    FieldLines,
+    FieldPath,
+    document_problem,
     get_text_at,
     get_value_at,
     iter_list_at,
     iter_texts_at,
     walk_texts,
 )
+from steersman.judges.planning.registry import Registry
 from steersman.judges.planning.visible_text import invisible_name_reason, invisible_sentence_reason
 from steersman.judges.text import clip_text, printable_text
 

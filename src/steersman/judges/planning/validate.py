@@ -25,7 +25,7 @@ from steersman.judges.planning.registry import (
     RegistryItem,
     get_content_kind,
 )
-from steersman.judges.planning.rulebook import compile_rule
+from steersman.judges.planning.rule_evidence import compile_rule
 from steersman.judges.planning.sequence import find_phase_prerequisites
 from steersman.judges.text import clip_text
 

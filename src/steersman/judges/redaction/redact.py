@@ -16,7 +16,6 @@ from collections.abc import Iterable
 import msgspec
 
 from steersman.judges.redaction.known_secrets import (
-    MIN_KNOWN_SECRET_CHARACTERS,
     find_known_secrets,
     find_secret_spellings,
 )
@@ -37,7 +36,6 @@ from steersman.judges.text_projection import (
     remove_filler,
 )
 
-SHORTEST_REDACTED_VALUE = MIN_KNOWN_SECRET_CHARACTERS
 _MAX_REDACTION_PASSES = (
     8  # a marker can lay bare what was hidden in front of it; two passes settle all but contrived texts
 )
@@ -212,3 +210,11 @@ def _is_suspicious_string(word: str, marks: tuple[str, ...], *, may_have_names: 
     if any(mark in word for mark in marks) or (may_have_names and has_secret_name(word)):
         return True
     return any(map(_decode_base64_run, _BASE64_RUN.findall(word)))
+
+
+_REDACTION_MARK = re.compile(r"\[redacted:([\w-]{1,40}):[0-9a-f]{8}\]")
+
+
+def mask_secrets(text: str, known: tuple[str, ...] = ()) -> str:
+    """The text with the kind of each secret in its place; `known` are values to hide too."""
+    return _REDACTION_MARK.sub(r"[redacted:\1]", redact_text(text, known))

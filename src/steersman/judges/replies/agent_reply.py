@@ -9,8 +9,15 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from steersman.contracts.replies import NO_COMMAND_PROBLEM, NOT_BLANK_PATTERN, REPLY_CONTRACTS, reply_schema
-from steersman.contracts.verdicts import PLAIN_VERDICT, PlainVerdict, plain_verdict_schema
+from steersman.contracts.replies import (
+    NO_COMMAND_PROBLEM,
+    NOT_BLANK_PATTERN,
+    PLAIN_VERDICT,
+    REPLY_CONTRACTS,
+    PlainVerdict,
+    plain_verdict_schema,
+    reply_schema,
+)
 from steersman.judges.replies.schema_problems import find_json_schema_problems
 from steersman.judges.replies.strict_json import JsonReading, RefusedReply, read_strict_json
 from steersman.judges.text import has_visible_text

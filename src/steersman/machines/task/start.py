@@ -10,8 +10,8 @@ from steersman.contracts.config import Config
 from steersman.engine.machine_package import StartOptions, StartPlan
 from steersman.engine.ports import Ports
 from steersman.errors import UserError
+from steersman.judges.planning.attest import TrustedKey
 from steersman.judges.planning.plan_bounds import PlanBounds, find_outside_bounds, read_plan_bounds
-from steersman.judges.planning.plan_trust import TrustedKey
 from steersman.judges.planning.semantics import find_project_mismatch
 from steersman.views.planning.problems import document_problem_lines
 

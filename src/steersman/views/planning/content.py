@@ -13,9 +13,8 @@ from steersman.contracts.planning.content import (
     RegistryRule,
     Workflow,
 )
-from steersman.judges.planning.drift import PinDrift
 from steersman.judges.planning.environment import RULE_VARIABLES
-from steersman.judges.planning.registry import RegistryDifference, RegistryItem, format_pin
+from steersman.judges.planning.registry import PinDrift, RegistryDifference, RegistryItem, format_pin
 from steersman.judges.text import clip_text, printable_line
 
 _TITLE_WIDTH = 60

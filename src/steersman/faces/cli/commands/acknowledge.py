@@ -128,7 +128,7 @@ def _choose_acknowledged_names(
 
 def edit_known_failures(path: Path, names: Sequence[str]) -> str:
     """The text of the file with these names in known_failures and everything else as it is."""
-    from steersman.judges.config.toml_edit import add_to_toml_list
+    from steersman.judges.config.toml_lines import add_to_toml_list
 
     try:
         new_text = add_to_toml_list(path.read_text(encoding="utf-8"), KNOWN_FAILURES_KEY, names)

@@ -311,8 +311,8 @@ def intent_seal_command(context: CommandContext, *, file: str, out: str) -> int:
     checksum: SHA-256 over the RFC 8785 bytes of the whole document without `audit.checksum`."""
     from steersman.faces.cli.intent_drafts import load_sound_registry
     from steersman.judges.planning.intent import intent_checksum_bytes
+    from steersman.judges.planning.precheck import find_dangling_pins, seal_intent
     from steersman.judges.planning.schema_errors import find_schema_problems
-    from steersman.judges.planning.seal import find_dangling_pins, seal_intent
     from steersman.views.planning.problems import document_problem_lines
 
     context.quiet = True

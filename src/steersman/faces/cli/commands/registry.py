@@ -264,7 +264,7 @@ def _registry_difference_fields(difference: "RegistryDifference") -> dict[str, A
 
 def _print_intent_drift(context: CommandContext, file: str, current_registry: "Registry") -> int:
     """What an intent has pinned and what holds now; the pinned content itself where a plan has kept it."""
-    from steersman.judges.planning.drift import find_pin_drift
+    from steersman.judges.planning.registry import find_pin_drift
     from steersman.views.planning.content import render_pin_drift
 
     refs = context.services.open_documents().read(file, "execution_intent").value.get("evidence_refs", ())

@@ -19,15 +19,15 @@ from steersman.contracts.planning.questions import AnswerPack, QuestionAnswer, Q
 from steersman.engine.effects.fetch_with_retry import fetch_with_retry
 from steersman.judges.planning import answers as replies
 from steersman.judges.planning.choices import intent_as_rules_see_it
-from steersman.judges.planning.citations import build_context_bundle
-from steersman.judges.planning.forbidden import find_forbidden_commands
+from steersman.judges.planning.evidence import build_context_bundle
 from steersman.judges.planning.plan_inputs import build_plan_lineage, derive_plan_id
+from steersman.judges.planning.policy import find_forbidden_commands
 from steersman.judges.planning.precheck import count_precheck_facts as counted
 from steersman.judges.planning.precheck import has_passed_precheck
 from steersman.judges.planning.precheck import precheck_intent as looked_at
 from steersman.judges.planning.risk import assess_plan_risk
 from steersman.judges.planning.routing import advise_models
-from steersman.judges.planning.rulebook import compile_rules
+from steersman.judges.planning.rule_evidence import compile_rules
 from steersman.judges.planning.rules import adjudicate_planned_commands as adjudicated
 from steersman.machines.coordinator import failure, graph, review, uncertainties
 from steersman.machines.coordinator.effects.plan_documents import (
