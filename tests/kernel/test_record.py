@@ -1,6 +1,7 @@
 """Entries: what a step, a refusal, a note and a seal say; what a run's status and outcome are."""
 
 import msgspec
+import pytest
 from tests.support.cases import for_each_case
 from tests.support.ferry_machine import FERRY, FERRY_RUN, E, FerryContext, WaterFacts, begin_ferry
 
@@ -31,7 +32,7 @@ from steersman.kernel.record import (
     run_outcome,
     run_status_word,
 )
-from steersman.kernel.snapshot import JobItem, Snapshot, context_fields, state_hash
+from steersman.kernel.snapshot import JobItem, Snapshot, context_fields, runtime_field, state_hash
 from steersman.kernel.step import EventOccurrence, StepRefused, name_facts
 from steersman.kernel.tape import GENESIS_HASH, EntryRetry, read_entry
 
@@ -119,6 +120,13 @@ def test_the_state_hash_covers_the_end_from_outside():
     snapshot = begin_ferry().snapshot
     assert state_hash(snapshot) != state_hash(msgspec.structs.replace(snapshot, ended="canceled"))
     assert context_fields({"a": 1}) == {"a": 1}
+
+
+def test_the_runtime_finds_its_fields_in_a_plain_context():
+    """The audit rebuilds a run with a plain context, a driver with a typed one."""
+    assert (runtime_field({"commit": "c1"}, "commit"), runtime_field({"commit": "c1"}, "tree")) == ("c1", "")
+    with pytest.raises(KeyError):
+        runtime_field({}, "another")
 
 
 def test_a_note_takes_no_row():
