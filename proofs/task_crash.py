@@ -7,12 +7,14 @@ commit in the branch, moved there once; every document byte for byte; nothing lo
 """
 
 import os
+import pathlib
 import random
 import shutil
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from itertools import repeat
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import apsw
@@ -58,7 +60,12 @@ class Deeds(Guillotine):
 
     def _heard(self, event: str, args: Any) -> None:
         writes = event in DEEDS or (event == "open" and args[2] & WRITES)
-        if writes and sys._getframe(1).f_code.co_filename.endswith(WRITER):  # noqa: SLF001  who does it
+        if not writes:
+            return
+        frame: FrameType | None = sys._getframe(1)  # noqa: SLF001  the code that does it
+        while frame is not None and frame.f_code.co_filename == pathlib.__file__:
+            frame = frame.f_back
+        if frame is not None and frame.f_code.co_filename.endswith(WRITER):
             self.moment()
 
 
