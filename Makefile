@@ -1,26 +1,40 @@
-# Every target sets itself up: the virtual environment is made on first use, with uv where present, else venv + pip.
-PYTHON ?= python3
-VENV   := .venv
-BIN    := $(VENV)/bin
-STAMP  := $(VENV)/.ready
+# Every target installs what it needs on first use: with uv where it is on PATH, else with venv and pip.
+# `make demo` needs Python and git alone, so its recipe uses no other program.
+PYTHON    ?= python3
+VENV      := .venv
+BIN       := $(VENV)/bin
+STAMP     := $(VENV)/.ready
+INSTALLED := $(VENV)/.installed
 WORKERS ?= 3
 unexport PYTHONDONTWRITEBYTECODE  # or every worker reads, rewrites and compiles every test anew
 
-.PHONY: help setup demo test test-agents check prove bench docs format clean
+.PHONY: help setup demo test test-agents wheel-check check prove bench docs format clean
 
-help:            ## what there is to make
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+help:            ## list the targets
+	@$(PYTHON) -c "import re; print(*re.findall('(?m)^[a-z-]+:.*##.*', open('Makefile').read()), sep='\n')"
 
-setup: $(STAMP)  ## the virtual environment
+# $(1) is what to install.
+define install
+if command -v uv >/dev/null 2>&1; then \
+  uv venv --quiet --allow-existing --python $(PYTHON) $(VENV) && uv pip install --compile-bytecode --python $(BIN)/python -e '$(1)'; \
+else \
+  $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --disable-pip-version-check --no-warn-script-location -e '$(1)'; \
+fi
+endef
+
+setup: $(STAMP)  ## install steersman and the tools of a contributor into .venv
 $(STAMP): pyproject.toml
-	@if command -v uv >/dev/null 2>&1; then \
-	  uv venv --quiet --allow-existing --python $(PYTHON) $(VENV) && uv pip install --quiet --compile-bytecode --python $(BIN)/python -e '.[dev]'; \
-	else \
-	  $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'; \
-	fi
-	@touch $(STAMP)
+	@echo "Installing steersman and its development tools into $(VENV)."
+	@$(call install,.[dev])
+	@: > $(INSTALLED)
+	@: > $(STAMP)
 
-demo: $(STAMP)   ## the main job on a throw-away repository, start to accepted change
+$(INSTALLED): pyproject.toml
+	@echo "Installing steersman into $(VENV). This happens once and takes about half a minute."
+	@$(call install,.)
+	@: > $(INSTALLED)
+
+demo: $(INSTALLED) ## a whole run on a throw-away repository, from the task to an approved change
 	@$(BIN)/steersman demo
 
 test: $(STAMP)   ## everything that must hold, under ten minutes on two cores, and 100 % of the branches of kernel, machines and judges
@@ -35,6 +49,9 @@ test-agents: $(STAMP) ## the real agent CLIs (installed into .cache/agents) agai
 	rm -rf .cache/agents/rows
 	STEERSMAN_TEST_AGENTS=1 $(BIN)/python -m pytest -n 2 tests/agents; held=$$?; \
 	$(BIN)/python -m tests.agents.table $(KEEP) && exit $$held
+
+wheel-check: $(STAMP) ## build the wheel, install it into an empty environment, and run the demo there
+	$(BIN)/python proofs/run.py --quick wheel
 
 check: $(STAMP)  ## the one gate: format, lint, types, import contracts, tests with coverage, generated files
 	$(BIN)/ruff format --check src tests bench proofs docs

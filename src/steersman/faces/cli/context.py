@@ -66,6 +66,7 @@ class CommandContext:
         self.services, self.project_option, self.as_json, self.mute = services, project_option, as_json, mute
         self.quiet = False  # leaves out the look at due timers
         self.prompting = False  # a prompt follows that says what can be typed
+        self.answers_gates = False  # the command itself answers: commands that answer are not shown
         self.signal = 0  # by which a run was let go of
         self._journal: Journal | None = None
         self._runs: RunService | None = None

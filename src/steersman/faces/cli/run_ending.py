@@ -1,5 +1,6 @@
 """What is said when a run parks, stops or has its outcome: the outcome, what is asked, and what to type next."""
 
+import shlex
 from collections.abc import Sequence
 
 import msgspec
@@ -91,7 +92,9 @@ def _print_outcome_gate(
         cause=status.cause,
         more=[f"{context.command_prefix} {command}" for command in status.side_commands],
     )
-    for line in (*lines_before, *(lines[: lines.index("answer with:")] if context.prompting else lines)):
+    if context.prompting or context.answers_gates:
+        lines = lines[: lines.index("answer with:")]
+    for line in (*lines_before, *lines):
         context.print(line)
 
 
@@ -165,6 +168,11 @@ def _print_own_ending(context: CommandContext, ending: RunEnding) -> None:
         context.print(f"  {context.command_prefix} {command}")
 
 
+def _git_command(context: CommandContext) -> str:
+    """How the person calls git on the project from the current directory."""
+    return "git" if context.project_option is None else f"git -C {shlex.quote(context.project_root)}"
+
+
 def _outcome_next_commands(context: CommandContext, run_view: RunView, ending: RunEnding) -> list[str]:
     status = run_view.status
     if ending.commands and status.status in ("done", "stopped"):
@@ -179,7 +187,9 @@ def _outcome_next_commands(context: CommandContext, run_view: RunView, ending: R
             ]
         case "done":
             look_commands = (
-                [f"git diff {status.base[:12]} {status.delivered.removeprefix('refs/heads/')}"]
+                [
+                    f"{_git_command(context)} diff {status.base[:12]} {status.delivered.removeprefix('refs/heads/')}"
+                ]
                 if status.delivered
                 else []
             )

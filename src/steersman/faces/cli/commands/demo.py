@@ -1,6 +1,7 @@
-"""`steersman demo`: a whole run on a throw-away repository: real edits, real tests, a verified tape. No network."""
+"""`steersman demo`: scripted agents drive a whole run in a temporary repository, with real edits and real tests."""
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -42,23 +43,42 @@ turns = 60
 
 
 @define_command(
-    "demo", "steersman demo", "steersman demo --json", exits="0 approved, tested, verified · 1 not so"
+    "demo",
+    "steersman demo",
+    "steersman demo --json",
+    exits="0 the run is approved and its tape is verified · 1 it is not · 2 git is missing or fails",
 )
-@click.option("--keep-state", is_flag=True, help="Keep the store where other projects have theirs.")
+@click.option(
+    "--keep-state",
+    is_flag=True,
+    help="Keep the run in your state directory. By default it is kept in the demo's temporary directory.",
+)
 def demo_command(context: CommandContext, *, keep_state: bool) -> int:
-    """A whole run in seconds: proposal, approval, two rounds, real tests, a delivered branch, a verified tape."""
+    """Show a whole run in a few seconds, in a temporary repository.
+
+    Scripted agents propose a fix for a failing test, the demo approves it, the agents implement it in two rounds, steersman runs the tests, delivers a branch and verifies the tape. The demo needs Python and git, but no model, no login and no network. The repository stays, and the demo ends with commands that show what happened."""
+    program_words = _find_program_words()
     demo_directory = Path(tempfile.mkdtemp(prefix="steersman-demo-"))
     repository = demo_directory / "shop"
     if not keep_state:
         os.environ["XDG_STATE_HOME"] = str(demo_directory / "state")
+    # The tester's command starts `python3`: the one that runs this, whatever else PATH leads to.
+    os.environ["PATH"] = os.pathsep.join(
+        (str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath))
+    )
     _create_demo_repository(repository)
-    context.print(f"a throw-away repository: {repository}", bold=True)
-    context.print("its own test fails, and shall pass at the end:")
+    context.print(f"The repository of the demo: {repository}", bold=True)
+    context.print("One of its tests fails:")
     for line in _run_demo_tests(repository)[-4:]:
         context.print(f"    {line}")
     demo_context = CommandContext(context.services, str(repository), as_json=False, mute=context.as_json)
-    demo_context.command_prefix = (
-        f"{'' if keep_state else f'XDG_STATE_HOME={demo_directory}/state '}steersman --project {repository}"
+    demo_context.answers_gates = True
+    demo_context.command_prefix = " ".join(
+        (
+            *(() if keep_state else (f"XDG_STATE_HOME={shlex.quote(str(demo_directory / 'state'))}",)),
+            program_words,
+            f"--project {shlex.quote(str(repository))}",
+        )
     )
     try:
         return _drive_demo_run(context, demo_context)
@@ -76,7 +96,7 @@ def _drive_demo_run(context: CommandContext, demo_context: CommandContext) -> in
     record_trust(demo_context, loaded, loaded.powerful)  # the demo has just written it
     config = loaded.config
     runs = demo_context.create_runs()
-    context.print("\nthe crew discusses a proposal:", bold=True)
+    context.print("\nScripted agents discuss a proposal:", bold=True)
     code = drive_new_run(
         demo_context, StartRequest("roundtable", DEMO_TASK, DEMO_OPERATOR, config, {"red_base": "fix"})
     )
@@ -84,7 +104,7 @@ def _drive_demo_run(context: CommandContext, demo_context: CommandContext) -> in
         return EXIT_ENDED
     run = runs.ports.journal.heads()[0].run
     context.print(
-        f"\nthe demo plays the operator here and approves as {DEMO_OPERATOR!r}; in your runs that is you:",
+        f"\nThe demo approves the proposal as {DEMO_OPERATOR!r}. In your own runs you decide.",
         bold=True,
     )
     code = wait_for_verdict(demo_context, run, runs.answer(runs.gate(run), "approve", DEMO_OPERATOR))
@@ -104,7 +124,7 @@ def _print_demo_summary(
         and verdict.anchored
     )
     next_commands = [
-        f"git -C {demo_context.project} diff main steersman/{run}",
+        f"git -C {shlex.quote(str(demo_context.project))} diff main steersman/{run}",
         *(
             f"{demo_context.command_prefix} {word} {run}"
             for word in ("show", "report", "audit tape", "audit verify")
@@ -124,12 +144,22 @@ def _print_demo_summary(
         }
     )
     audit_text = "verified, and an anchor agrees" if verdict.ok and verdict.anchored else "NOT verified"
-    context.print(f"\n{run_context.outcome} · {count_with_noun(run_context.tests, 'test')} really run · the tape of {verdict.entries} entries is {audit_text}",
+    context.print(f"\n{run_context.outcome} · {count_with_noun(run_context.tests, 'test')} run · the tape of {verdict.entries} entries is {audit_text}",
              bold=True, fg="green" if is_success else "red")  # fmt: skip
-    context.print("look at it:")
+    context.print("Look at the run:")
     for command in next_commands:
         context.print(f"  {command}")
     return EXIT_DONE if is_success else EXIT_ENDED
+
+
+def _find_program_words() -> str:
+    """How a shell starts this program: by its name where PATH leads to it, else by its path."""
+    program = Path(sys.argv[0])
+    if program.name != "steersman":
+        return f"{shlex.quote(sys.executable)} -m steersman"
+    on_path = shutil.which("steersman")
+    is_on_path = on_path is not None and program.exists() and os.path.samefile(on_path, program)
+    return "steersman" if is_on_path else shlex.quote(str(program.absolute()))
 
 
 def _create_demo_repository(repository: Path) -> None:
@@ -164,7 +194,7 @@ def _create_demo_repository(repository: Path) -> None:
 
 
 def _run_demo_git(repository: Path, git_arguments: list[str]) -> None:
-    # Started from a hook, say, git would be told of another repository.
+    # A git hook sets GIT_DIR; with it git would work in another repository.
     env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
         completed = subprocess.run(
