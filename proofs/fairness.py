@@ -17,10 +17,9 @@ import apsw
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tests.support.sample_batches import sample_batch
-
 from steersman.adapters.storage.sqlite import SqliteJournal
 from steersman.errors import JournalError
+from steersman.testing.journal_samples import sample_batch
 
 P99_MS, MOST_MS = 50, 200
 TRIES = 8  # of a measurement that the machine itself disturbs

@@ -11,7 +11,6 @@ from pathlib import Path
 import apsw
 import pytest
 from tests.support.faulty_disks import CountingVFS, FailingVFS
-from tests.support.sample_batches import SAMPLE_RUN, SAMPLE_TIME, sample_batch, sample_entry, sample_gate
 
 from steersman.adapters.storage.sqlite import SqliteJournal, connection
 from steersman.adapters.storage.sqlite.connection import (
@@ -22,6 +21,7 @@ from steersman.adapters.storage.sqlite.connection import (
 from steersman.adapters.storage.sqlite.reader import SqliteJournalReader
 from steersman.errors import JournalError, StaleError, StoreBroken, StoreFull
 from steersman.ports.journal import Spend
+from steersman.testing.journal_samples import SAMPLE_RUN, SAMPLE_TIME, sample_batch, sample_entry, sample_gate
 
 
 @pytest.fixture
@@ -449,7 +449,7 @@ WRITER = """
 import sys
 from steersman.adapters.storage.sqlite import SqliteJournal, connection
 from steersman.errors import StaleError
-from tests.support.sample_batches import sample_batch
+from steersman.testing.journal_samples import sample_batch
 path, me, n = sys.argv[1], sys.argv[2], int(sys.argv[3])
 store = SqliteJournal(path)
 stale = 0

@@ -33,6 +33,27 @@ def test_the_import_contracts_hold():
     assert "0 broken" in done.stdout
 
 
+def test_the_package_imports_nothing_of_the_repository_around_it(trees):
+    """A wheel holds `steersman` alone, so no module of it imports our tests, proofs, benchmarks or documentation."""
+    own = {"tests", "proofs", "bench", "docs"}
+    imported = {
+        f"{_id(path)}: {name}"
+        for path, tree in trees.items()
+        for node in ast.walk(tree)
+        for name in _imported_packages(node)
+        if name in own
+    }
+    assert imported == set()
+
+
+def _imported_packages(node):
+    if isinstance(node, ast.Import):
+        return {alias.name.split(".")[0] for alias in node.names}
+    if isinstance(node, ast.ImportFrom) and not node.level:
+        return {(node.module or "").split(".")[0]}
+    return set()
+
+
 def test_every_module_says_what_it_is(trees):
     """A module opens with a docstring: what this is, and what it never does."""
     silent = [_id(path) for path, tree in trees.items() if not (ast.get_docstring(tree) or "").strip()]

@@ -1,7 +1,5 @@
 """People's words and agents' names on their way to a tape."""
 
-from tests.support.sample_batches import SAMPLE_RUN, full_sample_batch
-
 from steersman.engine.person_text import (
     MAX_REASON_CHARS,
     sanitize_agent_name,
@@ -10,6 +8,7 @@ from steersman.engine.person_text import (
 )
 from steersman.judges.redaction.redact import redaction_marker
 from steersman.testing import fake_ports
+from steersman.testing.journal_samples import SAMPLE_RUN, full_sample_batch
 
 TOKEN = "ghp_" + "C" * 36
 

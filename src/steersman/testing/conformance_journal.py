@@ -12,7 +12,11 @@ from collections.abc import Iterator
 
 import pytest
 from msgspec import structs
-from tests.support.sample_batches import (
+
+from steersman.errors import OverBudget, StaleError
+from steersman.ports.journal import Batch, BudgetRow, Journal, Spend
+from steersman.testing.conformance_journal_lists import JournalListsConformance
+from steersman.testing.journal_samples import (
     SAMPLE_RUN,
     SAMPLE_TIME,
     full_sample_batch,
@@ -22,10 +26,6 @@ from tests.support.sample_batches import (
     sample_gate,
     sample_head,
 )
-
-from steersman.errors import OverBudget, StaleError
-from steersman.ports.journal import Batch, BudgetRow, Journal, Spend
-from steersman.testing.conformance_journal_lists import JournalListsConformance
 
 
 class JournalConformance(JournalListsConformance):

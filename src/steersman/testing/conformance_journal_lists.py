@@ -4,10 +4,10 @@
 """
 
 import pytest
-from tests.support.sample_batches import SAMPLE_RUN, SAMPLE_TIME, journal_contents, sample_batch
 
 from steersman.errors import OverBudget
 from steersman.ports.journal import BudgetRow, Journal, Spend
+from steersman.testing.journal_samples import SAMPLE_RUN, SAMPLE_TIME, journal_contents, sample_batch
 
 
 class JournalListsConformance:

@@ -1,4 +1,4 @@
-"""Ordinary batches, heads and gates for tests of a store; whatever a test does not say is ordinary.
+"""Ordinary batches, heads and gates for the conformance suite of a `Journal` and for tests of stores.
 
 **Invariant:** values only: nothing here opens or writes anything.
 """
