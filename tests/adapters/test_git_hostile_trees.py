@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from steersman.adapters.git import change_diff, tree_hash, worktree_survey
+from steersman.adapters.git import change_diff, tree_hash
+from steersman.adapters.git.tree_hash import survey_working_tree
 from steersman.adapters.git.workspace import GitWorkspace
-from steersman.adapters.git.worktree_survey import survey_working_tree
 from steersman.adapters.storage.remove_directory import delete_path
 from steersman.errors import UnrecordableTreeError, WorkspaceError
 
@@ -238,7 +238,7 @@ def test_too_many_new_files_are_refused_quickly(workspace, tree, monkeypatch):
         (tree / f"f{number:02}").write_text("x")
     with pytest.raises(UnrecordableTreeError, match=r"30 files are new or changed.*such as f00.*and 25 more"):
         capture(workspace, tree)
-    monkeypatch.setattr(worktree_survey, "MAX_TREE_ENTRIES", 10)
+    monkeypatch.setattr(tree_hash, "MAX_TREE_ENTRIES", 10)
     with pytest.raises(UnrecordableTreeError, match="more than 10 entries"):
         capture(workspace, tree)
 

@@ -16,7 +16,7 @@ from tests.support.runaway_programs import (
     runaway_command,
 )
 
-from steersman.adapters.process import byte_code, cgroups, program_runner
+from steersman.adapters.process import cgroups, child_process, program_runner
 from steersman.adapters.sandbox.bubblewrap import SandboxPolicy
 
 ENV = {"PATH": os.environ["PATH"]}
@@ -136,12 +136,12 @@ def test_byte_code_counts_only_with_its_source(tmp_path):
     """A script whose byte code is missing, old or of another interpreter is started itself."""
     script = tmp_path / "a.py"
     script.write_text("import sys; print('old')\n")
-    assert byte_code.prefer_cached_bytecode(str(script)) == str(script)
+    assert child_process.prefer_cached_bytecode(str(script)) == str(script)
     subprocess.run([sys.executable, "-m", "py_compile", str(script)], check=True)
-    fast = byte_code.prefer_cached_bytecode(str(script))
+    fast = child_process.prefer_cached_bytecode(str(script))
     assert (
         subprocess.run([sys.executable, "-I", "-S", fast], capture_output=True, check=True).stdout == b"old\n"
     )
     assert fast.endswith(".pyc")
     script.write_text("import sys; print('newer')\n")
-    assert byte_code.prefer_cached_bytecode(str(script)) == str(script)
+    assert child_process.prefer_cached_bytecode(str(script)) == str(script)

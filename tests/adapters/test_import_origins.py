@@ -2,7 +2,7 @@
 
 import pytest
 
-from steersman.adapters.checks.code_origins import add_module_origins, find_linked_packages
+from steersman.adapters.checks.runner_reports import add_module_origins, find_linked_packages
 from steersman.contracts.commands import RunnerReport
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from steersman.adapters.agents import claude_sessions
+from steersman.adapters.agents import claude
 from steersman.adapters.agents.claude import ClaudeAgent, ClaudeOptions
 from steersman.adapters.agents.codex import CodexAgent, CodexOptions
 from steersman.adapters.agents.sessions import MAX_SESSION_DAYS, SessionStore, StoredSession
@@ -187,14 +187,12 @@ def test_what_a_session_of_claude_had_used_is_noted_beside_it(tmp_path):
     """The next call is given what was said and what it had cost; where nobody noted that, it is unknown."""
     shelf = SessionStore(tmp_path / "sessions")
     projects = held(tmp_path / "projects", "-the-tree")
-    name = claude_sessions.keep_claude_session(shelf, "r-1:1:1", projects, SESSION, ProviderUsage(5, 7))
+    name = claude.keep_claude_session(shelf, "r-1:1:1", projects, SESSION, ProviderUsage(5, 7))
     kept = shelf.find(name)
-    assert claude_sessions.restore_claude_session(kept, tmp_path / "a", "/no such tree") == ProviderUsage(
-        5, 7
-    )
+    assert claude.restore_claude_session(kept, tmp_path / "a", "/no such tree") == ProviderUsage(5, 7)
     assert (tmp_path / "a" / "-no-such-tree" / f"{SESSION}.jsonl").read_text() == "said"
     (kept.folder / "told.json").write_text(json.dumps([]))
-    assert claude_sessions.restore_claude_session(kept, tmp_path / "b", "/tree") == ProviderUsage()
+    assert claude.restore_claude_session(kept, tmp_path / "b", "/tree") == ProviderUsage()
 
 
 def test_no_link_is_followed_out_of_a_home(tmp_path):
@@ -207,6 +205,6 @@ def test_no_link_is_followed_out_of_a_home(tmp_path):
     (projects / "real" / f"{SESSION}.jsonl").symlink_to(secret / "tree" / f"{SESSION}.jsonl")
     (tmp_path / "all").symlink_to(secret)
     for place in (projects, tmp_path / "all", tmp_path / "nowhere"):
-        assert claude_sessions.keep_claude_session(shelf, "r-1:1:1", place, SESSION, ProviderUsage()) is None
-    assert claude_sessions.keep_claude_session(shelf, "r-1:1:1", secret, None, ProviderUsage()) is None
+        assert claude.keep_claude_session(shelf, "r-1:1:1", place, SESSION, ProviderUsage()) is None
+    assert claude.keep_claude_session(shelf, "r-1:1:1", secret, None, ProviderUsage()) is None
     assert not shelf.root.exists()

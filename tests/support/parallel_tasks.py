@@ -5,7 +5,7 @@ import json
 import subprocess
 from typing import Any, NamedTuple
 
-from steersman.adapters.git import delivery_lock
+from steersman.adapters.git import deliver_tree
 from tests.support.sample_project import RIGHT_CODE, UNIT_CHECK, Project
 from tests.support.task_project import TASK_PLAN, coder_step, read_document, task_crew
 
@@ -115,10 +115,10 @@ def count_reverifications(project: Project, run: str) -> int:
 def find_leftovers(project: Project) -> list[str]:
     """What nobody should have left behind in the person's repository."""
     git = project.repo / ".git"
-    left = [str(p) for p in git.rglob("*.lock") if p.name != delivery_lock.DELIVERY_LOCK_NAME]
+    left = [str(p) for p in git.rglob("*.lock") if p.name != deliver_tree.DELIVERY_LOCK_NAME]
     left += [str(p) for p in git.rglob("marker.json")]  # a delivery that was cut short
     with (
-        git / delivery_lock.DELIVERY_LOCK_NAME
+        git / deliver_tree.DELIVERY_LOCK_NAME
     ).open() as stays:  # for good; what counts is that nobody holds it
         try:
             fcntl.flock(stays, fcntl.LOCK_EX | fcntl.LOCK_NB)

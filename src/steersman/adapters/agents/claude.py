@@ -1,9 +1,11 @@
 """The `claude` agent: Claude Code without a screen, one process a call.
 
+A session of claude is one file, filed under the directory of its call; it is copied from one call's home to the next.
 **Invariant:** of the user's configuration it sees the login and nothing else: no settings, hooks, MCP servers, memory
 or skills, neither from the home nor from the working tree.
 """
 
+import contextlib
 import os
 import re
 import shlex
@@ -15,11 +17,16 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Meta, structs
 
-from steersman.adapters.agents import claude_sessions as sessions
 from steersman.adapters.agents.call_home import CallHome, open_call_home, user_home
 from steersman.adapters.agents.claude_events import ClaudeReader
 from steersman.adapters.agents.headless import AgentInvocation, run_agent_cli
-from steersman.adapters.agents.sessions import SESSIONS_DIRECTORY, SessionStore, StoredSession
+from steersman.adapters.agents.sessions import (
+    SESSIONS_DIRECTORY,
+    SessionStore,
+    StoredSession,
+    is_session_id,
+    read_session_file,
+)
 from steersman.adapters.checks.tree_places import visible_tree_path
 from steersman.contracts.agent import AgentReply, AgentRequest, Permissions, ProviderUsage
 from steersman.contracts.replies import reply_schema
@@ -52,6 +59,8 @@ CLAUDE_SWITCHES = (
 RESTRICTED_PERMISSION_MODE = "acceptEdits"
 _PLAIN_COMMAND_PATTERN = re.compile(r"[\w ./=@%+,-]+")  # of a command that a rule can name word for word
 _CLAUDE_CREDENTIALS_FILE, _CLAUDE_SETTINGS_FILE = ".credentials.json", ".claude.json"
+CLAUDE_SESSION_MISSED = "No conversation found"  # what the CLI says of a session that it does not find
+_SESSION_TRANSCRIPT_FILE, _SESSION_USAGE_FILE = "session.jsonl", "told.json"
 
 
 class ClaudeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -80,7 +89,7 @@ class ClaudeAgent:
         """One call in a home of its own, in a box where there is one; a session that is not to be had begins anew."""
         stored_session = self._shelf.find(request.session)
         reply = await self._run_turn(request, stored_session)
-        if stored_session is not None and reply.error and sessions.CLAUDE_SESSION_MISSED in reply.detail:
+        if stored_session is not None and reply.error and CLAUDE_SESSION_MISSED in reply.detail:
             reply = await self._run_turn(request, None)
         return reply
 
@@ -91,14 +100,12 @@ class ClaudeAgent:
             start = self._visible_tools(request) if request.writes else str(home.start)
             reader = _make_claude_reader(
                 request,
-                sessions.restore_claude_session(stored_session, projects_dir, start)
-                if stored_session
-                else None,
+                restore_claude_session(stored_session, projects_dir, start) if stored_session else None,
             )
             reply = await run_agent_cli(request, self._build_invocation(request, home, reader), self._sandbox)
             session_name = None
             if self._options.sessions and not reply.error:
-                session_name = sessions.keep_claude_session(
+                session_name = keep_claude_session(
                     self._shelf, request.effect, projects_dir, reply.session, reader.last_usage()
                 )
         return structs.replace(reply, session=session_name)
@@ -228,3 +235,45 @@ def _read_created_api_key(settings: Path) -> str:
 
 class _ClaudeSettings(msgspec.Struct, frozen=True):
     key: str = msgspec.field(name="primaryApiKey", default="")
+
+
+def keep_claude_session(
+    store: SessionStore, effect: str, projects: Path, session: str | None, usage: ProviderUsage
+) -> str | None:
+    """Keeps what a call has said, while nothing of the call is alive, and what it has told it used; gives its name."""
+    transcript = _read_claude_session(projects, session)
+    if session is None or transcript is None:
+        return None
+    return store.keep(
+        effect,
+        session,
+        {_SESSION_TRANSCRIPT_FILE: transcript, _SESSION_USAGE_FILE: msgspec.json.encode(usage)},
+    )
+
+
+def restore_claude_session(stored_session: StoredSession, projects: Path, workdir: str) -> ProviderUsage:
+    """Puts a kept session where the CLI looks for it from this directory; gives what it had used, as far as is known."""
+    session_dir = projects / re.sub(r"[^a-zA-Z0-9]", "-", os.path.realpath(workdir))
+    with contextlib.suppress(OSError):  # the CLI misses it then, and says so
+        session_dir.mkdir(parents=True, mode=0o700)
+        (session_dir / f"{stored_session.session}.jsonl").write_bytes(
+            (stored_session.folder / _SESSION_TRANSCRIPT_FILE).read_bytes()
+        )
+    try:
+        return msgspec.json.decode(
+            (stored_session.folder / _SESSION_USAGE_FILE).read_bytes(), type=ProviderUsage
+        )
+    except (OSError, msgspec.DecodeError):
+        return ProviderUsage()
+
+
+def _read_claude_session(projects: Path, session: str | None) -> bytes | None:
+    if not is_session_id(session) or projects.is_symlink():
+        return None
+    with contextlib.suppress(OSError):
+        directories = [entry.path for entry in os.scandir(projects) if entry.is_dir(follow_symlinks=False)]
+        transcripts = (
+            read_session_file(Path(directory, f"{session}.jsonl")) for directory in sorted(directories)
+        )
+        return next((transcript for transcript in transcripts if transcript is not None), None)
+    return None

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from steersman.adapters.agents.program_copies import project_program_path
-from steersman.adapters.agents.script_edits import edit_path_problem
+from steersman.adapters.agents.script_step import edit_path_problem
 from steersman.adapters.config.plain_yaml import PlainYaml, read_plain_yaml
 from steersman.contracts.script import AgentScript, ScriptEdit, ScriptStep, script_schema
 from steersman.errors import UserError

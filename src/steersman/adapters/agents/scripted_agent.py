@@ -26,7 +26,7 @@ SCRIPTED_CHILD_COMMAND = (
     os.path.abspath(sys.executable),
     "-P",
     "-m",
-    "steersman.adapters.agents.scripted_child",
+    "steersman.adapters.agents.script_step",
 )
 _CHILD_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR")
 _CHILD_OUTPUT_CAP = 4 * 1024 * 1024

@@ -1,10 +1,15 @@
-"""Runs checks in a working tree, in a box where there is one, and records what happened.
+"""Runs checks in a working tree, in a sandbox where there is one, and records what happened.
 
+A project's `summary` pattern is matched in a process with a time limit: Python's `re` has none, and a pattern can take
+exponential time on output that the code under test chose.
 **Invariant:** what is executed is the approved argv, without a shell, without input and with an environment of ours;
-a command that fails is a fact, not an exception. A runner is asked for its report through that environment.
+a command that fails is a fact, not an exception.
 """
 
 import asyncio
+import json
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
@@ -22,7 +27,6 @@ from steersman.adapters.checks.setup_layers import (
     setup_layer_key,
     store_setup_layer,
 )
-from steersman.adapters.checks.summary_match import count_summary_tests
 from steersman.adapters.checks.tree_commands import NOT_FOUND_EXIT_CODE, TreeCommands
 from steersman.adapters.checks.tree_paths import find_reach_problem
 from steersman.adapters.checks.tree_places import TreePlace, find_tree_place, visible_tree_path
@@ -35,11 +39,24 @@ from steersman.contracts.workspace import Checkout
 from steersman.judges.commands.tester_commands import DEFAULT_COMMANDS, BlockedCommand, CommandRules
 from steersman.judges.evidence.printed_summaries import count_printed_passes, count_printed_tests
 from steersman.judges.evidence.runner_reports import UnreadableReport, judge_command_report
-from steersman.judges.evidence.summary_patterns import COUNTED_BY_PATTERN, EXIT_CODE_ONLY, judge_summary_count
+from steersman.judges.evidence.summary_patterns import (
+    COUNTED_BY_PATTERN,
+    EXIT_CODE_ONLY,
+    SummaryCount,
+    count_summary_matches,
+    judge_summary_count,
+)
 from steersman.judges.text import printable_text
 from steersman.ports.sandbox import Sandbox
 
 CommandVerdict = Literal["passed", "failed", "timeout", "no_tests"]
+MAX_SUMMARY_CHARACTERS = 256 * 1024  # from the end of the output
+MAX_SUMMARY_MATCHES = 10_000
+SUMMARY_SECONDS = 5
+_MATCH_PROGRAM = (
+    "import itertools,json,re,sys;p,t,n=json.load(sys.stdin);t=re.sub('\\x1b\\\\[[0-9;]*m','',t);"
+    "json.dump([m.groupdict() for m in itertools.islice(re.finditer(p,t,re.M),n)],sys.stdout)"
+)
 
 
 class LocalCommands:
@@ -108,7 +125,7 @@ class LocalCommands:
         if command.exit_code_is_enough and not setup:
             reason = reason or EXIT_CODE_ONLY
         if execution.exit_code == NOT_FOUND_EXIT_CODE and self._sandbox.isolated:
-            reason += ", or it lies where the box shows nothing: name that place under [sandbox] reads"
+            reason += ", or it lies where the sandbox shows nothing: name that place under [sandbox] reads"
         return CommandResult(
             name=name,
             argv=argv,
@@ -250,9 +267,32 @@ def _format_changed_names(names: tuple[str, ...]) -> str:
 
 
 def _describe_abnormal_exit(code: int) -> str:
-    """How a program died, where its exit tells; in a box a signal shows as an exit code above 128."""
+    """How a program died, where its exit tells; in a sandbox a signal shows as an exit code above 128."""
     if code < 0:
         return f"killed by signal {-code}"
     if code == NOT_FOUND_EXIT_CODE:
         return f"exit code {NOT_FOUND_EXIT_CODE}: a program was not found"
     return f"exit code {code}, as after signal {code - 128}" if 128 < code < 160 else ""
+
+
+def count_summary_tests(pattern: str, output: str) -> SummaryCount:
+    """How many tests the pattern counts in the output, or why it counts none."""
+    text = json.dumps([pattern, output[-MAX_SUMMARY_CHARACTERS:], MAX_SUMMARY_MATCHES]).encode()
+    try:
+        process = subprocess.run(
+            [sys.executable, "-I", "-S", "-c", _MATCH_PROGRAM],
+            input=text,
+            capture_output=True,
+            timeout=SUMMARY_SECONDS,
+            check=False,
+            env={},
+        )
+    except subprocess.TimeoutExpired:
+        return SummaryCount(
+            problem=f"its `summary` pattern takes longer than {SUMMARY_SECONDS} seconds: simplify it"
+        )
+    except OSError as error:
+        return SummaryCount(problem=f"its `summary` pattern could not be matched: {error.strerror}")
+    if process.returncode != 0:
+        return SummaryCount(problem="its `summary` pattern could not be matched")
+    return count_summary_matches(json.loads(process.stdout))

@@ -1,9 +1,10 @@
-"""Asks a test runner for its own report in a fresh place of ours, and hears it while it is told.
+"""Asks a test runner for its own report and reads it while the tests run.
 
-The place is new for each execution, outside the worktree, read-only in a box (`Asked.folder`), and gone afterwards.
-pytest and unittest get a witness of ours beside them (`witness`), node a reporter and a pipe for it; go prints its report, and
-what stands between it and its tests tells where they did not come to their end.
-**Invariant:** no file that a test could write is read here.
+Each execution has a directory of its own, outside the worktree, read-only in a sandbox, and removed afterwards. pytest
+and unittest load our reporter (`witness`), node a reporter and a pipe; go prints its report, and our `-exec` program says
+which test binaries did not reach their end. A report also names code of the project that was loaded from outside the
+tree: an editable install of another checkout makes tests judge code that is not the change's.
+**Invariant:** no file that a test could write is read here; links are looked at, and nothing behind them is opened.
 """
 
 import os
@@ -15,7 +16,6 @@ from contextlib import contextmanager
 from msgspec.structs import replace
 
 from steersman.adapters.checks import witness
-from steersman.adapters.checks.code_origins import add_module_origins, find_linked_packages
 from steersman.adapters.checks.reporter_socket import ReporterPipe, ReporterSocket
 from steersman.adapters.process.program_runner import OUTPUT_CAP
 from steersman.adapters.sandbox.scratch import scratch_directory
@@ -46,6 +46,9 @@ _REPORTER_FILES = {
     "node": (NODE_REPORTER_FILE, NODE_PRELOAD_FILE),
     "go": (GO_EXEC_SCRIPT,),
 }
+_IMPORT_ROOTS = ("", "src", "lib", "python")  # folders that imports begin from, as a rule
+_MAX_SEARCH_DEPTH = 4  # folders below the tree that are searched for a package of a larger repository
+_INSTALL_DIRECTORIES = frozenset({"node_modules", "site-packages", "dist-packages", "build", "dist"})
 
 
 class ReportRequest:
@@ -134,3 +137,73 @@ def request_report(argv: Sequence[str]) -> Iterator[ReportRequest]:
         ReportRequest(argv, form, os.path.realpath(directory)).listen() as request,
     ):
         yield request
+
+
+def add_module_origins(report: RunnerReport, workdir: str) -> RunnerReport:
+    """The report with the project's modules that came from outside the tree; other places are left out of it."""
+    outside = {
+        module: origin
+        for module, origin in report.modules.items()
+        if os.path.isabs(origin) and _is_project_module(module, origin, workdir)
+    }
+    inside = {
+        module: "" if os.path.isabs(origin) or _is_installed_path(origin) else origin
+        for module, origin in report.modules.items()
+    }
+    messages = tuple(f"{name} was loaded from {path}" for name, path in sorted(outside.items()))
+    return replace(report, modules=inside, outside=messages)
+
+
+def find_linked_packages(workdir: str) -> tuple[str, ...]:
+    """Packages in the tree's `node_modules` that are links to a place outside the tree."""
+    installed = os.path.join(workdir, "node_modules")
+    own_paths = (os.path.realpath(workdir), os.path.realpath(installed))
+    return tuple(
+        f"{os.path.relpath(link, installed)} was loaded from {real}"
+        for link in sorted(_find_package_links(installed))
+        if not (real := os.path.realpath(link)).startswith(
+            tuple(f"{own_path}{os.sep}" for own_path in own_paths)
+        )
+    )
+
+
+def _find_package_links(directory: str) -> Iterator[str]:
+    try:
+        with os.scandir(directory) as entries:
+            for entry in entries:
+                if entry.is_symlink():
+                    yield entry.path
+                elif entry.name.startswith("@"):
+                    yield from _find_package_links(entry.path)
+    except OSError:
+        return
+
+
+def _is_installed_path(path: str) -> bool:
+    return not _INSTALL_DIRECTORIES.isdisjoint(path.split("/"))
+
+
+def _is_project_module(name: str, path: str, workdir: str) -> bool:
+    """Whether the tree has a module of this name; a plain dependency is looked for where imports begin alone."""
+    module = name.replace(".", "/")
+    if any(_is_python_module(os.path.join(workdir, root, module)) for root in _IMPORT_ROOTS):
+        return True
+    return not _is_installed_path(path) and any(
+        _is_python_module(f"{directory}/{module}") for directory in _walk_search_directories(workdir)
+    )
+
+
+def _is_python_module(path: str) -> bool:
+    return os.path.isfile(f"{path}.py") or os.path.isfile(f"{path}/__init__.py")
+
+
+def _walk_search_directories(workdir: str) -> Iterator[str]:
+    """The folders of the tree down to a bound, without what is installed or hidden."""
+    for directory, subdirectories, _ in os.walk(workdir):
+        yield directory
+        is_deepest = os.path.relpath(directory, workdir).count(os.sep) + 1 >= _MAX_SEARCH_DEPTH
+        subdirectories[:] = (
+            ()
+            if is_deepest
+            else [n for n in subdirectories if not n.startswith(".") and n not in _INSTALL_DIRECTORIES]
+        )

@@ -11,9 +11,8 @@ import threading
 from collections.abc import Iterator
 from typing import IO
 
-from steersman.adapters.git.git_command import GIT_ENVIRONMENT, kill_git_process, start_git
+from steersman.adapters.git.git_command import GIT_ENVIRONMENT, decode_git_path, kill_git_process, start_git
 from steersman.adapters.git.repository import GitRepository
-from steersman.adapters.git.worktree_survey import decode_git_path
 from steersman.contracts.workspace import Change, TouchedPath
 from steersman.errors import UnrecordableTreeError, WorkspaceError
 

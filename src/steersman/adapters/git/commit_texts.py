@@ -6,8 +6,8 @@ Content is written by strangers: sizes are asked for before anything is read, an
 
 from collections.abc import Iterator, Sequence
 
+from steersman.adapters.git.git_command import decode_git_path
 from steersman.adapters.git.repository import GitRepository
-from steersman.adapters.git.worktree_survey import decode_git_path
 from steersman.contracts.workspace import FileText
 
 _MAX_CACHED_LISTINGS = 2  # listings: those of a base and of a change

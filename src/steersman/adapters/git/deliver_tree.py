@@ -1,23 +1,40 @@
 """Hands a recorded tree over to the person's branches.
 
-**Invariant:** a branch moves only forward, or from one commit of this run to another, and only if it still is where we
-saw it; one delivery at a time; a checkout with uncommitted changes is never touched; nothing is pushed.
+One delivery runs at a time for a repository, from whichever state directory. The lock is on a file in the directory that
+all checkouts share. Every git that is started under it keeps the file open, so the lock outlives a killed driver until
+its last git has ended. It is not held while a check runs or a forge is called.
+**Invariant:** a branch moves only forward, or from one commit of this run to another, and only if it still is where it
+was read; a checkout with uncommitted changes is never touched; nothing is pushed.
 """
 
+import fcntl
+import os
+import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 
-from steersman.adapters.git.delivery_lock import hold_delivery_lock
-from steersman.adapters.git.gc_safety import is_commit_complete, store_commit_despite_gc
-from steersman.adapters.git.identity import read_git_identity
+from steersman.adapters.git.git_command import (
+    COMMITTER_EMAIL,
+    COMMITTER_NAME,
+    decode_git_path,
+    inherited_git_fds,
+    start_git,
+)
+from steersman.adapters.git.refs import is_commit_complete, store_commit_despite_gc
 from steersman.adapters.git.repository import GitRepository
 from steersman.adapters.git.user_checkout import UserCheckouts
-from steersman.adapters.git.worktree_survey import decode_git_path
 from steersman.contracts.workspace import Delivery
 from steersman.errors import BranchMovedError, WorkspaceError
+
+DELIVERY_LOCK_NAME = "steersman-delivery.lock"
+DELIVERY_LOCK_SECONDS = 300.0
+_IDENTITY_SECONDS = 60
+# Settings of the person or the system (`trace2.eventTarget` and others) can have git write to files and sockets.
+_UNTRACED_ENVIRONMENT = dict.fromkeys(("GIT_TRACE2", "GIT_TRACE2_EVENT", "GIT_TRACE2_PERF"), "0")
 
 
 class BranchDeliverer:
@@ -137,3 +154,60 @@ class BranchDeliverer:
             raise WorkspaceError(
                 f"the branch {name} is checked out in {checkout_path}; switch to another one and deliver again"
             )
+
+
+@contextmanager
+def hold_delivery_lock(common: Path) -> Iterator[None]:
+    """Waits for its turn; WorkspaceError where another delivery does not end."""
+    try:
+        fd = os.open(common / DELIVERY_LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+        raise WorkspaceError(
+            f"{common / DELIVERY_LOCK_NAME} cannot be opened: {error}; put that right and try again"
+        ) from error
+    try:
+        _wait_for_delivery_lock(fd, common)
+        token = inherited_git_fds.set((*inherited_git_fds.get(), fd))
+        try:
+            yield
+        finally:
+            inherited_git_fds.reset(token)
+    finally:
+        os.close(fd)
+
+
+def _wait_for_delivery_lock(fd: int, common: Path) -> None:
+    deadline = time.monotonic() + DELIVERY_LOCK_SECONDS
+    while True:
+        try:
+            return fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise WorkspaceError(
+                    f"another delivery into {common} has been at work for {DELIVERY_LOCK_SECONDS:.0f} s; try again when it has ended"
+                ) from None
+        time.sleep(0.05)
+
+
+def read_git_identity(directory: Path) -> tuple[str, str]:
+    """The person's `user.name` and `user.email` in the repository around `directory`; ours where either is not set.
+
+    Only these two are read, by `git config`, which runs nothing and here traces nothing.
+    """
+    name, email = (_read_user_setting(directory, key) for key in ("user.name", "user.email"))
+    return (name, email) if name and email else (COMMITTER_NAME, COMMITTER_EMAIL)
+
+
+def _read_user_setting(directory: Path, key: str) -> str:
+    home = {n: os.environ[n] for n in ("HOME", "XDG_CONFIG_HOME") if n in os.environ}
+    args = ("config", "--get", key)
+    with start_git(
+        args,
+        directory,
+        {"LC_ALL": "C", **_UNTRACED_ENVIRONMENT, **home},
+        subprocess.DEVNULL,
+        subprocess.DEVNULL,
+    ) as process:
+        out, _ = process.communicate(timeout=_IDENTITY_SECONDS)
+    # git refuses a commit with these characters in it, and so would we.
+    return "".join(char for char in out.decode("utf-8", "replace").strip() if char not in "<>\n\0")

@@ -169,3 +169,8 @@ def require_ref_part(kind: str, name: str) -> str:
     if not is_wellformed or name.endswith((".", ".lock")):
         raise WorkspaceError(f"{name!r} cannot be a {kind}: use letters, digits, '_', '-' and single dots")
     return name
+
+
+def decode_git_path(name: bytes) -> str:
+    """A path as text: bytes that are no text stay readable and distinct."""
+    return name.decode("utf-8", "backslashreplace")

@@ -1,9 +1,21 @@
-"""Lists what runs have left in a repository, pinned trees and delivered branches, each with the entry it came from."""
+"""The refs of runs: commits stored under a ref, and the list of pinned trees and delivered branches with their entries.
+
+A `git gc --prune=now` at the same moment removes every loose object that no ref led to when it began. So a stored commit
+is checked again once no gc runs, and stored again where an object is missing.
+"""
+
+import os
+import re
+import time
+from collections.abc import Callable
+from contextlib import suppress
 
 from msgspec.structs import replace
 
+from steersman.adapters.git.isolated_dir import read_small_file
 from steersman.adapters.git.repository import GitRepository
 from steersman.contracts.workspace import RecordedRef
+from steersman.errors import WorkspaceError
 
 _PINNED_PREFIX, _RUN_BRANCH_PREFIX = "refs/steersman/", "refs/heads/steersman/"
 _ANCHOR_REF_PREFIX = f"{_PINNED_PREFIX}anchors/"
@@ -11,6 +23,8 @@ _ENTRY_TRAILER_FORMAT = "trailers:key=Steersman-Entry,valueonly"
 _RUN_TRAILERS_FORMAT = (
     "%(contents:trailers:key=Steersman-Run,key=Steersman-Entry)"  # git 2.39 merges two such fields
 )
+_GC_WAIT_SECONDS = 120.0
+_STORE_ATTEMPTS = 5
 
 
 def list_recorded_refs(git: GitRepository, run: str = "") -> dict[str, RecordedRef]:
@@ -61,3 +75,43 @@ def _entry_number_suffix(name: str) -> str:
 
 def _parse_entry_number(text: str) -> int:
     return int(text) if text.isdecimal() and len(text) < 10 else 0
+
+
+def store_commit_despite_gc(git: GitRepository, ref: str, parent: str, build: Callable[[], str]) -> str:
+    """Points `ref` to the commit that `build` stores, and returns it whole."""
+    for attempt in range(_STORE_ATTEMPTS):
+        _wait_for_gc(git)
+        try:
+            commit = build()
+        except WorkspaceError:
+            if attempt == _STORE_ATTEMPTS - 1 or not _is_gc_running(git):
+                raise
+            continue
+        git.read("update-ref", ref, commit)
+        if not _is_gc_running(git) and is_commit_complete(git, commit, parent):
+            return commit
+    raise WorkspaceError(f"git does not keep {ref}; is a `git gc` at work? Try again when it has ended")
+
+
+def is_commit_complete(git: GitRepository, commit: str, parent: str) -> bool:
+    """Whether every object is there that a commit brings beyond its parent."""
+    return git.call("rev-list", "--objects", "--quiet", commit, "--not", parent).code == 0
+
+
+def _is_gc_running(git: GitRepository) -> bool:
+    """Whether a `git gc` of this machine is at work."""
+    match = re.match(rb"(\d+) ", read_small_file(git.require_repository.common / "gc.pid"))
+    if match is None:
+        return False
+    with suppress(PermissionError):  # somebody else's is alive too
+        try:
+            os.kill(int(match[1]), 0)
+        except ProcessLookupError:
+            return False
+    return True
+
+
+def _wait_for_gc(git: GitRepository) -> None:
+    deadline = time.monotonic() + _GC_WAIT_SECONDS
+    while _is_gc_running(git) and time.monotonic() < deadline:
+        time.sleep(0.05)

@@ -5,11 +5,12 @@
 
 import os
 import re
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
-from steersman.adapters.git.git_command import GitResult, GitSetting, run_git
+from steersman.adapters.git.git_command import GitResult, GitSetting, decode_git_path, run_git
 from steersman.adapters.git.isolated_dir import (
     IsolatedGitDir,
     RepositoryLocation,
@@ -167,3 +168,18 @@ class GitRepository:
                 "works: get it with `git fetch --refetch --no-filter` and try again"
             )
         return f"git {command} refused: {message}; put that right and try again"
+
+    def compose_tree(self, commit: str, other: str, paths: Sequence[str]) -> str:
+        """The tree of `commit` with these paths as they are in `other`, absent ones removed; built in a private index."""
+        wanted_paths = frozenset(paths)
+        raw = self.read("diff-tree", "-r", "--no-renames", "--raw", "-z", commit, other).split(b"\0")
+        entries = []
+        for fields, name in zip(raw[::2], raw[1::2], strict=False):
+            if decode_git_path(name) in wanted_paths:
+                _, mode, _, blob, _ = fields.split(b" ")
+                entries.append(b"%s %s\t%s\0" % (mode, blob, name))
+        with tempfile.TemporaryDirectory() as directory:
+            env = {"GIT_INDEX_FILE": str(Path(directory, "index"))}
+            self.read("read-tree", commit, env=env)
+            self.read("update-index", "-z", "--index-info", env=env, feed=b"".join(entries))
+            return self.line("write-tree", env=env)

@@ -1,6 +1,8 @@
 """Reads what a working tree holds as a tree hash: tracked and untracked files, without ignored and included ones.
 
-**Invariant:** what is in a tree is read from its files, never from what a `.git` inside claims; what cannot be
+An agent may leave anything in a tree: a pipe called `.gitignore` keeps git waiting for ever, and git passes over a locked
+directory, a `.git` deep inside or a device without a word. So the tree is surveyed before git sees it.
+**Invariant:** the survey opens only directories and follows no link; what is in a tree is read from its files, never from what a `.git` inside claims; what cannot be
 recorded exactly is refused by name, or left out as git leaves it out, and never half recorded.
 """
 
@@ -11,13 +13,24 @@ import stat
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
+from steersman.adapters.git.git_command import decode_git_path
 from steersman.adapters.git.repository import GitRepository
-from steersman.adapters.git.worktree_survey import TreeSurvey, decode_git_path, survey_working_tree
 from steersman.errors import UnrecordableTreeError, WorkspaceError
 
 MAX_CHANGED_FILES = 100_000  # files that one change may add or touch
 MAX_CHANGED_BYTES = 1 << 30  # and what they may weigh together
 _MAX_LISTED_NAMES = 5
+MAX_TREE_ENTRIES = 2_000_000
+_GIT_CONTROL_FILES = frozenset({b".gitignore", b".gitattributes", b".gitmodules", b".mailmap"})
+
+
+class TreeSurvey(msgspec.Struct, frozen=True):
+    """What needs a second look; paths are relative to the tree, as bytes."""
+
+    special: tuple[bytes, ...]  # pipes, sockets, devices
+    repositories: tuple[bytes, ...]  # directories below the top that have a `.git`
 
 
 class TreeScan(NamedTuple):
@@ -197,3 +210,58 @@ def _hash_blob(path: bytes, digits: int) -> bytes:
         while piece := file.read(1 << 20):
             digest.update(piece)
     return digest.hexdigest().encode()
+
+
+def survey_working_tree(tree: Path) -> TreeSurvey:
+    """Goes through the whole tree; UnrecordableTreeError for one that cannot be gone through."""
+    top = os.fsencode(tree)
+    special: list[bytes] = []
+    repositories: list[bytes] = []
+    pending, entry_count = [b""], 0
+    while pending:
+        directory = pending.pop()
+        entries = _list_tree_directory(top, directory)
+        entry_count += len(entries)
+        if entry_count > MAX_TREE_ENTRIES:
+            raise UnrecordableTreeError(
+                f"the tree has more than {MAX_TREE_ENTRIES:,} entries; remove what does not belong there"
+            )
+        for entry in entries:
+            name = directory + entry.name
+            if entry.name == b".git":
+                if directory:
+                    repositories.append(directory.rstrip(b"/"))
+            elif entry.is_dir(follow_symlinks=False):
+                pending.append(name + b"/")
+            elif not (entry.is_file(follow_symlinks=False) or entry.is_symlink()):
+                special.append(name)
+                if entry.name in _GIT_CONTROL_FILES:
+                    raise UnrecordableTreeError(
+                        f"{decode_git_path(name)} is no file: git would wait for it for ever; remove it"
+                    )
+    return TreeSurvey(tuple(special), tuple(repositories))
+
+
+def _list_tree_directory(top: bytes, directory: bytes) -> list["os.DirEntry[bytes]"]:
+    path = top + b"/" + directory
+    try:
+        with os.scandir(path) as entries:
+            return list(entries)
+    except PermissionError:
+        return _unlock_and_list_directory(path, directory)
+    except OSError as error:  # a path can be made longer than anyone can name
+        raise UnrecordableTreeError(
+            f"{decode_git_path(directory)} cannot be read: {error.strerror}; remove it"
+        ) from error
+
+
+def _unlock_and_list_directory(path: bytes, directory: bytes) -> list["os.DirEntry[bytes]"]:
+    """A directory that its owner locked is unlocked: its rights are no part of what is recorded."""
+    try:
+        os.chmod(path, stat.S_IMODE(os.lstat(path).st_mode) | stat.S_IRWXU)
+        with os.scandir(path) as entries:
+            return list(entries)
+    except OSError as error:
+        raise UnrecordableTreeError(
+            f"{decode_git_path(directory)} cannot be read: {error.strerror}; make it readable or remove it"
+        ) from error

@@ -16,14 +16,12 @@ import msgspec
 from steersman.adapters.agents.program_copies import PROGRAMS_DIRECTORY, ProgramCopies
 from steersman.adapters.git.change_diff import read_commit_change
 from steersman.adapters.git.commit_texts import CommitTexts
-from steersman.adapters.git.compose_tree import compose_tree
 from steersman.adapters.git.deliver_tree import BranchDeliverer
 from steersman.adapters.git.forge import ForgeClient, pull_request_text
-from steersman.adapters.git.gc_safety import store_commit_despite_gc
-from steersman.adapters.git.git_command import require_ref_part, run_git
+from steersman.adapters.git.git_command import decode_git_path, require_ref_part, run_git
 from steersman.adapters.git.include_files import check_include_patterns
 from steersman.adapters.git.move_marker import read_move_markers
-from steersman.adapters.git.refs import list_recorded_refs
+from steersman.adapters.git.refs import list_recorded_refs, store_commit_despite_gc
 from steersman.adapters.git.repository import GitRepository
 from steersman.adapters.git.revert_change import (
     has_delivered_changes,
@@ -39,7 +37,6 @@ from steersman.adapters.git.worktree_files import (
     read_link_targets,
     restore_tree_files,
 )
-from steersman.adapters.git.worktree_survey import decode_git_path
 from steersman.contracts.commands import Argv
 from steersman.contracts.workspace import (
     Change,
@@ -139,7 +136,7 @@ class GitWorkspace:
         """`commit` with these paths as they are in `other`, pinned."""
         ref = f"refs/steersman/{require_ref_part('run', run)}/{require_ref_part('label', label)}"
         commit_id, other_id = self._git.commit_of(commit), self._git.commit_of(other)
-        tree = compose_tree(self._git, commit_id, other_id, paths)
+        tree = self._git.compose_tree(commit_id, other_id, paths)
         composed_commit = self._git.commit(tree, (commit_id,), _RECORDED_TREE_MESSAGE)
         self._git.read("update-ref", ref, composed_commit)
         return RunBase(composed_commit, tree)

@@ -10,8 +10,8 @@ import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from steersman.adapters.git.git_command import decode_git_path
 from steersman.adapters.git.repository import GitRepository
-from steersman.adapters.git.worktree_survey import decode_git_path
 from steersman.errors import WorkspaceError
 
 _OPEN_DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -12,10 +12,10 @@ import os
 import signal
 import sys
 from collections.abc import Mapping, Sequence
+from importlib.util import MAGIC_NUMBER, cache_from_source
 from typing import IO, Any
 
 from steersman.adapters.process import subreaper
-from steersman.adapters.process.byte_code import prefer_cached_bytecode
 from steersman.adapters.process.cgroups import ProgramCgroup, create_program_cgroup
 from steersman.adapters.process.output import OutputActivity, OutputSink
 from steersman.adapters.process.process_table import (
@@ -220,3 +220,17 @@ def _write_subreaper_spec(argv: Sequence[str], env: Mapping[str, str], group: Pr
         os.lseek(spec_fd, 0, os.SEEK_SET)
         undo.pop_all()
     return spec_fd
+
+
+def prefer_cached_bytecode(script: str) -> str:
+    """What to give an interpreter: the byte code that an import of the script has left, or the script."""
+    try:
+        cached = cache_from_source(script)
+        with open(cached, "rb") as file:
+            header = file.read(16)
+        source_status = os.stat(script)
+    except (OSError, NotImplementedError):
+        return script
+    header_fields = (0, int(source_status.st_mtime) & 0xFFFFFFFF, source_status.st_size & 0xFFFFFFFF)
+    expected_header = MAGIC_NUMBER + b"".join(field.to_bytes(4, "little") for field in header_fields)
+    return cached if header == expected_header else script

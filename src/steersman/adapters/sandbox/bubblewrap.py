@@ -16,7 +16,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cache
 from typing import Literal
 
-from steersman.adapters.process.byte_code import prefer_cached_bytecode
+from steersman.adapters.process.child_process import prefer_cached_bytecode
 from steersman.adapters.sandbox import machine_view as view
 from steersman.adapters.sandbox import sandbox_init
 from steersman.adapters.sandbox.egress_proxy import EgressProxy

@@ -8,9 +8,8 @@ import stat
 from pathlib import Path
 from typing import NamedTuple
 
-from steersman.adapters.git.git_command import encode_git_settings, run_git
+from steersman.adapters.git.git_command import decode_git_path, encode_git_settings, run_git
 from steersman.adapters.git.repository import GitRepository
-from steersman.adapters.git.worktree_survey import decode_git_path
 from steersman.errors import WorkspaceError
 from steersman.judges.facts.choice import EXCLUDED_DIRECTORIES, find_excluded_directory
 

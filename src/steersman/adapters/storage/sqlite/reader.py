@@ -1,4 +1,4 @@
-"""Reading a store: one connection, nothing grown, nothing written. Whoever only looks needs no more than this."""
+"""Reads a store through one connection: nothing is written, and the file does not grow."""
 
 import os
 import threading
@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import apsw
 
 from steersman.adapters.storage.sqlite import rows as decode
-from steersman.adapters.storage.sqlite.connection import StoreErrorTranslator, open_store
+from steersman.adapters.storage.sqlite.connection import (
+    STORE_SCHEMA_VERSION,
+    StoreErrorTranslator,
+    open_store,
+)
 from steersman.adapters.storage.sqlite.write_turns import poll_while_busy
 from steersman.errors import JournalError, StoreBroken
 from steersman.ports.journal import BudgetRow, Gate, Head, InboxItem
@@ -20,6 +24,17 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 READER_PAGE_ROWS = 500  # rows of a long list that are read at once
 UNFINISHED_CONDITION = "status IN ('working', 'waiting for you', 'waiting until')"
+OWNED_TABLES = {
+    "gate": "run",
+    "budget": "run",
+    "inbox": "run",
+    "quarantine": "run",
+    "payload": "root",
+    "payload_key": "root",
+}
+SCHEMA_NAMES_QUERY = "SELECT type, name FROM sqlite_schema WHERE name NOT LIKE 'sqlite_stat%'"
+MAX_NAMED_RUNS = 20  # runs named for a table
+StoreQuery = Callable[[str], list[Any]]
 
 
 class SqliteJournalReader:
@@ -200,8 +215,6 @@ class SqliteJournalReader:
         return now | {str(run): str(why) for run, why in self._query("SELECT run, why FROM quarantine")}
 
     def list_strays(self) -> list[str]:
-        from steersman.adapters.storage.sqlite.strays import find_foreign_contents  # only an audit asks
-
         return find_foreign_contents(self._query)
 
     def integrity(self) -> list[str]:
@@ -243,3 +256,44 @@ def _hex_or_repr(value: Any) -> str:
 
 def _bytes_or_repr(value: Any) -> bytes:
     return value if isinstance(value, bytes) else repr(value).encode()  # never what was written
+
+
+def find_foreign_contents(query: StoreQuery) -> list[str]:
+    """What no run has put into a store: rows of runs it does not have, tables and triggers of others; one sentence each."""
+    expected, present = _expected_schema_names(), set(query(SCHEMA_NAMES_QUERY))
+    return [
+        *(
+            f"there is a {kind} {name}, which steersman has not made"
+            for kind, name in sorted(present - expected)
+        ),
+        *(f"the {kind} {name} is missing" for kind, name in sorted(expected - present)),
+        *(
+            sentence
+            for table in OWNED_TABLES
+            if ("table", table) in present
+            for sentence in _find_ownerless_rows(query, table)
+        ),
+    ]
+
+
+def _expected_schema_names() -> set[Any]:
+    """What the schema of this version makes."""
+    from importlib.resources import files  # slow to import, and only an audit asks
+
+    db = apsw.Connection(":memory:")
+    try:
+        for step in range(1, STORE_SCHEMA_VERSION + 1):
+            db.execute(files("steersman.adapters.storage.sqlite").joinpath(f"sql/{step:03}.sql").read_text())
+        return set(db.execute(SCHEMA_NAMES_QUERY).fetchall())
+    finally:
+        db.close()
+
+
+def _find_ownerless_rows(query: StoreQuery, table: str) -> Iterator[str]:
+    owner = f"{table}.{OWNED_TABLES[table]}"
+    known = (
+        f"SELECT 1 FROM head WHERE head.run = {owner} UNION ALL SELECT 1 FROM entry WHERE entry.run = {owner}"  # noqa: S608  constants
+    )
+    sql = f"SELECT DISTINCT CAST({owner} AS BLOB) FROM {table} WHERE NOT EXISTS ({known}) LIMIT {MAX_NAMED_RUNS}"  # noqa: S608  constants
+    for (run,) in query(sql):
+        yield f"there are rows in {table} of run {run.decode(errors='backslashreplace')}, which the store does not have"
