@@ -75,6 +75,8 @@ class Choice(msgspec.Struct, frozen=True):
     command: str = (
         ""  # of the command line, with {run} and {digest}; empty: the general command for the choice
     )
+    needs_reason: str = ""  # why this answer has to give a reason; empty: it need not
+    shows_change: bool = False  # the gate's preview is shown before this answer counts
 
 
 class Action(msgspec.Struct, frozen=True):

@@ -19,6 +19,7 @@ from steersman.judges.text import escape_surrogates, printable_json, printable_t
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from steersman.app.principal import Principal
     from steersman.app.runs import RunService
     from steersman.faces.services import Services
     from steersman.ports.journal import Journal
@@ -130,6 +131,18 @@ class CommandContext:
         from steersman.faces.cli.person import find_person_name
 
         return find_person_name(self.project)
+
+    @property
+    def principal(self) -> "Principal":
+        """Who asks, through which face, and whether the caller works for a run."""
+        from steersman.app.principal import Principal
+
+        return Principal(
+            self.person,
+            "repl" if self.prompting else "cli",
+            self.services.find_calling_effect(self.project_root),
+            self.command_prefix,
+        )
 
     @property
     def journal(self) -> "Journal":

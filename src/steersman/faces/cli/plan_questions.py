@@ -18,10 +18,10 @@ from steersman.views.planning.questions import render_question_lines
 
 def find_waiting_questions(context: CommandContext, run: str) -> tuple[Gate, QuestionPack]:
     """The open gate of a planning run and the questions it is about."""
+    from steersman.app.gates import find_open_gate
     from steersman.engine.projections import payload_reader
-    from steersman.faces.cli.commands.answers import find_open_gate
 
-    gate = find_open_gate(context, run)
+    gate = find_open_gate(context.runs, context.principal, run)
     if gate.job != "answers":
         raise UserError(f"run {gate.run} asks no questions: see `{context.command_prefix} why {gate.run}`")
     text = payload_reader(context.runs.live(gate.run))(gate.shown["questions"])

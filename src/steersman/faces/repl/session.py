@@ -331,7 +331,7 @@ class ReplSession:
     def _rework(self, text: str) -> int:
         if not has_visible_text(text):
             raise UserError("rework needs words: /rework what to change")
-        return self._choice("rework", text=self.deck.runs.text(self._here(), text))
+        return self._choice("rework", text=text)
 
     def _reject(self, reason: str) -> int:
         return self._choice("reject", reason=reason)
@@ -349,10 +349,11 @@ class ReplSession:
         raised_limits = {figure: int(amount) if is_whole_number else amount.strip()}
         return answer_with_choice(self.deck, self._here(), "raise", raised_limits)
 
-    def _choice(self, choice: str, **answer_fields: str) -> int:
+    def _choice(self, choice: str, *, reason: str = "", text: str = "") -> int:
+        from steersman.app.gates import AnswerRequest
         from steersman.faces.cli.commands.answers import answer_open_gate
 
-        return answer_open_gate(self.deck, self._here(), choice, None, **answer_fields)
+        return answer_open_gate(self.deck, self._here(), AnswerRequest(choice=choice, reason=reason, text=text))
 
     def _own(self, word: str, reason: str) -> int:
         """A word that only this machine has: a choice of its open gate, or one of its events."""

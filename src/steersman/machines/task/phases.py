@@ -59,7 +59,12 @@ OTHERS = gate(
     asks="Another task comes first, and its change is not in the branch. Look again, or begin without it?",
     choices={
         "retry": Choice("next", "look at the others again", "tasks next {run}"),
-        "begin": Choice("begin", "begin without them, with a reason", 'tasks begin {run} --reason "why"'),
+        "begin": Choice(
+            "begin",
+            "begin without them, with a reason",
+            'tasks begin {run} --reason "why"',
+            needs_reason="a task that begins without the others needs a reason: say why it may",
+        ),
     },
 )
 DRAFT = effect("draft", AgentFacts, "agent")
@@ -79,7 +84,7 @@ DECIDE = gate(
     "decide",
     asks="Shall this change be accepted?",
     choices={
-        "approve": Choice("accept", "accept exactly this change", "tasks accept {run}"),
+        "approve": Choice("accept", "accept exactly this change", "tasks accept {run}", shows_change=True),
         "rework": Choice("codegen", "have it changed further", 'tasks redo {run} codegen "what to change"'),
         "review": Choice("review code", "have it reviewed again", "tasks redo {run} review"),
         "replan": Choice("plan", "the plan is the problem", "tasks redo {run} planning"),

@@ -5,39 +5,17 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from steersman.errors import SteersmanError
 from steersman.faces.cli.context import CommandContext, define_command
 from steersman.views.gates import (
-    EVIDENCE_GATE,
     MAX_GATE_EXCERPT,
     MAX_GATE_TEXT,
-    describe_gate,
     gate_commands,
     gate_question,
     render_gate_lines,
 )
 
 if TYPE_CHECKING:
-    from steersman.engine.machine_package import MachinePackage
-    from steersman.engine.run_view import RunView
-    from steersman.ports.journal import Gate
-    from steersman.views.base_stop import Remedy
-    from steersman.views.gates import GateView
-    from steersman.views.run_summary import GuardOverride, PayloadReader
-
-
-class _ShownGate(msgspec.Struct, frozen=True, eq=False):
-    """An open gate with what is said about it; of a run that cannot be read only that."""
-
-    gate: "GateView"
-    text: "PayloadReader"
-    package: "MachinePackage | None" = None
-    cause: str = ""
-    side_commands: tuple[str, ...] = ()
-    remedies: "tuple[Remedy, ...]" = ()
-    failures: tuple[str, ...] = ()
-    overrides: "tuple[GuardOverride, ...]" = ()
-    not_isolated: str = ""
+    from steersman.app.gates import OpenGate
 
 
 @define_command(
@@ -55,66 +33,25 @@ def gates_command(context: CommandContext, *, run: str | None, full: bool) -> No
         context.set_result([])
         context.print("nothing waits for you")
         return
-    shown_gates = _list_shown_gates(context, run)
-    context.set_result([_gate_fields(context, shown) for shown in shown_gates])
+    from steersman.app.gates import list_open_gates
+
     ports = context.read_only_runs.ports
+    open_gates = list_open_gates(ports, context.command_prefix, run)
+    context.set_result([_gate_fields(context, shown) for shown in open_gates])
     for name, reason in ({} if run else ports.journal.quarantined()).items():
         context.warn(
             f"run {name} is put aside: {reason}: {context.command_prefix} audit verify {name}", fg="red"
         )
-    if not shown_gates:
+    if not open_gates:
         context.print("nothing waits for you")
     titles = {head.run: head.title for head in ports.journal.heads(unfinished=True, limit=100_000)}
     line_limit = None if full else MAX_GATE_TEXT if run else MAX_GATE_EXCERPT
-    for shown in shown_gates:
+    for shown in open_gates:
         context.print(f"run {shown.gate.run} · {titles.get(shown.gate.run, '')}", bold=True)
         _print_gate(context, shown, line_limit, with_failures=bool(run))
 
 
-def _list_shown_gates(context: CommandContext, run: str | None) -> list[_ShownGate]:
-    """The gates that nobody has answered, of one run or of all; each run is read once."""
-    from steersman.engine.projections import read_run_view
-
-    ports = context.read_only_runs.ports
-    run_id = context.read_only_runs.find(run) if run else None
-    shown_gates, views = [], dict[str, "RunView | SteersmanError"]()
-    for gate in (g for g in ports.journal.gates(run_id) if not g.answer):
-        if gate.run not in views:
-            try:
-                views[gate.run] = read_run_view(ports, gate.run)
-            except (
-                SteersmanError
-            ) as error:  # among others, one that cannot be read does not hide what else waits
-                if run is not None:
-                    raise
-                views[gate.run] = error
-        shown_gates.append(_show_gate(context, gate, views[gate.run]))
-    return shown_gates
-
-
-def _show_gate(context: CommandContext, gate: "Gate", view: "RunView | SteersmanError") -> _ShownGate:
-    from steersman.engine.machine_package import find_package
-    from steersman.views.screen import base_remedies_for_run
-
-    if isinstance(view, SteersmanError):
-        problem = f"(this text cannot be read: {view})"
-        return _ShownGate(describe_gate(None, gate), lambda _: problem)
-    status = view.status
-    failing = [line for check in status.checks for line in check.failure] if gate.job == EVIDENCE_GATE else []
-    return _ShownGate(
-        describe_gate(view.machine, gate),
-        view.text,
-        find_package(context.read_only_runs.ports.packages, view.machine),
-        status.cause,
-        status.side_commands,
-        tuple(base_remedies_for_run(status, context.command_prefix)) if status.base_problem else (),
-        tuple(failing),
-        status.overrides,
-        status.not_isolated,
-    )
-
-
-def _gate_fields(context: CommandContext, shown: _ShownGate) -> dict[str, object]:
+def _gate_fields(context: CommandContext, shown: "OpenGate") -> dict[str, object]:
     """One gate for programs."""
     return {
         **msgspec.to_builtins(shown.gate),
@@ -128,17 +65,16 @@ def _gate_fields(context: CommandContext, shown: _ShownGate) -> dict[str, object
 
 
 def _print_gate(
-    context: CommandContext, shown: _ShownGate, line_limit: int | None, *, with_failures: bool
+    context: CommandContext, shown: "OpenGate", line_limit: int | None, *, with_failures: bool
 ) -> None:
     from steersman.views.base_stop import remedy_lines
-    from steersman.views.gates import no_gate_items
     from steersman.views.run_summary import override_line
 
     gate_lines = render_gate_lines(
         shown.gate,
         shown.text,
         context.command_prefix,
-        split_text=shown.package.split_gate_text if shown.package is not None else no_gate_items,
+        split_text=shown.split_text,
         most=line_limit,
         not_isolated=shown.not_isolated,
         cause=shown.cause,

@@ -1,14 +1,9 @@
-"""`revert`: takes a delivered change back, by a commit of its own. **Invariant:** a person's event like any other."""
+"""`revert`: undoes a delivered change by a new commit. **Invariant:** it is a person's event like any other."""
 
 import click
 
-from steersman.engine.projections import read_run_view
 from steersman.faces.cli.context import EXIT_REFUSED, CommandContext, define_command
-from steersman.faces.cli.drive import wait_for_verdict
-from steersman.faces.cli.person_events import refuse_agent_caller
-from steersman.kernel.snapshot import context_fields
-
-REVERT_COMMAND_EVENT = "revert_requested"
+from steersman.faces.cli.person_events import post_and_drive
 
 
 @define_command(
@@ -31,7 +26,7 @@ def revert_command(context: CommandContext, *, run: str, branch: str, reason: st
 
 
 def revert_delivered_change(context: CommandContext, run_id: str, branch: str, reason: str) -> int:
-    """Has a delivered change undone."""
+    """Undoes a delivered change by a new commit."""
     if context.runs.head(run_id).machine == "task":
         from steersman.errors import UserError
         from steersman.faces.repl.run_actions import RunActions
@@ -39,26 +34,11 @@ def revert_delivered_change(context: CommandContext, run_id: str, branch: str, r
         if branch:
             raise UserError("a task is taken back where it was delivered to: leave --on out")
         return RunActions(context, run_id).revert(reason)
-    refusal_code = refuse_agent_caller(context, run_id, REVERT_COMMAND_EVENT)
-    if refusal_code is not None:
-        return refusal_code
-    data = {"branch": branch, "person": context.person}
-    code = wait_for_verdict(
-        context, run_id, context.runs.send(run_id, REVERT_COMMAND_EVENT, data, context.person, reason)
+    from steersman.app.actions import explain_refused_revert, post_revert
+
+    code = post_and_drive(
+        context, lambda: post_revert(context.runs, context.principal, run_id, branch, reason)
     )
-    if code == EXIT_REFUSED:
-        context.warn(
-            _revert_refusal_reason(
-                context_fields(read_run_view(context.runs.ports, run_id).snapshot.context)
-            ),
-            fg="yellow",
-        )
+    if code == EXIT_REFUSED and context.principal.may_approve:
+        context.warn(explain_refused_revert(context.runs.ports, run_id), fg="yellow")
     return code
-
-
-def _revert_refusal_reason(run_fields: dict[str, object]) -> str:
-    if run_fields.get("handover") == "reverted":
-        return f"it was taken back already, by commit {str(run_fields.get('reverted_commit'))[:12]}"
-    if run_fields.get("outcome") != "approved":
-        return "it has delivered nothing: only an approved change can be taken back"
-    return "it has delivered nothing that could be taken back"

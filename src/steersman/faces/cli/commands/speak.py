@@ -6,11 +6,8 @@ import click
 
 from steersman.errors import UserError
 from steersman.faces.cli.context import CommandContext, define_command
-from steersman.faces.cli.drive import wait_for_verdict
-from steersman.faces.cli.person_events import refuse_agent_caller
+from steersman.faces.cli.person_events import post_and_drive
 from steersman.judges.text import escape_surrogates, has_visible_text
-
-FOLLOWUP_COMMAND_EVENT = "task_followup_received"
 
 
 @define_command(
@@ -44,29 +41,16 @@ def followup_command(context: CommandContext, *, run: str, text: str, confirm: b
 
 
 def send_followup(context: CommandContext, run: str, text: str) -> int:
-    """A person's words to a run that has its outcome."""
-    ref = context.runs.text(run, text)
-    return send_person_event(
-        context,
-        run,
-        FOLLOWUP_COMMAND_EVENT,
-        {"choice": "followup", "text": ref, "person": context.person},
-        "",
-    )
+    """Asks a run that has its outcome for more, and drives it."""
+    from steersman.app.actions import post_follow_up
+
+    return post_and_drive(context, lambda: post_follow_up(context.runs, context.principal, run, text))
 
 
 def _confirm_proposal(context: CommandContext, run: str) -> int:
-    refusal_code = refuse_agent_caller(context, run, "approve")
-    if refusal_code is not None:
-        return refusal_code
-    open_gates = [
-        open_gate
-        for open_gate in context.runs.ports.journal.gates(run)
-        if not open_gate.answer and open_gate.job == "confirm"
-    ]
-    if not open_gates:
-        raise UserError(f"run {run} has no proposal to confirm: see `{context.command_prefix} why {run}`")
-    return wait_for_verdict(context, run, context.runs.answer(open_gates[0], "approve", context.person))
+    from steersman.app.actions import confirm_proposal
+
+    return post_and_drive(context, lambda: confirm_proposal(context.runs, context.principal, run))
 
 
 @define_command(
@@ -83,21 +67,21 @@ def abort_command(context: CommandContext, *, run: str, reason: str) -> int:
 
 
 def abort_run(context: CommandContext, run: str, reason: str) -> int:
-    """Ends a run for good."""
-    refusal_code = refuse_agent_caller(context, run, "abort")
-    if refusal_code is not None:
-        return refusal_code
-    return wait_for_verdict(context, run, context.runs.abort(run, context.person, reason), wanted_end=True)
+    """Stops a run for good."""
+    from steersman.app.actions import post_abort
+
+    return post_and_drive(context, lambda: post_abort(context.runs, context.principal, run, reason))
 
 
 def send_person_event(
     context: CommandContext, run: str, event: str, data: dict[str, Any], reason: str
 ) -> int:
-    """A person's event, and what became of it."""
-    refusal_code = refuse_agent_caller(context, run, event)
-    if refusal_code is not None:
-        return refusal_code
-    return wait_for_verdict(context, run, context.runs.send(run, event, data, context.person, reason))
+    """Sends a person's event and drives the run until the verdict."""
+    from steersman.app.actions import post_event
+
+    return post_and_drive(
+        context, lambda: post_event(context.runs, context.principal, run, event, data, reason)
+    )
 
 
 def _parse_event_data(json_text: str) -> dict[str, Any]:
