@@ -353,7 +353,9 @@ class ReplSession:
         from steersman.app.gates import AnswerRequest
         from steersman.faces.cli.commands.answers import answer_open_gate
 
-        return answer_open_gate(self.deck, self._here(), AnswerRequest(choice=choice, reason=reason, text=text))
+        return answer_open_gate(
+            self.deck, self._here(), AnswerRequest(choice=choice, reason=reason, text=text)
+        )
 
     def _own(self, word: str, reason: str) -> int:
         """A word that only this machine has: a choice of its open gate, or one of its events."""
