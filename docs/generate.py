@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from docs.configuration_page import render_configuration_page
 from docs.facts import facts_page
 from docs.grammars import grammar_page
 from docs.plans import plans_page
@@ -49,6 +50,7 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "commands.md", grammar_page(NOTICE)
     yield "registry.md", render_registry_page(open_registries(Path()).built_in().registry, NOTICE)
     yield "../../src/steersman/machines/coordinator/registry/archive.json", registry_archive()
+    yield "configuration.md", render_configuration_page(NOTICE)
     yield "facts.md", facts_page(NOTICE)
     yield "plans.md", plans_page(NOTICE)
 
