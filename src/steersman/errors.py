@@ -25,7 +25,7 @@ A refusal is not an error: `step` answers it and it is journaled.
 
 
 class SteersmanError(Exception):
-    """Base of all: carries an exit code for the command line."""
+    """The base of all errors; `exit_code` is the exit code of a command that ends with it."""
 
     exit_code = 1
 

@@ -80,7 +80,8 @@ class RunWriter:
         taken: InboxItem | None = None,
         posts: InboxPosts = (),
     ) -> None:
-        """One step with what it reserves; over budget, the same step with its agents held at a gate."""
+        """Takes one step and reserves what it starts. Where the budget is used up, the run stops here: the same step opens
+        the budget gate instead of starting its agents."""
         active_run = self.live
         if active_run.snapshot.ended:
             refusal = StepRefused(

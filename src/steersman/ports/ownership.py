@@ -1,16 +1,16 @@
-"""The ports that keep one driver per run: locks that die with their process, the processes a run has started, a bell."""
+"""The ports that keep two drivers apart: the lock of each run, the processes that a run has started, and wake-ups."""
 
 from typing import Any, Protocol
 
 
 class RunLock(Protocol):
-    """A lock that is ours until released or until this process dies."""
+    """The lock of one run: this process holds it until it releases it or dies."""
 
     def release(self) -> None: ...
 
 
 class Locks(Protocol):
-    """One lock a run."""
+    """One lock for each run, so that two drivers never work on the same run."""
 
     def acquire(self, run: str, *, take_over: bool = False) -> RunLock | None:
         """The lock, or None while its owner lives. `take_over` is for an owner that is stopped: it goes around the lock."""

@@ -106,7 +106,7 @@ def add_writable_directories(place: TreePlace, directories: Iterable[str]) -> No
 def setup_layer_key(
     steps: Sequence[tuple[str, ...]], env: Mapping[str, str], top: Path, states: FileStates
 ) -> str:
-    """The digest of the setup steps, the variables of `[env]` and all files that say what is installed."""
+    """The cache key of a setup: the digest of its steps, of `[env]` and of all files that say what is installed."""
     names = sorted(name for name in list_plain_files(states) if _is_install_input(name, steps))
     inputs = [*map(list, steps), sorted(env.items()), sorted(read_file_digests(str(top), names).items())]
     return hashlib.sha256(msgspec.json.encode(inputs)).hexdigest()[:24]

@@ -1,4 +1,4 @@
-"""One lock a run, by flock: it dies with its process, however that ends."""
+"""The lock file that keeps two drivers of one run apart. The kernel drops the lock (flock) when its process ends."""
 
 import fcntl
 import os
@@ -32,7 +32,7 @@ class HeldFileLock:
 
 
 class FileLocks:
-    """Implements ports.ownership.Locks in a directory; `kind` is shown to whoever finds a run taken."""
+    """Implements ports.ownership.Locks with one file for each run; another command shows `kind` as the owner."""
 
     def __init__(self, directory: Path, kind: str = "driver") -> None:
         self._folder, self._kind = directory, kind

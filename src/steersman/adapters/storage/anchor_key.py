@@ -1,6 +1,6 @@
-"""The project's own signing key: made on first use, private to its file.
+"""Signs anchors of tapes and frozen plans with the project's own Ed25519 key, which is created on first use.
 
-**Invariant:** the private key never leaves its file, and looking at a signature never makes a key.
+**Invariant:** the private key never leaves its file, and checking a signature never creates a key.
 """
 
 import base64
@@ -19,7 +19,7 @@ _decode_anchor = msgspec.json.Decoder(Anchor).decode
 
 
 class AnchorKey:
-    """Signs statements about tapes and tells genuine ones."""
+    """Signs with the private key in `anchor.key`, and checks what it has signed."""
 
     def __init__(self, state: Path) -> None:
         self._private = state / "anchor.key"

@@ -1,6 +1,6 @@
-"""What of a change decides about tests or agents, found the same way whoever made it.
+"""Finds what in a change decides about tests or agents.
 
-**Invariant:** what is found is told; whether it needs a person is said by the project's rules alone.
+**Invariant:** every such file is reported; the project's rules alone decide whether the change needs a person.
 """
 
 import json

@@ -43,7 +43,7 @@ class KeyHandler:
         return self._twice.is_set()
 
     def interrupt(self) -> None:
-        """Ctrl-C."""
+        """Handles Ctrl-C: the first stops the driver and leaves the run as it is, a second one aborts the run."""
         if self._first is None:
             self._first = asyncio.get_running_loop().time()
             self._driver.stop()
@@ -224,7 +224,7 @@ def _legal_person_events(context: CommandContext, run: str, legal: Sequence[str]
 
 
 def finish_drive(context: CommandContext, run: str, *, wanted_end: bool = False) -> int:
-    """Writes the projections and says what became of the run and what comes next; gives the exit code."""
+    """Writes the projections, prints the outcome and the next commands, and returns the exit code."""
     from steersman.engine.projections import write_projections
     from steersman.faces.cli.run_ending import print_run_outcome
 
@@ -239,7 +239,7 @@ def finish_drive(context: CommandContext, run: str, *, wanted_end: bool = False)
 
 
 def run_exit_code(head: Head) -> int:
-    """What became of a run, as an exit code."""
+    """Decides the exit code of a command that drove a run, from the status of the run."""
     match head.status:
         case "done":
             return EXIT_DONE

@@ -1,6 +1,6 @@
-"""The command line: finds a command, runs it, and turns what it says into an exit code.
+"""The command line: finds a command, runs it, and decides the exit code of the command from its result or error.
 
-Commands are imported when they are asked for, so that `steersman runs` starts in the time its libraries take.
+A command is imported only when it runs, so that `steersman runs` starts quickly.
 **Invariant:** an expected error is one line with the next step, never a traceback.
 """
 
@@ -137,7 +137,7 @@ def steersman_group(ctx: click.Context, project: str | None) -> int | None:
 
 
 def run_command_line(services: "Services", argv: Sequence[str] | None = None) -> int:
-    """Runs one command and gives its exit code."""
+    """Runs one command and returns its exit code."""
     args = list(sys.argv[1:] if argv is None else argv)
     _make_streams_writable()
     try:

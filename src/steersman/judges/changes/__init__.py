@@ -1,1 +1,1 @@
-"""What in a change needs a person before its checks count."""
+"""Decides whether a change needs a person before its checks count; `review_reasons` is the entry."""

@@ -1,4 +1,4 @@
-"""Which changed files a person has to look at before what the checks say counts.
+"""Decides which changed files need a person at the evidence gate before the results of the checks count.
 
 A file opens the gate where it decides which tests run and how, which packages they run with, what CI executes or what
 agents are told. A changed test does not: the base's own tests judge the new code (`variants`). Only tests that stand in

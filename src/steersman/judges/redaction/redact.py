@@ -1,8 +1,8 @@
-"""Secrets taken out of outside text before it is kept.
+"""Removes secrets from outside texts before they are kept.
 
-A marker stands where the secret stood, the same for the same secret and the same key, so that texts stay comparable
-and nobody can try guesses without the key.
-**Invariant:** linear time; JSON stays JSON; redacting twice changes nothing; a net for accidents, not a proof of absence.
+A marker replaces each secret. It is the same for the same secret and key, so that texts stay comparable, and without the
+key a guess cannot be checked.
+**Invariant:** linear time; JSON stays JSON; redacting twice changes nothing; it prevents accidents, it proves nothing.
 """
 
 import base64
