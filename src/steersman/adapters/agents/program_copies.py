@@ -8,14 +8,13 @@ import hashlib
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec.structs import replace
 
-from steersman.adapters.git.commit_texts import read_blobs
-from steersman.adapters.git.repository import GitRepository
+from steersman.adapters.git.repository import GitRepository, TreeEntry
 from steersman.adapters.git.worktree_files import read_checked_out_file
 from steersman.adapters.storage.remove_directory import delete_path
 from steersman.contracts.config import ProjectFile, Role
@@ -25,12 +24,6 @@ PROGRAMS_DIRECTORY = "programs"
 MAX_PROGRAM_FILES, MAX_PROGRAM_BYTES = 2_000, 16 << 20
 _PROGRAM_LINK_MODE, _PROGRAM_FILE_MODE, _PROGRAM_EXECUTABLE_MODE = "120000", "100", "100755"
 _PROGRAM_COPY_PATH = re.compile(rf"(.*/{PROGRAMS_DIRECTORY}/[0-9a-f]{{64}})/(.+)")
-
-
-class _CommitEntry(NamedTuple):
-    mode: str
-    blob: str
-    size: int
 
 
 class ProgramCopies:
@@ -80,20 +73,15 @@ class ProgramCopies:
                 f"{path} plays a role, and {directory or 'it'} is larger than {MAX_PROGRAM_BYTES >> 20} MB or "
                 f"{MAX_PROGRAM_FILES} files in commit {commit[:12]}: move the program to a smaller folder"
             )
-        blobs = read_blobs(self._git, list(dict.fromkeys(entry.blob for entry in entries.values())))
+        blobs = self._git.read_blobs(entry.object_id for entry in entries.values())
         return {
-            name: (entry.mode == _PROGRAM_EXECUTABLE_MODE, blobs[entry.blob])
+            name: (entry.mode == _PROGRAM_EXECUTABLE_MODE, blobs[entry.object_id])
             for name, entry in entries.items()
         }
 
-    def _list_files(self, commit: str, names: Iterable[str], *, recursive: bool) -> dict[str, _CommitEntry]:
-        words = ("ls-tree", *(("-r",) if recursive else ()), "-z", "-l", "--full-tree", commit, "--", *names)
-        entries = {}
-        for line in self._git.read(*words).split(b"\0")[:-1]:
-            header, _, name = line.partition(b"\t")
-            mode, _, blob, size = header.decode().split()
-            entries[os.fsdecode(name)] = _CommitEntry(mode, blob, int(size) if size.isdigit() else 0)
-        return entries
+    def _list_files(self, commit: str, names: Sequence[str], *, recursive: bool) -> dict[str, TreeEntry]:
+        entries = self._git.list_tree(commit, names, recursive=recursive, sizes=True)
+        return {os.fsdecode(entry.path): entry for entry in entries}
 
     def _find_copy(self, files: Mapping[str, tuple[bool, bytes]]) -> str:
         digest = hashlib.sha256()

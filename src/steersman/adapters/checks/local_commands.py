@@ -27,7 +27,7 @@ from steersman.adapters.checks.setup_layers import (
     setup_layer_key,
     store_setup_layer,
 )
-from steersman.adapters.checks.tree_commands import NOT_FOUND_EXIT_CODE, TreeCommands
+from steersman.adapters.checks.tree_commands import NOT_FOUND_EXIT_CODE, CommandCall, TreeCommands
 from steersman.adapters.checks.tree_paths import find_reach_problem
 from steersman.adapters.checks.tree_places import TreePlace, find_tree_place, visible_tree_path
 from steersman.adapters.process.program_runner import ProgramResult
@@ -107,9 +107,8 @@ class LocalCommands:
             )
         counts_tests = self._counts_tests(command) and not command.exit_code_is_enough and not setup
         with request_report(argv if counts_tests else ()) as report_request:
-            execution = await self._trees.execute(
-                command, workdir, effect, seconds, report_request, setup=setup
-            )
+            call = CommandCall(command, workdir, effect, seconds, report_request)
+            execution = await self._trees.execute(call, setup=setup)
             mounted_at = visible_tree_path(workdir, isolated=self._sandbox.isolated)
             errors = _decode_output(execution.errors)
             test_report, output = report_request.read_report(

@@ -8,6 +8,7 @@ import os
 from collections.abc import Collection, Mapping
 from contextlib import nullcontext
 from pathlib import Path
+from typing import NamedTuple
 
 from steersman.adapters.checks.command_environment import TreeBin, build_command_environment
 from steersman.adapters.checks.file_states import (
@@ -46,6 +47,16 @@ from steersman.ports.sandbox import Sandbox, SandboxPolicy, WrittenSpace
 NOT_FOUND_EXIT_CODE = 127  # of a shell, and of the first program in a sandbox
 
 
+class CommandCall(NamedTuple):
+    """One execution: the command, its working tree, its effect and time, and the report that its runner is asked for."""
+
+    command: Command
+    workdir: str
+    effect: str
+    seconds: int
+    report: ReportRequest
+
+
 class TreeCommands:
     """Runs setup steps and checks; `env` are the variables of `[env]`, `writable` more directories to write."""
 
@@ -55,41 +66,26 @@ class TreeCommands:
         self._sandbox, self._network = sandbox, network
         self._env, self._writable = env, writable
 
-    async def execute(
-        self,
-        command: Command,
-        workdir: str,
-        effect: str,
-        seconds: int,
-        report_request: ReportRequest,
-        *,
-        setup: bool,
-    ) -> ProgramResult:
+    async def execute(self, call: CommandCall, *, setup: bool) -> ProgramResult:
         """Runs it to its end; `changed` of the result names files of the tree that a check has changed."""
-        if (reason := working_directory_problem(workdir, command.cwd)) is not None:
+        if (reason := working_directory_problem(call.workdir, call.command.cwd)) is not None:
             return _unstarted_result(reason)
         if setup:
-            return await self._run(command, workdir, effect, seconds, report_request, "setup")
-        place = find_tree_place(workdir)
+            return await self._run(call, "setup")
+        place = find_tree_place(call.workdir)
         try:
             if place is None:
-                before = read_file_states(workdir)
-                result = await self._run(command, workdir, effect, seconds, report_request, "change")
-                return _add_changed_files(result, before, read_file_states(workdir))
+                before = read_file_states(call.workdir)
+                result = await self._run(call, "change")
+                return _add_changed_files(result, before, read_file_states(call.workdir))
             attached = read_attached_setup(place)
             check = self._check_change if attached.changed else self._check_base
-            return await check(command, place, attached, effect, seconds, report_request)
+            return await check(call, place, attached)
         except WorkspaceError as error:
             return _unstarted_result(str(error))
 
     async def _check_change(
-        self,
-        command: Command,
-        place: TreePlace,
-        attached: AttachedSetup,
-        effect: str,
-        seconds: int,
-        report_request: ReportRequest,
+        self, call: CommandCall, place: TreePlace, attached: AttachedSetup
     ) -> ProgramResult:
         """A check of what an agent has written: nothing of it may change, and nothing that it writes is kept."""
         workdir, skip = str(place.path), frozenset(attached.created)
@@ -100,17 +96,11 @@ class TreeCommands:
                 await asyncio.to_thread(_date_tracked_files, place, layer, tracked)
                 view = await asyncio.to_thread(OpenTreeView, workdir, "change", self._writable)
         before = _select_states(await asyncio.to_thread(read_file_states, workdir, skip), tracked)
-        result = await self._run(command, workdir, effect, seconds, report_request, "change", view)
+        result = await self._run(call._replace(workdir=workdir), "change", view)
         return _add_changed_files(result, before, await asyncio.to_thread(read_file_states, workdir, skip))
 
     async def _check_base(
-        self,
-        command: Command,
-        place: TreePlace,
-        attached: AttachedSetup,
-        effect: str,
-        seconds: int,
-        report_request: ReportRequest,
+        self, call: CommandCall, place: TreePlace, attached: AttachedSetup
     ) -> ProgramResult:
         """A check of what a person has committed: where it writes and what it builds is kept for those after it."""
         workdir, skip = str(place.path), frozenset(attached.created)
@@ -122,7 +112,7 @@ class TreeCommands:
             before = await asyncio.to_thread(read_file_states, workdir, skip)
             tracked_states = _select_states(before, tracked)
             digests = await asyncio.to_thread(read_file_digests, workdir, list_plain_files(tracked_states))
-            result = await self._run(command, workdir, effect, seconds, report_request, "base")
+            result = await self._run(call._replace(workdir=workdir), "base")
             after = await asyncio.to_thread(read_file_states, workdir, skip)
             changed = _list_content_changes(workdir, list_changed_files(tracked_states, after), digests)
             if layer is not None and result.exit_code in (None, NOT_FOUND_EXIT_CODE):
@@ -134,44 +124,29 @@ class TreeCommands:
         return result._replace(changed=tuple(changed))
 
     async def _run(
-        self,
-        command: Command,
-        workdir: str,
-        effect: str,
-        seconds: int,
-        report_request: ReportRequest,
-        purpose: ViewPurpose,
-        view: OpenTreeView | None = None,
+        self, call: CommandCall, purpose: ViewPurpose, view: OpenTreeView | None = None
     ) -> ProgramResult:
         if self._sandbox.isolated:
-            return await self._run_in_sandbox(
-                command, workdir, effect, seconds, report_request, purpose, view
-            )
-        tree_bin = find_tree_bin(command, workdir, workdir, setup=purpose == "setup")
+            return await self._run_in_sandbox(call, purpose, view)
+        command, workdir, report = call.command, call.workdir, call.report
         env = build_command_environment(
-            resolve_env_settings(self._env), setup=purpose == "setup", online=True, tree_bin=tree_bin
+            resolve_env_settings(self._env),
+            setup=purpose == "setup",
+            online=True,
+            tree_bin=find_tree_bin(command, workdir, workdir, setup=purpose == "setup"),
         )
         # In a sandbox git finds a configuration of ours.
         if command.source == "tester" and command.argv[0] == "git":
             env |= quiet_git_environment()
-        directory, full_env = (
-            os.path.join(workdir, command.cwd),
-            join_report_environment(env, report_request.env),
-        )
+        directory, env = os.path.join(workdir, command.cwd), join_report_environment(env, report.env)
         return await run_program(
-            command.argv, directory, full_env, seconds, effect, cap=report_request.cap, errors_apart=True
+            command.argv, directory, env, call.seconds, call.effect, cap=report.cap, errors_apart=True
         )
 
     async def _run_in_sandbox(
-        self,
-        command: Command,
-        workdir: str,
-        effect: str,
-        seconds: int,
-        report_request: ReportRequest,
-        purpose: ViewPurpose,
-        opened: OpenTreeView | None,
+        self, call: CommandCall, purpose: ViewPurpose, opened: OpenTreeView | None
     ) -> ProgramResult:
+        command, workdir, report = call.command, call.workdir, call.report
         network = None if purpose == "setup" or self._network else ()
         try:
             if opened is None:
@@ -184,20 +159,17 @@ class TreeCommands:
                     online=network is None,
                     tree_bin=find_tree_bin(command, workdir, view.shown_at, setup=purpose == "setup"),
                 )
-                reads = (report_request.folder,) if report_request.folder else ()
-                sandbox_spec = SandboxPolicy(reads=reads, network=network, binds=view.binds, tree=workdir)
-                cwd, env = (
-                    os.path.join(view.shown_at, command.cwd),
-                    join_report_environment(env, report_request.env),
-                )
-                async with self._sandbox.wrap(command.argv, sandbox_spec, env, cwd) as sandboxed:
+                reads = (report.folder,) if report.folder else ()
+                policy = SandboxPolicy(reads=reads, network=network, binds=view.binds, tree=workdir)
+                cwd, env = os.path.join(view.shown_at, command.cwd), join_report_environment(env, report.env)
+                async with self._sandbox.wrap(command.argv, policy, env, cwd) as sandboxed:
                     result = await run_program(
                         sandboxed.argv,
                         workdir,
                         sandboxed.env,
-                        seconds,
-                        effect,
-                        cap=report_request.cap,
+                        call.seconds,
+                        call.effect,
+                        cap=report.cap,
                         errors_apart=True,
                         doors=sandboxed.doors,
                         space=sandboxed.space,

@@ -33,7 +33,7 @@ from steersman.adapters.git.move_marker import (
     MoveMarker,
     write_move_marker,
 )
-from steersman.adapters.git.repository import GitRepository
+from steersman.adapters.git.repository import GitRepository, TreeDifference, parse_raw_differences
 from steersman.adapters.storage.remove_directory import delete_path
 from steersman.errors import BranchMovedError, WorkspaceError
 
@@ -45,15 +45,6 @@ _MIN_FREE_DISK_BYTES = 1 << 20  # bytes that have to be left
 _SUBMODULE_MODE = "160000"
 
 CallGit = Callable[..., GitResult]
-
-
-class TreeDifference(msgspec.Struct, frozen=True):
-    """One path that differs between two commits."""
-
-    path: bytes
-    old_mode: str
-    new_mode: str
-    blob: str
 
 
 class CheckedOutError(BranchMovedError):
@@ -180,7 +171,8 @@ class BranchMove:
         index, old, new = self._folder / "index", self._marker.old, self._marker.new
         if (self._gitdir / "index").exists():
             shutil.copy(self._gitdir / "index", index)
-        entries = list(self._list_differences(old, new))
+        raw = self._git.read("diff-tree", "-r", "-z", "--raw", "--no-renames", old, new)
+        entries = list(parse_raw_differences(raw))
         names = {entry.path for entry in entries}
         tags = dict(self._read_index_tags())
         unchanged_paths = [name for name in names if tags.get(name, b"H").islower()]
@@ -211,12 +203,6 @@ class BranchMove:
         return [
             e for e in entries if e.path not in skipped and _SUBMODULE_MODE not in (e.old_mode, e.new_mode)
         ]
-
-    def _list_differences(self, old: str, new: str) -> Iterator[TreeDifference]:
-        raw = self._git.read("diff-tree", "-r", "-z", "--raw", "--no-renames", old, new).split(b"\0")
-        for fields, path in zip(raw[::2], raw[1::2], strict=False):
-            old_mode, new_mode, _, blob, _ = fields.removeprefix(b":").decode().split(" ")
-            yield TreeDifference(path, old_mode, new_mode, blob)
 
     def _read_index_tags(self) -> Iterator[tuple[bytes, bytes]]:
         """How the person has marked each path of the index: assume-unchanged in small letters, skip-worktree as S."""

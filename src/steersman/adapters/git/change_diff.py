@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import IO
 
 from steersman.adapters.git.git_command import GIT_ENVIRONMENT, decode_git_path, kill_git_process, start_git
-from steersman.adapters.git.repository import GitRepository
+from steersman.adapters.git.repository import GitRepository, TreeDifference, parse_raw_differences
 from steersman.contracts.workspace import Change, TouchedPath
 from steersman.errors import UnrecordableTreeError, WorkspaceError
 
@@ -39,11 +39,8 @@ _EMPTY_BLOBS = (  # the blob without a byte, by both of git's digests
 
 def read_commit_change(git: GitRepository, base: str, commit: str) -> Change:
     """What `commit` changes in `base`."""
-    raw = git.read(*_DIFF_TREE_ARGS, "--raw", "-z", base, commit).split(b"\0")
-    touched_paths = [
-        _parse_touched_path(fields, name) for fields, name in zip(raw[::2], raw[1::2], strict=False)
-    ]
-    touched_paths.sort(key=lambda t: t.path)
+    raw = git.read(*_DIFF_TREE_ARGS, "--raw", "-z", base, commit)
+    touched_paths = sorted(map(_to_touched_path, parse_raw_differences(raw)), key=lambda t: t.path)
     patch, is_complete = read_bounded_patch(git, base, commit)
     added, removed = _count_changed_lines(git, base, commit)
     return Change(
@@ -58,21 +55,16 @@ def read_commit_change(git: GitRepository, base: str, commit: str) -> Change:
     )
 
 
-def _parse_touched_path(fields: bytes, name: bytes) -> TouchedPath:
-    old_mode, new_mode, old, new, _ = fields.removeprefix(b":").decode().split(" ")
-    path = decode_git_path(name)
-    if new_mode == _GITLINK_MODE != old_mode:  # its files would be tested but not recorded
+def _to_touched_path(entry: TreeDifference) -> TouchedPath:
+    path = decode_git_path(entry.path)
+    if entry.new_mode == _GITLINK_MODE != entry.old_mode:  # its files would be tested but not recorded
         raise UnrecordableTreeError(
             f"a repository inside the tree cannot be recorded: {path}; remove its .git"
         )
-    mode = new_mode if new.strip("0") else old_mode
-    return TouchedPath(
-        path,
-        _blob_or_empty(old),
-        _blob_or_empty(new),
-        _MODE_KINDS.get(mode[:3], "other"),
-        empty=new in _EMPTY_BLOBS,
-    )
+    mode = entry.new_mode if entry.blob.strip("0") else entry.old_mode
+    kind = _MODE_KINDS.get(mode[:3], "other")
+    old, new = _blob_or_empty(entry.old_blob), _blob_or_empty(entry.blob)
+    return TouchedPath(path, old, new, kind, empty=new in _EMPTY_BLOBS)
 
 
 def _blob_or_empty(blob: str) -> str:

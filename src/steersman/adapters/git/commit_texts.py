@@ -4,14 +4,14 @@ Content is written by strangers: sizes are asked for before anything is read, an
 **Invariant:** no working tree is looked at, no link followed, no filter or conversion of the repository applied.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from steersman.adapters.git.git_command import decode_git_path
 from steersman.adapters.git.repository import GitRepository
 from steersman.contracts.workspace import FileText
 
 _MAX_CACHED_LISTINGS = 2  # listings: those of a base and of a change
-_PLAIN_FILE_MODE = b"100"
+_PLAIN_FILE_MODE = "100"
 
 
 class CommitTexts:
@@ -35,7 +35,7 @@ class CommitTexts:
             if size <= min(each, remaining):
                 selected.add(blob)
                 remaining -= size
-        blob_contents = read_blobs(self._git, [blob for blob in sizes if blob in selected])
+        blob_contents = self._git.read_blobs(blob for blob in sizes if blob in selected)
         contents = {blob: content.decode("utf-8", "replace") for blob, content in blob_contents.items()}
         return tuple(
             FileText(name, contents.get(blob, ""), blob in selected) for name, blob in requested.items()
@@ -47,40 +47,15 @@ class CommitTexts:
         if listing is None:
             if len(self._listed) >= _MAX_CACHED_LISTINGS:
                 self._listed.clear()
-            lines = self._git.read_object(tree, "ls-tree", "-r", "-z", "--full-tree").split(b"\0")[:-1]
-            listing = self._listed[tree] = dict(_parse_plain_files(lines))
+            listing = self._listed[tree] = {
+                decode_git_path(entry.path): entry.object_id
+                for entry in self._git.list_tree(tree, recursive=True)
+                if entry.mode.startswith(_PLAIN_FILE_MODE)
+            }
         return listing
 
     def _sizes(self, blobs: list[str]) -> dict[str, int]:
+        feed = "".join(f"{blob}\n" for blob in blobs).encode()
         format_flag = "--batch-check=%(objectname) %(objectsize)"
-        lines = (
-            self._git.read("cat-file", format_flag, feed=_blob_request_lines(blobs)).decode().split("\n")[:-1]
-            if blobs
-            else []
-        )
+        lines = self._git.read("cat-file", format_flag, feed=feed).decode().split("\n")[:-1] if blobs else []
         return {blob: int(size) for blob, _, size in (line.partition(" ") for line in lines)}
-
-
-def read_blobs(git: GitRepository, blobs: Sequence[str]) -> dict[str, bytes]:
-    """What is in these objects, in one call of git."""
-    output = git.read("cat-file", "--batch", feed=_blob_request_lines(blobs)) if blobs else b""
-    contents: dict[str, bytes] = {}
-    offset = 0
-    for blob in blobs:
-        header_end = output.index(b"\n", offset)
-        start = header_end + 1
-        size = int(output[offset:header_end].rsplit(b" ", 1)[1])
-        contents[blob] = output[start : start + size]
-        offset = start + size + 1
-    return contents
-
-
-def _parse_plain_files(lines: Sequence[bytes]) -> Iterator[tuple[str, str]]:
-    for line in lines:
-        header, _, name = line.partition(b"\t")
-        if header.startswith(_PLAIN_FILE_MODE):
-            yield decode_git_path(name), header.split(b" ")[2].decode()
-
-
-def _blob_request_lines(blobs: Sequence[str]) -> bytes:
-    return "".join(f"{blob}\n" for blob in blobs).encode()

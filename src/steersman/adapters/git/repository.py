@@ -6,9 +6,10 @@
 import os
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from steersman.adapters.git.git_command import GitResult, GitSetting, decode_git_path, run_git
 from steersman.adapters.git.isolated_dir import (
@@ -26,6 +27,27 @@ _object_answers: dict[
     tuple[Path, tuple[str, ...]], bytes
 ] = {}  # nor does what git says of an object with one
 _FULL_HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+
+
+class TreeEntry(NamedTuple):
+    """One line of `git ls-tree`."""
+
+    mode: str
+    kind: str
+    object_id: str
+    size: int  # 0 where it was not asked for
+    path: bytes
+
+
+class TreeDifference(NamedTuple):
+    """One path that differs, as git's raw format says it."""
+
+    path: bytes
+    old_mode: str
+    new_mode: str
+    old_blob: str
+    blob: str
+    status: str
 
 
 class GitRepository:
@@ -169,17 +191,61 @@ class GitRepository:
             )
         return f"git {command} refused: {message}; put that right and try again"
 
+    def list_tree(
+        self, commit: str, names: Sequence[str] = (), *, recursive: bool = False, sizes: bool = False
+    ) -> list[TreeEntry]:
+        """The entries of a commit, or of a tree, with these names; with none given all of them.
+
+        Sizes only where they are asked for: git has to open every object for them.
+        """
+        flags = ("-z", "--full-tree", *(("-r",) if recursive else ()), *(("-l",) if sizes else ()))
+        if names:
+            output = self.read("ls-tree", *flags, commit, "--", *names)
+        else:
+            output = self.read_object(commit, "ls-tree", *flags)
+        return [_parse_tree_entry(line) for line in output.split(b"\0")[:-1]]
+
+    def read_blobs(self, blobs: Iterable[str]) -> dict[str, bytes]:
+        """What is in these objects, in one call of git; WorkspaceError where one is missing."""
+        wanted = list(dict.fromkeys(blobs))
+        feed = "".join(f"{blob}\n" for blob in wanted).encode()
+        output = memoryview(self.read("cat-file", "--batch", feed=feed) if wanted else b"")
+        contents: dict[str, bytes] = {}
+        for blob in wanted:  # in this order: a line with the size, the content, a line break
+            line = bytes(output[:200]).partition(b"\n")[0]
+            size = line.rpartition(b" ")[2]
+            if not size.isdigit():
+                raise WorkspaceError(f"git has no object {blob} here; fetch it and try again")
+            start = len(line) + 1
+            contents[blob] = bytes(output[start : start + int(size)])
+            output = output[start + int(size) + 1 :]
+        return contents
+
     def compose_tree(self, commit: str, other: str, paths: Sequence[str]) -> str:
         """The tree of `commit` with these paths as they are in `other`, absent ones removed; built in a private index."""
         wanted_paths = frozenset(paths)
-        raw = self.read("diff-tree", "-r", "--no-renames", "--raw", "-z", commit, other).split(b"\0")
-        entries = []
-        for fields, name in zip(raw[::2], raw[1::2], strict=False):
-            if decode_git_path(name) in wanted_paths:
-                _, mode, _, blob, _ = fields.split(b" ")
-                entries.append(b"%s %s\t%s\0" % (mode, blob, name))
+        raw = self.read("diff-tree", "-r", "--no-renames", "--raw", "-z", commit, other)
+        entries = [
+            f"{entry.new_mode} {entry.blob}\t".encode() + entry.path + b"\0"
+            for entry in parse_raw_differences(raw)
+            if decode_git_path(entry.path) in wanted_paths
+        ]
         with tempfile.TemporaryDirectory() as directory:
             env = {"GIT_INDEX_FILE": str(Path(directory, "index"))}
             self.read("read-tree", commit, env=env)
             self.read("update-index", "-z", "--index-info", env=env, feed=b"".join(entries))
             return self.line("write-tree", env=env)
+
+
+def _parse_tree_entry(line: bytes) -> TreeEntry:
+    header, _, path = line.partition(b"\t")
+    mode, kind, object_id, *size = header.decode().split()
+    return TreeEntry(mode, kind, object_id, int(size[0]) if size and size[0].isdigit() else 0, path)
+
+
+def parse_raw_differences(output: bytes) -> Iterator[TreeDifference]:
+    """The lines of git's `--raw -z` format, without renames."""
+    parts = output.split(b"\0")
+    for fields, path in zip(parts[::2], parts[1::2], strict=False):
+        old_mode, new_mode, old_blob, blob, status = fields.removeprefix(b":").decode().split(" ")
+        yield TreeDifference(path, old_mode, new_mode, old_blob, blob, status)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from steersman.adapters.git.git_command import decode_git_path
-from steersman.adapters.git.repository import GitRepository
+from steersman.adapters.git.repository import GitRepository, parse_raw_differences
 from steersman.errors import UnrecordableTreeError, WorkspaceError
 
 MAX_CHANGED_FILES = 100_000  # files that one change may add or touch
@@ -78,13 +78,12 @@ class WorkingTreeScanner:
 
     def _list_changed(self) -> tuple[list[bytes], list[bytes]]:
         """Tracked files that are gone, and those that are not as they were; what a submodule holds is no part of it."""
-        raw = self._call_git("diff-files", "--raw", "-z", "--no-renames", "--ignore-submodules=all").split(
-            b"\0"
-        )
+        raw = self._call_git("diff-files", "--raw", "-z", "--no-renames", "--ignore-submodules=all")
         gone: list[bytes] = []
         changed: list[bytes] = []
-        for fields, name in zip(raw[::2], raw[1::2], strict=False):
-            (gone if fields.endswith(b"D") or self._is_special(name) else changed).append(name)
+        for entry in parse_raw_differences(raw):
+            is_gone = entry.status == "D" or self._is_special(entry.path)
+            (gone if is_gone else changed).append(entry.path)
         return gone, changed
 
     def _list_untracked(self) -> list[bytes]:
@@ -174,17 +173,14 @@ class WorkingTreeScanner:
 
     def _only_converted(self, commit: str) -> bytes:
         """The old entries of files that only git's own conversion of line endings made look changed."""
-        raw = self._call_git("diff-index", "--cached", "--raw", "-z", "--no-renames", commit).split(b"\0")
-        entries = []
-        for fields, name in zip(raw[::2], raw[1::2], strict=False):
-            mode, new_mode, blob, _, _ = fields.removeprefix(b":").split(b" ")
-            if (
-                mode == new_mode
-                and mode.startswith(b"100")
-                and _hash_blob(self._path_of(name), len(blob)) == blob
-            ):
-                entries.append(b"%s %s\t%s\0" % (mode, blob, name))
-        return b"".join(entries)
+        raw = self._call_git("diff-index", "--cached", "--raw", "-z", "--no-renames", commit)
+        return b"".join(
+            f"{entry.old_mode} {entry.old_blob}\t".encode() + entry.path + b"\0"
+            for entry in parse_raw_differences(raw)
+            if entry.old_mode == entry.new_mode
+            and entry.old_mode.startswith("100")
+            and _hash_blob(self._path_of(entry.path), len(entry.old_blob)) == entry.old_blob
+        )
 
     def _update_index(self, feed: bytes, *flags: str) -> None:
         if feed:
@@ -202,14 +198,14 @@ def _list_some_names(names: list[bytes]) -> str:
     return f"{text} and {len(names) - _MAX_LISTED_NAMES:,} more" if len(names) > _MAX_LISTED_NAMES else text
 
 
-def _hash_blob(path: bytes, digits: int) -> bytes:
+def _hash_blob(path: bytes, digits: int) -> str:
     """The hash of a file's own bytes, as git stores them without any conversion."""
     digest = hashlib.new("sha1" if digits == 40 else "sha256", usedforsecurity=False)
     with open(path, "rb") as file:
         digest.update(b"blob %d\0" % os.fstat(file.fileno()).st_size)
         while piece := file.read(1 << 20):
             digest.update(piece)
-    return digest.hexdigest().encode()
+    return digest.hexdigest()
 
 
 def survey_working_tree(tree: Path) -> TreeSurvey:

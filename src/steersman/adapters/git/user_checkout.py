@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from steersman.adapters.config.toml_file import SETTINGS_FILE_NAME
-from steersman.adapters.git.branch_move import BranchMove, CheckedOutError, TreeDifference
+from steersman.adapters.git.branch_move import BranchMove, CheckedOutError
 from steersman.adapters.git.git_command import GitResult, GitSetting, encode_git_settings
 from steersman.adapters.git.isolated_dir import (
     IsolatedGitDir,
@@ -20,7 +20,7 @@ from steersman.adapters.git.isolated_dir import (
     read_small_file,
 )
 from steersman.adapters.git.move_marker import MoveMarker, delivery_files_directory, read_move_markers
-from steersman.adapters.git.repository import GitRepository
+from steersman.adapters.git.repository import GitRepository, TreeDifference
 from steersman.adapters.storage.remove_directory import delete_path
 from steersman.errors import BranchMovedError, WorkspaceError
 

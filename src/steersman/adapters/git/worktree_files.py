@@ -44,21 +44,13 @@ def list_commit_links(git: GitRepository, commit: str) -> tuple[str, ...]:
 def read_link_targets(git: GitRepository, commit: str) -> dict[str, str]:
     """The symbolic links of a commit with what each leads to."""
     blobs = _list_link_blobs(git, commit)
-    if not blobs:
-        return {}
-    output = git.read("cat-file", "--batch", feed="".join(f"{blob}\n" for blob in blobs.values()).encode())
-    targets = {}
-    for name in blobs:  # in this order: a line with the size, the content, a line break
-        line, _, output = output.partition(b"\n")
-        size = int(line.split(b" ")[2])
-        targets[decode_git_path(name)], output = decode_git_path(output[:size]), output[size + 1 :]
-    return targets
+    targets = git.read_blobs(blobs.values())
+    return {decode_git_path(name): decode_git_path(targets[blob]) for name, blob in blobs.items()}
 
 
 def _list_link_blobs(git: GitRepository, commit: str) -> dict[bytes, str]:
-    lines = git.read_object(commit, "ls-tree", "-r", "-z", "--full-tree").split(b"\0")[:-1]
-    parts = [line.partition(b"\t") for line in lines if line.startswith(_LINK_MODE.encode())]
-    return {name: header.decode().split(" ")[2] for header, _, name in parts}
+    entries = git.list_tree(commit, recursive=True)
+    return {entry.path: entry.object_id for entry in entries if entry.mode == _LINK_MODE}
 
 
 def read_commit_files(git: GitRepository, commit: str, names: Sequence[str]) -> dict[str, bytes]:
@@ -88,14 +80,11 @@ def _read_blob_entry(git: GitRepository, commit: str, name: str) -> BlobEntry | 
 
 
 def _read_blob_entries(git: GitRepository, commit: str, names: Sequence[str]) -> dict[str, BlobEntry]:
-    lines = git.read("ls-tree", "-z", "--full-tree", commit, "--", *names).split(b"\0")[:-1]
-    entries = {}
-    for line in lines:
-        header, _, name = line.partition(b"\t")
-        mode, kind, blob = header.decode().split(" ")
-        if kind == "blob" and os.fsdecode(name) in names:
-            entries[os.fsdecode(name)] = (mode, git.read_object(blob, "cat-file", "blob"))
-    return entries
+    entries = {
+        os.fsdecode(entry.path): entry for entry in git.list_tree(commit, names) if entry.kind == "blob"
+    }
+    contents = git.read_blobs(entry.object_id for name, entry in entries.items() if name in names)
+    return {name: (entry.mode, contents[entry.object_id]) for name, entry in entries.items() if name in names}
 
 
 def _restore_tree_file(tree: Path, name: str, entry: BlobEntry | None) -> None:
