@@ -52,7 +52,7 @@ def test_each_answer_is_looked_at_when_it_is_typed(chandlery, bad):
     on.type("text", bad, "", "")
     on.until("why (may be empty)")
     told = on.until("answer (")
-    assert "Name files" in told or "again by hand" in told
+    assert "Name files" in told or "Type it again" in told
     on.type("text", PLANNED_FILE, "", "because")
     on.until("DONE")
     assert on.code() == 0

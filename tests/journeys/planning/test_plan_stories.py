@@ -171,7 +171,7 @@ def test_writes_are_not_answered_away_where_something_has_to_change(plans):
     """§7: the scope's `leave_out` would leave a fix that changes nothing; it is no answer there."""
     waits = plans.plan(plans.write(plans.intent(scoped=False)))
     refused = plans.answers(waits.run, stop=("leave_out", ""))
-    assert (refused.code, "leave_out is no answer" in refused.said.err) == (4, True)
+    assert (refused.code, "leave_out is not an answer" in refused.said.err) == (4, True)
 
 
 def test_everything_is_no_list_of_files(plans):

@@ -142,7 +142,7 @@ def test_section_4_no_milder_decision_outweighs_a_deny(plans):
     waits = plans.plan(plans.write(value), "--policy", plans.policy())
     assert waits.state == "AWAITING_ANSWERS"
     refused = plans.answered(waits.run, "include")
-    assert (refused.code, "include is no answer" in refused.said.err) == (4, True)
+    assert (refused.code, "include is not an answer" in refused.said.err) == (4, True)
     pack = plans.project.call("plan", "answer", waits.run, "--template", "--json").json()
     asked = {a["question_id"]: pack["questions"][a["question_id"]] for a in pack["answers"]}
     words = {id_: "by_hand" if "by_hand: " in text else "leave_out" for id_, text in asked.items()}

@@ -20,7 +20,6 @@ from steersman.judges.planning.registry import (
     restore_archived_registry,
 )
 from steersman.judges.planning.validate import (
-    find_graph_cycle,
     find_identity_problems,
     find_registry_problems,
 )
@@ -194,7 +193,7 @@ def lineage(*supersedes):
     ("version", "supersedes", "fields"),
     [
         ("1.0.1", ("cmd_read@1.0.0",), []),
-        ("1.0.0", ("cmd_read@1.0.0",), ["version", "lineage.supersedes[0]"]),
+        ("1.0.0", ("cmd_read@1.0.0",), ["version"]),
         ("0.9.9", (), ["version", "lineage.supersedes"]),
         ("1.10.0", (), ["lineage.supersedes"]),
         ("1.10.0", ("cmd_read@0.9.0",), ["lineage.supersedes"]),
@@ -207,14 +206,10 @@ def test_replacing(version, supersedes, fields):
 
 
 def test_chains():
-    """Who replaces others leads forward: not beside what it replaces, and not in a circle."""
+    """Content does not stand beside the content that it replaces."""
     new = other(READ, id="cmd_new", lineage=lineage("cmd_read@1.0.0", "cmd_gone@1.0.0"))
     assert told(READ, new) == [(": cmd_new.lineage.supersedes[0]", "cmd_read is replaced and still active")]
     assert told(other(READ, status="deprecated"), new) == []
-    back = other(READ, status="deprecated", lineage=lineage("cmd_new@1.0.0"))
-    assert told(back, new) == [
-        (": cmd_new.lineage.supersedes", "leads in a circle: cmd_new → cmd_read → cmd_new")
-    ]
 
 
 WRONG = {
@@ -251,52 +246,12 @@ def test_inactive_command_in_a_workflow():
     ]
 
 
-def test_phases_in_a_circle():
-    """A workflow whose phases wait for each other is told with the way around. A fallback that leads on or across counts as
-    a way; one that leads back does not: a graph has it in words."""
-    round_ = [
-        raw_phase("analysis", "coder", after=["review"]),
-        raw_phase("implementation", "coder", after=["analysis"]),
-        raw_phase("review", "coder", after=["implementation"]),
-    ]
-    assert told(CODER, raw_content("workflow", "wf_round", phases=round_)) == [
-        (": wf_round.phases", "lead in a circle: analysis → implementation → review → analysis")
-    ]
-    for after, to in ((["analysis"], "analysis"), ([], "analysis"), (["analysis"], "review")):
-        back = [raw_phase("analysis", "coder"), raw_phase("review", "coder", after=after, fallback=to)]
-        assert told(CODER, raw_content("workflow", "wf_back", phases=back)) == []
-    joined = [
-        raw_phase("analysis", "coder"),
-        raw_phase("implementation", "coder", after=["analysis"]),
-        raw_phase("review", "coder", after=["analysis"]),
-        raw_phase("validation", "coder", after=["implementation", "review"], fallback="analysis"),
-    ]
-    assert told(CODER, raw_content("workflow", "wf_joined", phases=joined)) == []
-    across = [
-        raw_phase("analysis", "coder"),
-        raw_phase("implementation", "coder", after=["analysis"], fallback="review"),
-        raw_phase("review", "coder", after=["analysis"], fallback="implementation"),
-    ]
-    assert (
-        "implementation → review → implementation"
-        in told(CODER, raw_content("workflow", "wf_across", phases=across))[0][1]
-    )
-    itself = [raw_phase("analysis", "coder", after=["analysis"])]
-    assert "analysis → analysis" in told(CODER, raw_content("workflow", "wf_self", phases=itself))[0][1]
+def test_a_phase_twice():
+    """A workflow has each phase once."""
     twice = [raw_phase("analysis", "coder"), raw_phase("analysis", "coder")]
     assert told(CODER, raw_content("workflow", "wf_twice", phases=twice)) == [
         (": wf_twice.phases[1].phase", "analysis is there twice")
     ]
-
-
-def test_cycle():
-    """The way around is found in any graph, and a graph without one has none."""
-    assert find_graph_cycle({"a": ["b"], "b": ["c"], "c": []}) == ()
-    assert find_graph_cycle({"a": ["b", "c"], "b": ["c"], "c": ["d"], "d": ["b"]}) == ("b", "c", "d", "b")
-    assert find_graph_cycle({"a": ["gone"]}) == ()
-    many = {str(n): [str(n + 1)] for n in range(5000)}
-    assert find_graph_cycle(many) == ()
-    assert len(find_graph_cycle({**many, "5000": ["0"]})) == 5002
 
 
 @pytest.mark.parametrize(

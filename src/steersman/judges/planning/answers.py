@@ -29,6 +29,7 @@ from steersman.judges.planning.paths import outside_plan_reason, path_spelling_p
 from steersman.judges.planning.places import (
     NO_FIELD_LINES,
     FieldLines,
+    FieldPath,
     document_problem,
     get_text_at,
     get_value_at,
@@ -66,7 +67,7 @@ def find_answer_pack_problems(
 
 def find_answer_problems(question: AskedQuestion, answer: QuestionAnswer) -> tuple[DocumentProblem, ...]:
     """What is wrong with one answer, whatever the others say."""
-    return tuple(_find_unfit_answer(question, answer, question.question_id))
+    return tuple(_find_unfit_answer(question, answer, (question.question_id,)))
 
 
 def _find_blank_answers(pack: QuestionPack, raw: Any, lines: FieldLines) -> Iterable[DocumentProblem]:
@@ -80,7 +81,7 @@ def _find_blank_answers(pack: QuestionPack, raw: Any, lines: FieldLines) -> Iter
 
 
 def _suggested_answers_hint(question: AskedQuestion) -> str:
-    return f"Say one of: {', '.join(suggestion.answer for suggestion in question.suggested_answers)}."
+    return f"Answer one of: {', '.join(suggestion.answer for suggestion in question.suggested_answers)}."
 
 
 def unanswered_critical_questions(
@@ -162,99 +163,69 @@ def weigh_default_answers(
 
 def _find_pack_misfits(pack: QuestionPack, answers: AnswerPack) -> Iterable[DocumentProblem]:
     if answers.question_pack_id != pack.pack_id:
-        yield DocumentProblem(
-            field="question_pack_id",
-            message=f"These are answers to {answers.question_pack_id}; asked is {pack.pack_id}.",
-            fix=f"Answer {pack.pack_id}.",
-        )
+        message = f"This file answers {answers.question_pack_id}, and the open questions are {pack.pack_id}."
+        yield document_problem(("question_pack_id",), message, f"Answer {pack.pack_id}.")
     questions_by_id = {q.question_id: q for q in pack.questions}
     answered_ids: set[str] = set()
     for n, answer in enumerate(answers.answers):
-        where = f"answers[{n}]"
-        if answer.question_id not in questions_by_id:
-            yield DocumentProblem(
-                field=f"{where}.question_id",
-                message=f"{answer.question_id} is not asked.",
-                fix="Take it out; the pack lists what is asked.",
-            )
+        path: FieldPath = ("answers", n)
+        id_ = answer.question_id
+        if id_ not in questions_by_id:
+            advice = "Remove this answer. The pack lists the open questions."
+            yield document_problem((*path, "question_id"), f"{id_} is not an open question.", advice)
             continue
-        if answer.question_id in answered_ids:
-            yield DocumentProblem(
-                field=f"{where}.question_id",
-                message=f"{answer.question_id} is answered twice.",
-                fix="Keep one of the answers.",
-            )
-        answered_ids.add(answer.question_id)
-        yield from _find_unfit_answer(questions_by_id[answer.question_id], answer, where)
+        if id_ in answered_ids:
+            message = f"{id_} is answered twice."
+            yield document_problem((*path, "question_id"), message, "Keep one of the answers.")
+        answered_ids.add(id_)
+        yield from _find_unfit_answer(questions_by_id[id_], answer, path)
 
 
 def _find_unfit_answer(
-    question: AskedQuestion, answer: QuestionAnswer, where: str
+    question: AskedQuestion, answer: QuestionAnswer, path: FieldPath
 ) -> Iterable[DocumentProblem]:
-    words = [suggestion.answer for suggestion in question.suggested_answers]
-    if answer.answer not in words:
-        yield DocumentProblem(
-            field=f"{where}.answer",
-            message=f"{clip_text(answer.answer, 60)} is no answer to {question.question_id}.",
-            fix=_suggested_answers_hint(question),
-        )
+    if answer.answer not in [suggestion.answer for suggestion in question.suggested_answers]:
+        message = f"{clip_text(answer.answer, 60)} is not an answer to {question.question_id}."
+        yield document_problem((*path, "answer"), message, _suggested_answers_hint(question))
     if answer.provided_by != "human":
-        yield DocumentProblem(
-            field=f"{where}.provided_by",
-            message=f"{answer.provided_by} is said of defaults, never of an answer that is given.",
-            fix="Leave provided_by out.",
-        )
+        message = f"{answer.provided_by} marks a default. A person's answer cannot have it."
+        yield document_problem((*path, "provided_by"), message, "Remove provided_by.")
     if answer.answered_by:
-        yield DocumentProblem(
-            field=f"{where}.answered_by",
-            message="The name is that of whoever gives the answers, and is written by steersman.",
-            fix="Leave answered_by out.",
-        )
+        message = "steersman writes this field: the name of the person who answers."
+        yield document_problem((*path, "answered_by"), message, "Remove answered_by.")
     for name, why in (
         ("text", invisible_name_reason(answer.text.translate(_LINE_BLANKS))),
         ("rationale", invisible_sentence_reason(answer.rationale)),
     ):
         if why:
-            yield DocumentProblem(
-                field=f"{where}.{name}", message=f"It {why}.", fix="Write it again by hand."
-            )
-    yield from _find_unfit_words(question, answer, where)
+            yield document_problem((*path, name), f"It {why}.", "Type it again.")
+    yield from _find_unfit_words(question, answer, (*path, "text"))
 
 
 def _find_unfit_words(
-    question: AskedQuestion, answer: QuestionAnswer, where: str
+    question: AskedQuestion, answer: QuestionAnswer, path: FieldPath
 ) -> Iterable[DocumentProblem]:
-    """Words go with the answer that takes them: beside another one nobody knows which of both is meant."""
+    """Only the answer `text` takes words; beside another answer it is unclear which of the two counts."""
     files = parse_named_files(answer.text)
     if answer.answer != ANSWER_TEXT and files:
-        yield DocumentProblem(
-            field=f"{where}.text",
-            message=f"There are words beside {clip_text(answer.answer, 60)}, which takes none.",
-            fix=f"Say {ANSWER_TEXT} as the answer, or take the words out.",
-        )
-    elif answer.answer == ANSWER_TEXT:
-        if not files:
-            yield DocumentProblem(
-                field=f"{where}.text", message="There are no words.", fix="Name files, one a line."
-            )
-        for file in files:
-            if why := outside_plan_reason(file, question.within) or path_spelling_problem(file):
-                yield DocumentProblem(
-                    field=f"{where}.text",
-                    message=clip_text(f"{clip_text(file, 100)} {why}.", 1000),
-                    fix="Name files and directories that the plan may reach, from the top of the project, without `..`.",
-                )
+        message = f"The answer {clip_text(answer.answer, 60)} takes no text."
+        yield document_problem(path, message, f"Answer {ANSWER_TEXT}, or remove the text.")
+    elif answer.answer == ANSWER_TEXT and not files:
+        yield document_problem(path, "The text is empty.", "Name files, one on each line.")
+    for file in files if answer.answer == ANSWER_TEXT else ():
+        if why := outside_plan_reason(file, question.within) or path_spelling_problem(file):
+            advice = "Name files and directories that the plan may reach, from the top of the project, without `..`."
+            yield document_problem(path, f"{clip_text(file, 100)} {why}.", advice)
 
 
 def _find_unanswered_questions(
     pack: QuestionPack, answers: tuple[QuestionAnswer, ...]
 ) -> Iterable[DocumentProblem]:
     for question in unanswered_critical_questions(pack, answers):
-        yield DocumentProblem(
-            field="answers",
-            message=f"{question.question_id} is critical and not answered: {clip_text(question.question_text, 600)}",
-            fix=_suggested_answers_hint(question),
+        message = (
+            f"{question.question_id} is critical and not answered: {clip_text(question.question_text, 600)}"
         )
+        yield document_problem(("answers",), message, _suggested_answers_hint(question))
 
 
 def _find_rule_conflicts(

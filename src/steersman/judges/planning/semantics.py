@@ -4,7 +4,6 @@ A problem stops a plan; a remark is only told, because what follows from it is w
 **Invariant:** total; what is not in the right form is the schema's to tell, and is passed over here.
 """
 
-import calendar
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
@@ -41,7 +40,6 @@ _PATH_FIELDS: tuple[FieldPath, ...] = (
     ("scope", "targets"),
     ("constraints", "lock_scope"),
 )
-_DATE_START = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})T")
 _REF_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://")
 _SELECTED_ID_FIELDS: tuple[tuple[str, str], ...] = (
     ("selected_workflows", "workflow_id"),
@@ -65,14 +63,12 @@ def find_semantic_problems(
 ) -> tuple[DocumentProblem, ...]:
     """All that is wrong with what an intent says, beyond its form."""
     problem_parts: Iterable[SemanticProblemParts] = (
-        *_find_invalid_date(raw),
         *_find_retired_status(raw),
         *_find_invisible_text(raw),
         *_find_duplicate_selections(raw),
         *_find_foreign_phases(raw, registry),
         *_find_unknown_schemes(raw),
         *_find_missing_reviews(raw, registry),
-        *_find_zero_file_budget(raw, registry),
         *_find_lock_mismatch(raw),
         *_find_outside_paths(raw),
         *_find_bad_modules(raw),
@@ -130,15 +126,6 @@ def collect_planned_effects(raw: Any, registry: Registry) -> set[str]:
 
 
 # ── one thing each ──────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _find_invalid_date(raw: Any) -> Iterator[SemanticProblemParts]:
-    match = _DATE_START.match(get_text_at(raw, "created_at"))
-    if match is None:
-        return
-    year, month, day = map(int, match.groups())
-    if 1 <= month <= 12 and (year == 0 or day > calendar.monthrange(year, month)[1]):
-        yield ("created_at",), f"{match[0][:-1]} is no day of the calendar", "correct the date"
 
 
 def _find_retired_status(raw: Any) -> Iterator[SemanticProblemParts]:
@@ -211,16 +198,6 @@ def _find_missing_reviews(raw: Any, registry: Registry) -> Iterator[SemanticProb
             ("risk", "requires_review"),
             f"is empty, and planned commands {' and '.join(lasting_effects)}",
             "name who has to look: security, data, release, architecture, cost or compliance",
-        )
-
-
-def _find_zero_file_budget(raw: Any, registry: Registry) -> Iterator[SemanticProblemParts]:
-    limit = get_value_at(raw, ("budgets", "max_files"))
-    if limit == 0 and limit is not False and "write" in collect_planned_effects(raw, registry):
-        yield (
-            ("budgets", "max_files"),
-            "is 0, and planned commands write",
-            "allow at least one file, or leave the commands out that write",
         )
 
 

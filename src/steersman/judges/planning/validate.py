@@ -3,8 +3,7 @@
 **Invariant:** all problems at once, each with file, line, field and what would mend it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import pairwise
+from collections.abc import Iterator
 from typing import cast
 
 from steersman.contracts.planning.content import (
@@ -15,7 +14,7 @@ from steersman.contracts.planning.content import (
     Workflow,
 )
 from steersman.contracts.planning.decisions import DocumentProblem
-from steersman.contracts.planning.words import ContentKind, PlanPhase
+from steersman.contracts.planning.words import ContentKind
 from steersman.judges.planning.environment import FACT_KINDS
 from steersman.judges.planning.places import document_problem
 from steersman.judges.planning.registry import (
@@ -26,7 +25,6 @@ from steersman.judges.planning.registry import (
     get_content_kind,
 )
 from steersman.judges.planning.rule_evidence import compile_rule
-from steersman.judges.planning.sequence import find_phase_prerequisites
 from steersman.judges.text import clip_text
 
 RegistryFinding = tuple[ContentPath, str, str]  # field, what is wrong, what would mend it
@@ -34,12 +32,11 @@ RegistryFinding = tuple[ContentPath, str, str]  # field, what is wrong, what wou
 
 def find_registry_problems(registry: Registry) -> tuple[DocumentProblem, ...]:
     """All of them: first those of identity, then in the order in which the content was read."""
-    cycles_by_kind = {kind: find_graph_cycle(_supersedes_graph(registry, kind)) for kind in registry.held}
     content_problems = (
         locate_registry_finding(item, finding)
         for item in registry.items
         for finding in (
-            *_check_supersedes(registry, item.content, cycles_by_kind),
+            *_check_supersedes(registry, item.content),
             *_check_content(registry, item.content),
         )
     )
@@ -70,25 +67,6 @@ def locate_registry_finding(item: RegistryItem, finding: RegistryFinding) -> Doc
         fix=located.fix,
         line=line,
     )
-
-
-def find_graph_cycle(steps: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
-    """One way in a circle through a graph of successors, first and last the same; empty where there is none."""
-    successors = {name: iter(sorted(targets)) for name, targets in sorted(steps.items())}
-    done: set[str] = set()
-    for start in successors:
-        path, on_path = [start], {start}
-        while path:
-            step = next((n for n in successors[path[-1]] if n in successors and n not in done), None)
-            if step is None:
-                done.add(path[-1])
-                on_path.discard(path.pop())
-            elif step in on_path:
-                return (*path[path.index(step) :], step)
-            else:
-                path.append(step)
-                on_path.add(step)
-    return ()
 
 
 def _check_duplicate_id(earlier: RegistryItem, item: RegistryItem) -> Iterator[RegistryFinding]:
@@ -127,33 +105,14 @@ def _check_content(registry: Registry, content: RegistryContent) -> Iterator[Reg
             pass  # an agent names nothing that could be missing
 
 
-def _check_supersedes(
-    registry: Registry, content: RegistryContent, cycles_by_kind: Mapping[ContentKind, tuple[str, ...]]
-) -> Iterator[RegistryFinding]:
-    """Who replaces others leads forward: not to itself, not in a circle, and not beside what it replaces."""
-    kind = get_content_kind(content)
+def _check_supersedes(registry: Registry, content: RegistryContent) -> Iterator[RegistryFinding]:
+    """Content that can be planned with must not stand beside the content that it replaces."""
     for n, reference in enumerate(content.lineage.supersedes):
-        id_, _, version = reference.partition("@")
-        path: ContentPath = ("lineage", "supersedes", n)
-        superseded = registry.get(kind, id_)
-        if (id_, version) == (content.id, content.version):
-            yield path, "names itself", "name the version before it"
-        elif (
-            superseded is not None
-            and id_ != content.id
-            and {superseded.status, content.status} <= {*USABLE_STATUSES}
-        ):
+        id_ = reference.partition("@")[0]
+        superseded = registry.get(get_content_kind(content), id_)
+        if id_ != content.id and superseded and {superseded.status, content.status} <= {*USABLE_STATUSES}:
+            path: ContentPath = ("lineage", "supersedes", n)
             yield path, f"{id_} is replaced and still {superseded.status}", "set its status to deprecated"
-    circle = cycles_by_kind[kind]
-    if circle and circle[0] == content.id:
-        yield ("lineage", "supersedes"), f"leads in a circle: {' → '.join(circle)}", "take one of them out"
-
-
-def _supersedes_graph(registry: Registry, kind: ContentKind) -> dict[str, list[str]]:
-    return {
-        id_: [name for name in (s.partition("@")[0] for s in item.content.lineage.supersedes) if name != id_]
-        for id_, item in registry.held[kind].items()
-    }
 
 
 def _check_workflow(registry: Registry, workflow: Workflow) -> Iterator[RegistryFinding]:
@@ -180,45 +139,6 @@ def _check_workflow(registry: Registry, workflow: Workflow) -> Iterator[Registry
             )
         for position, id_ in enumerate(phase.commands):
             yield from _check_phase_command(registry, id_, phase.phase, (*path, "commands", position))
-    circle = find_graph_cycle(_workflow_graph(workflow))
-    if circle:
-        yield (
-            ("phases",),
-            f"lead in a circle: {' → '.join(circle)}",
-            f"take {_describe_cycle_edge(circle)} out",
-        )
-
-
-def _describe_cycle_edge(circle: tuple[str, ...]) -> str:
-    start, end = next(pairwise(circle))
-    return f"the step from {start} to {end}"
-
-
-def _workflow_graph(workflow: Workflow) -> dict[str, list[str]]:
-    """Every step that a graph of this workflow can have; a fallback that leads back is none, it stands in words there."""
-    prerequisites = find_phase_prerequisites(workflow)
-    steps: dict[str, list[str]] = {name: [] for name in prerequisites}
-    for name, earlier in prerequisites.items():
-        for prerequisite in earlier:
-            steps.setdefault(prerequisite, []).append(name)
-    for phase in workflow.phases:
-        if phase.fallback and phase.fallback not in _phase_and_predecessors(phase.phase, prerequisites):
-            steps[phase.phase].append(phase.fallback)
-    return steps
-
-
-def _phase_and_predecessors(
-    phase: PlanPhase, prerequisites: Mapping[PlanPhase, Iterable[PlanPhase]]
-) -> set[PlanPhase]:
-    """A phase and all that come before it."""
-    reached: set[PlanPhase] = set()
-    pending = [phase]
-    while pending:
-        name = pending.pop()
-        if name not in reached:
-            reached.add(name)
-            pending.extend(prerequisites.get(name, ()))
-    return reached
 
 
 def _check_phase_command(
