@@ -32,46 +32,55 @@ COMMANDS_PACKAGE = "steersman.faces.cli.commands"
 
 # name: (module and attribute, what it does); in the order in which a person meets them
 TOP_LEVEL_COMMANDS = {
-    "demo": ("demo:demo_command", "A whole run on a throw-away repository, in seconds."),
-    "init": ("init:init_command", "Find the project's checks, prove them, write steersman.toml."),
-    "trust": ("trust:trust_command", "Read and trust what this repository's settings can do."),
-    "run": ("run:run_command", "Give a task to the crew and watch it work."),
-    "plan": ("plan:plan_group", "Plan an intent, or a goal in words; nothing is executed."),
-    "tasks": ("tasks:tasks_group", "A task's life: plan, review, code, test, accept, revert."),
+    "demo": ("demo:demo_command", "Show a whole run in a temporary repository."),
+    "init": ("init:init_command", "Find the project's checks, try them, and write steersman.toml."),
+    "trust": ("trust:trust_command", "Read this repository's settings and trust them."),
+    "run": ("run:run_command", "Give the agents a task and watch them work."),
+    "plan": ("plan:plan_group", "Plan an intent or a goal; nothing is executed."),
+    "tasks": (
+        "tasks:tasks_group",
+        "Work on a task phase by phase: plan, review, code, test, accept, revert.",
+    ),
     "repl": ("repl:repl_command", "Work on a task at a prompt."),
     "runs": ("runs:runs_command", "List runs."),
-    "show": ("show:show_command", "Everything about one run."),
+    "show": ("show:show_command", "Show everything about one run."),
     "watch": ("watch:watch_command", "Follow a run that another process drives."),
-    "why": ("why:why_command", "What a run waits for and what would move it."),
-    "acknowledge": ("acknowledge:acknowledge_command", "Write failing tests of a base into known_failures."),
-    "gates": ("gates:gates_command", "What waits for a person's answer."),
+    "why": ("why:why_command", "Say what a run waits for and which command moves it."),
+    "acknowledge": (
+        "acknowledge:acknowledge_command",
+        "Accept failures that were there before the run, by name.",
+    ),
+    "gates": ("gates:gates_command", "List the questions that wait for a person."),
     "approve": ("answers:approve_command", "Answer a gate: yes."),
     "accept-evidence": (
         "answers:accept_evidence_command",
-        "Accept the results of an evidence gate, after a look.",
+        "Accept the results that an evidence gate questions.",
     ),
-    "rework": ("answers:rework_command", "Answer a gate: again, and this is what to change."),
+    "rework": ("answers:rework_command", "Answer a gate: do it again, with this change."),
     "reject": ("answers:reject_command", "Answer a gate: no."),
     "answer": (
         "answers:answer_command",
         "Answer a gate with one of its own choices, such as a raised budget.",
     ),
-    "followup": ("speak:followup_command", "Ask a run that has its outcome for more."),
-    "send": ("speak:send_command", "Send a run an event that a person may cause."),
+    "followup": ("speak:followup_command", "Give a finished run another task."),
+    "send": ("speak:send_command", "Send a run an event by its name."),
     "abort": ("speak:abort_command", "Stop a run for good."),
-    "revert": ("revert:revert_command", "Take back what a run has delivered."),
-    "resume": ("resume:resume_command", "Drive a run on from where its tape ends."),
-    "fork": ("resume:fork_command", "Start a new run from any entry of another."),
-    "report": ("report:report_command", "A run as a Markdown report."),
-    "chat": ("chat:chat_group", "Talk with agents beside the machines."),
-    "intent": ("intent:intent_group", "What is to be planned: draft it, check it, seal it."),
-    "audit": ("audit:audit_group", "The tape: read, verify, replay, anchor, prune, export."),
-    "check": ("check:check_group", "Would it be accepted? A command, a verdict, a name."),
-    "facts": ("facts:facts_command", "What the project's own files say about it, line by line."),
-    "registry": ("registry:registry_group", "What can be planned with: list, show, check, diff, variables."),
-    "memory": ("memory:memory_group", "What was learnt before: add, search, list, forget."),
-    "machine": ("machine:machine_group", "The state machines: list, show, check, migrate, lock."),
-    "doctor": ("doctor:doctor_command", "Check the surroundings; say how to mend them."),
+    "revert": ("revert:revert_command", "Undo what a run has delivered."),
+    "resume": ("resume:resume_command", "Continue a run from the end of its tape."),
+    "fork": ("resume:fork_command", "Start a new run from an entry of another run."),
+    "report": ("report:report_command", "Print a run as a Markdown report."),
+    "chat": ("chat:chat_group", "Talk with agents beside the runs."),
+    "intent": ("intent:intent_group", "Draft, check and seal an intent: the input of a plan."),
+    "audit": ("audit:audit_group", "Read, verify, replay, anchor, prune and export tapes."),
+    "check": ("check:check_group", "Ask whether a command, a reply or a file name would be accepted."),
+    "facts": ("facts:facts_command", "Show what the project's own files say about it."),
+    "registry": (
+        "registry:registry_group",
+        "List and check the workflows, agents, commands and rules for plans.",
+    ),
+    "memory": ("memory:memory_group", "Add, search, list and forget sentences for later plans."),
+    "machine": ("machine:machine_group", "List, show, check, migrate and lock the state machines."),
+    "doctor": ("doctor:doctor_command", "Check this machine and say how to fix problems."),
 }
 
 
@@ -121,12 +130,15 @@ class LazyGroup(click.Group):
     epilog=f"Exit codes: {EXIT_CODES_HELP}",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
-@click.option("--project", metavar="DIR", default=None, help="The repository (default: the one around here).")
+@click.option(
+    "--project", metavar="DIR", default=None, help="The repository (default: the one around this directory)."
+)
 @click.version_option(__version__, message="steersman %(version)s")
 @click.pass_context
 def steersman_group(ctx: click.Context, project: str | None) -> int | None:
-    """Keeps a crew of AI coding agents on a proven course: the machine decides, agents propose, people approve, and
-    everything is on tape. Without a command: what waits for you, what can be resumed, what next."""
+    """Drive AI coding agents through guarded state machines: the machine decides, agents propose, people approve, and everything is on tape.
+
+    Without a command, steersman shows what waits for you, which runs can be resumed, and what to do next. In a new repository start with `steersman init`. To see a whole run first, start `steersman demo`."""
     ctx.obj = (ctx.obj, project)
     if ctx.invoked_subcommand is None:
         from steersman.faces.cli.commands.home import home_command

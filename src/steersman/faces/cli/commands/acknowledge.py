@@ -27,14 +27,15 @@ MAX_ACKNOWLEDGED_NAMES = 12
     "acknowledge",
     "steersman acknowledge 261116-abc",
     "steersman acknowledge 261116-abc tests/test_shop.py::test_cart --yes",
-    exits="0 written, or nothing was left to write · 2 wrong usage · 4 not agreed to",
+    exits="0 written, or nothing to write · 2 wrong usage · 4 you did not agree",
 )
 @click.argument("run")
 @click.argument("names", nargs=-1)
-@click.option("--yes", is_flag=True, help="Write without asking.")
+@click.option("--yes", is_flag=True, help="Write the file without a question.")
 def acknowledge_command(context: CommandContext, *, run: str, names: tuple[str, ...], yes: bool) -> int:
-    """Acknowledge what fails on the base tree of RUN: all of it, or only these NAMES. The names are written into
-    `known_failures` of steersman.toml, everything else in the file stays as it is. The next run goes on with them."""
+    """Accept failures on the base tree of RUN: all of them, or only NAMES.
+
+    The command adds the names to `known_failures` in steersman.toml and changes nothing else in the file. Later runs start although these tests fail."""
     run_id = context.read_only_runs.find(run)
     refusal_code = refuse_agent_caller(context, run_id, "acknowledge")
     if refusal_code is not None:

@@ -12,9 +12,11 @@ from steersman.faces.cli.person_events import post_and_drive
 from steersman.judges.text import has_visible_text
 
 _gate_argument = click.argument("gate", metavar="RUN_OR_GATE")
-_gate_reason_option = click.option("--reason", default="", help="Why; it stays on tape.")
+_gate_reason_option = click.option("--reason", default="", help="The reason. It is recorded on the tape.")
 _gate_digest_option = click.option(
-    "--digest", default=None, help="Answer only if this is what the gate is about: the digest you looked at."
+    "--digest",
+    default=None,
+    help="Answer only if the gate still has this digest: the one that you looked at.",
 )
 
 
@@ -25,7 +27,7 @@ _gate_digest_option = click.option(
 @_gate_reason_option
 @_gate_digest_option
 def approve_command(context: CommandContext, *, gate: str, reason: str, digest: str | None) -> int:
-    """Answer a gate: yes. The run is then driven on until it parks or ends."""
+    """Answer a gate with yes. The run then goes on until it waits again or ends."""
     return answer_open_gate(context, gate, AnswerRequest(choice="approve", digest=digest, reason=reason))
 
 
@@ -38,7 +40,7 @@ def approve_command(context: CommandContext, *, gate: str, reason: str, digest: 
 @click.argument("digest", metavar="DIGEST-PREFIX", default="")
 @_gate_reason_option
 def accept_evidence_command(context: CommandContext, *, gate: str, digest: str, reason: str) -> int:
-    """Accept the results that an evidence gate questions. DIGEST-PREFIX is at least the first 8 characters of its digest."""
+    """Accept the results that an evidence gate questions. DIGEST-PREFIX is at least the first 8 characters of the gate's digest; `steersman gates` prints it."""
     return accept_evidence_gate(context, gate, digest, reason)
 
 
@@ -48,7 +50,7 @@ def accept_evidence_command(context: CommandContext, *, gate: str, digest: str, 
 @_gate_reason_option
 @_gate_digest_option
 def rework_command(context: CommandContext, *, gate: str, text: str, reason: str, digest: str | None) -> int:
-    """Answer a gate: again, and TEXT is what to change."""
+    """Answer a gate with: do it again, and change TEXT."""
     request = AnswerRequest(choice="rework", digest=digest, reason=reason, text=_require_rework_text(text))
     return answer_open_gate(context, gate, request)
 
@@ -57,13 +59,13 @@ def rework_command(context: CommandContext, *, gate: str, text: str, reason: str
     "reject",
     "steersman reject 261116-abc",
     'steersman reject 261116-abc --reason "we do not want this"',
-    exits="0 the run has stopped as asked · 2 wrong usage · 3 waiting for someone · 4 refused · 5 store trouble",
+    exits="0 the run has ended as asked · 2 wrong usage · 3 waiting for someone · 4 refused · 5 store trouble",
 )
 @_gate_argument
 @_gate_reason_option
 @_gate_digest_option
 def reject_command(context: CommandContext, *, gate: str, reason: str, digest: str | None) -> int:
-    """Answer a gate: no. The run ends without approval."""
+    """Answer a gate with no. The run ends without approval."""
     return answer_open_gate(context, gate, AnswerRequest(choice="reject", digest=digest, reason=reason))
 
 
@@ -75,16 +77,16 @@ def reject_command(context: CommandContext, *, gate: str, reason: str, digest: s
 )
 @_gate_argument
 @click.argument("choice")
-@click.option("--usd", default=None, metavar="N", help="The new limit in dollars.")
+@click.option("--usd", default=None, metavar="N", help="The new limit in US dollars.")
 @click.option("--tokens", type=click.IntRange(1), default=None, help="The new limit of tokens.")
 @click.option("--turns", type=click.IntRange(1), default=None, help="The new limit of agent calls.")
-@click.option("--hours", default=None, metavar="N", help="The new limit of working time.")
+@click.option("--hours", default=None, metavar="N", help="The new limit in hours of work.")
 @_gate_reason_option
 @_gate_digest_option
 def answer_command(
     context: CommandContext, *, gate: str, choice: str, reason: str, digest: str | None, **limits: Any
 ) -> int:
-    """Answer a gate with one of its own CHOICEs. A budget gate takes `raise`, with at least one new limit, or `stop`."""
+    """Answer a gate with one of its own choices; `steersman gates` lists them. A budget gate takes `raise` with at least one new limit, or `stop`."""
     return answer_with_choice(context, gate, choice, limits, digest, reason)
 
 

@@ -23,20 +23,23 @@ if TYPE_CHECKING:
 
 AUDIT_MODULE = "audit"
 AUDIT_COMMANDS = {
-    "tape": (f"{AUDIT_MODULE}:audit_tape_command", "The entries of a run, one a line."),
+    "tape": (f"{AUDIT_MODULE}:audit_tape_command", "Print the entries of a run, one per line."),
     "verify": (
         f"{AUDIT_MODULE}:audit_verify_command",
-        "Hold tape, state, texts and anchors against each other.",
+        "Check tape, state, texts and anchors against each other.",
     ),
     "replay": (f"{AUDIT_MODULE}:audit_replay_command", "Decide every recorded step again."),
-    "anchor": (f"{AUDIT_MODULE}:audit_anchor_command", "Sign the tape as it is now, outside the store."),
-    "prune": (f"{AUDIT_MODULE}:audit_prune_command", "Drop the texts of a run that is over; hashes stay."),
+    "anchor": (
+        f"{AUDIT_MODULE}:audit_anchor_command",
+        "Sign the present state of a tape, outside the store.",
+    ),
+    "prune": (f"{AUDIT_MODULE}:audit_prune_command", "Delete the texts of a finished run; hashes stay."),
     "export": (
         f"{AUDIT_MODULE}:audit_export_command",
-        "A run as lines that need no steersman to be checked.",
+        "Export a run as lines that other tools can verify.",
     ),
 }
-AUDIT_EXIT_CODES = "0 everything fits · 2 wrong usage · 5 the tape or the store does not fit"
+AUDIT_EXIT_CODES = "0 done, and everything agrees · 2 wrong usage · 5 the tape or the store does not agree"
 _audited_run_argument = click.argument("run")
 
 
@@ -48,7 +51,7 @@ _audited_run_argument = click.argument("run")
     epilog=f"Exit codes: {AUDIT_EXIT_CODES}",
 )
 def audit_group() -> None:
-    """The tape: read, verify, replay, anchor, prune, export."""
+    """Read, verify, replay, anchor, prune and export tapes."""
 
 
 @define_command(
@@ -59,11 +62,11 @@ def audit_group() -> None:
     exits=AUDIT_EXIT_CODES,
 )
 @_audited_run_argument
-@click.option("--after", type=click.IntRange(0), default=0, help="Only entries after this one.")
+@click.option("--after", type=click.IntRange(0), default=0, help="Print only the entries after this number.")
 @click.option("--as", "form", type=click.Choice(["entries", "runtape", "auditlog"]), default="entries", show_default=True,
-              help="As steersman keeps it, or a plan's tape in one of its specification's forms, as JSON.")  # fmt: skip
+              help="The form: the entries as they are stored, or for a plan one of the two forms of the planner's specification.")  # fmt: skip
 def audit_tape_command(context: CommandContext, *, run: str, after: int, form: str) -> int:
-    """The entries of RUN, one a line; with --json one JSON object a line."""
+    """Print the entries of RUN, one per line. With --json, each line is a JSON object."""
     if form != "entries":
         return _print_plan_tape(context, run, form)
     from steersman.engine.audit import read_tape
@@ -125,7 +128,7 @@ def _render_tape_line(entry: Any, hash_: str) -> str:
 )
 @click.argument("run", required=False)
 def audit_verify_command(context: CommandContext, *, run: str | None) -> int:
-    """Hold chain, state, seals, snapshot, head, texts, anchors and git refs of RUN (or of every run, and what the store holds beside them) against each other."""
+    """Check that chain, state, seals, snapshot, head, texts, anchors and git refs of RUN agree. Without RUN, check every run and the rest of the store."""
     known_runs, audit_run = _list_auditable_runs(context)
     runs = [_match_auditable_run(known_runs, run)] if run else known_runs
     verdicts = [audit_run(name) for name in runs]
@@ -203,7 +206,7 @@ def _print_audit_verdict(context: CommandContext, verdict: "AuditVerdict") -> No
 @define_command("replay", "steersman audit replay 261116-abc", exits=AUDIT_EXIT_CODES)
 @_audited_run_argument
 def audit_replay_command(context: CommandContext, *, run: str) -> int:
-    """Decide every recorded step of RUN again; what another version of the machine decided is said to be so."""
+    """Decide every recorded step of RUN again and compare. Steps that another version of the machine decided are reported as such."""
     from steersman.engine.audit import replay_run
 
     run_id = _find_audited_run(context, run)
@@ -233,9 +236,15 @@ def audit_replay_command(context: CommandContext, *, run: str) -> int:
     exits=AUDIT_EXIT_CODES,
 )
 @_audited_run_argument
-@click.option("--to", "where", default="file", show_default=True, help="file, git, or command.")
+@click.option(
+    "--to",
+    "where",
+    default="file",
+    show_default=True,
+    help="Where the signature goes: file (in the state directory), git (a ref), or command ([audit] anchor).",
+)
 def audit_anchor_command(context: CommandContext, *, run: str, where: str) -> None:
-    """Sign the tape of RUN as it is now and keep the statement outside the store."""
+    """Sign the present state of the tape of RUN and keep the signature outside the store."""
     from steersman.engine.audit import anchor_run as keep_anchor
 
     if where == "command":
@@ -251,10 +260,10 @@ def audit_anchor_command(context: CommandContext, *, run: str, where: str) -> No
     "prune", 'steersman audit prune 261116-abc --reason "a year old" --yes', exits=AUDIT_EXIT_CODES
 )
 @_audited_run_argument
-@click.option("--reason", default="", help="Why; it stays on tape.")
-@click.option("--yes", is_flag=True, help="Do not ask: the texts cannot be had back.")
+@click.option("--reason", default="", help="The reason. It is recorded on the tape.")
+@click.option("--yes", is_flag=True, help="Delete without a question. The texts cannot be restored.")
 def audit_prune_command(context: CommandContext, *, run: str, reason: str, yes: bool) -> int:
-    """Drop prompts, replies, output and diffs of RUN and its children; entries, hashes and state stay."""
+    """Delete prompts, replies, output and diffs of RUN and its child runs. Entries, hashes and state stay."""
     from steersman.engine.audit import prune_run as drop_payloads
     from steersman.faces.cli.person_events import refuse_agent_caller
 
@@ -278,10 +287,12 @@ def audit_prune_command(context: CommandContext, *, run: str, reason: str, yes: 
     exits=AUDIT_EXIT_CODES,
 )
 @_audited_run_argument
-@click.option("--payloads", is_flag=True, help="With all texts and the key that names them.")
-@click.option("--out", metavar="FILE", default=None, help="Write it here instead of printing it.")
+@click.option(
+    "--payloads", is_flag=True, help="Include all texts, and the key that their names are made with."
+)
+@click.option("--out", metavar="FILE", default=None, help="Write to this file instead of standard output.")
 def audit_export_command(context: CommandContext, *, run: str, payloads: bool, out: str | None) -> None:
-    """RUN as lines of canonical JSON (with or without --json) that need no steersman to be checked."""
+    """Export RUN as lines of canonical JSON (with or without --json), which other tools can verify."""
     from steersman.engine.audit import collect_anchors
     from steersman.engine.audit import export_run as export_lines
 

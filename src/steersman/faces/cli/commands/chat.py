@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 CHAT_MODULE = "chat"
 CHAT_COMMANDS = {
-    "send": (f"{CHAT_MODULE}:chat_send_command", "Say something in a thread and wait for the answers."),
-    "new": (f"{CHAT_MODULE}:chat_new_command", "Begin a thread."),
+    "send": (f"{CHAT_MODULE}:chat_send_command", "Send a message and wait for the answers."),
+    "new": (f"{CHAT_MODULE}:chat_new_command", "Start a thread."),
     "threads": (f"{CHAT_MODULE}:chat_threads_command", "List threads."),
-    "show": (f"{CHAT_MODULE}:chat_show_command", "What was said in a thread, and what it cost."),
-    "again": (f"{CHAT_MODULE}:chat_again_command", "Ask once more who has not answered."),
-    "drop": (f"{CHAT_MODULE}:chat_drop_command", "Forget a thread and everything said in it."),
-    "talk": (f"{CHAT_MODULE}:chat_talk_command", "Talk line by line: what `steersman chat` does."),
+    "show": (f"{CHAT_MODULE}:chat_show_command", "Show the messages of a thread and their cost."),
+    "again": (f"{CHAT_MODULE}:chat_again_command", "Ask an agent again that has not answered."),
+    "drop": (f"{CHAT_MODULE}:chat_drop_command", "Delete a thread and all its messages."),
+    "talk": (f"{CHAT_MODULE}:chat_talk_command", "Talk line by line, as `steersman chat` does."),
 }
 CHAT_ANSWER_EXIT_CODES = (
-    "0 everybody asked has answered · 1 somebody has not · 2 wrong usage · 4 refused · 5 store trouble"
+    "0 every agent that was asked has answered · 1 one has not · 2 wrong usage · 4 refused · 5 store trouble"
 )
 CHAT_READ_EXIT_CODES = "0 done · 2 wrong usage · 5 store trouble"
 CHAT_CHANGE_EXIT_CODES = "0 done · 2 wrong usage · 4 refused · 5 store trouble"
@@ -42,10 +42,9 @@ _thread_argument = click.argument("thread")
 )
 @click.pass_context
 def chat_group(ctx: click.Context) -> int | None:
-    """Talk with agents beside the machines: threads, @name, history, cost. Nothing in an answer is ever carried out.
+    """Talk with agents beside the runs. steersman executes nothing that an answer says.
 
-    Who can be talked to is in steersman.toml: [chat.agents.NAME] with agent = "claude", or agent = "command" and
-    command = ["program", …]; the agent's own options are written as in a role's table."""
+    The agents are the tables [chat.agents.NAME] in steersman.toml, for example with agent = "claude". Without a subcommand, the conversation goes line by line."""
     if ctx.invoked_subcommand is not None:
         return None
     result: int | None = ctx.invoke(chat_talk_command, project=None, as_json=False, thread=None)
@@ -60,10 +59,10 @@ def chat_group(ctx: click.Context) -> int | None:
 )
 @click.argument("text")
 @click.option(
-    "--thread", default=None, help="A thread, by a unique beginning of its name (default: a new one)."
+    "--thread", default=None, help="The thread, or a unique beginning of its id (default: a new thread)."
 )
 def chat_send_command(context: CommandContext, *, text: str, thread: str | None) -> int:
-    """Say TEXT and wait for the answers. @name calls an agent of [chat.agents]; without one the last one answers."""
+    """Send TEXT and wait for the answers. @name addresses an agent of [chat.agents]. Without @name, the agent that answered last is asked."""
     if text.lstrip().startswith("/"):
         raise UserError(
             "commands such as /run are typed in `steersman chat`; to send such a line, put a word before it"
@@ -164,7 +163,7 @@ def _print_chat_summary(
 @define_command("new", "steersman chat new", 'steersman chat new "the parser"', exits=CHAT_CHANGE_EXIT_CODES)
 @click.argument("title", required=False, default="")
 def chat_new_command(context: CommandContext, *, title: str) -> int:
-    """Begin a thread, with TITLE or the first line said in it as its name."""
+    """Start a thread. Its title is TITLE, or its first line."""
     if refuse_agent_chat(context):
         return EXIT_REFUSED
     thread = open_chat_service(context, create=True, only_look=True).new(title)
@@ -177,10 +176,10 @@ def chat_new_command(context: CommandContext, *, title: str) -> int:
     "threads", "steersman chat threads", "steersman chat threads --json", exits=CHAT_READ_EXIT_CODES
 )
 @click.option(
-    "--limit", type=click.IntRange(1, 100_000), default=20, show_default=True, help="At most so many."
+    "--limit", type=click.IntRange(1, 100_000), default=20, show_default=True, help="Show at most this many."
 )
 def chat_threads_command(context: CommandContext, *, limit: int) -> None:
-    """List threads, the one in which something was said last first."""
+    """List threads, the one with the newest message first."""
     from steersman.views.chat import thread_table_lines as thread_lines
 
     if not context.has_store():
@@ -207,9 +206,11 @@ def chat_threads_command(context: CommandContext, *, limit: int) -> None:
     exits=CHAT_READ_EXIT_CODES,
 )
 @_thread_argument
-@click.option("--last", type=click.IntRange(1), default=None, help="Only the last so many messages.")
+@click.option(
+    "--last", type=click.IntRange(1), default=None, help="Show only this many messages from the end."
+)
 def chat_show_command(context: CommandContext, *, thread: str, last: int | None) -> None:
-    """What was said in THREAD, what each answer cost, the total, and who has not answered."""
+    """Show the messages of THREAD, the cost of each answer, the total, and which agents have not answered."""
     from steersman.contracts.chat import ChatConversation, PendingAnswer
     from steersman.views.chat import chat_message_lines, missing_answer_line, thread_cost_words
 
@@ -258,10 +259,13 @@ def chat_show_command(context: CommandContext, *, thread: str, last: int | None)
 )
 @_thread_argument
 @click.option(
-    "--question", type=click.IntRange(1), default=None, help="This one (default: the last that is open)."
+    "--question",
+    type=click.IntRange(1),
+    default=None,
+    help="The number of the question (default: the last one without an answer).",
 )
 def chat_again_command(context: CommandContext, *, thread: str, question: int | None) -> int:
-    """Ask once more who has not answered in THREAD, or has failed."""
+    """Ask the agents of THREAD again that have not answered or have failed."""
     if refuse_agent_chat(context):
         return EXIT_REFUSED
     chat_service = open_chat_service(context)
@@ -294,9 +298,9 @@ def chat_again_command(context: CommandContext, *, thread: str, question: int | 
 
 @define_command("drop", "steersman chat drop 261116-abc --yes", exits=CHAT_CHANGE_EXIT_CODES)
 @_thread_argument
-@click.option("--yes", is_flag=True, help="Do not ask: it cannot be had back.")
+@click.option("--yes", is_flag=True, help="Delete without a question. The messages cannot be restored.")
 def chat_drop_command(context: CommandContext, *, thread: str, yes: bool) -> int:
-    """Forget THREAD and everything said in it."""
+    """Delete THREAD and all its messages."""
     if refuse_agent_chat(context):
         return EXIT_REFUSED
     chat_service = open_chat_service(context, only_look=True)
@@ -316,10 +320,10 @@ def chat_drop_command(context: CommandContext, *, thread: str, yes: bool) -> int
     "talk", "steersman chat", "steersman chat talk --thread 261116-abc", exits=CHAT_ANSWER_EXIT_CODES
 )
 @click.option(
-    "--thread", default=None, help="Go on in this thread (default: a new one with the first question)."
+    "--thread", default=None, help="Continue this thread (default: the first message starts a new one)."
 )
 def chat_talk_command(context: CommandContext, *, thread: str | None) -> int:
-    """Talk line by line. /help says what else can be typed; Ctrl-D ends it."""
+    """Talk line by line. /help lists the words that you can type. Ctrl-D ends the conversation."""
     from steersman.faces.chat.session import run_chat_session
 
     if refuse_agent_chat(context):

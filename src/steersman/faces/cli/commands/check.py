@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 CHECK_MODULE = "check"
 CHECK_COMMANDS = {
-    "command": (f"{CHECK_MODULE}:check_proposal_command", "May a tester propose this command here?"),
-    "verdict": (f"{CHECK_MODULE}:check_verdict_command", "Is this reply a verdict, exactly?"),
-    "artifact": (f"{CHECK_MODULE}:check_artifact_command", "May a file of a run have this name?"),
+    "command": (f"{CHECK_MODULE}:check_proposal_command", "Say whether a tester may propose this command."),
+    "verdict": (f"{CHECK_MODULE}:check_verdict_command", "Say whether a reply is a valid verdict."),
+    "artifact": (f"{CHECK_MODULE}:check_artifact_command", "Say whether a file of a run may have this name."),
 }
-CHECK_EXIT_CODES = "0 accepted, or with --jsonl every line answered · 2 wrong usage · 4 refused"
+CHECK_EXIT_CODES = "0 accepted, or with --jsonl every line is answered · 2 wrong usage · 4 refused"
 REPLY_CONTRACT_ROLES = (
     "reviewer",
     "tester",
@@ -38,7 +38,7 @@ REPLY_CONTRACT_ROLES = (
 _jsonl_option = click.option(
     "--jsonl",
     is_flag=True,
-    help='Judge many: lines {"id", "input"} from FILE or standard input, {"id", "result", "reason"} out.',
+    help='Answer many at once: read lines {"id", "input"} from a file or standard input, and print lines {"id", "result", "reason"}.',
 )
 
 
@@ -50,7 +50,7 @@ _jsonl_option = click.option(
     epilog=f"Exit codes: {CHECK_EXIT_CODES}",
 )
 def check_group() -> None:
-    """Would it be accepted? A command, a verdict, a name; nothing is run and nothing is written."""
+    """Ask whether steersman would accept a command, a reply or a file name. Nothing is run or written."""
 
 
 # ── command ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -66,16 +66,15 @@ def check_group() -> None:
 )
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
 @click.option(
-    "--set", "sets", multiple=True, metavar="NAME", help="Judge by these sets, not by steersman.toml; may be repeated."
+    "--set", "sets", multiple=True, metavar="NAME", help="Use this set of grammars instead of steersman.toml. You can repeat the option."
 )  # fmt: skip
 @_jsonl_option
 def check_proposal_command(
     context: CommandContext, *, words: tuple[str, ...], sets: tuple[str, ...], jsonl: bool
 ) -> int:
-    """May a tester propose this command here? WORDS is one line in quotes, or the words themselves after `--`.
+    """Say whether a tester may propose this command here. WORDS is one line in quotes, or the words themselves after `--`.
 
-    With a steersman.toml this is what a run here would say: its checks, its [commands], and the sets that its own checks
-    use. Without one, the sets `tests` and `read` are on."""
+    The answer is that of a run: it uses the checks and [commands] of steersman.toml, and the sets that the checks use. Without a steersman.toml, the sets `tests` and `read` are on."""
     judge = _build_command_judge(context, sets)
     if jsonl:
         return _judge_jsonl_input(context, words, judge)
@@ -140,9 +139,9 @@ def _load_command_rules(context: CommandContext, sets: tuple[str, ...]) -> "Comm
     exits=CHECK_EXIT_CODES,
 )
 @click.argument("file", default="-")
-@click.option("--role", type=click.Choice(REPLY_CONTRACT_ROLES), help="Judge by the contract of this role.")
-@click.option("--nonce", default=None, help="What has to come back; without it any nonce will do, or none.")
-@click.option("--schema", default=None, metavar="FILE", help="Judge by a JSON Schema of your own.")
+@click.option("--role", type=click.Choice(REPLY_CONTRACT_ROLES), help="Use the contract of this role.")
+@click.option("--nonce", default=None, help="The nonce that the reply must have (default: any, or none).")
+@click.option("--schema", default=None, metavar="FILE", help="Use a JSON Schema of your own.")
 @_jsonl_option
 def check_verdict_command(
     context: CommandContext,
@@ -153,9 +152,9 @@ def check_verdict_command(
     schema: str | None,
     jsonl: bool,
 ) -> int:
-    """Is the reply in FILE (or on standard input) a verdict: exactly one JSON object, optionally in one fence?
+    """Say whether the reply in FILE (or on standard input) is a verdict: exactly one JSON object, optionally in one code fence.
 
-    Without --role and --schema its plainest form is asked for: decision (approve | changes_requested), summary, must_fix."""
+    Without --role and --schema, a verdict has decision (approve | changes_requested), summary and must_fix."""
     if role and schema:
         raise click.UsageError("--role and --schema exclude each other")
     if nonce is not None and not role:
@@ -226,7 +225,12 @@ def _read_reply_text(path: str) -> str:
     exits=CHECK_EXIT_CODES,
 )
 @click.argument("names", nargs=-1, type=click.UNPROCESSED)
-@click.option("--beneath", default=None, metavar="DIR", help="The folder it would be in (default: this one).")
+@click.option(
+    "--beneath",
+    default=None,
+    metavar="DIR",
+    help="The directory that the file would be in (default: this one).",
+)
 @_jsonl_option
 def check_artifact_command(
     context: CommandContext, *, names: tuple[str, ...], beneath: str | None, jsonl: bool

@@ -31,10 +31,12 @@ class DoctorFinding(msgspec.Struct, frozen=True):
 
 
 @define_command(
-    "doctor", "steersman doctor", exits="0 all well · 1 something to mend · 2 wrong usage · 5 store trouble"
+    "doctor",
+    "steersman doctor",
+    exits="0 no problem · 1 there are problems · 2 wrong usage · 5 store trouble",
 )
 def doctor_command(context: CommandContext) -> int:
-    """Check Python, git, SQLite, store, memories, disk, steersman.toml, sandbox, agents, delivery, runs put aside and overdue timers."""
+    """Check this machine and say how to fix each problem: Python, git, SQLite, store, memories, disk, steersman.toml, sandbox, agents, delivery, broken runs and overdue timers."""
     context.quiet = True
     examinations: tuple[Callable[[CommandContext], Iterator[DoctorFinding]], ...] = (
         _check_python_version,

@@ -28,13 +28,12 @@ FACT_NAME_COLUMNS = 44  # columns for a name
     "kinds",
     multiple=True,
     type=click.Choice(FACT_KIND_CHOICES),
-    help="Only this kind; may be repeated.",
+    help="Show only this kind. You can repeat the option.",
 )
 def facts_command(context: CommandContext, *, kinds: tuple[str, ...]) -> int:
-    """Look the project over and show what its own files say: languages, frameworks, packages, commands, CI, owners.
+    """Scan the project and show what its own files say: languages, frameworks, packages, commands, CI, owners.
 
-    Each fact has the file and line that says so. Vendored folders, ignored files and links are left out; files that
-    look like they keep secrets are named and never opened. Planning goes by these facts, and `init` by the same."""
+    Each fact names its file and line. Vendored directories, ignored files and links are skipped. Files that look as if they hold secrets are named and never opened. `plan` and `init` use these facts."""
     context.quiet = True
     pack = context.services.open_fact_scanner(context.project).scan(context.project.name[:120] or "project")
     shown_facts = tuple(fact for fact in pack.facts if not kinds or fact.kind in kinds)

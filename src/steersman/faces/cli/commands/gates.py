@@ -25,10 +25,9 @@ if TYPE_CHECKING:
     exits="0 done · 2 wrong usage · 5 store trouble",
 )
 @click.argument("run", required=False)
-@click.option("--full", is_flag=True, help="The whole texts the gate is about.")
+@click.option("--full", is_flag=True, help="Print the whole texts.")
 def gates_command(context: CommandContext, *, run: str | None, full: bool) -> None:
-    """What waits for a person's answer, with the texts it is about and the commands that answer; of RUN, or of all runs,
-    then with the beginning of each text."""
+    """List the gates that wait for a person, with their texts and the commands that answer them: the gates of RUN, or of all runs with the beginning of each text."""
     if not run and not context.has_store():
         context.set_result([])
         context.print("nothing waits for you")

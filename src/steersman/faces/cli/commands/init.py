@@ -38,17 +38,29 @@ MAX_FAILING_TESTS = 20  # failing tests that are named
     "steersman init --script crew.yaml   # a scripted crew, for trying things out",
     exits="0 written, or with --check all proven · 1 not proven · 2 wrong usage · 4 refused",
 )
-@click.option("--force", is_flag=True, help="Write over a steersman.toml that is there; a copy is kept.")
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Replace an existing steersman.toml. The old file becomes steersman.toml.bak.",
+)
 @click.option("--yes", is_flag=True, help="Run the proposed commands without asking.")
-@click.option("--check", is_flag=True, help="Prove the checks of steersman.toml again; propose nothing.")
-@click.option("--acknowledge-failures", is_flag=True, help="Write tests that fail now into known_failures.")
-@click.option("--script", metavar="FILE", default=None, help="Let a scripted crew play every role.")
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Run the setup and checks of the existing steersman.toml again, and propose nothing.",
+)
+@click.option(
+    "--acknowledge-failures", is_flag=True, help="Write the tests that fail now into known_failures."
+)
+@click.option(
+    "--script", metavar="FILE", default=None, help="Let scripted agents play every role, with this script."
+)
 @click.option(
     "--seconds",
     type=click.IntRange(1),
     default=DEFAULT_CHECK_SECONDS,
     show_default=True,
-    help="For each command.",
+    help="Seconds that each command may take.",
 )
 def init_command(
     context: CommandContext,
@@ -60,7 +72,9 @@ def init_command(
     script: str | None,
     seconds: int,
 ) -> int:
-    """Propose setup and checks, prove them in a fresh copy of the last commit, and write steersman.toml."""
+    """Write steersman.toml for this repository.
+
+    init reads the project's files, proposes setup commands and checks, asks once, runs them in a fresh copy of the last commit, and writes those that work. It also writes which installed agent plays which role."""
     if acknowledge_failures and context.services.find_calling_effect(context.project_root):
         raise _InitRefusedError("failures are acknowledged by a person: an agent never speaks for one")
     if check:

@@ -22,11 +22,11 @@ INTENT_COMMANDS = {
     ),
     "check": (
         f"{INTENT_MODULE}:intent_check_command",
-        "Everything that is wrong with an intent or a policy, with line and field.",
+        "List every problem of an intent or a policy, with line and field.",
     ),
     "seal": (f"{INTENT_MODULE}:intent_seal_command", "Pin what an intent names and write its checksum."),
 }
-INTENT_EXIT_CODES = "0 fine · 2 wrong usage · 4 refused: something is wrong with it"
+INTENT_EXIT_CODES = "0 no problem · 2 wrong usage · 4 refused: the file has a problem"
 INTENT_MODES = ("interactive", "semi_auto", "full_auto")
 SCOPE_AREAS = ("frontend", "backend", "infra", "docs", "tests", "ops", "security", "data")
 _INTENT_SCHEMA_NAME, _POLICY_SCHEMA_NAME = "execution_intent", "execution_policy"
@@ -40,7 +40,7 @@ _INTENT_SCHEMA_NAME, _POLICY_SCHEMA_NAME = "execution_intent", "execution_policy
     epilog=f"Exit codes: {INTENT_EXIT_CODES}",
 )
 def intent_group() -> None:
-    """What is to be planned: draft it, check it, seal it."""
+    """Draft, check and seal an intent: the input of a plan."""
 
 
 # ── new ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -55,23 +55,24 @@ def intent_group() -> None:
     exits=INTENT_EXIT_CODES,
 )
 @click.argument("goal")
-@click.option("--out", default="", metavar="FILE", help="Write it there, as JSON where the name ends so (default: print YAML).")  # fmt: skip
-@click.option("--workflow", default="", metavar="ID", help="This workflow, not the one that the goal's words ask for.")  # fmt: skip
-@click.option("--mode", type=click.Choice(INTENT_MODES), default="interactive", show_default=True, help="How much may be asked.")  # fmt: skip
+@click.option("--out", default="", metavar="FILE", help="Write to this file; a name that ends in .json gets JSON (default: print YAML).")  # fmt: skip
+@click.option("--workflow", default="", metavar="ID", help="The workflow (default: chosen by the words of the goal).")  # fmt: skip
+@click.option("--mode", type=click.Choice(INTENT_MODES), default="interactive", show_default=True, help="How much the planner may ask a person.")  # fmt: skip
 @click.option(
     "--file",
     "files",
     multiple=True,
     metavar="PATH",
-    help="What may be touched, named from where you stand; may be repeated.",
+    help="A file that may be changed, relative to this directory. You can repeat the option.",
 )
-@click.option("--area", "areas", multiple=True, type=click.Choice(SCOPE_AREAS), help="The same by area; may be repeated.")  # fmt: skip
-@click.option("--from-agent", "role", default="", metavar="ROLE", help="Let the agent of this role propose changes to the draft; you seal it.")  # fmt: skip
+@click.option("--area", "areas", multiple=True, type=click.Choice(SCOPE_AREAS), help="An area that may be changed. You can repeat the option.")  # fmt: skip
+@click.option("--from-agent", "role", default="", metavar="ROLE", help="Let the agent of this role propose changes to the draft. Then `intent seal` is yours to run.")  # fmt: skip
 def intent_new_command(
     context: CommandContext, *, goal: str, out: str, workflow: str, mode: Any, files: tuple[str, ...], areas: tuple[str, ...], role: str
 ) -> int:  # fmt: skip
-    """Draft an intent for GOAL: no model is asked. The workflow is chosen by the words of the goal, its commands by what
-    the project's own files show, and the draft is sealed as it stands. Read it before you plan it."""
+    """Draft an intent for GOAL, and seal it. No model is asked.
+
+    The words of the goal choose the workflow, and the project's own files choose its commands. Read the draft before you plan it."""
     from steersman.faces.cli.intent_drafts import (
         draft_intent_for_goal,
         draft_review_lines,
@@ -158,7 +159,7 @@ def _print_intent_next_step(context: CommandContext, out: str, *, sealed: bool) 
     exits=INTENT_EXIT_CODES,
 )
 @click.argument("file", required=False, metavar="[FILE]")
-@click.option("--policy", default="", metavar="NAME_OR_FILE", help="Look at it under this policy, and at the policy; without FILE at the policy alone.")  # fmt: skip
+@click.option("--policy", default="", metavar="NAME_OR_FILE", help="Check FILE under this policy, and the policy itself. Without FILE, check only the policy.")  # fmt: skip
 def intent_check_command(context: CommandContext, *, file: str | None, policy: str) -> int:
     """Everything that is wrong with the intent in FILE, at once, with line and field: its form, what it says, its
     checksum, the red lines, what it names in the registry, the policy, and what it cites: the project is scanned, and a
@@ -305,7 +306,7 @@ def _print_intent_verdict(
     exits=INTENT_EXIT_CODES,
 )
 @click.argument("file")
-@click.option("--out", default="", metavar="FILE", help="Write a new file and leave this one as it is.")
+@click.option("--out", default="", metavar="FILE", help="Write to this file and leave FILE as it is.")
 def intent_seal_command(context: CommandContext, *, file: str, out: str) -> int:
     """Pin every workflow, agent and command that the intent in FILE names to the registry as it is now, and write the
     checksum: SHA-256 over the RFC 8785 bytes of the whole document without `audit.checksum`."""

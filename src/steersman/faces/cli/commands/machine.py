@@ -11,22 +11,25 @@ from steersman.faces.cli.main import LazyGroup
 
 MACHINE_MODULE = "machine"
 MACHINE_COMMANDS = {
-    "list": (f"{MACHINE_MODULE}:machine_list_command", "The machines there are."),
-    "show": (f"{MACHINE_MODULE}:machine_show_command", "A machine's table, as Markdown, Mermaid or JSON."),
+    "list": (f"{MACHINE_MODULE}:machine_list_command", "List the machines."),
+    "show": (
+        f"{MACHINE_MODULE}:machine_show_command",
+        "Print a machine's table as Markdown, Mermaid or JSON.",
+    ),
     "check": (
         f"{MACHINE_MODULE}:machine_check_command",
-        "Explore a machine to the end and report what is wrong with it.",
+        "Explore every case of a machine and report problems.",
     ),
     "migrate": (
         f"{MACHINE_MODULE}:machine_migrate_command",
-        "Take a paused run over to the machine as it is now.",
+        "Move a paused run to the present version of its machine.",
     ),
     "lock": (
         f"{MACHINE_MODULE}:machine_lock_command",
-        "Write or check the lock over every function that decides.",
+        "Write or check the lock file of all deciding functions.",
     ),
 }
-MACHINE_EXIT_CODES = "0 done · 1 findings · 2 wrong usage"
+MACHINE_EXIT_CODES = "0 done · 1 there are findings · 2 wrong usage"
 
 
 @click.group(
@@ -37,12 +40,12 @@ MACHINE_EXIT_CODES = "0 done · 1 findings · 2 wrong usage"
     epilog=f"Exit codes: {MACHINE_EXIT_CODES}",
 )
 def machine_group() -> None:
-    """The state machines: list, show, check, migrate, lock."""
+    """List, show, check, migrate and lock the state machines."""
 
 
 @define_command("list", "steersman machine list", exits=MACHINE_EXIT_CODES)
 def machine_list_command(context: CommandContext) -> None:
-    """The machines there are, with their states, rows and the digest of what decides."""
+    """List the machines with their states, rows and definition digest."""
     machine_fields = [
         {
             "name": definition.name,
@@ -75,10 +78,9 @@ def machine_list_command(context: CommandContext) -> None:
     default=None,
     help="[default: markdown]",
 )
-@click.option("--all", "stay_rows", is_flag=True, help="Also extensions that only stay in their state.")
+@click.option("--all", "stay_rows", is_flag=True, help="Include extension rows that stay in their state.")
 def machine_show_command(context: CommandContext, *, name: str, form: str | None, stay_rows: bool) -> None:
-    """The table of machine NAME: states, the specification's rows and then ours, with guards, caps, labels and sources;
-    laws. As JSON every row, in the order in which they are read."""
+    """Print the table of machine NAME: states, rows with guards, caps, labels and sources, and laws. Rows of the specification come first. JSON has every row in the order of evaluation."""
     definition = _find_installed_machine(context, name)
     match form or ("json" if context.as_json else "markdown"):
         case "json":
@@ -114,7 +116,7 @@ def _print_machine_text(context: CommandContext, name: str, form: str, machine_t
 )
 @click.argument("name", required=False)
 def machine_check_command(context: CommandContext, *, name: str | None) -> int:
-    """Explore machine NAME (or every one) to a fixpoint; print the number of cases and every finding."""
+    """Explore every case of machine NAME, or of every machine, and print the number of cases and every finding."""
     from steersman.kernel.check import check_machine as explore_machine
 
     definitions = (
@@ -143,9 +145,13 @@ def _model_check_fields(check_report: Any) -> dict[str, Any]:
 
 @define_command("migrate", 'steersman machine migrate 261116-abc --reason "the new table only adds a row"')
 @click.argument("run")
-@click.option("--reason", required=True, help="Why it may go on under another table; it stays on tape.")
+@click.option(
+    "--reason",
+    required=True,
+    help="The reason why the run may go on under another table. It is recorded on the tape.",
+)
 def machine_migrate_command(context: CommandContext, *, run: str, reason: str) -> int:
-    """Take the paused RUN over to its machine as it is now."""
+    """Move the paused RUN to the present version of its machine."""
     from steersman.faces.cli.person_events import refuse_agent_caller
 
     run_id = context.runs.find(run)
@@ -172,11 +178,11 @@ def machine_migrate_command(context: CommandContext, *, run: str, reason: str) -
     "--check",
     "only",
     is_flag=True,
-    help="Change nothing; exit 1 when a function changed without its version.",
+    help="Change nothing; exit with 1 if a function changed without its version.",
 )
-@click.option("--file", "path", default=None, metavar="FILE", help="Another lock file.")
+@click.option("--file", "path", default=None, metavar="FILE", help="The lock file (default: machines.lock).")
 def machine_lock_command(context: CommandContext, *, only: bool, path: str | None) -> int:
-    """Write, or with --check compare, the lock over every function and constant that decides."""
+    """Write the lock file: a hash of every function and constant that decides. With --check, compare it."""
     lockfile_adapter = context.services.load_decision_lockfile()
     lock_path = path or str(lockfile_adapter.LOCK_PATH)
     problem_texts = (

@@ -17,25 +17,25 @@ if TYPE_CHECKING:
 
 MEMORY_MODULE = "memory"
 MEMORY_COMMANDS = {
-    "add": (f"{MEMORY_MODULE}:memory_add_command", "Keep a sentence for the next plan."),
-    "search": (f"{MEMORY_MODULE}:memory_search_command", "Find what was kept, the best first."),
-    "list": (f"{MEMORY_MODULE}:memory_list_command", "Everything that was kept, the youngest first."),
-    "forget": (f"{MEMORY_MODULE}:memory_forget_command", "Remove one for good."),
+    "add": (f"{MEMORY_MODULE}:memory_add_command", "Keep a sentence for later plans."),
+    "search": (f"{MEMORY_MODULE}:memory_search_command", "Search the kept sentences, the best match first."),
+    "list": (f"{MEMORY_MODULE}:memory_list_command", "List the kept sentences, the newest first."),
+    "forget": (f"{MEMORY_MODULE}:memory_forget_command", "Delete one for good."),
 }
-MEMORY_EXIT_CODES = "0 done · 2 wrong usage · 4 refused · 5 the memories cannot be used"
+MEMORY_EXIT_CODES = "0 done · 2 wrong usage · 4 refused · 5 the memory file cannot be used"
 MEMORY_SCOPE_CHOICES = ("project", "repo", "task", "agent")
 _memory_scopes_option = click.option(
     "--scope",
     "scopes",
     multiple=True,
     type=click.Choice(MEMORY_SCOPE_CHOICES),
-    help="Only these; may be repeated.",
+    help="Only this scope. You can repeat the option.",
 )
 _memory_subject_option = click.option(
-    "--subject", default="", metavar="NAME", help="Only about this task or agent."
+    "--subject", default="", metavar="NAME", help="Only sentences about this task or agent."
 )
 _memory_limit_option = click.option(
-    "--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="At most so many."
+    "--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="Show at most this many."
 )
 
 
@@ -47,7 +47,7 @@ _memory_limit_option = click.option(
     epilog=f"Exit codes: {MEMORY_EXIT_CODES}",
 )
 def memory_group() -> None:
-    """What was learnt before: a plan is made with it, and there is no plan without at least one memory."""
+    """Keep sentences for later plans. A plan needs at least one."""
 
 
 @define_command(
@@ -64,19 +64,22 @@ def memory_group() -> None:
     type=click.Choice(MEMORY_SCOPE_CHOICES),
     default="project",
     show_default=True,
-    help="What it is about.",
+    help="What the sentence is about.",
 )
-@click.option("--subject", default="", metavar="NAME", help="The task or agent it is about.")
+@click.option("--subject", default="", metavar="NAME", help="The name of the task or agent.")
 @click.option(
-    "--tag", "tags", multiple=True, metavar="WORD", help="A word it is found by too; may be repeated."
+    "--tag",
+    "tags",
+    multiple=True,
+    metavar="WORD",
+    help="A further word for the search. You can repeat the option.",
 )
 def memory_add_command(
     context: CommandContext, *, text: str, scope: str, subject: str, tags: tuple[str, ...]
 ) -> int:
-    """Keep TEXT, or with `-` what comes on standard input, for the next plan.
+    """Keep TEXT for later plans; `-` reads standard input.
 
-    Secrets are taken out before anything is kept. The same text of the same scope and subject is kept once; its name is
-    made of what it says."""
+    Secrets are removed first. The same text with the same scope and subject is kept once."""
     _refuse_agent_memory(context)
     memory_text = sys.stdin.read(64_000) if text == "-" else text
     store = context.services.open_memories(context.project)
@@ -108,9 +111,9 @@ def memory_add_command(
 def memory_search_command(
     context: CommandContext, *, query: str, scopes: tuple[Any, ...], subject: str, limit: int
 ) -> int:
-    """Find what was kept by the words of QUERY, the best first. Words are words: there is no language of queries.
+    """Search the kept sentences for the words of QUERY, the best match first. There are no operators.
 
-    Longer words also find what begins with them; text without spaces is found by any two characters of it."""
+    Longer words also match the beginning of a word. Text without spaces is found by any two of its characters."""
     return _print_memories(
         context,
         lambda memory_store: memory_store.search(
@@ -129,7 +132,7 @@ def memory_search_command(
 @_memory_subject_option
 @_memory_limit_option
 def memory_list_command(context: CommandContext, *, scopes: tuple[Any, ...], subject: str, limit: int) -> int:
-    """Show what was kept, the youngest first."""
+    """List the kept sentences, the newest first."""
     return _print_memories(
         context,
         lambda memory_store: memory_store.entries(
@@ -141,7 +144,7 @@ def memory_list_command(context: CommandContext, *, scopes: tuple[Any, ...], sub
 @define_command("forget", "steersman memory forget mem_0f3a5c7e9b1d", exits=MEMORY_EXIT_CODES)
 @click.argument("name")
 def memory_forget_command(context: CommandContext, *, name: str) -> int:
-    """Remove the memory NAME for good: from the file, from its index and from its log."""
+    """Delete the sentence NAME for good: from the file, its index and its log."""
     _refuse_agent_memory(context)
     if not context.services.open_memories(context.project).forget(name):
         raise UserError(f"there is no memory {name!r}: see `{context.command_prefix} memory list`")

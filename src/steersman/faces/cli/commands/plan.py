@@ -12,17 +12,17 @@ PLAN_MODULE = "plan"
 PLAN_COMMANDS = {
     "make": (f"{PLAN_MODULE}:plan_make_command", "Plan an intent, or a goal in words."),
     "answer": (f"{PLAN_MODULE}:plan_answer_command", "Answer the questions of a plan that waits."),
-    "explain": (f"{PLAN_MODULE}:plan_explain_command", "What a plan says, or why there is none."),
+    "explain": (f"{PLAN_MODULE}:plan_explain_command", "Show what a plan says, or why there is none."),
     "verify": (
         f"{PLAN_MODULE}:plan_verify_command",
-        "Hold every byte of a frozen plan against its manifest.",
+        "Check every byte of a frozen plan against its manifest.",
     ),
     "diff": (
         f"{PLAN_MODULE}:plan_diff_command",
-        "What differs between two frozen plans, and which input made it so.",
+        "Show how two frozen plans differ, and which input is the cause.",
     ),
 }
-PLAN_EXIT_CODES = "0 the plan is frozen · 1 blocked or aborted · 2 wrong usage · 3 questions wait · 4 refused: the file holds no intent, policy or answers that can be taken · 5 store trouble"
+PLAN_EXIT_CODES = "0 the plan is frozen · 1 blocked or aborted · 2 wrong usage · 3 questions wait · 4 refused: the file has no valid intent, policy or answers · 5 store trouble"
 
 
 class PlanGroup(LazyGroup):
@@ -47,7 +47,7 @@ class PlanGroup(LazyGroup):
     epilog=f"Exit codes: {PLAN_EXIT_CODES}",
 )
 def plan_group() -> None:
-    """Plan an intent, or a goal in words; nothing is executed.
+    """Plan an intent or a goal; nothing is executed.
 
     \b
       steersman plan intent.yaml --policy semi_auto --out plan/
@@ -65,12 +65,14 @@ def plan_group() -> None:
 )
 @click.argument("what", metavar="INTENT_OR_GOAL")
 @click.option("--policy", default="", metavar="NAME_OR_FILE",
-              help="interactive, semi_auto, full_auto, or a file (default: as the intent's own mode).")  # fmt: skip
+              help="The execution policy: interactive, semi_auto, full_auto, or a file (default: the mode of the intent).")  # fmt: skip
 @click.option(
-    "--out", default="", metavar="DIR", help="Where the frozen plan goes (default: beside the run)."
+    "--out", default="", metavar="DIR", help="The directory for the frozen plan (default: the run's own)."
 )
 def plan_make_command(context: CommandContext, *, what: str, policy: str, out: str) -> int:
-    """Plan INTENT_OR_GOAL: a file with an intent (- is standard input), or a goal in words for which one is drafted."""
+    """Plan INTENT_OR_GOAL, and execute nothing.
+
+    INTENT_OR_GOAL is a file with an intent (- is standard input), or a goal in words. For a goal, the command drafts an intent first."""
     from steersman.faces.cli.drive import drive_new_run
     from steersman.faces.cli.plan_inputs import (
         build_plan_order,
@@ -96,12 +98,12 @@ def plan_make_command(context: CommandContext, *, what: str, policy: str, out: s
 )
 @click.argument("run")
 @click.argument("file", required=False, metavar="[ANSWERS]")
-@click.option("--template", is_flag=True, help="Print an answer pack to fill in; nothing is answered.")
-@click.option("--defaults", is_flag=True, help="Let every question take its default now.")
+@click.option("--template", is_flag=True, help="Print an answer file to fill in, and answer nothing.")
+@click.option("--defaults", is_flag=True, help="Answer every question with its default.")
 def plan_answer_command(
     context: CommandContext, *, run: str, file: str | None, template: bool, defaults: bool
 ) -> int:
-    """Answer the questions of RUN from a file with an AnswerPack (- is standard input), or one by one at a prompt."""
+    """Answer the questions of RUN from the file ANSWERS (- is standard input). Without ANSWERS, the command asks one question at a time."""
     from steersman.faces.cli.person_events import refuse_agent_caller
     from steersman.faces.cli.plan_questions import (
         answer_plan_gate,
@@ -158,7 +160,7 @@ def _read_answer_pack(context: CommandContext, file: str, pack: Any) -> Any:
 )
 @click.argument("what", metavar="RUN_OR_DIR")
 def plan_explain_command(context: CommandContext, *, what: str) -> int:
-    """What the plan of a run, or in a directory, says: objective, steps, risks, reviews, what was left out and why."""
+    """Show what the plan of a run or in a directory says: objective, steps, risks, reviews, what was left out, and why."""
     from steersman.faces.cli.plan_inputs import explain_plan
 
     lines, value, code = explain_plan(context, what)
@@ -175,9 +177,9 @@ def plan_explain_command(context: CommandContext, *, what: str) -> int:
     exits="0 every byte fits · 1 something differs, or the signature is missing or by another key · 2 there is no plan",
 )
 @click.argument("place", metavar="DIR")
-@click.option("--key", default="", metavar="FILE", help="The maker's public key (anchor.pub), where it is not this project's.")  # fmt: skip
+@click.option("--key", default="", metavar="FILE", help="The public key (anchor.pub) of the project that froze the plan, if it is another project.")  # fmt: skip
 def plan_verify_command(context: CommandContext, *, place: str, key: str) -> int:
-    """Hold every byte of the frozen plan in DIR against its manifest, lineage and signature."""
+    """Check every byte of the frozen plan in DIR against its manifest, lineage and signature."""
     from steersman.faces.cli.plan_inputs import verify_plan_directory
 
     problems, signature = verify_plan_directory(context, place, key)
@@ -210,7 +212,7 @@ def plan_verify_command(context: CommandContext, *, place: str, key: str) -> int
 @click.argument("one", metavar="DIR")
 @click.argument("other", metavar="DIR")
 def plan_diff_command(context: CommandContext, *, one: str, other: str) -> int:
-    """What differs between two frozen plans: the inputs first, then the files, then what of the plan itself."""
+    """Show how two frozen plans differ: first the inputs, then the files, then the plan itself."""
     from steersman.faces.cli.plan_inputs import compare_frozen_plans
 
     inputs, files, changes = compare_frozen_plans(context, one, other)

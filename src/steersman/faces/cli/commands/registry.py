@@ -16,25 +16,25 @@ if TYPE_CHECKING:
 
 REGISTRY_MODULE = "registry"
 REGISTRY_COMMANDS = {
-    "list": (f"{REGISTRY_MODULE}:registry_list_command", "Workflows, agents, commands and rules."),
+    "list": (f"{REGISTRY_MODULE}:registry_list_command", "List workflows, agents, commands and rules."),
     "show": (
         f"{REGISTRY_MODULE}:registry_show_command",
-        "One of them, whole, with the pin that an intent would have.",
+        "Show one of them, with the pin for an intent.",
     ),
     "check": (
         f"{REGISTRY_MODULE}:registry_check_command",
-        "Everything that is wrong with the registry, with file, line and field.",
+        "List every problem of the registry, with file, line and field.",
     ),
     "diff": (
         f"{REGISTRY_MODULE}:registry_diff_command",
-        "What changed from one registry to another, or since an intent was sealed.",
+        "Show what changed between two registries, or since an intent was sealed.",
     ),
-    "variables": (f"{REGISTRY_MODULE}:registry_variables_command", "What a rule can speak about."),
+    "variables": (f"{REGISTRY_MODULE}:registry_variables_command", "List the variables of rules."),
 }
 REGISTRY_KINDS: "tuple[ContentKind, ...]" = ("workflow", "agent", "command", "rule")
 REGISTRY_STATUSES = ("draft", "active", "deprecated", "frozen")
 REGISTRY_READ_EXIT_CODES = "0 done · 2 wrong usage"
-REGISTRY_CHECK_EXIT_CODES = "0 nothing found · 1 something found · 2 wrong usage"
+REGISTRY_CHECK_EXIT_CODES = "0 no problem or difference · 1 a problem or a difference · 2 wrong usage"
 
 
 @click.group(
@@ -45,17 +45,16 @@ REGISTRY_CHECK_EXIT_CODES = "0 nothing found · 1 something found · 2 wrong usa
     epilog=f"Exit codes: {REGISTRY_CHECK_EXIT_CODES}",
 )
 def registry_group() -> None:
-    """What can be planned with: the workflows, agents, commands and rules that come with steersman, and those that the
-    project adds or replaces in `.steersman/registry/{workflows,agents,commands,rules}/*.yaml`."""
+    """List and check what plans are made of: the workflows, agents, commands and rules that come with steersman, and those that the project adds or replaces in `.steersman/registry/{workflows,agents,commands,rules}/*.yaml`."""
 
 
 @define_command("list", "steersman registry list", "steersman registry list rule", "steersman registry list --status deprecated", exits=REGISTRY_READ_EXIT_CODES)  # fmt: skip
 @click.argument("kind", required=False, type=click.Choice(REGISTRY_KINDS))
 @click.option(
-    "--status", type=click.Choice(REGISTRY_STATUSES), default=None, help="Only what has this status."
+    "--status", type=click.Choice(REGISTRY_STATUSES), default=None, help="List only entries with this status."
 )
 def registry_list_command(context: CommandContext, *, kind: "ContentKind | None", status: str | None) -> None:
-    """What the registry holds, or only its KIND (workflow, agent, command, rule)."""
+    """List the registry, or only one kind: workflow, agent, command or rule."""
     from steersman.views.planning.content import render_registry_list
 
     context.quiet = True
@@ -85,7 +84,7 @@ def registry_list_command(context: CommandContext, *, kind: "ContentKind | None"
 @define_command("show", "steersman registry show cmd_deploy_production", "steersman registry show rule_release_needs_ci --json", exits=REGISTRY_READ_EXIT_CODES)  # fmt: skip
 @click.argument("name", metavar="ID")
 def registry_show_command(context: CommandContext, *, name: str) -> None:
-    """Everything about the workflow, agent, command or rule with this ID."""
+    """Show everything about the workflow, agent, command or rule ID."""
     from steersman.views.planning.content import render_registry_item
 
     context.quiet = True
@@ -109,8 +108,7 @@ def registry_show_command(context: CommandContext, *, name: str) -> None:
 @define_command("check", "steersman registry check", "steersman registry check ../platform/registry --json", exits=REGISTRY_CHECK_EXIT_CODES)  # fmt: skip
 @click.argument("folder", required=False, metavar="[DIR]")
 def registry_check_command(context: CommandContext, *, folder: str | None) -> int:
-    """Everything that is wrong with the registry of this project, or with what the files in DIR would make of the
-    built-in one: files that cannot be read, names that lead nowhere, phases in a circle, rules that do not type-check."""
+    """List every problem of this project's registry, or of the built-in registry with the files in DIR: files that cannot be read, names that do not exist, phases in a circle, rules that do not type-check."""
     from steersman.judges.planning.validate import find_registry_problems
 
     context.quiet = True
@@ -178,7 +176,7 @@ def registry_diff_command(context: CommandContext, *, old: str, new: str) -> int
 
 @define_command("variables", "steersman registry variables", exits=REGISTRY_READ_EXIT_CODES)
 def registry_variables_command(context: CommandContext) -> None:
-    """What the condition of a rule can speak about: names, types, meanings."""
+    """List the variables that a rule's condition can use: names, types, meanings."""
     from steersman.judges.planning.environment import RULE_VARIABLES
     from steersman.views.planning.content import render_rule_variables as variable_lines
 

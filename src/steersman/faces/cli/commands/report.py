@@ -13,9 +13,9 @@ from steersman.faces.cli.context import CommandContext, define_command
     exits="0 done · 2 wrong usage · 5 store trouble",
 )
 @click.argument("run")
-@click.option("--out", metavar="FILE", default=None, help="Write it here instead of printing it.")
+@click.option("--out", metavar="FILE", default=None, help="Write to this file instead of standard output.")
 def report_command(context: CommandContext, *, run: str, out: str | None) -> None:
-    """What was asked, decided, changed and proven in RUN, and by whom."""
+    """Print a report on RUN: what was asked, decided, changed and proven, and by whom."""
     import msgspec
 
     from steersman.engine.projections import read_run_view, render_view_report

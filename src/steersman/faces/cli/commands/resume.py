@@ -13,15 +13,17 @@ from steersman.ports.journal import Head
 )
 @click.argument("run", required=False)
 @click.option(
-    "--take-over", is_flag=True, help="From an owner that is stopped or hangs: its later writes are void."
+    "--take-over",
+    is_flag=True,
+    help="Take the run over from a driver that is suspended or hangs. What that driver writes later is refused.",
 )
-@click.option("--detach", is_flag=True, help="Drive it in the background.")
+@click.option("--detach", is_flag=True, help="Drive the run in the background.")
 @click.option("--despite-verify", metavar="REASON", default=None,
-              help="Drive it though `audit verify` rejects it; who and why go on tape.")  # fmt: skip
+              help="Continue although `audit verify` rejects the run. Your name and the reason are recorded on the tape.")  # fmt: skip
 def resume_command(
     context: CommandContext, *, run: str | None, take_over: bool, detach: bool, despite_verify: str | None
 ) -> int:
-    """Drive RUN on from where its tape ends. Without RUN: the only one that can go on, or a list of them."""
+    """Continue RUN from the end of its tape. Without RUN, the only run that can go on; if there are several, the command lists them."""
     _settle_cut_deliveries(context)
     if run is None:
         ready_heads = _list_ready_runs(context)
@@ -103,9 +105,9 @@ def _print_ready_runs(context: CommandContext, ready_heads: list[Head]) -> int:
 @click.option(
     "--at", type=click.IntRange(1), default=None, help="The entry to start from (default: the last)."
 )
-@click.option("--hold", is_flag=True, help="Make the new run, but do not drive it yet.")
+@click.option("--hold", is_flag=True, help="Create the new run, but do not start it.")
 def fork_command(context: CommandContext, *, run: str, at: int | None, hold: bool) -> int:
-    """Start a new run as RUN was after one of its entries, with its tree. The old one is left alone."""
+    """Start a new run from the state and the tree that RUN had after one of its entries. RUN itself does not change."""
     import asyncio
 
     from steersman.faces.cli.person_events import refuse_agent_caller

@@ -10,18 +10,19 @@ from steersman.faces.cli.person_events import post_and_drive
     "revert",
     "steersman revert 261116-abc",
     'steersman revert 261116-abc --on release/1.2 --reason "breaks the import"',
-    exits="0 taken back · 1 it could not be: nothing was changed · 2 wrong usage · 4 refused · 5 store trouble",
+    exits="0 undone · 1 not possible, nothing was changed · 2 wrong usage · 4 refused · 5 store trouble",
 )
 @click.argument("run")
 @click.option(
-    "--on", "branch", default="", metavar="BRANCH", help="Where the change is (default: where it went)."
+    "--on",
+    "branch",
+    default="",
+    metavar="BRANCH",
+    help="The branch with the change (default: the one that it was delivered to).",
 )
-@click.option("--reason", default="", help="Why; it stays on tape.")
+@click.option("--reason", default="", help="The reason. It is recorded on the tape.")
 def revert_command(context: CommandContext, *, run: str, branch: str, reason: str) -> int:
-    """Take back what RUN has delivered: a commit on top of the branch undoes it, whatever came later.
-
-    Where later commits have changed the same lines, nothing is changed, and the files are named.
-    """
+    """Undo what RUN has delivered, with a new commit on the branch. If later commits changed the same lines, the command changes nothing and names the files."""
     return revert_delivered_change(context, context.runs.find(run), branch, reason)
 
 

@@ -30,25 +30,25 @@ if TYPE_CHECKING:
 @click.argument("task", required=False, default="")
 @click.option("--issue", default="", metavar="FILE", help=ISSUE_OPTION_HELP)
 @click.option("--mode", type=click.Choice(["proposal", "implementation"]), default=None,
-              help="Discuss a proposal first and wait for your word, or go straight to work. [default: proposal]")  # fmt: skip
+              help="proposal: the agents discuss a proposal and wait for your approval. implementation: they start to work at once. [default: proposal]")  # fmt: skip
 @click.option(
     "--as",
     "machine",
     default="roundtable",
     show_default=True,
     metavar="MACHINE",
-    help="Which machine drives it.",
+    help="The state machine: roundtable, task or coordinator.",
 )
 @click.option(
     "--max-iterations",
     type=click.IntRange(1, 50),
     default=None,
-    help="Rounds (default: steersman.toml, else 3).",
+    help="Rounds of code, review and test (default: steersman.toml, else 3).",
 )
-@click.option("--after", multiple=True, metavar="RUN", help="A task that comes first (task): begin when its change is in the branch.")  # fmt: skip
-@click.option("--plan", default="", metavar="DIR", help="A frozen plan that bounds it (task): files and commands outside are refused.")  # fmt: skip
-@click.option("--key", default="", metavar="FILE", help="The public key of whoever froze the plan, where it is not this project's.")  # fmt: skip
-@click.option("--fix-base", is_flag=True, help="Start although checks fail before any change: this run has to make them pass.")  # fmt: skip
+@click.option("--after", multiple=True, metavar="RUN", help="For --as task: start when that task is accepted and its change is in the branch.")  # fmt: skip
+@click.option("--plan", default="", metavar="DIR", help="For --as task: a frozen plan. Files and commands outside it are refused.")  # fmt: skip
+@click.option("--key", default="", metavar="FILE", help="The public key (anchor.pub) of the project that froze the plan, if it is another project.")  # fmt: skip
+@click.option("--fix-base", is_flag=True, help="Start although checks fail before any change. The run has to make them pass.")  # fmt: skip
 @click.option(
     "--dry", is_flag=True, help="Create nothing; show gates, the most agent calls, checks and budget."
 )
@@ -72,7 +72,9 @@ def run_command(
     unattended: bool,
     **given: Any,
 ) -> int:
-    """Give TASK to the crew and watch it work, until it waits for somebody or has its outcome."""
+    """Give TASK to the agents and watch them work.
+
+    The command ends when the run waits for a person or has its outcome, and prints the next commands. Ctrl-C leaves the run as it is; `steersman resume` continues it."""
     issue_text = read_issue_text(issue)
     task = task if has_visible_text(task) or not issue_text else ISSUE_TASK_TEXT
     if not has_visible_text(task):

@@ -18,12 +18,15 @@ DEFAULT_RUN_LIMIT = 20
     exits="0 done · 2 wrong usage · 5 store trouble",
 )
 @click.option(
-    "--all", "everything", is_flag=True, help=f"Child runs too, and not only the last {DEFAULT_RUN_LIMIT}."
+    "--all",
+    "everything",
+    is_flag=True,
+    help=f"List all runs, and child runs too (default: the last {DEFAULT_RUN_LIMIT} without child runs).",
 )
-@click.option("--unfinished", is_flag=True, help="Only runs that have no outcome yet or wait for somebody.")
-@click.option("--limit", type=click.IntRange(1, 100_000), default=None, help="At most so many.")
+@click.option("--unfinished", is_flag=True, help="List only runs that have no outcome or wait for a person.")
+@click.option("--limit", type=click.IntRange(1, 100_000), default=None, help="Show at most this many.")
 def runs_command(context: CommandContext, *, everything: bool, unfinished: bool, limit: int | None) -> None:
-    """List runs, the last one that moved first."""
+    """List runs, the last changed first."""
     context.quiet = context.as_json
     if not context.has_store():
         context.set_result([])

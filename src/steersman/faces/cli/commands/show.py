@@ -15,7 +15,7 @@ from steersman.views.screen import status_screen_lines
 )
 @click.argument("run")
 def show_command(context: CommandContext, *, run: str) -> None:
-    """State, rounds, findings, gates, checks, budget, delivery, doubts and overrides of RUN."""
+    """Show RUN: state, rounds, findings, gates, checks, budget, delivery, doubts and overrides."""
     print_run_details(context, context.read_only_runs.find(run))
 
 

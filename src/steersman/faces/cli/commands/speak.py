@@ -17,10 +17,10 @@ from steersman.judges.text import escape_surrogates, has_visible_text
 )
 @click.argument("run")
 @click.argument("event")
-@click.option("--data", default="{}", metavar="JSON", help="What the event carries.")
-@click.option("--reason", default="", help="Why; it stays on tape.")
+@click.option("--data", default="{}", metavar="JSON", help="The data of the event, as a JSON object.")
+@click.option("--reason", default="", help="The reason. It is recorded on the tape.")
 def send_command(context: CommandContext, *, run: str, event: str, data: str, reason: str) -> int:
-    """Send RUN an EVENT that a person may cause. A refused one is on tape too, and what is legal now is shown."""
+    """Send RUN an EVENT by its name. Only events of persons are allowed. If the event is not legal now, the command prints what is legal, and the refusal is recorded too."""
     return send_person_event(context, context.runs.find(run), event, _parse_event_data(data), reason)
 
 
@@ -31,9 +31,9 @@ def send_command(context: CommandContext, *, run: str, event: str, data: str, re
 )
 @click.argument("run")
 @click.argument("text", required=False, default="")
-@click.option("--confirm", is_flag=True, help="Confirm the proposal that waits: the same as `approve`.")
+@click.option("--confirm", is_flag=True, help="Approve the proposal that waits. The same as `approve`.")
 def followup_command(context: CommandContext, *, run: str, text: str, confirm: bool) -> int:
-    """Ask a RUN that has its outcome for more. Iterations start afresh, budgets do not."""
+    """Give a RUN that has its outcome another task, TEXT. Rounds are counted from zero again. The budget is not reset."""
     run_id = context.runs.find(run)
     if confirm == has_visible_text(text):
         raise UserError('a follow-up is either words or --confirm: steersman followup RUN "what else"')
@@ -57,12 +57,12 @@ def _confirm_proposal(context: CommandContext, run: str) -> int:
     "abort",
     "steersman abort 261116-abc",
     'steersman abort 261116-abc --reason "wrong branch"',
-    exits="0 the run has stopped as asked · 2 wrong usage · 4 refused · 5 store trouble",
+    exits="0 the run has ended as asked · 2 wrong usage · 4 refused · 5 store trouble",
 )
 @click.argument("run")
-@click.option("--reason", default="", help="Why; it stays on tape.")
+@click.option("--reason", default="", help="The reason. It is recorded on the tape.")
 def abort_command(context: CommandContext, *, run: str, reason: str) -> int:
-    """Stop RUN for good, with everything it has started."""
+    """End RUN for good, and stop every program that it has started."""
     return abort_run(context, context.runs.find(run), reason)
 
 

@@ -16,34 +16,36 @@ TASKS_MODULE = "tasks"
 TASKS_COMMANDS = {
     "list": (
         f"{TASKS_MODULE}:tasks_list_command",
-        "The tasks here: phase, what each waits for, what is legal next.",
+        "List the tasks: phase, what each waits for, and what is legal next.",
     ),
     "new": (f"{TASKS_MODULE}:tasks_new_command", "Begin a task."),
     "begin": (
         f"{TASKS_MODULE}:tasks_begin_command",
-        "Have a task begin without those that come first, with a reason.",
+        "Start a task although a task before it is not finished.",
     ),
-    "next": (f"{TASKS_MODULE}:tasks_next_command", "Go on to the next phase, or past a guard with a reason."),
+    "next": (f"{TASKS_MODULE}:tasks_next_command", "Go on to the next phase."),
     "redo": (f"{TASKS_MODULE}:tasks_redo_command", "Do a phase again, or reopen a task that is done."),
-    "say": (f"{TASKS_MODULE}:tasks_say_command", "Say something to whoever works next."),
-    "answer": (f"{TASKS_MODULE}:tasks_answer_command", "Answer what the plan asks."),
-    "restore": (f"{TASKS_MODULE}:tasks_restore_command", "Put recorded documents back."),
-    "adopt": (f"{TASKS_MODULE}:tasks_adopt_command", "Take a plan over that was changed by hand."),
-    "retry": (f"{TASKS_MODULE}:tasks_retry_command", "Have a task that stands still try again."),
-    "accept": (f"{TASKS_MODULE}:tasks_accept_command", "See exactly what is accepted, and accept it."),
-    "revert": (f"{TASKS_MODULE}:tasks_revert_command", "Take a task's change back."),
-    "show": (f"{TASKS_MODULE}:tasks_show_command", "A task's documents, or one of them."),
-    "diff": (f"{TASKS_MODULE}:tasks_diff_command", "A task's change."),
+    "say": (f"{TASKS_MODULE}:tasks_say_command", "Give the next agent a message."),
+    "answer": (f"{TASKS_MODULE}:tasks_answer_command", "Answer the questions of the plan."),
+    "restore": (f"{TASKS_MODULE}:tasks_restore_command", "Restore documents as they were recorded."),
+    "adopt": (f"{TASKS_MODULE}:tasks_adopt_command", "Use a plan that a person has edited."),
+    "retry": (f"{TASKS_MODULE}:tasks_retry_command", "Try again what a task could not do."),
+    "accept": (f"{TASKS_MODULE}:tasks_accept_command", "Show what would be accepted, and accept it."),
+    "revert": (f"{TASKS_MODULE}:tasks_revert_command", "Undo a task's delivered change."),
+    "show": (f"{TASKS_MODULE}:tasks_show_command", "Show a task's documents, or one of them."),
+    "diff": (f"{TASKS_MODULE}:tasks_diff_command", "Show a task's change."),
 }
 TASKS_READ_EXIT_CODES = "0 done · 2 wrong usage · 5 store trouble"
 _task_run_argument = click.argument("run")
-_task_reason_option = click.option("--reason", default="", help="Why; it stays on tape.")
+_task_reason_option = click.option("--reason", default="", help="The reason. It is recorded on the tape.")
 
 
 @click.group("tasks", cls=LazyGroup, known=TASKS_COMMANDS, invoke_without_command=True, no_args_is_help=False)
 @click.pass_context
 def tasks_group(ctx: click.Context) -> int | None:
-    """A task's life: planning, plan_review, codegen, review, test, accept, revert, done. Without a verb: the list."""
+    """Work on a task phase by phase: planning, plan_review, codegen, review, test, accept, revert, done.
+
+    Without a subcommand, the tasks of this project are listed."""
     if ctx.invoked_subcommand is not None:
         return None
     result: int | None = ctx.invoke(tasks_list_command, project=None, as_json=False, everything=False)
@@ -51,9 +53,9 @@ def tasks_group(ctx: click.Context) -> int | None:
 
 
 @define_command("list", "steersman tasks", "steersman tasks list --json", exits=TASKS_READ_EXIT_CODES)
-@click.option("--all", "everything", is_flag=True, help="Not only the last 20.")
+@click.option("--all", "everything", is_flag=True, help="List all tasks (default: the last 20).")
 def tasks_list_command(context: CommandContext, *, everything: bool) -> None:
-    """The tasks of this project, the last one that moved first."""
+    """List the tasks of this project, the last changed first."""
     from steersman.faces.repl.run_actions import command_line_wording, list_task_status
     from steersman.judges.text import printable_line
 
@@ -90,11 +92,11 @@ def tasks_list_command(context: CommandContext, *, everything: bool) -> None:
 @click.argument("words", metavar="TASK", required=False, default="")
 @click.option("--issue", default="", metavar="FILE", help=ISSUE_OPTION_HELP)
 @click.option(
-    "--step", is_flag=True, help="Wait for `tasks next` after each phase (default: only where it must)."
+    "--step", is_flag=True, help="Wait for `tasks next` after each phase (default: wait only at gates)."
 )
-@click.option("--after", multiple=True, metavar="RUN", help="Begin when this task is accepted and its change is in the branch; may be given several times.")  # fmt: skip
-@click.option("--plan", default="", metavar="DIR", help="A frozen plan that bounds it: files and commands outside are refused.")  # fmt: skip
-@click.option("--key", default="", metavar="FILE", help="The public key of whoever froze the plan, where it is not this project's.")  # fmt: skip
+@click.option("--after", multiple=True, metavar="RUN", help="Start when this task is accepted and its change is in the branch. You can repeat the option.")  # fmt: skip
+@click.option("--plan", default="", metavar="DIR", help="A frozen plan. Files and commands outside it are refused.")  # fmt: skip
+@click.option("--key", default="", metavar="FILE", help="The public key (anchor.pub) of the project that froze the plan, if it is another project.")  # fmt: skip
 def tasks_new_command(
     context: CommandContext,
     *,
@@ -105,7 +107,7 @@ def tasks_new_command(
     plan: str,
     key: str,
 ) -> int:
-    """Begin TASK: the same as `run --as task`, with --step one phase at a time."""
+    """Start TASK. It is the same as `steersman run --as task`; with --step the task waits after each phase."""
     from steersman.faces.repl.run_actions import start_task
 
     return start_task(context, words, step=step, plan=plan, key=key, after=after, issue=issue)[1]
@@ -117,7 +119,7 @@ def tasks_new_command(
 @_task_run_argument
 @_task_reason_option
 def tasks_begin_command(context: CommandContext, *, run: str, reason: str) -> int:
-    """Have RUN begin on the branch as it was, though a task that comes first is missing. `tasks next` looks again."""
+    """Start RUN on the branch as it is now, although a task that comes first is not in it. To check for that task again instead, use `tasks next`."""
     return _open_task_actions(context, run).begin(reason)
 
 
@@ -128,16 +130,19 @@ def tasks_begin_command(context: CommandContext, *, run: str, reason: str) -> in
 )
 @_task_run_argument
 @click.option(
-    "--override", default=None, metavar="REASON", help="Go on all the same: waives the guard, never a gate."
+    "--override",
+    default=None,
+    metavar="REASON",
+    help="Go on although the guard does not hold, for this reason. An override never replaces the answer to a gate.",
 )
 @click.option(
     "--to",
     type=click.Choice(TASK_PHASES),
     default=None,
-    help="Where to, with --override (default: the phase that follows).",
+    help="With --override: the phase to go to (default: the next one).",
 )
 def tasks_next_command(context: CommandContext, *, run: str, override: str | None, to: str | None) -> int:
-    """Go on: answers the open gate after a phase. Elsewhere it says what RUN waits for and which command fits."""
+    """Go on to the next phase of RUN by answering the open gate. If no such gate is open, the command says what RUN waits for."""
     from steersman.errors import UserError
 
     if to is not None and override is None:
@@ -155,7 +160,7 @@ def tasks_next_command(context: CommandContext, *, run: str, override: str | Non
 @click.argument("phase", type=click.Choice(TASK_PHASES[:-2]))
 @click.argument("words", required=False, default="")
 def tasks_redo_command(context: CommandContext, *, run: str, phase: str, words: str) -> int:
-    """Do PHASE of RUN again, with WORDS for whoever works on it. Reopens a task that is done."""
+    """Do PHASE of RUN again. The agent gets WORDS. A task that is done is reopened."""
     return _open_task_actions(context, run).redo(phase, words)
 
 
@@ -163,7 +168,7 @@ def tasks_redo_command(context: CommandContext, *, run: str, phase: str, words: 
 @_task_run_argument
 @click.argument("words")
 def tasks_say_command(context: CommandContext, *, run: str, words: str) -> int:
-    """Say WORDS to whoever works next; while RUN is planned, it is planned again with them."""
+    """Give WORDS to the agent that works next on RUN. During planning, the plan is made again with them."""
     return _open_task_actions(context, run).say(words)
 
 
@@ -176,7 +181,7 @@ def tasks_say_command(context: CommandContext, *, run: str, words: str) -> int:
 @_task_run_argument
 @click.argument("text", required=False, default="")
 def tasks_answer_command(context: CommandContext, *, run: str, text: str) -> int:
-    """Answer what the plan of RUN asks: one by one, or TEXT for all of it, or a JSON object by question id."""
+    """Answer the questions of the plan of RUN. TEXT is one answer for all of them, or a JSON object with an answer for each question id. Without TEXT, the command asks one question at a time."""
     return _open_task_actions(context, run).answer(text)
 
 
@@ -184,7 +189,7 @@ def tasks_answer_command(context: CommandContext, *, run: str, text: str) -> int
 @_task_run_argument
 @_task_reason_option
 def tasks_restore_command(context: CommandContext, *, run: str, reason: str) -> int:
-    """Put the documents of RUN back as they were recorded, and make again what is made from its tape."""
+    """Restore the documents of RUN as they were recorded, and write the derived files again."""
     return _open_task_actions(context, run).restore(reason)
 
 
@@ -192,7 +197,7 @@ def tasks_restore_command(context: CommandContext, *, run: str, reason: str) -> 
 @_task_run_argument
 @_task_reason_option
 def tasks_adopt_command(context: CommandContext, *, run: str, reason: str) -> int:
-    """Take over the plan of RUN that was changed by hand, if it is one."""
+    """Use the plan of RUN as a person has edited it, if it is a valid plan."""
     return _open_task_actions(context, run).choose("adopt", reason=reason)
 
 
@@ -200,7 +205,7 @@ def tasks_adopt_command(context: CommandContext, *, run: str, reason: str) -> in
 @_task_run_argument
 @_task_reason_option
 def tasks_retry_command(context: CommandContext, *, run: str, reason: str) -> int:
-    """Have RUN try again what it could not do."""
+    """Try again what RUN could not do."""
     return _open_task_actions(context, run).choose("retry", reason=reason)
 
 
@@ -208,22 +213,24 @@ def tasks_retry_command(context: CommandContext, *, run: str, reason: str) -> in
 @_task_run_argument
 @_task_reason_option
 @click.option(
-    "--digest", default=None, help="Accept only if this is what is asked about: the digest you looked at."
+    "--digest",
+    default=None,
+    help="Accept only if the gate still has this digest: the one that you looked at.",
 )
 def tasks_accept_command(context: CommandContext, *, run: str, reason: str, digest: str | None) -> int:
-    """Show exactly what is accepted (diff, verdicts, evidence, overrides, digests), accept it and deliver it."""
+    """Show what would be accepted (diff, verdicts, evidence, overrides, digests), ask, accept it, and deliver it."""
     return _open_task_actions(context, run).accept(reason, digest)
 
 
 @define_command(
     "revert",
     'steersman tasks revert 261116-abc --reason "breaks the import"',
-    exits="0 taken back · 2 wrong usage · 3 it could not be: nothing was changed · 4 refused · 5 store trouble",
+    exits="0 undone · 2 wrong usage · 3 not possible, nothing was changed · 4 refused · 5 store trouble",
 )
 @_task_run_argument
 @_task_reason_option
 def tasks_revert_command(context: CommandContext, *, run: str, reason: str) -> int:
-    """Take back what RUN has delivered, by a commit of its own; the decision is reopened for it."""
+    """Undo what RUN has delivered, with a new commit. The task goes back to its decision."""
     return _open_task_actions(context, run).revert(reason)
 
 
@@ -236,7 +243,7 @@ def tasks_revert_command(context: CommandContext, *, run: str, reason: str) -> i
 @_task_run_argument
 @click.argument("file", required=False, default="")
 def tasks_show_command(context: CommandContext, *, run: str, file: str) -> int:
-    """The documents of RUN and whether the disk still has them; with FILE, one as it was recorded, or as the tape says."""
+    """Show the documents of RUN and whether the files on disk are unchanged. With FILE, print that document as it was recorded."""
     from steersman.faces.repl.document_status import print_document, print_document_list
 
     run_id = context.read_only_runs.find(run)
@@ -250,7 +257,7 @@ def tasks_show_command(context: CommandContext, *, run: str, file: str) -> int:
 @define_command("diff", "steersman tasks diff 261116-abc", exits=TASKS_READ_EXIT_CODES)
 @_task_run_argument
 def tasks_diff_command(context: CommandContext, *, run: str) -> None:
-    """The change of RUN, as git shows it."""
+    """Print the change of RUN as a diff."""
     from steersman.faces.repl.document_status import print_run_diff
 
     print_run_diff(context, context.read_only_runs.find(run))

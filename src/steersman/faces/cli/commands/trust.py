@@ -17,9 +17,11 @@ from steersman.faces.cli.context import EXIT_DONE, EXIT_ENDED, CommandContext, d
     "steersman trust --revoke           # ask again before the next run",
     exits="0 trusted, shown or forgotten · 1 with --show: not trusted · 2 wrong usage · 4 refused",
 )
-@click.option("--show", is_flag=True, help="Print the lines and their digest; trust nothing.")
-@click.option("--digest", metavar="HEX", default="", help="Trust without a question if this is their digest.")
-@click.option("--revoke", is_flag=True, help="Forget that they were trusted.")
+@click.option("--show", is_flag=True, help="Print the lines and their digest, and trust nothing.")
+@click.option(
+    "--digest", metavar="HEX", default="", help="Trust without a question if the lines have this digest."
+)
+@click.option("--revoke", is_flag=True, help="Withdraw the trust.")
 def trust_command(context: CommandContext, *, show: bool, digest: str, revoke: bool) -> int:
     """Trust the settings of this repository: the lines of steersman.toml and the files of .steersman/ that can start
     programs, read or write outside the repository, widen the sandbox, or weaken evidence, review and redaction. Until a

@@ -17,10 +17,10 @@ WATCH_START_SECONDS = 3.0  # seconds for a driver that is only just starting
 @define_command("watch", "steersman watch 261116-abc", "steersman watch 261116-abc --for 30")
 @click.argument("run")
 @click.option(
-    "--for", "seconds", type=click.IntRange(1), default=None, help="Look away after so many seconds."
+    "--for", "seconds", type=click.IntRange(1), default=None, help="End the command after this many seconds."
 )
 def watch_command(context: CommandContext, *, run: str, seconds: int | None) -> int:
-    """Follow RUN until it parks or ends; Ctrl-C looks away and leaves the run alone."""
+    """Follow RUN until it waits or ends. Ctrl-C ends the command and does not affect the run."""
     run_id = context.runs.find(run)
     try:
         _follow_watched_run(context, run_id, time.monotonic() + seconds if seconds else None)

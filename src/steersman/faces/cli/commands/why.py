@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 @define_command("why", "steersman why 261116-abc", exits="0 done · 2 wrong usage · 5 store trouble")
 @click.argument("run")
 def why_command(context: CommandContext, *, run: str) -> None:
-    """What RUN waits for and what would move it, with the commands to type."""
+    """Say what RUN waits for, and print the commands that move it."""
     print_run_reasons(context, context.read_only_runs.find(run))
 
 
