@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @click.argument("task", required=False, default="")
 @click.option("--issue", default="", metavar="FILE", help=ISSUE_OPTION_HELP)
 @click.option("--mode", type=click.Choice(["proposal", "implementation"]), default=None,
-              help="proposal: the agents discuss a proposal and wait for your approval. implementation: they start to work at once. [default: proposal]")  # fmt: skip
+              help="proposal: the agents discuss a proposal and wait for your approval. implementation: they start to work without one. [default: proposal]")  # fmt: skip
 @click.option(
     "--as",
     "machine",
@@ -58,7 +58,9 @@ if TYPE_CHECKING:
     help="Create the run and drive it in the background; returns when its driver has started.",
 )
 @click.option(
-    "--unattended", is_flag=True, help="First check everything that could stop it while nobody looks."
+    "--unattended",
+    is_flag=True,
+    help="First check everything that could stop the run while no person is there.",
 )
 def run_command(
     context: CommandContext,
