@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from steersman.adapters.config.visible_secrets import KnownSecrets
     from steersman.app.runs import RunService
     from steersman.contracts.config import Config, FrozenConfig
+    from steersman.engine.machine_package import MachinePackage
     from steersman.engine.ports import Ports
     from steersman.kernel.build import Machine
     from steersman.ports.journal import Journal
@@ -66,6 +67,11 @@ def open_journal(project: DirectoryLike, *, create: bool = True, reading: bool =
     from steersman.adapters.storage.sqlite.store import SqliteJournal
 
     return SqliteJournal(state_paths.project_store_path(project), create=create)
+
+
+def installed_packages() -> Mapping[str, "MachinePackage"]:
+    """Everything that is known about each installed machine, by its name."""
+    return InstalledPackages()
 
 
 def installed_machines() -> Mapping[str, "Machine"]:
@@ -432,6 +438,7 @@ SERVICES = Services(
     open_ports=open_ports,
     open_run_service=open_run_service,
     installed_machines=installed_machines,
+    installed_packages=installed_packages,
     driver_argv=driver_argv,
     find_calling_effect=find_calling_effect,
     list_calling_effects=_list_own_effects,

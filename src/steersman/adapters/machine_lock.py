@@ -20,7 +20,7 @@ from steersman.kernel.fingerprint import machine_fingerprint
 
 LOCKED_PACKAGES = ("machines", "judges", "contracts")
 # What a machine's folder holds beside what decides: what it does, shows and writes.
-UNLOCKED_PARTS = frozenset({"effects", "views", "package", "files", "start", "document_repair"})
+UNLOCKED_PARTS = frozenset({"effects", "views", "package", "files", "start", "documents", "words"})
 SOURCE_DIRECTORY = Path(steersman.__file__).resolve().parent
 LOCK_PATH = SOURCE_DIRECTORY.parents[1] / "machines.lock"
 LOCK_FORMAT = 2  # 1 hashed what things are called, too

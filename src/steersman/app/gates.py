@@ -27,6 +27,7 @@ from steersman.views.gates import (
     GateTextSplitter,
     GateView,
     describe_gate,
+    find_choice,
     gate_commands,
     gate_reason,
     no_gate_items,
@@ -194,9 +195,10 @@ def check_answer(runs: RunService, principal: Principal, name: str, request: Ans
     if request.digest_prefix is not None or (gate.job, request.choice) == (EVIDENCE_GATE, APPROVE_CHOICE):
         evidence_reason = _require_digest_prefix(runs, principal, gate, request.digest_prefix)
         word, digest = ACCEPT_EVIDENCE_WORD, gate.digest
-    choice = gate.words.get(request.choice)
-    if choice is not None and choice.needs_reason and not has_visible_text(request.reason):
-        raise AnswerNotTakenError(choice.needs_reason)
+    choice = find_choice(gate, request.choice)
+    given = request.text if choice.takes == "text" else request.reason
+    if choice.required and not has_visible_text(given):
+        raise AnswerNotTakenError(choice.required)
     return CheckedAnswer(
         gate=gate,
         request=msgspec.structs.replace(request, digest=digest),
@@ -219,16 +221,11 @@ def post_answer(runs: RunService, principal: Principal, answer: CheckedAnswer) -
         digest=request.digest,
         **{field: value for field, value in fields.items() if value},
     )
-    return PostedMessage(gate.run, message_id, wants_end=_is_stop_answer(gate, request.choice))
+    return PostedMessage(gate.run, message_id, wants_end=find_choice(gate, request.choice).ends)
 
 
-def _is_stop_answer(gate: Gate, choice: str) -> bool:
-    """Whether the answer asks the run to stop."""
-    return choice == "stop" or (choice == "reject" and gate.job not in ("merge", "recheck"))
-
-
-def _read_accepted_change(ports: Ports, gate: GateView, choice: Choice | None) -> tuple[str, ...]:
-    if choice is None or not choice.shows_change:
+def _read_accepted_change(ports: Ports, gate: GateView, choice: Choice) -> tuple[str, ...]:
+    if not choice.shows_change:
         return ()
     run_view = read_run_view(ports, gate.run)
     package: MachinePackage = find_package(ports.packages, run_view.machine)

@@ -12,6 +12,7 @@ import msgspec
 
 from steersman.contracts.agent import MAX_FAILURE_DETAIL, AgentReply, AgentRequest
 from steersman.contracts.config import Config
+from steersman.contracts.machine_names import PLANNING_MACHINE
 from steersman.contracts.replies import PlannerReply, reply_schema
 from steersman.engine.chat.agent_call import read_only_checkout
 from steersman.engine.effects.prompt import (
@@ -27,7 +28,7 @@ from steersman.judges.redaction.redact import mask_secrets
 from steersman.judges.replies.agent_reply import RefusedReply, parse_reply
 from steersman.judges.text import clip_text
 
-PLANNER_CONTRACT, PLANNER_MACHINE, DRAFT_PROMPT = "planner", "coordinator", "draft"
+PLANNER_CONTRACT, DRAFT_PROMPT = "planner", "draft"
 PROPOSAL_GRACE_SECONDS = 5.0
 
 
@@ -106,7 +107,7 @@ def _proposal_prompt(
     mark = ports.chance.nonce()
     marked_draft = mark_outside_text("draft", json.dumps(draft, indent=1, ensure_ascii=False), mark)
     parts = [
-        ports.prompt(PLANNER_MACHINE, DRAFT_PROMPT),
+        ports.prompt(PLANNING_MACHINE, DRAFT_PROMPT),
         f"## goal\n\n{goal}",
         DATA_NOTICE.format(mark=mark),
         TREE_LOCATION_NOTICE.format(path=tree_path),

@@ -11,8 +11,10 @@ import msgspec
 
 from steersman.contracts.config import Config
 from steersman.engine.active_run import ActiveRun
+from steersman.engine.person_words import PersonMove, PersonWord, WordCall
 from steersman.engine.ports import Ports
 from steersman.engine.run_view import RunView
+from steersman.judges.task.inspection import DamagedFile
 from steersman.kernel.machine import Machine
 from steersman.kernel.snapshot import Snapshot
 from steersman.ports.artifacts import Artifacts
@@ -57,6 +59,26 @@ class RunEnding(msgspec.Struct, frozen=True):
     fields: dict[str, Any] = {}  # for programs, whether the run is over or not
 
 
+class DocumentOnDisk(msgspec.Struct, frozen=True):
+    """One recorded document, and how the file on disk compares with it."""
+
+    name: str
+    digest: str  # empty: it is on disk and not on record
+    disk: str
+
+
+class RunDocuments(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """The documents of a machine's runs: files that are recorded, and compared with what is on disk."""
+
+    compare: Callable[[Ports, ActiveRun], list[DocumentOnDisk]]
+    find_damage: Callable[[Ports, ActiveRun], list[DamagedFile]]
+    restore: Callable[
+        [Ports, ActiveRun], tuple[list[str], list[str]]
+    ]  # what was moved aside, what is left and why
+    read_texts: Callable[[Any], Mapping[str, str]]  # of a context: the recorded documents' payload names
+    is_copy: Callable[[str], bool]  # a file that lies beside the documents and is compared as part of one
+
+
 Artifact = tuple[str, Callable[[], bytes]]  # a file's name, and how its bytes are made
 
 
@@ -80,6 +102,17 @@ class MachinePackage(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     find_file_problems: Callable[[Ports, ActiveRun], dict[str, str]] | None = None
     # Whether files that an effect has looked at (`seen` of its facts) are as they were: (artifacts, run, seen) -> bool.
     has_unchanged_files: Callable[[Artifacts, str, Mapping[str, str]], bool] | None = None
+    words: Mapping[str, PersonWord] = {}  # beside those of its gates and events
+    read_free_text: Callable[[WordCall], PersonMove] | None = None  # what a person types without a word
+    explain_refusal: Callable[[RunView, str], str] | None = (
+        None  # why an event was refused, beside the general words
+    )
+    started_by: str = ""  # the command that starts its runs, where `run` does not
+    read_step: Callable[[Any], str] | None = None  # of a context: how far the run is inside its state
+    read_earlier_runs: Callable[[Any], tuple[str, ...]] | None = None  # of a context: runs that come first
+    read_patch: Callable[[RunView], str] | None = None  # the change as text
+    round_field: str = ""  # the context field that counts rounds
+    documents: RunDocuments | None = None
     tape_forms: Mapping[str, Callable[[RunView], msgspec.Struct]] = {}  # for `audit tape --as`
 
 

@@ -124,7 +124,7 @@ def _projection_files(ports: Ports, run_view: RunView) -> dict[str, Callable[[],
         TRANSCRIPT_FILE: lambda: render_transcript(run_view.entries),
         STATE_FILE: lambda: format_json_file(msgspec.json.encode(run_view.status)),
         REPORT_FILE: lambda: render_view_report(ports, run_view).encode(),
-        TIMELINE_FILE: lambda: _render_timeline(run_view),
+        TIMELINE_FILE: lambda: _render_timeline(run_view, package.round_field),
         **dict(package.artifacts(run_view) if package.artifacts is not None else ()),
     }
 
@@ -162,9 +162,8 @@ def render_view_report(ports: Ports, run_view: RunView) -> str:
     return render_run_report(run_view.report, package.report_sections)
 
 
-def _render_timeline(run_view: RunView) -> bytes:
+def _render_timeline(run_view: RunView, round_field: str) -> bytes:
     from steersman.views.timeline import build_timeline
 
-    return format_json_file(
-        msgspec.json.encode(list(build_timeline(run_view.entries, run_view.live.machine)))
-    )
+    steps = build_timeline(run_view.entries, run_view.live.machine, round_field=round_field)
+    return format_json_file(msgspec.json.encode(list(steps)))

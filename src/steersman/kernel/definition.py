@@ -66,17 +66,17 @@ def room(name: str, sentence: str, cap: Cap) -> Guard:
 class Choice(msgspec.Struct, frozen=True):
     """One answer that a gate offers, in words; which answers it offers now is in the gate's input.
 
-    `word` is what a person types for it, where that is not the choice's own name, and `help` what it does. Words decide
-    nothing, so they are no part of the definition's digest.
+    `word` is what a person types for it, where that is not the choice's own name, and `help` says what it does. Words
+    decide nothing, so they are no part of the definition's digest.
     """
 
     word: str
     help: str
-    command: str = (
-        ""  # of the command line, with {run} and {digest}; empty: the general command for the choice
-    )
-    needs_reason: str = ""  # why this answer has to give a reason; empty: it need not
+    command: str = ""  # of the command line, with {run} and {digest}; empty: the general command
+    takes: Literal["reason", "text"] = "reason"  # what the person may write with it
+    required: str = ""  # the message when that is missing; empty: it may be missing
     shows_change: bool = False  # the gate's preview is shown before this answer counts
+    ends: bool = False  # the person wants the run to end by it
 
 
 class Action(msgspec.Struct, frozen=True):
@@ -85,6 +85,7 @@ class Action(msgspec.Struct, frozen=True):
     word: str
     help: str = ""  # empty: the meaning of the event
     command: str = ""  # of the command line, with {run}; empty: `send`
+    required: str = ""  # the message when its words or its reason are missing; empty: they may be missing
 
 
 class EventDef(msgspec.Struct, eq=False):
@@ -97,6 +98,9 @@ class EventDef(msgspec.Struct, eq=False):
     upcasts: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = msgspec.field(default_factory=dict)
     action: Action | None = None
     waives: str = ""  # what a person waives by it, in words; it is shown among overrides ever after
+    accepts_evidence: bool = (
+        False  # by it a person accepts the results of one tree, and is named for that ever after
+    )
     name: str = ""
 
     def __set_name__(self, _owner: type, name: str) -> None:

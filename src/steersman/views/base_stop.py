@@ -7,6 +7,8 @@ import shlex
 
 import msgspec
 
+from steersman.contracts.machine_names import DEFAULT_MACHINE
+
 BASE_NOT_GREEN = "base_not_green"
 CHECK_CANNOT_START = "check_cannot_start"
 BASE_PROBLEMS = (BASE_NOT_GREEN, CHECK_CANNOT_START)
@@ -53,7 +55,12 @@ def base_stop_remedies(
 def start_again_command(machine: str, title: str, command_prefix: str) -> str:
     """The command that starts a new run with the same task."""
     return " ".join(
-        (command_prefix, "run", _quote_title(title), *(() if machine == "roundtable" else ("--as", machine)))
+        (
+            command_prefix,
+            "run",
+            _quote_title(title),
+            *(() if machine == DEFAULT_MACHINE else ("--as", machine)),
+        )
     )
 
 

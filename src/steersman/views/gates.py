@@ -22,6 +22,18 @@ BUDGET_QUESTION = "The budget is used up. Raise it, or stop?"
 BUDGET_RAISE_OPTIONS = {"micro_usd": "--usd", "tokens": "--tokens", "turns": "--turns", "ms": "--hours"}
 
 
+GENERAL_CHOICES = {  # the words of a gate that declares none
+    "approve": Choice("approve", "answer the open gate: yes"),
+    "rework": Choice(
+        "rework",
+        "answer the open gate: again, and this is what to change",
+        takes="text",
+        required="rework needs words: say what to change",
+    ),
+    "reject": Choice("reject", "answer the open gate: no", ends=True),
+    "stop": Choice("stop", "answer the open gate: end here", ends=True),
+}
+
 GateTextSplitter = Callable[[str, str], list[str]]  # name and text of what is shown -> items that stay whole
 
 
@@ -71,6 +83,17 @@ def evidence_reason(shown_refs: Mapping[str, str], text: Callable[[str], str]) -
 def choice_word(gate: GateView, choice: str) -> str:
     """What a person types at a prompt for one of a gate's choices; empty where another word says it."""
     return gate.words[choice].word if choice in gate.words else choice
+
+
+def find_choice(gate: GateView, choice: str) -> Choice:
+    """The words of one of a gate's choices: its own, else the general ones."""
+    return gate.words.get(choice) or GENERAL_CHOICES.get(choice) or Choice(choice, f"answer: {choice}")
+
+
+def choice_help(choice: Choice) -> str:
+    """What may be written with a choice, and what it does."""
+    takes = "words" if choice.takes == "text" else "reason"
+    return f"{takes if choice.required else f'[{takes}]'}: {choice.help}"
 
 
 def gate_reason(gate: Gate, text: Callable[[str], str]) -> str:

@@ -13,7 +13,9 @@ from steersman.kernel.snapshot import Snapshot
 from steersman.kernel.step import legal_events
 from steersman.views.gates import (
     DIGEST_PREFIX_LENGTH,
+    GENERAL_CHOICES,
     GateView,
+    choice_help,
     choice_word,
     gate_choice_command,
     gate_question,
@@ -21,6 +23,9 @@ from steersman.views.gates import (
 from steersman.views.time_format import format_duration
 
 ACCEPT_EVIDENCE = "accept-evidence"
+ACCEPT_EVIDENCE_HELP = (
+    "digest [reason]: accept the results of an evidence gate; the first 8 characters of the digest are shown"
+)
 
 
 class LegalAction(msgspec.Struct, frozen=True):
@@ -84,6 +89,42 @@ def event_word(machine: Machine, event: EventDef) -> str:
     if event is machine.abort:
         return "abort"
     return event.action.word if event.action is not None else event.name
+
+
+def list_machine_words(machine: Machine) -> dict[str, str]:
+    """Every word that gates and events of a machine give a person, with its help: what goes with it, and what it does."""
+    words: dict[str, str] = {}
+    for job in machine.jobs.values():
+        choices = (job.choices or GENERAL_CHOICES) if job.kind == "gate" else {}
+        for choice in choices.values():
+            if choice.word == ACCEPT_EVIDENCE:
+                words.setdefault(choice.word, ACCEPT_EVIDENCE_HELP)
+            elif choice.word:
+                words.setdefault(choice.word.split()[0], choice_help(choice))
+    for event in _list_person_events(machine):
+        help_text = (event.action.help if event.action is not None else "") or event.meaning
+        words.setdefault(event_word(machine, event).split()[0], f"{event_argument(event)}: {help_text}")
+    return words
+
+
+def _list_person_events(machine: Machine) -> list[EventDef]:
+    """The events that a person causes, without the one that begins a run and the one that ends it for good."""
+    beginnings = {row.on.name for row in machine.rows if row.source is None}
+    events = machine.events.values()
+    return [
+        e for e in events if e.origin is Origin.PERSON and e is not machine.abort and e.name not in beginnings
+    ]
+
+
+def event_argument(event: EventDef) -> str:
+    """What a person may write with an event."""
+    takes = "words" if "text" in event.carries.__struct_fields__ else "reason"
+    return takes if event.action is not None and event.action.required else f"[{takes}]"
+
+
+def find_event_by_word(machine: Machine, word: str) -> EventDef | None:
+    """The event that a person causes by this word."""
+    return next((e for e in _list_person_events(machine) if word in (event_word(machine, e), e.name)), None)
 
 
 def event_command(machine: Machine, event: EventDef, run: str) -> str:

@@ -249,7 +249,8 @@ class _TapeDetails:
         self.not_isolated = find_isolation_warning(entry) or self.not_isolated
         waived = find_override(self.machine, entry)
         self.overrides += [waived] if waived is not None else []
-        if entry.kind == "transition" and entry.event == "evidence_accepted":
+        event = self.machine.events.get(entry.event)
+        if entry.kind == "transition" and event is not None and event.accepts_evidence:
             self.evidence = AcceptedEvidence(
                 entry.data.get("digest", ""), actor_name(entry.actor), entry.data.get("reason", "")
             )

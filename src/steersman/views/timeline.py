@@ -39,11 +39,13 @@ class RoundRecord(msgspec.Struct, frozen=True):
     told: dict[str, Any]
 
 
-def build_timeline(entries: Iterable[Entry], machine: Machine | None = None) -> Iterator[TimelineStep]:
-    """The steps in order; without the machine they have no labels."""
+def build_timeline(
+    entries: Iterable[Entry], machine: Machine | None = None, *, round_field: str = ""
+) -> Iterator[TimelineStep]:
+    """The steps in order; without the machine they have no labels, without its field for rounds no round."""
     round_, before, index = 0, None, 0
     for entry in entries:
-        round_ = _round_after_entry(round_, entry)
+        round_ = _round_after_entry(round_, entry, round_field)
         if entry.kind not in STEP_KINDS:
             continue
         index += 1
@@ -71,12 +73,12 @@ def read_round_records(entries: Iterable[Entry]) -> Iterator[RoundRecord]:
                 yield RoundRecord(entry.seq, entry.at, op[2])
 
 
-def _round_after_entry(now: int, entry: Entry) -> int:
+def _round_after_entry(now: int, entry: Entry, round_field: str) -> int:
     """The round as the recorded ops count it."""
     if entry.context is not None:
-        now = entry.context.get("round", 0)
+        now = entry.context.get(round_field, 0)
     for op in entry.ops:
-        if op[1] == "round":
+        if op[1] == round_field:
             now = op[2] if op[0] == "set" else now + op[2] if op[0] == "add" else now
     return now
 

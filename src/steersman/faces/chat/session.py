@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from steersman.contracts.machine_names import DEFAULT_MACHINE
 from steersman.errors import SteersmanError, UserError
 from steersman.faces.cli.context import EXIT_DONE, CommandContext
 from steersman.judges.text import has_visible_text
@@ -76,9 +77,10 @@ class ChatSession:
 
         if not has_visible_text(task):
             raise UserError("a run needs a task: /run what to do")
-        require_machine(self._deck, "roundtable")
+        require_machine(self._deck, DEFAULT_MACHINE)
         drive_new_run(
-            self._deck, StartRequest("roundtable", task, self._deck.person, self._deck.load_config().config)
+            self._deck,
+            StartRequest(DEFAULT_MACHINE, task, self._deck.person, self._deck.load_config().config),
         )
 
     def _followup(self, words: str) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from steersman.contracts.machine_names import PLANNING_MACHINE
 from steersman.errors import UserError
 from steersman.faces.cli.context import EXIT_DONE, EXIT_ENDED, EXIT_WAITING, CommandContext
 
@@ -104,7 +105,7 @@ def build_plan_order(
         **({"out": out_directory} if out_directory else {}),
     }
     return StartRequest(
-        "coordinator",
+        PLANNING_MACHINE,
         _read_intent_title(intent_document.value),
         context.person,
         context.load_config().config,
@@ -221,7 +222,7 @@ def explain_plan(context: CommandContext, run_or_directory: str) -> tuple[list[s
 
     run = context.read_only_runs.find(run_or_directory)
     run_view = read_run_view(context.read_only_runs.ports, run)
-    if run_view.live.machine.name != "coordinator":
+    if run_view.live.machine.name != PLANNING_MACHINE:
         raise UserError(f"run {run} is no plan: see `{context.command_prefix} show {run}`")
     exit_codes = {"DONE": EXIT_DONE, "BLOCKED": EXIT_ENDED, "ABORTED": EXIT_ENDED}
     code = EXIT_ENDED if run_view.snapshot.ended else exit_codes.get(run_view.snapshot.state, EXIT_WAITING)

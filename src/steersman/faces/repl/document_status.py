@@ -1,107 +1,69 @@
-"""The documents of a task for a person's eyes: which there are, whether the disk still has them, and one in full.
+"""The documents of a run: which there are, how the files on disk compare, and one in full.
 
-**Invariant:** what is shown is what was recorded; where the disk has something else, that is said beside it.
+**Invariant:** what is shown is what was recorded; where the file on disk differs, a warning says so.
 """
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from steersman.contracts.artifacts import STATE_FILE, TRANSCRIPT_FILE
-from steersman.contracts.task.words import COPIES_DIRECTORY, PATCH_FILE
+from steersman.contracts.artifacts import REPORT_FILE, STATE_FILE, TRANSCRIPT_FILE
+from steersman.engine.machine_package import DocumentOnDisk, MachinePackage, find_package
 from steersman.engine.projections import read_overrides, read_run_view, render_projection
 from steersman.engine.run_view import RunView
 from steersman.errors import UserError
 from steersman.faces.cli.context import CommandContext
-from steersman.kernel.snapshot import context_fields
+from steersman.judges.text import printable_line
 from steersman.views.run_summary import override_line
 
 if TYPE_CHECKING:
+    from steersman.engine.active_run import ActiveRun
+    from steersman.engine.ports import Ports
     from steersman.judges.task.inspection import DamagedFile
 
 MAX_DAMAGED_FILES = 20  # damaged files in a list of all tasks
-PROJECTION_NAMES = (
-    STATE_FILE,
-    TRANSCRIPT_FILE,
-    "report.md",
-)  # projections: made from the tape whenever they are wanted
-AS_RECORDED, NOT_ON_RECORD = "as recorded", "NOT on record: nobody has laid it down"
+PROJECTION_NAMES = (STATE_FILE, TRANSCRIPT_FILE, REPORT_FILE)  # made from the tape when somebody asks
+AS_RECORDED = "as recorded"
 
 
-class DocumentStatus(msgspec.Struct, frozen=True):
-    """One document and how the disk compares."""
-
-    name: str
-    digest: str
-    disk: str  # as recorded | NOT as recorded | missing | NOT on record …
-
-
-def list_document_status(context: CommandContext, run: str) -> list[DocumentStatus]:
-    """Every document of a run in the order of their names, then what lies among them and is none, and derived files that
-    cannot be read."""
+def list_document_status(context: CommandContext, run: str) -> list[DocumentOnDisk]:
+    """Every document of a run, then the files that are not on record, then the projections that cannot be read."""
     from steersman.engine.projections import find_unreadable_projections
-    from steersman.machines.task.effects.document_digests import find_unrecorded_artifacts
 
     active_run, ports = context.read_only_runs.live(run), context.read_only_runs.ports
-    run_fields = context_fields(active_run.snapshot.context)
-    recorded: dict[str, str] = run_fields.get("artifacts", {})
-    statuses = [
-        DocumentStatus(name, digest, _compare_with_disk(context, run, name, digest))
-        for name, digest in sorted(recorded.items())
-    ]
-    if "artifacts" in run_fields:
-        statuses += [
-            DocumentStatus(name, "", NOT_ON_RECORD)
-            for name in find_unrecorded_artifacts(ports.artifacts, run, recorded)
-        ]
+    documents = _find_run_package(ports, active_run).documents
     return [
-        *statuses,
+        *(documents.compare(ports, active_run) if documents is not None else ()),
         *(
-            DocumentStatus(name, "", reason)
+            DocumentOnDisk(name, "", reason)
             for name, reason in find_unreadable_projections(ports, active_run).items()
         ),
     ]
 
 
-def _compare_with_disk(context: CommandContext, run: str, name: str, recorded: str) -> str:
-    from steersman.judges.task.inspection import find_unreadable_file_problem
-    from steersman.machines.task.effects.document_digests import artifact_digests
+def _find_run_package(ports: "Ports", active_run: "ActiveRun") -> MachinePackage:
+    return find_package(ports.packages, active_run.machine)
 
-    artifacts = context.read_only_runs.ports.artifacts
-    if artifact_digests(artifacts, run, (name,))[name] == recorded:
-        return AS_RECORDED
-    disk_file = artifacts.read(run, name)
-    if name == COPIES_DIRECTORY or disk_file.kind == "file":
-        return "NOT as recorded"
-    return (
-        "missing"
-        if disk_file.kind == "missing"
-        else f"NOT as recorded: it {find_unreadable_file_problem(disk_file)}"
-    )
+
+def _find_document_damage(ports: "Ports", active_run: "ActiveRun") -> "list[DamagedFile]":
+    documents = _find_run_package(ports, active_run).documents
+    return documents.find_damage(ports, active_run) if documents is not None else []
 
 
 def describe_touched_files(context: CommandContext, run: str) -> list[str]:
-    """What hands did to a task's documents and to the files that are made from its tape, in words, with what to do."""
+    """Each document that was changed and each projection that cannot be read, in words, with what to do."""
     from steersman.engine.projections import find_unreadable_projections
-    from steersman.judges.text import printable_line
-    from steersman.machines.task.document_repair import find_document_damage
 
     ports, active_run = context.read_only_runs.ports, context.read_only_runs.live(run)
     restore_command = "/restore" if context.prompting else f"{context.command_prefix} tasks restore {run}"
     damage_lines = [
         f"{printable_line(damage.name)} {damage.problem}: {_document_remedy(context, run, damage, restore_command)}"
-        for damage in find_document_damage(ports, active_run)
+        for damage in _find_document_damage(ports, active_run)
     ]
+    if len(damage_lines) > MAX_DAMAGED_FILES:
+        rest = len(damage_lines) - MAX_DAMAGED_FILES
+        damage_lines = [*damage_lines[:MAX_DAMAGED_FILES], f"… and {rest} more files: {restore_command}"]
     return [
-        *(
-            damage_lines
-            if len(damage_lines) <= MAX_DAMAGED_FILES
-            else [
-                *damage_lines[:MAX_DAMAGED_FILES],
-                f"… and {len(damage_lines) - MAX_DAMAGED_FILES} more files: {restore_command}",
-            ]
-        ),
+        *damage_lines,
         *(
             f"{name} {reason}: `{restore_command}` writes it again"
             for name, reason in find_unreadable_projections(ports, active_run).items()
@@ -110,7 +72,7 @@ def describe_touched_files(context: CommandContext, run: str) -> list[str]:
 
 
 def _document_remedy(context: CommandContext, run: str, damage: "DamagedFile", restore_command: str) -> str:
-    """What to type for a document; a plan is taken over only where the task asks about it."""
+    """What to type for a document; a plan is taken over only where an open gate offers it."""
     can_adopt = any(
         "adopt" in gate.choices for gate in context.read_only_runs.ports.journal.gates(run) if not gate.answer
     )
@@ -141,45 +103,43 @@ def print_document_list(context: CommandContext, run: str) -> None:
 
 def print_document(context: CommandContext, run: str, name: str) -> None:
     """One document as it was recorded, or made from the tape; else a file beside them as it is on disk."""
-    run_view = read_run_view(context.read_only_runs.ports, run)
-    documents = context_fields(run_view.snapshot.context).get("documents", {})
-    if name in documents:
-        text = run_view.text(documents[name])
-        _warn_document_changed(context, run, name, run_view)
-    elif (projection := render_projection(context.read_only_runs.ports, run_view, name)) is not None:
+    ports = context.read_only_runs.ports
+    run_view = read_run_view(ports, run)
+    documents = find_package(ports.packages, run_view.machine).documents
+    recorded = documents.read_texts(run_view.snapshot.context) if documents is not None else {}
+    if name in recorded:
+        text = run_view.text(recorded[name])
+        _warn_document_changed(context, run, name)
+    elif (projection := render_projection(ports, run_view, name)) is not None:
         text = projection.decode("utf-8", "backslashreplace")
-        for touched_line in (
-            touched_text
-            for touched_text in describe_touched_files(context, run)
-            if touched_text.startswith(f"{name} ")
-        ):
-            context.warn(f"{touched_line}; this is what the tape says", fg="yellow")
+        for touched_line in describe_touched_files(context, run):
+            if touched_line.startswith(f"{name} "):
+                context.warn(f"{touched_line}; this is what the tape says", fg="yellow")
     else:
-        text = _read_unrecorded_file(context, run, name, sorted(documents))
+        text = _read_unrecorded_file(context, run_view, name, sorted(recorded))
     context.set_result({"run": run, "name": name, "text": text})
     context.print(text.rstrip("\n"))
 
 
-def _warn_document_changed(context: CommandContext, run: str, name: str, run_view: RunView) -> None:
-    from steersman.machines.task.effects.document_digests import artifact_digest
-
-    disk_file = context.read_only_runs.ports.artifacts.read(run, name)
-    recorded = context_fields(run_view.snapshot.context)["artifacts"].get(name, "")
-    if artifact_digest(disk_file) != recorded:
-        difference = (
-            "is not what was recorded" if disk_file.kind == "file" else f"is not there ({disk_file.kind})"
-        )
+def _warn_document_changed(context: CommandContext, run: str, name: str) -> None:
+    document = next(status for status in list_document_status(context, run) if status.name == name)
+    if document.disk != AS_RECORDED:
+        kind = context.read_only_runs.ports.artifacts.read(run, name).kind
+        difference = "is not what was recorded" if kind == "file" else f"is not there ({kind})"
         context.warn(f"{name} on disk {difference}; this is what was recorded", fg="yellow")
 
 
-def _read_unrecorded_file(context: CommandContext, run: str, name: str, known_names: list[str]) -> str:
+def _read_unrecorded_file(
+    context: CommandContext, run_view: RunView, name: str, known_names: list[str]
+) -> str:
     from steersman.judges.artifact_names import find_file_name_problem
 
-    problem = find_file_name_problem(name)
-    disk_file = context.read_only_runs.ports.artifacts.read(run, name) if not problem else None
+    ports, run = context.read_only_runs.ports, run_view.snapshot.run
+    disk_file = ports.artifacts.read(run, name) if not find_file_name_problem(name) else None
     if disk_file is None or disk_file.kind != "file":
         raise UserError(f"run {run} has no document {name!r}: {', '.join((*known_names, *PROJECTION_NAMES))}")
-    if not name.startswith(f"{COPIES_DIRECTORY}/"):
+    documents = find_package(ports.packages, run_view.machine).documents
+    if documents is None or not documents.is_copy(name):
         context.warn(
             f"{name} is not on record: nobody has laid it down; this is what lies on the disk", fg="yellow"
         )
@@ -188,19 +148,63 @@ def _read_unrecorded_file(context: CommandContext, run: str, name: str, known_na
 
 def print_run_diff(context: CommandContext, run: str) -> None:
     """The change of a run as git shows it."""
-    run_view = read_run_view(context.read_only_runs.ports, run)
-    run_fields = context_fields(run_view.snapshot.context)
-    patch = run_view.text(
-        run_fields.get("documents", {}).get(PATCH_FILE, "") or run_fields.get("patch_ref", "")
-    )
-    context.set_result({"run": run, "tree": run_fields.get("tree", ""), "patch": patch})
+    ports = context.read_only_runs.ports
+    run_view = read_run_view(ports, run)
+    read_patch = find_package(ports.packages, run_view.machine).read_patch
+    patch = read_patch(run_view) if read_patch is not None else ""
+    context.set_result({"run": run, "tree": run_view.status.tree, "patch": patch})
     if not patch:
         context.print("nothing is changed yet")
-    for colored_line in _color_patch_lines(patch):
-        context.print(colored_line[0], fg=colored_line[1])
+    for line, color in _color_patch_lines(patch):
+        context.print(line, fg=color)
 
 
 def _color_patch_lines(patch: str) -> Iterator[tuple[str, str | None]]:
     for line in patch.splitlines():
         color = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
         yield line, None if line.startswith(("+++", "---")) else color
+
+
+# ── restored ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def list_wrong_files(context: CommandContext, run: str) -> list[str]:
+    """The names of files that are not what they should be."""
+    from steersman.engine.projections import find_unreadable_projections
+
+    ports, active_run = context.runs.ports, context.runs.live(run)
+    damages = _find_document_damage(ports, active_run)
+    return [*(damage.name for damage in damages), *find_unreadable_projections(ports, active_run)]
+
+
+def restore_run_files(context: CommandContext, run: str) -> list[str]:
+    """Restores the files of a run and says what became of each; returns the names of those that are still wrong."""
+    from steersman.engine.driver import RunBusy
+    from steersman.engine.projections import write_projections
+
+    ports, active_run = context.runs.ports, context.runs.live(run)
+    documents = _find_run_package(ports, active_run).documents
+    damages = _find_document_damage(ports, active_run)
+    lock = ports.locks.acquire(run)
+    if lock is None:
+        raise RunBusy(
+            f"run {run} is driven by {ports.locks.owner(run) or 'another process'}: try again later"
+        )
+    try:
+        messages, leftovers = documents.restore(ports, active_run) if documents and damages else ([], [])
+    finally:
+        lock.release()
+    messages += write_projections(ports, run)
+    still_wrong = list_wrong_files(context, run)
+    restored = [damage for damage in damages if damage.name not in still_wrong and damage.recorded]
+    messages = [
+        *(f"{printable_line(damage.name)} {damage.problem}: it was put back" for damage in restored),
+        *messages,
+        *leftovers,
+    ]
+    for line in messages:
+        context.print(line)
+    context.set_result(
+        {"run": run, "put_back": [damage.name for damage in restored], "left": still_wrong, "told": messages}
+    )
+    return still_wrong

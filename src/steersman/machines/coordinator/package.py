@@ -1,6 +1,7 @@
 """Everything that the rest of the product knows about `coordinator`."""
 
 from steersman.engine.machine_package import MachinePackage
+from steersman.engine.person_words import AnswerPlanQuestions, PersonWord
 from steersman.machines.coordinator.files import list_plan_artifacts, render_audit_log, render_run_tape
 from steersman.machines.coordinator.table import MACHINE
 from steersman.machines.coordinator.views.ending import plan_ending
@@ -28,6 +29,14 @@ PACKAGE = MachinePackage(
     report_sections=coordinator_report_sections,
     split_gate_text=render_answer_gate_items,
     ending=plan_ending,
+    words={
+        "answer": PersonWord("answer what the plan asks, one by one", lambda _: AnswerPlanQuestions()),
+        "defaults": PersonWord(
+            "answer what the plan asks with its own defaults", lambda _: AnswerPlanQuestions(defaults=True)
+        ),
+    },
+    started_by="plan",
+    round_field="round",
     artifacts=list_plan_artifacts,
     tape_forms={"runtape": render_run_tape, "auditlog": render_audit_log},
 )

@@ -30,6 +30,7 @@ from steersman.kernel.definition import (
     STAY,
     Action,
     Cap,
+    Choice,
     EventDef,
     Events,
     GateAnswer,
@@ -97,13 +98,40 @@ REVIEW = effect("review", AgentFacts, "agent")
 ASK_TESTER = effect("ask_tester", AgentFacts, "agent")
 RUN_CHECKS = effect("run_checks", CheckFacts, "checks")
 RECALL = effect("recall", CheckFacts, "recall")
-CONFIRM = gate("confirm", asks="Shall this proposal be implemented?")
+CONFIRM = gate(
+    "confirm",
+    asks="Shall this proposal be implemented?",
+    choices={
+        "approve": Choice("approve", "implement exactly this proposal"),
+        "rework": Choice(
+            "rework",
+            "have another proposal written",
+            takes="text",
+            required="rework needs words: say what to change",
+        ),
+        "reject": Choice("reject", "implement nothing and end the run", ends=True),
+    },
+)
 LOOK_AT_BASE = effect("look_at_base", BaseFacts, "base")
 MOVING = gate(
     "moving", asks="The branch has moved too often in a row. Look at it again? Reject stops the run."
 )
-RECHECK = gate("recheck", asks="The branch moved after your approval, which is void. Check the change on the branch as it is now?")  # fmt: skip
-MERGE = gate("merge", asks="Shall this change be merged?")
+RECHECK = gate(
+    "recheck",
+    asks="The branch moved after your approval, which is void. Check the change on the branch as it is now?",
+    choices={
+        "approve": Choice("approve", "check the change on the branch as it is now"),
+        "reject": Choice("reject", "deliver nothing"),
+    },
+)
+MERGE = gate(
+    "merge",
+    asks="Shall this change be merged?",
+    choices={
+        "approve": Choice("approve", "merge exactly this change"),
+        "reject": Choice("reject", "merge nothing"),
+    },
+)
 DELIVER = effect("deliver", DeliveryFacts, "deliver")
 REVERT = effect("revert", DeliveryFacts, "revert")
 
@@ -154,7 +182,12 @@ class E(Events):
         "A person follows up: confirms, asks for rework, or asks for more.",
         P,
         GateAnswer,
-        action=Action("followup", command='followup {run} "…"'),
+        action=Action(
+            "followup",
+            "ask a run that has its outcome for more",
+            'followup {run} "…"',
+            required="a follow-up needs words: /followup what else",
+        ),
     )
     aborted_by_operator = event("A person stops the run.", P, GateAnswer)
     draft_proposal = event("The proposal phase begins.", M)
@@ -192,7 +225,9 @@ class E(Events):
     evidence_questioned = event(
         "Everything passed, but a person has to look at what that proves.", X, CheckFacts
     )
-    evidence_accepted = event("A person accepts the results on this very tree.", Origin.GATE, GateAnswer)
+    evidence_accepted = event(
+        "A person accepts the results on this very tree.", Origin.GATE, GateAnswer, accepts_evidence=True
+    )
     evidence_declined = event("A person sends the change back.", Origin.GATE, GateAnswer)
     tests_passed = event("Every command ran on the current tree and passed.", X, CheckFacts)
     finding_unresolved = event("The same finding stays open.", M)
@@ -215,13 +250,15 @@ class E(Events):
         "A person has the change checked on the branch as it is now.", Origin.GATE, GateAnswer
     )
     delivery_requested = event(
-        "A person asks for the delivery to be tried again.", P, action=Action("deliver")
+        "A person asks for the delivery to be tried again.",
+        P,
+        action=Action("deliver", "try a failed delivery again"),
     )
     revert_requested = event(
         "A person asks for a delivered change to be taken back.",
         P,
         ctx.RevertRequested,
-        action=Action("revert", command="revert {run}"),
+        action=Action("revert", "take the delivered change back", "revert {run}"),
     )
     reverted = event("The change is undone by a commit of its own.", X, DeliveryFacts)
     revert_failed = event("The change could not be taken back; nothing was changed.", X, DeliveryFacts)

@@ -1,5 +1,6 @@
 """What a roundtable run tells of itself: its summary, and its own sections of a report."""
 
+from steersman.engine.run_view import RunView
 from steersman.kernel.record import run_outcome
 from steersman.machines.roundtable.context import RoundtableContext
 from steersman.machines.shared.proof_sections import (
@@ -67,3 +68,21 @@ def _discussion_section(context: RoundtableContext, report: ReportFacts) -> list
     if not lines or not context.contract_digest:
         return lines
     return [*lines, f"The discussion is bound as contract `{context.contract_digest}`.", ""]
+
+
+def read_roundtable_patch(run_view: RunView) -> str:
+    """The change as text."""
+    context: RoundtableContext = run_view.snapshot.context
+    return run_view.text(context.patch_ref)
+
+
+def explain_roundtable_refusal(run_view: RunView, event: str) -> str:
+    """Why a delivered change cannot be taken back."""
+    context: RoundtableContext = run_view.snapshot.context
+    if event != "revert_requested":
+        return ""
+    if context.handover == "reverted":
+        return f"it was taken back already, by commit {context.reverted_commit[:12]}"
+    if context.outcome != "approved":
+        return "it has delivered nothing: only an approved change can be taken back"
+    return "it has delivered nothing that could be taken back"

@@ -72,7 +72,7 @@ class E(Events):
     tests_complete = event("Every suite ran on this tree and passed.", X, InspectFacts)
     test_failures = event("A suite, a linter or an analysis failed, or nothing proves that none did.", X, InspectFacts)
     evidence_questioned = event("Everything passed, but a person has to look at what that proves.", X, InspectFacts)
-    evidence_accepted = event("A person accepts the results on this very tree.", G, GateAnswer)
+    evidence_accepted = event("A person accepts the results on this very tree.", G, GateAnswer, accepts_evidence=True)
     evidence_declined = event("A person sends the change back.", G, GateAnswer)
     base_unmoved = event("The change stands on what it would go to.", X, BaseFacts)
     base_moved = event("The change stands on a newer commit now: it is another tree.", X, BaseFacts)

@@ -1,6 +1,7 @@
 """Everything that the rest of the product knows about `task`."""
 
 from steersman.engine.machine_package import MachinePackage
+from steersman.machines.task.documents import TASK_RUN_DOCUMENTS, read_task_patch
 from steersman.machines.task.effects.document_digests import has_unchanged_artifacts
 from steersman.machines.task.files import find_task_file_problems, list_task_artifacts
 from steersman.machines.task.start import plan_task_start
@@ -8,6 +9,7 @@ from steersman.machines.task.table import MACHINE
 from steersman.machines.task.views.actions import find_task_actions
 from steersman.machines.task.views.ending import preview_task_gate, task_ending
 from steersman.machines.task.views.summary import task_report_sections, task_summary_fields
+from steersman.machines.task.words import TASK_WORDS, read_free_text
 
 PACKAGE = MachinePackage(
     machine=MACHINE,
@@ -32,4 +34,10 @@ PACKAGE = MachinePackage(
     artifacts=list_task_artifacts,
     find_file_problems=find_task_file_problems,
     has_unchanged_files=has_unchanged_artifacts,
+    words=TASK_WORDS,
+    read_free_text=read_free_text,
+    read_step=lambda context: str(context.step),
+    read_earlier_runs=lambda context: tuple(context.after),
+    read_patch=read_task_patch,
+    documents=TASK_RUN_DOCUMENTS,
 )

@@ -63,7 +63,7 @@ OTHERS = gate(
             "begin",
             "begin without them, with a reason",
             'tasks begin {run} --reason "why"',
-            needs_reason="a task that begins without the others needs a reason: say why it may",
+            required="a task that begins without the others needs a reason: say why it may",
         ),
     },
 )
@@ -88,7 +88,7 @@ DECIDE = gate(
         "rework": Choice("codegen", "have it changed further", 'tasks redo {run} codegen "what to change"'),
         "review": Choice("review code", "have it reviewed again", "tasks redo {run} review"),
         "replan": Choice("plan", "the plan is the problem", "tasks redo {run} planning"),
-        "revert": Choice("revert", "take it back", "tasks revert {run}"),
+        "revert": Choice("revert", "take it back", "tasks revert {run}", ends=True),
     },
 )
 DELIVER = effect("deliver", DeliveryFacts, "task_deliver")

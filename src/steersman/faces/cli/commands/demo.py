@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from steersman.contracts.machine_names import DEFAULT_MACHINE
 from steersman.errors import UserError
 from steersman.faces.cli.context import EXIT_DONE, EXIT_ENDED, EXIT_WAITING, CommandContext, define_command
 from steersman.judges.text import count_with_noun
@@ -98,7 +99,7 @@ def _drive_demo_run(context: CommandContext, demo_context: CommandContext) -> in
     runs = demo_context.create_runs()
     context.print("\nScripted agents discuss a proposal:", bold=True)
     code = drive_new_run(
-        demo_context, StartRequest("roundtable", DEMO_TASK, DEMO_OPERATOR, config, {"red_base": "fix"})
+        demo_context, StartRequest(DEFAULT_MACHINE, DEMO_TASK, DEMO_OPERATOR, config, {"red_base": "fix"})
     )
     if code != EXIT_WAITING:
         return EXIT_ENDED

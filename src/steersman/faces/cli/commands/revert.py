@@ -2,6 +2,7 @@
 
 import click
 
+from steersman.errors import UserError
 from steersman.faces.cli.context import EXIT_REFUSED, CommandContext, define_command
 from steersman.faces.cli.person_events import post_and_drive
 
@@ -28,13 +29,12 @@ def revert_command(context: CommandContext, *, run: str, branch: str, reason: st
 
 def revert_delivered_change(context: CommandContext, run_id: str, branch: str, reason: str) -> int:
     """Undoes a delivered change by a new commit."""
-    if context.runs.head(run_id).machine == "task":
-        from steersman.errors import UserError
-        from steersman.faces.repl.run_actions import RunActions
+    from steersman.faces.repl.run_actions import RunWords, find_run_package
 
+    if "revert" in find_run_package(context, run_id).words:
         if branch:
             raise UserError("a task is taken back where it was delivered to: leave --on out")
-        return RunActions(context, run_id).revert(reason)
+        return RunWords(context, run_id).perform("revert", reason)
     from steersman.app.actions import explain_refused_revert, post_revert
 
     code = post_and_drive(

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from steersman.contracts.machine_names import DEFAULT_MACHINE
 from steersman.errors import UserError
 from steersman.faces.cli.context import EXIT_DONE, CommandContext, define_command
 from steersman.faces.cli.issue_text import ISSUE_OPTION_HELP, ISSUE_TASK_TEXT, read_issue_text
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 @click.option(
     "--as",
     "machine",
-    default="roundtable",
+    default=DEFAULT_MACHINE,
     show_default=True,
     metavar="MACHINE",
     help="The state machine: roundtable, task or coordinator.",
@@ -83,8 +84,10 @@ def run_command(
         raise UserError('a run needs a task: steersman run "what to do"')
     from steersman.faces.cli.dry_run import print_dry_run, require_machine, require_unattended_ready
 
-    if not require_machine(context, machine).tree:
-        raise UserError(f"{machine} plans and carries nothing out: use `{context.command_prefix} plan`")
+    require_machine(context, machine)
+    started_by = context.services.installed_packages()[machine].started_by
+    if started_by:
+        raise UserError(f"{machine} is not started by run: use `{context.command_prefix} {started_by}`")
     config = context.load_config(ask=not unattended).config
     start = plan_run_start(context, machine, config, {name: value for name, value in given.items() if value})
     options = {**start.options, **({"red_base": "fix"} if fix_base else {})}

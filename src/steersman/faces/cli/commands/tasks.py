@@ -4,13 +4,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from steersman.contracts.machine_names import TASKS_MACHINE
 from steersman.contracts.task.words import TASK_PHASES
 from steersman.faces.cli.context import EXIT_DONE, CommandContext, define_command
 from steersman.faces.cli.issue_text import ISSUE_OPTION_HELP
 from steersman.faces.cli.main import LazyGroup
 
 if TYPE_CHECKING:
-    from steersman.faces.repl.run_actions import RunActions
+    from steersman.faces.repl.run_actions import RunWords
 
 TASKS_MODULE = "tasks"
 TASKS_COMMANDS = {
@@ -120,7 +121,7 @@ def tasks_new_command(
 @_task_reason_option
 def tasks_begin_command(context: CommandContext, *, run: str, reason: str) -> int:
     """Start RUN on the branch as it is now, although a task that comes first is not in it. To check for that task again instead, use `tasks next`."""
-    return _open_task_actions(context, run).begin(reason)
+    return _open_task_actions(context, run).perform("begin", reason)
 
 
 @define_command(
@@ -148,7 +149,7 @@ def tasks_next_command(context: CommandContext, *, run: str, override: str | Non
     if to is not None and override is None:
         raise UserError("--to goes with --override")
     actions = _open_task_actions(context, run)
-    return actions.next() if override is None else actions.override(override, to or "")
+    return actions.perform("next") if override is None else actions.perform("override", override, to=to)
 
 
 @define_command(
@@ -161,7 +162,7 @@ def tasks_next_command(context: CommandContext, *, run: str, override: str | Non
 @click.argument("words", required=False, default="")
 def tasks_redo_command(context: CommandContext, *, run: str, phase: str, words: str) -> int:
     """Do PHASE of RUN again. The agent gets WORDS. A task that is done is reopened."""
-    return _open_task_actions(context, run).redo(phase, words)
+    return _open_task_actions(context, run).perform("redo", f"{phase} {words}".strip())
 
 
 @define_command("say", 'steersman tasks say 261116-abc "use the decimal module"')
@@ -169,7 +170,7 @@ def tasks_redo_command(context: CommandContext, *, run: str, phase: str, words: 
 @click.argument("words")
 def tasks_say_command(context: CommandContext, *, run: str, words: str) -> int:
     """Give WORDS to the agent that works next on RUN. During planning, the plan is made again with them."""
-    return _open_task_actions(context, run).say(words)
+    return _open_task_actions(context, run).perform("say", words)
 
 
 @define_command(
@@ -182,7 +183,7 @@ def tasks_say_command(context: CommandContext, *, run: str, words: str) -> int:
 @click.argument("text", required=False, default="")
 def tasks_answer_command(context: CommandContext, *, run: str, text: str) -> int:
     """Answer the questions of the plan of RUN. TEXT is one answer for all of them, or a JSON object with an answer for each question id. Without TEXT, the command asks one question at a time."""
-    return _open_task_actions(context, run).answer(text)
+    return _open_task_actions(context, run).perform("answer", text)
 
 
 @define_command("restore", "steersman tasks restore 261116-abc")
@@ -190,7 +191,7 @@ def tasks_answer_command(context: CommandContext, *, run: str, text: str) -> int
 @_task_reason_option
 def tasks_restore_command(context: CommandContext, *, run: str, reason: str) -> int:
     """Restore the documents of RUN as they were recorded, and write the derived files again."""
-    return _open_task_actions(context, run).restore(reason)
+    return _open_task_actions(context, run).perform("restore", reason)
 
 
 @define_command("adopt", "steersman tasks adopt 261116-abc")
@@ -198,7 +199,7 @@ def tasks_restore_command(context: CommandContext, *, run: str, reason: str) -> 
 @_task_reason_option
 def tasks_adopt_command(context: CommandContext, *, run: str, reason: str) -> int:
     """Use the plan of RUN as a person has edited it, if it is a valid plan."""
-    return _open_task_actions(context, run).choose("adopt", reason=reason)
+    return _open_task_actions(context, run).perform("adopt", reason)
 
 
 @define_command("retry", "steersman tasks retry 261116-abc")
@@ -206,7 +207,7 @@ def tasks_adopt_command(context: CommandContext, *, run: str, reason: str) -> in
 @_task_reason_option
 def tasks_retry_command(context: CommandContext, *, run: str, reason: str) -> int:
     """Try again what RUN could not do."""
-    return _open_task_actions(context, run).choose("retry", reason=reason)
+    return _open_task_actions(context, run).perform("retry", reason)
 
 
 @define_command("accept", 'steersman tasks accept 261116-abc --reason "looks right"')
@@ -219,7 +220,7 @@ def tasks_retry_command(context: CommandContext, *, run: str, reason: str) -> in
 )
 def tasks_accept_command(context: CommandContext, *, run: str, reason: str, digest: str | None) -> int:
     """Show what would be accepted (diff, verdicts, evidence, overrides, digests), ask, accept it, and deliver it."""
-    return _open_task_actions(context, run).accept(reason, digest)
+    return _open_task_actions(context, run).perform("accept", reason, digest=digest)
 
 
 @define_command(
@@ -231,7 +232,7 @@ def tasks_accept_command(context: CommandContext, *, run: str, reason: str, dige
 @_task_reason_option
 def tasks_revert_command(context: CommandContext, *, run: str, reason: str) -> int:
     """Undo what RUN has delivered, with a new commit. The task goes back to its decision."""
-    return _open_task_actions(context, run).revert(reason)
+    return _open_task_actions(context, run).perform("revert", reason)
 
 
 @define_command(
@@ -263,7 +264,14 @@ def tasks_diff_command(context: CommandContext, *, run: str) -> None:
     print_run_diff(context, context.read_only_runs.find(run))
 
 
-def _open_task_actions(context: CommandContext, run: str) -> "RunActions":
-    from steersman.faces.repl.run_actions import RunActions
+def _open_task_actions(context: CommandContext, run: str) -> "RunWords":
+    from steersman.errors import UserError
+    from steersman.faces.repl.run_actions import RunWords
 
-    return RunActions(context, context.runs.find(run))
+    run_id = context.runs.find(run)
+    machine = context.runs.head(run_id).machine
+    if machine != TASKS_MACHINE:
+        raise UserError(
+            f"run {run_id} is no task but a {machine}: see `{context.command_prefix} why {run_id}`"
+        )
+    return RunWords(context, run_id)
