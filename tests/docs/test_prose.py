@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 from tests.support.cases import for_each_case
+from tests.support.letter_package import load_letter_machine
 
 from steersman.adapters.sandbox.bubblewrap import probe_sandbox
 from steersman.faces.cli.main import steersman_group
@@ -231,21 +232,17 @@ def test_glossary_words_are_in_order_and_once():
     assert sorted(italics - plurals - {"italics", "final"}) == []
 
 
-def test_the_machine_of_the_how_to_is_sound():
+def test_the_machine_of_the_how_to_is_sound(tmp_path):
     """The code of the page on machines builds, its check finds nothing, and without its cap a row is never taken."""
-    page = text_of(TOP / "docs" / "how-to" / "write-a-machine.md")
-    code = "".join(re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL))
-    found = check_machine(built(code))
+    found = check_machine(load_letter_machine(tmp_path / "as written"))
     assert found.findings == ()
     assert found.cases > 10
-    uncapped = check_machine(built(code.replace("S.writing, REWRITES,", "S.writing, None,")))
+    without_cap = (
+        "S.waiting, E.sent_back,         otherwise, S.writing, REWRITES,",
+        "S.waiting, E.sent_back, otherwise, S.writing, None,",
+    )
+    uncapped = check_machine(load_letter_machine(tmp_path / "uncapped", without_cap))
     assert [f.kind for f in uncapped.findings] == ["row that is never taken"]
-
-
-def built(code):
-    place = {"__name__": "letter"}
-    exec(compile(code, "write-a-machine.md", "exec"), place)  # noqa: S102  our own page
-    return place["MACHINE"]
 
 
 def test_the_tutorial_can_be_followed(tmp_path):

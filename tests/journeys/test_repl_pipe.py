@@ -110,7 +110,7 @@ def test_nobody_answers_what_he_has_not_seen(here: Project):
     """Two prompts at one run: when the other has gone on, a word that was meant for the old gate does nothing."""
     mine, other = ReplSession(deck(here)), RunWords(deck(here), here.only_run())
     seen = mine.banner()
-    assert other.next() == 3
+    assert other.perform("next") == 3
     for text in (
         "/next",
         "/review plan",

@@ -148,7 +148,7 @@ def test_no_word_skips_a_phase(project: Project):
     assert said.err.count("the task is in planning (ready, waiting for you)") == len(words) + 1
     assert said.err.count("legal now: /next; /next --override; words; /redo planning") == len(words) + 1
     assert "codegen cannot be done again now" in said.err
-    assert "nothing is taken back by doing it again: /revert does, with a reason" in said.err
+    assert "a revert is not done again: /revert takes the change back, with a reason" in said.err
     assert "an override needs a reason" in said.err
     assert said.err.count('/next takes nothing, or --override "reason", and with that --to phase') == 3
     assert "--to which phase? One of planning" in said.err
@@ -451,7 +451,7 @@ def test_what_can_be_completed(project: Project):
         timeout=60,
     )
     assert json.loads(done.stdout) == [
-        ["/review", "/revert", "/redo", "/restore", "/retry", "/rework", "/resume"],
+        ["/review", "/revert", "/redo", "/restore", "/retry", "/rework", "/reject", "/resume"],
         ["planning"],
         ["plan", "code"],
         [run],

@@ -550,12 +550,13 @@ def test_only_the_next_phase_is_overridden_into():
 @rule("7", "example")
 def test_the_example_is_what_is_typed():
     """§7: the prompt reads the page's own example as a word, an option and a reason."""
-    from steersman.faces.repl.vocabulary import REPL_WORD_HELP, split_repl_entry
+    from steersman.faces.repl.vocabulary import split_repl_entry
+    from steersman.machines.task.words import TASK_WORDS
 
     example = '/next --override "I accept the risk of skipping review"'
     assert name_wording(example, spec.WORDINGS) == "example"
     word, rest = split_repl_entry(example)
-    assert word in REPL_WORD_HELP
+    assert TASK_WORDS[word].help
     assert shlex.split(rest) == ["--override", "I accept the risk of skipping review"]
 
 

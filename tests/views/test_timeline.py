@@ -39,7 +39,9 @@ def test_labels(entries):
 
 def test_rounds(entries):
     """Rounds are counted as the tape counts them: a follow-up starts again at one."""
-    built = [m.round for m in build_timeline(entries, MACHINE) if m.event == "start_reviewer"]
+    built = [
+        m.round for m in build_timeline(entries, MACHINE, round_field="round") if m.event == "start_reviewer"
+    ]
     assert built == [1, 2, 1, 2]
     told = [r.told["outcome"] for r in read_round_records(entries) if r.told["kind"] == "round"]
     assert told == ["changes_requested", "approved"] * 2
@@ -62,4 +64,4 @@ def test_ops_on_the_round():
         Entry(seq=3, kind="transition", event="x", ops=(["put", "round", "k", 1],), to="build", **fields),
         Entry(seq=4, kind="transition", event="x", ops=(["set", "round", 0],), to="build", **fields),
     ]
-    assert [m.round for m in build_timeline(told)] == [4, 6, 6, 0]
+    assert [m.round for m in build_timeline(told, round_field="round")] == [4, 6, 6, 0]

@@ -53,14 +53,14 @@ class RoleNames(Collection[str]):
     """The roles of every machine; those of installed distributions are looked up where a built-in one does not fit."""
 
     def __contains__(self, name: object) -> bool:
-        return name in BUILT_IN_ROLES or name in tuple(self)
+        return name in BUILT_IN_ROLES or any(name == role for role in self)
 
     def __iter__(self) -> Iterator[str]:
         added = (role for name in _entry_points() for role in _load_package(name).machine.roles)
         return iter(dict.fromkeys((*BUILT_IN_ROLES, *added)))
 
     def __len__(self) -> int:
-        return len(tuple(self))
+        return sum(1 for _ in self)
 
     def __bool__(self) -> bool:
         return True

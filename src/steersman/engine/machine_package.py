@@ -104,9 +104,6 @@ class MachinePackage(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     has_unchanged_files: Callable[[Artifacts, str, Mapping[str, str]], bool] | None = None
     words: Mapping[str, PersonWord] = {}  # beside those of its gates and events
     read_free_text: Callable[[WordCall], PersonMove] | None = None  # what a person types without a word
-    explain_refusal: Callable[[RunView, str], str] | None = (
-        None  # why an event was refused, beside the general words
-    )
     started_by: str = ""  # the command that starts its runs, where `run` does not
     read_step: Callable[[Any], str] | None = None  # of a context: how far the run is inside its state
     read_earlier_runs: Callable[[Any], tuple[str, ...]] | None = None  # of a context: runs that come first

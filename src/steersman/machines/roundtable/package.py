@@ -4,7 +4,6 @@ from steersman.engine.machine_package import MachinePackage, StartOptions, Start
 from steersman.machines.roundtable.files import list_roundtable_artifacts
 from steersman.machines.roundtable.table import MACHINE
 from steersman.machines.roundtable.views import (
-    explain_roundtable_refusal,
     read_roundtable_patch,
     roundtable_report_sections,
     roundtable_summary_fields,
@@ -24,7 +23,6 @@ PACKAGE = MachinePackage(
     summary_fields=roundtable_summary_fields,
     report_sections=roundtable_report_sections,
     artifacts=list_roundtable_artifacts,
-    explain_refusal=explain_roundtable_refusal,
     read_patch=read_roundtable_patch,
     round_field="round",
 )

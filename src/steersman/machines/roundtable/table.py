@@ -28,9 +28,7 @@ from steersman.kernel.build import machine
 from steersman.kernel.definition import (
     ANY,
     STAY,
-    Action,
     Cap,
-    Choice,
     EventDef,
     Events,
     GateAnswer,
@@ -39,10 +37,8 @@ from steersman.kernel.definition import (
     State,
     computed,
     do,
-    effect,
     event,
     fold,
-    gate,
     naming,
     otherwise,
     resting,
@@ -54,6 +50,26 @@ from steersman.kernel.definition import (
 from steersman.kernel.laws import Before, Never, Only, Possible
 from steersman.machines.roundtable import context as ctx
 from steersman.machines.roundtable import work
+from steersman.machines.roundtable.jobs import (
+    ASK_TESTER,
+    CONFIRM,
+    DELIVER,
+    DELIVER_AGAIN,
+    DISCUSS_REVIEW,
+    DISCUSS_TEST,
+    FOLLOWUP,
+    IMPLEMENT,
+    LOOK_AT_BASE,
+    MERGE,
+    MOVING,
+    PROPOSE,
+    RECALL,
+    RECHECK,
+    REVERT,
+    REVERT_DELIVERED,
+    REVIEW,
+    RUN_CHECKS,
+)
 from steersman.machines.shared.gates import EVIDENCE, REWRITE
 from steersman.machines.shared.tree_checks import (
     ACCEPTS,
@@ -88,52 +104,7 @@ HANDS_OVER = Guard("hands_over", "an approved change may be handed over", lambda
 TAKES_BACK = Guard("takes_back", "a delivered change is to be taken back", lambda c, _: c.outcome == "approved" and c.handover == "recalled", reads=("outcome", "handover"))
 # fmt: on
 
-# ── Jobs ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-PROPOSE = effect("propose", AgentFacts, "agent")
-DISCUSS_REVIEW = effect("discuss_review", AgentFacts, "agent")
-DISCUSS_TEST = effect("discuss_test", AgentFacts, "agent")
-IMPLEMENT = effect("implement", AgentFacts, "agent", edits=True)
-REVIEW = effect("review", AgentFacts, "agent")
-ASK_TESTER = effect("ask_tester", AgentFacts, "agent")
-RUN_CHECKS = effect("run_checks", CheckFacts, "checks")
-RECALL = effect("recall", CheckFacts, "recall")
-CONFIRM = gate(
-    "confirm",
-    asks="Shall this proposal be implemented?",
-    choices={
-        "approve": Choice("approve", "implement exactly this proposal"),
-        "rework": Choice(
-            "rework",
-            "have another proposal written",
-            takes="text",
-            required="rework needs words: say what to change",
-        ),
-        "reject": Choice("reject", "implement nothing and end the run", ends=True),
-    },
-)
-LOOK_AT_BASE = effect("look_at_base", BaseFacts, "base")
-MOVING = gate(
-    "moving", asks="The branch has moved too often in a row. Look at it again? Reject stops the run."
-)
-RECHECK = gate(
-    "recheck",
-    asks="The branch moved after your approval, which is void. Check the change on the branch as it is now?",
-    choices={
-        "approve": Choice("approve", "check the change on the branch as it is now"),
-        "reject": Choice("reject", "deliver nothing"),
-    },
-)
-MERGE = gate(
-    "merge",
-    asks="Shall this change be merged?",
-    choices={
-        "approve": Choice("approve", "merge exactly this change"),
-        "reject": Choice("reject", "merge nothing"),
-    },
-)
-DELIVER = effect("deliver", DeliveryFacts, "deliver")
-REVERT = effect("revert", DeliveryFacts, "revert")
+# ── States ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 class S(State):
@@ -178,17 +149,7 @@ P, X, M = Origin.PERSON, Origin.EFFECT, Origin.MACHINE
 
 class E(Events):
     task_received = event("A person gives a task.", P, ctx.RoundtableTaskReceived)
-    task_followup_received = event(
-        "A person follows up: confirms, asks for rework, or asks for more.",
-        P,
-        GateAnswer,
-        action=Action(
-            "followup",
-            "ask a run that has its outcome for more",
-            'followup {run} "…"',
-            required="a follow-up needs words: /followup what else",
-        ),
-    )
+    task_followup_received = event("A person follows up: confirms, asks for rework, or asks for more.", P, GateAnswer, action=FOLLOWUP)  # fmt: skip
     aborted_by_operator = event("A person stops the run.", P, GateAnswer)
     draft_proposal = event("The proposal phase begins.", M)
     implementation_confirmed = event("The implementation phase begins.", M)
@@ -249,17 +210,8 @@ class E(Events):
     recheck_granted = event(
         "A person has the change checked on the branch as it is now.", Origin.GATE, GateAnswer
     )
-    delivery_requested = event(
-        "A person asks for the delivery to be tried again.",
-        P,
-        action=Action("deliver", "try a failed delivery again"),
-    )
-    revert_requested = event(
-        "A person asks for a delivered change to be taken back.",
-        P,
-        ctx.RevertRequested,
-        action=Action("revert", "take the delivered change back", "revert {run}"),
-    )
+    delivery_requested = event("A person asks for the delivery to be tried again.", P, action=DELIVER_AGAIN)
+    revert_requested = event("A person asks for a delivered change to be taken back.", P, ctx.RevertRequested, action=REVERT_DELIVERED)  # fmt: skip
     reverted = event("The change is undone by a commit of its own.", X, DeliveryFacts)
     revert_failed = event("The change could not be taken back; nothing was changed.", X, DeliveryFacts)
 

@@ -74,15 +74,3 @@ def read_roundtable_patch(run_view: RunView) -> str:
     """The change as text."""
     context: RoundtableContext = run_view.snapshot.context
     return run_view.text(context.patch_ref)
-
-
-def explain_roundtable_refusal(run_view: RunView, event: str) -> str:
-    """Why a delivered change cannot be taken back."""
-    context: RoundtableContext = run_view.snapshot.context
-    if event != "revert_requested":
-        return ""
-    if context.handover == "reverted":
-        return f"it was taken back already, by commit {context.reverted_commit[:12]}"
-    if context.outcome != "approved":
-        return "it has delivered nothing: only an approved change can be taken back"
-    return "it has delivered nothing that could be taken back"

@@ -4,7 +4,7 @@ import pytest
 from tests.support.cases import for_each_case
 
 from steersman.errors import UserError
-from steersman.faces.repl.vocabulary import parse_override_words
+from steersman.machines.task.words import parse_override_words
 
 
 @for_each_case(
