@@ -25,7 +25,7 @@ from steersman.contracts.commands import Command
 from steersman.contracts.grammars import CommandGrammar, Commands
 from steersman.judges.commands.tester_commands import ApprovedCommand, CommandRules
 
-ECHO = f"#!{sys.executable}\nimport json, sys\nprint(json.dumps(sys.argv[1:]))\n"
+ECHO = f"#!{sys.executable} -IS\nimport json, sys\nprint(json.dumps(sys.argv[1:]))\n"
 EVERYTHING = Commands(
     sets=("tests", "read"),
     grammars={

@@ -43,7 +43,7 @@ def test_an_agents_own_options():
 @for_each_case(
     ("old", "new", "said"),
     [
-        ('host = "猫猫"', 'host = "x"', "line 3: chat.host: nobody is called 'x'"),
+        ('host = "猫猫"', 'host = "x"', "line 3: chat.host: there is no agent 'x'"),
         ('"喵"', '"BOB"', "line 7: chat.agents.猫猫.aliases[1]: 'BOB' is a name of 'bob' already"),
         ('"喵"', '"猫猫"', "line 7: chat.agents.猫猫.aliases[1]: '猫猫' is a name of '猫猫' already"),
         ("agents.bob", 'agents."CAT"', "line 7: chat.agents.猫猫.aliases[0]: 'cat' is a name of 'CAT' already"),

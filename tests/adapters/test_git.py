@@ -142,7 +142,7 @@ def test_a_repository_of_somebody_else_needs_the_persons_word(workspace, repo, t
     os.chown(repo / ".git", 65534, 65534)
     monkeypatch.setenv("HOME", str(tmp_path))
     assert (
-        "belongs to somebody else; run `git config --global --add safe.directory"
+        "belongs to another user; run `git config --global --add safe.directory"
         in workspace.find_start_problem()
     )
     (tmp_path / ".gitconfig").write_text(f"[safe]\n\tdirectory = {repo}\n")

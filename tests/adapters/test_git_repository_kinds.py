@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from steersman.adapters.git import branch_move
 from steersman.adapters.git.workspace import GitWorkspace
 from steersman.errors import WorkspaceError
 from steersman.testing.conformance_workspace import WORKSPACE_RUN
@@ -191,8 +192,9 @@ def test_a_split_index_is_read(workspace, repo):
     assert (repo / "README").read_text() == "new\n"
 
 
-def test_a_lock_that_was_left_behind_is_named(workspace, repo):
+def test_a_lock_that_was_left_behind_is_named(workspace, repo, monkeypatch):
     """A branch is delivered all the same; a merge into the checkout says which file is in the way."""
+    monkeypatch.setattr(branch_move, "GIT_LOCK_SECONDS", 0.2)
     (repo / ".git" / "index.lock").touch()
     recorded, base = change(workspace)
     assert (
@@ -323,7 +325,7 @@ def test_a_configuration_that_git_cannot_use_is_told(workspace, repo, broken, wo
     (repo / ".git" / "config").write_text(broken)
     said = workspace.find_start_problem()
     assert any(word in said.lower() for word in words.lower().split("|")), said
-    assert "mend" in said
+    assert "correct" in said
 
 
 def test_a_head_that_is_none_is_told(workspace, repo):

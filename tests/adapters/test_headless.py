@@ -115,7 +115,7 @@ def test_a_program_that_is_not_there(call):
     [
         ("print('text x')", "provider_protocol_error", "without a last word"),
         ("pass", "provider_protocol_error", "without a last word"),
-        ("print('bye'); raise SystemExit(3)", "provider_crashed", "it told success and then exit code 3"),
+        ("print('bye'); raise SystemExit(3)", "provider_crashed", "it reported success and then exit code 3"),
         ("import sys; sys.exit('out of luck')", "provider_crashed", "exit code 1: out of luck"),
         ("import sys; sys.exit('bad flag')", "provider_invalid_request", "bad flag"),
         ("import os; os.kill(os.getpid(), 11)", "provider_crashed", "killed by signal 11"),

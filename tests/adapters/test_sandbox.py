@@ -298,7 +298,7 @@ def test_a_place_is_shown_at_another_path(sandbox, tree):
 def test_what_holds_the_state_cannot_be_named(sandbox, house, tree, what):
     """Neither the home, the state, the store nor anything around them gets into a box, readable or writable."""
     for box in (SandboxPolicy(writes=(str(house / what),)), SandboxPolicy(reads=(str(house / what),))):
-        with pytest.raises(ValueError, match="cannot be in a box"):
+        with pytest.raises(ValueError, match="cannot be in a sandbox"):
             asyncio.run(boxed(sandbox, ("true",), box, tree))
 
 
@@ -355,6 +355,6 @@ def test_a_box_that_cannot_be_closed_runs_nothing(tmp_path, limits, why):
     argv = [PY, "-I", "-S", sandbox_init.__file__, limits, "", "", "touch", str(mark)]
     done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=30)
     assert done.returncode == sandbox_init.EXIT_CANNOT_RUN
-    assert "cannot close the box" in done.stderr
+    assert "cannot set up the sandbox" in done.stderr
     assert why in done.stderr
     assert not mark.exists()

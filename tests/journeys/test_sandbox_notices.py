@@ -186,4 +186,4 @@ def test_a_place_to_read_has_to_be_one(project, place):
     said = project.call("run", "Fix add")
     assert said.code == 2, said
     assert "[sandbox] reads: " in said.err
-    assert "cannot be in a box" in said.err
+    assert "cannot be in a sandbox" in said.err

@@ -203,7 +203,7 @@ def test_what_was_never_merged(project: Project):
     said = project.call("tasks", "revert", run)
     assert said.code == 3, said
     for words in (
-        f"run {run} is not in main: there is nothing to take back from main",
+        f"run {run} is not in main: there is nothing to revert, and",
         f"the branch steersman/{run} has it; drop it with `git branch -D steersman/{run}`",
     ):
         assert words in said.out, said

@@ -24,7 +24,7 @@ def problems(lock, **edits):
 
 STEADY = '"it is steady", lambda _, e: e.knots < STRONG)'
 BUMPED = '"it is steady", lambda _, e: e.knots <= STRONG, version=2)'
-AGAIN = "write the lock anew with `steersman machine lock`"
+AGAIN = "write the lock again with `steersman machine lock`"
 
 
 @pytest.mark.untraced

@@ -1,7 +1,7 @@
 """The lock over everything that decides: reads the source texts, writes the committed file, says what changed unsaid.
 
 A part whose hash changed while its version did not is a problem; so is a version that went down, a part that is gone or
-new, a lock that is behind. Writing refuses the first two: a change nobody has put a version to cannot be locked away.
+new, a lock that is behind. Writing refuses the first two: a change without a new version cannot be locked.
 """
 
 import importlib
@@ -106,7 +106,7 @@ def _read_machine_lock(path: Path) -> MachineLock:
     except (ValueError, KeyError, TypeError):
         pass
     raise DefinitionError(
-        f"{path} is no lock of this steersman: restore it from version control, or delete it and write it anew"
+        f"{path} is no lock of this steersman: restore it from version control, or delete it and write it again"
     )
 
 
@@ -136,8 +136,8 @@ def _describe_part_changes(before: dict[str, Any], after: dict[str, Any]) -> Ite
 
 
 def _find_outdated_parts(old: MachineLock, now: MachineLock) -> Iterator[str]:
-    """Where the lock only has to be written anew."""
-    advice = "write the lock anew with `steersman machine lock`"
+    """Where the lock only has to be written again."""
+    advice = "write the lock again with `steersman machine lock`"
     for name in sorted(old["machines"].keys() ^ now["machines"].keys()):
         yield f"{name}: {'not in the lock' if name in now['machines'] else 'in the lock, but there is no such machine'}: {advice}"
     for machine, name, before, after in _iterate_common_parts(old, now):

@@ -1,4 +1,4 @@
-"""Protocols only, one file each: what the runtime needs from the world.
+"""Protocols only, one file each: what the engine needs from outside.
 
 **Invariant:** no implementation, no default, no IO.
 """

@@ -21,7 +21,7 @@ class RunAnchors(msgspec.Struct, frozen=True):
     """What a place says about one run."""
 
     genuine: tuple[Anchor, ...] = ()  # signed by this project's key, oldest first
-    doubts: tuple[str, ...] = ()  # anchors of this run that nobody with the key has signed, in words
+    doubts: tuple[str, ...] = ()  # anchors of this run without a signature of the key, in words
     blanks: int = 0  # lines that cannot be read at all
 
 

@@ -8,7 +8,7 @@ from steersman.contracts.artifacts import ArtifactOnDisk
 class Artifacts(Protocol):
     """The files below a run's own directory; no link is ever followed, at no place of a name.
 
-    What is written has a name that fits `judges.artifact_names.name_problem`, whoever gives it. Read and removed can be
+    What is written has a name that fits `judges.artifact_names.find_file_name_problem`. Read and removed can be
     whatever `names` tells. A name that could lead elsewhere (`..`, `/x`, a NUL) is a WorkspaceError for every method.
     """
 

@@ -48,5 +48,5 @@ class Memories(Protocol):
         scopes: Sequence[MemoryScope] = MEMORY_SCOPES,
         threshold: int = 1,
     ) -> MemoryPack:
-        """What a plan is given; whether it is enough is for whoever plans to say."""
+        """What a plan is given; the planner decides whether it is enough."""
         ...

@@ -17,7 +17,7 @@ class Locks(Protocol):
         ...
 
     def owner(self, run: str) -> str | None:
-        """Who drives a run now, in words; None when nobody does."""
+        """Who drives a run now, in words; None where no process does."""
         ...
 
 
@@ -37,7 +37,7 @@ class DriverWakeup(Protocol):
     def notify(self) -> None: ...
 
     def listen(self) -> Any:
-        """A socket that becomes readable when somebody rings, or None."""
+        """A socket that becomes readable at a wake-up, or None."""
         ...
 
     def stop_listening(self, sock: Any) -> None:

@@ -8,7 +8,7 @@ class PlanDirectories(Protocol):
     """Writes a frozen plan whole or not at all, and reads one back; links are never followed."""
 
     def default_directory(self, run: str) -> str:
-        """Where a run's plan goes when nobody has said."""
+        """Where a run's plan goes by default."""
         ...
 
     def find_directory_problem(self, place: str) -> str | None:

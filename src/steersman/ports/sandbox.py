@@ -1,6 +1,6 @@
-"""The port that keeps a program in a box: what it may write, read and reach, and nothing else.
+"""The port for sandboxes: what a program may write, read and reach, and nothing else.
 
-**Invariant:** a box only takes away. What is not named here is not there for the program.
+**Invariant:** a sandbox only removes access. What is not named here is not there for the program.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -9,7 +9,7 @@ from typing import Protocol
 
 import msgspec
 
-NOT_ISOLATED = "approval not isolated"  # how it is told, on tape and on every screen
+NOT_ISOLATED = "approval not isolated"  # the words for it, on tape and on every screen
 
 
 class BindMount(msgspec.Struct, frozen=True):
@@ -31,7 +31,7 @@ class SandboxPolicy(msgspec.Struct, frozen=True):
 
 
 class SandboxDescriptors(msgspec.Struct, frozen=True):
-    """Options of a box, each for a descriptor: on one it tells who is inside, at the other it waits until it may begin."""
+    """Options for two descriptors: on one the sandbox reports its first process, at the other it waits until it may begin."""
 
     tells: str
     waits: str
@@ -41,7 +41,7 @@ class WrittenSpace(Protocol):
     """What a program may write, and what it has written."""
 
     def find_excess(self, pid: int = 0) -> str:
-        """Why the program has to end, or nothing; `pid` is the first process of the box, where it is known."""
+        """Why the program has to end, or nothing; `pid` is the first process of the sandbox, where it is known."""
         ...
 
     def delete_written(self, keep: Collection[str] = ()) -> None:
@@ -55,22 +55,22 @@ class SandboxLaunch(msgspec.Struct, frozen=True):
     argv: tuple[str, ...]
     env: dict[str, str]
     refused: list[str]
-    doors: SandboxDescriptors | None = None  # of a box that lets nobody out and ends with us
+    doors: SandboxDescriptors | None = None  # of a sandbox that no process leaves and that ends with us
     space: WrittenSpace | None = None  # how much it may write
 
 
 class Sandbox(Protocol):
-    """Boxes programs, or says plainly that it does not."""
+    """Runs programs in sandboxes, or reports that it cannot."""
 
     isolated: bool
     why: str  # why not, where it does not; words of ours, for they go on tape
     fix: str  # and what to do about it
 
     def wrap(
-        self, argv: Sequence[str], box: SandboxPolicy, env: Mapping[str, str], cwd: str
+        self, argv: Sequence[str], policy: SandboxPolicy, env: Mapping[str, str], cwd: str
     ) -> AbstractAsyncContextManager[SandboxLaunch]:
-        """What to start so that `argv` runs in the box; it has to be started and to end within the context.
+        """What to start so that `argv` runs in the sandbox; it has to be started and to end within the context.
 
-        `env` is all the program gets, beside what the box needs itself (TMPDIR, the proxy of a narrow network).
+        `env` is all the program gets, beside what the sandbox needs itself (TMPDIR, the proxy of a narrow network).
         """
         ...

@@ -46,7 +46,7 @@ class Workspace(Protocol):
         ...
 
     def change(self, commit: str, base: str) -> Change:
-        """What a recorded commit changes in another one; nothing is recorded anew."""
+        """What a recorded commit changes in another one; nothing is recorded."""
         ...
 
     def compose(self, run: str, commit: str, other: str, paths: Sequence[str], label: str) -> RunBase:
@@ -68,14 +68,14 @@ class Workspace(Protocol):
     def contains_deliveries(self, tip: str, commits: Sequence[str]) -> bool:
         """Whether `tip` has what these deliveries of a run, the newest first, have brought together.
 
-        All of it is there, in whatever commits: yes. Nothing of it is left, whoever undid it and how: no. Where others
+        All of it is there, in whatever commits: yes. Nothing of it is left: no. Where others
         have gone on from it, the history says: every one of them is in it, and no revert of any. Only looked at.
         """
         ...
 
     def compose_delivery_base(self, run: str, commits: Sequence[str], label: str) -> RunBase:
         """What these deliveries of a run, the newest first, were made on: the newest without any of them, pinned as
-        `capture` pins. WorkspaceError where that cannot be told, because others have changed the same in between."""
+        `capture` pins. WorkspaceError where others have changed the same in between."""
         ...
 
     def write_files(self, path: str, commit: str, names: Sequence[str], *, links: bool) -> None:
@@ -128,7 +128,7 @@ class Workspace(Protocol):
     def find_delivery_problem(self, form: str, target: str | None) -> str | None:
         """What is missing here for handing a change over in this form, with the next step; or None.
 
-        Asked before a run begins: nobody is contacted, so a delivery may still be refused when its time comes.
+        Asked before a run begins, without contacting the forge: the delivery itself may still be refused.
         """
         ...
 
@@ -172,7 +172,7 @@ class Workspace(Protocol):
     def settle_interrupted_deliveries(self) -> tuple[str, ...]:
         """Finishes each of these where the branch has moved, undoes it where it has not; says what was done.
 
-        `deliver` and `revert` do this first. Files that somebody has changed since are left as they are.
+        `deliver` and `revert` do this first. Files that were changed since are left as they are.
         """
         ...
 

@@ -7,7 +7,7 @@
         @pytest.fixture
         def plant(self, artifacts): ...      # plant(name, what): puts a `Stranger` there, in place of what there was
 
-**Invariant:** speaks to the adapter through the port alone; what hands do to its files comes from `plant`.
+**Invariant:** speaks to the adapter through the port alone; what people do to its files comes from `plant`.
 """
 
 from collections.abc import Callable
@@ -91,7 +91,7 @@ class ArtifactsConformance:
 
     @pytest.mark.parametrize("name", UNFIT_ARTIFACT_NAMES, ids=lambda name: repr(name[:20]))
     def test_a_name_that_no_artifact_has_is_not_written(self, artifacts: Artifacts, name: str) -> None:
-        """One that is somebody else's, or not the same on every disk, is refused; nothing is there to be read."""
+        """One of another owner, or not the same on every disk, is refused; nothing is there to be read."""
         with pytest.raises(WorkspaceError, match="is no artifact name"):
             artifacts.write(ARTIFACT_RUN, name, b"x")
         assert artifacts.read(ARTIFACT_RUN, name).kind == "missing"
@@ -127,7 +127,7 @@ class ArtifactsConformance:
         assert artifacts.names("other", "") == ()
 
     def test_more_names_than_wanted_are_seen(self, artifacts: Artifacts) -> None:
-        """One too many comes, so that nobody takes a part for the whole."""
+        """One too many comes, so that a part is not taken for the whole."""
         for n in range(5):
             artifacts.write(ARTIFACT_RUN, f"code/files/{n}", b"")
         assert len(artifacts.names(ARTIFACT_RUN, "code", most=5)) == 5
@@ -150,7 +150,7 @@ class ArtifactsConformance:
     def test_a_stranger_in_its_place_is_named(
         self, artifacts: Artifacts, plant: PlantForeignFile, what: ForeignFile
     ) -> None:
-        """What is no plain file is told by its kind and in words, without a byte of it, and at once."""
+        """What is no plain file is named by its kind, without a byte of it, and at once."""
         artifacts.write(ARTIFACT_RUN, ARTIFACT_NAME, b"ours")
         plant(ARTIFACT_NAME, what)
         artifact = artifacts.read(ARTIFACT_RUN, ARTIFACT_NAME)
@@ -198,7 +198,7 @@ class ArtifactsConformance:
     def test_whatever_is_listed_can_be_read_and_removed(
         self, artifacts: Artifacts, plant: PlantForeignFile
     ) -> None:
-        """Also under a name that no artifact has; of a folder that cannot be looked into it is said that it is one."""
+        """Also under a name that no artifact has; a folder that cannot be read is named as one."""
         strangers: dict[str, ForeignFile] = {
             "-rf": "link",
             "a\nb": "pipe",
@@ -239,7 +239,7 @@ class ArtifactsConformance:
         assert artifacts.names(ARTIFACT_RUN, "code") == ()
 
     def test_a_folder_is_neither_replaced_nor_removed(self, artifacts: Artifacts) -> None:
-        """Whatever is in it may be somebody's: it is named, and stays."""
+        """Its content may be a person's: it is named, and stays."""
         artifacts.write(ARTIFACT_RUN, f"{ARTIFACT_NAME}/inside", b"kept")
         acts: tuple[Callable[[], None], ...] = (
             lambda: artifacts.write(ARTIFACT_RUN, ARTIFACT_NAME, b"x"),
@@ -263,5 +263,5 @@ class ArtifactsConformance:
             artifacts.remove(ARTIFACT_RUN, ARTIFACT_NAME)
 
     def test_a_runs_folder_can_be_told(self, artifacts: Artifacts) -> None:
-        """People are told where to look."""
+        """The folder is a place that people can look at."""
         assert artifacts.folder(ARTIFACT_RUN).endswith(ARTIFACT_RUN)

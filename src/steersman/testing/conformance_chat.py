@@ -49,7 +49,7 @@ class ChatsConformance:
         assert chats.drop("x") is False
 
     def test_what_was_begun_and_has_no_answer(self, chats: Chats) -> None:
-        """Told by its question, in whatever thread, once; not what was never begun, nor what has been answered."""
+        """Listed by its question, in whatever thread, once; not what was never begun, nor what has been answered."""
         two = ChatThread("chat-2", "", CHAT_TIME, CHAT_TIME)
         assert chats.unanswered() == []
         for thread in (CHAT_THREAD, two):
@@ -155,7 +155,7 @@ class ChatsConformance:
         assert chats.answer(sample_answer(1, "again", attempt=2)).seq == 3
 
     def test_what_was_spent(self, chats: Chats) -> None:
-        """Each call counts from its beginning; what was not told is unknown and never zero."""
+        """Each call counts from its beginning; what was not reported is unknown and never zero."""
         chats.open(CHAT_THREAD, b"k")
         chats.add_question(sample_question())
         for agent in ("a", "b", "c"):

@@ -79,7 +79,7 @@ class JournalConformance(JournalListsConformance):
         "wrong", [{"expect_epoch": 0}, {"expect_epoch": 2}, {"expect_seq": 2}, {"expect_seq": 9}]
     )
     def test_a_stale_writer_changes_nothing(self, journal: Journal, wrong: dict[str, int]) -> None:
-        """A writer with another epoch or another position is told that it does not own the run."""
+        """A writer with another epoch or another position gets the error that it does not own the run."""
         journal.append(sample_batch())
         before = journal_contents(journal)
         late = structs.replace(
@@ -173,7 +173,7 @@ class JournalConformance(JournalListsConformance):
     # ── many at once ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def test_a_stale_item_of_a_group_fails_alone(self, journal: Journal) -> None:
-        """Of many submitted together each is told its own verdict; the others are kept."""
+        """Of many submitted together each gets its own verdict; the others are kept."""
         journal.append(sample_batch("r0"))
         batches = [
             *(sample_batch(f"r{n}") for n in range(1, 9)),
@@ -372,7 +372,7 @@ class JournalConformance(JournalListsConformance):
         assert journal.head(SAMPLE_RUN) is not None
 
     def test_a_quarantine_is_lifted_once(self, journal: Journal) -> None:
-        """The run released is no longer listed, the others are; a second release, or one of nobody, finds nothing."""
+        """The run released is no longer listed, the others are; a second release, or one of an unknown run, finds nothing."""
         journal.append(sample_batch())
         journal.quarantine(SAMPLE_RUN, "entry 1: unreadable")
         journal.quarantine("other", "entry 2: missing")
@@ -421,5 +421,5 @@ def _submit_batches(journal: Journal, batches: list[Batch]) -> list[BaseExceptio
 
     for n, batch_item in enumerate(batches):
         journal.submit(batch_item, lambda error, n=n: done(n, error))  # type: ignore[misc]  # n is bound now
-    assert ready.wait(30), f"only {len(errors)} of {len(batches)} were told"
+    assert ready.wait(30), f"only {len(errors)} of {len(batches)} got a verdict"
     return [errors[n] for n in range(len(batches))]

@@ -128,7 +128,7 @@ class JournalListsConformance:
         assert (journal.find_runs("x"), len(journal.find_runs("z"))) == ([], 20)
 
     def test_children_are_found(self, journal: Journal) -> None:
-        """By their parent, in the order of their creation; nobody's children are none."""
+        """By their parent, in the order of their creation; without a parent there are none."""
         journal.append(sample_batch("p"))
         for n, child in enumerate(("p.2.1", "p.1.1", "p.3.1")):
             journal.append(sample_batch(child, head={"parent": "p", "root": "p", "created": SAMPLE_TIME + n}))

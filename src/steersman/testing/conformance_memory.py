@@ -72,7 +72,7 @@ class MemoriesConformance:
         assert len(memories.entries()) == 3
 
     def test_what_is_about_a_task_or_an_agent_names_it(self, memories: Memories) -> None:
-        """Without a subject nobody could say which one is meant; nothing is kept."""
+        """Without a subject it is unknown which one is meant; nothing is kept."""
         for scope in ("task", "agent"):
             for subject in ("", "  "):
                 with pytest.raises(UserError, match=f"about one {scope}: name it with --subject"):
@@ -177,7 +177,7 @@ class MemoriesConformance:
         assert memory_texts(memories.entries()) == ["plain text"]
 
     def test_scopes_and_subjects_bound_a_search(self, memories: Memories) -> None:
-        """A search sees what it is told to look at."""
+        """A search sees the scopes and the subject it names."""
         add_memories(memories, "alpha p")
         add_memories(memories, "alpha t", scope="task", subject="t1")
         assert memory_texts(memories.search("alpha", scopes=("task",))) == ["alpha t"]
@@ -185,7 +185,7 @@ class MemoriesConformance:
         assert memory_texts(memories.search("alpha", scopes=())) == []
 
     def test_what_is_forgotten_is_gone(self, memories: Memories) -> None:
-        """From lists and searches; forgetting it again says that there is none; it can be learnt anew."""
+        """From lists and searches; forgetting it again says that there is none; it can be learnt again."""
         name, other = add_memories(memories, "alpha beta", "alpha")
         assert memories.forget(name) is True
         assert memories.forget(name) is False
@@ -248,7 +248,7 @@ class MemoriesConformance:
             memories.entries()
 
     def test_a_plan_gets_those_that_fit_and_then_the_others(self, memories: Memories) -> None:
-        """The others only of project and repository; the threshold is passed on, and judged by whoever plans."""
+        """The others only of project and repository; the threshold is passed on, and judged by the planner."""
         add_memories(memories, "alpha", "lunch", "noon")
         add_memories(memories, "of a task", scope="task", subject="t1")
         pack = memories.pack("alpha", "shop", threshold=3)

@@ -85,7 +85,7 @@ class WorkspaceConformance:
         assert sorted(os.listdir(second.path)) == [".git", "README"]
 
     def test_an_untouched_tree_is_made_for_one_effect(self, workspace: Workspace, base: RunBase) -> None:
-        """Nobody gets one that another effect has had, nor one of these for anything else; edited, it is replaced."""
+        """No effect gets one that another has had, nor one of these for anything else; edited, it is replaced."""
 
         def untouched(effect: str) -> Checkout:
             return workspace.checkout(WORKSPACE_RUN, base.commit, f"{WORKSPACE_RUN}:{effect}", untouched=True)
@@ -259,7 +259,7 @@ class WorkspaceConformance:
         assert workspace.base(None) == base
 
     def test_what_an_unknown_commit_changes_is_refused(self, workspace: Workspace, base: RunBase) -> None:
-        """Neither side may be one that nobody has, nor a word that git would obey."""
+        """Neither side may be unknown, nor a word that git would obey."""
         for unknown in ("0" * len(base.commit), "no-such-commit", "--help", ""):
             for commit, other in ((unknown, base.commit), (base.commit, unknown)):
                 with pytest.raises(WorkspaceError):
@@ -409,7 +409,7 @@ class WorkspaceConformance:
     def test_a_change_that_is_not_there_cannot_be_taken_back(
         self, workspace: Workspace, base: RunBase
     ) -> None:
-        """Neither one that was never merged, nor one that somebody has undone, nor from a branch that is not there."""
+        """Neither one that was never merged, nor one that was undone by hand, nor from a branch that is not there."""
         change = self.edit(workspace, base, "new\n")
         delivery = workspace.deliver(WORKSPACE_RUN, change.commit, base.commit, "branch", None, "new")
         assert base.branch is not None

@@ -43,7 +43,7 @@ class BegunRun(NamedTuple):
         return change
 
     def moved(self, edits: FileEdits) -> RunBase:
-        """The branch with somebody else's change on it."""
+        """The branch with another person's change on it."""
         now = self.now()
         theirs = self.change(edits, OTHER_PERSON_RUN, now)
         self.workspace.deliver(OTHER_PERSON_RUN, theirs.commit, now.commit, "merge", self.branch, "Theirs")
@@ -182,7 +182,7 @@ class MovedBaseConformance:
     def test_a_file_that_one_deleted_and_the_other_changed(
         self, begun: BegunRun, mine: str | None, theirs: str | None
     ) -> None:
-        """That is a conflict, whoever deleted it."""
+        """That is a conflict on either side."""
         change = begun.change({"README": mine})
         begun.moved({"README": theirs})
         assert begun.rebased(change).conflicts == ("README",)
@@ -200,7 +200,7 @@ class MovedBaseConformance:
         assert later.files(rebased.change.commit) == {"other": b"theirs\n"}
 
     def test_what_the_branch_has_already_is_no_change(self, begun: BegunRun) -> None:
-        """The same change by somebody else, or this one delivered, leaves nothing to be changed."""
+        """The same change made elsewhere, or this one delivered, leaves nothing to change."""
         change = begun.change({"README": "same\n"})
         tip = begun.moved({"README": "same\n"})
         rebased = begun.rebased(change)
@@ -208,7 +208,7 @@ class MovedBaseConformance:
         assert (rebased.moved, rebased.change.files, rebased.change.tree) == (True, (), tip.tree)
 
     def test_what_is_not_there_is_refused(self, begun: BegunRun) -> None:
-        """A branch that is gone, commits that nobody has, names that lead elsewhere."""
+        """A branch that is gone, commits that are nowhere, names that lead elsewhere."""
         change = begun.change({"README": "mine\n"})
         begun.moved({"other": "theirs\n"})
         for branch in ("gone", "a..b", "-x", ""):
@@ -259,7 +259,7 @@ class MovedBaseConformance:
         assert begun.workspace.deliver(*args).tree == change.tree
 
     def test_a_branch_has_a_change_when_its_commit_is_in_it(self, begun: BegunRun) -> None:
-        """From the delivery on, whatever comes after it; taken back, or undone by hand, it is not there any more."""
+        """From the delivery on, whatever comes after it; reverted, or undone by hand, it is not there any more."""
         change = begun.change({"README": "mine\n"})
         branch_holds = begun.workspace.contains_deliveries
         assert not branch_holds(begun.base.commit, [change.commit])
@@ -277,7 +277,7 @@ class MovedBaseConformance:
         )  # put back by hand
         assert not branch_holds(
             begun.moved({"README": "theirs alone\n"}).commit, delivered
-        )  # nobody knows: a revert came after it
+        )  # undecided: a revert came after it
         assert branch_holds(tip.commit, delivered)
 
     def test_a_branch_has_a_change_that_came_in_other_commits(self, begun: BegunRun) -> None:
@@ -313,7 +313,7 @@ class MovedBaseConformance:
         third_commit = workspace.deliver(
             MOVED_BASE_RUN, third.commit, meddled.commit, "merge", branch, "Mine"
         ).commit
-        with pytest.raises(WorkspaceError, match="cannot be told from what others did in between"):
+        with pytest.raises(WorkspaceError, match="cannot be separated from what others did in between"):
             workspace.compose_delivery_base(
                 MOVED_BASE_RUN, [third_commit, second_commit, first_commit], "whole"
             )

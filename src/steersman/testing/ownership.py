@@ -1,4 +1,4 @@
-"""Locks, processes and a bell for tests that need no second process.
+"""Locks, processes and a wake-up for tests that need no second process.
 
 **Invariant:** nothing here outlives the object that holds it.
 """
@@ -41,13 +41,13 @@ class NoProcesses:
     def alive(self, effect_prefix: str) -> list[int]:  # noqa: ARG002  nothing is ever alive
         return []
 
-    def stop_tree(self, effect_prefix: str, grace: float) -> int:  # noqa: ARG002  there is nobody to be patient with
+    def stop_tree(self, effect_prefix: str, grace: float) -> int:  # noqa: ARG002  nothing runs
         self.stopped.append(effect_prefix)
         return 0
 
 
 class SilentWakeup:
-    """Implements ports.ownership.Bell and wakes nobody; counts the rings."""
+    """Implements ports.ownership.DriverWakeup without waking anything; counts the calls."""
 
     def __init__(self) -> None:
         self.rings = 0
@@ -56,7 +56,7 @@ class SilentWakeup:
         self.rings += 1
 
     def listen(self) -> None:
-        """Nobody can be heard."""
+        """Does nothing: there is no other process."""
 
     def stop_listening(self, sock: object) -> None:
-        """Nobody was heard."""
+        """Does nothing: there is no other process."""

@@ -282,7 +282,7 @@ class FakeWorkspace:
             changed = set().union(*map(self._touched, there))
             by = next(c for c in history if self._touched(c) & changed)
             raise AlreadyRevertedError(
-                f"run {run} is undone in {target} already: taking it back changes nothing there", by
+                f"run {run} is undone in {target} already: reverting it changes nothing there", by
             )
         return self._commit(
             files, (tip,), message + "".join(f"\nreverts {delivered}" for delivered in commits), at
@@ -315,7 +315,7 @@ class FakeWorkspace:
         if clash:
             where = f"later commits have changed the same lines of {', '.join(clash)}"
             raise ChangeConflictError(
-                f"run {run} cannot be taken back from {target}: {where}; nothing was changed"
+                f"run {run} cannot be reverted on {target}: {where}; nothing was changed"
             )
         return files
 
@@ -341,7 +341,7 @@ class FakeWorkspace:
             files = self._standing_on(commits)
             if files is None:
                 raise WorkspaceError(
-                    f"what run {run} has delivered cannot be told from what others did in between"
+                    f"what run {run} has delivered cannot be separated from what others did in between"
                 )
             commit = self._commit(files, tuple(self._read(commits[-1])["parents"][:1]), "recorded tree")
             return RunBase(commit, self._tree(commit))

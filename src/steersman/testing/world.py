@@ -1,4 +1,4 @@
-"""A whole world of fakes for a runtime under test; put something else in place of single ports.
+"""The ports of an engine under test, all fakes; single ones can be replaced.
 
 **Invariant:** nothing here reaches beyond the folder it is given.
 """
@@ -21,7 +21,7 @@ from steersman.testing.workspace import FakeWorkspace
 def fake_ports(
     root: Path, machines: Mapping[str, Machine], *, files: Mapping[str, str] | None = None, **instead: Any
 ) -> Ports:
-    """A world below `root` in which every agent says yes and every check passes, unless told otherwise.
+    """Ports below `root` with which every agent says yes and every check passes, unless replaced.
 
     `agent` and `commands` may be given as the one object that serves every role and configuration.
     """
@@ -46,7 +46,7 @@ def fake_ports(
 
 
 def fake_config(**more: Any) -> Config:
-    """A configuration with a check and with somebody for every role."""
+    """A configuration with a check and an agent for every role."""
     roles = {name: Role(agent="fake") for name in ("coder", "reviewer", "tester")}
     checks = {
         n: c if isinstance(c, Check) else Check(tuple(c))

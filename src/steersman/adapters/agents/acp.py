@@ -1,6 +1,6 @@
 """Any agent that speaks the Agent Client Protocol over its standard streams; some are known by name.
 
-**Invariant:** whoever the agent is, it gets a home of its own, a box, our clocks and our answers to what it asks; when
+**Invariant:** every agent gets a home of its own, a sandbox, our clocks and our answers to its requests; when
 its turn is over, or ours is, nothing of it is alive.
 """
 

@@ -19,7 +19,7 @@ from steersman.contracts.agent import AgentRequest, ProviderUsage
 ACP_VERSION = 1
 MAX_ACP_REJECTIONS = 4  # rejections in a row, without any tool that worked: it will not get further
 MAX_ANSWER_BEGINNINGS = (
-    4  # messages in a row without a tool between them: a stream that breaks is begun anew, without end
+    4  # messages in a row without a tool between them: a stream that breaks is started again, without end
 )
 _CLIENT_CAPABILITIES = {"fs": {"readTextFile": False, "writeTextFile": False}, "terminal": False}
 _METHOD_NOT_FOUND = {"code": -32601, "message": "Method not found"}
@@ -28,7 +28,7 @@ AcpObject = Mapping[str, Any]
 
 
 class AcpConversation:
-    """What is said to one agent and heard from it, until its turn is over."""
+    """The messages to one agent and from it, until its turn is over."""
 
     def __init__(
         self,
@@ -43,15 +43,15 @@ class AcpConversation:
         doubt: Callable[[AcpObject], ProviderFailure | None] = lambda _: None,
         status: Callable[[], int | None] = lambda: None,
     ) -> None:
-        """`opened` looks at a session before anything is said in it, `usage` and `doubt` at a turn's result, `status`
-        at what the model's server said: each agent has its own ways."""
+        """`opened` looks at a session before its first prompt, `usage` and `doubt` at a turn's result, `status`
+        at what the model's server answered: agents differ."""
         self._request, self._write, self._isolated = request, write, isolated
         self._mode, self._model = mode, model
         self._look, self._usage_of, self._doubt, self._status = opened, usage, doubt, status
         self._count = 0
         self._asked: dict[int, Callable[[AcpObject], None]] = {}
         self._session = ""
-        self._text, self._message = "", None  # of the message that is being said
+        self._text, self._message = "", None  # of the message under way
         self._begun = 0
         self._usage = ProviderUsage()
         self._ended = False
@@ -76,7 +76,7 @@ class AcpConversation:
             self._send({"method": "session/cancel", "params": {"sessionId": self._session}})
 
     def fail(self, failure: ProviderFailure, *, now: bool) -> bool:
-        """What standard error has told: a cause that may still pass, or enough to stop."""
+        """A cause that standard error names: one that may pass, or enough to stop."""
         if now:
             self._failure = self._failure or failure
         self._cause = failure
@@ -117,7 +117,7 @@ class AcpConversation:
     def explain_exit(self, code: int, errors: str) -> ProviderFailure | None:  # noqa: ARG002  an exit explains nothing here
         """An agent that ends while it is talked with has crashed, whatever its code."""
         return ProviderFailure(
-            "provider_crashed", f"it ended in the middle of the talk: {errors or 'it said nothing'}"
+            "provider_crashed", f"it ended in the middle of the conversation: {errors or 'it said nothing'}"
         )
 
     def _handle_response(self, number: int, message: AcpObject) -> None:
@@ -191,7 +191,7 @@ class AcpConversation:
             case {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": str(text)}}:
                 self._append_message(text, update.get("messageId"))
             case {"sessionUpdate": "tool_call"}:
-                self._text, self._begun = "", 0  # what was said before a tool was a word on the way
+                self._text, self._begun = "", 0  # text before a tool call is no answer
             case {"sessionUpdate": "tool_call_update", "status": "completed"}:
                 self._row = 0
             case _:
@@ -234,7 +234,7 @@ class AcpConversation:
             reason = f"it asked {self._row} times in a row for what it may not do, last: {tool}"
             self._failure = ProviderFailure("provider_permission_denied", reason)
 
-    # ── what is said ────────────────────────────────────────────────────────────────────────────────────────────────
+    # ── sending ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _is_inside_workdir(self, **params: Any) -> AcpObject:
         return {"sessionId": self._session, **params}

@@ -27,7 +27,7 @@ _STOP_REASON_CLASSES: Mapping[str, tuple[ProviderClass, str]] = {
     "refusal": ("provider_invalid_request", "the model refused"),
     "max_tokens": ("provider_invalid_request", "its ceiling of tokens was reached"),
     "max_turn_requests": ("provider_invalid_request", "its ceiling of turns was reached"),
-    "cancelled": ("provider_crashed", "it says that it was cancelled, and nobody did"),
+    "cancelled": ("provider_crashed", "it says that it was cancelled, and steersman did not cancel it"),
 }
 # Names that agents give to an error in its data.
 _ERROR_NAME_CLASSES: Mapping[str, ProviderClass] = {
@@ -121,4 +121,4 @@ def _list_error_sentences(error: dict[str, Any]) -> tuple[str, ...]:
 
 def _acp_error_text(error: dict[str, Any]) -> str:
     sentences = "; ".join(filter(None, _list_error_sentences(error)))
-    return f"{sentences or 'no reason told'} (code {error.get('code')})"
+    return f"{sentences or 'no reason given'} (code {error.get('code')})"

@@ -1,6 +1,6 @@
 """opencode over the Agent Client Protocol: its model pinned, every tool asked for, its login lent.
 
-What the model's server answered is told to nobody over the protocol: it is read from opencode's own record, in the
+The protocol does not carry what the model's server answered: it is read from opencode's own record, in the
 call's own home. Usage stays unknown: opencode tells that of its last step alone.
 """
 
@@ -103,7 +103,7 @@ def _opencode_settings(options: AcpOptions) -> dict[str, Any]:
 
 
 def find_model_mismatch(result: AcpObject, pinned: str | None) -> ProviderFailure | None:
-    """A model that it does not know it replaces by another, in silence: nothing is said to that one."""
+    """A model that it does not know it replaces by another, in silence: that one gets no prompt."""
     model = next(
         (
             o.get("currentValue")

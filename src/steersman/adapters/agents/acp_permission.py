@@ -1,7 +1,7 @@
 """What we answer an agent that asks whether it may: by role, by kind of tool, and by place.
 
 **Invariant:** nothing is allowed for longer than once, nothing outside the working tree, and what is not understood is
-rejected. The box is what holds; this is what is said.
+rejected. The sandbox enforces; this only answers.
 """
 
 import os
@@ -27,7 +27,7 @@ def allows_tool_call(
     isolated: bool,
     allows: Collection[Argv] | None = None,
 ) -> bool:
-    """Whether a role may use this tool here; a command only where a box holds it, and it is one of those that may be run."""
+    """Whether a role may use this tool here; a command only where a sandbox holds it, and it is one of those that may be run."""
     kind = call.get("kind")
     visible_tree = visible_tree_path(workdir, isolated=isolated)
     if not all(is_inside_working_tree(path, workdir, visible_tree) for path in list_call_paths(call)):
@@ -35,7 +35,7 @@ def allows_tool_call(
     if kind in _HARMLESS_TOOL_KINDS:
         return True
     if kind in _EDITING_TOOL_KINDS:
-        # Without a place named, only a box knows where it will write.
+        # Without a place named, only a sandbox knows where it will write.
         return permissions != "read" and (isolated or any(True for _ in list_call_paths(call)))
     is_allowed_command = allows is None or not is_outside_allowed_commands(read_call_command(call), allows)
     return kind == "execute" and permissions == "shell" and isolated and is_allowed_command
@@ -74,7 +74,7 @@ def is_inside_working_tree(path: str, workdir: str, visible_tree: str = "") -> b
 
 
 def read_call_command(call: dict[str, Any]) -> str:
-    """The command of a call, as far as it says one: in what it hands to its tool, else in its title."""
+    """The command of a call, as far as it says one: in its tool's input, else in its title."""
     raw_input = call.get("rawInput")
     raw_command = raw_input.get("command") if isinstance(raw_input, dict) else None
     if isinstance(raw_command, list) and all(isinstance(word, str) for word in raw_command):

@@ -55,7 +55,7 @@ CLAUDE_SWITCHES = (
     "CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK",  # it would hide a stream that broke, and ask twice
     "CLAUDE_CODE_MAX_RETRIES",  # the policy is ours; one, because only a retry tells why and for how long
 )
-# Where rules have to hold, nobody is there to be asked: what none of them allows is denied. Files may be handled.
+# With rules there is no one to ask: what no rule allows is denied. Files may be edited.
 RESTRICTED_PERMISSION_MODE = "acceptEdits"
 _PLAIN_COMMAND_PATTERN = re.compile(r"[\w ./=@%+,-]+")  # of a command that a rule can name word for word
 _CLAUDE_CREDENTIALS_FILE, _CLAUDE_SETTINGS_FILE = ".credentials.json", ".claude.json"
@@ -86,7 +86,7 @@ class ClaudeAgent:
         self._shelf = SessionStore(homes_dir.with_name(SESSIONS_DIRECTORY))
 
     async def call(self, request: AgentRequest) -> AgentReply:
-        """One call in a home of its own, in a box where there is one; a session that is not to be had begins anew."""
+        """One call in a home of its own, in a sandbox where there is one; a session that cannot be continued starts again."""
         stored_session = self._shelf.find(request.session)
         reply = await self._run_turn(request, stored_session)
         if stored_session is not None and reply.error and CLAUDE_SESSION_MISSED in reply.detail:
@@ -134,7 +134,7 @@ class ClaudeAgent:
         return visible_tree_path(request.workdir, isolated=self._sandbox.isolated)
 
     def _permission_options(self, request: AgentRequest) -> Permissions:
-        """A shell only where it is in a box."""
+        """A shell only where it is in a sandbox."""
         if request.permissions == "shell" and not self._sandbox.isolated:
             return "edit"
         return request.permissions
@@ -240,7 +240,7 @@ class _ClaudeSettings(msgspec.Struct, frozen=True):
 def keep_claude_session(
     store: SessionStore, effect: str, projects: Path, session: str | None, usage: ProviderUsage
 ) -> str | None:
-    """Keeps what a call has said, while nothing of the call is alive, and what it has told it used; gives its name."""
+    """Keeps a call's transcript and usage, while nothing of the call is alive; returns the session's name."""
     transcript = _read_claude_session(projects, session)
     if session is None or transcript is None:
         return None

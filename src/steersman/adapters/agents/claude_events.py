@@ -73,8 +73,7 @@ class ClaudeReader:
         writes: bool,
         schema: bool,
         held: bool = False,  # to some commands: others are outside, and no failure of the call
-        before: ProviderUsage
-        | None = None,  # what a session that is continued had told; None: it is a new one
+        before: ProviderUsage | None = None,  # the usage of a continued session so far; None: it is a new one
         now: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
         self._writes, self._schema, self._held = writes, schema, held
@@ -244,7 +243,7 @@ class ClaudeReader:
         return read_claude_usage(self._results[-1]) if self._results else ProviderUsage()
 
     def _usage(self, result: ClaudeEvent) -> ProviderUsage:
-        """What this call used; an answer that broke off is told as nothing, and was not free."""
+        """What this call used; an answer that broke off is reported without usage, and was not free."""
         usage = read_claude_usage(result)
         if self._begun and not usage.tokens:
             return ProviderUsage()
@@ -255,7 +254,7 @@ class ClaudeReader:
         )
 
     def explain_exit(self, code: int, errors: str) -> ProviderFailure | None:
-        """An exit without a last word: a flag or a right it does not have is told on standard error only."""
+        """An exit without a last word: a missing flag or permission is on standard error only."""
         if code != 0 and ("unknown option" in errors or "root/sudo privileges" in errors):
             return ProviderFailure("provider_invalid_request", errors)
         if code != 0 and _CLAUDE_UNREACHED.search(errors):
@@ -264,7 +263,7 @@ class ClaudeReader:
 
 
 def read_claude_usage(result: ClaudeEvent) -> ProviderUsage:
-    """Tokens and money as told; what is not told is unknown."""
+    """Tokens and money as reported; what is not reported is unknown."""
     return ProviderUsage(_count_all_claude_tokens(result), _parse_micro_usd(result.get("total_cost_usd")))
 
 

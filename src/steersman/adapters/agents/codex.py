@@ -29,7 +29,7 @@ from steersman.ports.sandbox import Sandbox
 
 CODEX_PROVIDER = "codex"
 _CODEX_GATEWAY_NAME = (
-    "steersman"  # our name for whoever serves the model: codex's own entries cannot be given fewer retries
+    "steersman"  # our entry for the model's server: codex's own entries cannot be given fewer retries
 )
 _CODEX_HOSTS = ("api.openai.com:443", "chatgpt.com:443", "auth.openai.com:443")
 _CODEX_KEY_VARIABLES = ("CODEX_API_KEY", "OPENAI_API_KEY")
@@ -73,7 +73,7 @@ class CodexAgent:
         self._shelf = SessionStore(homes_dir.with_name(SESSIONS_DIRECTORY))
 
     async def call(self, request: AgentRequest) -> AgentReply:
-        """One turn of codex, in a new session or a continued one; one that is not to be had begins anew."""
+        """One turn of codex, in a new session or a continued one; a session that cannot be continued starts again."""
         stored_session = self._shelf.find(request.session)
         reply = await self._run_turn(request, stored_session)
         if stored_session is not None and reply.error and rollout.CODEX_SESSION_MISSED in reply.detail:
@@ -181,7 +181,7 @@ def build_codex_args(
 
 
 def _codex_sandbox_mode(request: AgentRequest, isolated: bool) -> str:
-    """Inside our box codex's own would only fail; without ours it is the one that holds."""
+    """Inside our sandbox codex's own would only fail; without ours it is the one that holds."""
     if isolated:
         return "danger-full-access"
     return "read-only" if request.permissions == "read" else "workspace-write"
@@ -197,12 +197,12 @@ def _codex_settings(
         "web_search": "disabled",
         # Trusted, a directory's own .codex/config.toml may start programs; codex trusts what it may write.
         "projects": {directory: {"trust_level": "untrusted"} for directory in directories},
-        "project_doc_max_bytes": 0,  # told in the prompt, from the base commit
+        "project_doc_max_bytes": 0,  # the prompt has it, from the base commit
         "skills": {"include_instructions": False, "bundled": {"enabled": False}},
         "cli_auth_credentials_store": "file",
         "check_for_update_on_startup": False,
         "analytics": {"enabled": False},
-        "agents": {"max_threads": 1},  # what others of its kind use would not be told
+        "agents": {"max_threads": 1},  # the usage of further agents would be unknown
         "sandbox_workspace_write": {"network_access": False, "exclude_slash_tmp": True},
         # Its tools need no key. The mark by which we find what they start has none of these words in it.
         "shell_environment_policy": {"inherit": "all", "ignore_default_excludes": False},

@@ -169,7 +169,7 @@ class CodexReader:
 
 
 def read_codex_usage(usage: Any) -> ProviderUsage:
-    """All tokens of a usage; nothing but zeros is what codex says when the server has told it nothing."""
+    """All tokens of a usage; nothing but zeros is what codex reports when the server has sent nothing."""
     if not isinstance(usage, dict):
         return ProviderUsage()
     figures: list[Any] = [usage.get(name) for name in ("input_tokens", "output_tokens")]
@@ -184,7 +184,7 @@ def classify_codex_message(message: str, now: dt.datetime) -> ProviderFailure:
 
 
 def classify_codex_sentence(message: str, now: dt.datetime) -> ProviderFailure | None:
-    """The class of a sentence that codex begins like this; None where it is somebody else's."""
+    """The class of a sentence that codex begins like this; None where the sentence is not codex's own."""
     if status := _CODEX_STATUS.match(message):
         return ProviderFailure(classify_http_status(int(status[1])), message, parse_limit_reset(message, now))
     for start, error in _CODEX_SENTENCE_PATTERNS:
@@ -194,7 +194,7 @@ def classify_codex_sentence(message: str, now: dt.datetime) -> ProviderFailure |
 
 
 def classify_http_status(status: int) -> ProviderClass:
-    """The class of an HTTP status, whoever tells it."""
+    """The class of an HTTP status."""
     if status in (401, 403):
         return "provider_auth_error"
     if status in (429, 529):
@@ -240,4 +240,4 @@ def _is_denied_item(item: dict[str, Any]) -> bool:
 
 def _codex_error_text(error: Any) -> str:
     text = error.get("message") if isinstance(error, dict) else None
-    return text if isinstance(text, str) else "it told no reason"
+    return text if isinstance(text, str) else "it gave no reason"

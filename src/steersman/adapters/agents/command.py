@@ -54,7 +54,7 @@ class PlainTextReader:
         return False
 
     def read_result(self) -> CallSummary:
-        """Everything it said; whether that is an answer, its exit code says."""
+        """Its whole output; the exit code decides whether that is an answer."""
         return CallSummary(
             ended=True, failure=self._failure, text=decode_outside_bytes(b"\n".join(self._lines))
         )

@@ -1,6 +1,6 @@
-"""One call of one agent CLI: its own home, its box, its clocks, its events, and the class of what went wrong.
+"""One call of one agent CLI: its own home, its sandbox, its clocks, its events, and the class of what went wrong.
 
-Classification, first match wins: not found · what the CLI told in structured fields (also in a retry) · our clocks ·
+Classification, first match wins: not found · what the CLI reported in structured fields (also in a retry) · our clocks ·
 an exit that only standard error explains · an exit that contradicts · no word at all.
 **Invariant:** exit code 0 alone is never success; a cancelled call raises and is never turned into a reply.
 """
@@ -33,7 +33,7 @@ _START_FAILURE_CLASSES: dict[str, ProviderClass] = {
     "not_found": "provider_not_found",
     "permission": "provider_permission_denied",
 }
-# What every program gets of our environment; the rest is said by its adapter.
+# What every program gets of our environment; its adapter adds the rest.
 CERTIFICATE_VARIABLES = (
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
@@ -51,7 +51,7 @@ class ProviderFailure(NamedTuple):
 
 
 class CallSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """What the events of one call said."""
+    """What the events of one call reported."""
 
     ended: bool = False  # the CLI's own word that the call is over, and well
     failure: ProviderFailure | None = (
@@ -143,7 +143,7 @@ async def run_agent_cli(request: AgentRequest, invocation: AgentInvocation, sand
 
 
 def choose_start_directory(request: AgentRequest, invocation: AgentInvocation, tree: str) -> str:
-    """The program's current directory: outside the tree for whoever only reads, so that it loads nothing from it."""
+    """The program's current directory: outside the tree for an agent that only reads, so that it loads nothing from the tree."""
     return tree if request.writes else invocation.start or tree
 
 
@@ -157,7 +157,7 @@ def _missing_program_reply(invocation: AgentInvocation) -> AgentReply:
 
 
 def agent_environment(invocation: AgentInvocation) -> dict[str, str]:
-    """All that the program is started with, beside what the box needs: an allowlist, and the adapter's own."""
+    """All that the program is started with, beside what the sandbox needs: an allowlist, and the adapter's own."""
     inherited = {
         name: os.environ[name] for name in (*INHERITED_VARIABLES, *invocation.keeps) if name in os.environ
     }
@@ -222,7 +222,7 @@ def _find_call_failure(
         return summary.failure
     if result.expired:
         return ProviderFailure("provider_timeout", _timeout_text(result, clocks))
-    # One that talks until it is told to stop ends as we end it.
+    # A program that goes on until we stop it ends as we end it.
     if summary.ended and (result.stopped or result.exit_code in summary.exits):
         return None
     if (exit_failure := invocation.reader.explain_exit(result.exit_code, errors)) is not None:
@@ -246,7 +246,7 @@ def _timeout_text(result: ProgramResult, clocks: ProgramClocks) -> str:
 
 def _exit_contradiction(code: int, errors: str) -> ProviderFailure:
     return ProviderFailure(
-        "provider_crashed", f"it told success and then {_exit_text(code)}: {errors or 'it said nothing'}"
+        "provider_crashed", f"it reported success and then {_exit_text(code)}: {errors or 'it said nothing'}"
     )
 
 

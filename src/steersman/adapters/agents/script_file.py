@@ -52,7 +52,7 @@ def _script_error(name: str, document: PlainYaml, problems: tuple[SchemaProblem,
         f"{name}, line {document.line_of(problem.path)}: {problem if problem.path else problem.what}"
         for problem in problems
     ]
-    return UserError("\n".join(["the script cannot be used; mend it and try again:", *lines]))
+    return UserError("\n".join(["the script cannot be used; correct it and try again:", *lines]))
 
 
 def _convert_script_scalars(value: Any) -> Any:

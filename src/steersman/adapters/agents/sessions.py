@@ -1,4 +1,4 @@
-"""Sessions that agents' own programs have written, kept between calls below the project's state, outside every box.
+"""Sessions that agents' own programs have written, kept between calls below the project's state, outside every sandbox.
 
 A name is the program's id of the session and a digest of what was kept: it means the session as it was then. A call
 that is begun again after a crash, or in a fork, goes on where the first one did, on the tree of that moment.
@@ -19,14 +19,14 @@ from typing import NamedTuple
 
 SESSIONS_DIRECTORY = "sessions"  # beside the homes of calls
 MAX_SESSION_BYTES = 64 * 1024 * 1024  # bytes of a session that are worth keeping
-MAX_SESSION_DAYS = 30  # a session that is older is begun anew
+MAX_SESSION_DAYS = 30  # an older session is not continued
 _SESSION_ID_PATTERN = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _SESSION_NAME_PATTERN = re.compile(rf"({_SESSION_ID_PATTERN.pattern})\.[0-9a-f]{{16}}")
 _SESSION_RUN_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*")
 
 
 class StoredSession(NamedTuple):
-    """A session on the shelf: what its program calls it, and its files."""
+    """A kept session: its program's id for it, and its files."""
 
     session: str
     folder: Path

@@ -13,7 +13,7 @@ from steersman.adapters.sandbox import toolchains
 from steersman.judges.ecosystems import ECOSYSTEMS
 
 COMMAND_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR")
-# Whom to trust: these name files.
+# Certificates to trust: these name files.
 COMMAND_CERTIFICATE_VARIABLES = (
     *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"),
     *("PIP_CERT", "GIT_SSL_CAINFO", "CARGO_HTTP_CAINFO", "AWS_CA_BUNDLE"),

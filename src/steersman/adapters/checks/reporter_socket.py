@@ -1,8 +1,8 @@
-"""What a runner tells while it runs, taken off its descriptor as it is told.
+"""Reads what a runner reports while it runs, as it is sent.
 
-A wire is a socket that one process can have: the first that connects, and no child of it, for a socket cannot be
-opened anew through /proc. A pipe is for a runner that only knows files: its name goes when its first bytes have come.
-**Invariant:** what was told cannot be taken back; memory is bounded whatever arrives, and the teller never waits for us.
+A wire is for one process: the first that connects, and no child of it, for a socket cannot be
+opened again through /proc. A pipe is for a runner that only knows files: its name is removed when its first bytes have come.
+**Invariant:** what was sent cannot be withdrawn; memory is bounded whatever arrives, and the sender never waits for us.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ REPORTER_CHUNK_BYTES = 64 * 1024
 
 
 class ReporterSocket:
-    """The listening end; `word` is told to the one who connects, and to nobody else."""
+    """The listening end; `token` is sent to the one process that connects."""
 
     def __init__(self, path: str, token: str, limit: int) -> None:
         self._path, self._word = path, token.encode("ascii")
@@ -73,7 +73,7 @@ class ReporterSocket:
 
 
 class ReporterPipe:
-    """A named pipe; both ends are held here, so that whoever writes finds a reader and leaves no end."""
+    """A named pipe; both ends are held here, so that a writer finds a reader and an early end is no end."""
 
     def __init__(self, path: str, limit: int) -> None:
         self._path, self._fd = path, -1

@@ -62,7 +62,7 @@ class ReportRequest:
 
     @contextmanager
     def listen(self) -> Iterator["ReportRequest"]:
-        """Hears what is told as long as this is open."""
+        """Receives the report as long as this is open."""
         for name in _REPORTER_FILES[self._form] if self._form else ():
             path = shutil.copy(os.path.join(os.path.dirname(witness.__file__), name), self.folder)
             os.chmod(path, 0o500)  # an installer may have lost it
@@ -84,7 +84,7 @@ class ReportRequest:
     ) -> tuple[RunnerReport | UnreadableReport | None, str]:
         """The report, or why there is none, and the output as people know it; None where none was asked for.
 
-        A name in it that is a place in the working directory is told from there; `mounted` is where a box shows it.
+        Paths below the working directory become relative to it; `mounted` is where a sandbox shows it.
         """
         candidates = (workdir, os.path.realpath(workdir), mounted) if workdir else ()
         trees = tuple(filter(None, candidates))

@@ -180,7 +180,7 @@ def _tree_git_environment(place: TreePlace) -> dict[str, str]:
 
 
 def restore_changed_files(place: TreePlace, before: FileStates) -> FileStates:
-    """Undoes what setup has changed in files of the tree, such as a lock file written anew; returns what is there then."""
+    """Undoes what setup has changed in files of the tree, such as a rewritten lock file; returns what is there then."""
     after = read_file_states(place.path)
     if names := list_changed_files(before, after):
         feed = b"".join(os.fsencode(name) + b"\0" for name in names)
@@ -258,7 +258,7 @@ async def lock_setup_layer(place: TreePlace, key: str) -> AsyncIterator[None]:
 
 @contextlib.asynccontextmanager
 async def lock_build_output(layer: SetupLayer, *, writes: bool) -> AsyncIterator[None]:
-    """A check on the base has the build output for itself; nobody copies it while it is written."""
+    """A check on the base has the build output for itself; it is not copied while it is written."""
     async with _hold_file_lock(layer.path / ".build.lock", fcntl.LOCK_EX if writes else fcntl.LOCK_SH):
         yield
 

@@ -1,4 +1,4 @@
-"""What is said about a broken `steersman.toml`: file, line, field, and what to write instead.
+"""The error for a broken `steersman.toml`: file, line, field, and what to write instead.
 
 **Invariant:** advice only: whether something is wrong was decided before.
 """
@@ -81,7 +81,7 @@ def build_config_error(name: str, text: str, problems: list[SchemaProblem]) -> U
         f"{name}, line {line}: {message}"
         for line, message in sorted(messages, key=lambda numbered: numbered[0])
     ]
-    return UserError("\n".join(["the configuration cannot be used; mend it and try again:", *body]))
+    return UserError("\n".join(["the configuration cannot be used; correct it and try again:", *body]))
 
 
 def _field_advice(problem: SchemaProblem) -> str:

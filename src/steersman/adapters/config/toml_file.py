@@ -371,7 +371,7 @@ def _find_surplus_options(role: dict[str, Any], fields: tuple[str, ...]) -> Iter
 
 
 def _find_unknown_roles(value: dict[str, Any], roles: Collection[str]) -> Iterator[SchemaProblem]:
-    """A role that no machine has and no task names is nobody's."""
+    """Roles that no machine has and no task names."""
     task_table = _config_table_at(value, ("task",))
     lists = [task_table.get(name) for name in ("planners", "plan_reviewers", "code_reviewers")]
     listed = {r for names in lists if isinstance(names, list) for r in names if isinstance(r, str)}
@@ -384,7 +384,7 @@ def _find_unknown_roles(value: dict[str, Any], roles: Collection[str]) -> Iterat
 
 
 def _find_chat_name_problems(chat_agents: dict[str, Any], host: str | None) -> Iterator[SchemaProblem]:
-    """Whoever is called answers alone: no two have the same name, whatever its capitals."""
+    """No two agents have the same name, in capitals or not: a name calls exactly one."""
     from steersman.judges.replies.mentions import fold_mention_name  # few projects have any
 
     owners: dict[str, str] = {}
@@ -405,7 +405,7 @@ def _find_chat_name_problems(chat_agents: dict[str, Any], host: str | None) -> I
                 ("chat", "agents", name, *subpath), f"{word!r} is a name of {other!r} already"
             )
     if host is not None and host not in chat_agents:
-        yield SchemaProblem(("chat", "host"), f"nobody is called {host!r}: name one of [chat.agents]")
+        yield SchemaProblem(("chat", "host"), f"there is no agent {host!r}: name one of [chat.agents]")
 
 
 def _find_near_misses(value: dict[str, Any]) -> list[SchemaProblem]:

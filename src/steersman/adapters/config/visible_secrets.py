@@ -1,7 +1,7 @@
 """The secrets this process can see: in its environment, in the files where logins are kept, in the project's .env.
 
 Their exact values are hidden in every text before it is kept. A file is read again when it has changed.
-**Invariant:** reads, never writes; hands out values to whoever hides them, and to nobody else; a link in the project
+**Invariant:** reads, never writes; values go only to the code that redacts them; a link in the project
 is not followed, for it came with the repository and may lead outside it.
 """
 
@@ -44,7 +44,7 @@ _ASSIGNMENT_LINE = re.compile(
 
 
 class KnownSecrets:
-    """Everything known, gathered anew when a file has changed."""
+    """Everything known, read again when a file has changed."""
 
     def __init__(self, environ: Mapping[str, str], project: str) -> None:
         self._environ, self._project = environ, project
@@ -72,7 +72,7 @@ class KnownSecrets:
 
     def _from_files(self) -> Iterator[str]:
         for path, flag in self._credential_paths():
-            try:  # does not wait for somebody to write into a pipe
+            try:  # does not wait for a writer of a pipe
                 with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | flag), "rb") as file:
                     is_regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
                     text = file.read(MAX_SECRET_FILE_BYTES).decode("utf-8", "replace") if is_regular else ""

@@ -109,7 +109,7 @@ class BranchMove:
         self._release_locks()
 
     def undo(self) -> list[str]:
-        """The branch has not moved: the old files come back. Returns the paths that somebody has changed since."""
+        """The branch has not moved: the old files come back. Returns the paths that were changed since."""
         top, files = Path(self._marker.top), Path(self._marker.files)
         changed: list[str] = []
         for move in self._marker.moves:  # new ones first: a directory may have come where a file was
@@ -291,7 +291,7 @@ class BranchMove:
             _keep_old_file(path, Path(self._marker.files) / "old" / str(number))
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_dir() and not path.is_symlink():
-            path.rmdir()  # it is empty, or somebody's files are in it and this fails
+            path.rmdir()  # it is empty, or it holds other files and this fails
         os.replace(Path(self._marker.files) / "new" / os.fsdecode(move.path), path)
 
     def _check_path(self, move: FileMove) -> Path:
@@ -345,7 +345,7 @@ class BranchMove:
         return [common, *sorted(common.glob("worktrees/*"))]
 
     def _lock(self, name: str, gitdir: Path | None = None) -> None:
-        """Takes a lock of git's own. A link is made at once and whole, so that ours can be told from another's."""
+        """Takes a lock of git's own. A link is made at once and whole, so that ours is known from another's."""
         path, token = (gitdir or self._gitdir) / name, self._folder / "token"
         deadline = time.monotonic() + GIT_LOCK_SECONDS
         while True:
@@ -362,7 +362,7 @@ class BranchMove:
             time.sleep(0.05)
 
     def _release_locks(self) -> None:
-        """Lets go of everything: locks, then the marker, then what it spoke of."""
+        """Releases everything: locks, then the marker, then the files it names."""
         for lock in (gitdir / name for gitdir in self._list_gitdirs() for name in _GIT_LOCK_NAMES):
             if _is_same_file(lock, self._folder / "token"):
                 os.unlink(lock)
@@ -426,7 +426,7 @@ def _read_file_id(path: Path) -> FileId | None:
 
 
 def _has_live_checkout(gitdir: Path) -> bool:
-    """A working tree that was deleted by hand leaves its git directory behind, and nobody can switch there."""
+    """A working tree that was deleted by hand leaves its git directory behind, and no one can switch there."""
     gitfile_path = os.fsdecode(read_small_file(gitdir / "gitdir").strip())
     return not gitfile_path or (gitdir / gitfile_path).parent.is_dir()
 

@@ -1,7 +1,7 @@
 """What differs between two commits, for people and reviewers: names, lines, and a patch of bounded size.
 
 The tree hash is what counts; a patch is only its picture. A file's part is bounded by itself, so that a long one
-cannot push another out of sight, and what is left out is said where it is left out.
+cannot push another out of sight, and a note stands where something is left out.
 **Invariant:** git's own diff: no external program, no text conversion, whatever attributes ask for.
 """
 
@@ -121,7 +121,7 @@ def _bound_patch_lines(stream: "IO[bytes]") -> Iterator[bytes | str]:
             size = skipped = 0
             if total > MAX_PATCH_BYTES:
                 yield "# The rest is left out: the patch is too long.\n"
-                return  # whoever reads on finds more, and stops git
+                return  # the caller finds more to read, and stops git
         at_line_start = line.endswith(b"\n")
         size += len(line)
         if size <= MAX_FILE_PATCH_BYTES:

@@ -46,7 +46,7 @@ class BranchDeliverer:
 
     @contextmanager
     def hold_turn(self) -> Iterator[list[str]]:
-        """Nobody else delivers into this repository meanwhile; what was cut short before is put right first."""
+        """Holds the delivery lock; a delivery that was cut short before is settled first."""
         try:
             with hold_delivery_lock(self._git.require_repository.common):
                 # Only deliveries lock the HEAD of our own git directory: one that is left is of a git that was killed.

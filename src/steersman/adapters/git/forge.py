@@ -2,7 +2,7 @@
 
 Both are used for one thing, to speak to the forge's interface in the person's name. They are started outside every
 repository, so that the git they may call finds none.
-**Invariant:** a draft: whoever merges it is a person at the forge.
+**Invariant:** a draft: a person at the forge merges it.
 """
 
 import os

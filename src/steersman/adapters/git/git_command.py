@@ -1,6 +1,6 @@
 """Starts git so that nothing runs but git.
 
-Every call gets an environment of ours and a git directory of ours (`git_hull`): what a repository, the person's home
+Every call gets an environment of ours and a isolated git directory (`isolated_dir`): what a repository, the person's home
 or the system say about hooks, filters, drivers, monitors, helpers, pagers and programs is not read at all.
 **Invariant:** argv only; git is found at absolute places of PATH; none of the caller's GIT_* variables is passed on.
 """
@@ -25,7 +25,7 @@ GitSetting = tuple[str, str]
 # even when we are killed.
 inherited_git_fds: ContextVar[tuple[int, ...]] = ContextVar("kept_open", default=())
 
-# A hull's own configuration is all that git reads; these are what ours says beside the form of the repository.
+# git reads only the isolated directory's configuration; these are in each, beside the form of the repository.
 ISOLATED_GIT_SETTINGS: tuple[GitSetting, ...] = (
     *(("core.hooksPath", "/dev/null"), ("core.fsmonitor", "false"), ("core.pager", "cat")),
     *(("core.editor", "false"), ("core.attributesFile", "/dev/null"), ("core.excludesFile", "/dev/null")),
@@ -145,7 +145,7 @@ def require_program_on_path(name: str) -> str:
 
 
 def quiet_git_environment() -> dict[str, str]:
-    """The variables under which a git that others start runs as little as can be said from outside."""
+    """The variables that keep a git started by another program from running anything that variables can switch off."""
     return {**GIT_ENVIRONMENT, **dict(encode_git_settings(ISOLATED_GIT_SETTINGS))}
 
 

@@ -1,8 +1,8 @@
-"""A git directory of ours over somebody's repository: its objects and references, and none of its settings.
+"""An isolated git directory over a repository: its objects and references, and none of its settings.
 
-git cannot be told to ignore a repository's own configuration, and whoever lists the settings that run a program has
-forgotten one. So git is given another directory: with a configuration that we wrote, no hooks, and links to the
-objects, references and logs of the real one. What a later git may run from a setting, it does not find.
+git cannot ignore a repository's own configuration, and any list of the settings that run a program has
+a gap. So git gets another directory: with a configuration that we wrote, no hooks, and links to the
+objects, references and logs of the real one. A setting that a later git may run is not there either.
 **Invariant:** only `look` opens the real one, with commands that read where things are, and never an object.
 """
 
@@ -61,7 +61,7 @@ _LocationFingerprint = tuple[tuple[int, int, int, int], ...]
 _SETTLED_SECONDS = 1.0  # seconds; a younger file may change again without showing it
 _location_cache: dict[
     Path, tuple[_LocationFingerprint, RepositoryLocation]
-] = {}  # by place: asked anew when one of the files that said so has changed
+] = {}  # by place: looked up again when one of these files has changed
 
 
 def locate_repository(start: Path) -> RepositoryLocation:
@@ -127,7 +127,7 @@ def _locate_repository_uncached(start: Path) -> RepositoryLocation:
 
 
 def _is_work_tree_elsewhere(start: Path, lines: list[str]) -> bool:
-    """Neither bare nor within git's own directory, and yet not where its files are said to be."""
+    """Neither bare nor within git's own directory, and yet not where its files should be."""
     return (
         lines[0] != "true"
         and len(lines) >= 4
@@ -217,7 +217,9 @@ def _read_repository_location(top: Path, gitdir: Path, common: Path) -> Reposito
     # With --file nothing is included from elsewhere; from / no repository is found.
     answer = run_git(("config", "--file", str(common / "config"), "-z", "--list"), Path("/"), {}, seconds=60)
     if answer.code != 0:
-        raise WorkspaceError(f"{common / 'config'} cannot be read: {answer.err.strip()[:500]}; mend it first")
+        raise WorkspaceError(
+            f"{common / 'config'} cannot be read: {answer.err.strip()[:500]}; correct it first"
+        )
     entries = [os.fsdecode(entry).partition("\n") for entry in answer.out.split(b"\0")[:-1]]
     pairs = [(name, value) for name, _, value in entries]
     checkout_settings = tuple(_filter_allowed_settings(pairs, _CHECKOUT_SETTING_PATTERNS).items())
@@ -266,7 +268,7 @@ def _read_real_head(gitdir: Path) -> bytes:
 
 
 def _read_trusted_directories() -> tuple[GitSetting, ...]:
-    """The directories of others that the person told git to trust: the one thing that is asked of their own files."""
+    """The directories that the person's own git settings trust: nothing else is read of these settings."""
     home = {n: os.environ[n] for n in ("HOME", "XDG_CONFIG_HOME") if n in os.environ}
     args = ("config", "-z", "--get-all", "safe.directory")
     with start_git(
@@ -296,17 +298,17 @@ def _write_if_changed(path: Path, content: bytes) -> None:
 
 
 def _temporary_sibling(path: Path) -> Path:
-    """Beside it, and nobody else's at this moment."""
+    """A name beside it that no other process or thread uses now."""
     return path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}.new")
 
 
 def _no_repository_message(start: Path, git_error: str) -> str:
     if "dubious ownership" in git_error:
-        return f"{start} belongs to somebody else; run `git config --global --add safe.directory {start}` if you trust it"
+        return f"{start} belongs to another user; run `git config --global --add safe.directory {start}` if you trust it"
     if (start / ".git").exists() and "not a git repository" in git_error:
         return f"{start / '.git'} is there, but it is no whole repository: look at its HEAD, refs and objects, restore it from a backup or clone it again"
     if "not a git repository" not in git_error:
-        return f"git cannot use the repository in {start}: {git_error.strip()[:500]}; mend that first"
+        return f"git cannot use the repository in {start}: {git_error.strip()[:500]}; correct that first"
     return (
         f"{start} is not inside a git repository; run `git init` there and commit, or go to your repository"
     )

@@ -14,7 +14,7 @@ from steersman.adapters.storage.durable_files import replace_file, sync_director
 
 DELIVERY_DIRECTORY = "steersman-delivery"  # in the git directory of the checkout: the marker, new files, old files, the new index
 
-FileId = tuple[int, int, int]  # inode, time of change, size: the same until somebody writes
+FileId = tuple[int, int, int]  # inode, time of change, size: the same until the file is written
 
 
 class FileMove(msgspec.Struct, frozen=True, array_like=True):

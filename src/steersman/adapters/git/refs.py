@@ -103,7 +103,7 @@ def _is_gc_running(git: GitRepository) -> bool:
     match = re.match(rb"(\d+) ", read_small_file(git.require_repository.common / "gc.pid"))
     if match is None:
         return False
-    with suppress(PermissionError):  # somebody else's is alive too
+    with suppress(PermissionError):  # another user's process is alive too
         try:
             os.kill(int(match[1]), 0)
         except ProcessLookupError:

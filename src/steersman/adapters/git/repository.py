@@ -1,6 +1,6 @@
-"""git over one repository, through a directory of ours: objects, names, history.
+"""git over one repository, through an isolated git directory: objects, names, history.
 
-**Invariant:** what it is told about is content: nothing here depends on what a repository's settings say.
+**Invariant:** nothing here depends on what the repository's own settings say.
 """
 
 import os
@@ -182,7 +182,7 @@ class GitRepository:
         return self.line("commit-tree", tree, *parent_args, "-F", "-", env=env, feed=text)
 
     def _describe_refusal(self, command: str, answer: GitResult) -> str:
-        """A command that said no, in words; what a partial clone lacks is told with the way to get it."""
+        """The error of a git command; for an object that a partial clone lacks, with the way to get it."""
         message = answer.err.strip()[:500] or f"exit code {answer.code}"
         if self.require_repository.partial:
             return (

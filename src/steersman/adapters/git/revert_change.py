@@ -1,4 +1,4 @@
-"""Takes a delivered change back: a commit that undoes it, on top of whatever came after.
+"""Reverts a delivered change: one commit that undoes it, on top of whatever came after.
 
 **Invariant:** nothing is rewritten and nothing is left half done: the branch gets one commit more, or stays.
 """
@@ -75,7 +75,7 @@ def has_delivered_changes(
 def tree_before_deliveries(
     git: GitRepository, deliverer: BranchDeliverer, delivered_commits: Sequence[str]
 ) -> str | None:
-    """The tree of the newest of these deliveries without any of them; None where that cannot be told."""
+    """The tree of the newest of these deliveries without any of them; None where that is undecided."""
     tree: str | None = git.tree_of(delivered_commits[0])
     for commit in delivered_commits:
         parent = git.resolve(f"{commit}^1")
@@ -98,7 +98,7 @@ def _not_delivered_message(git: GitRepository, run: str, commit: str, target: st
     drop_hint = f"; drop it with `git branch -D steersman/{run}`" if f"steersman/{run}" in branches else ""
     location_text = f"{holder_text} it{drop_hint}" if branches else "no branch here has it"
     return (
-        f"run {run} is not in {target}: there is nothing to take back from {target}, and {location_text}. If it came there as "
+        f"run {run} is not in {target}: there is nothing to revert, and {location_text}. If it came there as "
         f"other commits (squashed, rebased), find those with `git log --grep 'Steersman-Run: {run}' {target}` and use "
         "`git revert`"
     )
@@ -125,7 +125,7 @@ def _revert_together(
 def _revert_one_by_one(
     git: GitRepository, deliverer: BranchDeliverer, run: str, commits: Sequence[str], target: str, tip: str
 ) -> str:
-    """The tree of `tip` without these commits of it; what is in the way is told."""
+    """The tree of `tip` without these commits of it; an error names what is in the way."""
     tree = git.tree_of(tip)
     for commit in commits:
         tree = _revert_commit_in_tree(git, deliverer, run, commit, target, tree)
@@ -137,7 +137,7 @@ def _already_reverted_error(
 ) -> AlreadyRevertedError:
     revert_commit = _find_last_touching_commit(git, f"{delivered_commits[-1]}^1", delivered_commits[0], tip)
     return AlreadyRevertedError(
-        f"run {run} is undone in {target} already, by {revert_commit[:12]}: taking it back changes nothing there; "
+        f"run {run} is undone in {target} already, by {revert_commit[:12]}: reverting it changes nothing there; "
         f"see `git log {target}`",
         revert_commit,
     )
@@ -153,14 +153,12 @@ def _revert_commit_in_tree(
     tree, names, git_error = deliverer.merged_trees(commit, current_tree, parent)
     if tree is None and names:
         raise ChangeConflictError(
-            f"run {run} cannot be taken back from {target}: later commits have changed the same lines of "
+            f"run {run} cannot be reverted on {target}: later commits have changed the same lines of "
             f"{', '.join(names)}; nothing was changed. Undo it by hand with "
             f"`git revert {'-m 1 ' if git.resolve(f'{commit}^2') else ''}{commit[:12]}`, then ask again"
         )
     if tree is None:
-        raise WorkspaceError(
-            f"run {run} cannot be taken back from {target}: {git_error}; nothing was changed"
-        )
+        raise WorkspaceError(f"run {run} cannot be reverted on {target}: {git_error}; nothing was changed")
     return tree
 
 

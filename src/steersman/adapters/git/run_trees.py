@@ -1,7 +1,7 @@
 """The private working trees of runs: made, handed out again, read as a tree hash, removed.
 
 A tree `<root>/<run>/<n>` has three companions beside it: `<n>.json` (whose it is), `<n>.index` (git's index as it was
-when the tree was handed out, out of the reach of whoever works inside) and `<n>.git`, a repository of its own.
+when the tree was handed out, out of the agent's reach) and `<n>.git`, a repository of its own.
 **Invariant:** an attempt never starts on half-edited files; checks never start in a tree that an agent has worked in.
 """
 
@@ -47,7 +47,7 @@ class RunWorkingTrees:
         self._include = include
 
     def checkout(self, run: str, commit: str, effect: str, *, untouched: bool = False) -> Checkout:
-        """Hands out a kept tree that still is `commit`, or makes one and removes those of its kind that nobody uses."""
+        """Hands out a kept tree that still is `commit`, or makes one and removes unused ones of its kind."""
         wanted_tree = self._git.tree_of(commit)
         with self._lock_run(run), tempfile.TemporaryDirectory(dir=self.root, prefix=".index-") as directory:
             free_trees = [
@@ -131,11 +131,11 @@ class RunWorkingTrees:
         return path
 
     def _check_faithful(self, path: Path, wanted_tree: str) -> None:
-        """A disk that does not tell two names apart, or a conversion that does not lead back, is told at once."""
+        """Refuses a disk that does not tell two names apart, and a conversion that does not lead back."""
         if self.tree(path) != wanted_tree:
             raise WorkspaceError(
-                "the files of this commit cannot be laid out on this disk as they are recorded (names that differ only "
-                "in case, or an encoding that cannot be written): mend that in the repository first"
+                "the files of this commit cannot be written to this disk as they are recorded (names that differ only "
+                "in case, or an encoding that cannot be written): correct that in the repository first"
             )
 
     def _handed_out(self, path: Path, checkout: Checkout, effect: str, index: Path) -> Checkout:
@@ -144,7 +144,7 @@ class RunWorkingTrees:
         make_worktree_repo(self._git, path, checkout.commit, index)
         new_record = msgspec.structs.replace(record, commit=checkout.commit, owner=effect, holder=os.getpid())
         _write_tree_record(_tree_record_path(path), msgspec.json.encode(new_record))
-        # The one it was made for has to set it up; whoever comes later finds it set up.
+        # The effect it was made for sets it up; a later one finds it set up.
         return msgspec.structs.replace(checkout, fresh=record.maker == effect)
 
     def _new_place(self, run: str) -> Path:
@@ -155,7 +155,7 @@ class RunWorkingTrees:
         return run_dir / str(number)
 
     def _list_tree_paths(self, run: str) -> list[Path]:
-        """Every place a tree of this run has or had, also one whose directory somebody deleted."""
+        """Every place a tree of this run has or had, also one whose directory was deleted."""
         run_dir = self.root / run
         numbers = {entry.name.partition(".")[0] for entry in run_dir.iterdir()} if run_dir.is_dir() else set()
         return [run_dir / number for number in sorted(filter(str.isdecimal, numbers), key=int)]
@@ -183,7 +183,7 @@ class RunWorkingTrees:
 
 
 def _is_tree_held_elsewhere(record: TreeRecord, effect: str) -> bool:
-    """Works somebody else there: an effect planned together with this one, one whose processes are alive, or another
+    """Whether another works there: an effect planned together with this one, one whose processes are alive, or another
     living process, such as an owner that was stopped and taken over?"""
     if record.holder not in (0, os.getpid()) and _is_holder_alive(record.holder):
         return True

@@ -109,7 +109,7 @@ class WorkingTreeScanner:
         answer = self._git.call("check-ignore", "-z", "--stdin", cwd=self._path, env=env, feed=feed)
         if answer.code not in {0, 1}:
             raise WorkspaceError(
-                f"git cannot say what is ignored: {answer.err.strip()[:500]}; mend that first"
+                f"git cannot say what is ignored: {answer.err.strip()[:500]}; correct that first"
             )
         ignored = set(answer.out.split(b"\0"))
         return tuple(name for name in names if b"./" + name not in ignored)

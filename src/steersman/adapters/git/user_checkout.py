@@ -44,7 +44,7 @@ class UserCheckouts:
         )
         if answer.code != 0:
             raise WorkspaceError(
-                f"git cannot read {location.top}: {answer.err.strip()[:500]}; mend that first"
+                f"git cannot read {location.top}: {answer.err.strip()[:500]}; correct that first"
             )
         names = (entry[3:] for entry in os.fsdecode(answer.out).split("\0") if entry)
         return any(
@@ -61,7 +61,7 @@ class UserCheckouts:
         answer = query_real_repository(self._git.place, "worktree", "list", "--porcelain", "-z")
         if answer.code != 0:
             raise WorkspaceError(
-                f"git cannot list its checkouts: {answer.err.strip()[:500]}; mend that first"
+                f"git cannot list its checkouts: {answer.err.strip()[:500]}; correct that first"
             )
         for record in os.fsdecode(answer.out).split("\0\0"):
             fields = dict(field.partition(" ")[::2] for field in record.split("\0"))

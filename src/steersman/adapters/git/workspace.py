@@ -297,8 +297,8 @@ class GitWorkspace:
         tree = tree_before_deliveries(self._git, self._courier, delivered_commits)
         if tree is None:
             raise WorkspaceError(
-                f"what run {run} has delivered as {', '.join(delivered_commit[:12] for delivered_commit in delivered_commits)} cannot be told from what others "
-                "did in between"
+                f"what run {run} has delivered as {', '.join(delivered_commit[:12] for delivered_commit in delivered_commits)} cannot be separated from what "
+                "others did in between"
             )
         commit = self._git.commit(
             tree, (self._git.commit_of(f"{delivered_commits[-1]}^1"),), _RECORDED_TREE_MESSAGE

@@ -1,4 +1,4 @@
-"""The repository of its own that a working tree stands in: whoever works inside may do with it what they like.
+"""The private git repository of a working tree: an agent may do in it what it likes.
 
 It borrows the objects of the real one and has a copy of its tags. Commits, branches, settings and hooks
 made inside stay inside: neither the person's git nor ours ever reads them, and nothing is left of them when the tree
@@ -29,7 +29,7 @@ def worktree_repo_path(tree: Path) -> Path:
 
 
 def make_worktree_repo(git: GitRepository, tree: Path, commit: str, index: Path) -> None:
-    """Gives a tree its repository, made anew: at `commit`, with nothing staged."""
+    """Gives a tree a new repository: at `commit`, with nothing staged."""
     repo_dir, common = worktree_repo_path(tree), git.require_repository.common
     remove_worktree_repo(tree)
     for name in _WORKTREE_REPO_DIRECTORIES:

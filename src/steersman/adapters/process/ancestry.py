@@ -23,7 +23,7 @@ def find_recorded_effect(state: str, effects: Iterable[str]) -> str:
 
 
 def _list_neighbour_stores(state: str) -> Iterator[str]:
-    """The store itself and those of its neighbours, found from where it really is: a link leads nobody astray."""
+    """The store itself and those of its neighbours, found from its real path, not through a link."""
     real = os.path.realpath(state)
     parent = os.path.dirname(real)
     neighbour_names = sorted(os.listdir(parent)) if os.path.isdir(parent) else []

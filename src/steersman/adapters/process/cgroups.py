@@ -1,8 +1,8 @@
-"""Control groups: a fence around one program that no fork, session or empty environment leads out of.
+"""Control groups: one for each program, which no fork, session or empty environment leaves.
 
 One below our own in every hierarchy that helps and lets us: version 2 (killed as one), or a `pids` controller (no fork
 succeeds any more, then its members are killed). Its name holds the effect, so that a later process finds what a dead
-one has left. **Invariant:** a help, never a need: where none can be made there is nothing here, and no error.
+one has left. **Invariant:** optional: where none can be made there is no group, and no error.
 """
 
 import asyncio
@@ -33,15 +33,15 @@ class ProgramCgroup(NamedTuple):
     folders: tuple[str, ...] = ()
 
     def members(self) -> set[int]:
-        """Who is inside, also in a group that was made inside it; those nobody has reaped are among them."""
+        """The processes inside, also in a group made inside it; zombies are among them."""
         pids: set[int] = set()
         for directory in self._all():
             with contextlib.suppress(OSError), open(f"{directory}/cgroup.procs", "rb") as file:
                 pids |= set(map(int, file.read().split()))
-        return pids - {0}  # 0: somebody that another namespace hides from us
+        return pids - {0}  # 0: a process that another namespace hides from us
 
     def kill(self) -> None:
-        """Ends everyone inside; a fork that is under way does not escape."""
+        """Kills every process inside; a fork that is under way does not escape."""
         for directory in self._all():
             if not _write_cgroup_file(f"{directory}/cgroup.kill", "1") and _write_cgroup_file(
                 f"{directory}/pids.max", "0"
@@ -51,7 +51,7 @@ class ProgramCgroup(NamedTuple):
                         os.kill(pid, signal.SIGKILL)
 
     def remove(self) -> bool:
-        """Takes the folders away; False while somebody is inside."""
+        """Removes the directories; False while a process is inside."""
         for directory in self._all():
             with contextlib.suppress(OSError):
                 os.rmdir(directory)

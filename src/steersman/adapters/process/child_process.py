@@ -1,8 +1,8 @@
 """One program that was started, with everything that may come of it.
 
-On Linux a keeper stands between us and the program, and a control group around it where one can be made; elsewhere the
+On Linux a subreaper stands between us and the program, and a control group around it where one can be made; elsewhere the
 program is our own child, and its marks and its session are all there is.
-**Invariant:** argv only, no shell; whoever starts a child ends it with `gone`, and then nothing of it is left open.
+**Invariant:** argv only, no shell; every child is ended with `reap` and `closed`, and then nothing of it is left open.
 """
 
 import asyncio
@@ -30,11 +30,11 @@ WorkingDirectory = str | os.PathLike[str]
 _QUICK_EXIT_SECONDS, _KILL_EXIT_SECONDS = (
     0.2,
     3.0,
-)  # seconds for a keeper with nothing to do, and for one that has to kill
+)  # seconds for a subreaper with nothing to do, and for one that has to kill
 
 
 class SupervisedProgram:
-    """A program under way: `process` is its keeper, or itself where there is none."""
+    """A program under way: `process` is its subreaper, or itself where there is none."""
 
     def __init__(
         self, process: asyncio.subprocess.Process, call: str, group: ProgramCgroup, status: OutputSink | None
@@ -53,13 +53,13 @@ class SupervisedProgram:
                 wait.cancel()
 
     def list_survivors(self) -> set[int]:
-        """Who is alive of it. A keeper that lives has them all below it; one that was killed may have lost some."""
+        """The living processes of it. A subreaper that lives has them all below it; one that was killed may have lost some."""
         group_members = set(filter(subreaper.is_process_alive, self._group.members()))
         code = self._process.returncode
         if self._status is not None and code is None:
             return group_members | subreaper.find_descendants(self._process.pid)
         if self._status is not None and code is not None and code >= 0:
-            return group_members  # it ended by itself: there was nobody below it any more
+            return group_members  # it ended by itself: no process was below it any more
         return group_members | find_process_tree(self._is_ours)
 
     def _is_ours(self, process: ProcessInfo) -> bool:
@@ -70,15 +70,15 @@ class SupervisedProgram:
         return int(message[1:]) if message[:1] == b"p" and message[1:].isdigit() else self._process.pid
 
     def first_process(self) -> int:
-        """None that a box could be seen through."""
+        """0: there is no sandbox to look into."""
         return 0
 
     def kill_group(self) -> None:
-        """Ends everyone inside the fence at once, where there is one."""
+        """Kills every process in the control group at once, where there is one."""
         self._group.kill()
 
     async def reap(self) -> int:
-        """Reaps it and says how the program ended. A keeper that stays has somebody below it whom we do not see."""
+        """Reaps it and says how the program ended. A subreaper that stays has a process below it that we do not see."""
         for seconds, signal_number in (
             (_QUICK_EXIT_SECONDS, signal.SIGTERM),
             (subreaper.STOP_GRACE_SECONDS + _KILL_EXIT_SECONDS, signal.SIGKILL),
@@ -94,14 +94,14 @@ class SupervisedProgram:
         return await self._process.wait()
 
     def forbid_new_processes(self) -> None:
-        """Tells a keeper to start nothing any more, where it has not; one that was stopped from below goes on."""
+        """Tells a subreaper to start nothing any more, where it has not; one that was stopped from below goes on."""
         if self._status is not None and self._process.returncode is None:
             if not self._status.value():
                 subreaper.send_signal_to_all({self._process.pid}, signal.SIGTERM)
             subreaper.send_signal_to_all({self._process.pid}, signal.SIGCONT)
 
     async def closed(self, seconds: float) -> None:
-        """Closes what was open and takes the fence away."""
+        """Closes what was open and removes the control group."""
         if self._status is not None:
             await self._status.closed(seconds)
         await self._group.removed()
@@ -137,7 +137,7 @@ async def start_supervised(
 
 
 def can_use_subreaper() -> bool:
-    """Whether programs get a keeper here: on Linux, with an interpreter to run it."""
+    """Whether programs get a subreaper here: on Linux, with an interpreter to run it."""
     return sys.platform == "linux" and all(map(os.path.isfile, (sys.executable or "", subreaper.__file__)))
 
 
@@ -164,7 +164,7 @@ async def _start_under_subreaper(
                 str(spec_fd),
                 str(status_fd),
             )
-            # Its own environment holds the marks alone: whoever reads it from below finds no secret.
+            # Its own environment holds the marks alone: a process below that reads it finds no secret.
             process = await spawn_process(
                 command, cwd, {**marks_env, SUBREAPER_VARIABLE: "1"}, streams, (spec_fd, status_fd)
             )
@@ -200,7 +200,7 @@ async def spawn_process(
 
 
 def _write_subreaper_spec(argv: Sequence[str], env: Mapping[str, str], group: ProgramCgroup) -> int:
-    """An unnamed file with what the keeper is to start."""
+    """An unnamed file with the program that the subreaper starts."""
     arguments = [os.fsencode(word) for word in argv]
     pairs = [os.fsencode(name) + b"=" + os.fsencode(value) for name, value in env.items()]
     if not arguments:

@@ -1,7 +1,7 @@
-"""A box as a child: it needs no keeper, because a process namespace lets nobody out and ends with its first process.
+"""A sandbox as a child: it needs no subreaper, because no process leaves a process namespace, and the namespace ends with its first process.
 
-A box waits until it is inside its fence, which bounds how many it may become. Whoever started it may end: it is told to
-die with it. Afterwards its first process is waited for: a box may be gone a moment before what it held.
+A sandbox waits until it is in its control group, which bounds its number of processes. When its parent ends it
+dies with it. Afterwards its first process is waited for: a sandbox may be gone a moment before what it held.
 **Invariant:** a number of a process is used only while a descriptor says that it still means the same one.
 """
 
@@ -22,7 +22,7 @@ from steersman.ports.sandbox import SandboxDescriptors
 
 
 class SandboxStarter(OutputSink):
-    """Hears from a box which process is the first one inside, puts it behind the fence and lets it begin."""
+    """Reads which process is the first one inside, puts it into the control group and lets it begin."""
 
     def __init__(self, group: ProgramCgroup, begin_fd: int) -> None:
         super().__init__(4096, OutputActivity())
@@ -61,7 +61,7 @@ class SandboxStarter(OutputSink):
 
 
 class SandboxedProgram:
-    """A box under way."""
+    """A sandbox under way."""
 
     def __init__(
         self, process: asyncio.subprocess.Process, starter: SandboxStarter, group: ProgramCgroup
@@ -69,11 +69,11 @@ class SandboxedProgram:
         self._process, self._first, self._group = process, starter, group
 
     async def wait_for_end(self) -> None:
-        """Waits for the program; the box ends with it."""
+        """Waits for the program; the sandbox ends with it."""
         await self._process.wait()
 
     def list_survivors(self) -> set[int]:
-        """Who is alive of it."""
+        """The living processes of it."""
         if self._process.returncode is None:
             return {self._process.pid, *subreaper.find_descendants(self._process.pid)}
         return (
@@ -87,7 +87,7 @@ class SandboxedProgram:
         return self._first.pid if self._first.is_alive() else 0
 
     def kill_group(self) -> None:
-        """Ends everyone inside the fence at once, where there is one."""
+        """Kills every process in the control group at once, where there is one."""
         self._group.kill()
 
     async def reap(self) -> int:
@@ -95,16 +95,16 @@ class SandboxedProgram:
         return await self._process.wait()
 
     def forbid_new_processes(self) -> None:
-        """There is nobody to be told before it begins."""
+        """Nothing to do: the first process starts nothing before it is let in."""
 
     async def closed(self, seconds: float) -> None:
-        """Closes what was open and takes the fence away."""
+        """Closes what was open and removes the control group."""
         await self._first.closed(seconds)
         self._first.let_go()
         await self._group.removed()
 
     def why_not(self) -> OSError | None:
-        """A box that cannot be closed says so itself, and starts nothing."""
+        """A sandbox that cannot be closed says so itself, and starts nothing."""
         return None
 
 
@@ -116,7 +116,7 @@ async def start_sandboxed(
     marks: tuple[str, str],
     streams: tuple[IO[bytes] | int, int, int],
 ) -> SandboxedProgram:
-    """Starts a box, and the program in it once it is behind its fence."""
+    """Starts a sandbox, and the program in it once it is in its control group."""
     group = create_program_cgroup(*marks)
     wait_fd, begin_fd = os.pipe()
     starter = SandboxStarter(group, begin_fd)

@@ -1,6 +1,6 @@
 """The three clocks of a program: until its first output, between two outputs, in total.
 
-**Invariant:** only looks at the time; whoever waits does the stopping.
+**Invariant:** only looks at the time; the caller stops the program.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ def to_program_clocks(clocks_or_total: ProgramClocks | float) -> ProgramClocks:
 async def wait_for_deadline(
     ended: "asyncio.Future[Any]", clocks: ProgramClocks, activity: OutputActivity
 ) -> ExpiredClock:
-    """Waits until the program has ended, somebody has heard enough, or a clock is over; says which clock."""
+    """Waits until the program has ended, a listener has heard enough, or a clock has run out; returns that clock."""
     began = time.monotonic()
     enough = asyncio.ensure_future(activity.enough.wait())
     first_output = asyncio.ensure_future(activity.first.wait())

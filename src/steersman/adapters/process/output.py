@@ -1,4 +1,4 @@
-"""Reads what a program writes: bounded, in whole lines where somebody listens, and never in its way.
+"""Reads what a program writes: bounded, in whole lines for a listener, and without making the program wait.
 
 What does not fit is left out between lines, so that a reader sees whole ones.
 
@@ -19,7 +19,7 @@ _CUT_LINE_NOTICE = b" [... %d bytes of this line left out ...]"
 
 
 class OutputActivity:
-    """When output last came, on any stream of one program, and whether somebody has heard enough."""
+    """When output last came, on any stream of one program, and whether a listener has heard enough."""
 
     def __init__(self) -> None:
         self.last: float | None = None
@@ -72,7 +72,7 @@ class LineSplitter:
         self._line, self._lost = bytearray(), 0
         try:
             enough = self._listener(line)
-        except BaseException as error:  # raised again by whoever waits for the program
+        except BaseException as error:  # raised again where the program is waited for
             self._pulse.broken = enough = error
         if enough:
             self._hushed = True

@@ -1,9 +1,9 @@
 """Starts programs under an effect id and stops everything that comes of them.
 
-Each program gets STEERSMAN_EFFECT=<effect>. What it starts is found below its keeper, in its control group, by that
+Each program gets STEERSMAN_EFFECT=<effect>. What it starts is found below its subreaper, in its control group, by that
 mark and by its session: whichever of these it leaves, it does not leave all.
 **Invariant:** argv only, no shell; everything started here is reaped; this process and its ancestors are never stopped.
-What kills its keeper and then leaves session and environment behind is held by a control group or a sandbox alone.
+What kills its subreaper and then leaves session and environment behind is held by a control group or a sandbox alone.
 """
 
 import asyncio
@@ -76,7 +76,7 @@ async def run_program(
     something true the program is stopped at once; what it raises stops the program too and is raised here. Once the
     program is being stopped `lines` hears nothing more: what comes then is no success. `error_lines` is the same for
     standard error, when that is asked for apart. Standard input is nothing, bytes, or a file that the caller closes.
-    With `doors` it is a box that lets nobody out and ends with us: it needs no keeper. What `space` finds ends it.
+    With `doors` it is a sandbox that no process leaves and that ends with us: it needs no subreaper. What `space` finds ends it.
     """
     began = time.monotonic_ns()
     activity = OutputActivity()
@@ -171,7 +171,7 @@ async def _stop_and_reap(
     for pause in stop_in_rounds(child.list_survivors, child.kill_group, STOP_GRACE_SECONDS, set()):
         await asyncio.sleep(pause)
     exit_code = await child.reap()
-    if exit_code < 0:  # its keeper may have been killed: what was below it is elsewhere
+    if exit_code < 0:  # its subreaper may have been killed: what was below it is elsewhere
         orphans: set[int] = set()
         for pause in stop_in_rounds(child.list_survivors, child.kill_group, STOP_GRACE_SECONDS, orphans):
             await asyncio.sleep(pause)
@@ -207,7 +207,7 @@ async def _finish_uninterrupted(work: Coroutine[None, None, T]) -> tuple[T, asyn
 async def _finish_despite_cancel(
     make: Callable[[], Coroutine[None, None, T]],
 ) -> tuple[T, asyncio.CancelledError | None]:
-    """The same for work that can be begun anew: a loop that comes to its end cancels every task there is, once."""
+    """The same for work that can be started again: a loop that comes to its end cancels every task there is, once."""
     try:
         return await _finish_uninterrupted(make())
     except asyncio.CancelledError as error:

@@ -1,4 +1,4 @@
-"""Finds what works for an effect, whoever started it, and stops it.
+"""Finds every process that works for an effect and stops it.
 
 **Invariant:** this process and its ancestors are never stopped; who forks while being killed is met again.
 """
@@ -14,7 +14,7 @@ from steersman.adapters.process.subreaper import is_process_alive, send_signal_t
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.001, 0.02  # seconds between two looks: most are gone at once
 _KILL_ATTEMPTS = 200  # of killing: an unkillable process is let go
 _KILL_BURST = 64
-_SUBREAPER_SPARE_SECONDS = 1.0  # seconds of killing in which keepers are left to reap
+_SUBREAPER_SPARE_SECONDS = 1.0  # seconds of killing in which subreapers are left to reap
 
 
 def alive(effect_prefix: str) -> list[int]:
@@ -26,7 +26,7 @@ def alive(effect_prefix: str) -> list[int]:
     pids = {process.pid for process in processes if is_wanted(process) or process.pid in group_members}
     if subreapers:
         pids |= find_process_tree(lambda process: process.pid in subreapers)
-    return sorted(pids - subreapers or pids)  # a keeper counts where nobody is below it yet
+    return sorted(pids - subreapers or pids)  # a subreaper counts while no process is below it yet
 
 
 def stop_tree(effect_prefix: str, grace: float) -> int:
@@ -42,7 +42,7 @@ def stop_tree(effect_prefix: str, grace: float) -> int:
             process.pid for process in list_other_processes() if process.keeps and is_wanted(process)
         )
         pids = find_process_tree(lambda process: is_wanted(process) or process.pid in group_members)
-        # What is below a keeper is lost from sight once that is dead; but anyone may say that he is one.
+        # What is below a subreaper is lost from sight once that is dead; but any process may claim to be one.
         return pids - subreapers or pids if time.monotonic() < spare_until else pids
 
     def kill_group() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from steersman.errors import StoreFull
 
-RUN_LOCK_POLL_SECONDS = 0.002  # seconds: whoever asks for the owner shares the lock for an instant
+RUN_LOCK_POLL_SECONDS = 0.002  # seconds: a process that asks for the owner shares the lock for an instant
 SHARED_LOCK_SECONDS = 10.0  # seconds; on a busy machine an instant may be long
 DYING_OWNER_SECONDS = (
     0.02  # seconds for what a killed owner was just starting, which has its lock until it is executed

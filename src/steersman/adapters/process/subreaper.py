@@ -1,6 +1,6 @@
 """The small process between steersman and a program: whatever the program starts stays below it and is reaped by it.
 
-Run as a script, without the rest of the package: `keeper.py OWNER SPEC STATUS`. It is a child subreaper, so that a
+Run as a script, without the rest of the package: `subreaper.py OWNER SPEC STATUS`. It is a child subreaper, so that a
 process that forks twice, leaves its session and empties its environment is still its descendant. It ends when nothing
 is left below it, the way the program ended; when its owner dies first, it stops everything below it.
 **Invariant:** starts one program; reads and writes nothing of what that program reads and writes. Imports next to
@@ -74,7 +74,7 @@ def write_existing_file(path: bytes, content: bytes) -> None:
 
 
 def pack_program_spec(argv: list[bytes], groups: list[bytes], env: list[bytes]) -> bytes:
-    """What a keeper is told, as bytes; none of it can hold a NUL."""
+    """The program and its environment as bytes; none of it can hold a NUL."""
     return b"\0".join([b"%d" % len(argv), *argv, b"%d" % len(groups), *groups, *env])
 
 
@@ -132,7 +132,7 @@ class Subreaper:
         os.execvpe(self._argv[0], self._argv, self._env)  # noqa: S606  no shell on purpose
 
     def _reap_until_empty(self, program: int, status_fd: int) -> int:
-        """Reaps whoever ends below; returns how the program ended once nobody is left."""
+        """Reaps every process that ends below; returns how the program ended once none is left."""
         wait_status = 0
         while True:
             try:
@@ -146,7 +146,7 @@ class Subreaper:
                 self._wait_for_change()
 
     def _wait_for_change(self) -> None:
-        """Until somebody has ended or the owner is gone; stops what is left then."""
+        """Waits until a process has ended or the owner is gone; then stops what is left."""
         if self._killing_since is None:
             if signal.sigwait({signal.SIGCHLD, signal.SIGTERM}) == signal.SIGTERM:
                 self._killing_since = time.monotonic()

@@ -1,4 +1,4 @@
-"""Wake-ups between processes: a datagram to every listener's socket. A lost ring costs a poll interval, nothing else."""
+"""Wake-ups between processes: a datagram to every listener's socket. A lost one costs a poll interval, nothing else."""
 
 import contextlib
 import os
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 class WakeupSockets:
-    """Implements ports.ownership.Bell; `listen` is for drivers."""
+    """Implements ports.ownership.DriverWakeup; `listen` is for drivers."""
 
     def __init__(self, directory: Path) -> None:
         self._folder = directory
@@ -28,7 +28,7 @@ class WakeupSockets:
                     continue  # full: it is awake already
 
     def listen(self) -> socket.socket | None:
-        """A socket that becomes readable when somebody rings; None where the path is too long for one."""
+        """A socket that becomes readable at a wake-up; None where the path is too long for one."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         path = self._folder / f"{os.getpid()}.{os.urandom(3).hex()}"
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)

@@ -1,9 +1,9 @@
-"""Keeps programs in a box with bubblewrap, where this machine lets us; says plainly where not.
+"""Runs programs in a sandbox with bubblewrap, or reports why this machine has none.
 
-In a box: own pid, ipc, uts, user and (unless asked for) network namespaces, no capability, no further user namespace,
+In a sandbox: own pid, ipc, uts, user and (unless asked for) network namespaces, no capability, no further user namespace,
 a read-only root that holds the system's programs and the toolchains of PATH, an empty home, a /tmp of its own, and
-read-write what the box names. It ends with whoever started it.
-**Invariant:** the store, the keys, the sockets and the locks cannot be named into a box, nor the home as a whole.
+read-write what the sandbox names. It ends with the process that started it.
+**Invariant:** the store, the keys, the sockets and the locks cannot be named into a sandbox, nor the home as a whole.
 """
 
 import os
@@ -37,8 +37,8 @@ PROBE_SECONDS = 20  # for a start that only proves that one is possible
 DEFAULT_MEMORY_GB = 8  # that one process may fill, at most
 DEFAULT_DISK_GB = 20  # that one command may write, at most
 MAX_SANDBOX_PROCESSES = 2048
-# The memory file systems of a box, and the part of the memory limit that each may hold; the home has an eighth.
-_MEMORY_SHARES = {"/tmp": 2, "/dev/shm": 4, "/var/tmp": 16, "/run": 64}  # noqa: S108  the box's own
+# The memory file systems of a sandbox, and the part of the memory limit that each may hold; the home has an eighth.
+_MEMORY_SHARES = {"/tmp": 2, "/dev/shm": 4, "/var/tmp": 16, "/run": 64}  # noqa: S108  the sandbox's own
 _BUBBLEWRAP_FLAGS = (
     *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
     *("--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "localhost"),
@@ -46,10 +46,10 @@ _BUBBLEWRAP_FLAGS = (
 _SANDBOX_INIT_SCRIPT = os.path.abspath(sandbox_init.__file__)
 _PYTHON_PATH = os.path.abspath(
     sys.executable
-)  # called as `../bin/python` it leads through places that no box has
+)  # called as `../bin/python` it leads through places that no sandbox has
 _EGRESS_SOCKET = "/run/narrows"
 _BUBBLEWRAP_DOORS = SandboxDescriptors("--info-fd", "--block-fd")
-# Variables that lead out of a box, to the user's session or to steersman itself.
+# Variables that lead out of a sandbox, to the user's session or to steersman itself.
 _DROPPED_VARIABLES = (
     *("SSH_AUTH_SOCK", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY"),
     *("XDG_RUNTIME_DIR", "XDG_STATE_HOME", "LD_PRELOAD", "LD_AUDIT", "STEERSMAN_TOKEN", "STEERSMAN_PERSON"),
@@ -57,7 +57,7 @@ _DROPPED_VARIABLES = (
 
 
 class OpenSandbox:
-    """No box: programs are started as they are, and everybody is told."""
+    """No sandbox: programs are started as they are, and the run says so."""
 
     isolated = False
 
@@ -68,7 +68,7 @@ class OpenSandbox:
     async def wrap(
         self,
         argv: Sequence[str],
-        box: SandboxPolicy,  # noqa: ARG002  there is none
+        policy: SandboxPolicy,  # noqa: ARG002  there is none
         env: Mapping[str, str],
         cwd: str,  # noqa: ARG002  the same
     ) -> AsyncIterator[SandboxLaunch]:
@@ -77,7 +77,7 @@ class OpenSandbox:
 
 
 class BubblewrapSandbox:
-    """A box for each program; `reads` are places that every box may read, `extra` the flags this bubblewrap knows."""
+    """A sandbox for each program; `reads` are places that every sandbox may read, `extra` the flags this bubblewrap knows."""
 
     isolated = True
     why = fix = ""
@@ -99,20 +99,20 @@ class BubblewrapSandbox:
 
     @asynccontextmanager
     async def wrap(
-        self, argv: Sequence[str], box: SandboxPolicy, env: Mapping[str, str], cwd: str
+        self, argv: Sequence[str], policy: SandboxPolicy, env: Mapping[str, str], cwd: str
     ) -> AsyncIterator[SandboxLaunch]:
-        """What to start so that `argv` runs in the box."""
+        """What to start so that `argv` runs in the sandbox."""
         async with AsyncExitStack() as stack:
             directory = stack.enter_context(scratch_directory())
-            proxy = EgressProxy(box.network or ())
-            socket_path = await stack.enter_async_context(proxy.open_socket()) if box.network else ""
-            command = self.build_argv(argv, box, env, cwd, directory, socket_path, proxy.ports)
-            write_paths = (*box.writes, *(bind.source for bind in box.binds if bind.writable))
+            proxy = EgressProxy(policy.network or ())
+            socket_path = await stack.enter_async_context(proxy.open_socket()) if policy.network else ""
+            command = self.build_argv(argv, policy, env, cwd, directory, socket_path, proxy.ports)
+            write_paths = (*policy.writes, *(bind.source for bind in policy.binds if bind.writable))
             space = SpaceLimit(
                 write_paths, self._disk, tuple(filter(None, (*_MEMORY_SHARES, view.find_home_directory())))
             )
             yield SandboxLaunch(
-                command, sandbox_environment(env, box), proxy.refused, _supported_doors(), space
+                command, sandbox_environment(env, policy), proxy.refused, _supported_doors(), space
             )
 
     def build_argv(
@@ -190,10 +190,10 @@ class BubblewrapSandbox:
 
 
 def sandbox_environment(env: Mapping[str, str], sandbox_spec: SandboxPolicy) -> dict[str, str]:
-    """What a program in a box is given: nothing that leads out of it, and a place for temporary files that is there."""
+    """What a program in a sandbox is given: nothing that leads out of it, and a place for temporary files that is there."""
     variables = {name: value for name, value in env.items() if name not in _DROPPED_VARIABLES}
     if not view.is_path_below(variables.get("TMPDIR", ""), sandbox_spec.writes):
-        variables["TMPDIR"] = "/tmp"  # noqa: S108  the box's own
+        variables["TMPDIR"] = "/tmp"  # noqa: S108  the sandbox's own
     return variables
 
 
@@ -203,7 +203,7 @@ def memory_limit_bytes(memory_gb: int) -> int:
 
 
 def format_resource_limits(memory: int, disk: int) -> str:
-    """What a process in a box may use: no core file, files and memory of a size, processes of a number."""
+    """What a process in a sandbox may use: no core file, files and memory of a size, processes of a number."""
     # What is written to, not what is reserved: interpreters reserve more address space than any machine has.
     limit_values = {"core": 0, "fsize": disk, "data": memory}
     if _kernel_release() >= (5, 14):  # before, the processes of the same user outside were counted too
@@ -212,7 +212,7 @@ def format_resource_limits(memory: int, disk: int) -> str:
 
 
 def _supported_doors() -> SandboxDescriptors | None:
-    """None where a process cannot be held by a descriptor: a keeper has to be around the box then."""
+    """None where a process cannot be held by a descriptor: a subreaper has to be around the sandbox then."""
     return _BUBBLEWRAP_DOORS if _kernel_release() >= (5, 3) else None
 
 
@@ -230,7 +230,7 @@ def probe_sandbox(
 ) -> Sandbox:
     """The sandbox this machine has, proved by starting one; `required` raises UserError where there is none.
 
-    `reads` are places that every box may read; `~/` is the user's home.
+    `reads` are places that every sandbox may read; `~/` is the user's home.
     """
     if mode == "off":
         return OpenSandbox("switched off", 'write mode = "auto" under [sandbox] in steersman.toml')
@@ -253,7 +253,7 @@ def _resolve_read_path(path: str) -> str:
 def _probe_bubblewrap(program: str | None) -> tuple[BubblewrapSandbox | None, str, str]:
     """A sandbox that has started a program; or why there is none, and what to do about it."""
     if sys.platform != "linux":
-        return None, "there is no bubblewrap on this system", "use Linux, or WSL, for boxed agents"
+        return None, "there is no bubblewrap on this system", "use Linux, or WSL, for sandboxed agents"
     if program is None:
         return None, "bubblewrap is not installed", "install the package `bubblewrap` of your distribution"
     error_output = ""
@@ -274,7 +274,7 @@ def _detect_bubblewrap_flags(program: str) -> frozenset[str]:
 
 
 def _try_bubblewrap(sandbox: BubblewrapSandbox) -> str:
-    """Nothing when a program ran in a box, else what was said instead."""
+    """Empty when a program ran in a sandbox, else the error."""
     env = {"PATH": os.environ.get("PATH", os.defpath)}
     with scratch_directory() as directory:
         command = sandbox.build_argv(("true",), SandboxPolicy(), env, "/", directory)

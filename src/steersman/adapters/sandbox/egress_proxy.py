@@ -1,8 +1,8 @@
-"""The narrow way out of a box without a network: named places and no others.
+"""The narrow way out of a sandbox without a network: named places and no others.
 
-A unix socket is bound into the box; what comes through it begins with a line that says how it is meant: `<port>` is a
+A unix socket is bound into the sandbox; what comes through it begins with a line that names its kind: `<port>` is a
 loopback address of this machine, `proxy` is an HTTP proxy's conversation.
-**Invariant:** only this side decides; a place that was not named is refused and remembered, whatever the box asks.
+**Invariant:** only this side decides; a place that was not named is refused and recorded.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ PROXY_CHUNK_BYTES = 64 * 1024
 MAX_PROXY_HEAD_BYTES = 64 * 1024  # bytes of a proxy request's head
 PROXY_SECONDS = 30.0  # to say what is wanted, and to reach it
 MAX_REFUSED_ADDRESSES = 100
-MAX_PROXY_CONNECTIONS = 256  # connections of one box: each costs this process two of its descriptors
+MAX_PROXY_CONNECTIONS = 256  # connections of one sandbox: each costs this process two of its descriptors
 _LOOPBACK_HOSTS = ("localhost", "::1", "0.0.0.0")  # noqa: S104  names that mean this machine, nothing is bound
 
 
@@ -46,7 +46,7 @@ def parse_network_address(text: str) -> NetworkAddress:
 
 
 class EgressProxy:
-    """One box's way out."""
+    """The egress proxy of one sandbox."""
 
     def __init__(self, allowed: Sequence[str]) -> None:
         self._allowed = frozenset(map(parse_network_address, allowed))
@@ -55,12 +55,12 @@ class EgressProxy:
 
     @property
     def ports(self) -> tuple[int, ...]:
-        """The ports of this machine that the box sees as its own."""
+        """The ports of this machine that the sandbox sees as its own."""
         return tuple(sorted({address.port for address in self._allowed if address.is_loopback}))
 
     @contextlib.asynccontextmanager
     async def open_socket(self) -> AsyncIterator[str]:
-        """The path of the socket, as long as the box is there."""
+        """The path of the socket, as long as the sandbox is there."""
         with scratch_directory() as directory:
             path = os.path.join(directory, "way")
             server = await asyncio.start_unix_server(
@@ -84,7 +84,7 @@ class EgressProxy:
         try:
             await self._serve_request(reader, writer)
         except (OSError, TimeoutError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            pass  # whoever speaks nonsense, or went away, hears nothing more
+            pass  # a client that sends nonsense or is gone gets no answer
         finally:
             self._open.discard(task)
             writer.close()
@@ -128,7 +128,7 @@ class EgressProxy:
         address: NetworkAddress,
         forwarded_head: bytes | None,
     ) -> None:
-        """Both ways until both sides have said all; None as `onward` is a tunnel that has to be acknowledged."""
+        """Both ways until both sides have ended; None as `onward` is a tunnel that has to be acknowledged."""
         try:
             async with asyncio.timeout(PROXY_SECONDS):
                 remote_reader, remote_writer = await asyncio.open_connection(address.host, address.port)

@@ -1,7 +1,7 @@
-"""The /etc of a box: what programs look up, and nothing that holds a secret.
+"""The /etc of a sandbox: what programs look up, and nothing that holds a secret.
 
-Small files are copied into one folder, which is one mount: a mount for each of them would double a box's start. The
-folder serves every box of this process, and another one is made when something in /etc has changed.
+Small files are copied into one folder, which is one mount: a mount for each of them would double a sandbox's start. The
+folder serves every sandbox of this process, and another one is made when something in /etc has changed.
 **Invariant:** a list of what is there, never of what is not: no shadow, no host keys, no configuration with tokens.
 """
 
@@ -65,7 +65,7 @@ def _read_etc_states(names: tuple[str, ...]) -> Iterator[tuple[str, int, int, in
 
 
 def _make_etc_directory(maker: int) -> str:
-    """A folder until this process ends: a box may still be open when the next one is made."""
+    """A folder until this process ends: a sandbox may still be open when the next one is made."""
     stack = ExitStack()
     directory = stack.enter_context(scratch_directory())
     atexit.register(lambda: stack.close() if os.getpid() == maker else None)
@@ -98,7 +98,7 @@ def _mount_etc_entry(path: str, copy_root: str) -> Iterator[SandboxMount]:
 
 
 def _copy_etc_file(path: str, copy_path: str) -> None:
-    """What we may not read, the box could not have read either."""
+    """What we may not read, the sandbox could not have read either."""
     try:
         shutil.copyfile(path, copy_path)
     except OSError:

@@ -1,8 +1,8 @@
-"""What a box shows of git: to a run's tree a copy of its own small repository, to a person's checkout their own.
+"""What a sandbox shows of git: to a run's tree a copy of its own small repository, to a person's checkout their own.
 
 In a run's tree the program finds the recorded commit, an index it may write and the history it may read; whatever it
-does there is gone with the box. **Invariant:** nothing that any git outside reads can be written from a box; of the
-person's repository a run's box shows the objects, read-only, and nothing else.
+does there is gone with the sandbox. **Invariant:** nothing that any git outside reads can be written from a sandbox; of the
+person's repository a run's sandbox shows the objects, read-only, and nothing else.
 """
 
 import contextlib
@@ -67,6 +67,6 @@ def _read_alternates(objects: Path) -> Iterator[str]:
         lines = (objects / "info" / "alternates").read_text(errors="surrogateescape").splitlines()
         for line in lines:
             place = os.path.realpath(objects / line)
-            with contextlib.suppress(ValueError):  # what no box shows is no place for objects either
+            with contextlib.suppress(ValueError):  # what no sandbox shows is no place for objects either
                 if line and not line.startswith("#"):
                     yield check_sandbox_path(place)

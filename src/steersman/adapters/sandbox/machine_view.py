@@ -1,7 +1,7 @@
-"""What a box shows of this machine: the system's programs and what it was given; `toolchains` adds those of PATH.
+"""What a sandbox shows of this machine: the system's programs and what it was given; `toolchains` adds those of PATH.
 
 **Invariant:** a list of what is there, never of what is not. Of the user's home and of steersman's own state nothing is
-shown that a box does not name, whatever else would cover it.
+shown that a sandbox does not name, whatever else would cover it.
 """
 
 import os
@@ -23,27 +23,27 @@ _RUN_STATE_PARTS = (("worktrees",), ("homes",), ("programs",))  # of a project's
 
 
 class SandboxMount(NamedTuple):
-    """One place of a box, as bubblewrap makes it."""
+    """One place of a sandbox, as bubblewrap makes it."""
 
     dest: str
     words: tuple[str, ...]
 
 
 def cache_per_sandbox(function: _Function) -> _Function:
-    """Asks a function once for each box: the files and links that it reads may change before the next one."""
+    """Asks a function once for each sandbox: the files and links that it reads may change before the next one."""
     cached = cache(function)
     _cache_clearers.append(cached.cache_clear)
     return cached  # type: ignore[return-value]  # the wrapper takes and gives what the function does
 
 
 def clear_path_caches() -> None:
-    """For the next box: where links lead may have changed since the last one."""
+    """For the next sandbox: where links lead may have changed since the last one."""
     for clear in _cache_clearers:
         clear()
 
 
 def find_home_directory() -> str:
-    """The user's home, which a box shows empty; nothing where there is none of one's own."""
+    """The user's home, which a sandbox shows empty; nothing where there is none of one's own."""
     return _resolve_home_directory(os.path.expanduser("~"))
 
 
@@ -58,7 +58,7 @@ def _resolve_home_directory(name: str) -> str:
 
 
 def list_hidden_directories() -> tuple[str, ...]:
-    """Places that no box shows as they are, whatever covers them; the home by its name and by where it really is."""
+    """Places that no sandbox shows as they are, whatever covers them; the home by its name and by where it really is."""
     named_home = os.path.abspath(os.path.expanduser("~")) if find_home_directory() else ""
     return tuple(dict.fromkeys(filter(None, (find_home_directory(), named_home, real_state_root()))))
 
@@ -70,7 +70,7 @@ def real_state_root() -> str:
 
 @cache_per_sandbox
 def resolve_real_path(path: str) -> str:
-    """Where a path leads, looked up once for each box."""
+    """Where a path leads, looked up once for each sandbox."""
     return os.path.realpath(path)
 
 
@@ -117,18 +117,20 @@ def is_too_wide_mount(path: str) -> bool:
 
 
 def check_sandbox_path(path: str) -> str:
-    """A path that a box may name; raises ValueError where it would show what no box shows."""
+    """A path that a sandbox may name; raises ValueError where it would show what no sandbox shows."""
     real = os.path.realpath(path)
     if not os.path.isabs(path) or not os.path.exists(real):
-        raise ValueError(f"{path!r} cannot be in a box: it has to be an absolute path that is there")
+        raise ValueError(f"{path!r} cannot be in a sandbox: it has to be an absolute path that is there")
     if is_too_wide_mount(real):
-        raise ValueError(f"{path!r} cannot be in a box: it holds the user's home or steersman's own state")
+        raise ValueError(
+            f"{path!r} cannot be in a sandbox: it holds the user's home or steersman's own state"
+        )
     if (
         is_path_below(real, (real_state_root(),))
         and Path(real).relative_to(real_state_root()).parts[1:2] not in _RUN_STATE_PARTS
     ):
         raise ValueError(
-            f"{path!r} cannot be in a box: of steersman's state only working trees, homes and programs can"
+            f"{path!r} cannot be in a sandbox: of steersman's state only working trees, homes and programs can"
         )
     return path
 

@@ -1,9 +1,9 @@
-"""The first program in a box: takes limits upon itself, opens the narrows, and becomes the program that was asked for.
+"""The first program in a sandbox: sets its own limits, connects the egress proxy, and becomes the program to run.
 
 Run as a file of its own by `python -I -S`, so it imports the standard library alone and none of ours.
 Words: `<limits> <socket> <ports> program …`; limits are `name=value` with commas, ports are `5000,5001` or nothing.
-**Invariant:** it only takes rights away, and has nothing to say about which places the narrows lead to. Imports next to
-nothing: every program in a box waits for its start (`socket`, `contextlib` and `typing` alone would treble it).
+**Invariant:** it only gives up rights, and does not decide which places the proxy reaches. Imports next to
+nothing: every program in a sandbox waits for its start (`socket`, `contextlib` and `typing` alone would treble it).
 """
 # ruff: noqa: SIM105  for the same reason
 
@@ -28,8 +28,8 @@ def main(arguments: list[str]) -> "NoReturn":
         _restore_environment()
         if socket_path:
             _open_egress_listeners(socket_path, [int(port) for port in ports.split(",") if port])
-    except (OSError, ValueError) as error:  # a box without one of its walls runs nothing
-        sys.stderr.write(f"cannot close the box: {error}\n")
+    except (OSError, ValueError) as error:  # a sandbox that lacks one of its limits runs nothing
+        sys.stderr.write(f"cannot set up the sandbox: {error}\n")
         sys.exit(EXIT_CANNOT_RUN)
     try:
         os.execvp(program[0], program)  # noqa: S606  an argv of ours
@@ -48,7 +48,7 @@ def _apply_resource_limits(limits: str) -> None:
         hard_limit = resource.getrlimit(kind)[1]
         limit_value = int(value) if hard_limit == resource.RLIM_INFINITY else min(int(value), hard_limit)
         resource.setrlimit(kind, (limit_value, limit_value))
-    try:  # when memory runs out on this machine, it is the box that goes
+    try:  # when memory runs out on this machine, it is the sandbox that goes
         with open("/proc/self/oom_score_adj", "w") as file:
             file.write("500")
     except OSError:
@@ -73,7 +73,7 @@ def _open_egress_listeners(socket_path: str, ports: list[int]) -> None:
             try:
                 listeners.append((_open_listener(family, address, port), b"%d\n" % port))
             except OSError as error:
-                if family == _socket.AF_INET:  # without IPv6, what asks there finds nobody
+                if family == _socket.AF_INET:  # without IPv6 a connection there is refused
                     raise OSError(error.errno, f"port {port} of this machine: {error.strerror}") from None
     proxy = _open_listener(_socket.AF_INET, "127.0.0.1", 0)
     listeners.append((proxy, b"proxy\n"))

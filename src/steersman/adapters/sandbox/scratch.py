@@ -1,6 +1,6 @@
-"""Folders for one box: made for it, gone after it, also those that a killed steersman has left.
+"""Folders for one sandbox: made for it, gone after it, also those that a killed steersman has left.
 
-**Invariant:** only folders of this user, of this name, old enough and locked by nobody are swept; links are not followed.
+**Invariant:** only folders of this user, of this name, old enough and without a lock are removed; links are not followed.
 """
 
 import fcntl
@@ -22,7 +22,7 @@ _MAX_PARENT_LENGTH = 70  # characters of the place: a socket's path inside has t
 
 @contextmanager
 def scratch_directory() -> Iterator[str]:
-    """A folder that nobody else may enter; whatever is done to it, nothing of it stays."""
+    """A private directory that is removed afterwards, whatever was done to it."""
     parent = tempfile.gettempdir() if len(tempfile.gettempdir()) < _MAX_PARENT_LENGTH else "/tmp"  # noqa: S108  a folder of ours in it
     _remove_stale_scratch(parent)
     directory = tempfile.mkdtemp(prefix=SCRATCH_PREFIX, dir=parent)
@@ -43,7 +43,7 @@ def _remove_stale_scratch(parent: str) -> None:
 
 
 def _is_stale_scratch(entry: os.DirEntry[str]) -> bool:
-    """Whether somebody who is gone has left this one here."""
+    """Whether a process that has ended left this one here."""
     try:
         status = entry.stat(follow_symlinks=False)
         if (
@@ -65,5 +65,5 @@ def _is_stale_scratch(entry: os.DirEntry[str]) -> bool:
 
 
 def _remove_scratch(directory: str) -> None:
-    with suppress(WorkspaceError):  # what stays is a copy that nobody reads
+    with suppress(WorkspaceError):  # what stays is a copy that nothing reads
         delete_path(Path(directory))

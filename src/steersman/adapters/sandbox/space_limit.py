@@ -1,4 +1,4 @@
-"""How much a program in a sandbox may write: to disk by a limit, to the memory file systems of its box by their size.
+"""How much a program in a sandbox may write: to disk by a limit, to the memory file systems of its sandbox by their size.
 
 Once a second the free space is asked, which costs next to nothing. Other programs use the same disk, so the files
 written since are counted when it fell by more than the limit, and now and then in any case. **Invariant:** measures; deletes nothing that
@@ -19,7 +19,7 @@ _FULL_SHARE = 0.02  # the share of a memory file system that is left when it cou
 
 
 class SpaceLimit:
-    """The limit of one command: `places` are its directories on disk, `memory` the memory file systems of its box."""
+    """The limit of one command: `places` are its directories on disk, `memory` the memory file systems of its sandbox."""
 
     def __init__(
         self, places: Iterable[str], limit: int, memory: tuple[str, ...] = (), every: float = 10
@@ -31,7 +31,7 @@ class SpaceLimit:
         self._free = {os.stat(path).st_dev: (path, _free_bytes(path)) for path in self._places}
 
     def find_excess(self, pid: int = 0) -> str:
-        """Why the program has to end, or nothing; `pid` is its first process, through which its box can be seen."""
+        """Why the program has to end, or nothing; `pid` is its first process, through which its sandbox can be seen."""
         return self._full_memory(pid) or self._full_disk()
 
     def delete_written(self, keep: Collection[str] = ()) -> None:

@@ -1,7 +1,7 @@
 """Which places a sandbox shows so that programs of PATH can run: each folder of PATH, and what the tables below add.
 
 Beside a `bin` there may be logins (`~/.docker/config.json`, `~/.cargo/credentials.toml`), so nothing is shown for
-lying next to one. **Invariant:** what holds the home, a login or steersman's own state is not shown, whoever asks.
+lying next to one. **Invariant:** what holds the home, a login or steersman's own state is never shown.
 """
 
 import os
@@ -231,7 +231,7 @@ def _expand_below_root(root: str, shows: str) -> Iterator[str]:
 
 
 def _own_needs() -> Iterator[str]:
-    """The interpreter that runs steersman, and steersman: a box starts with them."""
+    """The interpreter that runs steersman, and steersman: a sandbox starts with them."""
     for prefix in dict.fromkeys((sys.prefix, sys.base_prefix, sys.exec_prefix)):
         yield from _installation_needs(prefix)
     yield from directory_needs([os.path.dirname(os.path.abspath(sys.executable))])
@@ -271,7 +271,7 @@ def _list_secret_places() -> tuple[str, ...]:
 
 
 def _is_secret_path(path: str, secrets: tuple[str, ...], secret_parents: frozenset[str]) -> bool:
-    """Whether a place holds a login, lies where logins are kept, or is too wide for a box."""
+    """Whether a place holds a login, lies where logins are kept, or is too wide for a sandbox."""
     real = resolve_real_path(path)
     return (
         is_too_wide_mount(real)

@@ -60,13 +60,13 @@ def _list_files_known_to_git(project: Path, isolated_root: Path) -> list[bytes]:
     )
     if answer.code != 0:
         raise WorkspaceError(
-            f"git cannot list the files of {project}: {answer.err.strip()[:500]}; mend that first"
+            f"git cannot list the files of {project}: {answer.err.strip()[:500]}; correct that first"
         )
     return answer.out.split(b"\0")[:-1]
 
 
 def _filter_own_files(project: Path, names: list[bytes]) -> ProjectListing:
-    """Of what git lists: plain files that are there and that nobody has vendored."""
+    """Of what git lists: plain files that are there and are not vendored."""
     top, real_directories = os.fsencode(project), {b"": True}
     files: dict[str, bytes] = {}
     outside_paths: set[str] = set()
@@ -90,7 +90,7 @@ def _filter_own_files(project: Path, names: list[bytes]) -> ProjectListing:
 
 
 def _drop_steersman_files(names: set[bytes]) -> set[bytes]:
-    """Without what steersman itself has laid there: a plan must not change because one was made before."""
+    """Without steersman's own files: a plan must not change because one was made before."""
     plans = {name.rpartition(b"/")[0] + b"/" for name in names if name.endswith(b"/" + FROZEN_PLAN_FILE)}
     return {
         n

@@ -47,11 +47,11 @@ class AnchorKey:
         return self.public(), private.sign(data)
 
     def has_signed(self, data: bytes, key: str, signature: bytes) -> bool:
-        """Whether this project's key has signed these bytes; `key` is what somebody says it is."""
+        """Whether this project's key has signed these bytes; `key` is the claimed public key."""
         return self._public.exists() and key == self.public() and is_signature_valid(key, data, signature)
 
     def public(self) -> str:
-        """The public key, for whoever keeps anchors elsewhere; made with the private one when there is none yet."""
+        """The public key, for anchors kept elsewhere; made with the private one when there is none yet."""
         if not self._public.exists():
             self._load_key()
         return self._public.read_text(encoding="ascii", errors="replace").removesuffix("\n")

@@ -1,7 +1,7 @@
 """Where anchors are kept: what a run's tape was at a moment, signed, outside the store.
 
 A bare hash chain does not notice a cut tail; an anchor does. A file of the project's own takes one with every seal; a
-git ref travels with the repository; a command hands it to whoever should hold it.
+git ref travels with the repository; a command gives it to a third party.
 """
 
 import os
@@ -42,7 +42,7 @@ class FileAnchors:
         return anchor
 
     def anchor(self, run: str, seq: int, hash_: str, at: int) -> None:
-        """The same, for whoever needs no answer."""
+        """The same without a result."""
         self.store_anchor(run, seq, hash_, at)
 
     def list_anchors(self, run: str) -> RunAnchors:
@@ -57,7 +57,7 @@ class FileAnchors:
             data = self.path.read_bytes()
         except FileNotFoundError:
             return {}, 0
-        if data != self._read[0]:  # whoever verifies every run reads the same file as often
+        if data != self._read[0]:  # verifying every run reads the same file as often
             self._read = (data, *_group_anchors_by_run(data))
         return self._read[1:]
 
@@ -96,10 +96,10 @@ class GitAnchors:
 
 
 class CommandAnchors:
-    """Hands each anchor to a command of the project's, as one line of JSON on its standard input."""
+    """Gives each anchor to a command of the project, as one line of JSON on its standard input."""
 
     def __init__(self, state: Path, argv: Callable[[], Sequence[str] | None], directory: Path) -> None:
-        """`argv` is asked for when an anchor is made: a broken configuration is nobody else's trouble."""
+        """`argv` is asked for when an anchor is made: a broken configuration stops nothing else."""
         self.key = AnchorKey(state)
         self._argv, self._folder = argv, directory
 

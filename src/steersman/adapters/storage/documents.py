@@ -86,7 +86,7 @@ class FileDocuments:
 
 
 def _dump_plain_yaml(value: Any) -> str:
-    import yaml  # whoever has JSON needs none of it
+    import yaml  # not needed for JSON
 
     class Dumper(yaml.SafeDumper):
         def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002  PyYAML's

@@ -1,4 +1,4 @@
-"""Files that are whole or not there, on disk before anybody is told of them.
+"""Files that are whole or not there, and on disk before a caller goes on.
 
 **Invariant:** what has a file's name holds the old bytes or all of the new ones; no link is written through.
 """

@@ -16,7 +16,7 @@ MAX_PLAN_FILE_BYTES = 64 * 1024 * 1024
 
 
 class DirectoryPlans:
-    """Implements ports.plans.Plans; `runs` is where the artifacts of runs are, `reserved` where nobody else writes."""
+    """Implements ports.plans.Plans; `runs` is where the artifacts of runs are, `reserved` the directories that no plan goes into."""
 
     def __init__(self, runs: Path, reserved: Sequence[Path] = ()) -> None:
         self._runs, self._reserved = runs, reserved

@@ -2,7 +2,7 @@
 
 The project's files are hostile until proven otherwise: no link is followed, size and number are bounded, and YAML is
 plain (no anchors, tags, duplicate keys, second documents).
-**Invariant:** what cannot be read whole is told with file and line, never skipped in silence.
+**Invariant:** what cannot be read whole is an error with file and line, never skipped in silence.
 """
 
 import errno

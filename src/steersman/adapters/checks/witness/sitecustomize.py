@@ -1,4 +1,4 @@
-"""Loaded when an interpreter starts: where it is to run `unittest`, each test is told as unittest tells it to itself.
+"""Loaded when an interpreter starts: where it is to run `unittest`, each test is reported as unittest sees it.
 
 It stands before a `sitecustomize` that was there already, and loads it. In every other process it does only that.
 """
@@ -80,7 +80,7 @@ def _report_unittest() -> None:
     import unittest
 
     outermost_results: list[Any] = []  # a result that a test makes for itself has nothing to tell
-    last_file: list[str] = []  # the file of the test that was told last
+    last_file: list[str] = []  # the file of the test that was reported last
     watches: list[RunnerWatch] = []
 
     class ReportingResult(unittest.TextTestResult):

@@ -1,6 +1,6 @@
 """Watches a Python test runner from inside: which of its functions are replaced, and where modules came from.
 
-**Invariant:** nothing here changes the runner; what it finds is told when a test or the run is over.
+**Invariant:** nothing here changes the runner; what it finds is reported when a test or the run is over.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class RunnerWatch:
             self._found.update(dict.fromkeys(f"{label}.{key}" for key in new))
 
     def replaced(self) -> list[str]:
-        """Everything that was replaced at any time somebody looked."""
+        """Everything that was found replaced at any check."""
         self.look()
         return list(self._found)
 

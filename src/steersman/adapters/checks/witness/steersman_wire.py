@@ -1,8 +1,8 @@
 """The wire from a test runner to steersman: taken once, by the first process that asks for it.
 
 The listener is gone when the connection is made, and so is what names it in the environment. The descriptor is closed
-in every child, by fork or by exec; each event carries a word that was told on the wire alone, and a number.
-**Invariant:** nothing here raises into the runner: what cannot be told is missing at the other end.
+in every child, by fork or by exec; each event carries a token that only this socket received, and a number.
+**Invariant:** nothing here raises into the runner: what cannot be sent is missing at the other end.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class PytestReporter:
         self._loaded: dict[str, str] = {}
 
     def pytest_sessionstart(self, session: Any) -> None:
-        """Names of tests are told from this folder."""
+        """Names of tests are relative to this directory."""
         self._root = str(getattr(session.config, "rootpath", self._root))
 
     def pytest_collectreport(self, report: Any) -> None:
@@ -74,7 +74,7 @@ class PytestReporter:
         self._tell("test", worker, report.nodeid, report.when, report.outcome, expected)
 
     def _tell_files(self, worker: str, nodeid: str, location: str) -> None:
-        """The file that names the test and the one that holds its code, where they are not as told before."""
+        """The file that names the test and the one that holds its code, where they differ from those reported last."""
         names = dict.fromkeys((nodeid.partition("::")[0], location))
         files = [os.path.normpath(os.path.join(self._root, name)) for name in names if name]
         if self._from.get(worker) != files:

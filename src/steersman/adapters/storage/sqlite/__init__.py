@@ -9,7 +9,7 @@ __all__ = ["SqliteJournal"]
 
 
 def __getattr__(name: str) -> Any:
-    """The writing half is imported when it is asked for: whoever only lists runs does without."""
+    """The writing half is imported when it is asked for: listing runs does not need it."""
     if name != "SqliteJournal":
         raise AttributeError(name)
     from steersman.adapters.storage.sqlite.store import SqliteJournal

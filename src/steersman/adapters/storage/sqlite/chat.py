@@ -23,7 +23,7 @@ SPENT_QUERY = (
 
 
 class SqliteChats:
-    """Implements ports.chat.Chats on a store that is open; whoever only reads hands a reader over."""
+    """Implements ports.chat.Chats on an open store; a reader is enough for reading."""
 
     def __init__(self, store: SqliteJournalReader) -> None:
         self._store = store
@@ -128,7 +128,7 @@ class SqliteChats:
 
 
 def _insert_chat_message(db: apsw.Connection, message: ChatMessage) -> ChatMessage:
-    """At the end of its thread, whoever else speaks there."""
+    """At the end of its thread, also while others write there."""
     stored_message = replace(message, seq=_next_message_number(db, message.thread))
     db.execute(
         "INSERT INTO chat_message VALUES(?, ?, ?)",

@@ -14,7 +14,7 @@ from steersman.errors import JournalError, StoreBroken, StoreFull
 
 STORE_APPLICATION_ID = 0x57EE5
 STORE_SCHEMA_VERSION = 3
-RESTORE_STORE_ADVICE = "restore it from a backup, together with its -wal, or move it away to begin anew"
+RESTORE_STORE_ADVICE = "restore it from a backup, together with its -wal, or move it away to start again"
 MIN_DATABASE_BYTES = 512  # bytes: no database has a smaller page
 # What each version of the schema has brought.
 SCHEMA_TABLES = {
@@ -44,13 +44,13 @@ def open_store(
         db = _connect_store(path, busy, reading, vfs)
         current = _read_store_version(db, path) == STORE_SCHEMA_VERSION
         if reading:
-            db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # whoever only reads leaves the WAL as it is
+            db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # a reader leaves the WAL as it is
         else:
             _keep_wal_file(db)
             _grow_wal_file(db, path)
         if (
             not current
-        ):  # the last to write: it begins the grown WAL anew, and the next process has little to recover
+        ):  # the last to write: it restarts the grown WAL, and the next process has little to recover
             _migrate_store_schema(db, path)
         return db
 
@@ -68,7 +68,7 @@ def _connect_store(path: str, busy: Callable[[int], bool], reading: bool, vfs: s
 
 
 def _connect_store_read_only(path: str) -> apsw.Connection:
-    """For reading where the file cannot be made that readers and writers share: nobody can write there either."""
+    """For reading where the file that readers and writers share cannot be made: no process can write there either."""
     db = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY, vfs="unix-none")
     db.execute("PRAGMA locking_mode=EXCLUSIVE").fetchall()  # the index of the WAL is kept in memory
     db.execute("PRAGMA query_only=ON").fetchall()
@@ -77,7 +77,7 @@ def _connect_store_read_only(path: str) -> apsw.Connection:
 
 def _create_store_file(path: str) -> None:
     """A new store appears whole, with its header: an empty file is therefore never one that is being made."""
-    with suppress(FileExistsError):  # somebody was quicker
+    with suppress(FileExistsError):  # another process was quicker
         create_file(path, _blank_store_bytes(), 0o644)
 
 
@@ -101,7 +101,7 @@ def _refuse_missing_store(path: str) -> None:
     size = os.path.getsize(path)
     if size == 0:
         raise StoreBroken(
-            f"{path} was cut to nothing: restore it from a backup, together with {path}-wal, or move it away to begin anew"
+            f"{path} was cut to nothing: restore it from a backup, together with {path}-wal, or move it away to start again"
         )
     if size < MIN_DATABASE_BYTES:
         raise StoreBroken(
@@ -183,13 +183,13 @@ def _grow_wal_file(db: apsw.Connection, path: str) -> None:
         db.execute("CREATE TABLE growth(filler)")
         db.execute("INSERT INTO growth VALUES(zeroblob(?))", (GROWN_WAL_BYTES,))
         db.execute("DROP TABLE growth")
-    with suppress(apsw.BusyError):  # somebody else is at it
+    with suppress(apsw.BusyError):  # another process is at it
         db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
 
 
 @contextmanager
 def _store_transaction(db: apsw.Connection) -> Iterator[None]:
-    """The lock from the beginning: one that is taken in the middle fails at once when somebody was quicker."""
+    """The lock from the beginning: one that is taken in the middle fails at once when another was quicker."""
     db.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -217,7 +217,7 @@ class StoreErrorTranslator:
         try:
             raise translated from error
         finally:
-            del translated, error  # no cycle: a store that nobody holds is closed at once
+            del translated, error  # no cycle: an unused store is closed at once
 
 
 def translate_store_error(path: str, error: BaseException) -> JournalError | None:

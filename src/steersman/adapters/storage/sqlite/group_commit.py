@@ -26,7 +26,7 @@ class GroupWriter:
     def submit(self, batch: Batch, done: CommitCallback) -> None:
         with self._ready:
             self._queue.append((batch, done))
-            if len(self._queue) == 1:  # otherwise the thread is awake or has been told
+            if len(self._queue) == 1:  # otherwise the thread is awake or will be
                 self._ready.notify()
 
     def close(self) -> None:
@@ -79,7 +79,7 @@ class GroupWriter:
             return
         if (
             not callbacks and self._queue
-        ):  # the transaction could not even begin: the oldest is told, the next is tried
+        ):  # the transaction could not even begin: the oldest fails, the next is tried
             callbacks.append(self._queue.popleft()[1])
         for done in callbacks:
             done(failure)

@@ -164,7 +164,7 @@ def _memory_recovery_advice(path: str) -> str:
         shlex.quote(path),
         shlex.quote(os.path.join(os.path.dirname(path), "aside.XXXXXX")),
     )
-    return f'restore the file from a backup, or move it aside and begin anew: `mv {quoted_path}* "$(mktemp -d {quoted_aside})"`'
+    return f'restore the file from a backup, or move it aside and start again: `mv {quoted_path}* "$(mktemp -d {quoted_aside})"`'
 
 
 def _connect_memory(path: str) -> apsw.Connection:
@@ -185,9 +185,9 @@ def _connect_memory(path: str) -> apsw.Connection:
 
 
 def _create_memory_file(path: str) -> None:
-    """A new file appears whole, its tables in it: nobody ever sees half of one."""
+    """A new file appears whole, with its tables in it."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    with suppress(FileExistsError):  # somebody was quicker
+    with suppress(FileExistsError):  # another process was quicker
         create_file(path, _blank_memory_bytes(), 0o644)
 
 
@@ -206,7 +206,7 @@ def _blank_memory_bytes() -> bytes:
 
 
 def _refuse_foreign_memory(db: apsw.Connection) -> None:
-    """A file of somebody else, or of a later version, is left alone."""
+    """A file of another program, or of a later version, is left alone."""
     version, application = next(
         db.execute("SELECT user_version, application_id FROM pragma_user_version, pragma_application_id")
     )

@@ -41,7 +41,7 @@ class SqliteJournalReader:
     """The reading half of ports.journal.Journal."""
 
     def __init__(self, path: str | os.PathLike[str], *, only: bool = True, vfs: str | None = None) -> None:
-        """`only`: nobody is going to write through this one, so its connection leaves the WAL alone."""
+        """`only`: this one will not write, so its connection leaves the WAL alone."""
         self.path = os.fspath(path)
         self._lock = threading.RLock()
         self._only, self._vfs = only, vfs
@@ -199,7 +199,7 @@ class SqliteJournalReader:
             finally:
                 writer.close()
 
-    def lift_quarantine(self, run: str) -> bool:  # noqa: ARG002  whoever only looks lifts nothing either
+    def lift_quarantine(self, run: str) -> bool:  # noqa: ARG002  a reader lifts nothing
         return False
 
     def quarantined(self) -> dict[str, str]:

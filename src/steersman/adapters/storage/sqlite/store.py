@@ -39,7 +39,7 @@ UPDATE_HEAD = (
 
 
 class _JournalTransaction:
-    """All of it or nothing; afterwards whoever waits has a turn. A class: a step has no time for a generator."""
+    """All of it or nothing; afterwards a waiting process has a turn. A class, because a generator costs each step more."""
 
     __slots__ = ("_store",)
 
@@ -56,7 +56,7 @@ class _JournalTransaction:
         try:
             raise error_to_raise
         finally:
-            del error_to_raise, error  # no cycle: a store that nobody holds is closed at once
+            del error_to_raise, error  # no cycle: an unused store is closed at once
 
 
 class SqliteJournal(SqliteJournalReader):

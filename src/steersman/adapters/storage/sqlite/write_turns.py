@@ -1,8 +1,8 @@
 """Turns at the write lock, fair between processes.
 
 A writer that has to wait says so with a shared lock on a small file beside the store; a writer that has held the
-store for 5 ms looks there and rests when somebody waits. Whoever has waited for 8 ms takes a second file's lock for
-itself: while that is held nobody else begins, so the store is free for it after the commit under way.
+store for 5 ms looks there and pauses when another waits. A process that has waited for 8 ms takes a second file's lock for
+itself: while that is held no other begins, so the store is free for it after the commit under way.
 Without all this an occasional writer beside two busy ones is starved for seconds: SQLite's own back-off sleeps longer
 each time, and the lock is free for microseconds only.
 """
@@ -15,12 +15,12 @@ LOCK_HOLD_SECONDS = 0.005  # seconds of holding the lock before others are looke
 LOCK_REST_SECONDS = 0.002  # longer than a waiting writer's poll
 LOCK_POLL_SECONDS = 0.0007
 LOCK_URGENT_SECONDS = 0.008
-LOCK_YIELD_SECONDS = 0.1  # nobody makes room for longer than this: whoever asked for it may have been stopped
+LOCK_YIELD_SECONDS = 0.1  # the longest pause: the process that asked for it may have been stopped
 LOCK_PATIENCE_SECONDS = 30.0
 
 
 def poll_while_busy(tries: int) -> bool:
-    """The busy handler of whoever only reads: the same poll, and nobody is asked to make room."""
+    """The busy handler of a reader: the same poll, without asking others to make room."""
     time.sleep(LOCK_POLL_SECONDS)
     return tries * LOCK_POLL_SECONDS < LOCK_PATIENCE_SECONDS
 
@@ -37,7 +37,7 @@ class WriteFairness:
         self._began = 0.0
 
     def make_room(self) -> None:
-        """Before we begin: lets somebody go first who has waited for long."""
+        """Before we begin: lets a process go first that has waited for long."""
         if _is_fairness_lock_held(self._urgent):
             self._yield_turn()
 
@@ -70,7 +70,7 @@ class WriteFairness:
         self._began = time.monotonic()
 
     def note_wait_over(self) -> None:
-        """The wait is over, well or badly: nobody has to make room for us."""
+        """The wait is over, well or badly: no other has to make room for us."""
         if self._pressed:
             self._pressed = False
             fcntl.flock(self._urgent, fcntl.LOCK_UN)
@@ -79,7 +79,7 @@ class WriteFairness:
             fcntl.flock(self._waiting, fcntl.LOCK_UN)
 
     def note_lock_released(self) -> None:
-        """The lock is given up; after every 5 ms of holding it, whoever waits goes first."""
+        """The lock is released; after every 5 ms of holding it, a waiting process goes first."""
         self._held += time.monotonic() - self._began
         if self._held < LOCK_HOLD_SECONDS:
             return
@@ -106,7 +106,7 @@ def _try_fairness_lock(fd: int, operation: int) -> bool:
 
 
 def _is_fairness_lock_held(fd: int, operation: int = fcntl.LOCK_SH) -> bool:
-    """Whether somebody else holds it against us."""
+    """Whether another process holds it."""
     if _try_fairness_lock(fd, operation):
         fcntl.flock(fd, fcntl.LOCK_UN)
         return False
