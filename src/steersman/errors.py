@@ -1,25 +1,26 @@
 """Every exception steersman raises, named by whose fault it is.
 
     SteersmanError
-    ├── DefinitionError      we wrote a bad table
+    ├── DefinitionError      a machine's table is wrong
     ├── ContractError        an agent or a file broke its contract
-    ├── ProviderError        an agent could not be reached or did not work (its class: contracts.agent)
-    ├── JournalError         the store cannot keep what we want kept
+    ├── ProviderError        an agent could not be reached or failed (its class: contracts.agent)
+    ├── JournalError         the store could not do what was asked
     │   ├── StaleError       another driver owns the run now: this write is void
-    │   ├── StoreBroken      the store cannot be read: corrupt, of a newer version, not ours
+    │   ├── StoreBroken      the store cannot be read: corrupt, of a newer version, of another program
     │   ├── OverBudget       a reservation does not fit: nothing was written
     │   └── StoreFull        the disk is full, read-only or failing: nothing was written
-    ├── MemoryUnavailable    what was learnt before cannot be read or kept
-    │   └── NoMemory         nothing has been kept here yet
-    ├── WorkspaceError       git or the working tree said no
-    │   ├── UnrecordableError  a tree holds what no commit can: whoever works in it can mend it
-    │   ├── ConflictError    two have changed the same lines: a person has to settle it
-    │   ├── NotThereError    a branch does not have the change
-    │   └── UndoneError      somebody else has taken the change back already
-    └── UserError            the person can mend it: a wrong name, a broken configuration
-        └── BeyondLimitsError  a run that has begun asks for more than the limits of now allow: it waits
+    ├── MemoryUnavailable    the memories cannot be read or written
+    │   └── NoMemory         this project has no memories yet
+    ├── WorkspaceError       git or the working tree refused
+    │   ├── UnrecordableTreeError  a tree holds something that no commit can; its author can fix it
+    │   ├── ChangeConflictError    two changes touch the same lines; a person has to resolve it
+    │   ├── BranchMovedError       the branch is not where the change was checked
+    │   ├── ChangeNotOnBranchError  a branch does not have the change
+    │   └── AlreadyRevertedError   the change is reverted already
+    └── UserError            the person can fix it: a wrong name, a broken configuration
+        └── BeyondLimitsError  a run asks for more than today's limits allow; it waits
 
-A refusal is not an error: `step` answers it and it is journaled.
+A refusal is not an error: `take_step` returns it and it is journaled.
 **Invariant:** every message says what to do next.
 """
 
@@ -54,19 +55,19 @@ class ProviderError(SteersmanError):
 
 
 class JournalError(SteersmanError):
-    """The store could not do it."""
+    """The store could not do what was asked."""
 
     exit_code = 5
 
 
 class StaleError(JournalError):
-    """The run has moved on or belongs to another driver; nothing of this write was kept."""
+    """The run has moved on or belongs to another driver; nothing of this write was stored."""
 
     exit_code = 4
 
 
 class OverBudget(JournalError):  # noqa: N818  a state of the budget, not an action that failed
-    """A reservation would pass a limit; `run` and `name` say which."""
+    """A reservation does not fit a limit; `run` and `name` say which."""
 
     def __init__(self, run: str, name: str) -> None:
         super().__init__(f"the budget of run {run} has not enough {name} left")
@@ -83,7 +84,7 @@ class StoreFull(JournalError):  # noqa: N818  the same
 
 
 class MemoryUnavailable(SteersmanError):  # noqa: N818  a state of the memories, not an action that failed
-    """The memories cannot be had; `fix` is what would mend it, and part of the message."""
+    """The memories cannot be read or written; `fix` is the next step, and part of the message."""
 
     exit_code = 5
 
@@ -93,7 +94,7 @@ class MemoryUnavailable(SteersmanError):  # noqa: N818  a state of the memories,
 
 
 class NoMemory(MemoryUnavailable):
-    """Nobody has kept anything here."""
+    """This project has no memories yet."""
 
     exit_code = 2
 
@@ -109,7 +110,7 @@ class UnrecordableTreeError(WorkspaceError):
 
 
 class ChangeConflictError(WorkspaceError):
-    """Two have changed the same lines; the message names the files."""
+    """Two changes touch the same lines; the message names the files."""
 
 
 class BranchMovedError(WorkspaceError):
@@ -117,11 +118,11 @@ class BranchMovedError(WorkspaceError):
 
 
 class ChangeNotOnBranchError(WorkspaceError):
-    """A branch does not have the change; the message says which one has."""
+    """A branch does not have the change; the message names one that has."""
 
 
 class AlreadyRevertedError(WorkspaceError):
-    """Somebody else has taken the change back; `commit` is where."""
+    """The change is reverted already, by `commit`."""
 
     def __init__(self, message: str, commit: str = "") -> None:
         super().__init__(message)
@@ -129,12 +130,12 @@ class AlreadyRevertedError(WorkspaceError):
 
 
 class UserError(SteersmanError):
-    """What was asked cannot be done as asked; the message names the fix."""
+    """The request cannot be done as asked; the message names the fix."""
 
     exit_code = 2
 
 
 class BeyondLimitsError(UserError):
-    """The settings of a run go beyond a limit that holds now; nothing was done, and the run waits."""
+    """The settings of a run go beyond a limit of today; nothing was done, and the run waits."""
 
     exit_code = 4

@@ -719,7 +719,7 @@ def test_pruned_followup(world, head):
     verdict = settle_post(world, head.run, posted)
     assert verdict["result"] == "refused"
     assert "pruned" in verdict["why"]
-    assert "start a new run" in verdict["why"]
+    assert "Start a new run" in verdict["why"]
     assert list(read_tape(world.journal, head.run))[-1][0].kind == "refused"
     assert audit_run(world, head.run).ok
 
@@ -793,7 +793,7 @@ def test_gone_without_a_word(world, head):
 
 def test_anchor_words(world, head):
     """An unknown place and an unknown run are told with what there is."""
-    with pytest.raises(UserError, match="there are file"):
+    with pytest.raises(UserError, match="Choose one of: file"):
         anchor_run(world, head.run, "moon")
     with pytest.raises(UserError, match="there is no run"):
         anchor_run(world, "nobody")

@@ -182,7 +182,7 @@ def test_unknown_cost_is_unknown(tmp_path):
 def test_money_alone_needs_agents_that_tell(tmp_path):
     """A budget in usd only, with a provider that tells no cost, is refused before anything begins."""
     world = fake_ports_with_machines(tmp_path, agent=FakeAgent(crew, tells_cost=False))
-    with pytest.raises(UserError, match=r"\[budget\] has only usd.*add tokens or turns to \[budget\]"):
+    with pytest.raises(UserError, match=r"\[budget\] has only usd.*Add tokens or turns to \[budget\]"):
         implementing(world, config(micro_usd=1_000))
     assert world.journal.heads() == []
     implementing(world, config(micro_usd=1_000, tokens=100_000))

@@ -405,7 +405,7 @@ def test_a_delivery_is_looked_for_where_it_went(tmp_path, form):
     bench.workspace.revert(run, made, "main", "Undo\n")
     lost = bench.look_at_base()
     assert lost.lost
-    assert f"is neither in main nor in steersman/{run} any more" in bench.payloads.get(lost.told_ref)
+    assert f"is no longer in main or steersman/{run}" in bench.payloads.get(lost.told_ref)
 
 
 def test_a_delivered_task_that_has_made_something_else_is_looked_after(tmp_path):

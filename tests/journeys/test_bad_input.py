@@ -123,7 +123,7 @@ def test_a_broken_configuration(project: Project, text: str, parts: tuple[str, .
 
 def test_nobody_plays_a_role(project: Project) -> None:
     """Without a crew the error says what to write."""
-    one_line(project.call("run", "x"), 2, "nobody plays the role coder", "[roles.coder]")
+    one_line(project.call("run", "x"), 2, "no agent has the role coder", "[roles.coder]")
     assert project.call("runs", "--json").json() == []
 
 
@@ -447,7 +447,7 @@ def test_there_is_no_flag_that_approves(project: Project) -> None:
 
 def test_unattended_looks_first(project: Project) -> None:
     """`--unattended` refuses to start what would stop halfway, and names the gates that will wait."""
-    one_line(project.call("run", "x", "--unattended"), 4, "nobody plays the role coder")
+    one_line(project.call("run", "x", "--unattended"), 4, "no agent has the role coder")
     assert project.call("runs", "--json").json() == []
     project.prepare(roundtable_story())
     said = project.call("run", "Fix add", "--unattended")

@@ -71,4 +71,4 @@ def test_spending_is_shown_with_its_limit(project: Project) -> None:
     run = project.run(told).json()["run"]
     words = project.call("show", run).out
     assert "tokens: 70 of 1 000" in words
-    assert "calls did not tell what they cost" in words
+    assert "calls did not report their cost" in words

@@ -148,7 +148,7 @@ def test_a_place_that_was_refused_is_on_tape_and_in_the_report(project):
     run = project.only_run()
     assert [e["seq"] for e in project.entries(run) if (e.get("data") or {}).get("refused_ref")]
     report = project.call("report", run).out
-    assert "elsewhere.example:80" in report.split("## Places that were refused")[1]
+    assert "elsewhere.example:80" in report.split("## Refused places")[1]
 
 
 @pytest.mark.parametrize(

@@ -215,7 +215,7 @@ def test_detach_returns_when_the_driver_has_started(project: Project) -> None:
     returned = time.time() * 1000
     assert said.code == 0, said
     run = said.json()["run"]
-    assert "nobody drives" not in project.call("why", run).out
+    assert "no driver is running" not in project.call("why", run).out
     followed = project.call("watch", run)
     assert followed.code == 0, followed
     assert project.entries(run)[-1]["at"] > returned

@@ -28,7 +28,7 @@ def test_an_answer():
     """What it answers, by which model, how long it took, what it cost, what it was not given."""
     told = replace(sample_answer(3, ""), seq=4, left_out=7)
     assert chat_message_lines(told) == [
-        "[4] bob · 2026-01-01 00:00:00 UTC · to [3] · fake f-1 · 7 ms · 10 tokens · $0.000005 · 7 earlier messages were left out",
+        "[4] bob · 2026-01-01 00:00:00 UTC · to [3] · fake f-1 · 7 ms · 10 tokens · $0.000005 · 7 earlier messages left out",
         "│",
     ]
 
@@ -52,7 +52,7 @@ def test_total():
     """Of what may be used, where there is a limit; a sum of what is partly unknown is a lower bound."""
     assert thread_cost_words(ChatUsage(2, 1200, 4000), ChatLimits()) == "2 calls · 1 200 tokens · $0.004"
     assert thread_cost_words(ChatUsage(2, 0, 0, 1), ChatLimits(5, 10, 1_000_000)) == (
-        "2 of 5 calls · 0 of 10 tokens · $0.00 of $1.00 · 1 of the calls did not tell all of their cost: a lower bound"
+        "2 of 5 calls · 0 of 10 tokens · $0.00 of $1.00 · 1 of the calls did not report all of their cost, so this is a lower bound"
     )
 
 
@@ -72,8 +72,7 @@ def test_threads():
 def test_waiting():
     """Who is being asked, who has failed, who has said nothing."""
     assert (
-        missing_answer_line(3, "bob", "command (process 7)", "")
-        == "[3] @bob is being asked by command (process 7)"
+        missing_answer_line(3, "bob", "command (process 7)", "") == "[3] command (process 7) is asking @bob"
     )
     assert missing_answer_line(3, "bob", None, "provider_timeout") == "[3] @bob has failed (provider_timeout)"
     assert missing_answer_line(3, "bob", None, "") == "[3] @bob has not answered"

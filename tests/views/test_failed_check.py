@@ -39,7 +39,7 @@ def test_everything_that_says_why():
 def test_a_place_that_could_not_be_written():
     """A check that fails on a read-only place is told which setting lets it write there."""
     (hint,) = [line for line in failed_check_lines(result(errors="EROFS: open 'dist'")) if "writable" in line]
-    assert hint.endswith("under [worktree] writable")
+    assert hint.endswith("to [worktree] writable")
     assert not any("writable" in line for line in failed_check_lines(result(errors="no")))
 
 

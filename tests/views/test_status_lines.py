@@ -182,7 +182,7 @@ def test_the_top_of_a_screen():
     told = status_screen_lines(seen, seen.at)
     for line in (
         "proposal confirmed by a\\n\\x1b[2J\\u202eb\\tc",
-        "2 events were refused: see the tape",
+        "2 events were refused (see the tape)",
         f"{NOT_ISOLATED}: no box",
         "  a → b by ann: a\\n\\x1b[2J\\u202eb\\tc (entry 3)",
         "  refs/heads/x  cccccccccccc",
@@ -228,14 +228,14 @@ def test_findings_and_checks():
         (entry("part_finished", data={"verdict": "passed"}), "check: passed, no tests counted"),
         (entry("part_finished", data={"verdict": "failed"}, held=(MEASURED,)), "check unit on the base tree: failed"),
         (entry("transition", source="a", to="a", stay=True, event="baseline_recorded", data={"tests": 3, "stale": 1}), "a  baseline_recorded: 3 tests; 1 names in known_failures did not fail"),
-        (entry("transition", source="a", to="a", stay=True, event="baseline_recorded", data={}), "a  baseline_recorded: no test was counted before any change: the change has to bring the first ones"),
+        (entry("transition", source="a", to="a", stay=True, event="baseline_recorded", data={}), "a  baseline_recorded: no test ran on the base tree, so the change has to add the first ones"),
         (entry("part_finished", data=None), None),
         (entry("effect_started", retry=EntryRetry(1, "provider_timeout")), "again: provider_timeout (attempt 2)"),
         (entry("effect_started", retry=EntryRetry(1, "interrupted"), held=(BEGUN_TWICE,)), "setup was interrupted and is begun again (start 2): it may have run twice"),
         (entry("effect_started"), None),
         (entry("refused", event="a\nb", why="no\nno"), "refused: a\\nb: no\\nno"),
         (entry("gate_answered", actor="person:ann"), "answered by ann"),
-        (entry("effect_finished", late=True, cause="i"), "late, not taken in: i"),
+        (entry("effect_finished", late=True, cause="i"), "late, not used: i"),
         (entry("effect_finished"), None),
     ],
 )  # fmt: skip
@@ -273,7 +273,7 @@ def test_a_budget_without_rows_is_what_the_tape_says():
     assert [(f.name, f.spent, f.limit) for f in seen.budget] == [("turns", 2, None), ("unknown", 1, None)]
     words = report_of(PACKAGE, tape.snapshot, seen, [e for e, _ in tape.entries], lambda _: "")
     assert "| turns | 2 | – |" in words
-    assert "1 calls did not tell what they cost: the figures are a lower bound." in words
+    assert "1 calls did not report their cost, so the figures are a lower bound." in words
 
 
 def test_an_empty_budget_has_no_table():
@@ -333,11 +333,11 @@ def test_work_that_is_held_or_goes_on():
     (first, *_) = reasons(tape, owner="command (process 7)")
     assert (
         first.what
-        == "setup is under way, attempt 2 (x), begun 3 times: it may have run twice; command (process 7) drives it"
+        == "setup is running, attempt 2 (x), begun 3 times: it may have run twice; command (process 7) drives it"
     )
     assert first.commands == (f"me watch {SIMULATED_RUN}",)
     (_, box, *_) = reasons(tape, pending=2)
-    assert box.what == "2 events are in its inbox, but nobody drives the run"
+    assert box.what == "2 events are in its inbox, but no driver is running"
 
 
 def test_a_gate_is_a_reason():

@@ -117,7 +117,7 @@ def test_the_screen_says_everything_once():
         "round 2 of 3 · last round: review_changes_requested",
         "[f1] open since round 1: say why # not a heading",
         "tokens: 70 of 1 000 (+ 30 reserved)",
-        "2 calls did not tell what they cost",
+        "2 calls did not report their cost",
         "coder · implement",
     ):
         assert part in told
@@ -133,7 +133,7 @@ def test_an_open_gate_comes_with_the_commands_that_answer():
 
 @pytest.mark.parametrize(
     ("owner", "urgent", "part"),
-    [(None, True, "nobody drives"), ("command (process 7)", False, "command (process 7) drives it")],
+    [(None, True, "no driver is running"), ("command (process 7)", False, "command (process 7) drives it")],
 )
 def test_why_a_run_that_works_does_not_move(owner, urgent, part):
     """Work without a driver is urgent and names `resume`; with one it names who."""
@@ -186,7 +186,7 @@ def test_a_report_of_a_run_without_checks_says_so():
     """Absence of evidence is said, not left out."""
     tape = proposed_run()
     words = report_of(PACKAGE, tape.snapshot, shown(tape), [e for e, _ in tape.entries], text)
-    assert "nothing here is proven" in words
+    assert "nothing is proven" in words
 
 
 def test_a_report_tells_what_people_decided():

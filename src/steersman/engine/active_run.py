@@ -1,4 +1,4 @@
-"""One run in memory while it is driven: its machine, its snapshot, and the one way to append to it."""
+"""Holds one run in memory while it is driven: its machine, its snapshot, its texts, and the one way to append."""
 
 import asyncio
 import hmac
@@ -28,7 +28,7 @@ _snapshot_decoder = msgspec.json.Decoder(Snapshot)
 
 
 class PayloadStore:
-    """Outside text by name: redacted, stored under a keyed digest, equal texts once."""
+    """The texts of a run tree by name: redacted, stored under a keyed digest, equal texts once."""
 
     def __init__(
         self,
@@ -37,19 +37,19 @@ class PayloadStore:
         key: bytes | None,
         known_secrets: Callable[[], tuple[str, ...]] = tuple,
     ) -> None:
-        """`known` are values to be hidden wherever they stand."""
+        """Hides the values of `known_secrets` wherever a text holds them."""
         self._journal, self._root, self._key, self._known = journal, root, key, known_secrets
         self._waiting: dict[str, bytes] = {}
-        # Of texts that were put, by what was hidden and their digest: they are not looked through again.
+        # Names of texts that were redacted before, by the secrets of that time and the digest of the text.
         self._refs: dict[tuple[tuple[str, ...], bytes], str] = {}
 
     @property
     def is_pruned(self) -> bool:
-        """Whether they were pruned: without its key a run cannot go on."""
+        """Whether the texts were pruned; a run cannot go on without its key."""
         return self._key is None
 
     def add_text(self, text: str) -> str:
-        """The name of a text; it becomes durable with the next commit, which is the first that can name it."""
+        """Redacts a text and returns its name; the text becomes durable with the next commit."""
         if not text:
             return ""
         if self._key is None:
@@ -65,8 +65,8 @@ class PayloadStore:
         return ref in self._waiting or self._journal.payload(self._root, ref) is not None
 
     def put_hidden(self, redacted: str) -> str:
-        """The same for a text of a run that just begins, as `hide` has returned it."""
-        assert self._key is not None  # noqa: S101  nothing of it was pruned
+        """Returns the name of a text that `hide` has already redacted."""
+        assert self._key is not None  # noqa: S101  a run that begins has its key
         data = redacted.encode("utf-8", "backslashreplace")
         ref = payload_ref(self._key, data)
         if not self._has_payload(ref):
@@ -74,15 +74,15 @@ class PayloadStore:
         return ref
 
     def hide(self, text: str) -> str:
-        """The text as it would be kept, for whoever keeps only a part of it."""
+        """Returns a text with its secrets replaced, for a caller that keeps only a part of it."""
         return redact_text(text, self._known(), self._key or b"")
 
     def keyed_digest(self, digest: str) -> str:
-        """A digest under the run's key: whoever has not the store cannot make it; nothing where the key was pruned."""
+        """Returns a digest under the run's key, which only the store has; empty where the key was pruned."""
         return hmac.digest(self._key, f"mark:{digest}".encode(), "sha256").hex() if self._key else ""
 
     def get(self, ref: str) -> str:
-        """The text behind a name; empty for no name."""
+        """Returns the text of a name; empty for an empty name."""
         if not ref:
             return ""
         data = self._waiting.get(ref)
@@ -91,44 +91,44 @@ class PayloadStore:
         return data.decode("utf-8", "replace")
 
     def _read_stored(self, ref: str) -> bytes:
-        """The bytes that the store has, held against their name: a changed text steers no run."""
+        """Returns the stored bytes; raises StoreBroken where they do not fit their name, so that no changed text steers a run."""
         data = self._journal.payload(self._root, ref)
         if data is None:
             raise UserError(
-                f"a text of run {self._root} is gone ({ref}): it was pruned; start a new run instead"
+                f"run {self._root} has no text {ref} any more: it was pruned. Start a new run instead"
             )
         if self._key is not None and payload_ref(self._key, data) != ref:
             raise StoreBroken(
-                f"a text of run {self._root} was changed in the store ({ref}): see `steersman audit verify {self._root}`"
+                f"text {ref} of run {self._root} was changed in the store. Run `steersman audit verify {self._root}`"
             )
         return data
 
     def take(self) -> tuple[tuple[str, bytes], ...]:
-        """What the next commit has to carry; what an effect puts beside the loop meanwhile is left for the one after."""
+        """Removes and returns the texts that the next commit stores; texts added meanwhile wait for the commit after it."""
         pending = tuple(self._waiting.items())
         for ref, _ in pending:
             del self._waiting[ref]
         return pending
 
     def give_back(self, payloads: Iterable[tuple[str, bytes]]) -> None:
-        """A commit did not happen: the next one carries them."""
+        """Keeps the texts of a commit that failed for the next commit."""
         self._waiting.update(payloads)
 
 
 def payload_ref(key: bytes, data: bytes) -> str:
-    """The name of a payload: a keyed digest, so that nobody can guess a text from it."""
+    """Returns the name of a payload: a keyed digest, so that a text cannot be guessed from its name."""
     return PAYLOAD_PREFIX + hmac.digest(key, data, "sha256").hex()[:32]
 
 
 class CommitResults:
-    """Brings what the store's thread has committed back to the loop: one wake-up for a whole group."""
+    """Passes results from the store's thread to the event loop, with one wake-up for a group of commits."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._waiting: deque[tuple[asyncio.Future[None], BaseException | None]] = deque()
 
     def add(self, future: "asyncio.Future[None]", error: BaseException | None) -> None:
-        """From the store's thread."""
+        """Adds one result; the store's thread calls this."""
         self._waiting.append((future, error))
         if len(self._waiting) == 1:
             self._loop.call_soon_threadsafe(self._deliver_results)
@@ -148,7 +148,7 @@ _commit_results_by_loop: "WeakKeyDictionary[asyncio.AbstractEventLoop, CommitRes
 
 
 def commit_results_for_loop(loop: asyncio.AbstractEventLoop) -> CommitResults:
-    """The loop's own."""
+    """Returns the one CommitResults of an event loop."""
     commit_results = _commit_results_by_loop.get(loop)
     if commit_results is None:
         commit_results = _commit_results_by_loop[loop] = CommitResults(loop)
@@ -156,7 +156,7 @@ def commit_results_for_loop(loop: asyncio.AbstractEventLoop) -> CommitResults:
 
 
 class ActiveRun:
-    """A run that is ours to drive."""
+    """A run that this process drives or shows."""
 
     def __init__(
         self, ports: Ports, machine: Machine, snapshot: Snapshot, title: str, created: int, key: bytes | None
@@ -178,20 +178,20 @@ class ActiveRun:
 
     @property
     def config(self) -> FrozenConfig:
-        """The project's configuration as it was when the run began."""
+        """The project's configuration, as the run froze it when it began."""
         if self._config is None:
             ref = runtime_field(self.snapshot.context, "config_ref")
             self._config = decode_frozen_config(self.payloads.get(ref)) if ref else FrozenConfig()
         return self._config
 
     def apply_limits(self) -> None:
-        """Holds the run's configuration to the limits of now, as that of a new run; raises BeyondLimitsError."""
-        if self.payloads.is_pruned:  # nothing is started for it any more
+        """Applies today's limits to the run's configuration, as to that of a new run; raises BeyondLimitsError."""
+        if self.payloads.is_pruned:  # such a run starts nothing
             return
         self._config, _, problems = self.world.limit_config(self.config)
         if problems:
             raise BeyondLimitsError(
-                f"run {self.run} waits: its settings go beyond a limit that holds now. Nothing was done.\n"
+                f"run {self.run} waits: its settings go beyond a limit of this machine. Nothing was done.\n"
                 + "\n".join(problems)
                 + f"\nTo go on, have the limit changed. To end it: `steersman abort {self.run}`, then start a new run"
             )
@@ -201,7 +201,7 @@ class ActiveRun:
         return self.snapshot.run
 
     def head(self) -> Head:
-        """The run's row for listing: a function of its tape."""
+        """Returns the run's head row, computed from its tape."""
         return head_from_snapshot(self.machine, self.snapshot, self.title, self.created)
 
     async def append(
@@ -213,7 +213,7 @@ class ActiveRun:
         posts: tuple[tuple[str, str, dict[str, Any]], ...] = (),
         **batch_fields: Any,
     ) -> None:
-        """One commit; afterwards, and only then, the snapshot is the new one."""
+        """Commits one batch; the snapshot changes only after the commit."""
         snapshot_before = self.snapshot
         self.snapshot = advance.snapshot
         payloads = self.payloads.take()
@@ -245,7 +245,7 @@ class ActiveRun:
         self.watch(self, advance.entries)
 
     def _differs_only_in_progress(self, head: Head) -> bool:
-        """Whether the stored head differs only in what every step changes."""
+        """Whether the new head differs from the stored one only in fields that every step changes."""
         stored_head = self._head
         return (
             stored_head is not None
@@ -266,11 +266,11 @@ class ActiveRun:
         await future
 
     def note_stored_sizes(self, entry_bytes: int, snapshot_bytes: int) -> None:
-        """What the store holds already: a run driven in many short sittings gets its snapshots too."""
+        """Counts what the store holds already, so that a run with many short drives gets snapshots too."""
         self._since, self._weight = entry_bytes, snapshot_bytes
 
     def _due_snapshot(self, entries: Sequence[SealedEntry]) -> bytes | None:
-        """Snapshots when what came since the last outweighs it: loading stays short, the store stays small."""
+        """Returns a snapshot when the entries since the last one are twice as large as it; else None."""
         self._since += sum(len(s.body) for s in entries)
         if self._since < max(self._weight * 2, 16_384):
             return None
@@ -280,7 +280,7 @@ class ActiveRun:
 
 
 def head_from_snapshot(machine: Machine, snapshot: Snapshot, title: str, created: int) -> Head:
-    """What a listing shows of a run."""
+    """Returns the head row of a run, from its snapshot."""
     due_times = [i.due for i in snapshot.items.values() if i.due is not None]
     return Head(
         run=snapshot.run,
@@ -304,7 +304,7 @@ def head_from_snapshot(machine: Machine, snapshot: Snapshot, title: str, created
 def _gate_changes(
     run: str, snapshot_before: Snapshot, advance: RunAdvance
 ) -> tuple[tuple[Gate, ...], tuple[str, ...]]:
-    """The gates that these entries open, and those they close."""
+    """Returns the gates that these entries open, and the ids of those that they close."""
     opened_gates: list[Gate] = []
     closed_gates: list[str] = []
     for sealed_entry in advance.entries:
@@ -323,7 +323,7 @@ def _gate_changes(
 
 
 def gate_row(run: str, item: JobItem, at: int) -> Gate:
-    """The row of a gate that an entry of this time has opened."""
+    """Returns the row of a gate that an entry of time `at` opens."""
     gate_input = item.input
     return Gate(
         id=item.id,
@@ -339,14 +339,17 @@ def gate_row(run: str, item: JobItem, at: int) -> Gate:
 
 
 def load_active_run(ports: Ports, run: str, *, migrating: bool = False) -> ActiveRun:
-    """The run as its tape says, ready to be driven; quarantines one whose tape cannot be read, and releases one whose tape can be again."""
+    """Loads a run from its tape.
+
+    Quarantines a run whose tape cannot be read, and releases one whose tape can be read again.
+    """
     head = ports.journal.head(run)
     if head is None:
         raise UserError(f"there is no run {run}: see `steersman runs`")
     machine = ports.machines.get(head.machine)
     if machine is None:
         raise UserError(
-            f"run {run} needs machine {head.machine}, which is not installed here: see `steersman machine list`"
+            f"run {run} needs machine {head.machine}, which is not installed here. Run `steersman machine list`"
         )
     measured_tape = _MeasuredTape(ports.journal)
     snapshot = read_snapshot(measured_tape, run)
@@ -356,7 +359,7 @@ def load_active_run(ports: Ports, run: str, *, migrating: bool = False) -> Activ
         problem = f"entry {snapshot.seq}: {snapshot.why}"
         ports.journal.quarantine(run, problem)
         raise StoreBroken(
-            f"run {run} is quarantined, its tape cannot be read ({problem}); the other runs go on: see `steersman audit verify {run}`"
+            f"run {run} is quarantined: its tape cannot be read ({problem}). Other runs go on. Run `steersman audit verify {run}`"
         )
     ports.journal.lift_quarantine(run)
     if snapshot.definition != machine.digest and not migrating:
@@ -376,7 +379,7 @@ def load_active_run(ports: Ports, run: str, *, migrating: bool = False) -> Activ
 
 
 class _MeasuredTape:
-    """A tape on its way: how much of it came after its snapshot, and how heavy that is."""
+    """Reads a tape and counts the bytes of its snapshot and of the entries after it."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -395,12 +398,12 @@ class _MeasuredTape:
 
 
 def _is_tape_cut(snapshot: Snapshot, head: Head) -> bool:
-    """The head was read first: a longer tape has grown meanwhile, a shorter or another one is damaged."""
+    """Whether the tape is shorter than the head that was read before it, or another one; a longer tape has only grown."""
     return snapshot.seq < head.seq or (snapshot.seq == head.seq and snapshot.hash != head.hash)
 
 
 def read_snapshot(journal: "Journal | _MeasuredTape", run: str) -> Snapshot | BadEntry:
-    """From the last snapshot and the entries after it; from the beginning when the snapshot does not fit."""
+    """Rebuilds a run from its last snapshot and later entries; from entry 1 where the snapshot does not fit."""
     snapshot_row = journal.snapshot(run)
     if snapshot_row is not None:
         try:
@@ -431,7 +434,7 @@ def _check_compatible_definition(ports: Ports, machine: Machine, snapshot: Snaps
     old_definition = ports.journal.definition(snapshot.definition)
     if old_definition is None:
         raise ContractError(
-            f"run {snapshot.run} was made under definition {snapshot.definition}, which the store does not have: run `steersman machine migrate {snapshot.run} --reason …`"
+            f"run {snapshot.run} uses definition {snapshot.definition}, which the store does not have. Run `steersman machine migrate {snapshot.run} --reason …`"
         )
     running_jobs = {i.job for i in snapshot.items.values() if i.job != BUDGET_GATE_JOB}
     changes = find_definition_changes(
@@ -440,7 +443,7 @@ def _check_compatible_definition(ports: Ports, machine: Machine, snapshot: Snaps
     if changes:
         change_list = "; ".join(changes)
         raise UserError(
-            f"run {snapshot.run} was made under another {machine.name}, and what it can still reach has changed: {change_list}. Look at it, then `steersman machine migrate {snapshot.run} --reason …`"
+            f"run {snapshot.run} uses an older definition of {machine.name}, and parts that it can still reach have changed: {change_list}. Check the changes, then run `steersman machine migrate {snapshot.run} --reason …`"
         )
 
 
@@ -456,5 +459,5 @@ def _ancestor_chain(journal: Journal, head: Head) -> tuple[str, ...]:
 
 
 def release_held_item(item: JobItem) -> JobItem:
-    """A held effect that may start."""
+    """Returns a held effect as one that may start."""
     return structs.replace(item, held=False)

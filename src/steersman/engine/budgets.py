@@ -1,4 +1,4 @@
-"""Budgets over a run and all its children: reserved at every ancestor when an agent starts, settled when it is done."""
+"""Reserves budget at a run and every ancestor when an agent starts, and settles it when the call is over."""
 
 from steersman.contracts.config import Config
 from steersman.engine.active_run import ActiveRun
@@ -10,7 +10,7 @@ DEFAULT_CALL_SHARE = 10  # a role without a ceiling of its own reserves a tenth 
 
 
 def budget_limits(config: Config) -> dict[str, int]:
-    """The figures a budget binds, by name."""
+    """Returns the limits that a budget sets, by figure."""
     budget = config.budget
     figures = {
         "turns": budget.turns,
@@ -22,7 +22,7 @@ def budget_limits(config: Config) -> dict[str, int]:
 
 
 def call_ceiling(config: Config, role: str) -> dict[str, int]:
-    """What one call of a role may cost at most: that much is reserved."""
+    """Returns the most that one call of a role may cost, which is what it reserves."""
     configured = _configured_ceilings(config, role)
     return {
         name: configured.get(
@@ -33,7 +33,7 @@ def call_ceiling(config: Config, role: str) -> dict[str, int]:
 
 
 def _configured_ceilings(config: Config, role: str) -> dict[str, int]:
-    """A role's own ceilings: `call_tokens` and `call_micro_usd` in its table."""
+    """Returns a role's own ceilings: `call_tokens` and `call_micro_usd` in its table."""
     options = find_role_settings(config, role).options
     return {
         name: int(options[key])
@@ -43,7 +43,7 @@ def _configured_ceilings(config: Config, role: str) -> dict[str, int]:
 
 
 def budget_reservations(active_run: ActiveRun, item: JobItem, config: Config) -> tuple[Spend, ...]:
-    """The reservations that an effect needs before it starts; only agents cost."""
+    """Returns the reservations that an effect needs before it starts; only agents need any."""
     return tuple(
         Spend(run, name, reserved=amount, bound=True)
         for run in active_run.ancestors
@@ -52,7 +52,7 @@ def budget_reservations(active_run: ActiveRun, item: JobItem, config: Config) ->
 
 
 def budget_releases(active_run: ActiveRun, item: JobItem) -> tuple[Spend, ...]:
-    """What was reserved for an effect that is over; one that was held had nothing."""
+    """Returns what frees the reservations of an effect that is over; a held effect has none."""
     if item.held:
         return ()
     return tuple(
@@ -64,14 +64,14 @@ def budget_releases(active_run: ActiveRun, item: JobItem) -> tuple[Spend, ...]:
 
 def _reserved_amounts(active_run: ActiveRun, item: JobItem, config: Config) -> dict[str, int]:
     role, job = item.input.get("role"), active_run.machine.jobs.get(item.job)
-    # A job of an older version, which this machine no longer has, had its reservation by its role.
+    # A job that this version of the machine no longer has reserved budget by its role.
     if role is None or item.kind != "effect" or (job is not None and job.does != "agent"):
         return {}
     return call_ceiling(config, role)
 
 
 def usage_spends(active_run: ActiveRun, spent: dict[str, int]) -> tuple[Spend, ...]:
-    """What was really used, at the run and every ancestor; its reservation goes with the item."""
+    """Returns the spending of a call for the run and every ancestor."""
     return tuple(
         Spend(run, name, spent=amount) for run in active_run.ancestors for name, amount in spent.items()
     )

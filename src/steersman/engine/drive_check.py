@@ -1,6 +1,6 @@
-"""Refuses to drive a run that does not fit its own tape, until a named person says so on that tape.
+"""Refuses to drive a run that does not fit its tape, unless a named person accepts that on the tape.
 
-It is the part of `audit verify` that needs no other run and no anchor, so that it costs little before each drive.
+The check is the part of `audit verify` that reads no other run and no anchor, so that it is cheap enough for each drive.
 """
 
 from steersman.engine import person_text
@@ -22,7 +22,7 @@ FORCE_SNAPSHOT_BYTES = 1 << 30  # bytes since the last snapshot: the next commit
 
 
 async def check_before_driving(active_run: ActiveRun, despite: tuple[str, str] | None = None) -> None:
-    """Raises StoreBroken with the first bad record, unless a person has accepted it: `despite` is who and why, now."""
+    """Raises StoreBroken with the first bad record, unless a person accepts it; `despite` is that person and the reason."""
     ports, run = active_run.world, active_run.run
     base_commit = runtime_field(active_run.snapshot.context, "base_commit")
     refs = make_refs_reader(ports, run) if base_commit else None
@@ -34,14 +34,14 @@ async def check_before_driving(active_run: ActiveRun, despite: tuple[str, str] |
         await _record_acceptance(active_run, marks, *despite)
     elif not set(marks) <= _accepted_marks(active_run):
         raise StoreBroken(
-            f"run {run} is not driven, because it does not fit: {verdict.problems[0]}\n"
-            f"Look at it with `steersman audit verify {run}`. To go on all the same: "
+            f"run {run} is not driven, because its tape does not fit: {verdict.problems[0]}\n"
+            f"Check it with `steersman audit verify {run}`. To continue anyway: "
             f'`steersman resume {run} --despite-verify "why"`'
         )
 
 
 def _accepted_marks(active_run: ActiveRun) -> set[str]:
-    """The problems that people have accepted on tape."""
+    """Returns the marks of problems that people have accepted on tape."""
     event_bytes = DRIVEN_DESPITE_VERIFY.encode()
     entries = [
         read_entry(body)
@@ -52,9 +52,9 @@ def _accepted_marks(active_run: ActiveRun) -> set[str]:
 
 
 async def _record_acceptance(active_run: ActiveRun, marks: list[str], person: str, reason: str) -> None:
-    """Says on tape who goes on and why; state and gate rows are what the entries give from here on."""
+    """Records who continues the run and why; from here on, state and gate rows are rebuilt from the entries."""
     if not has_visible_text(reason):
-        raise UserError("--despite-verify needs a reason: say why the run may go on")
+        raise UserError("--despite-verify needs a reason: write why the run may continue")
     from_tape = rebuild_snapshot(active_run.world.journal.rows(active_run.run), active_run.run)
     if isinstance(from_tape, Snapshot):
         active_run.snapshot = convert_context(active_run.machine, from_tape)
@@ -74,7 +74,7 @@ async def _record_acceptance(active_run: ActiveRun, marks: list[str], person: st
 
 
 def _differing_gate_rows(active_run: ActiveRun) -> tuple[Gate, ...]:
-    """The rows of open gates that do not say what the tape gives, as it gives them."""
+    """Returns the rows of open gates that differ from the tape, as the tape gives them."""
     journal, run = active_run.world.journal, active_run.run
     entry_times = {seq: read_entry(body).at for seq, body, _ in journal.rows(run)}
     open_gates = {

@@ -1,7 +1,7 @@
-"""Drives runs: claim → load → perform → append, until parked or ended.
+"""Drives runs: lock, load, claim, then the run loop, until the run waits or has its outcome.
 
-One driver per run, held by a lock that dies with its process and fenced by an epoch in the store. Parked runs hold no
-memory and no thread.
+A lock that dies with its process keeps two drivers apart, and an epoch in the store voids the writes of an older one.
+A parked run holds no memory and no thread.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from steersman.ports.journal import Head
 
 __all__ = ["Driver", "RunBusy", "RunWatcher"]
 
-PATIENCE_MS = 120_000  # a wait up to this long is sat out, a longer one parks the run
+PATIENCE_MS = 120_000  # the driver waits this long for a timer; a longer wait parks the run
 
 RunWatcher = Callable[[ActiveRun, Sequence[SealedEntry]], None]
 
@@ -36,7 +36,7 @@ class Driver:
         self.world, self.kind, self.patience_ms = ports, kind, patience_ms
         self.stopping = False
         self.heeds: int | None = (
-            None  # an item of an inbox: where it is refused, its run is not driven for it
+            None  # an inbox item; when the run refuses it, the driver starts nothing else
         )
         self._watch = watch
         self._active: dict[str, RunLoop] = {}
@@ -51,15 +51,17 @@ class Driver:
         live: ActiveRun | None = None,
         despite: tuple[str, str] | None = None,
     ) -> Head:
-        """Drives a run until it waits for somebody or has its outcome; returns its head.
+        """Drives a run until it waits for a person or has its outcome; returns its head.
 
-        One that does not fit its tape is refused; `despite` is a person with a reason to go on all the same. One whose
-        settings go beyond the limits of now is driven only to take an abort.
+        Raises StoreBroken for a run that does not fit its tape, unless `despite` gives a person and a reason. A run
+        whose settings go beyond today's limits is driven only to take an abort.
         """
         lock = held or self.world.locks.acquire(run, take_over=take_over)
         if lock is None:
             owner = self.world.locks.owner(run) or "another process"
-            raise RunBusy(f"run {run} is driven by {owner}; see `steersman watch {run}`, or stop that first")
+            raise RunBusy(
+                f"run {run} is driven by {owner}. Run `steersman watch {run}`, or stop that driver first"
+            )
         try:
             run_loop = RunLoop(self, live or await self._load(run, despite))
             self._add_run_loop(run_loop)
@@ -79,7 +81,9 @@ class Driver:
         return head
 
     async def _load(self, run: str, despite: tuple[str, str] | None) -> ActiveRun:
-        from steersman.engine.drive_check import check_before_driving  # who only looks does not need it
+        from steersman.engine.drive_check import (
+            check_before_driving,
+        )  # commands that only show a run do not load this
 
         active_run = load_active_run(self.world, run)
         await check_before_driving(active_run, despite)
@@ -88,7 +92,7 @@ class Driver:
         return active_run
 
     async def _drive_parent(self, head: Head) -> None:
-        """A child's end makes its parent runnable: it is driven too, unless somebody does."""
+        """Drives the parent of a child that has ended, unless another driver does."""
         parent = head.parent
         if not parent or parent in self._active or self.stopping:
             return
@@ -124,13 +128,13 @@ class Driver:
             run_loop.wake.set()
 
     def stop(self) -> None:
-        """Lets go of every run as it is: what is under way is stopped and stays on tape as begun."""
+        """Stops all effects and releases every run; the tape keeps the effects as begun."""
         self.stopping = True
         for run_loop in self._active.values():
             run_loop.wake.set()
 
     def changed(self, active_run: ActiveRun, entries: Sequence[SealedEntry]) -> None:
-        """Tells whoever watches; anchors a run that has its outcome, and again what is added to it."""
+        """Passes new entries to the watcher; anchors a run that has its outcome, and again after each later entry."""
         if self._watch is not None:
             self._watch(active_run, entries)
         if self.world.sealed is not None and entries and _has_outcome(active_run, entries):

@@ -1,4 +1,4 @@
-"""What a performer is given, and the two things it can give back: facts, or the wish to be called again."""
+"""Defines what a performer receives (`EffectCall`) and returns: facts, or a `RetryRequest`."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -12,7 +12,7 @@ from steersman.kernel.snapshot import JobItem
 
 
 class RetryRequest(msgspec.Struct, frozen=True):
-    """A further attempt is worth it: why, how much later, and what to tell it."""
+    """Asks for a further attempt: why, after how long, and with which hint."""
 
     reason: str
     after_ms: int = 0
@@ -29,15 +29,17 @@ class EffectCall(msgspec.Struct, frozen=True, eq=False):
     item: JobItem
     config: FrozenConfig
     payloads: PayloadStore
-    part: Callable[[str, Any], Awaitable[None]]  # (key, facts): journaled, never redone
+    part: Callable[
+        [str, Any], Awaitable[None]
+    ]  # (key, facts): journals a finished part, which is never done again
 
     @property
     def effect(self) -> str:
-        """The effect id: in the environment of every process it starts."""
+        """The effect id, which is in the environment of every process that the effect starts."""
         return self.item.id
 
     def given(self, name: str, default: Any = None) -> Any:
-        """A field of the effect's input."""
+        """Returns a field of the effect's input."""
         return self.item.input.get(name, default)
 
 

@@ -1,7 +1,7 @@
-"""Whether a gate's row and an answer in the inbox fit the tape: one rule for `audit verify` and for the driver.
+"""Compares gate rows and inbox answers with the tape; `audit verify` and the driver use the same rule.
 
-**Invariant:** an answer counts only where the tape left its gate open, the gate's row says what the tape says, and row
-and inbox hold the same answer of the same person.
+**Invariant:** an answer counts only where its gate is open on tape, the gate's row equals the tape, and row and inbox
+hold the same answer of the same person.
 """
 
 from steersman.kernel.snapshot import JobItem
@@ -11,7 +11,7 @@ VOID_GATE = "the gate is void: what it asked about has changed"
 
 
 def gate_row_problem(item: JobItem, row: Gate | None, run: str, opened_at: int | None = None) -> str:
-    """How the row of an open gate differs from the tape, or nothing; `opened` is when the tape opened it, if known."""
+    """Returns how the row of an open gate differs from the tape, or nothing; `opened_at` is its time on tape, if known."""
     if row is None:
         return f"gate {item.id} is open on tape, but its row is missing"
     differing_fields = _differing_gate_fields(row, item, run, opened_at)
@@ -21,7 +21,7 @@ def gate_row_problem(item: JobItem, row: Gate | None, run: str, opened_at: int |
 
 
 def answer_problem(inbox_item: InboxItem, item: JobItem | None, row: Gate | None) -> str:
-    """Why an answer in the inbox may not be taken, or nothing."""
+    """Returns why the run may not take an answer from the inbox, or nothing."""
     body = inbox_item.body
     if item is None:
         return VOID_GATE

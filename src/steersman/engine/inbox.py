@@ -1,6 +1,6 @@
-"""What comes in from outside a drive: people's events, gate answers, aborts, overrides, ended children.
+"""Takes inbox items: people's events, gate answers, aborts, overrides, ends of children.
 
-Each is taken exactly once: its verdict is written in the commit that records it.
+A run takes each item exactly once: the commit that records the item also writes its verdict.
 """
 
 from typing import Any
@@ -21,19 +21,19 @@ from steersman.kernel.snapshot import JobItem
 from steersman.kernel.step import EventOccurrence, StepRefused, legal_events, override_guard
 from steersman.ports.journal import UNFINISHED_STATUSES, InboxItem, Spend
 
-PRUNED_REFUSAL = "the texts of this run were pruned, nobody can go on with it: start a new run instead"
+PRUNED_REFUSAL = "the texts of this run were pruned, so it cannot continue. Start a new run instead"
 
 
 async def take_inbox(writer: RunWriter) -> None:
-    """Takes what waits for this run, in order."""
+    """Takes every waiting item of this run, in order."""
     while pending := writer.world.journal.pending(writer.live.run):
         for inbox_item in pending:
             if not await take_inbox_item(writer, inbox_item):
-                break  # it took another one before itself: look again
+                break  # it took another item first: read the inbox again
 
 
 def find_inbox_problem(inbox_item: InboxItem) -> str:
-    """What an item lacks to be one of its kind, or nothing: only a hand in the store leaves it out."""
+    """Returns which fields of an item are missing or wrong, or nothing; steersman itself never posts such an item."""
     text_fields = {"person", "reason", *TEXT_FIELDS_BY_KIND.get(inbox_item.kind, ())}
     non_text_fields = sorted(
         w for w in text_fields & inbox_item.body.keys() if not isinstance(inbox_item.body[w], str)
@@ -44,11 +44,11 @@ def find_inbox_problem(inbox_item: InboxItem) -> str:
 
 
 async def take_inbox_item(writer: RunWriter, inbox_item: InboxItem) -> bool:
-    """Takes one; False when an answer that came after it had to be taken first."""
+    """Takes one item; returns False when a later answer had to be taken first."""
     problem = find_inbox_problem(inbox_item)
     if problem:
         raise StoreBroken(
-            f"run {inbox_item.run}: {problem}; the other runs go on: see `steersman audit verify {inbox_item.run}`"
+            f"run {inbox_item.run}: {problem}. Other runs go on. Run `steersman audit verify {inbox_item.run}`"
         )
     if writer.live.payloads.is_pruned:
         await _refuse_inbox_item(
@@ -59,7 +59,7 @@ async def take_inbox_item(writer: RunWriter, inbox_item: InboxItem) -> bool:
             PRUNED_REFUSAL,
         )
     elif inbox_item.body.get("inside"):
-        problem = f"it came from inside the run, from effect {inbox_item.body['inside']}: an agent never speaks for a person"
+        problem = f"it came from effect {inbox_item.body['inside']} inside the run: an agent never speaks for a person"
         await _refuse_inbox_item(
             writer, inbox_item, _inbox_meta(writer, inbox_item), inbox_item.body["event"], problem
         )
@@ -129,7 +129,7 @@ async def _take_answer(writer: RunWriter, inbox_item: InboxItem) -> None:
 async def _take_budget_answer(
     writer: RunWriter, inbox_item: InboxItem, gate: JobItem, meta: StepMeta
 ) -> None:
-    """A used-up budget is raised, or the run stopped; a raise that does not suffice asks again."""
+    """Raises the budget and starts the held agents, or stops the run; opens the gate again where the raise is too small."""
     if inbox_item.body["choice"] != "raise":
         await _take_abort(writer, inbox_item, meta)
         return
@@ -151,7 +151,7 @@ async def _take_budget_answer(
             data={"choice": "raise", "limits": limits},
         )
     except OverBudget as error:
-        reason = f"that is still not enough {error.name}: raise it further"
+        reason = f"the new limit of {error.name} is still too low. Raise it further"
         reopened_gate = _reopened_budget_gate(gate, active_run.snapshot.seq + 1)
         await writer.note(
             meta,
@@ -170,7 +170,7 @@ def _reopened_budget_gate(gate: JobItem, seq: int) -> JobItem:
 
 
 async def _take_abort(writer: RunWriter, inbox_item: InboxItem, meta: StepMeta | None = None) -> None:
-    """The machine's own abort row where it has one, else canceled in place; the children are told too."""
+    """Takes the machine's abort row, or cancels the run where it has none; posts an abort to every open child."""
     await writer.answers_first(writer.live.snapshot.items, inbox_item)
     machine, snapshot = writer.live.machine, writer.live.snapshot
     meta = meta or _inbox_meta(writer, inbox_item)
@@ -184,7 +184,7 @@ async def _take_abort(writer: RunWriter, inbox_item: InboxItem, meta: StepMeta |
         return
     if snapshot.state in machine.settled or snapshot.ended:
         await _refuse_inbox_item(
-            writer, inbox_item, replace(meta, closes=()), "abort", "the run has its outcome already"
+            writer, inbox_item, replace(meta, closes=()), "abort", "the run already has its outcome"
         )
         return
     await writer.note(
@@ -204,7 +204,7 @@ async def _take_ended_child(writer: RunWriter, inbox_item: InboxItem) -> None:
 
 
 async def _take_override(writer: RunWriter, inbox_item: InboxItem, hold: str = "") -> None:
-    """A guard waived; an answer that is there already comes first, and over budget the next phase's agents are held."""
+    """Waives a guard; takes a waiting answer first, and holds the next phase's agents where the budget is used up."""
     await writer.answers_first(writer.live.snapshot.items, inbox_item)
     active_run, body = writer.live, inbox_item.body
     meta = replace(_inbox_meta(writer, inbox_item), hold=hold)
@@ -235,7 +235,7 @@ async def _take_override(writer: RunWriter, inbox_item: InboxItem, hold: str = "
 def _inbox_meta(writer: RunWriter, inbox_item: InboxItem) -> StepMeta:
     body, cause = inbox_item.body, f"inbox:{inbox_item.id}"
     if body.get("timed_out") is True:
-        return StepMeta(writer.now(), cause=cause, why="nobody answered in time")
+        return StepMeta(writer.now(), cause=cause, why="no answer came in time")
     actor = f"person:{body.get('person') or 'unknown'}"
     return StepMeta(writer.now(), actor, cause, why=body.get("reason", ""))
 
@@ -259,10 +259,14 @@ async def _refuse_inbox_item(
 
 
 async def _refuse_unknown_kind(writer: RunWriter, inbox_item: InboxItem) -> None:
-    """Of a newer steersman: refused, so that it does not stand in the way of what came after it."""
+    """Refuses an item of a kind that only a newer steersman knows, so that later items are not blocked."""
     kind = clip_text(printable_text(inbox_item.kind), 40)
     await _refuse_inbox_item(
-        writer, inbox_item, _inbox_meta(writer, inbox_item), kind, f"this steersman does not know {kind!r}"
+        writer,
+        inbox_item,
+        _inbox_meta(writer, inbox_item),
+        kind,
+        f"this version of steersman does not know {kind!r}",
     )
 
 

@@ -1,4 +1,4 @@
-"""What is said of a run whose programs are in no box: nothing then keeps them from the store, and everybody is told."""
+"""Warns about runs without a sandbox, where programs could reach the store and approve a change themselves."""
 
 from steersman.contracts.config import Config
 from steersman.engine.ports import Ports
@@ -6,7 +6,7 @@ from steersman.ports.sandbox import NOT_ISOLATED
 
 
 def isolation_warning(ports: Ports, config: Config) -> str:
-    """`approval not isolated: why`, or nothing where there is a box; raises UserError where one is required."""
+    """Returns `approval not isolated: why`; nothing where there is a sandbox. Raises UserError where one is required."""
     if ports.sandbox is None:
         return ""
     sandbox = ports.sandbox(config)

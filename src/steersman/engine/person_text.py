@@ -1,6 +1,6 @@
-"""People's own words on their way to a tape: without secrets, without what a terminal would obey, bounded.
+"""Makes people's words safe for a tape: redacted, printable, bounded.
 
-**Invariant:** what an entry keeps of a person's words has passed here.
+**Invariant:** every person's words in an entry have passed through this module.
 """
 
 import re
@@ -22,14 +22,14 @@ _PLAIN_AGENT_NAME = re.compile(r"[A-Za-z0-9_.:/@+ -]{0,60}")
 
 
 def sanitize_reason(ports: Ports, run: str, text: str) -> str:
-    """A reason as it stays in an entry of this run; words that nobody can see are none."""
+    """Returns a reason as an entry of this run keeps it; empty for text without a visible character."""
     if not has_visible_text(text):
         return ""
     return clip_text(_sanitize_words(ports, _redaction_key(ports, run), text).strip(), MAX_REASON_CHARS)
 
 
 def sanitize_event_data(ports: Ports, run: str, value: Any) -> Any:
-    """What a person's event carries, with every text in it made safe."""
+    """Returns the data of a person's event with every text in it made safe."""
     key = _redaction_key(ports, run)
 
     def walk(part: Any) -> Any:
@@ -47,7 +47,7 @@ def sanitize_event_data(ports: Ports, run: str, value: Any) -> Any:
 
 
 def sanitize_agent_name(ports: Ports, text: str) -> str:
-    """A name that an agent gives (a model, a session) as an entry keeps it: one line, bounded, without secrets."""
+    """Returns a name that an agent gives (a model, a session) as an entry keeps it: one line, bounded, redacted."""
     if _PLAIN_AGENT_NAME.fullmatch(text):
         return text
     return clip_text(
@@ -61,6 +61,6 @@ def _sanitize_words(ports: Ports, key: bytes, text: str) -> str:
 
 
 def _redaction_key(ports: Ports, run: str) -> bytes:
-    """The key of the run's tree: its markers are those of its texts; a new one where that was pruned."""
+    """Returns the key of the run tree, so that markers equal those of its texts; a new key where it was pruned."""
     head = ports.journal.head(run)
     return (ports.journal.key(head.root) if head is not None else None) or ports.chance.key()

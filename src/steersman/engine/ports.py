@@ -1,4 +1,4 @@
-"""Everything outside, as ports: `wiring` fills it in, tests fill it in differently."""
+"""The ports that the engine needs, as one value: `wiring` fills it with adapters, tests with fakes."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Ports(msgspec.Struct, frozen=True, eq=False):
-    """What a runtime is given."""
+    """Every port of one project, and what is built from a configuration."""
 
     journal: "Journal"
     machines: "Mapping[str, Machine]"
@@ -37,23 +37,23 @@ class Ports(msgspec.Struct, frozen=True, eq=False):
     agent: "Callable[[str, FrozenConfig], Agent]"  # by role
     prompt: Callable[[str, str], str]  # (machine, name) -> the Markdown
     artifacts: "Artifacts"
-    packages: "Mapping[str, MachinePackage]" = {}  # what else is known of each machine, by its name
+    packages: "Mapping[str, MachinePackage]" = {}  # each machine's package, by its name
     chats: "Chats | None" = None  # conversations beside the runs
-    planning: "Callable[[], PlanningPorts] | None" = None  # what plans are made with
+    planning: "Callable[[], PlanningPorts] | None" = None  # what the planner needs
     tree_path: "Callable[[Config, str], str]" = lambda _config, path: (
         path
-    )  # where an agent finds a working tree
-    secrets: Callable[[tuple[str, ...]], tuple[str, ...]] = lambda _named: ()  # values that no text may keep
-    forget: Callable[[str], None] = lambda _run: None  # drops what agents' own programs have kept of a run
-    sandbox: "Callable[[Config], Sandbox] | None" = None  # None: nothing is ever started here
-    # Tightens a configuration to the limits of now: what that changed, and what it asks for beyond them.
+    )  # the path at which an agent sees a working tree
+    secrets: Callable[[tuple[str, ...]], tuple[str, ...]] = lambda _named: ()  # the values to redact
+    forget: Callable[[str], None] = lambda _run: None  # drops the sessions that agents keep of a run
+    sandbox: "Callable[[Config], Sandbox] | None" = None  # None: nothing starts programs here
+    # Applies today's limits: the limited configuration, what changed in it, and what it asks for beyond a limit.
     limit_config: "Callable[[FrozenConfig], tuple[FrozenConfig, list[str], list[str]]]" = lambda c: (
         c,
         [],
         [],
     )
-    performers: Mapping[str, Callable[[Any], Any]] = {}  # beside the built-in ones
+    performers: Mapping[str, Callable[[Any], Any]] = {}  # in place of the built-in ones
     sealed: Callable[[str, int, str, int], None] | None = (
-        None  # (run, seq, hash, at): anchors a run with an outcome
+        None  # (run, seq, hash, at): anchors a run that has its outcome
     )
     anchors: "Mapping[str, Anchors]" = {}  # the places for anchors, by name

@@ -1,6 +1,6 @@
-"""The files people read beside a run: projections of its tape, written again whenever a drive ends.
+"""Writes the files that people read beside a run: projections of its tape, written at the end of each drive.
 
-**Invariant:** never the source of anything; a file that cannot be written is a warning, never a failure of the run.
+**Invariant:** steersman never reads a projection back. A file that cannot be written is a warning, not a failure.
 """
 
 from collections.abc import Callable, Iterable
@@ -33,7 +33,7 @@ MAX_PROJECTION_BYTES = 16 * 1024 * 1024  # of one that is read
 
 
 def read_run_facts(ports: Ports, active_run: ActiveRun, entries: Iterable[Entry] | None = None) -> RunFacts:
-    """What the tape and the store say of a run; `entries` where they were read already."""
+    """Reads what tape and store hold of a run; `entries` are its entries where they were read already."""
     run, machine = active_run.run, active_run.machine
     if entries is None:
         entries = (read_entry(body) for _, body, _ in ports.journal.rows(run))
@@ -49,24 +49,24 @@ def read_run_facts(ports: Ports, active_run: ActiveRun, entries: Iterable[Entry]
 
 
 def build_run_view(ports: Ports, active_run: ActiveRun, entries: Iterable[Entry] | None = None) -> RunView:
-    """The view of a run that is loaded."""
+    """Builds the view of a loaded run."""
     facts = read_run_facts(ports, active_run, entries)
     fields = find_package(ports.packages, facts.machine).summary_fields(facts)
     return RunView(active_run, facts, summarize_run(facts, fields, issue=issue_text(active_run)))
 
 
 def read_run_view(ports: Ports, run: str) -> RunView:
-    """Reads a run as its tape says, for showing."""
+    """Reads a run from its tape, for showing."""
     return build_run_view(ports, load_active_run(ports, run, migrating=True))
 
 
 def issue_text(active_run: ActiveRun) -> str:
-    """The text that came with the task and is not the person's own; nothing where it was pruned."""
+    """Returns the issue text that came with the task; empty where it was pruned."""
     return "" if active_run.payloads.is_pruned else active_run.payloads.get(active_run.config.issue_ref)
 
 
 def recorded_isolation_warning(ports: Ports, run: str) -> str:
-    """Why nothing kept the agents of a run from approving, or nothing; only the entries that say so are read."""
+    """Returns why the agents of a run could have approved it themselves, or nothing; decodes only entries that say so."""
     label_bytes = NOT_ISOLATED.encode()
     warnings = [
         find_isolation_warning(read_entry(body))
@@ -77,20 +77,20 @@ def recorded_isolation_warning(ports: Ports, run: str) -> str:
 
 
 def read_overrides(ports: Ports, run: str) -> list[GuardOverride]:
-    """What people have waived, as the tape has it; only the entries that may say so are read."""
+    """Returns what people have waived, from the tape; decodes only entries that may say so."""
     machine = load_active_run(ports, run, migrating=True).machine
     waiving = (name for name, event in machine.events.items() if event.waives)
     signs = (b'"override"', DRIVEN_DESPITE_VERIFY.encode(), *(name.encode() for name in waiving))
     rows = (body for _, body, _ in ports.journal.rows(run) if any(sign in body for sign in signs))
     overrides_found: list[GuardOverride | None] = []
     for body in rows:
-        with suppress(msgspec.MsgspecError):  # that an entry cannot be read is told where its run is
+        with suppress(msgspec.MsgspecError):  # views of the run report unreadable entries
             overrides_found.append(find_override(machine, read_entry(body)))
     return [override for override in overrides_found if override is not None]
 
 
 def payload_reader(active_run: ActiveRun) -> PayloadReader:
-    """A getter for texts that says so where one was pruned."""
+    """Returns a reader of texts that answers with a placeholder where a text was pruned."""
 
     def text(ref: str) -> str:
         if not ref:
@@ -130,13 +130,13 @@ def _projection_files(ports: Ports, run_view: RunView) -> dict[str, Callable[[],
 
 
 def render_projection(ports: Ports, run_view: RunView, name: str) -> bytes | None:
-    """A projection as the tape has it now; None where it is none of this run."""
+    """Renders one projection from the tape; None where the run has no file of that name."""
     render = _projection_files(ports, run_view).get(name)
     return render() if render is not None else None
 
 
 def render_transcript(entries: Iterable[Entry]) -> bytes:
-    """The tape in lines."""
+    """Renders the tape as JSON lines."""
     return b"".join(escape_for_terminals(msgspec.json.encode(e)) + b"\n" for e in entries)
 
 
@@ -147,17 +147,17 @@ def find_unreadable_projections(ports: Ports, active_run: ActiveRun) -> dict[str
 
 
 def format_json_file(document: bytes) -> bytes:
-    """JSON as people look at it with `cat`."""
+    """Returns JSON indented, for people who read it with `cat`."""
     return escape_for_terminals(msgspec.json.format(document))
 
 
 def escape_for_terminals(document: bytes) -> bytes:
-    """The same JSON, harmless to a terminal."""
+    """Returns the same JSON without characters that a terminal would obey."""
     return printable_json(document.decode()).encode()
 
 
 def render_view_report(ports: Ports, run_view: RunView) -> str:
-    """The report of a run."""
+    """Renders the report of a run."""
     package = find_package(ports.packages, run_view.machine)
     return render_run_report(run_view.report, package.report_sections)
 

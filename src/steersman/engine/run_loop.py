@@ -1,7 +1,7 @@
-"""One run under way: its claim, the loop that takes what its effects bring, its timers and its children.
+"""Drives one run: claims it, starts its effects, and takes results, inbox items, timers and children in one loop.
 
-Effects run beside each other; what they bring back is taken by one loop, in order.
-**Invariant:** everything that appends to the run happens in that loop.
+Effects run as tasks side by side; their results are queued, and the loop takes them in order.
+**Invariant:** only that loop appends to the run.
 """
 
 import asyncio
@@ -33,50 +33,48 @@ from steersman.ports.journal import Head
 if TYPE_CHECKING:
     from steersman.engine.driver import Driver
 
-STORE_POLL_SECONDS = 0.2  # seconds between looks at the store for what other processes have written
-STALL_MS = 900_000  # nothing on tape for this long while something is under way: people are told, once
+STORE_POLL_SECONDS = 0.2  # between reads of what other processes have written
+STALL_MS = 900_000  # with effects running and no entry for this long, the loop writes one note for people
 
 
 class RunBusy(UserError):  # noqa: N818  a state of the run, not an action that failed
-    """Somebody else drives this run."""
+    """Another driver has this run."""
 
     exit_code = 4
 
 
 class RunLoop:
-    """One run under way."""
+    """The loop of one run."""
 
     def __init__(self, driver: "Driver", active_run: ActiveRun) -> None:
         self.driver, self.live, self.world = driver, active_run, driver.world
         self.moves = RunWriter(driver.world, active_run)
         self.wake = asyncio.Event()
-        self.lost = False  # somebody else owns the run: what works for it now is not ours to stop
+        self.lost = False  # another driver owns the run: its processes are not ours to stop
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._leaving: set[asyncio.Task[None]] = set()
-        self._ending: set[asyncio.Task[None]] = set()  # children that were called off
-        self._arrived: deque[Callable[[], Any]] = deque()  # what tasks bring back, to be taken in order
-        self._alerted = 0  # the entry after which nothing had happened for too long
+        self._ending: set[asyncio.Task[None]] = set()  # drives children that have to stop
+        self._arrived: deque[Callable[[], Any]] = deque()  # results of tasks, in the order in which they came
+        self._alerted = 0  # the entry after which a note about a stall was written
         active_run.watch = driver.changed
 
     # ── beginning and end ───────────────────────────────────────────────────────────────────────────────────────────
 
     async def claim(self) -> None:
-        """Takes the run over: leftovers of the last owner are stopped, its begun effects are marked as begun again.
+        """Takes the run over: stops what the last owner left running, and marks its effects as begun again.
 
-        The fence comes first: an owner that still lives must not record what it is stopped for as a failure.
+        The fence comes first, so that an owner that still lives cannot record the stop as a failure.
         """
         snapshot_before = self.live.snapshot
-        # Under another definition the run is taken over at once: nothing may be appended that the tape cannot explain.
+        # The tape must name the current definition before an entry is decided under it.
         needs_claim = self._needed() or snapshot_before.definition != self.live.machine.digest
         if needs_claim:
             await self._fence_last_owner()
         await asyncio.to_thread(self.world.processes.stop_tree, f"{self.live.run}:", 2.0)
         if not needs_claim:
             return
-        await inbox.take_inbox(
-            self.moves
-        )  # what a person has said meanwhile comes first: an abort begins nothing anew
-        if snapshot_before.epoch and not self.was_only_refused:  # else nobody has driven it before
+        await inbox.take_inbox(self.moves)  # before effects begin again: an abort must start nothing
+        if snapshot_before.epoch and not self.was_only_refused:  # epoch 0: no driver had it before
             begun_items = [
                 i
                 for i, item in snapshot_before.items.items()
@@ -86,13 +84,13 @@ class RunLoop:
 
     @property
     def was_only_refused(self) -> bool:
-        """Whether the run was only taken over for a word that is refused: nothing is begun for that."""
+        """Whether the run refused the inbox item that this drive is for; the drive then starts nothing."""
         awaited_item = self.driver.heeds
         verdict = self.world.journal.verdict(awaited_item) if awaited_item is not None else None
         return verdict is not None and verdict["result"] == "refused"
 
     async def _fence_last_owner(self) -> None:
-        """From here on the last owner's writes are void."""
+        """Raises the epoch, which voids later writes of the last owner."""
         machine, snapshot = self.live.machine, self.live.snapshot
         definition_change: dict[str, Any] = {}
         if snapshot.definition != machine.digest:
@@ -101,7 +99,7 @@ class RunLoop:
                 "context": msgspec.to_builtins(snapshot.context),
                 "context_version": machine.context_version,
             }
-        # Nothing is started for a run whose texts are gone.
+        # A run whose texts were pruned starts no program.
         isolation_note = (
             "" if self.live.payloads.is_pruned else isolation_warning(self.world, self.live.config)
         )
@@ -121,7 +119,7 @@ class RunLoop:
         )
 
     async def _begin_again(self, begun_items: list[str]) -> None:
-        """Marks the effects that the last owner may have begun: they may run twice."""
+        """Records that the effects which the last owner may have begun begin again, and so may run twice."""
         entries, snapshot = [], self.live.snapshot
         for item in [snapshot.items[i] for i in begun_items]:
             if item.kind != "effect" or item.held or item.due is not None:
@@ -144,7 +142,7 @@ class RunLoop:
         )
 
     async def close(self) -> None:
-        """Stops what this drive has started and waits until it is gone."""
+        """Stops what this drive has started and waits until it has ended."""
         tasks = [*self._tasks.values(), *self._leaving, *self._ending]
         for task in tasks:
             task.cancel()
@@ -153,7 +151,7 @@ class RunLoop:
             await asyncio.to_thread(self.world.processes.stop_tree, f"{self.live.run}:", 2.0)
 
     def _still_ours(self) -> bool:
-        """Nobody has taken the run over: what works for it is ours to stop, also when the store cannot be asked."""
+        """Whether no other driver has taken the run over; also true where the store cannot be read."""
         try:
             head = self.world.journal.head(self.live.run)
         except JournalError:
@@ -163,7 +161,7 @@ class RunLoop:
     # ── the loop ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def loop(self) -> Head:
-        """Takes what comes, starts what is planned, until there is nothing to wait for here."""
+        """Takes results and inbox items and starts planned work, until this process has nothing to wait for."""
         while not self.driver.stopping:
             while self._arrived:
                 await self._arrived.popleft()()
@@ -180,7 +178,7 @@ class RunLoop:
         return self.live.head()
 
     def _time_until_due(self) -> int | None:
-        """Milliseconds until something is due that is worth sitting out."""
+        """Returns the milliseconds until the next timer that the driver waits for; None without one."""
         now = self._now()
         waits = [
             i.due - now
@@ -208,7 +206,7 @@ class RunLoop:
                 self._tasks[item.id] = asyncio.create_task(self._drive_child(item))
 
     def _stop_left(self) -> None:
-        """Cancels what belongs to a state that was left, unless it outlives it."""
+        """Cancels effects whose item is closed because the run left their state."""
         for item_id in [i for i in self._tasks if i not in self.live.snapshot.items]:
             task = self._tasks.pop(item_id)
             task.cancel()
@@ -227,7 +225,7 @@ class RunLoop:
         started = self.world.clock.ticks()
         try:
             if perform_effect is None:
-                raise UserError(f"nothing here performs {job.does!r}")  # noqa: TRY301  told like any failure of the effect
+                raise UserError(f"no performer is installed for {job.does!r}")  # noqa: TRY301  becomes facts like any failure
             result = await perform_effect(self._call(item))
         except Exception as error:
             result = error
@@ -235,7 +233,7 @@ class RunLoop:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise
-            result = RuntimeError(f"it was cancelled from within: {error!r}")
+            result = RuntimeError(f"the effect cancelled itself: {error!r}")
         took = self.world.clock.ticks() - started
         self._take_results(lambda: self._finish(item, result, took))
 
@@ -264,7 +262,7 @@ class RunLoop:
                 StepMeta(self._now(), cause=item_id), "part_finished", held=(updated_item,), data=facts
             )
         if recorded.done():
-            return  # its effect was stopped meanwhile
+            return  # the effect was stopped meanwhile
         if problem is not None:
             recorded.set_exception(ValueError(f"part {key}: {problem}"))
         else:
@@ -295,7 +293,7 @@ class RunLoop:
             await self.moves.event(current, facts, meta, usage_spends(self.live, spent))
 
     async def _recheck_files(self, facts: Any) -> bool:
-        """Files that were looked at are looked at again when that goes on tape."""
+        """Whether the files that an effect read are unchanged when its facts go on tape."""
         seen_digests = getattr(facts, "seen", None)
         package = find_package(self.world.packages, self.live.machine)
         if not seen_digests or package.has_unchanged_files is None:
@@ -305,7 +303,7 @@ class RunLoop:
         )
 
     async def _plan_attempt(self, item: JobItem, retry_request: RetryRequest, took: int) -> None:
-        """A further attempt, recorded with its reason before it begins."""
+        """Records a further attempt with its reason before it begins."""
         due = self._now() + retry_request.after_ms if retry_request.after_ms else None
         retried_item = structs.replace(
             item, attempt=item.attempt + 1, due=due, retry=retry_request.reason, hint=retry_request.hint_ref
@@ -341,7 +339,7 @@ class RunLoop:
                 await inbox.take_inbox(self.moves)
 
     async def _alert(self) -> None:
-        """A run without progress says so on tape; `why` and `runs` show it."""
+        """Writes a note when a run makes no progress; `why` and `runs` show it."""
         quiet_ms = self._now() - self.live.snapshot.at
         if self._tasks and quiet_ms > STALL_MS and self._alerted != self.live.snapshot.seq:
             running_jobs = ", ".join(
@@ -355,7 +353,7 @@ class RunLoop:
             self._alerted = self.live.snapshot.seq
 
     def _time_out(self, item: JobItem, now: int) -> None:
-        """A gate's deadline gives its default, which is never approval; somebody quicker has answered it already."""
+        """Answers a gate with its default, which is never an approval; an earlier answer stays."""
         digest = item.input["digest"]
         body = {"choice": item.input["default"], "person": "", "digest": digest, "timed_out": True}
         self.world.journal.answer(item.id, digest, body, now)
@@ -363,7 +361,7 @@ class RunLoop:
     # ── children ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _child_can_go(self, item: JobItem, now: int) -> bool:
-        """A child that is not there yet, or that would move if somebody drove it."""
+        """Whether a child does not exist yet, or would move if it were driven."""
         run = item.id.replace(":", ".")
         head = self.world.journal.head(run)
         if head is None:
@@ -373,12 +371,12 @@ class RunLoop:
         return can_move and self.world.locks.owner(run) is None
 
     async def _drive_child(self, item: JobItem) -> None:
-        from steersman.engine.start import start_child_run  # start needs the runtime's other half
+        from steersman.engine.start import start_child_run  # start imports the engine's other half
 
         try:
             await self.driver.drive(await start_child_run(self.world, self.live, item))
         except (StaleError, RunBusy):
-            await asyncio.sleep(STORE_POLL_SECONDS)  # somebody else has it; its end comes through the inbox
+            await asyncio.sleep(STORE_POLL_SECONDS)  # another driver has it; its end comes through the inbox
         except Exception as error:
             failure = error
             self._take_results(lambda: self._child_back(item, failure))
@@ -386,7 +384,7 @@ class RunLoop:
         self._take_results(lambda: self._child_back(item, None))
 
     async def _child_back(self, item: JobItem, failure: Exception | None) -> None:
-        """A child that cannot be driven at all has ended for its parent, which goes on; store trouble and a limit stop both."""
+        """Records a child that cannot be driven as ended, so that its parent goes on; a full store or a limit stops both."""
         self._tasks.pop(item.id, None)
         if isinstance(failure, StoreFull | BeyondLimitsError):
             raise failure
@@ -396,7 +394,7 @@ class RunLoop:
             await self.moves.event(item, ChildEnded(item.id.replace(":", "."), "broken"), meta)
 
     def _call_off(self) -> None:
-        """Children that were told to stop are driven there, also those whose job is over with the state it belonged to."""
+        """Drives the children that an abort was posted to, so that they take it."""
         for run in self.moves.called_off:
             task = asyncio.create_task(self._end_child(run, set(self._leaving)))
             self._ending.add(task)
@@ -409,7 +407,7 @@ class RunLoop:
 
     async def _end_child(self, run: str, leaving: "set[asyncio.Task[None]]") -> None:
         await asyncio.gather(*leaving, return_exceptions=True)
-        with contextlib.suppress(SteersmanError):  # somebody else drives it and takes it, or nobody ever can
+        with contextlib.suppress(SteersmanError):  # another driver takes the abort, or none ever can
             await self.driver.drive(run)
 
     def _now(self) -> int:
@@ -417,12 +415,12 @@ class RunLoop:
 
 
 def _ignores_deadline(item: JobItem) -> bool:
-    """A gate whose deadline means nothing by itself: without a default, or with one that no silence can give."""
+    """Whether a gate stays open past its deadline: it has no default, or its default is an approval."""
     return item.kind == "gate" and item.input.get("default", "") in ("", "approve")
 
 
 def _retry_record(item: JobItem) -> EntryRetry | None:
-    """How an event came about that its first attempt did not bring."""
+    """Returns the retry behind a result that the first attempt did not bring."""
     if item.attempt > 1:
         return EntryRetry(item.attempt - 1, item.retry)
     return EntryRetry(item.starts - 1, "interrupted") if item.starts > 1 else None
@@ -438,7 +436,7 @@ def _effect_actor(item: JobItem, facts: Any) -> str:
 
 
 def _effect_cost(facts: Any, took: int) -> dict[str, int]:
-    """What an effect cost; an agent's unknown cost is counted as unknown, never as nothing."""
+    """Returns what an effect cost; a call whose agent does not report its cost counts as `unknown`, never as zero."""
     spent = {"ms": took // 1000}
     if hasattr(facts, "micro_usd"):
         reported_cost = {"tokens": facts.tokens, "micro_usd": facts.micro_usd}

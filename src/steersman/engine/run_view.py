@@ -1,4 +1,4 @@
-"""A run read whole, with its summary: what every view of it is made from."""
+"""A run read whole, with its summary: the value that every view is rendered from."""
 
 import msgspec
 
@@ -11,7 +11,7 @@ from steersman.views.run_summary import PayloadReader, RunFacts, RunSummary
 
 
 class RunView(msgspec.Struct, frozen=True, eq=False):
-    """One run: the facts of its tape, and what they come to."""
+    """One run: the facts of its tape, and its summary."""
 
     live: ActiveRun
     facts: RunFacts
@@ -35,5 +35,5 @@ class RunView(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def report(self) -> ReportFacts:
-        """What its report is made from."""
+        """What the report is rendered from."""
         return ReportFacts(self.facts, self.status)

@@ -1,4 +1,4 @@
-"""The one way a run moves: an event is decided by the kernel, written down in one commit, and nothing else."""
+"""Appends to one run: the kernel decides an event, and one commit records it with its budget and inbox verdict."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -28,18 +28,18 @@ from steersman.kernel.step import EventOccurrence, StepRefused, name_facts
 from steersman.kernel.tape import SealedEntry
 from steersman.ports.journal import UNFINISHED_STATUSES, InboxItem, Spend
 
-MAX_TAPED_REFUSALS = 1_000  # beyond this a run's refusals are counted, not written
+MAX_TAPED_REFUSALS = 1_000  # later refusals of a run are counted and not written
 
 InboxPosts = tuple[tuple[str, str, dict[str, Any]], ...]
 
 
 class RunWriter:
-    """Everything that appends to one run goes through here, one after the other."""
+    """Appends to one run, one commit after the other."""
 
     def __init__(self, ports: Ports, active_run: ActiveRun) -> None:
         self.world, self.live = ports, active_run
-        self.preferred = 0  # answers that were taken before what would have voided their gates
-        self.called_off: set[str] = set()  # children that were told to stop
+        self.preferred = 0  # counts answers that were taken before a step that would have voided their gates
+        self.called_off: set[str] = set()  # children that an abort was posted to
 
     def now(self) -> int:
         return self.world.clock.now()
@@ -52,7 +52,7 @@ class RunWriter:
         spends: tuple[Spend, ...] = (),
         taken: InboxItem | None = None,
     ) -> None:
-        """Sound facts of a job: named, then stepped; journaled as late where its state is left and nothing waits for them."""
+        """Names the event of a job's facts and takes the step; records facts as late where no row waits for them."""
         active_run = self.live
         happened = name_facts(active_run.machine, active_run.snapshot, item.job, facts)
         if item.visit != active_run.snapshot.visit and self._unwanted(item, happened):
@@ -65,7 +65,7 @@ class RunWriter:
         await self.step(happened, meta, spends, taken)
 
     def _unwanted(self, item: JobItem, happened: EventOccurrence) -> bool:
-        """Of an earlier visit: no row waits for it here, or this visit has planned the same job anew."""
+        """Whether facts of an earlier visit are late: no row takes their event here, or this visit planned the job again."""
         snapshot = self.live.snapshot
         return (
             snapshot.state,
@@ -112,7 +112,7 @@ class RunWriter:
             await self.step(happened, replace(meta, hold=error.name), spends, taken, posts)
 
     async def answers_first(self, closing: Iterable[str], inbox_item: InboxItem | None = None) -> bool:
-        """A step that would void a gate already answered takes the answer first; says whether one was."""
+        """Takes a waiting answer to a gate that a step is about to close; returns whether there was one."""
         items = self.live.snapshot.items
         gates = {c for c in closing if c in items and items[c].kind == "gate"}
         if not gates:
@@ -137,7 +137,7 @@ class RunWriter:
         inbox_item: InboxItem | None,
         posts: InboxPosts,
     ) -> None:
-        """The same once more, in the state that the answers have led to; late where its item is over."""
+        """Takes the step again after an answer, from the new state; records it as late where its item is closed."""
         if any(c not in self.live.snapshot.items for c in meta.closes):
             late_advance = record_late_result(self.live.snapshot, replace(meta, closes=()), happened.data)
             await self.append(late_advance, spends, _inbox_verdict(inbox_item, {"result": "late"}))
@@ -151,7 +151,7 @@ class RunWriter:
         inbox_item: InboxItem | None = None,
         spends: tuple[Spend, ...] = (),
     ) -> None:
-        """A refusal on tape, told to whoever sent it."""
+        """Records a refusal and writes it as the verdict of the inbox item."""
         active_run = self.live
         verdict = {"result": "refused", "why": refusal.why, "legal": list(refusal.legal)}
         if active_run.snapshot.refused < MAX_TAPED_REFUSALS or meta.closes:
@@ -176,7 +176,7 @@ class RunWriter:
         posts: InboxPosts = (),
         **fields: Any,
     ) -> None:
-        """An entry that takes no row; one that ends the run is sealed in the same commit."""
+        """Appends an entry that takes no row; seals the run in the same commit where the entry ends it."""
         sealed_entry, snapshot = record_note(self.live.snapshot, meta, kind, **fields)
         entries: tuple[SealedEntry, ...] = (sealed_entry,)
         if fields.get("ended"):
@@ -193,7 +193,7 @@ class RunWriter:
     async def append(
         self, advanced: RunAdvance, spends: tuple[Spend, ...] = (), taken: Any = (), posts: InboxPosts = ()
     ) -> None:
-        """One commit; what was reserved for an item goes when the item does, however it ends."""
+        """Commits entries and frees the reservations of every item that they close."""
         items = self.live.snapshot.items
         closed_items = [items[i] for s in advanced.entries for i in s.entry.closed if i in items]
         released_spends = (
@@ -205,9 +205,9 @@ class RunWriter:
             self.world.bell.notify()
 
     def sound(self, item: JobItem, result: Any) -> Any:
-        """The facts an effect brought back; whatever else it brought or broke with is a fact too, in their form.
+        """Returns the facts of an effect; an exception or a wrong result becomes facts of the same type with an error.
 
-        The naming's `otherwise` says what that means.
+        The naming's `otherwise` says what such facts mean.
         """
         returns = self.live.machine.jobs[item.job].returns
         error = result if isinstance(result, Exception) else None
@@ -235,7 +235,7 @@ class RunWriter:
         )
 
     def _tell_parent(self, advanced: RunAdvance) -> InboxPosts:
-        """When a child is over, with nothing more to do or to ask, its parent has it in the inbox by the same commit."""
+        """Returns the inbox item for the parent of a child that this commit ends."""
         machine = self.live.machine
         if (
             not advanced.snapshot.parent
@@ -246,7 +246,7 @@ class RunWriter:
 
 
 def child_ended_posts(machine: Machine, snapshot: Snapshot) -> InboxPosts:
-    """What the parent of a run that is over is told."""
+    """Returns the inbox item for the parent of a run that is over."""
     if not snapshot.parent or run_status_word(machine, snapshot) in UNFINISHED_STATUSES:
         return ()
     result = run_outcome(machine, snapshot)
@@ -257,7 +257,7 @@ def child_ended_posts(machine: Machine, snapshot: Snapshot) -> InboxPosts:
 
 
 def find_tape_problem(value: Any) -> str | None:
-    """Why a value may not go on tape; None when it may."""
+    """Returns why a value may not go on tape; None where it may."""
     try:
         return find_unacceptable_value(msgspec.to_builtins(value, builtin_types=(bytes, bytearray)))
     except (TypeError, ValueError, RecursionError) as error:

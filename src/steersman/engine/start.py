@@ -1,4 +1,4 @@
-"""How a run comes to be: from a person's words, from a parent's job, from an entry of another run."""
+"""Creates runs: from a person's request, from a parent's job, or from an entry of another run (a fork)."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -39,20 +39,20 @@ MAX_TITLE_CHARS = 100
 
 
 class StartRequest(msgspec.Struct, frozen=True):
-    """What a person asks for."""
+    """What a person asks for when a run begins."""
 
     machine: str
     task: str
     person: str
     config: Config
-    options: dict[str, Any] = {}  # mode, max_iterations, …: the machine's own words
-    texts: dict[str, str] = {}  # documents that it goes by, word for word
+    options: dict[str, Any] = {}  # mode, max_iterations, …: options of the machine
+    texts: dict[str, str] = {}  # documents that the run uses word for word
     roles: tuple[str, ...] = ()  # beside those that the machine always has
-    issue: str = ""  # text that is not the person's own: data, never the task
+    issue: str = ""  # text that others wrote: data, never the task
 
 
 async def start_run(ports: Ports, request: StartRequest, *, run: str | None = None) -> tuple[ActiveRun, Any]:
-    """A new run and its lock, durable when this returns; nothing of it has been performed yet."""
+    """Creates a run and returns it with its lock; the run is durable, and no effect has started."""
     machine = find_machine(ports, request.machine)
     base = _read_run_base(ports, request.config) if machine.tree else RunBase("", "")
     config = _freeze_run_config(ports, request.config, base)
@@ -69,7 +69,7 @@ async def start_run(ports: Ports, request: StartRequest, *, run: str | None = No
     _check_artifact_directory(ports, run)
     lock = ports.locks.acquire(run)
     if lock is None:
-        raise UserError(f"run {run} is being made elsewhere")
+        raise UserError(f"another process is creating run {run}")
     try:
         return await _create_started_run(ports, machine, request, config, run, base), lock
     except BaseException:
@@ -78,21 +78,17 @@ async def start_run(ports: Ports, request: StartRequest, *, run: str | None = No
 
 
 def _check_artifact_directory(ports: Ports, run: str) -> None:
-    """Where the files of a run would lie somewhere else than it seems, none begins."""
+    """Raises UserError where the run's folder is a symlink or no folder."""
     state_file = ports.artifacts.read(run, STATE_FILE)
     if state_file.kind in ("link", "other", "unreadable"):
-        directory, link_note = (
-            ports.artifacts.folder(run),
-            "; what it leads to is left alone" if state_file.kind == "link" else "",
-        )
         raise UserError(
-            f"no run begins here: its files would be in {directory}, but {state_file.detail}, and not followed: "
-            f"put a folder in its place, or nothing{link_note}"
+            f"cannot use {ports.artifacts.folder(run)} for run files: {state_file.detail}. "
+            "Replace it with a directory or remove it"
         )
 
 
 def _read_run_base(ports: Ports, config: Config) -> RunBase:
-    """The commit that a run starts from; where nothing can be worked on, or a box is required and not there, none does."""
+    """Returns the commit that a run starts from; raises UserError without a repository or a required sandbox."""
     workspace = ports.workspace(config)
     problem = workspace.find_start_problem()
     if problem:
@@ -152,18 +148,18 @@ async def _create_started_run(
 
 
 def _redact_run_config(config: FrozenConfig, request: StartRequest, payloads: PayloadStore) -> FrozenConfig:
-    """The configuration as it is kept: what others wrote is redacted before JSON escapes it."""
+    """Returns the configuration to store; texts of others are redacted before JSON escapes them."""
     prompts = {role: payloads.hide(text) for role, text in config.prompts.items()}
     return msgspec.structs.replace(config, prompts=prompts, issue_ref=payloads.add_text(request.issue))
 
 
 def _store_start_document(payloads: PayloadStore, name: str, text: str) -> str:
-    """A document that counts word for word: where a secret would be hidden in it, it is refused instead."""
+    """Stores a document that counts word for word; raises UserError where it holds a secret."""
     redacted = payloads.hide(text)
     if redacted != text:
         line = next((n for n, (a, b) in enumerate(_line_pairs(text, redacted), 1) if a != b), 1)
         raise UserError(
-            f"the {name} holds what looks like a secret in line {line}, and secrets are never kept: take it out"
+            f"line {line} of the {name} looks like a secret, and steersman stores no secrets. Remove it and try again"
         )
     return payloads.put_hidden(redacted)
 
@@ -182,12 +178,12 @@ def _build_active_run(
     person: str,
     parent: str = "",
     root: str = "",
-    epoch: int = 1,  # 0: nobody drives it yet
+    epoch: int = 1,  # 0: no driver has it yet
     hold: str = "",
     reason: str = "",
 ) -> ActiveRun:
     if machine.begin is None:
-        raise UserError(f"machine {machine.name} cannot be started by hand")
+        raise UserError(f"machine {machine.name} cannot be started by a person")
     event, data, context = machine.begin(begin_request)
     now = ports.clock.now()
     creation = create_run_entries(
@@ -211,7 +207,7 @@ def _build_active_run(
 async def _create_within_budget(
     make: Callable[[str], ActiveRun], machine: Machine, key: bytes | None, spends: tuple[Spend, ...]
 ) -> ActiveRun:
-    """The run that `make` makes, stored; one whose first agents do not fit its budget begins at a gate."""
+    """Stores the run that `make` returns; where its first agents do not fit the budget, the run begins at a gate."""
     active_run = make("")
     try:
         await _store_creation(active_run, machine, key, spends)
@@ -244,27 +240,27 @@ def _title_from_task(task: str) -> str:
 
 
 def find_machine(ports: Ports, name: str) -> Machine:
-    """The machine of this name; a UserError that lists those there are."""
+    """Returns the machine of this name; raises UserError with the names of all machines."""
     machine = ports.machines.get(name)
     if machine is None:
-        raise UserError(f"there is no machine {name!r}: there are {', '.join(sorted(ports.machines))}")
+        raise UserError(f"there is no machine {name!r}. Choose one of {', '.join(sorted(ports.machines))}")
     return machine
 
 
 def _refuse_ignored_settings(config: Config) -> None:
-    """What this release would pass over in silence it refuses instead."""
+    """Raises UserError for settings that this release does not act on."""
     ignored = {
         "[notify]": config.notify.webhook is not None,
     }
     setting_names = [name for name, is_set in ignored.items() if is_set]
     if setting_names:
         raise UserError(
-            f"steersman.toml: {', '.join(setting_names)} is not acted upon yet: take it out for now"
+            f"steersman.toml: this release does not support {', '.join(setting_names)} yet. Remove it"
         )
 
 
 def _refuse_config_secrets(ports: Ports, config: Config) -> None:
-    """The tape keeps a marker where a secret stood: a run that is resumed would work with the marker."""
+    """Raises UserError where the configuration holds a secret: the stored one would hold a marker in its place."""
     config_json = msgspec.json.encode(config).decode()
     redacted_json = redact_text(config_json, ports.secrets(config.redact.env))
     secret_fields = list(
@@ -272,7 +268,7 @@ def _refuse_config_secrets(ports: Ports, config: Config) -> None:
     )
     if secret_fields:
         raise UserError(
-            f"steersman.toml: {', '.join(secret_fields)} looks like a secret, which is never kept: put it into a variable of the environment or a file of its own, and name that"
+            f"steersman.toml: {', '.join(secret_fields)} looks like a secret, and steersman stores no secrets. Put it into an environment variable or a file, and name that"
         )
 
 
@@ -289,19 +285,19 @@ def _changed_config_fields(original: Any, redacted: Any, path: tuple[str | int, 
 
 
 def _check_usable_budget(ports: Ports, config: FrozenConfig) -> None:
-    """A budget in money alone needs agents that tell their cost: unknown is never zero."""
+    """Raises UserError for a budget in money alone where an agent does not report its cost: unknown is never zero."""
     figure_limits = budget_limits(config)
     if set(figure_limits) - {"ms"} != {"micro_usd"}:
         return
     silent_roles = sorted(r for r in config.roles if not ports.agent(r, config).tells_cost)
     if silent_roles:
         raise UserError(
-            f"[budget] has only usd, but the agents of {', '.join(silent_roles)} do not tell what they cost: add tokens or turns to [budget]"
+            f"[budget] has only usd, but the agents of {', '.join(silent_roles)} do not report their cost. Add tokens or turns to [budget]"
         )
 
 
 async def start_child_run(ports: Ports, parent: ActiveRun, item: JobItem) -> str:
-    """The child run that a job asks for; asking again finds the one that is there."""
+    """Creates the child run that a job asks for, or finds it where it exists; returns its id."""
     run = item.id.replace(":", ".")
     if ports.journal.head(run) is not None:
         return run
@@ -317,26 +313,24 @@ async def start_child_run(ports: Ports, parent: ActiveRun, item: JobItem) -> str
         active_run.ancestors = (run, *parent.ancestors)
         return active_run
 
-    with contextlib.suppress(StaleError):  # somebody else has made it meanwhile
+    with contextlib.suppress(StaleError):  # another process has created it meanwhile
         await _create_within_budget(make, machine, None, ())
     return run
 
 
 async def fork_run(ports: Ports, run: str, at: int, person: str) -> str:
-    """A new run that begins as `run` was after entry `at`, with its tree; the old one is left alone."""
+    """Creates a run that begins as `run` was after entry `at`, with its tree; `run` itself does not change."""
     head = ports.journal.head(run)
     if head is None:
-        raise UserError(f"there is no run {run}")
+        raise UserError(f"there is no run {run}. Run `steersman runs --all`")
     if ports.journal.key(head.root) is None:
-        raise UserError(
-            f"the texts of run {run} were pruned, nobody can go on with it: start a new run instead"
-        )
+        raise UserError(f"the texts of run {run} were pruned, so it cannot continue. Start a new run instead")
     machine = find_machine(ports, head.machine)
     fork_point = rebuild_snapshot((r for r in ports.journal.rows(run) if r[0] <= at), run)
     if isinstance(fork_point, BadEntry):
         raise UserError(f"run {run} cannot be read up to entry {at}: {fork_point.why}")
     if fork_point.seq != at:
-        raise UserError(f"run {run} has {fork_point.seq} entries, not {at}: see `steersman audit tape {run}`")
+        raise UserError(f"run {run} has {fork_point.seq} entries, not {at}. Run `steersman audit tape {run}`")
     new_run, key = ports.chance.run_id(), ports.journal.key(head.root)
     start_snapshot, title = convert_context(machine, fork_point), head.title
 
@@ -358,7 +352,7 @@ def _fork_advance(
     ports: Ports, machine: Machine, run: str, fork_point: Snapshot, title: str, person: str, hold: str
 ) -> RunAdvance:
     now = ports.clock.now()
-    # A state that the machine itself leaves at once has no time to begin its work.
+    # A state that the machine leaves at once by a computed event starts no work.
     leaves_at_once = (
         compute_event(machine, fork_point.context, fork_point.counts, fork_point.state) is not None
     )

@@ -1,6 +1,6 @@
-"""Says why a run stopped on its base tree before any agent was called, and the exact commands that help.
+"""Explains why a run stopped on its base tree before any agent was called, with the exact commands that help.
 
-**Invariant:** words and commands only; which checks failed is `failed_check.py`'s.
+**Invariant:** `failed_check.py` renders which checks failed, not this module.
 """
 
 import shlex
@@ -20,23 +20,23 @@ _BASE_STOP_REASONS = {
 
 
 class Remedy(msgspec.Struct, frozen=True):
-    """One way on: what it does, and the command to type."""
+    """One way to continue: what it does, and the command to type."""
 
     meaning: str
     command: str
 
 
 def base_stop_reason(problem: str) -> str:
-    """Why the run stopped, in plain words."""
+    """Returns why the run stopped, in plain words."""
     return _BASE_STOP_REASONS[problem]
 
 
 def base_stop_remedies(
     problem: str, run: str, machine: str, title: str, command_prefix: str, *, untested: bool = False
 ) -> list[Remedy]:
-    """The commands that fix or acknowledge what stopped a run; its task is named word for word where it fits.
+    """Returns the commands that fix or acknowledge what stopped a run.
 
-    `untested`: a failing check ran no test, so that what it needs may not be installed.
+    `untested` means that a failing check ran no test: something that it needs may not be installed.
     """
     begin = start_again_command(machine, title, command_prefix)
     if problem == CHECK_CANNOT_START:
@@ -53,7 +53,7 @@ def base_stop_remedies(
 
 
 def start_again_command(machine: str, title: str, command_prefix: str) -> str:
-    """The command that starts a new run with the same task."""
+    """Returns the command that starts a new run with the same task."""
     return " ".join(
         (
             command_prefix,
@@ -65,7 +65,7 @@ def start_again_command(machine: str, title: str, command_prefix: str) -> str:
 
 
 def remedy_lines(remedies: list[Remedy]) -> list[str]:
-    """As lines: what it does, and below it the command."""
+    """Renders remedies: what each does, and below it the command."""
     return [line for r in remedies for line in (f"{r.meaning}:", f"  {r.command}")]
 
 

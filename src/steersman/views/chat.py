@@ -1,6 +1,6 @@
-"""A conversation as lines: what was said, by whom, what it cost, and what is still open.
+"""Renders conversations: messages, senders, costs, open questions.
 
-**Invariant:** every line from outside has a gutter in front of it: none can pose as a line of ours.
+**Invariant:** every line of outside text has a gutter in front of it, so that none can imitate our lines.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ THREAD_COLUMNS = ("THREAD", "SAID", "AGE", "LAST ASKED", "ABOUT")
 
 
 def thread_table_lines(counted_threads: Sequence[tuple[ChatThread, int]], now: int) -> list[str]:
-    """A table, one line a thread, with how much was said in it."""
+    """Renders threads as a table, with the number of messages."""
     rows = [THREAD_COLUMNS, *(_thread_table_row(thread, count, now) for thread, count in counted_threads)]
     widths = [max(len(row[n]) for row in rows) for n in range(len(THREAD_COLUMNS) - 1)]
     return ["  ".join([*(c.ljust(w) for c, w in zip(r, widths, strict=False)), r[-1]]).rstrip() for r in rows]
@@ -28,7 +28,7 @@ def _thread_table_row(thread: ChatThread, count: int, now: int) -> tuple[str, ..
 
 
 def chat_message_lines(message: ChatMessage) -> list[str]:
-    """One message: who, when, at what cost, and the words."""
+    """Renders one message: sender, time, cost, text."""
     to = f" → {', '.join(f'@{name}' for name in message.asked)}" if message.asked else ""
     parts = [
         f"[{message.seq}] {message.sender}{to}",
@@ -39,7 +39,7 @@ def chat_message_lines(message: ChatMessage) -> list[str]:
 
 
 def gutter_lines(text: str) -> list[str]:
-    """Somebody's words behind their gutter."""
+    """Puts a gutter in front of each line of outside text."""
     return [f"{OUTSIDE_TEXT_GUTTER}{line}".rstrip() for line in printable_text(text).split("\n")]
 
 
@@ -55,23 +55,25 @@ def _answer_details(message: ChatMessage) -> list[str]:
         details.append(format_duration(message.ms))
     details.append(call_cost_words(message.tokens, message.micro_usd))
     if message.left_out:
-        details.append(f"{message.left_out} earlier messages were left out")
+        details.append(f"{message.left_out} earlier messages left out")
     return details
 
 
 def call_cost_words(tokens: int | None, micro_usd: int | None) -> str:
-    """What a call said it cost; what it did not say is unknown."""
+    """Renders the reported cost of a call; an unreported figure is unknown."""
     used = f"{format_figure('tokens', tokens)} tokens" if tokens is not None else "tokens unknown"
     paid = format_micro_usd(micro_usd) if micro_usd is not None else "cost unknown"
     return f"{used} · {paid}"
 
 
 def thread_cost_words(spent: ChatUsage, limits: ChatLimits) -> str:
-    """What a thread has used, of what it may."""
+    """Renders what a thread has used of its limits."""
     figures = (("calls", "turns"), ("tokens", "tokens"), ("", "micro_usd"))
     parts = [_thread_cost_figure(word, name, spent, limits) for word, name in figures]
     if spent.unknown:
-        parts.append(f"{spent.unknown} of the calls did not tell all of their cost: a lower bound")
+        parts.append(
+            f"{spent.unknown} of the calls did not report all of their cost, so this is a lower bound"
+        )
     return " · ".join(parts)
 
 
@@ -82,8 +84,8 @@ def _thread_cost_figure(word: str, name: str, spent: ChatUsage, limits: ChatLimi
 
 
 def missing_answer_line(question: int, agent: str, by: str | None, error: str) -> str:
-    """One answer that is not there."""
+    """Renders one missing answer."""
     if by is not None:
-        return printable_line(f"[{question}] @{agent} is being asked by {by}")
+        return printable_line(f"[{question}] {by} is asking @{agent}")
     why = f"has failed ({error})" if error else "has not answered"
     return printable_line(f"[{question}] @{agent} {why}")

@@ -1,7 +1,7 @@
 """Renders a check or setup step that did not pass: what was run, how it ended, which tests failed, what it printed.
 
 Every screen, report, gate and prompt uses these lines, so that a failure reads the same everywhere.
-**Invariant:** outside text stands behind a bar, printable, and without colours; it cannot pose as a line of ours.
+**Invariant:** outside text stands behind a bar, printable and without colours, so that it cannot imitate our lines.
 """
 
 import re
@@ -13,7 +13,7 @@ from steersman.contracts.commands import CommandResult
 from steersman.judges.text import clip_text, count_with_noun, printable_line
 
 TAIL_LINES = 6  # lines of one stream on a screen
-MAX_ERROR_LINES = 2  # of these lines: headings of errors that stand before the last lines
+MAX_ERROR_LINES = 2  # of these: headings of errors from before the last lines
 MAX_CHECK_LINE_LENGTH = 200  # characters of one line
 MAX_TEST_GROUPS, MAX_TEST_NAMES = 6, 5  # of failing tests: groups, and names in one group
 OUTPUT_BAR = "│ "
@@ -23,13 +23,13 @@ _ERROR_HEADING = re.compile(
 )
 _READ_ONLY_SIGNS = ("Read-only file system", "EROFS")
 _WRITABLE_HINT = (
-    "something is read-only while checks run: name a place that they have to write under [worktree] writable"
+    "a path is read-only while checks run. Add paths that checks have to write to [worktree] writable"
 )
 _VERDICT_LABELS = {"no_tests": "no tests", "timeout": "timed out"}
 
 
 def failed_check_lines(result: CommandResult, tail: int = TAIL_LINES) -> list[str]:
-    """The result as lines; of each stream `tail` lines are shown: the last, and the first that tell an error."""
+    """Renders a result; of each stream it shows `tail` lines: the last ones, and the first that report an error."""
     where = f"   (in {printable_line(result.cwd)})" if result.cwd else ""
     return [
         failed_check_head(result),
@@ -44,7 +44,7 @@ def failed_check_lines(result: CommandResult, tail: int = TAIL_LINES) -> list[st
 
 
 def failed_check_head(result: CommandResult) -> str:
-    """The first line: name, verdict, exit code, seconds."""
+    """Returns the first line: name, verdict, exit code, seconds."""
     verdict = _VERDICT_LABELS.get(result.verdict, result.verdict)
     ended = "did not start" if result.exit_code is None else f"exit code {result.exit_code}"
     parts = [
@@ -64,7 +64,7 @@ def _has_never_run(result: CommandResult) -> bool:
 
 
 def _failed_test_lines(result: CommandResult) -> list[str]:
-    """The failing tests, grouped by the module or class that holds them; then what failed as a whole, such as a package."""
+    """Returns failing tests, grouped by module or class, then what failed as a whole, such as a package."""
     if result.report is None:
         return []
     broken = result.report.broken
@@ -90,7 +90,7 @@ def _grouped_test_lines(names: Sequence[str]) -> list[str]:
 
 
 def group_test_names(names: Sequence[str]) -> list[str]:
-    """A line for each module or class that holds some of these tests; of many only the first."""
+    """Returns a line for each module or class with some of these tests; of many only the first ones."""
     if len(names) == 1:
         return [clip_text(printable_line(names[0]), MAX_CHECK_LINE_LENGTH)]
     parts = sorted(_split_test_name(name) for name in names)
@@ -103,7 +103,9 @@ def group_test_names(names: Sequence[str]) -> list[str]:
 
 
 def _split_test_name(name: str) -> tuple[str, str]:
-    mark = "::" if "::" in name or "/" in name else "."  # the dot of a Go package's host divides nothing
+    mark = (
+        "::" if "::" in name or "/" in name else "."
+    )  # a dot in the host name of a Go package separates nothing
     holder, _, test = name.rpartition(mark)
     return holder, test
 
@@ -136,7 +138,7 @@ def pick_error_lines(lines: Sequence[str], tail: int) -> list[str]:
 
 
 def _clean_output_line(line: str) -> str:
-    """A line as a terminal would leave it: without colours, and of what was written over only the last."""
+    """Returns a line as a terminal would leave it: without colours, and only the last of overwritten text."""
     return clip_text(
         printable_line(_TERMINAL_ESCAPES.sub("", line).rpartition("\r")[2].expandtabs(4)),
         MAX_CHECK_LINE_LENGTH,

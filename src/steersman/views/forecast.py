@@ -1,6 +1,6 @@
-"""What a run could come to before it is started: the gates it can reach, and the most agent calls its caps allow.
+"""Forecasts a run before it starts: the gates that it can reach, and the most agent calls that its caps allow.
 
-Read from the same graph that the model check explores, with the project's own settings in place of the trial ones.
+It explores the same graph as the model check, with the project's settings in place of the trial ones.
 """
 
 from collections.abc import Mapping
@@ -13,31 +13,31 @@ from steersman.kernel.definition import Cap, Guard, NamingPairs, Origin, otherwi
 from steersman.kernel.explore import StateEdge, StateGraph, StateNode, explore_machine
 from steersman.kernel.machine import Machine
 
-MAX_EXPLORED_ROUNDS = 4  # rounds that are explored; further ones add the same again
+MAX_EXPLORED_ROUNDS = 4  # further rounds add the same again
 
 
 class UnattendedStretch(msgspec.Struct, frozen=True):
-    """From one person's word to the next: how many agent calls at most."""
+    """The most agent calls between two decisions of a person."""
 
     after: str  # "start", or the gate and what was answered
     calls: int
 
 
 class RunForecast(msgspec.Struct, frozen=True):
-    """What may happen."""
+    """The gates that a run can reach, and its longest unattended stretches."""
 
     gates: tuple[str, ...]
     stretches: tuple[UnattendedStretch, ...]
 
     @property
     def calls(self) -> int:
-        """The most calls without anybody asking for rework."""
+        """The most calls when no person asks for rework."""
         first = [s.calls for s in self.stretches if s.after == "start"]
         return sum(first) + max((s.calls for s in self.stretches if s.after != "start"), default=0)
 
 
 def forecast_run(machine: Machine, settings: Mapping[str, Any]) -> RunForecast:
-    """For a new run with these constants and limits."""
+    """Forecasts a new run with these constants and limits."""
     over = max((n - MAX_EXPLORED_ROUNDS for n in _setting_cap_limits(machine, settings).values()), default=0)
     forecast_now = _explore_forecast(machine, settings, 0)
     if over <= 0:
@@ -51,7 +51,7 @@ def forecast_run(machine: Machine, settings: Mapping[str, Any]) -> RunForecast:
 
 
 def _setting_cap_limits(machine: Machine, settings: Mapping[str, Any]) -> dict[str, int]:
-    """Caps whose limit is a setting."""
+    """Returns the caps whose limit is a setting."""
     return {
         c.name: int(settings[c.limit])
         for c in machine.caps.values()
@@ -87,7 +87,7 @@ def _explore_forecast(machine: Machine, settings: Mapping[str, Any], less: int) 
 
 
 def _gate_answer_label(machine: Machine, node: StateNode, edge: StateEdge) -> str:
-    """A gate's answer that starts work, in words; nothing for other steps."""
+    """Returns the label of a gate's answer that starts work; empty for other steps."""
     asks = [j for j in node.open if machine.jobs[j].kind == "gate" and j not in edge.target.open]
     if (
         node.state not in machine.settled
@@ -103,12 +103,12 @@ def _gate_answer_label(machine: Machine, node: StateNode, edge: StateEdge) -> st
 
 
 def _is_same_stretch(machine: Machine, edge: StateEdge) -> bool:
-    """A gate's answer that gives no cap back: what it starts counts with what came before."""
+    """Whether an edge is a gate's answer that resets no cap, so that its calls count with those before."""
     return edge.event.origin is Origin.GATE and not machine.resets[edge.event.name]
 
 
 class _LongestStretch:
-    """The longest way to the next person's word, counted in agent calls; loops are bounded, so there is one."""
+    """Finds the longest path to the next decision of a person, in agent calls; caps bound every loop."""
 
     def __init__(self, machine: Machine, graph: StateGraph) -> None:
         self.m, self.graph = machine, graph
@@ -116,7 +116,7 @@ class _LongestStretch:
 
     def calls(self, node: StateNode) -> int:
         if node not in self._known:
-            self._known[node] = 0  # a cycle that the check has let through counts once
+            self._known[node] = 0  # a cycle that the model check allows counts once
             within = node.state not in self.m.settled
             free = [
                 e
@@ -127,7 +127,7 @@ class _LongestStretch:
         return self._known[node]
 
     def new(self, node: StateNode, edge: StateEdge) -> int:
-        """Agent calls that a step begins."""
+        """Returns the agent calls that a step starts."""
         before = (
             node.planned
             if edge.target.state == node.state and edge.target.planned >= node.planned
@@ -141,7 +141,7 @@ def _count_agent_jobs(machine: Machine, jobs: frozenset[str]) -> int:
 
 
 def _apply_real_limits(machine: Machine, limits: Mapping[str, int]) -> Machine:
-    """The same machine with real limits where the check uses trial ones."""
+    """Returns the machine with real limits in place of the trial ones."""
     caps = {id(c): replace(c, trial=limits.get(c.name, c.trial)) for c in machine.caps.values()}
     rows = {
         id(r): replace(r, cap=_replace_row_cap(r.cap, caps), when=_replace_guard_cap(r.when, caps))

@@ -1,4 +1,4 @@
-"""Runs as lines: what `steersman runs` and the home screen print."""
+"""Renders lists of runs for `steersman runs` and the home screen."""
 
 from collections.abc import Iterable, Sequence
 
@@ -12,12 +12,12 @@ UNREADABLE_HEAD = "its row in head cannot be read"
 
 
 def find_broken_runs(heads: Iterable[Head], quarantined: dict[str, str]) -> dict[str, str]:
-    """Every run that is broken, and why: those that the store has put aside, and those whose own row does not fit."""
+    """Returns every broken run with why: quarantined ones, and ones whose head row cannot be read."""
     return {h.run: UNREADABLE_HEAD for h in heads if h.status == "broken"} | quarantined
 
 
 def run_table_lines(heads: Iterable[Head], broken: dict[str, str], now: int) -> list[str]:
-    """A table, one line a run; a run whose tape cannot be read says so."""
+    """Renders runs as a table; a run whose tape cannot be read has the status `broken`."""
     rows = [RUN_TABLE_COLUMNS, *(_run_table_row(h, broken, now) for h in heads)]
     widths = [max(len(r[n]) for r in rows) for n in range(len(RUN_TABLE_COLUMNS) - 1)]
     return [_run_table_line(r, widths) for r in rows]
@@ -41,7 +41,7 @@ def _run_table_line(row: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def run_head_data(head: Head, broken: dict[str, str]) -> dict[str, object]:
-    """The same for programs."""
+    """Returns a run of the list as data, for programs."""
     return {
         "run": head.run,
         "machine": head.machine,

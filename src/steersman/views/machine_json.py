@@ -1,6 +1,6 @@
-"""A machine as plain data: what `machine show --format json` prints and what other programs compare.
+"""Renders a machine as plain data, for `machine show --format json` and other programs.
 
-**Invariant:** read from the very definition that is executed; nothing is written down twice.
+**Invariant:** the data comes from the definition that is executed.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from steersman.kernel.machine import Machine, row_source_states
 
 
 def machine_json(machine: Machine) -> dict[str, Any]:
-    """Name, initial state, states, rows in the order in which they are read, and laws."""
+    """Returns name, initial state, states, rows in the order in which they are read, and laws."""
     return {
         "name": machine.name,
         "initial": machine.initial.name,
@@ -24,7 +24,7 @@ def machine_json(machine: Machine) -> dict[str, Any]:
 
 
 def _row_json_lines(machine: Machine, row: Row) -> Iterator[dict[str, Any]]:
-    """One line for each state a row names; `*` stands for every state neither final nor resting."""
+    """Yields one line for each state that a row names; `*` is every state neither final nor resting."""
     froms = ("*",) if row.source is ANY else row_source_states(row, tuple(machine.states.values()))
     for name in froms:
         line: dict[str, Any] = {
@@ -40,7 +40,7 @@ def _row_json_lines(machine: Machine, row: Row) -> Iterator[dict[str, Any]]:
 
 
 def row_guard_text(machine: Machine, row: Row, name: str | None) -> str:
-    """The row's guard; for an event that the machine names itself, the guard that names it there."""
+    """Returns the row's guard, and for an event that a naming gives, the naming's guards."""
     own = [] if row.when is otherwise else [row.when.sentence]
     naming_sentences = (
         [] if row.on.origin is Origin.PERSON else _naming_guard_sentences(machine, row.on, name)
@@ -57,7 +57,7 @@ def _naming_guard_sentences(machine: Machine, event: EventDef, name: str | None)
 
 
 def _naming_pairs_in_state(machine: Machine, name: str | None) -> Iterator[tuple[Guard, EventDef]]:
-    """Everything that can name an event in a state, or anywhere for `*`."""
+    """Yields the namings and computed events of a state, or of every state for `*`."""
     for state in machine.states.values():
         if name not in ("*", state.name):
             continue

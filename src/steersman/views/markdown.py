@@ -1,4 +1,4 @@
-"""A machine as Markdown tables: states, rows, namings, laws."""
+"""Renders a machine as Markdown tables: states, rows, namings, laws."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ ROW_COLUMNS = ("from", "on", "when", "to", "cap", "label", "source")
 
 
 def machine_markdown(machine: Machine, *, stay_rows: bool = False) -> str:
-    """The tables under headings, ending in a newline: the specification's rows first, and rows that stay on request."""
+    """Renders the tables under headings: the specification's rows first, and rows that stay in their state on request."""
     rows = machine_json(machine)["rows"]
     specified = [r for r in rows if not is_extension(r["source"])]
     extensions = [r for r in rows if is_extension(r["source"]) and (stay_rows or not r.get("stay"))]
@@ -48,7 +48,7 @@ def _state_table_rows(machine: Machine) -> Iterator[Sequence[str]]:
 
 
 def is_extension(source: str) -> bool:
-    """Whether a row is ours, and not the specification's."""
+    """Whether a row is our extension and not the specification's."""
     return source.startswith("extension")
 
 
@@ -88,5 +88,5 @@ _MARKDOWN_ESCAPES = {"\\": "\\\\", "|": "\\|", "[": "\\[", "&": "&amp;", "<": "&
 
 
 def escape_markdown_cell(text: str) -> str:
-    """Text that stays inside its cell and is neither a tag nor a link there; our own code spans stay."""
+    """Escapes text so that it stays in its cell and becomes no tag or link; code spans of our own stay."""
     return "".join(_MARKDOWN_ESCAPES.get(char, char) for char in printable_text(" ".join(text.splitlines())))

@@ -1,6 +1,6 @@
-"""A machine as a Mermaid state diagram.
+"""Renders a machine as a Mermaid state diagram.
 
-Rows that share their ends and their label are one edge with one text, so that nine ways to fail read as one.
+Rows with the same ends and label become one edge, so that nine ways to fail read as one.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,7 +14,7 @@ ANY_STATE_NODE = "any_state"
 
 
 def machine_diagram(machine: Machine, *, stay_rows: bool = False) -> str:
-    """The diagram's text, ending in a newline; extensions that only stay in their state are drawn on request."""
+    """Renders the diagram; extensions that only stay in their state are drawn on request."""
     lines = ["stateDiagram-v2", "    direction LR"]
     lines += [f"    {diagram_node(s.name)} : {diagram_label(s.name)}" for s in machine.states.values()]
     if any(row.source is ANY for row in machine.rows):

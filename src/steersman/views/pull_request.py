@@ -1,6 +1,6 @@
-"""The words of a pull request: what was proven, by what, and where to check it.
+"""Renders the text of a draft pull request: what was proven, by which checks, and how to verify it.
 
-**Invariant:** outside text stands in a fence: at a forge it mentions nobody, closes nothing and links nowhere.
+**Invariant:** outside text stands in a fence, so that a forge sees no mention, closing word or link in it.
 """
 
 import re
@@ -17,7 +17,7 @@ MAX_REPORT_LENGTH = 50_000
 
 
 def pull_request_body(details: RunSummary, report: str, anchor: Anchor | None) -> str:
-    """The whole body; ends with a newline."""
+    """Renders the whole body."""
     checks = [c for c in details.checks if not c.variant]
     passed = sum(1 for c in checks if c.verdict in ("passed", "known"))
     known = sum(c.known for c in checks)
@@ -56,7 +56,7 @@ def _tape_anchor_lines(details: RunSummary, anchor: Anchor | None) -> list[str]:
 
 
 def fenced_block(words: str) -> list[str]:
-    """Text in a fence that nothing in it can close."""
+    """Puts text into a fence that is longer than any in the text."""
     longest = max((len(run) for run in re.findall(r"`+", words)), default=0)
     fence = "`" * max(3, longest + 1)
     return [f"{fence}text", *words.rstrip("\n").splitlines(), fence]

@@ -1,9 +1,9 @@
-"""A run as a Markdown report: what was asked, decided, changed and proven, and by whom.
+"""Renders a run as a Markdown report: what was asked, decided, changed and proven, and by whom.
 
-Texts from outside are quoted, never interpreted (`quotation.py`): they cannot add a heading or a table row of their own.
+`quotation.py` quotes outside text, so that it cannot add a heading or a table row.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
@@ -11,7 +11,6 @@ from steersman.judges.text import clip_text
 from steersman.kernel.machine import Machine
 from steersman.kernel.snapshot import Snapshot, runtime_field
 from steersman.kernel.tape import Entry
-from steersman.views.approvals import DeliveredTree, find_delivered_tree
 from steersman.views.base_stop import base_stop_reason
 from steersman.views.quotation import quote_block, quote_cell, quote_inline
 from steersman.views.reviews import find_recorded_reviews, recorded_reviews_section
@@ -25,24 +24,51 @@ from steersman.views.run_summary import (
 )
 from steersman.views.time_format import FIGURE_LABELS, format_duration, format_figure, format_timestamp
 
+# The context fields that a person's answer sets, in words. An answer to the evidence or merge gate counts for one tree.
+_APPROVAL_WORDS = {
+    "confirmed_by": "confirmed the proposal",
+    "accepted_by": "accepted the evidence at its gate",
+    "merged_by": "approved the merge at its gate",
+    "decided_by": "accepted the change",
+}
+_BOUND_TO_TREE = ("accepted_by", "merged_by")
+
+
+class Approval(msgspec.Struct, frozen=True):
+    """One person's approval of a delivery."""
+
+    person: str
+    what: str
+    digest: str  # of the tree or the contract that the answer named
+    seq: int
+
+
+class DeliveredTree(msgspec.Struct, frozen=True):
+    """The newest delivery of a run."""
+
+    tree: str
+    commit: str
+    approvals: tuple[Approval, ...] = ()
+
 
 class ReportFacts(msgspec.Struct, frozen=True, eq=False):
-    """What a report is made from."""
+    """The input of a report."""
 
     facts: RunFacts
     summary: RunSummary
 
     @property
     def delivery(self) -> DeliveredTree | None:
-        """The newest delivery, with everybody whose word it stands on."""
+        """The newest delivery, with the people who approved it."""
         return find_delivered_tree(self.facts.entries)
 
 
+CHECK_COLUMNS = ("check", "verdict", "exit", "tests")
 ReportSections = Callable[[ReportFacts], list[str]]
 
 
 def render_run_report(report: ReportFacts, of_machine: ReportSections) -> str:
-    """The whole report; ends with a newline. `of_machine` says what the machine has to say between decisions and delivery."""
+    """Renders the whole report; `of_machine` renders the machine's sections, between decisions and delivery."""
     machine, summary, entries, text = (
         report.facts.machine,
         report.summary,
@@ -65,12 +91,12 @@ def render_run_report(report: ReportFacts, of_machine: ReportSections) -> str:
 
 
 def default_report_sections(report: ReportFacts) -> list[str]:
-    """For a machine without sections of its own: what reviewers said, and the checks."""
+    """Returns the sections for a machine without any of its own: reviews, findings and checks."""
     return [*reviews_section(report), *findings_section(report), *check_evidence_section(report)]
 
 
 def reviews_section(report: ReportFacts) -> list[str]:
-    """What each review said in its own words."""
+    """Renders each review in its own words."""
     return recorded_reviews_section(find_recorded_reviews(report.facts.entries, report.facts.text))
 
 
@@ -88,7 +114,7 @@ def _report_head(machine: Machine, details: RunSummary) -> list[str]:
             f"{format_timestamp(details.at)} UTC, {format_duration(details.at - details.created)} later",
         ),
     ]
-    table = [f"| {name} | {quote_cell(value)} |" for name, value in rows]
+    table = [(name, quote_cell(value)) for name, value in rows]
     why = (
         base_stop_reason(details.base_problem) if details.base_problem else details.detail
     )  # the base tree has its own section
@@ -96,16 +122,19 @@ def _report_head(machine: Machine, details: RunSummary) -> list[str]:
     return [
         f"# Run {details.run}: {quote_inline(details.title)}",
         "",
-        "| | |",
-        "|---|---|",
-        *table,
-        "",
+        *_table_lines(("", ""), table),
         *detail,
     ]
 
 
+def _table_lines(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Renders a table, with an empty line after it; the cells are quoted already."""
+    head = f"| {' | '.join(columns)} |" if any(columns) else "|" + " |" * len(columns)
+    return [head, "|" + "---|" * len(columns), *(f"| {' | '.join(row)} |" for row in rows), ""]
+
+
 def quoted_section(title: str, words: str) -> list[str]:
-    """A section that quotes a text; nothing where there is none."""
+    """Renders a section that quotes a text; nothing for an empty one."""
     return [f"## {title}", "", *quote_block(words), ""] if words.strip() else []
 
 
@@ -114,17 +143,16 @@ def _decisions_section(entries: Sequence[Entry], text: PayloadReader) -> list[st
     if not person_entries:
         return []
     rows = [
-        f"| {e.seq} | {format_timestamp(e.at)} | {quote_cell(actor_name(e.actor))} | {_decision_cell(e)} | {quote_cell(_decision_words(e, text))} |"
+        (
+            str(e.seq),
+            format_timestamp(e.at),
+            quote_cell(actor_name(e.actor)),
+            _decision_cell(e),
+            quote_cell(_decision_words(e, text)),
+        )
         for e in person_entries
     ]
-    return [
-        "## What people decided",
-        "",
-        "| entry | UTC | who | what | why |",
-        "|---|---|---|---|---|",
-        *rows,
-        "",
-    ]
+    return ["## What people decided", "", *_table_lines(("entry", "UTC", "who", "what", "why"), rows)]
 
 
 def _decision_cell(entry: Entry) -> str:
@@ -141,47 +169,43 @@ def _decision_words(entry: Entry, text: PayloadReader) -> str:
 
 
 def rounds_section(report: ReportFacts) -> list[str]:
-    """The rounds, with what became of each."""
-    rows = [
-        f"| {op[2]['round']} | {op[2].get('outcome', op[2]['kind'])} | `{str(op[2].get('tree', '') or op[2].get('contract', ''))[:12] or '–'}` | {e.seq} |"
+    """Renders the rounds, each with its outcome."""
+    records = [
+        (e.seq, op[2])
         for e in report.facts.entries
         for op in e.ops
         if op[0] == "append" and op[1] == "rounds"
     ]
-    if not rows:
-        return []
-    return ["## Rounds", "", "| round | outcome | tree or contract | entry |", "|---|---|---|---|", *rows, ""]
+    rows = [
+        (
+            str(record["round"]),
+            record.get("outcome", record["kind"]),
+            f"`{str(record.get('tree', '') or record.get('contract', ''))[:12] or '–'}`",
+            str(seq),
+        )
+        for seq, record in records
+    ]
+    columns = ("round", "outcome", "tree or contract", "entry")
+    return ["## Rounds", "", *_table_lines(columns, rows)] if rows else []
 
 
 def findings_section(report: ReportFacts) -> list[str]:
-    """What reviewers asked for, and what became of it."""
-    details = report.summary
-    if not details.findings:
-        return []
+    """Renders the findings of reviewers, each with its state."""
     rows = [
-        f"| {f.id} | {f.state} | {f.since} | {f.fixed or '–'} | {quote_cell(clip_text(f.text, 500))} |"
-        for f in details.findings
+        (f.id, f.state, str(f.since), str(f.fixed or "–"), quote_cell(clip_text(f.text, 500)))
+        for f in report.summary.findings
     ]
-    return [
-        "## Findings",
-        "",
-        "| id | state | since round | fixed in | what |",
-        "|---|---|---|---|---|",
-        *rows,
-        "",
-    ]
+    columns = ("id", "state", "since round", "fixed in", "what")
+    return ["## Findings", "", *_table_lines(columns, rows)] if rows else []
 
 
 def check_evidence_section(report: ReportFacts) -> list[str]:
-    """The checks of the tree itself; what ran on variants of it is no evidence for it and stands apart."""
+    """Renders the checks of the tree itself, then those of its variants, which are no evidence for the tree."""
     details, delivery = report.summary, report.delivery
     if not details.checks:
-        return ["## Evidence", "", "No check has been run: nothing here is proven.", ""]
+        return ["## Evidence", "", "No check has run, so nothing is proven.", ""]
     own = [c for c in details.checks if not c.variant]
-    rows = [
-        f"| {quote_cell(c.name)} | {verdict_words(c.verdict, c.known)} | {_figure_cell(c.exit_code)} | {_figure_cell(c.tests)} | {quote_cell(' '.join(c.argv))} |"
-        for c in own
-    ]
+    rows = [(*_check_cells(c), quote_cell(" ".join(c.argv))) for c in own]
     about = f"Run by steersman itself on tree `{details.tree}`" if details.tree else "Run by steersman itself"
     if delivery is not None and delivery.tree:
         same = delivery.tree == details.tree
@@ -191,10 +215,7 @@ def check_evidence_section(report: ReportFacts) -> list[str]:
         "",
         f"{about}.",
         "",
-        "| check | verdict | exit | tests | argv |",
-        "|---|---|---|---|---|",
-        *rows,
-        "",
+        *_table_lines((*CHECK_COLUMNS, "argv"), rows),
         *_check_objection_lines(own),
         *_variants_section([c for c in details.checks if c.variant]),
     ]
@@ -203,21 +224,19 @@ def check_evidence_section(report: ReportFacts) -> list[str]:
 def _variants_section(checks: list[CheckStatus]) -> list[str]:
     if not checks:
         return []
-    rows = [
-        f"| {quote_cell(c.name)} | {verdict_words(c.verdict, c.known)} | {_figure_cell(c.exit_code)} | {_figure_cell(c.tests)} |"
-        for c in checks
-    ]
     return [
         "### Variants of the tree",
         "",
         "The same checks with the base's tests, or on the base's code: they judge the change, and are no evidence for the tree.",
         "",
-        "| check | verdict | exit | tests |",
-        "|---|---|---|---|",
-        *rows,
-        "",
+        *_table_lines(CHECK_COLUMNS, map(_check_cells, checks)),
         *_check_objection_lines(checks),
     ]
+
+
+def _check_cells(check: CheckStatus) -> tuple[str, ...]:
+    figures = (_figure_cell(check.exit_code), _figure_cell(check.tests))
+    return (quote_cell(check.name), verdict_words(check.verdict, check.known), *figures)
 
 
 def _check_objection_lines(checks: list[CheckStatus]) -> list[str]:
@@ -245,17 +264,39 @@ def _delivery_section(details: RunSummary, delivery: DeliveredTree | None) -> li
         "",
         *_approval_table_lines(delivery),
         *([f"Draft pull request: {quote_inline(details.url)}", ""] if details.url else []),
-        *([f"Taken back by commit `{details.reverted}`.", ""] if details.reverted else []),
+        *([f"Reverted by commit `{details.reverted}`.", ""] if details.reverted else []),
     ]
+
+
+def find_delivered_tree(entries: Sequence[Entry]) -> DeliveredTree | None:
+    """Returns the newest delivery with the people who approved it; None where nothing was delivered."""
+    approvals: dict[str, Approval] = {}
+    delivered: DeliveredTree | None = None
+    for entry in entries:
+        data = entry.data if isinstance(entry.data, dict) else {}
+        sets = {op[1]: op[2] for op in entry.ops if op[0] == "set"}
+        for field in _APPROVAL_WORDS.keys() & sets.keys():
+            approvals.pop(field, None)
+            if sets[field] and data.get("choice", "") == "approve":
+                approvals[field] = Approval(
+                    sets[field], _APPROVAL_WORDS[field], data.get("digest", ""), entry.seq
+                )
+        if sets.get("delivered_commit"):
+            tree = data.get("tree", "")
+            counts = [a for field, a in approvals.items() if field not in _BOUND_TO_TREE or a.digest == tree]
+            delivered = DeliveredTree(
+                tree, sets["delivered_commit"], tuple(sorted(counts, key=lambda a: a.seq))
+            )
+    return delivered
 
 
 def _approval_table_lines(delivery: DeliveredTree | None) -> list[str]:
     if delivery is None:
         return []
     if not delivery.approvals:
-        return ["Nobody was asked: the checks passed, and no gate was open.", ""]
-    rows = [f"| {quote_cell(a.person)} | {a.what} | `{a.digest}` | {a.seq} |" for a in delivery.approvals]
-    return ["| who | what | tree or contract | entry |", "|---|---|---|---|", *rows, ""]
+        return ["The checks passed, and no gate asked a person.", ""]
+    rows = [(quote_cell(a.person), a.what, f"`{a.digest}`", str(a.seq)) for a in delivery.approvals]
+    return _table_lines(("who", "what", "tree or contract", "entry"), rows)
 
 
 def _doubts_section(details: RunSummary) -> list[str]:
@@ -270,19 +311,23 @@ def _doubts_section(details: RunSummary) -> list[str]:
 
 
 def _refused_places_section(entries: Sequence[Entry], text: PayloadReader) -> list[str]:
-    """The places that agents asked their box for and did not get."""
+    """Renders the places that agents asked their sandbox for and did not get."""
     place_lines = [
         f"- Entry {e.seq}, {quote_cell(actor_name(e.actor))}: {quote_inline(place)}"
         for e in entries
         if isinstance(e.data, dict) and e.data.get("refused_ref")
         for place in text(e.data["refused_ref"]).splitlines()
     ]
-    return ["## Places that were refused", "", *place_lines, ""] if place_lines else []
+    return ["## Refused places", "", *place_lines, ""] if place_lines else []
 
 
 def _budget_section(details: RunSummary) -> list[str]:
     rows = [
-        f"| {FIGURE_LABELS.get(f.name, f.name)} | {format_figure(f.name, f.spent)} | {format_figure(f.name, f.limit) if f.limit is not None else '–'} |"
+        (
+            FIGURE_LABELS.get(f.name, f.name),
+            format_figure(f.name, f.spent),
+            format_figure(f.name, f.limit) if f.limit is not None else "–",
+        )
         for f in details.budget
         if f.name != "unknown"
     ]
@@ -290,9 +335,9 @@ def _budget_section(details: RunSummary) -> list[str]:
         return []
     silent = next((f.spent for f in details.budget if f.name == "unknown"), 0)
     note = (
-        [f"{silent} calls did not tell what they cost: the figures are a lower bound.", ""] if silent else []
+        [f"{silent} calls did not report their cost, so the figures are a lower bound.", ""] if silent else []
     )
-    return ["## Budget", "", "| | spent | limit |", "|---|---|---|", *rows, "", *note]
+    return ["## Budget", "", *_table_lines(("", "spent", "limit"), rows), *note]
 
 
 def _tape_section(entries: Sequence[Entry], snapshot: Snapshot) -> list[str]:

@@ -1,6 +1,6 @@
-"""What each review said in its own words, round by round: read from the tape, in its order.
+"""Reads the reviews of a run from its tape, in its order.
 
-**Invariant:** a review whose result came too late to count is none.
+**Invariant:** a review whose result came too late to count is left out.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from steersman.views.run_summary import PayloadReader, actor_name
 
 
 class RecordedReview(msgspec.Struct, frozen=True):
-    """One review that fitted its contract."""
+    """One review that fits its contract."""
 
     round: int
     entry: int
@@ -23,7 +23,7 @@ class RecordedReview(msgspec.Struct, frozen=True):
 
 
 def find_recorded_reviews(entries: Sequence[Entry], text: PayloadReader) -> tuple[RecordedReview, ...]:
-    """Every review of a change that counted."""
+    """Returns every review that counted."""
     rounds = {i.id: i.input.get("round", 0) for entry in entries for i in entry.planned}
     recorded = []
     for entry in entries:
@@ -39,7 +39,7 @@ def find_recorded_reviews(entries: Sequence[Entry], text: PayloadReader) -> tupl
 
 
 def recorded_reviews_section(recorded: Sequence[RecordedReview]) -> list[str]:
-    """The same as a part of a report."""
+    """Renders reviews as a section of a report."""
     if not recorded:
         return []
     rows = [

@@ -1,6 +1,6 @@
-"""One run at a glance, as plain data: for `show`, `watch`, the live view, `state.json` and programs.
+"""Summarizes one run as plain data, for `show`, `watch`, the live view, the report, `state.json` and programs.
 
-**Invariant:** a function of the tape and what it names; texts come through the getter it is given.
+**Invariant:** a function of the tape and the payloads that it names.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,11 +22,11 @@ from steersman.views.failed_check import failed_check_lines
 from steersman.views.gates import EVIDENCE_GATE, GateView, evidence_reason
 
 PayloadReader = Callable[[str], str]  # the name of a payload -> its text
-DRIVEN_DESPITE_VERIFY = "driven_despite_verify"  # a person has a run driven that `audit verify` rejects
+DRIVEN_DESPITE_VERIFY = "driven_despite_verify"  # a person has accepted findings of `audit verify`
 
 
 class RunningWork(msgspec.Struct, frozen=True):
-    """Something under way."""
+    """An effect, timer or child that is planned and not over."""
 
     id: str
     job: str
@@ -57,11 +57,9 @@ class CheckStatus(msgspec.Struct, frozen=True):
     exit_code: int | None = None
     tests: int | None = None
     reason: str = ""
-    failure: tuple[str, ...] = ()  # of one that did not pass: everything that says why, as lines
+    failure: tuple[str, ...] = ()  # of one that did not pass: why, as lines
     variant: str = ""  # it ran on a variant of the tree, and is no evidence for the tree itself
-    known: int = (
-        0  # failures that a person has acknowledged, and no other: its verdict is "known", `tests` passed
-    )
+    known: int = 0  # failures, all of them acknowledged: the verdict is "known", and `tests` passed
 
 
 class BudgetFigure(msgspec.Struct, frozen=True):
@@ -100,7 +98,7 @@ class AcceptedEvidence(msgspec.Struct, frozen=True):
 
 
 class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything a person asks first."""
+    """The status of one run: the one source of every display."""
 
     run: str
     machine: str
@@ -111,7 +109,7 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     outcome: str
     last_round_outcome: str
     round: int
-    rounds: int | None  # how many there may be
+    rounds: int | None  # the most that there may be
     entries: int
     created: int
     entered: int  # when the state was entered
@@ -121,32 +119,32 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[ReviewFinding, ...] = ()
     checks: tuple[CheckStatus, ...] = ()
     base_checks: tuple[CheckStatus, ...] = ()  # the same checks before any change
-    base_measured: bool = False  # the base tree counts as checked
-    base_problem: str = ""  # why it stopped on its base tree before any agent was called
+    base_measured: bool = False  # the checks ran on the base tree
+    base_problem: str = ""  # why it stopped on its base tree, before any agent call
     budget: tuple[BudgetFigure, ...] = ()
     delivered: str = ""
     url: str = ""  # of a pull request
-    reverted: str = ""  # the commit that has undone it
+    reverted: str = ""  # the commit that reverts it
     commit: str = ""
     tree: str = ""
     base: str = ""
     confirmed_by: str = ""
-    detail: str = ""  # why it stopped, in the world's own words
+    detail: str = ""  # why it stopped, as the effect reported it
     twice: tuple[RepeatedEffect, ...] = ()
     overrides: tuple[GuardOverride, ...] = ()
     refused: int = 0
-    not_isolated: str = ""  # why nothing kept its agents from approving; nothing where a box did
-    cause: str = ""  # why a task cannot go on by itself
+    not_isolated: str = ""  # why agents could approve themselves; empty where a sandbox isolates them
+    cause: str = ""  # why the run cannot go on by itself
     evidence: AcceptedEvidence | None = None  # the last results that a person has accepted
-    besides: tuple[str, ...] = ()  # what is legal there beside the answer to its gate
-    issue: str = ""  # text that came with the task and is not the person's own
-    side_commands: tuple[str, ...] = ()  # the commands for `besides`, behind the name of the program
-    delivery_failed: bool = False  # it has its approval, but its change could not be handed over
-    revert_failed: bool = False  # a person asked for a delivered change to be taken back, and it could not be
+    besides: tuple[str, ...] = ()  # legal beside the answer to its gate
+    issue: str = ""  # text that came with the task, written by others
+    side_commands: tuple[str, ...] = ()  # the commands for `besides`, without the program's name
+    delivery_failed: bool = False  # it is approved, but the delivery failed
+    revert_failed: bool = False  # a person asked for a revert, and it failed
 
 
 class RunFacts(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """A run read whole: what every view of it is made from."""
+    """A run read whole: the input of every view."""
 
     machine: Machine
     snapshot: Snapshot
@@ -158,7 +156,7 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
 
 class SummaryFields(msgspec.Struct, frozen=True, kw_only=True):
-    """What of a summary only the run's machine can tell, from its own context; see `RunSummary` for each field."""
+    """The fields of a summary that only the run's machine knows, from its context; see `RunSummary`."""
 
     last_round_outcome: str = ""
     round: int = 0
@@ -184,7 +182,7 @@ class SummaryFields(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def summarize_run(facts: RunFacts, fields: SummaryFields, *, issue: str = "") -> RunSummary:
-    """The summary of a run: what the tape tells of any run, and what its machine tells of this one."""
+    """Summarizes a run: fields of any run from its tape, and `fields` from its machine."""
     tape_details, snapshot = _TapeDetails(facts.machine), facts.snapshot
     for entry in facts.entries:
         tape_details.note_entry(entry)
@@ -215,12 +213,12 @@ def summarize_run(facts: RunFacts, fields: SummaryFields, *, issue: str = "") ->
 
 
 def default_summary_fields(facts: RunFacts) -> SummaryFields:
-    """For a machine that tells nothing of its own: the checks that run now."""
+    """The fields for a machine without a summary of its own: the checks that run now."""
     return SummaryFields(checks=running_checks(facts.snapshot) or ())
 
 
 def evidence_gate_cause(facts: RunFacts) -> str:
-    """Why the evidence gate is open, in one line; nothing where it is not."""
+    """Returns why the evidence gate is open, in one line; empty where it is not."""
     items = facts.snapshot.items.values()
     item = next((i for i in items if i.kind == "gate" and i.job == EVIDENCE_GATE), None)
     if item is None or facts.snapshot.ended:
@@ -229,7 +227,7 @@ def evidence_gate_cause(facts: RunFacts) -> str:
 
 
 class _TapeDetails:
-    """What only the tape knows."""
+    """What only the entries of a tape show."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
@@ -257,7 +255,7 @@ class _TapeDetails:
 
 
 def find_override(machine: Machine, entry: Entry) -> GuardOverride | None:
-    """What a named person has waived with an entry: a guard, a failed verification, or what an event of the machine waives."""
+    """Returns what a person waived with an entry: a guard, a failed verification, or what an event of the machine waives."""
     if entry.kind == "override":
         return GuardOverride(entry.seq, actor_name(entry.actor), entry.source or "", entry.to, entry.why)
     if entry.event == DRIVEN_DESPITE_VERIFY and entry.kind == "note":
@@ -270,22 +268,22 @@ def find_override(machine: Machine, entry: Entry) -> GuardOverride | None:
 
 
 def override_line(override: GuardOverride) -> str:
-    """An override in one line."""
+    """Renders an override in one line."""
     return printable_line(f"{override.source} → {override.to} by {override.person}: {override.reason}")
 
 
 def find_isolation_warning(entry: Entry) -> str:
-    """Why an entry says that nothing keeps agents from approving, or nothing; once said it stays said of its run."""
+    """Returns why an entry says that approval is not isolated, or nothing."""
     return entry.why.partition(f"{NOT_ISOLATED}: ")[2] if entry.kind in ("created", "claimed") else ""
 
 
 def actor_name(actor: str) -> str:
-    """Who an actor is: a person's name, or an agent's role and provider."""
+    """Returns the name of an actor: a person's name, or an agent's role and provider."""
     return actor.partition(":")[2].rstrip("/") or actor
 
 
 def running_work(snapshot: Snapshot) -> tuple[RunningWork, ...]:
-    """What is planned and not over, gates left out."""
+    """Returns the work that is planned and not over, without gates."""
     return tuple(_work_from_item(i) for i in snapshot.items.values() if i.kind != "gate")
 
 
@@ -303,7 +301,7 @@ def _work_from_item(item: JobItem) -> RunningWork:
 
 
 def read_findings(findings: Mapping[str, dict[str, Any]], text: PayloadReader) -> tuple[ReviewFinding, ...]:
-    """Findings as a context keeps them, with their words."""
+    """Reads findings as a context keeps them, with their texts."""
     return tuple(
         ReviewFinding(key, f["state"], f["since"], text(f["text"]), f.get("fixed", 0))
         for key, f in findings.items()
@@ -311,7 +309,7 @@ def read_findings(findings: Mapping[str, dict[str, Any]], text: PayloadReader) -
 
 
 def running_checks(snapshot: Snapshot) -> tuple[CheckStatus, ...] | None:
-    """The results so far of checks that run now; None where none do."""
+    """Returns the results so far of checks that run now; None where none run."""
     running = [i for i in snapshot.items.values() if i.parts]
     if not running:
         return None
@@ -325,12 +323,12 @@ def _check_from_part(name: str, facts: dict[str, Any]) -> CheckStatus:
 
 
 def read_checks(results: str, base: str = "", known: frozenset[str] = frozenset()) -> tuple[CheckStatus, ...]:
-    """Recorded results, each that did not pass with everything that says why, or with how many failures are known."""
+    """Reads recorded results; one that did not pass says why, or how many of its failures are known."""
     if not results:
         return ()
     try:
         command_results = decode_command_results(results)
-    except msgspec.MsgspecError:  # pruned: that there were results is still known
+    except msgspec.MsgspecError:  # pruned: only the fact that there were results is left
         return (CheckStatus("results", "pruned"),)
     try:
         before = decode_command_results(base)
@@ -344,12 +342,12 @@ def read_checks(results: str, base: str = "", known: frozenset[str] = frozenset(
 
 
 def decode_command_results(results_json: str) -> list[CommandResult]:
-    """Recorded results; none where nothing was recorded."""
+    """Decodes recorded results; none where nothing was recorded."""
     return msgspec.json.decode(results_json, type=list[CommandResult]) if results_json else []
 
 
 def known_failure_names(config_json: str) -> frozenset[str]:
-    """The failures that were acknowledged when the run began, from its frozen configuration; none where that was pruned."""
+    """Returns the failures that were acknowledged when the run began; none where its configuration was pruned."""
     try:
         frozen = msgspec.json.decode(config_json or "{}")
         return frozenset(frozen.get("known_failures", ()))
@@ -360,7 +358,7 @@ def known_failure_names(config_json: str) -> frozenset[str]:
 def _check_from_result(
     result: CommandResult, base: Sequence[CommandResult], known: frozenset[str]
 ) -> CheckStatus:
-    """One result; of a variant what it says about the change. That new tests fail on old code is what they are for."""
+    """Returns the status of one result; new tests that fail on old code are noted, because that is their purpose."""
     count = count_known_failures(result, base, known) if known and not result.findings else 0
     if count:
         note = next((part for part in result.reason.split("; ") if ACKNOWLEDGED_AS_WHOLE in part), "")
@@ -383,17 +381,17 @@ def _check_from_result(
 
 
 def verdict_words(verdict: str, known: int) -> str:
-    """A verdict, or that a check fails only where a person has acknowledged it."""
+    """Renders a verdict, or that every failure of a check is acknowledged."""
     return f"passed but for {known_failures_words(known)}" if known else verdict
 
 
 def known_failures_words(known: int) -> str:
-    """How many failures are known."""
+    """Renders the number of known failures."""
     return "1 known failure" if known == 1 else f"{known} known failures"
 
 
 def budget_figures(snapshot: Snapshot, budget: Sequence[BudgetRow]) -> tuple[BudgetFigure, ...]:
-    """The budget as the store keeps it; where it keeps none, what the tape says was spent."""
+    """Returns the budget figures of the store; for a figure without a row, what the tape says was spent."""
     known = {row.name: BudgetFigure(row.name, row.spent, row.reserved, row.limit) for row in budget}
     for name, spent in snapshot.budget.items():
         known.setdefault(name, BudgetFigure(name, spent))

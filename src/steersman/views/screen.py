@@ -1,6 +1,6 @@
-"""A run's status as lines of text: what `show` prints and what the live view draws from.
+"""Renders a run's status as lines of text, for `show` and the live view.
 
-**Invariant:** plain words; colours, cursors and clocks are the face's.
+**Invariant:** plain text; faces add colours and clocks.
 """
 
 from typing import Any
@@ -26,11 +26,11 @@ from steersman.views.run_summary import (
 from steersman.views.time_format import FIGURE_LABELS, format_duration, format_figure, format_timestamp
 
 MAX_SCREEN_TEXT = 200
-NO_BASE_TESTS = "no test was counted before any change: the change has to bring the first ones"
+NO_BASE_TESTS = "no test ran on the base tree, so the change has to add the first ones"
 
 
 def status_screen_lines(details: RunSummary, now: int, command_prefix: str = "steersman") -> list[str]:
-    """Everything `show` says; where nobody types commands, without those."""
+    """Renders everything that `show` prints; an empty `command_prefix` leaves the commands out."""
     return [
         *_status_head_lines(details, now),
         *_screen_section("issue text (not the person's words)", _first_issue_lines(details.issue)),
@@ -41,7 +41,7 @@ def status_screen_lines(details: RunSummary, now: int, command_prefix: str = "st
         *_screen_section("last checks", [line for c in details.checks for line in (c.failure or [check_status_line(c)])]),
         *_screen_section("budget", [budget_figure_line(f) for f in details.budget]),
         *_screen_section("delivered", [printable_line(f"{details.delivered}  {details.commit[:12]}  {details.url}".rstrip())] if details.delivered else []),
-        *_screen_section("taken back", [f"by commit {details.reverted[:12]}"] if details.reverted else []),
+        *_screen_section("reverted", [f"by commit {details.reverted[:12]}"] if details.reverted else []),
         *_screen_section("may have run twice", [f"{t.job} ({t.id}), begun {t.starts} times" for t in details.twice]),
         *_screen_section("overrides", [printable_line(f"{o.source} → {o.to} by {o.person}: {o.reason} (entry {o.seq})") for o in details.overrides]),
         *_screen_section("in full" if details.cause else "why it stopped", stop_reason_lines(details, command_prefix)),
@@ -49,17 +49,17 @@ def status_screen_lines(details: RunSummary, now: int, command_prefix: str = "st
 
 
 def base_check_lines(details: RunSummary) -> list[str]:
-    """The checks before any change; those that stopped the run are shown with the reason why it stopped."""
+    """Renders the checks on the base tree; `stop_reason_lines` shows those that stopped the run."""
     check_lines = [check_status_line(c) for c in details.base_checks]
     untested = all(c.verdict in ("passed", "no_tests") and not c.tests for c in details.base_checks)
     return [*check_lines, NO_BASE_TESTS] if check_lines and untested else check_lines
 
 
 def stop_reason_lines(details: RunSummary, command_prefix: str) -> list[str]:
-    """Why a run stopped; on its base tree with the failing checks and the commands that help."""
+    """Renders why a run stopped; on its base tree with the failing checks and the commands that help."""
     if not details.base_problem:
         return clip_text(details.detail, 4_000).splitlines()
-    failed = _failed_base_checks(details)
+    failed = failed_base_checks(details)
     failure_lines = [line for c in failed[:1] for line in c.failure] + [c.failure[0] for c in failed[1:]]
     reason_lines = [base_stop_reason(details.base_problem), *(failure_lines or details.detail.splitlines())]
     return [
@@ -69,26 +69,27 @@ def stop_reason_lines(details: RunSummary, command_prefix: str) -> list[str]:
 
 
 def base_remedies_for_run(details: RunSummary, command_prefix: str) -> list[Remedy]:
-    """What helps a run that stopped on its base tree."""
-    untested = any(not c.tests for c in _failed_base_checks(details))
+    """Returns the commands that help a run that stopped on its base tree."""
+    untested = any(not c.tests for c in failed_base_checks(details))
     return base_stop_remedies(
         details.base_problem, details.run, details.machine, details.title, command_prefix, untested=untested
     )
 
 
-def _failed_base_checks(details: RunSummary) -> list[CheckStatus]:
+def failed_base_checks(details: RunSummary) -> list[CheckStatus]:
+    """Returns the checks that fail on the base tree; a base without tests is no failure."""
     return [c for c in details.base_checks if c.failure and c.verdict != "no_tests"]
 
 
 def _open_gate_lines(details: RunSummary, gate: GateView, command_prefix: str) -> list[str]:
-    """What a gate asks, why where the run cannot go on, and what can be typed."""
+    """Renders an open gate: its question, why the run cannot go on, and what to type."""
     why = [details.cause] if details.cause else []
     typed = [*gate_commands(gate, command_prefix), *side_commands(details, gate, command_prefix)]
     return [gate_question(gate), *why, *(f"  {c}" for c in typed if command_prefix)]
 
 
 def side_commands(details: RunSummary, gate: GateView, command_prefix: str) -> list[str]:
-    """What could be typed beside the answer to a gate of a run that cannot go on."""
+    """Returns the commands beside the answers to a gate."""
     return [f"{command_prefix} {command}" for command in details.side_commands if not gate.answer]
 
 
@@ -103,16 +104,16 @@ def _status_head_lines(details: RunSummary, now: int) -> list[str]:
     if details.confirmed_by:
         head_lines.append(printable_line(f"proposal confirmed by {details.confirmed_by}"))
     if details.refused:
-        head_lines.append(f"{details.refused} events were refused: see the tape")
+        head_lines.append(f"{details.refused} events were refused (see the tape)")
     if details.not_isolated:
         head_lines.append(f"{NOT_ISOLATED}: {details.not_isolated}")
     return head_lines
 
 
 def _first_issue_lines(text: str) -> list[str]:
-    """The first lines of a text of others, and how many more there are."""
+    """Renders the first lines of an issue text, and how many more there are."""
     lines = [clip_text(printable_line(line), 76) for line in text.splitlines() if line.strip()]
-    more = [f"… and {len(lines) - 5} more lines: see the report"] if len(lines) > 5 else []
+    more = [f"… and {len(lines) - 5} more lines in the report"] if len(lines) > 5 else []
     return [*lines[:5], *more]
 
 
@@ -121,7 +122,7 @@ def _screen_section(name: str, lines: list[str]) -> list[str]:
 
 
 def round_progress_words(details: RunSummary) -> str:
-    """Where the rounds stand."""
+    """Renders the round and the outcome of the last one."""
     round_text = f"round {details.round}" + (f" of {details.rounds}" if details.rounds else "")
     return (
         f"{round_text} · last round: {details.last_round_outcome}"
@@ -130,18 +131,22 @@ def round_progress_words(details: RunSummary) -> str:
     )
 
 
+def running_work_name(work: RunningWork) -> str:
+    """Renders who does what: the role, if any, and the job."""
+    return f"{work.role} · {work.job}" if work.role else work.job
+
+
 def running_work_line(work: RunningWork, now: int) -> str:
-    """One thing that is under way."""
-    worker = f"{work.role} · {work.job}" if work.role else work.job
+    """Renders one piece of running work."""
     attempt = f" · attempt {work.attempt} ({work.retry})" if work.retry else ""
     twice = f" · begun {work.starts} times" if work.starts > 1 else ""
     held_text = " · held until the budget is raised" if work.held else ""
     due = f" · in {format_duration(work.due - now)}" if work.due is not None and work.due > now else ""
-    return f"{worker}{attempt}{twice}{due}{held_text}"
+    return f"{running_work_name(work)}{attempt}{twice}{due}{held_text}"
 
 
 def review_finding_line(finding: ReviewFinding) -> str:
-    """One finding in one line."""
+    """Renders one finding in one line."""
     where = (
         f"open since round {finding.since}" if finding.state == "open" else f"fixed in round {finding.fixed}"
     )
@@ -151,7 +156,7 @@ def review_finding_line(finding: ReviewFinding) -> str:
 
 
 def check_status_line(check: CheckStatus) -> str:
-    """One check in one line."""
+    """Renders one check in one line."""
     argv = f" · {clip_text(' '.join(check.argv), MAX_SCREEN_TEXT)}" if check.argv else ""
     reason = f" · {clip_text(check.reason, MAX_SCREEN_TEXT)}" if check.reason else ""
     if check.known:
@@ -165,22 +170,22 @@ def check_status_line(check: CheckStatus) -> str:
 
 
 def budget_figure_line(figure: BudgetFigure) -> str:
-    """One figure of the budget."""
+    """Renders one figure of the budget."""
     if figure.name == "unknown":
-        return f"{figure.spent} calls did not tell what they cost"
+        return f"{figure.spent} calls did not report their cost"
     limit = f" of {format_figure(figure.name, figure.limit)}" if figure.limit is not None else ""
     reserved = f" (+ {format_figure(figure.name, figure.reserved)} reserved)" if figure.reserved else ""
     return f"{FIGURE_LABELS.get(figure.name, figure.name)}: {format_figure(figure.name, figure.spent)}{limit}{reserved}"
 
 
 def entry_line(entry: Entry) -> str | None:
-    """An entry in one line for who watches without a terminal; None for what only the tape needs to know."""
+    """Renders an entry in one line for `watch`; None for entries that only the tape needs."""
     entry_text = _entry_words(entry)
     return printable_line(entry_text) if entry_text is not None else None
 
 
 def _finished_check_line(entry: Entry, part: dict[str, Any]) -> str | None:
-    """A check that is over: one that passed and counted no test is not what a test report calls passed."""
+    """Renders a finished check; one that passed without a counted test says so."""
     verdict = part.get("verdict", "")
     if part.get("variant") == "new tests":
         return f"new tests on the base's code: {'they pass there too' if verdict == 'passed' else 'not all pass, as it should be'}"
@@ -194,7 +199,7 @@ def _finished_check_line(entry: Entry, part: dict[str, Any]) -> str | None:
 
 
 def _baseline_result_words(facts: Any) -> str:
-    """What the base tree is like, behind the event that says it was checked."""
+    """Renders the result of the base tree's checks, behind their event."""
     data = msgspec.to_builtins(facts)
     tests = count_with_noun(data["tests"], "test") if data.get("tests") else NO_BASE_TESTS
     known = f", {known_failures_words(data['known'])}" if data.get("known") else ""
@@ -234,6 +239,6 @@ def _entry_words(entry: Entry) -> str | None:
         case "gate_answered":
             return f"answered by {actor_name(entry.actor)}"
         case "effect_finished" | "child_ended" if entry.late:
-            return f"late, not taken in: {entry.cause}"
+            return f"late, not used: {entry.cause}"
         case _:
             return None

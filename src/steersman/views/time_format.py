@@ -1,4 +1,4 @@
-"""Moments, spans and amounts in the words people use."""
+"""Formats times, durations and amounts for people."""
 
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -6,13 +6,13 @@ TIME_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
 def format_timestamp(ms: int, offset: int = 0) -> str:
-    """A moment, to the second; `offset` is the reader's distance from UTC in seconds."""
+    """Formats a time to the second; `offset` is the reader's distance from UTC in seconds."""
     zone = timezone(timedelta(seconds=offset)) if offset else UTC
     return datetime.fromtimestamp(ms // 1000, zone).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def format_duration(ms: int) -> str:
-    """How long, in one unit, two where one would be coarse: `42 s`, `3 min 10 s`, `2 h 5 min`, `4 d`."""
+    """Formats a duration in one or two units: `42 s`, `3 min 10 s`, `2 h 5 min`, `4 d`."""
     seconds = max(ms, 0) // 1000
     for n, (size, name) in enumerate(TIME_UNITS):
         if seconds >= size:
@@ -22,7 +22,7 @@ def format_duration(ms: int) -> str:
 
 
 def format_micro_usd(micro_usd: int) -> str:
-    """Micro-dollars as dollars, never rounded away to nothing."""
+    """Formats micro-dollars as dollars without rounding."""
     dollars, part = divmod(micro_usd, 1_000_000)
     digits = f"{part:06}".rstrip("0")
     return f"${dollars}.{digits:0<2}"
@@ -32,7 +32,7 @@ FIGURE_LABELS = {"micro_usd": "cost", "ms": "working time"}
 
 
 def format_figure(name: str, value: int) -> str:
-    """One figure of a budget with its unit."""
+    """Formats one figure of a budget with its unit."""
     match name:
         case "micro_usd":
             return format_micro_usd(value)

@@ -1,6 +1,6 @@
-"""What a run went through, from its tape: every change of state with its round and how long it took; the rounds.
+"""Builds a run's timeline from its tape: every step with its round and duration, and the rounds.
 
-**Invariant:** a function of the entries; the machine is asked for nothing but the labels of its rows.
+**Invariant:** a function of the entries; the machine supplies only the labels of its rows.
 """
 
 from collections.abc import Iterable, Iterator
@@ -27,8 +27,8 @@ class TimelineStep(msgspec.Struct, frozen=True, rename={"source": "from"}):
     event: str
     actor: str
     round: int
-    duration: int  # ms since the step before: how long that took
-    took: int | None = None  # microseconds that the effect behind it worked, where there was one
+    duration: int  # ms since the step before
+    took: int | None = None  # microseconds that the effect behind it ran, where there was one
 
 
 class RoundRecord(msgspec.Struct, frozen=True):
@@ -42,7 +42,7 @@ class RoundRecord(msgspec.Struct, frozen=True):
 def build_timeline(
     entries: Iterable[Entry], machine: Machine | None = None, *, round_field: str = ""
 ) -> Iterator[TimelineStep]:
-    """The steps in order; without the machine they have no labels, without its field for rounds no round."""
+    """Yields the steps in order; without the machine they have no labels, without its field for rounds no round."""
     round_, before, index = 0, None, 0
     for entry in entries:
         round_ = _round_after_entry(round_, entry, round_field)
@@ -66,7 +66,7 @@ def build_timeline(
 
 
 def read_round_records(entries: Iterable[Entry]) -> Iterator[RoundRecord]:
-    """What the run wrote into its log of rounds."""
+    """Yields the entries of the run's log of rounds."""
     for entry in entries:
         for op in entry.ops:
             if op[0] == "append" and op[1] == "rounds" and isinstance(op[2], dict):
@@ -74,7 +74,7 @@ def read_round_records(entries: Iterable[Entry]) -> Iterator[RoundRecord]:
 
 
 def _round_after_entry(now: int, entry: Entry, round_field: str) -> int:
-    """The round as the recorded ops count it."""
+    """Returns the round after an entry, as the recorded ops count it."""
     if entry.context is not None:
         now = entry.context.get(round_field, 0)
     for op in entry.ops:
@@ -84,7 +84,7 @@ def _round_after_entry(now: int, entry: Entry, round_field: str) -> int:
 
 
 def _taken_row_label(machine: Machine | None, entry: Entry) -> str:
-    """The words of the row that was taken; of several that fit, the first that leads there."""
+    """Returns the label of the row that was taken."""
     for row in machine.lookup.get((entry.source, entry.event), ()) if machine is not None else ():
         target = entry.source if row.to is STAY else row.to.name
         if target == entry.to and (row.to is STAY) == entry.stay:

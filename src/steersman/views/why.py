@@ -1,4 +1,4 @@
-"""What a run waits for, and what would move it."""
+"""Explains what a run waits for, and what would move it."""
 
 from collections.abc import Sequence
 
@@ -7,20 +7,20 @@ import msgspec
 from steersman.judges.text import clip_text, printable_line
 from steersman.kernel.definition import EventDef, Origin
 from steersman.kernel.machine import Machine
-from steersman.kernel.record import run_outcome
-from steersman.kernel.snapshot import JobItem, Snapshot
+from steersman.kernel.snapshot import Snapshot
 from steersman.kernel.step import legal_events
-from steersman.views.base_stop import base_stop_reason, base_stop_remedies
+from steersman.views.base_stop import base_stop_reason
 from steersman.views.gates import EVIDENCE_GATE, GateView, gate_commands, gate_question
 from steersman.views.legal_actions import event_command, event_word
-from steersman.views.run_summary import CheckStatus, RunSummary
+from steersman.views.run_summary import CheckStatus, RunningWork, RunSummary
+from steersman.views.screen import base_remedies_for_run, failed_base_checks, running_work_name
 from steersman.views.time_format import format_duration, format_timestamp
 
 REDELIVERY_WORD = "deliver"
 
 
 class WaitReason(msgspec.Struct, frozen=True):
-    """One thing a run waits for, or one thing that would move it, with the commands to type."""
+    """One thing that a run waits for or that would move it, with the commands to type."""
 
     kind: str  # gate | work | timer | held | inbox | outcome | base | check | delivery | event | override | file
     what: str
@@ -39,12 +39,10 @@ def find_wait_reasons(
     now: int,
     command_prefix: str = "steersman",
 ) -> list[WaitReason]:
-    """Everything that can move a run, the nearest first."""
+    """Returns everything that can move a run, the nearest first."""
     reasons = [_open_gate_reason(g, summary, command_prefix) for g in summary.gates if not g.answer]
     reasons += [
-        _running_item_reason(i, snapshot.run, owner, now, command_prefix)
-        for i in snapshot.items.values()
-        if i.kind != "gate"
+        _running_work_reason(work, snapshot.run, owner, now, command_prefix) for work in summary.working
     ]
     if pending:
         events_are = "event is" if pending == 1 else "events are"
@@ -53,14 +51,14 @@ def find_wait_reasons(
                 "inbox", f"{pending} {events_are} in its inbox", snapshot.run, owner, command_prefix
             )
         )
-    reached = run_outcome(machine, snapshot)
+    reached = summary.outcome
     if reached:
         reasons.append(WaitReason("outcome", f"it has its outcome: {reached}"))
     if summary.base_problem:
         reasons += _base_stop_wait_reasons(summary, command_prefix)
     elif reached or (summary.cause and not any(g.job == EVIDENCE_GATE for g in summary.gates)):
         unmeasured = not reached and not summary.base_measured
-        of_base = _failing_base_checks(summary) if unmeasured else []
+        of_base = failed_base_checks(summary) if unmeasured else []
         reasons += _failed_check_reasons(summary.checks) or _failed_check_reasons(of_base)
     sendable = legal_events(machine, snapshot.state, Origin.PERSON, snapshot.context)
     events = [machine.events[name] for name in sendable]
@@ -81,30 +79,17 @@ def find_wait_reasons(
 
 
 def _failed_check_reasons(checks: Sequence[CheckStatus]) -> list[WaitReason]:
-    """What spoke against the run, with everything that says why."""
+    """Returns the failing checks with their output."""
     failing = [c for c in checks if c.reason or c.failure]
     failure_texts = (c.failure or (f"{c.name}: {c.verdict}: {clip_text(c.reason, 400)}",) for c in failing)
     return [WaitReason("check", printable_line(head), details=tuple(more)) for head, *more in failure_texts]
 
 
-def _failing_base_checks(summary: RunSummary) -> list[CheckStatus]:
-    """The checks that fail before any change; that there are no tests yet is no failure there."""
-    return [c for c in summary.base_checks if c.failure and c.verdict != "no_tests"]
-
-
 def _base_stop_wait_reasons(summary: RunSummary, command_prefix: str) -> list[WaitReason]:
-    """Why the base tree stopped the run: each failing check, and the commands that help."""
-    failed = _failing_base_checks(summary)
-    remedies = base_stop_remedies(
-        summary.base_problem,
-        summary.run,
-        summary.machine,
-        summary.title,
-        command_prefix,
-        untested=any(not c.tests for c in failed),
-    )
+    """Returns why the base tree stopped the run: each failing check, and the commands that help."""
+    remedies = base_remedies_for_run(summary, command_prefix)
     helps = [WaitReason("base", r.meaning, (r.command,)) for r in remedies]
-    checks = [WaitReason("check", c.failure[0], details=c.failure[1:]) for c in failed]
+    checks = [WaitReason("check", c.failure[0], details=c.failure[1:]) for c in failed_base_checks(summary)]
     return [WaitReason("base", base_stop_reason(summary.base_problem), urgent=True), *checks, *helps]
 
 
@@ -129,41 +114,31 @@ def _open_gate_reason(gate: GateView, summary: RunSummary, command_prefix: str) 
     )
 
 
-def _running_item_reason(
-    item: JobItem, run: str, owner: str | None, now: int, command_prefix: str
+def _running_work_reason(
+    work: RunningWork, run: str, owner: str | None, now: int, command_prefix: str
 ) -> WaitReason:
-    worker = f"{item.input['role']} · {item.job}" if item.input.get("role") else item.job
-    if item.held:
-        return WaitReason("held", f"{worker} is held until the budget is raised")
-    if item.due is not None:
-        return _due_timer_reason(item, worker, run, owner, now, command_prefix)
-    again = f", attempt {item.attempt} ({item.retry})" if item.retry else ""
-    twice = f", begun {item.starts} times: it may have run twice" if item.starts > 1 else ""
-    return _driver_reason("work", f"{worker} is under way{again}{twice}", run, owner, command_prefix)
-
-
-def _due_timer_reason(
-    item: JobItem, worker: str, run: str, owner: str | None, now: int, command_prefix: str
-) -> WaitReason:
-    assert item.due is not None  # noqa: S101  the caller has looked
-    if item.due > now:
-        return WaitReason(
-            "timer",
-            f"{worker} waits until {format_timestamp(item.due)} UTC, {format_duration(item.due - now)} from now",
-        )
-    late = f"{worker} was due {format_duration(now - item.due)} ago"
+    name = running_work_name(work)
+    if work.held:
+        return WaitReason("held", f"{name} is held until the budget is raised")
+    if work.due is None:
+        again = f", attempt {work.attempt} ({work.retry})" if work.retry else ""
+        twice = f", begun {work.starts} times: it may have run twice" if work.starts > 1 else ""
+        return _driver_reason("work", f"{name} is running{again}{twice}", run, owner, command_prefix)
+    if work.due > now:
+        when = f"{format_timestamp(work.due)} UTC, {format_duration(work.due - now)} from now"
+        return WaitReason("timer", f"{name} waits until {when}")
+    late = f"{name} was due {format_duration(now - work.due)} ago"
     if owner is not None:
         return WaitReason("timer", f"{late}; {owner} drives the run")
-    return WaitReason(
-        "timer", f"{late} and nobody drives the run", (f"{command_prefix} resume {run}",), urgent=True
-    )
+    resume = f"{command_prefix} resume {run}"
+    return WaitReason("timer", f"{late}, and no driver is running", (resume,), urgent=True)
 
 
 def _driver_reason(kind: str, what: str, run: str, owner: str | None, command_prefix: str) -> WaitReason:
     if owner is not None:
         return WaitReason(kind, f"{what}; {owner} drives it", (f"{command_prefix} watch {run}",))
     return WaitReason(
-        kind, f"{what}, but nobody drives the run", (f"{command_prefix} resume {run}",), urgent=True
+        kind, f"{what}, but no driver is running", (f"{command_prefix} resume {run}",), urgent=True
     )
 
 
@@ -173,7 +148,7 @@ def _legal_event_reason(machine: Machine, event: EventDef, run: str, command_pre
 
 
 def wait_reason_lines(reasons: list[WaitReason]) -> list[tuple[str, bool]]:
-    """As lines, each with whether it is urgent."""
+    """Renders reasons as lines, each with whether it is urgent."""
     reason_lines: list[tuple[str, bool]] = []
     for reason in reasons:
         reason_lines.append((printable_line(f"• {reason.what}"), reason.urgent))

@@ -142,7 +142,7 @@ def test_a_file_is_named_from_where_one_stands(chandlery):
         (("new", "Fix it", "--file", "/etc/passwd", "--out", "x.yaml"), "leaves the repository"),
         (("new", "Fix it", "--file", "src/a\u200d.py", "--out", "x.yaml"), "U+200D"),
         (("new", "Fix it", "--workflow", "wf_none"), "there is no workflow 'wf_none'"),
-        (("new", "Fix it", "--from-agent", "poet"), "nobody plays the role poet"),
+        (("new", "Fix it", "--from-agent", "poet"), "no agent has the role poet"),
         (("check",), "a file with an intent is missing"),
         (("check", "none.yaml"), "cannot read none.yaml"),
         (("check", "--policy", "none.yaml"), "there is no policy"),

@@ -209,7 +209,7 @@ def test_time_runs_out_and_the_defaults_hold(plans):
     ]
     (answered,) = [e for e in entries if e.get("event") == "answers_given"]
     assert answered["data"]["timed_out"] is True
-    assert ("actor" in answered, answered["why"]) == (False, "nobody answered in time")  # steersman itself
+    assert ("actor" in answered, answered["why"]) == (False, "no answer came in time")  # steersman itself
 
 
 def test_time_runs_out_without_a_fallback(plans):

@@ -264,7 +264,7 @@ def test_section_7_answers_are_recorded_as_the_persons(plans):
         "ann",
         False,
     )
-    assert "nobody answered in time" not in plans.project.call("audit", "tape", done.run).out
+    assert "no answer came in time" not in plans.project.call("audit", "tape", done.run).out
     value["scope"]["targets"]["files"] = [PLANNED_FILE]
     taken = plans.defaults(plans.plan(plans.write(value), "--policy", policy).run)
     (answer,) = frozen(taken, "settled_questions.json")["answers"]

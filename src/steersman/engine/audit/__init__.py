@@ -1,7 +1,7 @@
-"""Questions to a tape: is it whole, would it be decided the same again, what does it say; and its anchors and pruning.
+"""Verifies, replays, exports, anchors and prunes tapes.
 
-**Invariant:** reading changes no tape; only `prune` appends, one entry, and drops texts with it. A run that was put
-aside and fits is released.
+**Invariant:** reading changes no tape. Only `prune` appends, one entry, and removes texts with it. `verify` releases a
+quarantined run whose tape fits again.
 """
 
 from steersman.engine.audit.anchoring import (

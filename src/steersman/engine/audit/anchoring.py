@@ -1,4 +1,4 @@
-"""Anchors: made where the project keeps them, and held against the tape."""
+"""Makes anchors at the project's places and compares them with a tape."""
 
 from collections.abc import Callable, Mapping
 
@@ -9,10 +9,10 @@ from steersman.ports.anchors import Anchor, Anchors, RunAnchors
 
 
 def anchor_run(ports: Ports, run: str, place_name: str = "file") -> Anchor:
-    """Signs the run's tape as it is now and keeps the statement at one of the project's places."""
+    """Signs the run's tape as it is now and stores the anchor at one of the project's places."""
     head = ports.journal.head(run)
     if head is None:
-        raise UserError(f"there is no run {run}: see `steersman runs --all`")
+        raise UserError(f"there is no run {run}. Run `steersman runs --all`")
     return _find_anchor_place(ports.anchors, place_name).store_anchor(
         run, head.seq, head.hash, ports.clock.now()
     )
@@ -22,13 +22,13 @@ def _find_anchor_place(places: Mapping[str, Anchors], place_name: str) -> Anchor
     place = places.get(place_name)
     if place is None:
         raise UserError(
-            f"no anchors are kept at {place_name!r} here: there are {', '.join(sorted(places)) or 'none'}"
+            f"there is no place {place_name!r} for anchors. Choose one of: {', '.join(sorted(places)) or 'none'}"
         )
     return place
 
 
 def collect_anchors(ports: Ports, run: str) -> RunAnchors:
-    """What all places together say about a run."""
+    """Returns the anchors of a run from all places."""
     anchors_by_place = [place.list_anchors(run) for place in ports.anchors.values()]
     genuine = sorted((a for k in anchors_by_place for a in k.genuine), key=lambda a: a.seq)
     return RunAnchors(
@@ -39,19 +39,19 @@ def collect_anchors(ports: Ports, run: str) -> RunAnchors:
 
 
 def list_known_runs(ports: Ports) -> list[str]:
-    """Every run there is or was: what the store has any trace of, and what a genuine anchor names."""
+    """Returns every run that the store has a trace of or that a genuine anchor names."""
     run_ids = set(ports.journal.list_traced_runs())
     return sorted(run_ids.union(find_anchored_lost_runs(ports, run_ids.__contains__)))
 
 
 def find_anchored_lost_runs(ports: Ports, is_present: Callable[[str], bool]) -> list[str]:
-    """The runs that a genuine anchor names and that are not there; without a store, all that one names."""
+    """Returns the runs that a genuine anchor names and that `is_present` does not know."""
     anchored_runs = {run for place in ports.anchors.values() for run in place.runs()}
     return sorted(run for run in anchored_runs if not is_present(run) and collect_anchors(ports, run).genuine)
 
 
 class AnchorComparison:
-    """The anchors of a run while its tape goes by."""
+    """Compares the anchors of a run with its entries, one entry after the other."""
 
     def __init__(self, run_anchors: RunAnchors) -> None:
         self._waiting: dict[int, set[str]] = {}
@@ -73,7 +73,7 @@ class AnchorComparison:
             )
 
     def report_missing(self, last_seq: int, findings: AuditFindings) -> None:
-        """Anchors of entries that the tape does not have."""
+        """Adds a finding where an anchor names an entry that the tape does not have."""
         unmatched = sorted(self._waiting)
         if unmatched:
             findings.add(

@@ -1,4 +1,4 @@
-"""A run's budget rows, held against what its tape and its children have spent."""
+"""Compares a run's budget rows with what its tape and its children have spent."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -11,7 +11,7 @@ UNTAPED_FIGURES = frozenset({"refused"})  # refusals beyond those on tape are on
 
 
 class TapeSpending:
-    """What the entries of a tape say they cost, and the limits that people have raised."""
+    """The costs that a tape's entries record, and the limits that people raised."""
 
     def __init__(self) -> None:
         self.figures: Counter[str] = Counter()
@@ -36,9 +36,9 @@ def compare_budget(
     idle: bool,
     findings: AuditFindings,
 ) -> None:
-    """Adds a finding for every figure that is not what the tapes add up to.
+    """Adds a finding for every figure that differs from the sum of the tapes.
 
-    `limits` are those the run began with, None where they cannot be told; `idle` says that nothing is under way.
+    `limits` are those the run began with, None where they are unknown; `idle` means that no effect is running.
     """
     rows_by_name = {r.name: r for r in rows if r.name not in UNTAPED_FIGURES}
     expected = Counter(spent.figures)

@@ -1,4 +1,4 @@
-"""A run as lines of canonical JSON that need no steersman to be checked; the format is documented in docs/reference.
+"""Exports a run as lines of canonical JSON that other programs can check; docs/reference describes the format.
 
 {"export": 1, "run": …, "machine": …, "entries": n, "payloads": true|false}
 {"definition": digest, "body": …}          one for each definition the tape names
@@ -26,10 +26,10 @@ EXPORT_FORMAT = 1
 def export_run(
     journal: Journal, run: str, *, payloads: bool = False, anchors: RunAnchors | None = None
 ) -> Iterator[bytes]:
-    """The lines, without their newlines; raises StoreBroken at the first entry that does not fit."""
+    """Yields the lines without newlines; raises StoreBroken at the first entry that does not fit."""
     head = journal.head(run)
     if head is None:
-        raise UserError(f"there is no run {run}: see `steersman runs --all`")
+        raise UserError(f"there is no run {run}. Run `steersman runs --all`")
     line_count, last_hash = 0, ""
     for line in _export_lines(journal, head, payloads, anchors or RunAnchors()):
         line_count, last_hash = line_count + 1, line.get("hash", last_hash)
@@ -55,11 +55,11 @@ def _export_lines(
 
 
 def _export_entries(journal: Journal, head: Head) -> Iterator[dict[str, Any]]:
-    """Up to the head as it was when the export began; a definition comes before the first entry that names it."""
+    """Yields entries up to the head of the start; a definition comes before the first entry that names it."""
     defined: set[str] = set()
     for link in verify_chain(journal.rows(head.run), head.run):
         if isinstance(link, BadEntry):
-            raise StoreBroken(f"run {head.run}: {link.why}; see `steersman audit verify {head.run}`")
+            raise StoreBroken(f"run {head.run}: {link.why}. Run `steersman audit verify {head.run}`")
         entry, hash_ = link
         if entry.definition and entry.definition not in defined:
             defined.add(entry.definition)
@@ -76,7 +76,7 @@ def _export_entries(journal: Journal, head: Head) -> Iterator[dict[str, Any]]:
 def _export_payloads(journal: Journal, root: str) -> Iterator[dict[str, Any]]:
     key = journal.key(root)
     if key is None:
-        raise UserError(f"the texts of run {root} were pruned: export it without them")
+        raise UserError(f"the texts of run {root} were pruned. Export it without texts")
     yield {"key": key.hex()}
     for ref in journal.payload_refs(root):
         data = journal.payload(root, ref) or b""

@@ -1,4 +1,4 @@
-"""A run's gate and inbox rows, held against the questions that its tape leaves open; it never answers one."""
+"""Compares a run's gate and inbox rows with the gates that its tape leaves open."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -20,10 +20,10 @@ def compare_gates(
     *,
     driving: bool = False,
 ) -> None:
-    """Adds a finding for every gate that is missing, too many, changed, or answered by nobody.
+    """Adds a finding for every gate row that is missing, extra, changed, or has an answer that no person sent.
 
-    `named` has what the store finds under each row's id; `opened` says when the tape opened it. A gate with an answer in the inbox is left out
-    for `driving`: an answer that does not fit is refused on tape when the driver comes to it.
+    `rows_by_id` has the row that the store finds under each id, `opened_at` when the tape opened the gate. `driving`
+    leaves out gates with an answer in the inbox: the driver refuses an answer that does not fit.
     """
     open_gates = _open_gates(snapshot)
     gates_by_id = {g.id: g for g in rows}
@@ -50,7 +50,7 @@ def _open_gates(snapshot: Snapshot) -> dict[str, JobItem]:
 
 
 def describe_waiting_items(pending: Iterable[InboxItem], snapshot: Snapshot) -> tuple[str, ...]:
-    """What people and other runs have sent and the run has not taken: whoever can write to the store could have."""
+    """Describes inbox items that the run has not taken; a program that can write to the store could have posted them."""
     open_gates = _open_gates(snapshot)
     return tuple(
         f"{_describe_inbox_item(p)}, {NOT_ON_TAPE}"

@@ -1,4 +1,4 @@
-"""A run's head row, worked out again from its tape: every column, or those that can be without its machine."""
+"""Compares a run's head row with its tape: every column, or those that need no machine."""
 
 from collections.abc import Mapping
 from types import SimpleNamespace
@@ -24,7 +24,7 @@ def compare_head(
     old_definition: Any,
     findings: AuditFindings,
 ) -> None:
-    """Adds a finding for the columns that the tape gives differently; `first` is title and time of the creation."""
+    """Adds a finding for columns that differ from the tape; `creation` is title and time of entry 1."""
     machine = machines.get(snapshot.machine)
     if machine is not None and machine.digest == snapshot.definition and snapshot.state in machine.states:
         possible_heads: tuple[Head, ...] = (
@@ -43,7 +43,7 @@ def compare_head(
 
 
 def _differing_head_columns(head: Head, expected_head: Head) -> list[str]:
-    """SQLite keeps any type in any column: 1 and "1" and 1.0 are not the same here."""
+    """Returns the columns that differ in value or type; SQLite stores any type in any column."""
     columns = ((name, getattr(head, name), getattr(expected_head, name)) for name in Head.__struct_fields__)
     return [
         name for name, actual, expected in columns if type(actual) is not type(expected) or actual != expected
@@ -51,12 +51,12 @@ def _differing_head_columns(head: Head, expected_head: Head) -> list[str]:
 
 
 def _with_attribute_context(snapshot: Snapshot) -> Snapshot:
-    """The context's fields as attributes, as the machine's own functions read them."""
+    """Returns a snapshot whose context has its fields as attributes, as the machine's functions read them."""
     return structs.replace(snapshot, context=SimpleNamespace(**snapshot.context))
 
 
 def _possible_heads(snapshot: Snapshot, creation: tuple[str, int], old_definition: Any) -> tuple[Head, ...]:
-    """The rows there may be: which outcomes are a success only the machine knows; the rest is in its definition."""
+    """Returns the rows that are possible without the machine, which alone knows the outcomes that are a success."""
     flags = _recorded_state_flags(old_definition, snapshot.state)
     stand_in_machine = SimpleNamespace(
         states={snapshot.state: SimpleNamespace(resting="resting" in flags, final="final" in flags)},

@@ -1,6 +1,6 @@
-"""Dropping the texts of a run tree that is over: prompts, replies, output, diffs, and the key that names them.
+"""Removes the texts of a finished run tree (prompts, replies, output, diffs), their key, working trees and sessions.
 
-Their working trees and the sessions of their agents go too. Hashes, entries and state stay; what the texts said cannot be had back, and nobody can go on with such a run.
+Hashes, entries and state stay. A removed text cannot be restored, and such a run cannot continue.
 """
 
 import msgspec
@@ -18,7 +18,7 @@ PRUNABLE_STATUSES = ("done", "stopped")
 
 
 class PruneResult(msgspec.Struct, frozen=True):
-    """What was dropped."""
+    """What was removed."""
 
     run: str  # the first run of the tree: its tape says so
     seq: int
@@ -27,10 +27,10 @@ class PruneResult(msgspec.Struct, frozen=True):
 
 
 def prune_run(ports: Ports, run: str, person: str, reason: str = "") -> PruneResult:
-    """Drops every text of the tree that a run belongs to, in the commit of a `pruned` entry; refuses while one goes on."""
+    """Removes every text of a run's tree in the commit of a `pruned` entry; refuses while a run of it is not over."""
     head = ports.journal.head(run)
     if head is None:
-        raise UserError(f"there is no run {run}: see `steersman runs --all`")
+        raise UserError(f"there is no run {run}. Run `steersman runs --all`")
     locks: list[RunLock] = []
     try:
         tree = _lock_ended_tree(ports, head.root, locks)
@@ -44,26 +44,26 @@ def prune_run(ports: Ports, run: str, person: str, reason: str = "") -> PruneRes
 
 
 def _lock_ended_tree(ports: Ports, root: str, locks: list[RunLock]) -> list[Head]:
-    """The runs of a tree, each over and nobody's: the locks are ours until released."""
+    """Locks every run of a tree and returns them; raises UserError where one is driven or not over."""
     for known_head in ports.journal.tree(root):
         lock = ports.locks.acquire(known_head.run)
         if lock is None:
             raise UserError(
-                f"run {known_head.run} is driven by {ports.locks.owner(known_head.run)}: let it end first"
+                f"run {known_head.run} is driven by {ports.locks.owner(known_head.run)}. Wait until it ends"
             )
         locks.append(lock)
     tree = ports.journal.tree(root)
     for current_head in tree:
         if current_head.status not in PRUNABLE_STATUSES or not current_head.outcome:
             raise UserError(
-                f"run {current_head.run} is {current_head.status}: only what has its outcome is pruned; end it with `steersman abort {current_head.run}`"
+                f"run {current_head.run} is {current_head.status}, and only a run with an outcome can be pruned. End it with `steersman abort {current_head.run}`"
             )
     return tree
 
 
 def _drop_payloads(ports: Ports, root: str, tree: list[Head], meta: StepMeta) -> PruneResult:
     if ports.journal.key(root) is None:
-        raise UserError(f"the texts of run {root} were pruned already")
+        raise UserError(f"the texts of run {root} are pruned already")
     active_run = load_active_run(ports, root, migrating=True)
     count = sum(1 for _ in ports.journal.payload_refs(root))
     runs = tuple(h.run for h in tree)
@@ -77,7 +77,7 @@ def _drop_payloads(ports: Ports, root: str, tree: list[Head], meta: StepMeta) ->
     )
     ports.journal.prune(batch, root)
     workspace = ports.workspace(Config())
-    for name in runs:  # working trees are texts too, with what was copied into them
+    for name in runs:  # working trees hold texts too
         workspace.remove(name)
         ports.forget(name)
     if ports.sealed is not None:

@@ -1,4 +1,4 @@
-"""A tape read for people: its entries, and whether they would be decided the same again."""
+"""Reads a tape for people, and replays its decisions."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,11 +10,11 @@ from steersman.kernel.replay import BadEntry, RepeatedDecision, decision_hash, r
 from steersman.kernel.tape import Entry
 from steersman.ports.journal import Journal
 
-MAX_LISTED_DECISIONS = 100  # decisions that differ, in full
+MAX_LISTED_DECISIONS = 100  # decisions that differ, listed in full
 
 
 class ReplayResult(msgspec.Struct, frozen=True):
-    """What deciding every recorded transition again gave."""
+    """The result of deciding every recorded transition again."""
 
     run: str
     machine: str
@@ -26,12 +26,12 @@ class ReplayResult(msgspec.Struct, frozen=True):
 
 
 def read_tape(journal: Journal, run: str) -> Iterator[tuple[Entry, str] | BadEntry]:
-    """The entries of a run with their hashes, each checked against the one before; ends at the first bad one."""
+    """Yields the entries of a run with their hashes, each checked against the one before; ends at the first bad one."""
     return verify_chain(journal.rows(run), run)
 
 
 def replay_run(journal: Journal, machine: Machine, run: str) -> ReplayResult:
-    """Decides every transition again where what decided it then would decide it now, and counts."""
+    """Decides every transition again whose row and guards are still the same, and counts the results."""
     reader = _ReadableTape(journal, run)
     definitions: dict[str, Any] = {}
     counts = {"same": 0, "different": 0, "other version": 0}
@@ -56,7 +56,7 @@ def replay_run(journal: Journal, machine: Machine, run: str) -> ReplayResult:
 def _load_definitions(
     journal: Journal, links: Iterator[tuple[Entry, str]], definitions: dict[str, Any]
 ) -> Iterator[tuple[Entry, str]]:
-    """The same entries; what they were decided under is known by the time they go by."""
+    """Yields the same entries, and loads the definition that each one names before it."""
     for entry, hash_ in links:
         if entry.definition and entry.definition not in definitions:
             body = journal.definition(entry.definition)
@@ -65,12 +65,12 @@ def _load_definitions(
 
 
 def run_decision_hash(journal: Journal, run: str) -> str:
-    """The decision hash of a run: what was decided, and about which trees; two runs that agree have the same."""
+    """Returns the decision hash of a run: two runs that decided the same about the same trees have the same hash."""
     return decision_hash(entry for entry, _ in _ReadableTape(journal, run).links())
 
 
 class _ReadableTape:
-    """The good part of a tape; `bad` says where it ended."""
+    """Yields the readable part of a tape; `bad` is the entry that ends it."""
 
     def __init__(self, journal: Journal, run: str) -> None:
         self._links = read_tape(journal, run)

@@ -1,8 +1,8 @@
-"""Holds the refs that a run left in git against its tape.
+"""Compares the refs that a run left in git with its tape.
 
-A store that was rolled back together with its anchors fits itself; git still has what came later. Refs below
-refs/steersman/ are ours, so each has to be one that the tape can have made. Branches belong to the person: where one has
-moved, that is told and is no finding.
+A store that was rolled back together with its anchors is consistent in itself, but git still has the later refs. Refs
+below refs/steersman/ are ours, so the tape must explain each one. Branches belong to the person: a moved one is
+reported and is no finding.
 """
 
 from collections import Counter
@@ -22,12 +22,12 @@ RefsReader = Callable[[], Mapping[str, RecordedRef]]
 
 
 def make_refs_reader(ports: Ports, run: str) -> RefsReader:
-    """Reads the refs of a run when it is called: after its head, so that what moves in between is noticed."""
+    """Returns a reader of a run's refs; the audit calls it after it has read the head, so that it notices movement."""
     return lambda: ports.workspace(Config()).recorded_refs(run)
 
 
 def find_unknown_runs(ports: Ports, known_runs: list[str]) -> tuple[str, ...]:
-    """Runs that git has refs of and this store does not know: another store's, or a store that was rolled back."""
+    """Describes runs that git has refs of and this store does not know."""
     try:
         refs = ports.workspace(Config()).recorded_refs()
     except SteersmanError:
@@ -43,10 +43,10 @@ def find_unknown_runs(ports: Ports, known_runs: list[str]) -> tuple[str, ...]:
 
 
 class RefComparison:
-    """The refs of a run while its tape goes by.
+    """Compares the refs of a run with its entries, one entry after the other.
 
-    **Invariant:** memory grows with the refs, not with the tape. A delivery or an attempt that failed half-way leaves a
-    ref of which no entry says what it names: its name has to be possible, and no more.
+    **Invariant:** memory grows with the refs, not with the tape. A delivery or attempt that failed half-way leaves a ref
+    that no entry describes: only its name is checked.
     """
 
     def __init__(self, run: str, read_refs: RefsReader) -> None:
@@ -64,8 +64,8 @@ class RefComparison:
         self._named = start_commits | other_commits
         self._unnamed = {
             commit.encode() for commit in start_commits - other_commits
-        }  # no entry has named them so far
-        self._items: dict[int, dict[str, JobItem]] = {}  # of the entries that refs name: what they asked for
+        }  # commits that no entry has named so far
+        self._items: dict[int, dict[str, JobItem]] = {}  # planned items of the entries that refs name
         self._made: dict[
             str, str
         ] = {}  # label, or entry of a delivery -> the commit or tree that the tape says
@@ -95,7 +95,7 @@ class RefComparison:
             )
             return
         commit = data.get("commit", "")
-        # What could not be recorded is given as the commit that the agent began with.
+        # An attempt whose tree could not be recorded names the commit that it began with.
         if "mode" in item.input and commit != item.input.get("commit"):
             self._made[_agent_label(item, item.attempt)] = commit
         self._made[f"rebased-{asking_seq}"], self._made[f"whole-{asking_seq}"] = commit, data.get("base", "")
@@ -109,7 +109,7 @@ class RefComparison:
             self._lost_count += 1
 
     def report_unexplained_refs(self, snapshot: Snapshot, findings: AuditFindings) -> tuple[str, ...]:
-        """Adds a finding for every ref that the tape cannot have made; returns what git no longer has of the run."""
+        """Adds a finding for every ref that the tape does not explain; returns what git no longer has of the run."""
         if not runtime_field(snapshot.context, "base_commit"):
             return ()  # it never worked on a tree
         if self.unread:
@@ -124,7 +124,7 @@ class RefComparison:
         return tuple(self._list_missing_refs(snapshot))
 
     def _is_explained(self, label: str, ref: RecordedRef) -> bool:
-        """Whether the tape can have made this ref, and names nothing else for it."""
+        """Whether the tape explains this ref and names no other commit for it."""
         kind, _, suffix = label.rpartition("-")
         if not ref.tree:
             return False  # it names no commit
@@ -154,7 +154,7 @@ class RefComparison:
         )
 
     def _list_missing_refs(self, snapshot: Snapshot) -> Iterator[str]:
-        """What the tape says was there; a person or a `git gc` may have removed it."""
+        """Yields refs that the tape names and git does not have; a person or `git gc` may have removed them."""
         context, branch = snapshot.context, f"steersman/{self._run}"
         if runtime_field(context, "delivered_ref").endswith(branch):
             if self._branch is None:
@@ -169,7 +169,7 @@ class RefComparison:
 
 
 def _asking_entry(item: str) -> int:
-    """The entry that asked for an effect, from its id `<run>:<seq>:<n>`."""
+    """Returns the entry that planned an effect, from its id `<run>:<seq>:<n>`."""
     parts = item.split(":")
     return int(parts[1]) if len(parts) == 3 and parts[1].isdecimal() else 0
 
@@ -179,5 +179,5 @@ def _agent_label(item: JobItem, attempt: int) -> str:
 
 
 def _ref_problem(name: str, ref: RecordedRef) -> str:
-    """The same words whatever is wrong with it: a person accepts a problem by its words, and the tape grows."""
+    """Returns the finding about a ref; one wording for all causes, because a person accepts a finding by its words."""
     return f"{name} names {ref.commit[:12]}, which this tape has not made: the store was rolled back, its end was cut off, or the ref was moved"

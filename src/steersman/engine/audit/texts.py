@@ -1,6 +1,6 @@
-"""Payloads as an audit sees them: which ones an entry names, and whether each is what its name says.
+"""Checks the payloads that entries name against their names.
 
-**Invariant:** memory does not grow with the tape: what was judged is remembered for a bounded number of names.
+**Invariant:** memory does not grow with the tape: results are cached for a bounded number of names.
 """
 
 import re
@@ -16,7 +16,7 @@ from steersman.ports.journal import Journal
 MAX_REMEMBERED_PAYLOADS = 50_000
 NOT_IN_STORE = "is not in the store"
 _PAYLOAD_NAME = re.compile(rb'"(p-[0-9a-f]{32})"')
-# People's and providers' own words: what looks like a payload's name there is none.
+# Words of people and providers: a text there that looks like a payload's name is none.
 _FREE_TEXT_FIELDS = frozenset(
     {"why", "title", "actor", "reason", "person", "session", "provider", "model", "cause"}
 )
@@ -29,9 +29,7 @@ class PayloadAudit:
         self._journal, self._root, self._found = journal, root, findings
         self._key = findings.read("the key of the texts", lambda: journal.key(root))
         self._judged: dict[bytes, str] = {}
-        self.gone: dict[
-            int | None, str
-        ] = {}  # entry -> a payload it names that is not there; the first of them
+        self.gone: dict[int | None, str] = {}  # the first missing payload, and the entry that names it
         self.missing = 0
         self.named = False
 
@@ -44,7 +42,7 @@ class PayloadAudit:
             problem = self.judge_payload(ref)
             if problem and _names_payload(ref.decode(), entry):
                 self._report_problem(ref.decode(), problem, entry.seq)
-                # Once each: a person accepts a problem by its words, and the next entry may name the same payload.
+                # Reported once, because a person accepts a problem by its words and later entries may name the same payload.
                 self._judged[ref] = ""
 
     def see_state(self, snapshot: Snapshot) -> None:
@@ -64,7 +62,7 @@ class PayloadAudit:
             self._found.add(f"{_naming_place(seq)} names payload {ref}, which {problem}", seq)
 
     def judge_payload(self, ref: bytes) -> str:
-        """What is wrong with a payload, or nothing."""
+        """Returns what is wrong with a payload, or nothing."""
         problem = self._judged.get(ref)
         if problem is None:
             if len(self._judged) >= MAX_REMEMBERED_PAYLOADS:
@@ -104,7 +102,7 @@ class PayloadAudit:
         return "" if name in self._judged else self.judge_payload(name)
 
     def report_missing(self, pruned: bool) -> None:
-        """What is not there is a finding, unless the tape says that it was pruned."""
+        """Adds a finding for missing payloads, unless the tape says that they were pruned."""
         if pruned:
             self._found.unseen.append(
                 "what the texts of this run said, its settings among them: they were pruned, their digests are left"
@@ -122,7 +120,7 @@ def _naming_place(seq: int | None) -> str:
 
 
 def _names_payload(ref: str, record: Entry | Snapshot) -> bool:
-    """Whether an entry or a state names a payload somewhere else than in people's own words."""
+    """Whether an entry or a state names a payload outside people's words."""
     import msgspec
 
     return _contains_ref(ref, msgspec.to_builtins(record))

@@ -1,4 +1,4 @@
-"""What an audit says: findings as they are made, and the verdict they add up to."""
+"""Collects the findings of an audit and defines its verdict."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,27 +7,29 @@ import msgspec
 
 from steersman.errors import JournalError, StoreBroken
 
-MAX_WORDED_FINDINGS = 20  # findings in words; the rest is counted
+MAX_WORDED_FINDINGS = 20  # findings in words; later ones are counted
 
 
 class AuditVerdict(msgspec.Struct, frozen=True):
-    """Whether a run's tape and everything derived from it fit together, and what could not be seen."""
+    """Whether a run's tape and everything derived from it fit together, and what could not be checked."""
 
     run: str
     ok: bool
     entries: int
-    first_bad: int | None = None  # the first entry that is not as it was written, where an entry is to blame
+    first_bad: int | None = (
+        None  # the first entry that is not as it was written, where the fault is in an entry
+    )
     problems: tuple[str, ...] = ()
     anchored: bool = False
     unseen: tuple[str, ...] = ()
-    released: bool = False  # it was put aside, and no longer is
+    released: bool = False  # its quarantine was lifted
     waiting: tuple[str, ...] = ()  # what was sent to the run and is not on tape yet
     gone: tuple[str, ...] = ()  # what git no longer has of it: a person or a gc may have removed it
-    beyond: tuple[str, ...] = ()  # what no verdict on any run can see, whatever its anchors say
+    beyond: tuple[str, ...] = ()  # what no audit can check
 
 
 class AuditFindings:
-    """Collects what is wrong; remembers the first bad entry, however late it was noticed."""
+    """Collects findings; keeps the lowest bad entry."""
 
     def __init__(self) -> None:
         self.words: list[str] = []
@@ -43,7 +45,7 @@ class AuditFindings:
             self.first = seq
 
     def read(self, subject: str, read_value: Callable[[], Any]) -> Any:
-        """What the store answers, or None with a finding: a row that cannot be read is evidence, not a crash."""
+        """Returns what the store answers; None with a finding where a row cannot be read."""
         try:
             return read_value()
         except Exception as error:
@@ -51,7 +53,7 @@ class AuditFindings:
             return None
 
     def add_read_error(self, subject: str, error: Exception, seq: int | None = None) -> None:
-        """A finding, unless the store is merely busy or unreachable: that says nothing about the tape."""
+        """Adds a finding; raises the error again where the store is only busy, which says nothing about the tape."""
         if isinstance(error, JournalError) and not isinstance(error, StoreBroken):
             raise error
         self.add(f"{subject} cannot be read: {type(error).__name__}: {str(error)[:200]}", seq)

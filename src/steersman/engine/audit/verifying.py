@@ -1,7 +1,9 @@
-"""`audit verify`: one pass over a tape that rebuilds the run and holds everything derived from it against that.
+"""`audit verify`: rebuilds a run in one pass over its tape and compares everything derived from it.
 
-It streams: memory does not grow with the tape. A row that cannot be read or applied is a finding, never a crash.
-**Invariant:** only recorded ops rebuild the run; a machine's code is asked for nothing but the words of its head row.
+Memory does not grow with the tape. A row that cannot be read or applied is a finding, never a crash.
+**Invariant:** only recorded ops rebuild the run; the machine's code supplies nothing but the words of the head row.
+
+A person accepts findings by the digest of their words, so a changed wording voids older acceptances.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -29,10 +31,8 @@ from steersman.kernel.tape import Entry, read_entry
 from steersman.ports.anchors import RunAnchors
 from steersman.ports.journal import UNFINISHED_STATUSES, BudgetRow, Gate, Head, Journal
 
-SHORT_TAPE_ENTRIES = (
-    500  # entries: of a longer run only the texts that it can still reach are read before it is driven
-)
-MAX_AUDIT_PASSES = 3  # a run that moves while it is read may look torn once
+SHORT_TAPE_ENTRIES = 500  # before a drive, a longer run has only the texts read that it can still reach
+MAX_AUDIT_PASSES = 3  # a run that moves while it is read may look inconsistent
 UNANCHORED_GAPS = (
     "entries cut off the end with the rows beside the tape rewritten to fit: no anchor says how long the tape was",
     "a tape rewritten as a whole with every hash computed anew: no anchor says what it was",
@@ -46,7 +46,7 @@ UNVERIFIABLE_FACTS = (
 
 
 def audit_run(ports: Ports, run: str) -> AuditVerdict:
-    """The verdict on a run, with every anchor that the project keeps; one that was put aside and fits is released."""
+    """Verifies a run with every anchor of the project; lifts the quarantine of a run that fits."""
     verdict = verify_run(
         ports.journal, ports.machines, run, collect_anchors(ports, run), make_refs_reader(ports, run)
     )
@@ -58,7 +58,7 @@ def audit_run(ports: Ports, run: str) -> AuditVerdict:
 
 
 def audit_store(ports: Ports) -> AuditVerdict:
-    """The verdict on what lies in the store beside the runs; it has no run's name."""
+    """Verifies the store's own tables; the verdict names no run."""
     findings = AuditFindings()
     for message in findings.read("the store's own tables", ports.journal.list_strays) or ():
         findings.add(message)
@@ -67,7 +67,7 @@ def audit_store(ports: Ports) -> AuditVerdict:
 
 
 def audit_missing_run(ports: Ports, run: str) -> AuditVerdict:
-    """The verdict on an anchored run where the store itself is gone: the same as on one that the store has lost."""
+    """Verifies an anchored run that the store has lost, or whose store is missing."""
     return _TapeAudit(ports.journal, ports.machines, run, collect_anchors(ports, run)).gone()
 
 
@@ -78,20 +78,20 @@ def verify_run(
     anchors: RunAnchors | None = None,
     refs: RefsReader | None = None,
 ) -> AuditVerdict:
-    """Holds chain, state, seals, snapshot, head, gates, payloads, definitions, anchors and refs against each other."""
+    """Compares chain, state, seals, snapshot, head, gates, payloads, definitions, anchors and refs of a run."""
     return _verify_until_settled(lambda: _TapeAudit(journal, machines, run, anchors or RunAnchors(), refs))
 
 
 def verify_for_driving(
     journal: Journal, machines: Mapping[str, Machine], run: str, refs: RefsReader | None = None
 ) -> AuditVerdict:
-    """The part of `verify` that needs no other run and no anchor. It leaves out budgets too, and answers in the inbox,
-    which the driver refuses on tape where they do not fit."""
+    """Runs the part of `verify` that needs no other run and no anchor, without budgets and answers in the inbox;
+    the driver refuses an answer that does not fit."""
     return _verify_until_settled(lambda: _TapeAudit(journal, machines, run, RunAnchors(), refs, driving=True))
 
 
 def _verify_until_settled(new_audit: Callable[[], "_TapeAudit"]) -> AuditVerdict:
-    """The verdict of a pass during which nothing moved, or of the last try."""
+    """Repeats the pass until the run does not move meanwhile; returns the last verdict."""
     for _ in range(MAX_AUDIT_PASSES):
         audit = new_audit()
         verdict = audit.verdict()
@@ -101,7 +101,7 @@ def _verify_until_settled(new_audit: Callable[[], "_TapeAudit"]) -> AuditVerdict
 
 
 class _TapeAudit:
-    """One pass."""
+    """One pass over one tape."""
 
     def __init__(
         self,
@@ -121,11 +121,11 @@ class _TapeAudit:
         self.vouched = AnchorComparison(anchors)
         self.texts: PayloadAudit | None = None
         self.spent = TapeSpending()
-        self.first = ("", 0)  # title and time of the creation
+        self.first = ("", 0)  # title and time of entry 1
         self.pruned = False
         self.moved = False
-        self.opened: dict[str, int] = {}  # the gates that are open, and when they were opened
-        self.waiting: tuple[str, ...] = ()  # sent, and not taken yet
+        self.opened: dict[str, int] = {}  # open gates, and when they were opened
+        self.waiting: tuple[str, ...] = ()  # inbox items that the run has not taken
         self.at_head: Snapshot | None = None
         self._row: StoredRow = (0, b"", "")
         self._prev = ""
@@ -146,7 +146,7 @@ class _TapeAudit:
         return self._told(snapshot)
 
     def gone(self) -> AuditVerdict:
-        """Nothing is left of the tape; no row is asked for."""
+        """Returns the verdict where no entry is left; reads no row."""
         self.found.add("entry 1 is missing: nothing is left of this tape", 1)
         return self._told(None)
 
@@ -177,7 +177,7 @@ class _TapeAudit:
     # ── the entries ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _walk(self, head: Head | None, snapshot_row: Any) -> Snapshot | None:
-        """The run after its last good entry; stops at the first that does not fit."""
+        """Returns the run after its last good entry; None where an entry does not fit."""
         snapshot: Snapshot | None = None
         head_seq = head.seq if head is not None else None
         judges_every_entry = not self.driving or (
@@ -231,7 +231,7 @@ class _TapeAudit:
             yield row
 
     def _broken(self, bad: BadEntry, snapshot: Snapshot | None) -> None:
-        """An entry put in between fits its predecessor; what gives it away is that the next one claims its place."""
+        """Adds a finding for a bad entry; where the entry after it has the same place, the one before was inserted."""
         if snapshot is not None and self._claims(self._row, snapshot):
             self.found.add(
                 f"entry {snapshot.seq} was put in: the one after it claims its place", snapshot.seq
@@ -259,7 +259,7 @@ class _TapeAudit:
         return ""
 
     def _beside(self, snapshot: Snapshot, entry: Entry) -> None:
-        """What entries other than transitions bring with them."""
+        """Reads what entries other than transitions carry: creation, pruning, definitions."""
         if entry.kind == "created":
             self.first = (entry.title, entry.at)
             self.texts = PayloadAudit(self.journal, snapshot.root, self.found)
@@ -292,7 +292,7 @@ class _TapeAudit:
         child_budgets = [self._budget(c.run) for c in children]
         current_head = self.found.read(
             "the head row", lambda: self.journal.head(self.run)
-        )  # after what moves with it
+        )  # read after the rows that change with it
         has_moved = current_head != head or (not self.driving and children != self._children())
         self.moved = has_moved or self._answered(gates)
         if self.moved:
@@ -335,7 +335,7 @@ class _TapeAudit:
         return row
 
     def _answered(self, gates: list[Gate] | None) -> bool:
-        """Whether somebody has answered between the look at the gates and that at the inbox."""
+        """Whether a gate was answered between the reads of gates and inbox."""
         return gates is not None and gates != self.found.read(
             "a gate row", lambda: self.journal.gates(self.run)
         )
@@ -347,7 +347,7 @@ class _TapeAudit:
         return self.found.read("a budget row", lambda: self.journal.budget(run)) or []
 
     def _limits(self, snapshot: Snapshot, children: bool) -> dict[str, int] | None:
-        """The limits that the run began with: a child has none of its own, and a child may raise its parent's."""
+        """Returns the limits that the run began with; None where they are unknown. A child has none of its own."""
         if snapshot.parent:
             return {}
         ref = snapshot.context.get("config_ref", "") if isinstance(snapshot.context, dict) else ""
@@ -363,10 +363,10 @@ class _TapeAudit:
         try:
             return budget_limits(decode_frozen_config(data))
         except (msgspec.MsgspecError, UnicodeDecodeError):
-            return None  # the payload's name has told already that it was changed
+            return None  # the check of the payload's name reports it
 
     def _head(self, head: Head, snapshot: Snapshot) -> None:
-        """The head row, and whether the tape ends where it says; its hash tells which of the two is wrong."""
+        """Compares the head row, and whether the tape ends where it says; the hash shows which of the two is wrong."""
         seq = head.seq if isinstance(head.seq, int) else 0
         expected_snapshot = snapshot
         if seq > snapshot.seq and head.hash != snapshot.hash:
@@ -383,7 +383,7 @@ class _TapeAudit:
         compare_head(head, expected_snapshot, self.first, self.machines, old_definition, self.found)
 
     def _pruned(self, root: str) -> bool:
-        """Whether this tape, or that of the tree's first run, says that the texts were dropped."""
+        """Whether this tape, or that of the tree's first run, says that the texts were pruned."""
         if self.pruned or root == self.run:
             return self.pruned
         return bool(self.found.read("the tape of the tree's first run", lambda: self._says_pruned(root)))

@@ -1,6 +1,6 @@
-"""One call of one agent in a chat: its place to read, its prompt, its answer as a message.
+"""Calls one agent in a chat, in a checkout of its own, and returns its answer as a message.
 
-**Invariant:** an agent here writes nothing that lasts: it gets a checkout of its own, or an empty directory.
+**Invariant:** nothing that the agent writes lasts: the checkout is removed after the call.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ CHAT_ROLE = CHAT_MODE = CHAT_PROMPT_NAME
 
 
 def build_chat_agent(ports: Ports, config: Config, name: str, agent_settings: ChatAgent) -> tuple[Agent, str]:
-    """The agent that is talked to by this name, and the project's words for it; a UserError where it cannot be had."""
+    """Makes the chat agent of this name and reads the project's words for it; raises UserError where that fails."""
     role_fields = {
         f: getattr(agent_settings, f)
         for f in ("agent", "model", "script", "seconds", "start_seconds", "idle_seconds", "options")
@@ -39,14 +39,14 @@ def build_chat_agent(ports: Ports, config: Config, name: str, agent_settings: Ch
 
 
 def chat_checkout_name(effect: str) -> str:
-    """The name of a call's own checkout; its lock has the same."""
+    """Returns the name of a call's checkout, which is also the name of its lock."""
     return effect.replace(":", ".")
 
 
 async def call_chat_agent(
     ports: Ports, chats: Chats, config: Config, question: ChatMessage, name: str, effect: str, attempt: int
 ) -> ChatMessage:
-    """Asks, and gives what came back as an answer that is not kept yet; a provider's failure is an answer too."""
+    """Calls the agent and returns its answer, not stored yet; a failed call is an answer with an error."""
     started_at = ports.clock.ticks()
     agent_settings, earlier_count = config.chat.agents[name], question.seq - 1
     earlier_messages = chats.messages(question.thread, before=question.seq, last=config.chat.history)
@@ -78,7 +78,7 @@ async def call_chat_agent(
             else agent_settings.options,
         )
         reply = await _call_agent_safely(agent, request)
-    answer_text = reply.detail or "it said nothing more" if reply.error else reply.text
+    answer_text = reply.detail or "no further detail" if reply.error else reply.text
     key = chats.key(question.thread) or b""
     text = redact_text(escape_surrogates(answer_text).strip(), ports.secrets(config.redact.env), key)
     return ChatMessage(
@@ -103,13 +103,13 @@ async def call_chat_agent(
 async def _call_agent_safely(agent: Agent, request: AgentRequest) -> AgentReply:
     try:
         return await agent.call(request)
-    except SteersmanError as error:  # it has promised not to: a conversation goes on nevertheless
+    except SteersmanError as error:  # an agent must not raise; the conversation goes on
         return AgentReply(error="provider_crashed", detail=str(error))
 
 
 @contextlib.asynccontextmanager
 async def read_only_checkout(ports: Ports, config: Config, effect: str) -> AsyncIterator[str]:
-    """A checkout of the base commit; an empty directory where there is no repository with a commit. Gone afterwards."""
+    """Yields a checkout of the base commit, or an empty directory without a repository; removes it afterwards."""
     workspace = ports.workspace(config)
     if await asyncio.to_thread(workspace.find_start_problem) is None:
         base = await asyncio.to_thread(workspace.base, config.base or None)

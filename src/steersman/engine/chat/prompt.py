@@ -1,6 +1,6 @@
-"""What an agent in a chat is given: who it is, what was said before, within bounds, and what is asked now.
+"""Composes a chat agent's prompt: its name, earlier messages within bounds, and the question.
 
-**Invariant:** what was left out is said; a message is one line of JSON, so that none can pose as another.
+**Invariant:** the prompt says what was left out. A message is one line of JSON, so that none can imitate another.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ CUT_MARKER = " … (the rest of this message is left out)"
 
 
 class ChatPrompt(NamedTuple):
-    """The words, and how many earlier messages are among them."""
+    """The prompt, and how many earlier messages it holds."""
 
     text: str
     heard: int
@@ -33,7 +33,7 @@ def compose_chat_prompt(
     own_words: str,
     tree_path: str,
 ) -> ChatPrompt:
-    """The prompt as sent; `before` are the last of `earlier` messages, `own` what the project adds, `place` where it is."""
+    """Composes the prompt; `earlier_count` is the number of all earlier messages, `own_words` the project's words."""
     lines = fit_messages(earlier_messages, chat.history_bytes)
     agent_settings = chat.agents[agent]
     left_out_count = earlier_count - len(lines)
@@ -55,7 +55,7 @@ def compose_chat_prompt(
 
 
 def fit_messages(messages: Sequence[ChatMessage], limit: int) -> list[str]:
-    """The last messages that fit, each a line; one that is too long alone is cut where it is the last."""
+    """Returns the last messages that fit, a line each; the last message is clipped where it is too long alone."""
     lines: list[str] = []
     bytes_left = limit
     for message in reversed(messages):

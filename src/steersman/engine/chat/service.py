@@ -1,7 +1,7 @@
-"""Talks with agents beside the machines: who is asked, and that nothing said is lost.
+"""Holds conversations with agents beside the machines: routes questions, calls agents, stores answers.
 
-A question is durable before anybody is asked; an answer is a message of its own.
-**Invariant:** nothing here touches a run, and nothing in an answer is ever carried out.
+A question is durable before an agent is called; each answer is a message of its own.
+**Invariant:** a conversation changes no run, and no line of an answer is executed.
 """
 
 import asyncio
@@ -20,19 +20,19 @@ from steersman.judges.text import clip_text, escape_surrogates, has_visible_text
 from steersman.ports.chat import Chats
 
 THREAD_PREFIX = "chat-"
-MAX_QUESTION_CHARS = 100_000  # characters of one question
-LEFTOVER_GRACE_SECONDS = 1.0  # seconds for what an attempt that died has left behind
+MAX_QUESTION_CHARS = 100_000  # of one question
+LEFTOVER_GRACE_SECONDS = 1.0  # for processes that an earlier attempt left behind
 
 
 class QuestionRoute(NamedTuple):
-    """Who is asked, and the names that nobody has."""
+    """The agents that a question goes to, and mentioned names that no agent has."""
 
     agents: tuple[str, ...]
     unknown: tuple[str, ...] = ()
 
 
 class OpenQuestion(NamedTuple):
-    """A question that an agent has not answered, or only with an error; `by` says who is at it now."""
+    """A question without an answer of an agent, or with an error; `by` is the process that asks it now."""
 
     question: ChatMessage
     agent: str
@@ -41,7 +41,7 @@ class OpenQuestion(NamedTuple):
 
 
 class ThreadBudgetError(UserError):
-    """Nobody was asked."""
+    """The thread's budget is used up; no agent was called."""
 
     exit_code = 4
 
@@ -57,15 +57,15 @@ class ChatService:
 
     @property
     def chats(self) -> Chats:
-        """Where they are kept."""
+        """The store of conversations."""
         if self._world.chats is None:
-            raise UserError("this store keeps no conversations")
+            raise UserError("this store has no table for conversations")
         return self._world.chats
 
     # ── threads ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def new(self, title: str = "") -> ChatThread:
-        """An empty thread."""
+        """Opens an empty thread."""
         now, key = self._world.clock.now(), self._world.chance.key()
         safe_title = clip_text(
             printable_line(redact_text(escape_surrogates(title).strip(), self._secrets(), key)), 100
@@ -75,24 +75,24 @@ class ChatService:
         return thread
 
     def find(self, prefix: str) -> ChatThread:
-        """The thread with this id or unique beginning; `chat-` may be left out."""
+        """Finds the thread with this id or unique prefix; `chat-` may be left out."""
         prefix = escape_surrogates(prefix)
         name = prefix if prefix.startswith(THREAD_PREFIX) else f"{THREAD_PREFIX}{prefix}"
         thread_ids = [name] if self.chats.thread(name) else self.chats.find_threads(name) if prefix else []
         if len(thread_ids) > 1:
-            raise UserError(f"{prefix!r} could be {', '.join(thread_ids)}: write more of it")
+            raise UserError(f"{prefix!r} fits several threads: {', '.join(thread_ids)}. Type more of the id")
         thread = self.chats.thread(thread_ids[0]) if thread_ids else None
         if thread is None:
-            raise UserError(f"there is no thread {prefix!r}: see `steersman chat threads`")
+            raise UserError(f"there is no thread {prefix!r}. Run `steersman chat threads`")
         return thread
 
     def drop(self, thread: str) -> None:
-        """Forgets a thread, its checkouts too."""
+        """Deletes a thread with its checkouts."""
         self._remove_stale_checkouts([m for m in self.chats.messages(thread) if m.kind == "question"])
         self.chats.drop(thread)
 
     def _remove_stale_checkouts(self, questions: Sequence[ChatMessage]) -> None:
-        """Removes the checkouts of calls that nobody makes any more: who died in one could not."""
+        """Removes the checkouts of calls whose process died before it could."""
         workspace = self._world.workspace(self._config)
         if not questions or workspace.find_start_problem() is not None:
             return
@@ -108,24 +108,24 @@ class ChatService:
     # ── asking ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def route(self, thread: ChatThread, text: str) -> QuestionRoute:
-        """Whoever is named; else who was asked last here, the host, or the only one there is. UserError: nobody can be."""
+        """Returns the agents that a text mentions; else the thread's last agent, the host, or the only one. Raises UserError."""
         if not has_visible_text(text):
-            raise UserError('a question needs words: steersman chat send "@name …"')
+            raise UserError('the question is empty. Type steersman chat send "@name …"')
         if len(text) > MAX_QUESTION_CHARS:
             raise UserError(
-                f"a question has at most {MAX_QUESTION_CHARS} characters, this one {len(text)}: shorten it"
+                f"the question has {len(text)} characters, and {MAX_QUESTION_CHARS} are allowed. Shorten it"
             )
         mentioned = find_mentions(text, self._names)
         if mentioned.names:
             return QuestionRoute(mentioned.names, mentioned.unknown)
         if mentioned.unknown and text.lstrip()[:1] in ("@", "＠"):
-            raise UserError(f"nobody here is called {mentioned.unknown[0]!r}: {self._there()}")
+            raise UserError(f"there is no agent {mentioned.unknown[0]!r}: {self._there()}")
         chat = self._config.chat
         last_agent = thread.agent if thread.agent in chat.agents else ""
         only_agent = next(iter(chat.agents)) if len(chat.agents) == 1 else ""
         agent = last_agent or chat.host or only_agent
         if not agent:
-            raise UserError(f"who is meant? begin with @name: {self._there()}")
+            raise UserError(f"the question names no agent. Begin with @name: {self._there()}")
         return QuestionRoute((agent,), mentioned.unknown)
 
     def _there(self) -> str:
@@ -135,7 +135,7 @@ class ChatService:
         )
 
     def say(self, thread: str, person: str, text: str) -> tuple[ChatMessage, QuestionRoute]:
-        """A person's question, durable when this returns; nobody has been asked yet."""
+        """Stores a person's question and returns it with its route; no agent has been called."""
         found_thread = self.find(thread)
         question_text = escape_surrogates(text).strip()
         route = self.route(found_thread, question_text)
@@ -150,7 +150,7 @@ class ChatService:
         return self.chats.add_question(question), route
 
     def require_ready_agents(self, agents: Sequence[str]) -> str:
-        """Raises what would stop a call before it begins; gives what is to be said where nothing isolates an agent."""
+        """Raises UserError where a call could not begin; returns the warning where no sandbox isolates agents."""
         for name in agents:
             tells_cost = build_chat_agent(self._world, self._config, name, self._agent(name))[0].tells_cost
             budget = self._config.chat.budget
@@ -161,7 +161,7 @@ class ChatService:
                 and budget.turns is None
             ):
                 raise UserError(
-                    f"[chat.budget] has only usd, but @{name} does not tell what it costs: add tokens or turns"
+                    f"[chat.budget] has only usd, but @{name} does not report its cost. Add tokens or turns"
                 )
         return isolation_warning(self._world, self._config)
 
@@ -171,9 +171,9 @@ class ChatService:
         agents: Sequence[str] = (),
         heard: Callable[[ChatMessage], None] = lambda _: None,
     ) -> list[ChatMessage]:
-        """Asks every agent of a question at once; each answer is kept, then told, as soon as it is there.
+        """Calls every agent of a question at once; stores each answer, then passes it to `heard`.
 
-        What stops one of them stops no other: it is raised when all are through.
+        An error of one call stops no other; it is raised when all have ended.
         """
         agent_names = tuple(agents) or question.asked
         self.require_ready_agents(agent_names)
@@ -195,10 +195,10 @@ class ChatService:
         lock = self._world.locks.acquire(_question_lock(question, number))
         if lock is None:
             owner = self._world.locks.owner(_question_lock(question, number)) or "another process"
-            raise AgentBusyError(f"@{name} is being asked already, by {owner}")
+            raise AgentBusyError(f"{owner} is already asking @{name}")
         try:
             effect = _question_effect(question, number)
-            # What an attempt that died has left behind.
+            # Processes of an attempt that died.
             await asyncio.to_thread(self._world.processes.stop_tree, effect, LEFTOVER_GRACE_SECONDS)
             attempt = self._begun(question, name)
             answer = await call_chat_agent(
@@ -214,13 +214,13 @@ class ChatService:
             return self.chats.begin(ask, self.limits())
         except OverBudget as error:
             raise ThreadBudgetError(
-                f"thread {question.thread} has used up its {error.name}: raise it in [chat.budget], or begin a new thread"
+                f"thread {question.thread} has used up its {error.name}. Raise it in [chat.budget], or start a new thread"
             ) from None
 
     # ── what is open, what may be used ──────────────────────────────────────────────────────────────────────────────
 
     def open(self, thread: str) -> list[OpenQuestion]:
-        """Whoever was asked and has not answered yet, or whose last answer was an error."""
+        """Returns the questions without an answer, or whose last answer was an error."""
         messages = self.chats.messages(thread)
         last_answers = {(m.to, m.sender): m for m in messages if m.kind == "answer"}
         unanswered = []
@@ -235,14 +235,14 @@ class ChatService:
         return unanswered
 
     def limits(self) -> ChatLimits:
-        """What a thread may use."""
+        """Returns the limits of a thread."""
         budget = self._config.chat.budget
         return ChatLimits(budget.turns, budget.tokens, budget.micro_usd)
 
     def _agent(self, name: str) -> ChatAgent:
         settings = self._config.chat.agents.get(name)
         if settings is None:
-            raise UserError(f"nobody here is called {name!r} any more: {self._there()}")
+            raise UserError(f"there is no agent {name!r} any more: {self._there()}")
         return settings
 
     def _secrets(self) -> tuple[str, ...]:
@@ -250,7 +250,7 @@ class ChatService:
 
 
 class AgentBusyError(UserError):
-    """Somebody else is at it."""
+    """Another process is calling this agent."""
 
     exit_code = 4
 

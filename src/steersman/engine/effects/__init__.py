@@ -1,7 +1,7 @@
-"""The effects that machines may use, each an async function from a call to facts, loaded when it is first needed.
+"""Finds the performer of an effect, an async function from a call to facts, and imports it when it is first needed.
 
-A machine's package names what only its own jobs do; the rest is here.
-**Invariant:** a performer never chooses an event; what its facts mean is in the machine's namings.
+A machine's package names the performers that only its own jobs use; shared ones are listed here.
+**Invariant:** a performer never chooses an event; the machine's namings turn its facts into one.
 """
 
 from collections.abc import Awaitable, Callable
@@ -24,7 +24,7 @@ SHARED_PERFORMERS = {
 
 
 def load_performer(package: MachinePackage, does: str) -> Performer | None:
-    """What does this for the machine of a package; None where nothing here can."""
+    """Returns the performer of an effect for a package's machine; None where there is none."""
     path = package.effects.get(does) or SHARED_PERFORMERS.get(does, "")
     module, _, name = path.partition(":")
     loaded: Performer | None = getattr(import_module(module), name) if module else None

@@ -1,8 +1,7 @@
-"""What a repository tells agents, as the base commit has it, while an agent works in a tree that says otherwise.
+"""Gives agents the repository's instruction files from the base commit, so that a change cannot instruct its reviewer.
 
-A reviewer reads the changed tree; the instruction files in it are those that the coder could not change. A link is
-taken away: what it leads to is in no commit.
-**Invariant:** after the call the tree is what it was before, or it is made anew by the next checkout.
+Links are removed for the time of the call, because their targets are in no commit.
+**Invariant:** after the call the tree is as before, or the next checkout makes it again.
 """
 
 import asyncio
@@ -17,14 +16,14 @@ from steersman.judges.changes.infrastructure import find_agent_instruction_reaso
 from steersman.ports.workspace import Workspace
 
 INSTRUCTION_FILES = ("AGENTS.md", "CLAUDE.md", "GEMINI.md")
-MAX_INSTRUCTION_BYTES = 32 * 1024  # bytes of one file that are handed on
+MAX_INSTRUCTION_BYTES = 32 * 1024  # of one file
 
 
 @asynccontextmanager
 async def use_base_instructions(
     call: EffectCall, workspace: Workspace, tree: Checkout
 ) -> AsyncIterator[None]:
-    """The instruction files of the base commit, for agents that only read; whoever writes sees its own, without links."""
+    """Puts the base commit's instruction files into a tree for a reader; a writer keeps its own files without links."""
     names = await asyncio.to_thread(_instruction_names, call, workspace, tree)
     if not names:
         yield
@@ -38,7 +37,7 @@ async def use_base_instructions(
 
 
 def read_conventions(call: EffectCall, workspace: Workspace) -> dict[str, str]:
-    """What the repository tells every agent at its top, by file, from the base commit; the same words only once."""
+    """Reads the instruction files at the top of the base commit, by name; equal texts only once."""
     texts_by_file: dict[str, str] = {}
     for name, content in workspace.read_contents(call.given("base"), INSTRUCTION_FILES).items():
         text = content[:MAX_INSTRUCTION_BYTES].decode("utf-8", "replace").strip()
@@ -50,7 +49,7 @@ def read_conventions(call: EffectCall, workspace: Workspace) -> dict[str, str]:
 def _restore_instructions(
     call: EffectCall, workspace: Workspace, tree: Checkout, names: tuple[str, ...]
 ) -> None:
-    """The tree as it was; what a writer has put in the place of a link is its change."""
+    """Restores the tree; a file that a writer put in the place of a link stays, as part of its change."""
     written_by_agent = [
         n for n in names if call.given("writes") and os.path.lexists(os.path.join(tree.path, n))
     ]
@@ -58,7 +57,7 @@ def _restore_instructions(
 
 
 def _instruction_names(call: EffectCall, workspace: Workspace, tree: Checkout) -> tuple[str, ...]:
-    """Those that were changed, where the agent only reads, and those that are links."""
+    """Returns the instruction files that were changed, for a reader, and those that are links."""
     ref = "" if call.given("writes") else call.given("instructions")
     changed_names: list[str] = json.loads(call.payloads.get(ref)) if ref else []
     linked_names = [name for name in workspace.links(tree.commit) if find_agent_instruction_reason(name)]

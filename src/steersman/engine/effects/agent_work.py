@@ -1,4 +1,4 @@
-"""Asks an agent: a working tree at the recorded commit, a prompt, a strict reply, the change as git sees it."""
+"""Calls an agent: checks the recorded commit out, composes the prompt, judges the reply, records the change."""
 
 import asyncio
 import json
@@ -47,13 +47,13 @@ from steersman.judges.text import clip_text, printable_line
 
 BACKOFF_MS = 1_000
 MAX_WAIT_MS = 60_000
-TASK_CODER = "task_coder"  # the contract of the only writer whose commands are judged with its change
+TASK_CODER = "task_coder"  # its commands outside the plan become facts instead of a denied reply
 
 
 async def ask_agent(call: EffectCall) -> EffectResult:
-    """One attempt: facts, or a wish for another one when the error can pass or the reply can be asked for again."""
+    """Makes one attempt; returns facts, or a RetryRequest where a further attempt may succeed."""
     workspace = call.world.workspace(call.config)
-    # A proposal only reads; what is built is built in a tree that is set up.
+    # A proposal only reads, so its tree needs no setup.
     tree = await (
         checkout_ready_tree(call) if call.given("mode") == "implementation" else checkout_tree(call)
     )
@@ -81,25 +81,25 @@ async def ask_agent(call: EffectCall) -> EffectResult:
 
 
 def _config_with_project_files(call: EffectCall) -> FrozenConfig:
-    """The run's configuration; one that an older version froze gets the prompts and programs of its base now."""
+    """Returns the run's configuration; one from an older version gets the prompts and programs of its base commit."""
     if call.config.base_commit:
         return call.config
     return freeze_project_files(call.world, call.config, call.given("base"))
 
 
 def _read_only_tree_path(call: EffectCall, tree: Checkout) -> str:
-    """Where an agent that only reads finds the tree: it starts somewhere else."""
+    """Returns the path of the tree for an agent that only reads, which starts in another directory."""
     return "" if call.given("writes") else call.world.tree_path(call.config, tree.path)
 
 
 def _deny_reply(reply: AgentReply, denials: list[str]) -> AgentReply:
-    """Whose work nobody holds to the plan afterwards has not done it when it wanted to leave it."""
+    """Turns a reply into a denied one: no later step compares this agent's commands with the plan."""
     error_kind = "provider_permission_denied"
     return msgspec.structs.replace(reply, error=error_kind, detail="\n".join(denials), text="")
 
 
 def agent_request(call: EffectCall, prompt: str, nonce: str, tree: Checkout) -> AgentRequest:
-    """What the agent is told."""
+    """Builds the request to the agent."""
     role = find_role_settings(call.config, call.given("role"))
     return AgentRequest(
         role=call.given("role"),
@@ -123,15 +123,15 @@ def agent_request(call: EffectCall, prompt: str, nonce: str, tree: Checkout) -> 
 
 
 def role_permissions(role: Role, *, writes: bool) -> Permissions:
-    """What the work needs, or less where the project says so; reading is never widened."""
+    """Returns the permissions of a call: those of the role for a writer, `read` for a reader."""
     return (role.permissions or "shell") if writes else "read"
 
 
 def _capture_agent_change(
     call: EffectCall, workspace: Any, tree: Checkout
 ) -> tuple[Change, tuple[SuspiciousFile, ...], str]:
-    """What the agent left, or the tree it was given and why nothing of what it left can be kept."""
-    # With the entry that asked for it: rounds begin anew after a follow-up, and no tree may lose its pin.
+    """Records the agent's change; where that is impossible, returns the tree as it was given, and why."""
+    # The label names the entry, because rounds start at 1 again after a follow-up and every tree keeps its ref.
     asking_seq = call.effect.split(":")[1]
     label = f"{call.given('mode')}-{call.given('round', 1)}-{call.item.attempt}-{asking_seq}"
     try:
@@ -150,7 +150,7 @@ def judge_agent_reply(
     suspects: tuple[SuspiciousFile, ...] = (),
     capture_problem: str = "",
 ) -> EffectResult:
-    """Facts from a reply; nothing in them says what they mean."""
+    """Turns a reply into facts, or into a RetryRequest."""
     put = call.payloads.add_text
     spent = reply_usage(reply)
     if reply.error and _is_worth_retrying(call, reply):
@@ -198,12 +198,12 @@ def judge_agent_reply(
 
 
 def _findings_by_id(call: EffectCall) -> dict[str, str]:
-    """The findings the reviewer was told, by id."""
+    """Returns the open findings that the reviewer was given, by id."""
     return {i["id"]: i.get("text", "") for i in call.given("must_fix", [])}
 
 
 def plain_reply(call: EffectCall, value: Any) -> dict[str, Any]:
-    """A parsed reply with every text replaced by the name of its payload."""
+    """Returns a parsed reply with the name of a payload in place of each text."""
     put = call.payloads.add_text
     match value:
         case ReviewerReply():
@@ -235,7 +235,7 @@ def plain_reply(call: EffectCall, value: Any) -> dict[str, Any]:
 
 
 def _commands_outside_plan(call: EffectCall, reply: AgentReply) -> dict[str, str]:
-    """Commands outside the frozen plan, one a line."""
+    """Returns the commands outside the frozen plan, one a line."""
     commands = "\n".join(
         clip_text(printable_line(call.payloads.hide(script)), 400) for script in reply.outside
     )
@@ -243,7 +243,7 @@ def _commands_outside_plan(call: EffectCall, reply: AgentReply) -> dict[str, str
 
 
 def _reply_without_nonce(call: EffectCall, value: msgspec.Struct) -> str:
-    """All that a reply says but its nonce; a text that got longer by what was hidden in it fits its contract again."""
+    """Encodes a reply without its nonce; a text that redaction made too long is clipped to its contract."""
     schema = reply_schema(call.given("contract"))
     reply_fields = _clip_to_schema(msgspec.to_builtins(value), schema, call.payloads.hide)
     return msgspec.json.encode({k: v for k, v in reply_fields.items() if k != "nonce"}).decode()
@@ -262,7 +262,7 @@ def _clip_to_schema(value: Any, schema: dict[str, Any], hide: Callable[[str], st
 
 
 def _task_reply_counts(value: Any) -> dict[str, Any]:
-    """What of a task's reply decides: a word, or how many there are."""
+    """Returns what of a task's reply the guards need: a word, or a count."""
     match value:
         case TaskPlannerReply():
             return {
@@ -287,7 +287,7 @@ def _task_reply_counts(value: Any) -> dict[str, Any]:
 
 
 def reply_usage(reply: AgentReply) -> dict[str, int]:
-    """What an attempt cost; what is not known is counted as unknown, never as nothing."""
+    """Returns what an attempt cost; an unreported cost counts as `unknown`, never as zero."""
     spent = {"turns": 1}
     if reply.usage.tokens is not None:
         spent["tokens"] = reply.usage.tokens
@@ -299,7 +299,7 @@ def reply_usage(reply: AgentReply) -> dict[str, int]:
 
 
 def _is_worth_retrying(call: EffectCall, reply: AgentReply) -> bool:
-    """Worth a further attempt; a long limit is waited for only where the project says so."""
+    """Whether a further attempt may succeed; a long rate limit is waited for only where the settings say so."""
     if (
         reply.error not in TRANSIENT_PROVIDER_ERRORS
         or call.item.attempt > find_role_settings(call.config, call.given("role")).retries

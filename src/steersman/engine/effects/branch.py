@@ -1,6 +1,6 @@
-"""Where the branch is that a change goes to, for a run without documents.
+"""Rebases a change when its target branch has moved, for a run without documents.
 
-**Invariant:** a branch that is looked at stays as it is.
+**Invariant:** the target branch itself does not change.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from steersman.judges.text import printable_line
 
 
 async def follow_base(call: EffectCall) -> BaseFacts:
-    """Whether the branch has moved, and the change on top of where it is now; without any document."""
+    """Reports whether the target branch has moved, with the change rebased on it."""
     return await asyncio.to_thread(_follow_moved_branch, call)
 
 
@@ -49,7 +49,7 @@ def _follow_moved_branch(call: EffectCall) -> BaseFacts:
 
 
 def rewritten_branch_facts(call: EffectCall, rebased: RebasedChange) -> BaseFacts | None:
-    """The branch lost commits that the change was made on, and nobody has seen that about this very tip."""
+    """Returns facts where the branch lost commits that the change was made on, unless a person has seen this tip."""
     if not rebased.dropped or call.given("seen_tip") == rebased.base:
         return None
     explanation = (

@@ -1,6 +1,6 @@
-"""Brings what a change is judged by: the base tree, the files of its checks, and its texts, within bounds.
+"""Reads what a change is judged by, within bounds: the base tree, the files of its checks, and its texts.
 
-**Invariant:** everything is read from recorded commits; nothing here says what it means.
+**Invariant:** everything comes from recorded commits; the judges decide what it means.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ def read_change_context(
     base_results: Sequence[CommandResult] = (),
     programs: Mapping[str, str] | None = None,
 ) -> ChangeContext:
-    """What `suspects` has to know of a change beside its names; `before` are the checks' results on the base."""
+    """Reads the context of a change; `base_results` are the checks' results on the base tree."""
     base_files = frozenset(workspace.paths(base))
     files = [t.path for t in change.touched if t.kind == "file"]
     old_texts, new_texts = (
@@ -62,7 +62,7 @@ def read_change_context(
 
 
 def find_code_outside_tree(workspace: Workspace, commit: str) -> str:
-    """The first place outside the tree that a manifest of go or cargo takes code from; nothing where none does."""
+    """Returns the first path outside the tree from which a manifest of go or cargo takes code, or nothing."""
     manifests = [
         p for p in workspace.paths(commit) if p.rpartition("/")[2] in ("go.mod", "go.work", "Cargo.toml")
     ]

@@ -1,7 +1,7 @@
-"""Runs checks on exactly the recorded tree: the evidence, and what it is held against.
+"""Runs the project's checks on exactly the recorded tree and compares them with the base tree: the run's evidence.
 
-Each execution is journaled when it is over: verdict, exit code, tests, tree, and the whole record behind a payload.
-**Invariant:** what is counted was run by this run on this tree; nothing an agent says is evidence.
+Each execution is journaled when it ends: verdict, exit code, tests, tree, and the whole result as a payload.
+**Invariant:** only checks that this run ran on this tree count; an agent's words are never evidence.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 async def run_checks(call: EffectCall) -> CheckFacts:
-    """Every project check and every allowed tester command on the recorded tree; finished ones are kept."""
+    """Runs every project check and allowed tester command on the recorded tree; finished ones are not run again."""
     base, round_ = _load_recorded_results(call, "baseline"), _RecordedTreeRound(call)
     try:
         commands = list_wanted_checks(call)
@@ -51,11 +51,11 @@ async def run_checks(call: EffectCall) -> CheckFacts:
 
 
 async def run_baseline_checks(call: EffectCall) -> BaselineFacts:
-    """The project's checks on the tree before any change: what fails there, and which tests there are."""
+    """Runs the project's checks on the base tree and records what fails there and which tests exist."""
     round_ = _RecordedTreeRound(call)
     try:
         results = explain_unproven_results(
-            await round_.all(_project_checks(call), None), call.config.no_tests
+            await round_.all(list_check_commands(call.config), None), call.config.no_tests
         )
     except WorkspaceError as error:
         return BaselineFacts(error="workspace", first_ref=call.payloads.add_text(str(error)))
@@ -79,7 +79,7 @@ async def run_baseline_checks(call: EffectCall) -> BaselineFacts:
 
 
 async def recall_check_results(call: EffectCall) -> CheckFacts:
-    """What was recorded of the current tree, once more: nothing is run, and nothing of another tree counts."""
+    """Builds the facts again from results that were recorded for the current tree; runs nothing."""
     try:
         tree = await checkout_tree(call)
     except WorkspaceError as error:
@@ -92,13 +92,9 @@ async def recall_check_results(call: EffectCall) -> CheckFacts:
     )
 
 
-def _project_checks(call: EffectCall) -> list[Command]:
-    return list_check_commands(call.config)
-
-
 def list_wanted_checks(call: EffectCall) -> list[Command]:
-    """The project's own checks first; the tester only adds, and adds nothing twice."""
-    project_checks = _project_checks(call)
+    """Returns the project's checks, then the tester's commands that are not among them."""
+    project_checks = list_check_commands(call.config)
     ref = call.given("commands")
     tester_commands = [tuple(argv) for argv in json.loads(call.payloads.get(ref))] if ref else []
     known_commands = {c.argv for c in project_checks if not c.cwd}
@@ -110,22 +106,22 @@ def list_wanted_checks(call: EffectCall) -> list[Command]:
 
 
 def _load_recorded_results(call: EffectCall, name: str) -> list[CommandResult] | None:
-    """Results that an earlier effect of this run has recorded; None where there are none."""
+    """Returns the results that an earlier effect of this run recorded; None where there are none."""
     ref = call.given(name)
     return msgspec.json.decode(call.payloads.get(ref), type=list[CommandResult]) if ref else None
 
 
 class _RecordedTreeRound:
-    """The commands of one effect, each on exactly the recorded tree, whatever the one before has left in its own.
+    """Runs the commands of one effect, each on a fresh copy of exactly the recorded tree, or of `commit`.
 
-    With a `commit` they run on that instead; `label` keeps the parts of a variant apart.
+    `label` keeps the parts of a variant apart.
     """
 
     def __init__(self, call: EffectCall, commit: str = "", label: str = "") -> None:
         self._call, self._commit, self._label = call, commit, label
         self._ready: frozenset[str] = frozenset()
         self._trees: set[str] = set()
-        self._of: list[PlanBounds | None] = []  # looked for once
+        self._of: list[PlanBounds | None] = []  # read once
 
     async def _bounds(self) -> "PlanBounds | None":
         if not self._of:
@@ -134,13 +130,13 @@ class _RecordedTreeRound:
 
     @property
     def tree(self) -> str:
-        """The tree that every command ran on; nothing where there is no such tree."""
+        """The tree that every command ran on; empty where they ran on several."""
         return next(iter(self._trees)) if len(self._trees) == 1 else ""
 
     async def all(
         self, commands: list[Command], base: list[CommandResult] | None, *, again: bool = True
     ) -> list[CommandResult]:
-        """Runs each, and `again` where it failed and did not before: a second answer that differs is kept too."""
+        """Runs each command; `again` runs one twice that fails here and not on the base, and keeps a second, other result."""
         results: list[CommandResult] = []
         failed_before = {(r.cwd, r.argv) for r in base or () if r.verdict == "failed"}
         for index, command in enumerate(commands):
@@ -157,11 +153,11 @@ class _RecordedTreeRound:
         return results
 
     async def _part(self, key: str, command: Command, base: list[CommandResult] | None) -> CommandResult:
-        """One execution, journaled when it is over and never redone; without a `base` it is one of the base itself."""
+        """Runs one command and journals its result; without `base` the run is on the base tree itself."""
         call, key = self._call, f"{key} ({self._label})" if self._label else key
         part_facts = call.item.parts.get(key)
         if part_facts is None:
-            # What a repository ignores is in no record: no agent may have left something there for the checks.
+            # Ignored files are in no commit, so checks get a tree in which no agent has worked.
             tree = await checkout_ready_tree(call, self._ready, untouched=True, commit=self._commit)
             self._ready |= {tree.path}
             result = await _run_check_command(call, command, tree.path, await self._bounds())
@@ -176,7 +172,7 @@ class _RecordedTreeRound:
         return msgspec.json.decode(call.payloads.get(part_facts["ref"]), type=CommandResult)
 
     async def _inside(self, result: CommandResult, commit: str) -> CommandResult:
-        """Code from outside the tree is no evidence: go and cargo take it where a manifest says so."""
+        """Fails a passed check of go or cargo whose manifest takes code from outside the tree."""
         program = result.argv[0].rpartition("/")[2]
         if program not in ("go", "cargo") or result.verdict != "passed":
             return result
@@ -214,7 +210,7 @@ async def _run_check_command(
 
 
 def _result_part_facts(call: EffectCall, result: CommandResult, tree: str) -> dict[str, Any]:
-    """A result with its outside text (argv of the tester, names of tests, output) behind the name of a payload."""
+    """Returns a result's facts for the tape; outside text (argv, test names, output) goes into a payload."""
     facts: dict[str, Any] = {"verdict": result.verdict, "argv": digest_of(result.argv)[:16], "tree": tree}
     facts |= {"exit_code": result.exit_code} if result.exit_code is not None else {}
     facts |= {"tests": result.tests} if result.tests is not None else {}

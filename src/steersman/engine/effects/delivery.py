@@ -1,6 +1,6 @@
-"""Hands an approved tree over, and takes it back.
+"""Delivers an approved tree, and reverts a delivery.
 
-**Invariant:** what is handed over is the recorded tree, with trailers that say which run, on whose word.
+**Invariant:** a delivery is exactly the recorded tree; its trailers name the run and who approved it.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ DRAFT_PR_FORM = "draft-pr"
 
 
 async def deliver_change(call: EffectCall) -> DeliveryFacts:
-    """The approved tree, as a branch, a merge or a draft pull request; exactly what was checked, or nothing."""
+    """Delivers the approved tree as a branch, a merge or a draft pull request."""
     commit, base, form = call.given("commit"), call.given("base"), call.given("form")
     if call.given("delivered"):
         return await asyncio.to_thread(_earlier_delivery_facts, call)
@@ -51,14 +51,14 @@ async def deliver_change(call: EffectCall) -> DeliveryFacts:
 
 
 def effect_planned_at(call: EffectCall) -> int:
-    """When this effect was put on tape: the time that its commit carries, however often it is tried."""
+    """Returns when this effect was planned; its commit has this time in every attempt."""
     seq = int(call.effect.split(":")[1])
     _, entry, _ = next(iter(call.world.journal.rows(call.run, seq - 1)))
     return read_entry(entry).at
 
 
 def _earlier_delivery_facts(call: EffectCall) -> DeliveryFacts:
-    """A change that was handed over stays where it is, as long as it is there."""
+    """Returns the facts of an earlier delivery that a branch still has."""
     lost_reason = find_lost_delivery(call)
     if lost_reason:
         return DeliveryFacts(detail_ref=call.payloads.add_text(lost_reason))
@@ -69,18 +69,18 @@ def _earlier_delivery_facts(call: EffectCall) -> DeliveryFacts:
 
 
 def find_lost_delivery(call: EffectCall) -> str:
-    """Why a change that was handed over is not there any more; nothing where a branch still has it."""
+    """Returns why a delivered change is on no branch any more; nothing where a branch still has it."""
     workspace, deliveries = call.world.workspace(call.config), call.given("deliveries")
     for branch in filter(None, (call.given("target"), f"steersman/{call.run}")):
-        with contextlib.suppress(SteersmanError):  # a branch that is gone has nothing
+        with contextlib.suppress(SteersmanError):  # the branch does not exist
             if workspace.contains_deliveries(workspace.base(f"refs/heads/{branch}").commit, deliveries):
                 return ""
     target_name = call.given("target") or "no branch"
-    return f"what run {call.run} handed over as {deliveries[0][:12]} is neither in {target_name} nor in steersman/{call.run} any more"
+    return f"the delivery {deliveries[0][:12]} of run {call.run} is no longer in {target_name} or steersman/{call.run}"
 
 
 def _files_outside_delivery_bounds(call: EffectCall, workspace: Workspace) -> list[str]:
-    """What a frozen plan does not cover is never handed over, whatever led here."""
+    """Returns why files of the change may not be delivered: a frozen plan does not cover them."""
     bounds = find_plan_bounds(call)
     if bounds is None:
         return []
@@ -89,10 +89,10 @@ def _files_outside_delivery_bounds(call: EffectCall, workspace: Workspace) -> li
 
 
 async def revert_delivery(call: EffectCall) -> DeliveryFacts:
-    """What was delivered, undone on a branch by a commit of its own; what is in the way is told."""
+    """Reverts a delivery on its branch with a commit of its own; the facts say why where that is impossible."""
     commit, target = call.given("commit"), call.given("target")
     if not target:
-        problem = f"run {call.run} began on no branch: say where its change is, `steersman revert {call.run} --on BRANCH`"
+        problem = f"run {call.run} began on no branch. Name the branch that has its change: `steersman revert {call.run} --on BRANCH`"
         return DeliveryFacts(detail_ref=call.payloads.add_text(problem))
     try:
         workspace = call.world.workspace(call.config)
@@ -116,7 +116,7 @@ def _build_delivery_facts(call: EffectCall, delivery: Delivery) -> DeliveryFacts
 
 
 def delivery_message(call: EffectCall) -> str:
-    """The commit message: the task's first line, then trailers."""
+    """Returns the commit message: the task's first line, then trailers."""
     trailers = [*_origin_trailers(call), f"Steersman-Tree: {call.given('tree')}"]
     if call.given("contract"):
         trailers.append(f"Steersman-Contract: {call.given('contract')}")
@@ -128,7 +128,7 @@ def delivery_message(call: EffectCall) -> str:
 
 
 def revert_message(call: EffectCall) -> str:
-    """The message of the commit that takes a change back."""
+    """Returns the message of the commit that reverts a delivery."""
     person = " ".join(printable_text(call.given("person") or "somebody").split())
     delivered_commits = " and ".join((call.given("commit"), *call.given("also", ())))
     explanation = f"This takes back what run {call.run} delivered as {delivered_commits}."
@@ -137,7 +137,7 @@ def revert_message(call: EffectCall) -> str:
 
 
 def _origin_trailers(call: EffectCall) -> tuple[str, str]:
-    """The run, and the entry of its tape that asked for this commit: `audit verify` holds it against the tape."""
+    """Returns the trailers that name the run and the entry that asked for this commit; `audit verify` compares them."""
     return f"Steersman-Run: {call.run}", f"Steersman-Entry: {call.effect.split(':')[1]}"
 
 
@@ -147,7 +147,7 @@ def _task_title_line(call: EffectCall) -> str:
 
 
 def _pull_request_text(call: EffectCall) -> str:
-    """What a pull request says: the run's report with its evidence, and the newest anchor of its tape."""
+    """Returns the text of a pull request: the run's report and the newest anchor of its tape."""
     run_view = read_run_view(call.world, call.run)
     return pull_request_body(
         run_view.status, render_view_report(call.world, run_view), _newest_file_anchor(call)

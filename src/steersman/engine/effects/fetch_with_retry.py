@@ -1,4 +1,4 @@
-"""Things that somebody else has, asked for: what came, or why nothing did. **Invariant:** a bounded number of times."""
+"""Calls a port with up to `retries` retries and returns the value or the last error."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from steersman.judges.text import clip_text, printable_text
 
 
 class FetchResult(NamedTuple):
-    """An answer, or why there is none and what would mend it, where somebody knows."""
+    """A value, or why there is none and how to fix that, where known."""
 
     what: Any
     why: str = ""
@@ -18,7 +18,7 @@ class FetchResult(NamedTuple):
 
 
 def fetch_with_retry(fetch: Callable[[], Any], retries: int = 0) -> FetchResult:
-    """What is asked for; where it cannot be had it is asked for again, so many times, and the last reason is told."""
+    """Calls `fetch` until it returns, at most `retries` times more; returns its value or the last error."""
     while True:
         try:
             return FetchResult(fetch())

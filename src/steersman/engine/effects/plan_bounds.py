@@ -1,6 +1,6 @@
-"""The frozen plan that bounds an effect: its own task's, or that of the task which started the run.
+"""Finds the frozen plan that bounds an effect: that of its own task, or of the task that started the run.
 
-**Invariant:** bounds are what was kept when the task began; no folder is ever read again, and a child has no wider ones.
+**Invariant:** the bounds are those that the task stored when it began; a child never has wider ones.
 """
 
 import shlex
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def find_plan_bounds(call: EffectCall) -> "PlanBounds | None":
-    """The bounds of an effect; None where no plan was handed in."""
+    """Returns the bounds of an effect; None without a plan."""
     ref = call.given("bounds", "") or _inherited_bounds_ref(call)
     if not ref:
         return None
@@ -28,7 +28,7 @@ def find_plan_bounds(call: EffectCall) -> "PlanBounds | None":
 
 
 def _inherited_bounds_ref(call: EffectCall) -> str:
-    """The payload of the nearest bounds above; texts of a run and of its children are under one key."""
+    """Returns the payload name of the nearest ancestor's bounds."""
     from steersman.engine.active_run import load_active_run
 
     journal = call.world.journal
@@ -42,14 +42,14 @@ def _inherited_bounds_ref(call: EffectCall) -> str:
 
 
 def allowed_commands(bounds: "PlanBounds | None") -> tuple[Argv, ...] | None:
-    """The commands that an agent may run by itself: those of the plan that leave no blank to fill in."""
+    """Returns the plan's commands without a blank to fill in, which an agent may run by itself."""
     if bounds is None:
         return None
     return tuple(dict.fromkeys(a.argv for a in bounds.actions if a.argv and not a.blanks))
 
 
 def files_outside_bounds(bounds: "PlanBounds | None", names: Sequence[str]) -> dict[str, str]:
-    """Those of some names that the plan does not cover, each with why; all of them where they are more than it allows."""
+    """Returns the files that the plan does not cover, each with why; all of them where they are too many."""
     if bounds is None:
         return {}
     from steersman.judges.planning.plan_bounds import find_outside_bounds
@@ -65,14 +65,14 @@ def files_outside_bounds(bounds: "PlanBounds | None", names: Sequence[str]) -> d
 
 
 def describe_commands_outside_bounds(bounds: "PlanBounds | None", scripts: Iterable[str]) -> list[str]:
-    """What is said of commands that an agent wanted and that the plan does not have."""
+    """Returns one sentence for each command that the plan does not have."""
     return (
         [f"{script} is no command of {bounds.plan_id}." for script in scripts] if bounds is not None else []
     )
 
 
 def command_outside_bounds(bounds: "PlanBounds | None", argv: Argv) -> str:
-    """Why a command that steersman would run is not run under this plan; empty where it is."""
+    """Returns why the plan does not allow a command; empty where it does."""
     if bounds is None:
         return ""
     from steersman.judges.planning.plan_bounds import find_outside_bounds

@@ -1,8 +1,8 @@
-"""What an agent is sent: the machine's Markdown, the texts it names, the project's own words, the reply contract.
+"""Composes an agent's prompt: the machine's Markdown, the named texts, the project's words, the reply contract.
 
-Texts of others stand between lines that carry a mark made for this one call, and are named as data. What a person said
-is not: it is the task. What the project says to a role is marked as the project's words.
-**Invariant:** nothing from outside is sent unmarked, and no text can hold the mark of the call it is sent with.
+Texts of others stand between lines with a mark made for this one call, and are named as data. The person's own words
+are the task and stand unmarked. The project's words for a role are marked as the project's.
+**Invariant:** no outside text is sent unmarked, and no text contains the mark of its call.
 """
 
 import json
@@ -31,15 +31,15 @@ TREE_LOCATION_NOTICE = (
     "Your current directory is empty."
 )
 ISSUE_TITLE = "issue text (not the person's words)"
-# The form in which chat templates write who speaks; a model that reads it as such would take data for a speaker.
+# Chat templates mark a speaker like this; a model could take such data for a speaker.
 _SPEAKER_TAG = re.compile(r"<\|(\w{1,40})\|>")
 
 
 def compose_agent_prompt(
     call: EffectCall, nonce: str, conventions: Mapping[str, str], own_words: str = "", tree_path: str = ""
 ) -> str:
-    """The prompt as sent; `conventions` are what the repository tells every agent, by file, `own` what it adds for
-    this role, `tree` is where an agent finds the tree that it may only read."""
+    """Composes the prompt; `conventions` are the repository's instruction files, `own_words` the project's prompt for
+    this role, `tree_path` the tree that a reader may read."""
     texts = {name: call.payloads.get(ref) for name, ref in call.given("texts", {}).items()}
     findings_text = {i["id"]: _finding_text(call, i) for i in call.given("must_fix", [])}
     refusal_text, issue_body = call.payloads.get(call.item.hint), call.payloads.get(call.config.issue_ref)
@@ -81,7 +81,7 @@ def compose_agent_prompt(
 
 
 def project_prompt_sections(role: str, text: str, mark: str) -> list[str]:
-    """What the project says to a role, marked as the project's; nothing where it says nothing."""
+    """Returns the project's words for a role, marked as the project's; nothing where it has none."""
     return (
         [PROJECT_NOTICE, mark_outside_text(f".steersman/prompts/{role}.md", text, mark, "project")]
         if text
@@ -101,7 +101,7 @@ def _convention_sections(texts_by_file: Mapping[str, str], mark: str) -> list[st
 
 
 def mark_outside_text(name: str, text: str, mark: str, kind: str = "data") -> str:
-    """A text of others: what a terminal or a chat template would obey is written out."""
+    """Returns a text of others between its marks; what a terminal or a chat template would obey is escaped."""
     plain = _SPEAKER_TAG.sub(r"<\\|\1\\|>", printable_text(text))
     return f"[{kind} {mark}: {name}]\n{plain}\n[end {mark}]"
 
@@ -114,7 +114,7 @@ def _unused_mark(call: EffectCall, texts: tuple[str, ...]) -> str:
 
 
 def _finding_text(call: EffectCall, finding: dict[str, str]) -> str:
-    """What has to be fixed: why, as steersman says it, and the words of whoever found it."""
+    """Returns a finding: steersman's reason, then the reviewer's words."""
     return "\n".join(filter(None, (finding.get("why", ""), call.payloads.get(finding.get("text", "")))))
 
 

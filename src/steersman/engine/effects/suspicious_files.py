@@ -26,7 +26,7 @@ from steersman.ports.workspace import Workspace
 def find_change_suspects(
     call: EffectCall, workspace: Workspace, change: Change
 ) -> tuple[SuspiciousFile, ...]:
-    """The files of a change by which checks could be made to prove less, or agents be told something else."""
+    """Returns the files of a change that could weaken checks or instruct agents."""
     checks = tuple(check.run for check in call.config.checks.values())
     commands = (*checks, *(step.run for step in call.config.worktree.setup))
     change_context = read_change_context(
@@ -41,7 +41,7 @@ def find_change_suspects(
 
 
 def _decode_base_results(call: EffectCall) -> list[CommandResult]:
-    """What the checks said on the base tree."""
+    """Returns the results of the checks on the base tree."""
     ref = call.given("baseline")
     return msgspec.json.decode(call.payloads.get(ref), type=list[CommandResult]) if ref else []
 
@@ -49,7 +49,7 @@ def _decode_base_results(call: EffectCall) -> list[CommandResult]:
 def count_suspects(
     call: EffectCall, change: Change, suspects_found: tuple[SuspiciousFile, ...]
 ) -> dict[str, Any]:
-    """How many of them need a person, and all of them in words."""
+    """Returns how many of them need a person, and all of them as text."""
     put, instruction_files = call.payloads.add_text, find_agent_instructions(change.touched)
     return {
         "infrastructure": len(find_gating_files(suspects_found, call.config.rules.changed_tests)),

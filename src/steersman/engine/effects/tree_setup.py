@@ -1,4 +1,4 @@
-"""Makes working trees ready for whoever works in them."""
+"""Checks working trees out and runs the project's setup in them."""
 
 import asyncio
 
@@ -12,16 +12,16 @@ from steersman.engine.effect_call import EffectCall
 from steersman.errors import WorkspaceError
 from steersman.views.failed_check import TAIL_LINES, failed_check_lines
 
-SHOWN_FAILURE_LINES = 40  # lines of each stream of a failing check that the next round is given
+SHOWN_FAILURE_LINES = 40  # of each stream of a failing check, for the next round's prompt
 
 
 async def prepare_tree(call: EffectCall) -> SetupFacts:
-    """A working tree at the recorded commit with the project's setup commands run in it."""
+    """Checks the recorded commit out and runs the project's setup commands in it."""
     try:
         tree = await checkout_tree(call)
     except WorkspaceError as error:
         return SetupFacts(detail_ref=call.payloads.add_text(str(error)))
-    steps, failed_result = await _run_setup_commands(call, tree)
+    steps, failed_result = await set_up_tree(call, tree)
     if failed_result is not None:
         return SetupFacts(
             steps=steps, detail_ref=call.payloads.add_text(command_failure_text(call, failed_result))
@@ -30,7 +30,7 @@ async def prepare_tree(call: EffectCall) -> SetupFacts:
 
 
 async def checkout_tree(call: EffectCall, *, untouched: bool = False, commit: str = "") -> Checkout:
-    """A working tree at the recorded commit, or at `commit`; an `untouched` one no other effect has had."""
+    """Checks out the recorded commit, or `commit`; no other effect has used an `untouched` tree."""
     tree_commit = commit or call.given("commit")
     workspace, checkout_arguments = call.world.workspace(call.config), (call.run, tree_commit, call.effect)
     tree: Checkout = await asyncio.to_thread(workspace.checkout, *checkout_arguments, untouched=untouched)
@@ -40,22 +40,19 @@ async def checkout_tree(call: EffectCall, *, untouched: bool = False, commit: st
 async def checkout_ready_tree(
     call: EffectCall, ready_paths: frozenset[str] = frozenset(), *, untouched: bool = False, commit: str = ""
 ) -> Checkout:
-    """The same, set up: one that had to be made anew, after something edited the last one, gets its setup too.
-
-    `ready` are the places that this very effect has set up already.
-    """
+    """Checks a tree out and runs setup where the tree is fresh; `ready_paths` this effect has set up already."""
     tree = await checkout_tree(call, untouched=untouched, commit=commit)
     if tree.fresh and tree.path not in ready_paths:
-        _, failed_result = await _run_setup_commands(call, tree)
+        _, failed_result = await set_up_tree(call, tree)
         if failed_result is not None:
             raise WorkspaceError(
-                f"a working tree could not be set up anew: {command_failure_text(call, failed_result)}"
+                f"setup failed in a fresh working tree: {command_failure_text(call, failed_result)}"
             )
     return tree
 
 
-async def _run_setup_commands(call: EffectCall, tree: Checkout) -> tuple[int, CommandResult | None]:
-    """The project's setup commands, in order: how many were run, and the one that failed."""
+async def set_up_tree(call: EffectCall, tree: Checkout) -> tuple[int, CommandResult | None]:
+    """Runs the project's setup in a tree; returns how many steps ran, and the one that failed."""
     commands, steps = call.world.commands(call.config), list_setup_commands(call.config)
     results = await commands.set_up(steps, tree, call.effect, call.config.rules.check_seconds)
     failed_result = next((result for result in results if result.exit_code != 0), None)
@@ -63,14 +60,9 @@ async def _run_setup_commands(call: EffectCall, tree: Checkout) -> tuple[int, Co
 
 
 def command_failure_text(call: EffectCall, result: CommandResult, tail: int = TAIL_LINES) -> str:
-    """A command that failed, with the last `tail` lines of each stream; a secret is hidden before anything is cut off."""
+    """Renders a failed command with the last `tail` lines of each stream; redacts before it clips."""
     hide = call.payloads.hide
     redacted_result = replace(
         result, output=hide(result.output), errors=hide(result.errors), reason=hide(result.reason)
     )
     return "\n".join(failed_check_lines(redacted_result, tail))
-
-
-async def set_up_tree(call: EffectCall, tree: Checkout) -> tuple[int, CommandResult | None]:
-    """Runs the project's setup in a tree: how many steps were run, and the one that failed."""
-    return await _run_setup_commands(call, tree)

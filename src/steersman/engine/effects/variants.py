@@ -1,6 +1,6 @@
 """Runs the checks again on variants of a change's tree: the base's tests with new code, new tests with the base's code.
 
-A fragment for every machine that runs checks. It costs nothing where a change touches no test file.
+A change that touches no test file costs nothing here.
 **Invariant:** a variant's result is marked as one and never counts as evidence for the tree that would be delivered.
 """
 
@@ -45,7 +45,7 @@ async def run_variants(
     results: CommandResults,
     base: CommandResults | None,
 ) -> CommandResults:
-    """Returns what the checks say on the variants, judged; nothing where there is no use in running them."""
+    """Returns the judged results of the checks on the variants; nothing where variants could not add anything."""
     if base is None or not call.given("base") or _has_failed_already(call, results, base):
         return []
     workspace = call.world.workspace(call.config)
@@ -80,7 +80,7 @@ async def run_variants(
 
 
 def _has_failed_already(call: EffectCall, results: CommandResults, base: CommandResults) -> bool:
-    """Whether the change's own tree has failed already: then nothing else needs to be asked."""
+    """Whether the change's own tree has failed already."""
     weighed = weigh_check_results(results, base, frozenset(call.config.known_failures))
     return weighed.failed + weighed.blocked + weighed.timeout + weighed.no_tests > 0 or not weighed.tests
 
@@ -122,7 +122,7 @@ class _VariantRunner:
 
 
 def _apply_changed_tests_rule(finding: VariantFinding, call: EffectCall) -> VariantFinding:
-    """A project may say that it only wants to see rewritten tests."""
+    """Turns a question into a note where the settings only show changed tests."""
     is_only_shown = call.config.rules.changed_tests == "show" and finding.weight == "question"
     return replace(finding, weight="note") if is_only_shown else finding
 
@@ -134,6 +134,6 @@ def _results_for_command(command: Command, results: CommandResults) -> CommandRe
 def _mark_variant_results(
     variant: VariantName, results: CommandResults, findings: tuple[VariantFinding, ...], command: Command
 ) -> CommandResults:
-    """The runs of one command on a variant; what they say together stands with the first."""
+    """Marks the results of one command on a variant; the first one carries the findings."""
     named_results = [replace(r, name=f"{command.name} ({variant})", variant=variant) for r in results]
     return [replace(r, findings=findings if r is named_results[0] else ()) for r in named_results]

@@ -1,4 +1,4 @@
-"""A registry on a terminal: lists, single pieces of content, what changed, what rules can speak about.
+"""Renders a registry for a terminal: lists, single items, changes, and what rules can refer to.
 
 **Invariant:** one line is one line, whatever stands in the content.
 """
@@ -22,13 +22,13 @@ _MAX_VALUE_LENGTH = 160
 
 
 def render_registry_list(items: Iterable[RegistryItem]) -> list[str]:
-    """One line each: id, version, status, where it is from, title."""
+    """Renders one line for each item: id, version, status, origin, title."""
     rows = [(i.content.id, i.content.version, i.content.status, i.origin, i.content.title) for i in items]
     return _render_text_table([("ID", "VERSION", "STATUS", "FROM", "TITLE"), *rows])
 
 
 def render_registry_item(item: RegistryItem, entry: RegistryEntry) -> list[str]:
-    """One piece of content, field by field."""
+    """Renders one item, field by field."""
     content = item.content
     header = [
         f"{entry.kind} {entry.id} {entry.version} ({entry.status}, {entry.origin})",
@@ -42,7 +42,7 @@ def render_registry_item(item: RegistryItem, entry: RegistryEntry) -> list[str]:
 
 
 def render_registry_changes(differences: Sequence[RegistryDifference]) -> list[str]:
-    """What came, went and changed, down to the fields."""
+    """Renders added, removed and changed items, down to the fields."""
     lines: list[str] = []
     for difference in differences:
         lines.append(_render_registry_change(difference))
@@ -54,7 +54,7 @@ def render_registry_changes(differences: Sequence[RegistryDifference]) -> list[s
 
 
 def render_pin_drift(drifts: Sequence[PinDrift]) -> list[str]:
-    """What an intent has pinned and what holds now."""
+    """Renders what an intent has pinned beside what the registry has now."""
     lines: list[str] = []
     for drift in drifts:
         lines.append(
@@ -70,7 +70,7 @@ def render_pin_drift(drifts: Sequence[PinDrift]) -> list[str]:
 
 
 def render_rule_variables() -> list[str]:
-    """What a rule can speak about."""
+    """Renders what a rule can refer to."""
     return _render_text_table([("NAME", "TYPE", "MEANING"), *RULE_VARIABLES])
 
 
@@ -121,7 +121,7 @@ def _render_registry_change(difference: RegistryDifference) -> str:
 
 
 def describe_rule_scope(rule: RegistryRule) -> str:
-    """Which commands a rule looks at, in words."""
+    """Describes which commands a rule looks at."""
     scope = rule.scope
     parts = (
         ("commands", scope.commands),
@@ -133,7 +133,7 @@ def describe_rule_scope(rule: RegistryRule) -> str:
 
 
 def join_words(values: Iterable[str]) -> str:
-    """Some words in a row, or a dash."""
+    """Joins words with commas; a dash for none."""
     return ", ".join(values) or "–"
 
 

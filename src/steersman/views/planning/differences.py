@@ -1,4 +1,4 @@
-"""What differs between two plans, in words: what is done, how far it may go, who looks, what was answered.
+"""Describes the differences of two plans: steps, bounds, reviewers, answers.
 
 **Invariant:** a function of the plans' own documents; two plans of which nothing is told here may be carried out alike.
 """
@@ -22,7 +22,7 @@ NOTHING_TEXT = "nothing"
 
 
 class ComparedPlan(NamedTuple):
-    """What is looked at of one plan."""
+    """The parts of one plan that are compared."""
 
     pack: ReviewPack
     packs: tuple[QuestionPack, ...]
@@ -31,7 +31,7 @@ class ComparedPlan(NamedTuple):
 
 
 def compare_plans(old: ComparedPlan, new: ComparedPlan) -> tuple[str, ...]:
-    """Every difference in a line of its own; what was there before comes first."""
+    """Returns one line for each difference, old value first."""
     return (
         *_compare_commands(old.pack, new.pack),
         *_compare_phases(old.graph, new.graph),
@@ -57,7 +57,7 @@ def _compare_commands(old_pack: ReviewPack, new_pack: ReviewPack) -> Iterator[st
 
 
 def _compare_phases(old_graph: ExecutionGraph, new_graph: ExecutionGraph) -> Iterator[str]:
-    """Which phases there are, on what each hangs, what comes before it and where it leads when it does not succeed."""
+    """Describes each phase: condition, predecessors, fallback."""
     old_phases, new_phases = summarize_graph_phases(old_graph), summarize_graph_phases(new_graph)
     names = [["/".join(name) for name in graph_phases] for graph_phases in (old_phases, new_phases)]
     yield from _compare_sets("phases", *names)

@@ -29,7 +29,7 @@ _STEP_NUMBERS_NOTE = (
 
 
 def render_review_markdown(pack: ReviewPack) -> str:
-    """The review pack, ending in a newline."""
+    """Renders the review pack."""
     impact = pack.change_impact
     parts = [
         f"# Review of {quote_inline(pack.plan_id)}",
@@ -84,7 +84,7 @@ def render_review_markdown(pack: ReviewPack) -> str:
 
 
 def _impact_lines(impact: ChangeImpact) -> tuple[str, ...]:
-    """What the change may touch, and what it has to hold while it does."""
+    """Renders what the change may touch, and its constraints."""
     region_text = describe_region(impact.within)
     return (
         f"files: {', '.join(map(_describe_plan_path, impact.files)) or f'anywhere in {region_text}'}",
@@ -98,7 +98,7 @@ def _impact_lines(impact: ChangeImpact) -> tuple[str, ...]:
 def render_plan_markdown(
     graph: ExecutionGraph, pack: ReviewPack, questions: Iterable[AskedQuestion], settled: SettledQuestions
 ) -> str:
-    """The whole plan in the order of its graph, ending in a newline; `questions` are all that came up."""
+    """Renders the whole plan in the order of its graph; `questions` are all that came up."""
     questions_by_id = {question.question_id: question for question in questions}
     parts = [
         f"# Plan {quote_inline(graph.plan_id)}",
@@ -142,7 +142,7 @@ def _step_rows(graph: ExecutionGraph) -> Iterator[Sequence[str]]:
 
 
 def _describe_graph_node(node: GraphNode, condition: str) -> str:
-    """What a node is; a phase with the condition on which all of it hangs."""
+    """Describes a node; a phase with its condition."""
     return f"{node.label}, only if: {condition}" if condition and node.node_type == "phase" else node.label
 
 
@@ -189,7 +189,7 @@ def _estimate_lines(name: str, estimate: PlanEstimate) -> tuple[str, ...]:
 
 
 def _reach_lines(impact: ChangeImpact) -> Iterator[str]:
-    """What the plan may touch: what it names, one by one, else anything in what it lies within."""
+    """Lists what the plan may touch: the names in it, or everything in its scope."""
     region_text = describe_region(impact.within)
     yield from (_describe_touched_path(name) for name in impact.files)
     yield from (f"module {name}" for name in impact.modules)
@@ -203,7 +203,7 @@ def _reach_lines(impact: ChangeImpact) -> Iterator[str]:
 
 
 def _describe_touched_path(name: str) -> str:
-    """What a name of a plan lets it touch; a name without a slash is of a file or of a folder, and only the disk knows."""
+    """Describes what a name of a plan covers; a name without a slash may be a file or a folder."""
     if is_whole_project(name) or is_directory_target(name):
         return _describe_plan_path(name)
     last = strip_directory_mark(name).rpartition("/")[2]
@@ -229,7 +229,7 @@ def _describe_lock(lock: LockScope) -> str:
 
 
 def _render_plan_argv(argv: tuple[str, ...]) -> str:
-    """As JSON: what is one word and what are two can be seen."""
+    """Renders an argv as JSON, which shows where each word ends."""
     return encode_sorted_json(argv).decode() if argv else "as the project has it"
 
 
@@ -249,7 +249,7 @@ def _render_markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]])
 
 
 def compute_node_ranks(graph: ExecutionGraph) -> dict[str, int]:
-    """By node: the number of steps of the longest way to it; on a circle, and behind one, as far as it was come."""
+    """Returns the length of the longest path to each node; within and behind a cycle, as far as it is known."""
     names = [node.node_id for node in graph.nodes]
     adjacency, steps = GraphAdjacency(names, graph.edges), [0] * len(names)
     for node in adjacency.in_order():

@@ -1,4 +1,4 @@
-"""An execution graph as a Mermaid flowchart: a lane is a subgraph, a kind of node has its shape.
+"""Renders an execution graph as a Mermaid flowchart: a lane is a subgraph, each kind of node has its shape.
 
 **Invariant:** no text of an intent or a registry becomes a node, an edge or a directive.
 """
@@ -26,7 +26,7 @@ _MERMAID_ARROWS = {
 
 
 def render_graph_mermaid(graph: ExecutionGraph) -> str:
-    """The diagram's text, ending in a newline."""
+    """Renders the diagram."""
     names = {node.node_id: f"n{n}" for n, node in enumerate(graph.nodes)}
     boxes = {node.node_id: _render_mermaid_node(names[node.node_id], node) for node in graph.nodes}
     lines = ["flowchart TD"]

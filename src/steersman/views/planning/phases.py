@@ -1,6 +1,6 @@
-"""The phases of a graph as people read them: on what each hangs, what comes before it, and where it leads when it fails.
+"""Summarizes the phases of a plan's graph: condition, predecessors, and the fallback of each.
 
-**Invariant:** read from the graph alone.
+**Invariant:** a function of the graph alone.
 """
 
 from typing import NamedTuple
@@ -9,16 +9,16 @@ from steersman.contracts.planning.graph import CONDITION_MARKER, ExecutionGraph,
 
 
 class PhaseSummary(NamedTuple):
-    """What a graph says of one phase."""
+    """One phase of a graph."""
 
     purpose: str
-    condition: str  # empty: it always comes
-    after: tuple[str, ...]  # phases that have to be over
-    instead: str  # the phase that comes when this one does not succeed
+    condition: str  # empty: the phase always runs
+    after: tuple[str, ...]  # phases that have to end first
+    instead: str  # the fallback phase
 
 
 def find_phase_conditions(graph: ExecutionGraph) -> dict[tuple[str, str], str]:
-    """By workflow and phase: the words of its condition, where it has one."""
+    """Returns the condition of each phase that has one, by workflow and phase."""
     return {
         name: summary.condition
         for name, summary in summarize_graph_phases(graph).items()
@@ -27,7 +27,7 @@ def find_phase_conditions(graph: ExecutionGraph) -> dict[tuple[str, str], str]:
 
 
 def summarize_graph_phases(graph: ExecutionGraph) -> dict[tuple[str, str], PhaseSummary]:
-    """By workflow and phase, in the order of the graph: what it says of each."""
+    """Returns a summary of each phase, by workflow and phase, in the order of the graph."""
     nodes = {node.node_id: node for node in graph.nodes}
     phase_by_node: dict[str, tuple[str, str]] = {
         id_: (node.workflow_ref, node.phase_ref) for id_, node in nodes.items() if node.phase_ref
@@ -40,7 +40,7 @@ def summarize_graph_phases(graph: ExecutionGraph) -> dict[tuple[str, str], Phase
     for edge in graph.edges:
         start, end = phase_by_node.get(edge.from_node), phase_by_node.get(edge.to_node)
         if start is None or end is None or nodes[edge.to_node].node_type != "phase":
-            continue  # inside of a phase, or from a question
+            continue  # within a phase, or from a question
         if edge.edge_type == "fallback":
             summaries[start] = summaries[start]._replace(instead=end[1])
         else:

@@ -1,4 +1,4 @@
-"""Problems of a document as people read them."""
+"""Renders the problems of a document."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,7 @@ from steersman.contracts.planning.decisions import DocumentProblem
 
 
 def document_problem_lines(problems: Iterable[DocumentProblem], file: str) -> list[str]:
-    """One line for each, in the order of the file."""
+    """Returns one line for each problem, in the order of the file."""
     return [_problem_line(problem, file) for problem in sorted(problems, key=lambda problem: problem.line)]
 
 

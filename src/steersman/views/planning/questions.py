@@ -1,4 +1,4 @@
-"""Questions, problems with answers and conflicts as people read them."""
+"""Renders the planner's questions, problems with answers, and conflicts."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from steersman.judges.text import printable_line
 
 
 def render_answer_gate_items(name: str, document: str) -> list[str]:
-    """What a gate for answers shows, each question, problem or conflict by itself; nothing where it cannot be read."""
+    """Returns what an answer gate shows, one item for each question, problem or conflict; nothing for other documents."""
     shapes: dict[str, Any] = {
         "questions": QuestionPack,
         "problems": tuple[DocumentProblem, ...],
@@ -38,7 +38,7 @@ def _render_gate_item(item: DocumentProblem | AnswerConflict) -> str:
 
 
 def render_question_lines(question: AskedQuestion, number: int, total: int) -> list[str]:
-    """A question: what, why, on what evidence, what happens without an answer."""
+    """Renders a question: text, context, evidence, suggested answers, and its default."""
     default = question.default_strategy
     default_text = f"{default.strategy} {default.value}".strip()
     return [
