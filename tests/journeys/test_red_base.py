@@ -167,7 +167,7 @@ def test_a_base_without_tests_is_not_red(project):
     (project.repo / "test_calc.py").unlink()
     done = project.run(roundtable_story(mode="proposal", **STOP))
     assert done.json()["outcome"] == "await_operator_confirm"
-    assert "the change has to bring the first ones" in project.call("show", done.json()["run"]).out
+    assert "the change has to add the first ones" in project.call("show", done.json()["run"]).out
 
 
 def test_a_failing_check_of_a_round_is_shown_everywhere(project):
