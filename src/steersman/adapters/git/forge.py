@@ -10,7 +10,7 @@ import re
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -39,24 +39,6 @@ MAX_PULL_REQUEST_BODY = 60_000  # characters; GitHub takes 65,536
 MAX_PULL_REQUEST_TITLE = 200
 
 
-class PullRequestText(NamedTuple):
-    """What a pull request says."""
-
-    title: str
-    body: str
-
-
-def pull_request_text(message: str, body: str) -> PullRequestText:
-    """The words of a pull request, within what a forge takes."""
-    lines = message.strip().splitlines() or ["change"]
-    clipped_body = (
-        body
-        if len(body) <= MAX_PULL_REQUEST_BODY
-        else f"{body[:MAX_PULL_REQUEST_BODY]}\n\n(cut: too long for a forge)\n"
-    )
-    return PullRequestText(lines[0][:MAX_PULL_REQUEST_TITLE], clipped_body)
-
-
 class ForgeClient:
     """Delivers pull requests for one repository."""
 
@@ -64,7 +46,7 @@ class ForgeClient:
         self._git = git
         self._courier = courier
 
-    def draft(self, run: str, delivery: Delivery, target: str, text: PullRequestText) -> Delivery:
+    def draft(self, run: str, delivery: Delivery, target: str, message: str, body: str) -> Delivery:
         """The run's branch, sent, with a draft pull request into `target`; what fails leaves the branch."""
         branch = f"steersman/{run}"
         try:
@@ -77,8 +59,7 @@ class ForgeClient:
                 tool,
                 lambda remote_commit: self._courier.is_ours(run, remote_commit),
             )
-            forge_type = _GitLabMergeRequests if os.path.basename(tool) == "glab" else _GitHubPullRequests
-            url = forge_type(tool, remote).open_draft(branch, target, text)
+            url = _open_draft(tool, remote, branch, target, *_request_words(message, body))
         except WorkspaceError as error:
             raise WorkspaceError(f"{error}. The change is on the branch {branch}") from error
         return msgspec.structs.replace(delivery, form="draft-pr", url=url)
@@ -106,57 +87,37 @@ def _find_forge_program(remote: GitRemote) -> str:
     )
 
 
-class _GitHubPullRequests:
-    def __init__(self, tool: str, remote: GitRemote) -> None:
-        self._tool, self._remote = tool, remote
+def _request_words(message: str, body: str) -> tuple[str, str]:
+    """Title and text of a pull request, within what a forge takes."""
+    lines = message.strip().splitlines() or ["change"]
+    if len(body) > MAX_PULL_REQUEST_BODY:
+        body = f"{body[:MAX_PULL_REQUEST_BODY]}\n\n(cut: too long for a forge)\n"
+    return lines[0][:MAX_PULL_REQUEST_TITLE], body
+
+
+def _open_draft(tool: str, remote: GitRemote, branch: str, target: str, title: str, body: str) -> str:
+    """The address of the pull request: a new draft, or the open one with its words made current."""
+    if os.path.basename(tool) == "glab":  # there a draft is one by its title
+        path = f"projects/{quote(remote.path, safe='')}/merge_requests"
+        words = {"title": f"Draft: {title}", "description": body}
+        new: dict[str, Any] = {"source_branch": branch, "target_branch": target}
+        query, change_method = {"state": "opened", "source_branch": branch}, "PUT"
+        number_field, address_field = "iid", "web_url"
+    else:
         owner, name = remote.path.split("/")[-2:]
-        self._owner, self._pulls = owner, f"repos/{quote(owner)}/{quote(name)}/pulls"
-
-    def open_draft(self, branch: str, target: str, text: PullRequestText) -> str:
-        """The address of the pull request: a new one, or the open one with its words made current."""
-        query = urlencode({"state": "open", "head": f"{self._owner}:{branch}"})
-        open_requests = self._call("GET", f"{self._pulls}?{query}")
-        fields = {"title": text.title, "body": text.body}
-        existing = (
-            next((p for p in open_requests if p["head"]["ref"] == branch), None)
-            if isinstance(open_requests, list)
-            else None
-        )
-        if existing is not None:
+        path = f"repos/{quote(owner)}/{quote(name)}/pulls"
+        words = {"title": title, "body": body}
+        new = {"head": branch, "base": target, "draft": True}
+        query, change_method = {"state": "open", "head": f"{owner}:{branch}"}, "PATCH"
+        number_field, address_field = "number", "html_url"
+    open_requests = _call_forge_api(tool, remote, "GET", f"{path}?{urlencode(query)}")
+    for request in open_requests if isinstance(open_requests, list) else ():
+        if branch in (request.get("source_branch"), request.get("head", {}).get("ref")):
+            address = f"{path}/{int(request[number_field])}"
             return _read_request_url(
-                self._call("PATCH", f"{self._pulls}/{int(existing['number'])}", fields), "html_url"
+                _call_forge_api(tool, remote, change_method, address, words), address_field
             )
-        new_request = {**fields, "head": branch, "base": target, "draft": True}
-        return _read_request_url(self._call("POST", self._pulls, new_request), "html_url")
-
-    def _call(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
-        return _call_forge_api(self._tool, self._remote, method, path, body)
-
-
-class _GitLabMergeRequests:
-    def __init__(self, tool: str, remote: GitRemote) -> None:
-        self._tool, self._remote = tool, remote
-        self._requests = f"projects/{quote(remote.path, safe='')}/merge_requests"
-
-    def open_draft(self, branch: str, target: str, text: PullRequestText) -> str:
-        """The same with GitLab's words; a draft is one by its title there."""
-        query = urlencode({"state": "opened", "source_branch": branch})
-        open_requests = self._call("GET", f"{self._requests}?{query}")
-        fields = {"title": f"Draft: {text.title}", "description": text.body}
-        existing = (
-            next((m for m in open_requests if m["source_branch"] == branch), None)
-            if isinstance(open_requests, list)
-            else None
-        )
-        if existing is not None:
-            return _read_request_url(
-                self._call("PUT", f"{self._requests}/{int(existing['iid'])}", fields), "web_url"
-            )
-        new_request = {**fields, "source_branch": branch, "target_branch": target}
-        return _read_request_url(self._call("POST", self._requests, new_request), "web_url")
-
-    def _call(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
-        return _call_forge_api(self._tool, self._remote, method, path, body)
+    return _read_request_url(_call_forge_api(tool, remote, "POST", path, {**words, **new}), address_field)
 
 
 def _read_request_url(answer: Any, field: str) -> str:
@@ -167,7 +128,9 @@ def _read_request_url(answer: Any, field: str) -> str:
     return url
 
 
-def _call_forge_api(tool: str, remote: GitRemote, method: str, path: str, body: dict[str, Any] | None) -> Any:
+def _call_forge_api(
+    tool: str, remote: GitRemote, method: str, path: str, body: dict[str, Any] | None = None
+) -> Any:
     """One call of the forge's interface; JSON in, JSON out."""
     name = os.path.basename(tool)
     argv = [tool, "api", "--method", method, path]

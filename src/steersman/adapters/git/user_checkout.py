@@ -8,9 +8,9 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from steersman.adapters.config.toml_file import SETTINGS_FILE_NAME
-from steersman.adapters.git.branch_move import BranchMove, CheckedOutError
 from steersman.adapters.git.git_command import GitResult, GitSetting, encode_git_settings
 from steersman.adapters.git.isolated_dir import (
     IsolatedGitDir,
@@ -23,6 +23,9 @@ from steersman.adapters.git.move_marker import MoveMarker, delivery_files_direct
 from steersman.adapters.git.repository import GitRepository, TreeDifference
 from steersman.adapters.storage.remove_directory import delete_path
 from steersman.errors import BranchMovedError, WorkspaceError
+
+if TYPE_CHECKING:
+    from steersman.adapters.git.branch_move import BranchMove
 
 _FORWARD_ATTEMPTS = 3
 _STATUS_ARGS = ("status", "--porcelain", "-z", "--ignore-submodules=all")
@@ -76,6 +79,8 @@ class UserCheckouts:
 
     def forward(self, run: str, ref: str, old: str, new: str) -> None:
         """Moves a branch from `old` to `new`, with the checkout that the person has of it, if there is one."""
+        from steersman.adapters.git.branch_move import CheckedOutError  # only a delivery needs it
+
         for _ in range(_FORWARD_ATTEMPTS):
             with suppress(CheckedOutError):
                 return self._forward(run, ref, old, new)
@@ -110,7 +115,7 @@ class UserCheckouts:
         if marker.top and not (Path(marker.top) / ".git").exists():
             delete_path(marker_dir)
             return f"the checkout that run {marker.run} was being delivered into is gone: {marker.top}"
-        move = BranchMove(self._git, self._call_user_git, marker)
+        move = self._branch_move(marker)
         if tip is not None and self._git.contains(tip, marker.new):
             move.finish()
             if marker.top and not marker.staged and tip == marker.new:
@@ -124,12 +129,17 @@ class UserCheckouts:
 
     def _move_checkout(
         self, run: str, ref: str, old: str, new: str, checkout_path: Path | None
-    ) -> BranchMove:
+    ) -> "BranchMove":
         location = None if checkout_path is None else locate_repository(checkout_path)
         directories = (
             ("", "") if location is None else (str(location.top), str(delivery_files_directory(location)))
         )
-        return BranchMove(self._git, self._call_user_git, MoveMarker(run, ref, old, new, *directories))
+        return self._branch_move(MoveMarker(run, ref, old, new, *directories))
+
+    def _branch_move(self, marker: MoveMarker) -> "BranchMove":
+        from steersman.adapters.git.branch_move import BranchMove  # only a delivery needs it
+
+        return BranchMove(self._git, self._call_user_git, marker)
 
     def _check_not_rebased(self, ref: str) -> None:
         """A rebase of the branch ends by putting the branch where it thinks it belongs."""

@@ -9,25 +9,20 @@ is executed.
 import os
 import re
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from steersman.adapters.agents.program_copies import PROGRAMS_DIRECTORY, ProgramCopies
 from steersman.adapters.git.change_diff import read_commit_change
 from steersman.adapters.git.commit_texts import CommitTexts
-from steersman.adapters.git.deliver_tree import BranchDeliverer
-from steersman.adapters.git.forge import ForgeClient, pull_request_text
 from steersman.adapters.git.git_command import decode_git_path, require_ref_part, run_git
 from steersman.adapters.git.include_files import check_include_patterns
 from steersman.adapters.git.move_marker import read_move_markers
 from steersman.adapters.git.refs import list_recorded_refs, store_commit_despite_gc
 from steersman.adapters.git.repository import GitRepository
-from steersman.adapters.git.revert_change import (
-    has_delivered_changes,
-    revert_deliveries,
-    tree_before_deliveries,
-)
 from steersman.adapters.git.run_trees import RunWorkingTrees
 from steersman.adapters.git.user_checkout import UserCheckouts
 from steersman.adapters.git.worktree_files import (
@@ -49,6 +44,10 @@ from steersman.contracts.workspace import (
 )
 from steersman.errors import ChangeConflictError, WorkspaceError
 
+if TYPE_CHECKING:
+    from steersman.adapters.git.deliver_tree import BranchDeliverer
+    from steersman.adapters.git.forge import ForgeClient
+
 _OLDEST_GIT_VERSION = (2, 38)  # the first git with `merge-tree --write-tree`
 _MAX_DROPPED_COMMITS = 50
 _FORMS_WITH_TARGET = ("merge", "draft-pr")
@@ -69,8 +68,20 @@ class GitWorkspace:
         self._programs = ProgramCopies(self._git, state_dir / PROGRAMS_DIRECTORY)
         self._trees = RunWorkingTrees(self._git, state_dir / "worktrees", check_include_patterns(include))
         self._checkouts = UserCheckouts(self._git, self._trees.root)
-        self._courier = BranchDeliverer(self._git, self._checkouts)
-        self._forge = ForgeClient(self._git, self._courier)
+
+    # Most runs end without a delivery, and many without a pull request or a revert: these modules are imported late.
+
+    @cached_property
+    def _courier(self) -> "BranchDeliverer":
+        from steersman.adapters.git.deliver_tree import BranchDeliverer
+
+        return BranchDeliverer(self._git, self._checkouts)
+
+    @cached_property
+    def _forge(self) -> "ForgeClient":
+        from steersman.adapters.git.forge import ForgeClient
+
+        return ForgeClient(self._git, self._courier)
 
     def refresh(self) -> None:
         """Reads HEAD and settings of the repository again at the next call, so that one object can serve for long."""
@@ -262,13 +273,15 @@ class GitWorkspace:
                 return self._courier.merge(run, delivery_commit, target, base_commit)
             delivery = self._courier.branch(run, delivery_commit)
         if form == "draft-pr" and target is not None:
-            return self._forge.draft(run, delivery, target, pull_request_text(message, body))
+            return self._forge.draft(run, delivery, target, message, body)
         return delivery
 
     def revert(
         self, run: str, commit: str, target: str, message: str, *, also: Sequence[str] = (), at: int = 0
     ) -> Delivery:
         """Undoes a delivered commit, and earlier ones of the same run, on the branch `target` by one commit."""
+        from steersman.adapters.git.revert_change import revert_deliveries
+
         commits = (commit, *also)
         with self._courier.hold_turn():
             return revert_deliveries(
@@ -288,11 +301,15 @@ class GitWorkspace:
 
     def contains_deliveries(self, tip: str, commits: Sequence[str]) -> bool:
         """Whether `tip` has what these deliveries of a run have brought together."""
+        from steersman.adapters.git.revert_change import has_delivered_changes
+
         return has_delivered_changes(self._git, self._courier, tip, commits)
 
     def compose_delivery_base(self, run: str, commits: Sequence[str], label: str) -> RunBase:
         """What these deliveries of a run were made on, pinned."""
         ref = f"refs/steersman/{require_ref_part('run', run)}/{require_ref_part('label', label)}"
+        from steersman.adapters.git.revert_change import tree_before_deliveries
+
         delivered_commits = [self._git.commit_of(commit) for commit in commits]
         tree = tree_before_deliveries(self._git, self._courier, delivered_commits)
         if tree is None:
