@@ -26,7 +26,7 @@ from steersman.errors import UserError
 from steersman.kernel.build import Machine
 from steersman.kernel.canonical import canonical_bytes, sha256_hex
 from steersman.kernel.replay import BadEntry, StoredRow, apply_entry, verify_chain
-from steersman.kernel.snapshot import Snapshot, state_hash
+from steersman.kernel.snapshot import Snapshot, runtime_field, state_hash
 from steersman.kernel.tape import Entry, read_entry
 from steersman.ports.anchors import RunAnchors
 from steersman.ports.journal import UNFINISHED_STATUSES, BudgetRow, Gate, Head, Journal
@@ -350,7 +350,7 @@ class _TapeAudit:
         """Returns the limits that the run began with; None where they are unknown. A child has none of its own."""
         if snapshot.parent:
             return {}
-        ref = snapshot.context.get("config_ref", "") if isinstance(snapshot.context, dict) else ""
+        ref = runtime_field(snapshot.context, "config_ref") if isinstance(snapshot.context, dict) else ""
         data = (
             self.found.read("the settings", lambda: self.journal.payload(snapshot.root, ref))
             if ref

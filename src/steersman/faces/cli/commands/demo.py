@@ -8,7 +8,7 @@ import sys
 import tempfile
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -116,13 +116,12 @@ def _drive_demo_run(context: CommandContext, demo_context: CommandContext) -> in
 def _print_demo_summary(
     context: CommandContext, demo_context: CommandContext, run: str, code: int, verdict: "AuditVerdict"
 ) -> int:
-    run_context: Any = demo_context.runs.live(run).snapshot.context
+    from steersman.engine.projections import read_run_view
+
+    summary = read_run_view(demo_context.runs.ports, run).status
+    tests = sum(check.tests or 0 for check in summary.checks if not check.variant)
     is_success = (
-        code == EXIT_DONE
-        and run_context.outcome == "approved"
-        and run_context.tests > 0
-        and verdict.ok
-        and verdict.anchored
+        code == EXIT_DONE and summary.status == "done" and tests > 0 and verdict.ok and verdict.anchored
     )
     next_commands = [
         f"git -C {shlex.quote(str(demo_context.project))} diff main steersman/{run}",
@@ -130,13 +129,13 @@ def _print_demo_summary(
             f"{demo_context.command_prefix} {word} {run}"
             for word in ("show", "report", "audit tape", "audit verify")
         ),
-        f"{demo_context.command_prefix} machine show roundtable --format mermaid",
+        f"{demo_context.command_prefix} machine show {DEFAULT_MACHINE} --format mermaid",
     ]
     context.set_result(
         {
             "run": run,
-            "outcome": run_context.outcome,
-            "tests": run_context.tests,
+            "outcome": summary.outcome,
+            "tests": tests,
             "verified": verdict.ok,
             "anchored": verdict.anchored,
             "repository": str(demo_context.project),
@@ -145,7 +144,7 @@ def _print_demo_summary(
         }
     )
     audit_text = "verified, and an anchor agrees" if verdict.ok and verdict.anchored else "NOT verified"
-    context.print(f"\n{run_context.outcome} · {count_with_noun(run_context.tests, 'test')} run · the tape of {verdict.entries} entries is {audit_text}",
+    context.print(f"\n{summary.outcome} · {count_with_noun(tests, 'test')} run · the tape of {verdict.entries} entries is {audit_text}",
              bold=True, fg="green" if is_success else "red")  # fmt: skip
     context.print("Look at the run:")
     for command in next_commands:
