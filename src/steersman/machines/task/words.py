@@ -37,7 +37,6 @@ from steersman.machines.task.views.actions import (
 from steersman.views.legal_actions import LegalAction
 
 REOPEN_EVENT = "redo_accept"
-REDOABLE_PHASES = TASK_PHASES[:-2]  # a revert has its own word
 _DECIDED_PHASES = ("planning", "codegen", "review")  # that the open decision can have done again
 
 
@@ -179,8 +178,6 @@ def _redo_phase(call: WordCall, phase: str, words: str) -> PersonMove:
     if phase == "revert":
         command = call.name_action(LegalAction("revert", "", f"tasks revert {call.snapshot.run}"))
         raise UserError(f"a revert is not done again: {command} takes the change back, with a reason")
-    if phase not in REDOABLE_PHASES:
-        raise UserError(f"there is no phase {phase!r} to do again: one of {', '.join(REDOABLE_PHASES)}")
     if not (call.is_legal(f"redo {phase}") or call.is_legal(WORD_BY_PHASE[phase])):
         return RefuseWord(f"{phase} cannot be done again now")
     kept = kept_document_lines(call.snapshot, phase)
