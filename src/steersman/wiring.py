@@ -144,6 +144,7 @@ def open_ports(project: "Path", *, kind: str = "command", create: bool = True, *
         "sealed": _build_outcome_anchorer(FileAnchors(state)),
         "anchors": _build_anchor_stores(project, state),
         "planning": cache(lambda: _open_planning(project, state)),
+        "start_driver": lambda run: _start_background_driver(project, state, run),
         **overrides,
     }
     if "journal" not in ports:
@@ -282,6 +283,14 @@ def _make_temporary_state() -> "Path":
     return Path(directory.name)
 
 
+def _start_background_driver(project: "Path", state: "Path", run: str) -> Any:
+    """Drives a run in a process of its own; -P: no module of the project stands in for one of ours."""
+    from steersman.adapters.process.background_driver import BackgroundDriver
+
+    argv = [sys.executable, "-P", "-m", "steersman", "--project", str(project), "resume", run]
+    return BackgroundDriver(argv, project, state / "logs" / f"{run}.log")
+
+
 def _build_local_commands(config: "Config") -> Any:
     from steersman.adapters.checks.local_commands import LocalCommands
 
@@ -394,11 +403,6 @@ def open_fact_scanner(project: "Path") -> Any:
     return TreeScanner(project, (state if state.is_dir() else _make_temporary_state()) / "hulls")
 
 
-def driver_argv(project: DirectoryLike, run: str) -> list[str]:
-    """The command that drives a run in a process of its own; -P: no module of the project stands in for one of ours."""
-    return [sys.executable, "-P", "-m", "steersman", "--project", os.fspath(project), "resume", run]
-
-
 def find_calling_effect(project: DirectoryLike) -> str:
     """The effect this process works for, of a run in this store or in one beside it; nothing outside a run.
 
@@ -436,10 +440,9 @@ SERVICES = Services(
     list_known_secrets=list_known_secrets,
     open_journal=open_journal,
     open_ports=open_ports,
-    open_run_service=open_run_service,
+    open_chats=_import_on_call("storage.sqlite.chat", "SqliteChats"),
     installed_machines=installed_machines,
     installed_packages=installed_packages,
-    driver_argv=driver_argv,
     find_calling_effect=find_calling_effect,
     list_calling_effects=_list_own_effects,
     load_decision_lockfile=_load_decision_lockfile,

@@ -8,7 +8,9 @@ from task_crash import Changes, Commits, Deeds
 
 from steersman.machines.task.effects import document_writer
 
-DEEDS = 5  # steps for each file: git is kept away, an unfinished copy is removed, one is made, opened, renamed
+DEEDS = (
+    5  # steps for each file: git is kept away, an unfinished copy is removed, one is made, opened, renamed
+)
 
 
 @pytest.fixture(scope="module")

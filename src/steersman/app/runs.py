@@ -16,6 +16,8 @@ from steersman.kernel.record import StepMeta
 from steersman.kernel.tape import SealedEntry
 from steersman.ports.journal import UNFINISHED_STATUSES, Gate, Head, Journal
 
+__all__ = ["ActiveRun", "Driver", "Ports", "RunBusy", "RunService", "StartRequest", "find_run"]
+
 VERDICT_SECONDS = 30.0
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from steersman.ports.clock import Chance, Clock
     from steersman.ports.commands import CommandRunner
     from steersman.ports.journal import Journal
-    from steersman.ports.ownership import DriverWakeup, Locks, Processes
+    from steersman.ports.ownership import BackgroundProcess, DriverWakeup, Locks, Processes
     from steersman.ports.sandbox import Sandbox
     from steersman.ports.workspace import Workspace
 
@@ -57,3 +57,4 @@ class Ports(msgspec.Struct, frozen=True, eq=False):
         None  # (run, seq, hash, at): anchors a run that has its outcome
     )
     anchors: "Mapping[str, Anchors]" = {}  # the places for anchors, by name
+    start_driver: "Callable[[str], BackgroundProcess] | None" = None  # drives a run in a process of its own

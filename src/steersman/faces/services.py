@@ -11,12 +11,12 @@ import msgspec
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from steersman.app.runs import RunService
     from steersman.engine.machine_package import MachinePackage
     from steersman.engine.ports import Ports
     from steersman.judges.commands.grammar import CommandReach
     from steersman.judges.commands.tester_commands import CommandRules
     from steersman.kernel.build import Machine
+    from steersman.ports.chat import Chats
     from steersman.ports.documents import DocumentFiles
     from steersman.ports.journal import Journal
     from steersman.ports.memory import Memories
@@ -41,10 +41,9 @@ class Services(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     # ── runs ─────────────────────────────────────────────────────────────────────────────────────────────────────────
     open_journal: "Callable[..., Journal]"  # (project, create=, reading=)
     open_ports: "Callable[..., Ports]"  # (project, **replacements); with `journal=None` without a store
-    open_run_service: "Callable[..., RunService]"  # (start, create=)
+    open_chats: "Callable[[Journal], Chats]"  # conversations in the store
     installed_machines: "Callable[[], Mapping[str, Machine]]"
     installed_packages: "Callable[[], Mapping[str, MachinePackage]]"
-    driver_argv: "Callable[[Path, str], list[str]]"  # the command that drives a run in a process of its own
     find_calling_effect: Callable[[str], str]  # the effect of a run here that this process works for, or ""
     list_calling_effects: Callable[[], tuple[str, ...]]  # the same for runs that cannot be seen from here
     load_decision_lockfile: Callable[[], Any]  # writes and checks the lock over every deciding function

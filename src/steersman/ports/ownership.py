@@ -43,3 +43,11 @@ class DriverWakeup(Protocol):
     def stop_listening(self, sock: Any) -> None:
         """Stops listening."""
         ...
+
+
+class BackgroundProcess(Protocol):
+    """A driver in a process of its own."""
+
+    log: str  # the file that it writes to
+
+    def has_ended(self) -> bool: ...

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from steersman.app.principal import Principal
-    from steersman.app.runs import RunService
+    from steersman.app.runs import Ports, RunService
     from steersman.faces.services import Services
+    from steersman.ports.chat import Chats
     from steersman.ports.journal import Journal
 
 EXIT_DONE, EXIT_ENDED, EXIT_USAGE, EXIT_WAITING, EXIT_REFUSED, EXIT_STORE = range(6)
@@ -144,6 +145,11 @@ class CommandContext:
             self.command_prefix,
         )
 
+    @cached_property
+    def ports(self) -> "Ports":
+        """Everything outside but the store; `runs` and `read_only_runs` have the same with a store."""
+        return self.services.open_ports(self.project, journal=None)
+
     @property
     def journal(self) -> "Journal":
         """The store, for reading."""
@@ -170,7 +176,7 @@ class CommandContext:
         if self._runs is None and self._read_only_runs is None:
             from steersman.app.runs import RunService
 
-            self._read_only_runs = RunService(self.services.open_ports(self.project, journal=self.journal))
+            self._read_only_runs = RunService(_ports_with_journal(self.ports, self.journal))
         read_only_runs = self._runs or self._read_only_runs
         assert read_only_runs is not None  # noqa: S101  just opened
         return read_only_runs
@@ -183,7 +189,10 @@ class CommandContext:
         return self._runs
 
     def _open(self, *, create: bool) -> None:
-        self._runs = self.services.open_run_service(self.project, create=create)
+        from steersman.app.runs import RunService
+
+        store = self.services.open_journal(self.project_root, create=create)
+        self._runs = RunService(_ports_with_journal(self.ports, store, self.services.open_chats(store)))
         if (
             self._journal is not None and self._read_only_runs is None
         ):  # texts that were looked up still read through it
@@ -286,6 +295,12 @@ class CommandContext:
                     f"run {head.run} is {lateness} overdue and nobody drives it: {self.command_prefix} resume {head.run}",
                     fg="red",
                 )
+
+
+def _ports_with_journal(ports: "Ports", journal: "Journal", chats: "Chats | None" = None) -> "Ports":
+    from msgspec.structs import replace
+
+    return replace(ports, journal=journal, chats=chats)
 
 
 def _add_exit_code(result: Any, code: int) -> Any:

@@ -8,23 +8,21 @@ import asyncio
 import contextlib
 import os
 import signal
-import subprocess
 import sys
-import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from steersman.engine.driver import Driver
+from steersman.app.runs import Driver
+from steersman.app.start import drive_in_background
 from steersman.faces.cli.context import EXIT_DONE, EXIT_ENDED, EXIT_REFUSED, EXIT_WAITING, CommandContext
 from steersman.faces.cli.screens import RunScreen, open_run_screen
 from steersman.kernel.definition import Origin
 from steersman.ports.journal import Head
 
 if TYPE_CHECKING:
-    from steersman.engine.start import StartRequest
+    from steersman.app.runs import StartRequest
 
 SECOND_INTERRUPT_SECONDS = 1.0  # seconds after Ctrl-C in which a second one still aborts
-DRIVER_START_SECONDS = 30.0  # seconds for a driver in the background to claim its run, on a busy machine
 DriveStep = Callable[[Driver], Awaitable[Any]]
 
 
@@ -120,7 +118,7 @@ async def drive_with_keys(
             message_id = context.runs.abort(run, context.person, "Ctrl-C twice")
             await context.runs.settle(run, message_id, screen.watch)
     if key_handler.detach:
-        start_background_driver(context, run)
+        drive_in_background(context.runs.ports, run)
         context.print(f"run {run} goes on in the background: {context.command_prefix} watch {run}")
     return result, key_handler.detach
 
@@ -225,7 +223,7 @@ def _legal_person_events(context: CommandContext, run: str, legal: Sequence[str]
 
 def finish_drive(context: CommandContext, run: str, *, wanted_end: bool = False) -> int:
     """Writes the projections, prints the outcome and the next commands, and returns the exit code."""
-    from steersman.engine.projections import write_projections
+    from steersman.app.run_status import write_projections
     from steersman.faces.cli.run_ending import print_run_outcome
 
     for problem in write_projections(context.runs.ports, run):
@@ -247,28 +245,3 @@ def run_exit_code(head: Head) -> int:
             return EXIT_ENDED
         case _:
             return EXIT_WAITING
-
-
-def start_background_driver(context: CommandContext, run: str) -> str:
-    """Starts a driver for the run in a session of its own; gives the file it writes to.
-
-    Returns when the driver has claimed the run or has ended: until then `watch` and `why` would say that nobody drives it.
-    """
-    directory = context.services.project_state_directory(context.project) / "logs"
-    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-    log = directory / f"{run}.log"
-    with log.open("ab") as log_stream:
-        driver = subprocess.Popen(
-            context.services.driver_argv(context.project, run),
-            cwd=context.project,
-            stdin=subprocess.DEVNULL,
-            stdout=log_stream,
-            stderr=log_stream,
-            start_new_session=True,
-        )
-    deadline = time.monotonic() + DRIVER_START_SECONDS
-    while (
-        context.runs.ports.locks.owner(run) is None and driver.poll() is None and time.monotonic() < deadline
-    ):
-        time.sleep(0.02)
-    return str(log)

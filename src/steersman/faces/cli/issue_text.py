@@ -6,7 +6,6 @@ from steersman.errors import UserError
 from steersman.judges.text import decode_outside_bytes, has_visible_text
 
 MAX_ISSUE_BYTES = 128 * 1024
-ISSUE_TASK_TEXT = "Resolve the issue whose text comes with this task as data."
 ISSUE_OPTION_HELP = "A file with text that is not yours, such as an issue; - is standard input. Agents get it as data, never as the task."
 
 

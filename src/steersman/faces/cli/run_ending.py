@@ -6,9 +6,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec.structs import replace
 
-from steersman.engine.machine_package import MachinePackage, RunEnding, find_package
-from steersman.engine.projections import read_run_view
-from steersman.engine.run_view import RunView
+from steersman.app.run_status import RunEnding, RunOutcome, RunView, read_run_outcome
 from steersman.faces.cli.context import EXIT_DONE, EXIT_ENDED, CommandContext
 from steersman.views.base_stop import start_again_command
 from steersman.views.gates import GateView, gate_commands, render_gate_lines
@@ -30,23 +28,16 @@ MAX_CHANGE_LINES = 100  # lines of a change; all of them are shown to whoever ac
 def print_run_outcome(context: CommandContext, run: str, code: int) -> int:
     """For people in words, for programs the status with the exit code; gives that code, which is not 0 where an
     approved change could not be handed over, or not be taken back."""
-    run_view = read_run_view(context.runs.ports, run)
-    package = find_package(context.runs.ports.packages, run_view.machine)
-    if code == EXIT_DONE and (run_view.status.delivery_failed or run_view.status.revert_failed):
+    outcome = read_run_outcome(context.runs.ports, run)
+    status = outcome.view.status
+    if code == EXIT_DONE and (status.delivery_failed or status.revert_failed):
         code = EXIT_ENDED
-    _print_outcome_by_status(context, run_view, package, code)
+    _print_outcome_by_status(context, outcome, code)
     return code
 
 
-def _find_ending(package: MachinePackage, run_view: RunView) -> RunEnding:
-    """What the machine says at the end of its run; nothing where it leaves that to the general words."""
-    return (package.ending(run_view) if package.ending is not None else None) or RunEnding()
-
-
-def _print_outcome_by_status(
-    context: CommandContext, run_view: RunView, package: MachinePackage, code: int
-) -> None:
-    ending = _find_ending(package, run_view)
+def _print_outcome_by_status(context: CommandContext, outcome: RunOutcome, code: int) -> None:
+    run_view, ending = outcome.view, outcome.ending
     if context.as_json:
         fields = {
             **msgspec.to_builtins(run_view.status),
@@ -62,21 +53,19 @@ def _print_outcome_by_status(
             _print_final_outcome(context, run_view, ending)
         case "waiting for you":
             for gate in (open_gate for open_gate in status.gates if not open_gate.answer):
-                _print_outcome_gate(context, run_view, package, gate)
+                _print_outcome_gate(context, outcome, gate)
         case _:
             context.print(f"run {status.run} is let go in {status.state}, nothing is lost")
             for line in () if context.prompting else _outcome_next_commands(context, run_view, ending):
                 context.print(f"  {line}")
 
 
-def _print_outcome_gate(
-    context: CommandContext, run_view: RunView, package: MachinePackage, gate: GateView
-) -> None:
+def _print_outcome_gate(context: CommandContext, outcome: RunOutcome, gate: GateView) -> None:
     """What a gate is about, in words where there are some, and what it asks."""
-    status = run_view.status
-    preview = package.preview_gate(run_view, gate, MAX_CHANGE_LINES) if package.preview_gate else None
-    lines_before: list[str] = list(preview.lines) if preview is not None else []
-    if preview is not None and preview.shown is not None:
+    run_view, status = outcome.view, outcome.view.status
+    preview = outcome.preview_gate(gate, MAX_CHANGE_LINES)
+    lines_before = list(preview.lines)
+    if preview.shown is not None:
         gate = replace(gate, shown={name: ref for name, ref in gate.shown.items() if name in preview.shown})
     if status.base_problem:
         lines_before = stop_reason_lines(status, "" if context.prompting else context.command_prefix)
@@ -87,7 +76,7 @@ def _print_outcome_gate(
         gate,
         run_view.text,
         context.command_prefix,
-        split_text=package.split_gate_text,
+        split_text=outcome.package.split_gate_text,
         not_isolated=status.not_isolated,
         cause=status.cause,
         more=[f"{context.command_prefix} {command}" for command in status.side_commands],

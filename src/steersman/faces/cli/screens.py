@@ -10,8 +10,8 @@ from typing import Protocol, Self
 
 import msgspec
 
+from steersman.app.run_status import ActiveRun
 from steersman.contracts.commands import CommandResult
-from steersman.engine.active_run import ActiveRun
 from steersman.faces.cli.context import CommandContext, is_output_terminal
 from steersman.kernel.tape import Entry, SealedEntry
 from steersman.views.failed_check import failed_check_lines

@@ -5,7 +5,6 @@ with what can. **Invariant:** no process that works for a run performs an action
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -348,28 +347,26 @@ def start_task(
     issue: str = "",
 ) -> tuple[str, int]:
     """A new task, driven until it waits; its run and the exit code."""
-    from steersman.engine.start import StartRequest
-    from steersman.faces.cli.commands.run import plan_run_start, warn_uncommitted_changes
+    from steersman.app.principal import require_person
+    from steersman.app.start import RunOrder, check_order
+    from steersman.faces.cli.commands.run import plan_run_start, warn_unused_changes
     from steersman.faces.cli.drive import start_and_drive
-    from steersman.faces.cli.issue_text import ISSUE_TASK_TEXT, read_issue_text
+    from steersman.faces.cli.issue_text import read_issue_text
 
-    issue_text = read_issue_text(issue)
-    words = words if has_visible_text(words) or not issue_text else ISSUE_TASK_TEXT
-    if not has_visible_text(words):
-        raise UserError('a task needs words: steersman tasks new "what to do"')
-    if context.services.find_calling_effect(context.project_root):
-        raise ActionNotLegalError("this comes from inside a run: an agent never speaks for a person")
+    given = {"step": step, "plan": plan, "key": key, "after": after}
+    order = RunOrder(
+        machine=TASKS_MACHINE,
+        task=words,
+        issue=read_issue_text(issue),
+        given={name: value for name, value in given.items() if value},
+    )
+    order = check_order(context.services.installed_packages(), order, context.command_prefix)
+    require_person(context.principal)
     config = context.load_config().config
-    given: dict[str, Any] = {"step": step, "plan": plan, "key": key, "after": after}
-    start = plan_run_start(
-        context, TASKS_MACHINE, config, {name: value for name, value in given.items() if value}
-    )
-    warn_uncommitted_changes(context, config)
+    request = plan_run_start(context, config, order)
+    warn_unused_changes(context, config)
     context.create_runs()
-    order = StartRequest(
-        TASKS_MACHINE, words, context.person, config, start.options, start.texts, start.roles, issue_text
-    )
-    return start_and_drive(context, order)
+    return start_and_drive(context, request)
 
 
 def list_task_status(context: CommandContext, *, everything: bool, most: int = 20) -> list[RunStatus]:

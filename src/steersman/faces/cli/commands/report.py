@@ -18,20 +18,17 @@ def report_command(context: CommandContext, *, run: str, out: str | None) -> Non
     """Print a report on RUN: what was asked, decided, changed and proven, and by whom."""
     import msgspec
 
-    from steersman.engine.projections import read_run_view, render_view_report
-    from steersman.views.reviews import find_recorded_reviews
+    from steersman.app.run_status import read_run_report
 
-    run_id = context.read_only_runs.find(run)
-    run_view = read_run_view(context.read_only_runs.ports, run_id)
-    report_text = render_view_report(context.read_only_runs.ports, run_view)
-    review_fields = msgspec.to_builtins(find_recorded_reviews(run_view.entries, run_view.text))
-    context.set_result({"run": run_id, "report": report_text, "reviews": review_fields, "file": out})
+    runs = context.read_only_runs
+    report = read_run_report(runs.ports, runs.find(run))
+    context.set_result({**msgspec.to_builtins(report), "file": out})
     if out is None:
-        context.print(report_text.rstrip("\n"))
+        context.print(report.report.rstrip("\n"))
         return
     try:
         with open(out, "w", encoding="utf-8") as file:
-            file.write(report_text)
+            file.write(report.report)
     except OSError as error:
         raise UserError(f"cannot write {out}: {error.strerror}; choose another --out") from None
     context.print(f"written to {out}")

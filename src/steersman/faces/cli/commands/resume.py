@@ -4,7 +4,7 @@ import click
 
 from steersman.errors import SteersmanError
 from steersman.faces.cli.context import EXIT_DONE, EXIT_USAGE, EXIT_WAITING, CommandContext, define_command
-from steersman.faces.cli.drive import resume_and_drive, start_background_driver
+from steersman.faces.cli.drive import resume_and_drive
 from steersman.ports.journal import Head
 
 
@@ -34,7 +34,9 @@ def resume_command(
     if despite_verify is not None:
         return _resume_despite_verify(context, run_id, despite_verify, take_over=take_over)
     if detach:
-        log = start_background_driver(context, run_id)
+        from steersman.app.start import drive_in_background
+
+        log = drive_in_background(context.runs.ports, run_id).log
         context.print(
             f"run {run_id} goes on in the background, log in {log}: {context.command_prefix} watch {run_id}"
         )
@@ -110,14 +112,16 @@ def fork_command(context: CommandContext, *, run: str, at: int | None, hold: boo
     """Start a new run from the state and the tree that RUN had after one of its entries. RUN itself does not change."""
     import asyncio
 
+    from steersman.app.actions import fork_run_at
     from steersman.faces.cli.person_events import refuse_agent_caller
 
     run_id = context.runs.find(run)
     refusal_code = refuse_agent_caller(context, run_id, "fork")
     if refusal_code is not None:
         return refusal_code
-    new_run = asyncio.run(context.runs.fork(run_id, at or context.runs.head(run_id).seq, context.person))
-    context.print(f"run {new_run} begins as {run_id} was after entry {at or context.runs.head(run_id).seq}")
+    forked = asyncio.run(fork_run_at(context.runs, context.principal, run_id, at))
+    new_run = forked.run
+    context.print(f"run {new_run} begins as {run_id} was after entry {forked.entry}")
     if hold:
         context.print(f"  {context.command_prefix} resume {new_run}")
         context.set_result({"run": new_run, "from": run_id, "exit_code": 0})

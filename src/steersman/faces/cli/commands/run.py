@@ -1,4 +1,4 @@
-"""`steersman run`: a task for the crew. **Invariant:** there is no flag that approves."""
+"""`steersman run`: gives a task to agents and drives it. **Invariant:** there is no flag that approves."""
 
 import asyncio
 from typing import TYPE_CHECKING, Any
@@ -6,15 +6,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from steersman.contracts.machine_names import DEFAULT_MACHINE
-from steersman.errors import UserError
 from steersman.faces.cli.context import EXIT_DONE, CommandContext, define_command
-from steersman.faces.cli.issue_text import ISSUE_OPTION_HELP, ISSUE_TASK_TEXT, read_issue_text
-from steersman.judges.text import has_visible_text
+from steersman.faces.cli.issue_text import ISSUE_OPTION_HELP, read_issue_text
 
 if TYPE_CHECKING:
+    from steersman.app.start import RunOrder, StartRequest
     from steersman.contracts.config import Config
-    from steersman.engine.machine_package import StartPlan
-    from steersman.engine.start import StartRequest
 
 
 @define_command(
@@ -78,73 +75,55 @@ def run_command(
     """Give TASK to the agents and watch them work.
 
     The command ends when the run waits for a person or has its outcome, and prints the next commands. Ctrl-C leaves the run as it is; `steersman resume` continues it."""
-    issue_text = read_issue_text(issue)
-    task = task if has_visible_text(task) or not issue_text else ISSUE_TASK_TEXT
-    if not has_visible_text(task):
-        raise UserError('a run needs a task: steersman run "what to do"')
-    from steersman.faces.cli.dry_run import print_dry_run, require_machine, require_unattended_ready
+    from steersman.app.start import RunOrder, check_order
+    from steersman.faces.cli.dry_run import print_dry_run, require_unattended_ready
 
-    require_machine(context, machine)
-    started_by = context.services.installed_packages()[machine].started_by
-    if started_by:
-        raise UserError(f"{machine} is not started by run: use `{context.command_prefix} {started_by}`")
+    order = RunOrder(
+        machine=machine,
+        task=task,
+        issue=read_issue_text(issue),
+        given={name: value for name, value in given.items() if value},
+        fix_base=fix_base,
+    )
+    order = check_order(context.services.installed_packages(), order, context.command_prefix)
     config = context.load_config(ask=not unattended).config
-    start = plan_run_start(context, machine, config, {name: value for name, value in given.items() if value})
-    options = {**start.options, **({"red_base": "fix"} if fix_base else {})}
+    request = plan_run_start(context, config, order)
     if dry:
-        return print_dry_run(context, machine, config, options)
-    from steersman.engine.start import StartRequest
-
-    order = StartRequest(machine, task, context.person, config, options, start.texts, start.roles, issue_text)
+        return print_dry_run(context, machine, config, request.options)
     if unattended:
-        require_unattended_ready(context, machine, config, options)
-    warn_uncommitted_changes(context, config)
+        require_unattended_ready(context, machine, config, request.options)
+    warn_unused_changes(context, config)
     context.create_runs()
-    return _start_detached_run(context, order) if detach else _start_watched_run(context, order)
-
-
-def plan_run_start(
-    context: CommandContext, machine: str, config: "Config", given: dict[str, Any]
-) -> "StartPlan":
-    """What the machine makes of the options; other runs are looked up where a store is."""
-    from steersman.app.start import plan_start
-
-    journal = context.journal if given.get("after") or context.has_store() else None
-    ports = context.services.open_ports(context.project, journal=journal)
-    return plan_start(ports, ports.packages[machine], config, given)
-
-
-def warn_uncommitted_changes(context: CommandContext, config: Any) -> None:
-    """Says what of the checkout the run does not use; where no run can start, no store is made."""
-    from steersman.engine.project_files import describe_checkout_differences
-
-    workspace = context.services.open_ports(context.project, journal=None).workspace(config)
-    problem = workspace.find_start_problem()
-    if problem:
-        raise UserError(problem)
-    base = workspace.base(config.base or None)
-    if base.dirty:
-        context.warn(
-            f"note: your checkout has uncommitted changes; the run starts from commit {base.commit[:12]} without them",
-            fg="yellow",
-        )
-    for difference in describe_checkout_differences(workspace, config, base.commit):
-        context.warn(f"note: {difference}", fg="yellow")
-
-
-def _start_watched_run(context: CommandContext, order: "StartRequest") -> int:
+    if detach:
+        return _start_detached_run(context, request)
     from steersman.faces.cli.drive import drive_new_run
 
-    return drive_new_run(context, order)
+    return drive_new_run(context, request)
 
 
-def _start_detached_run(context: CommandContext, order: "StartRequest") -> int:
-    from steersman.faces.cli.drive import start_background_driver
+def plan_run_start(context: CommandContext, config: "Config", order: "RunOrder") -> "StartRequest":
+    """The order as the engine takes it; other runs are looked up where a store is."""
+    from steersman.app.start import plan_request
 
-    _, lock, active_run = asyncio.run(context.runs.start(order))
-    lock.release()
-    log = start_background_driver(context, active_run.run)
-    context.print(f"{active_run.run}")
-    context.print(f"goes on in the background, log in {log}: {context.command_prefix} watch {active_run.run}")
-    context.set_result({"run": active_run.run, "log": log, "exit_code": EXIT_DONE})
+    with_store = order.given.get("after") or context.has_store()
+    ports = context.read_only_runs.ports if with_store else context.ports
+    return plan_request(ports, context.principal, config, order)
+
+
+def warn_unused_changes(context: CommandContext, config: "Config") -> None:
+    """Prints what of the checkout the run does not use; where no run can start, no store is made."""
+    from steersman.app.start import describe_unused_changes
+
+    for note in describe_unused_changes(context.ports, config):
+        context.warn(f"note: {note}", fg="yellow")
+
+
+def _start_detached_run(context: CommandContext, request: "StartRequest") -> int:
+    from steersman.app.start import start_in_background
+
+    started = asyncio.run(start_in_background(context.runs, request))
+    watch = f"{context.command_prefix} watch {started.run}"
+    context.print(f"{started.run}")
+    context.print(f"goes on in the background, log in {started.log}: {watch}")
+    context.set_result({"run": started.run, "log": started.log, "exit_code": EXIT_DONE})
     return EXIT_DONE

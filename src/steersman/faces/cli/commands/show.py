@@ -21,23 +21,21 @@ def show_command(context: CommandContext, *, run: str) -> None:
 
 def print_run_details(context: CommandContext, run_id: str) -> None:
     """Everything about a run."""
-    from steersman.engine.projections import read_run_view
+    from steersman.app.run_status import read_run_details
     from steersman.faces.repl.document_status import describe_touched_files
 
-    run_view = read_run_view(context.read_only_runs.ports, run_id)
-    owner = context.read_only_runs.ports.locks.owner(run_id)
+    details = read_run_details(context.read_only_runs.ports, run_id)
     files = describe_touched_files(context, run_id)
-    context.set_result({**msgspec.to_builtins(run_view.status), "driven_by": owner, "files": files})
-    for line in status_screen_lines(
-        run_view.status,
-        context.read_only_runs.ports.clock.now(),
-        "" if context.prompting else context.command_prefix,
-    ):
+    context.set_result(
+        {**msgspec.to_builtins(details.summary), "driven_by": details.driven_by, "files": files}
+    )
+    command_prefix = "" if context.prompting else context.command_prefix
+    for line in status_screen_lines(details.summary, details.at, command_prefix):
         context.print(line)
     for touched_line in files:
         context.print(f"\n{touched_line}", fg="red")
-    if owner:
-        context.print(f"\n{owner} drives it: {context.command_prefix} watch {run_id}")
-    elif run_view.status.status == "working":
+    if details.driven_by:
+        context.print(f"\n{details.driven_by} drives it: {context.command_prefix} watch {run_id}")
+    elif details.summary.status == "working":
         resume_text = "/resume" if context.prompting else f"{context.command_prefix} resume {run_id}"
         context.print(f"\nnobody drives it: {resume_text}", fg="yellow")

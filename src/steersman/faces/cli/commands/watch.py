@@ -1,17 +1,16 @@
 """`steersman watch`: follows a run that another process drives; reads, never writes."""
 
-import time
+import asyncio
+import contextlib
 
 import click
 
-from steersman.engine.projections import read_run_view
+from steersman.app.run_status import read_run_view
+from steersman.app.subscriptions import follow_run
 from steersman.faces.cli.context import EXIT_DONE, CommandContext, define_command
 from steersman.faces.cli.drive import run_exit_code
 from steersman.faces.cli.run_ending import print_run_outcome
 from steersman.faces.cli.screens import open_run_screen
-
-WATCH_POLL_SECONDS = 0.2
-WATCH_START_SECONDS = 3.0  # seconds for a driver that is only just starting
 
 
 @define_command("watch", "steersman watch 261116-abc", "steersman watch 261116-abc --for 30")
@@ -23,29 +22,21 @@ def watch_command(context: CommandContext, *, run: str, seconds: int | None) -> 
     """Follow RUN until it waits or ends. Ctrl-C ends the command and does not affect the run."""
     run_id = context.runs.find(run)
     try:
-        _follow_watched_run(context, run_id, time.monotonic() + seconds if seconds else None)
+        asyncio.run(_follow_watched_run(context, run_id, seconds))
     except KeyboardInterrupt:
         context.print(f"run {run_id} goes on without you: {context.command_prefix} watch {run_id}")
         return EXIT_DONE
     return print_run_outcome(context, run_id, run_exit_code(context.runs.head(run_id)))
 
 
-def _follow_watched_run(context: CommandContext, run: str, deadline: float | None) -> None:
+async def _follow_watched_run(context: CommandContext, run: str, seconds: int | None) -> None:
+    """Shows each update until the run has parked or ended, or so many seconds have passed."""
     ports = context.runs.ports
-    last_driven = time.monotonic()
-    last_change = None
-    with open_run_screen(context, keys="Ctrl-C looks away; the run goes on") as screen:
-        while deadline is None or time.monotonic() < deadline:
-            is_owned = ports.locks.owner(run) is not None
-            if (change := ports.journal.changed()) != last_change:
-                last_change = change
-                run_view = read_run_view(ports, run)
-                screen.show(run_view.status, run_view.entries)
-            if is_owned:
-                last_driven = time.monotonic()
-            elif (
-                context.runs.head(run).status != "working"
-                or time.monotonic() > last_driven + WATCH_START_SECONDS
-            ):
-                return
-            time.sleep(WATCH_POLL_SECONDS)
+    with (
+        contextlib.suppress(TimeoutError),
+        open_run_screen(context, keys="Ctrl-C looks away; the run goes on") as screen,
+    ):
+        async with asyncio.timeout(seconds):
+            async for _ in follow_run(ports, run):
+                view = read_run_view(ports, run)
+                screen.show(view.status, view.entries)

@@ -18,38 +18,18 @@ def why_command(context: CommandContext, *, run: str) -> None:
 
 
 def print_run_reasons(context: CommandContext, run_id: str) -> None:
-    """Why a run stands where it stands."""
-    from steersman.engine.projections import read_run_view
+    """Why a run is where it is."""
+    from steersman.app.run_status import explain_run
     from steersman.faces.repl.document_status import describe_touched_files
-    from steersman.views.run_summary import override_line
     from steersman.views.why import WaitReason, wait_reason_lines
-    from steersman.views.why import find_wait_reasons as find_reasons
 
-    ports = context.read_only_runs.ports
-    run_view = read_run_view(ports, run_id)
-    active_run = run_view.live
-    reasons = find_reasons(
-        active_run.machine,
-        active_run.snapshot,
-        run_view.status,
-        pending=len(ports.journal.pending(run_id)),
-        owner=ports.locks.owner(run_id),
-        now=ports.clock.now(),
-        command_prefix=context.command_prefix,
+    explained = explain_run(context.read_only_runs.ports, run_id, context.command_prefix)
+    touched_lines = describe_touched_files(context, run_id)
+    reasons = [*explained.reasons, *(WaitReason("file", line, urgent=True) for line in touched_lines)]
+    context.set_result(
+        {"run": run_id, "state": explained.state, "status": explained.status, "reasons": reasons}
     )
-    reasons += [
-        WaitReason("override", f"overridden: {override_line(override)}")
-        for override in run_view.status.overrides
-    ]
-    reasons += [
-        WaitReason("file", touched_line, urgent=True)
-        for touched_line in describe_touched_files(context, run_id)
-    ]
-    head = active_run.head()
-    context.set_result({"run": run_id, "state": head.state, "status": head.status, "reasons": reasons})
-    context.print(
-        f"run {run_id} is in {head.state}, {head.status}: {active_run.machine.states[head.state].meaning}"
-    )
+    context.print(f"run {run_id} is in {explained.state}, {explained.status}: {explained.meaning}")
     for line, urgent in wait_reason_lines(_drop_reason_commands(reasons) if context.prompting else reasons):
         context.print(line, fg="red" if urgent else None)
 
