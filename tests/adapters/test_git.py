@@ -8,53 +8,13 @@ import uuid
 from pathlib import Path
 
 import pytest
+from tests.support.git_repository import commit_files, git
 
 from steersman import wiring
 from steersman.adapters.git.workspace import GitWorkspace
 from steersman.contracts.config import Config
 from steersman.errors import UserError, WorkspaceError
 from steersman.testing.conformance_workspace import WORKSPACE_RUN, WorkspaceConformance
-
-PERSON = {
-    "GIT_CONFIG_GLOBAL": "/dev/null",
-    "GIT_CONFIG_NOSYSTEM": "1",
-    **{
-        f"GIT_{role}_{key}": "ann@example.org"
-        for role in ("AUTHOR", "COMMITTER")
-        for key in ("NAME", "EMAIL")
-    },
-}
-
-
-def git(place, *args, feed=""):
-    """git as a person uses it."""
-    env = {"PATH": os.environ["PATH"], **PERSON}
-    done = subprocess.run(
-        ["git", *args], cwd=place, env=env, input=feed, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.rstrip("\n")
-
-
-@pytest.fixture
-def repo(tmp_path):
-    """A person's repository with one commit on main."""
-    place = tmp_path / "repo"
-    git(tmp_path, "init", "-q", "-b", "main", str(place))
-    (place / "README").write_text("hello\n")
-    save(place)
-    return place
-
-
-def save(place, message="x"):
-    git(place, "add", "-A")
-    git(place, "commit", "-q", "--no-verify", "-m", message)
-
-
-@pytest.fixture
-def workspace(repo, tmp_path):
-    """The adapter over that repository."""
-    return GitWorkspace(repo, tmp_path / "state")
 
 
 def checkout(workspace, commit=None, effect="1:1", run=WORKSPACE_RUN):
@@ -84,7 +44,7 @@ class TestConformanceInALinkedTree(WorkspaceConformance):
         repo = place / "repo"
         git(tmp_path, "init", "-q", "-b", "main", "--object-format=sha256", str(repo))
         (repo / "README").write_text("hello\n")
-        save(repo)
+        commit_files(repo)
         git(place, "clone", "-q", "--bare", str(repo), "bare")
         git(place / "bare", "worktree", "add", "-q", str(place / "linked"), "main")
         return GitWorkspace(place / "linked", place / "state")
@@ -192,7 +152,7 @@ def test_a_command_builds_one_workspace(repo, tmp_path, monkeypatch):
 def test_a_shallow_clone_is_enough(repo, tmp_path):
     """A clone of depth one can be worked in and merged into."""
     (repo / "README").write_text("hello\nmore\n")
-    save(repo)
+    commit_files(repo)
     git(tmp_path, "clone", "-q", "--depth", "1", f"file://{repo}", "shallow")
     workspace = GitWorkspace(tmp_path / "shallow", tmp_path / "state")
     base, tree = workspace.base(None), checkout(workspace)
@@ -207,7 +167,7 @@ def test_a_subdirectory_stands_for_its_repository(repo, tmp_path):
     """Started below the top, the whole repository is worked on."""
     (repo / "sub").mkdir()
     (repo / "sub" / "f").write_text("f\n")
-    save(repo)
+    commit_files(repo)
     workspace = GitWorkspace(repo / "sub", tmp_path / "state", include=("*.local",))
     (repo / "x.local").write_text("local")
     tree = checkout(workspace)
@@ -238,7 +198,7 @@ def plant(repo, mark):
         shutil.copy(program, repo / ".git" / "hooks" / hook)
     (repo / ".gitattributes").write_text("* diff=evil merge=evil\n*.dat filter=evil\n")
     (repo / "x.dat").write_text("x\n")
-    save(repo)
+    commit_files(repo)
     for key in (
         "core.fsmonitor",
         "filter.evil.clean",
@@ -391,7 +351,7 @@ def test_files_may_become_directories_and_back(workspace, repo):
     for name in ("a", "b"):
         (repo / name).mkdir()
         (repo / name / "f").write_text("f\n")
-    save(repo)
+    commit_files(repo)
     tree = checkout(workspace)
     (tree / "README").unlink()
     (tree / "README").mkdir()
@@ -408,7 +368,7 @@ def test_ignored_files_are_neither_recorded_nor_in_the_way(workspace, repo):
     (repo / ".gitignore").write_text("build/\ntracked.log\n")
     (repo / "tracked.log").write_text("1\n")
     git(repo, "add", "-f", "tracked.log")
-    save(repo)
+    commit_files(repo)
     tree = checkout(workspace)
     (tree / "build").mkdir()
     (tree / "build" / "out").write_text("o")
@@ -427,7 +387,7 @@ def test_text_that_is_no_unicode_is_replaced_in_the_patch(workspace):
 def test_line_endings_that_git_would_change_are_no_change(workspace, repo):
     """A file stored with other line endings than the attributes ask for does not look edited."""
     (repo / "dos").write_bytes(b"a\r\nb\r\n")
-    save(repo)
+    commit_files(repo)
     (repo / ".gitattributes").write_text("* text\n")
     git(repo, "add", ".gitattributes")
     git(repo, "commit", "-qm", "attributes")
@@ -443,7 +403,7 @@ def test_a_repository_inside_the_tree_is_refused(workspace, commits):
     git(tree, "init", "-q", "nested")
     (tree / "nested" / "f").write_text("f")
     if commits:
-        save(tree / "nested")
+        commit_files(tree / "nested")
     with pytest.raises(WorkspaceError, match=r"nested.*remove its \.git"):
         capture(workspace, tree)
     assert checkout(workspace, effect="2:1") != tree
@@ -465,7 +425,7 @@ def test_submodules_of_the_project_stay_as_they_are(workspace, repo, tmp_path):
     git(
         repo, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(tmp_path / "module"), "module"
     )
-    save(repo)
+    commit_files(repo)
     tree = checkout(workspace)
     (tree / "README").write_text("new\n")
     assert capture(workspace, tree).files == ("README",)
@@ -637,7 +597,7 @@ def test_included_files_do_not_follow_links_out(repo, tmp_path):
     outside.mkdir()
     (outside / "secret").write_text("s")
     (repo / "out").symlink_to(outside)
-    save(repo)
+    commit_files(repo)
     (repo / "secret").symlink_to(outside / "secret")
     (repo / "near").symlink_to("README")
     (repo / "head").symlink_to(".git/HEAD")
@@ -791,7 +751,7 @@ def test_a_target_in_a_vanished_checkout_moves_alone(workspace, repo, change, tm
 def test_files_that_pass_a_filter_are_not_written_unfiltered(workspace, repo):
     """A checkout whose files the person's git converts (large file storage) is not given raw ones."""
     (repo / ".gitattributes").write_text("*.bin filter=lfs\n")
-    save(repo)
+    commit_files(repo)
     tree = checkout(workspace)
     (tree / "a.bin").write_text("pointer")
     change = capture(workspace, tree)

@@ -6,11 +6,11 @@ process dies, or the step fails, before it is made.
 
 import errno
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests.support.git_repository import git, make_repository
 
 from steersman.adapters.git import branch_move
 from steersman.adapters.git.workspace import GitWorkspace
@@ -21,24 +21,9 @@ STEPS = {"open", "os.link", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "s
 FILES = {"README": "hello\n", "gone/deep": "x\n", "turns": "file\n", "dir/inside": "d\n", "kept": "k\n"}
 
 
-def git(place, *args):
-    """git as a person uses it."""
-    who = ("-c", "user.name=ann", "-c", "user.email=ann@example.org")
-    done = subprocess.run(["git", *who, *args], cwd=place, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
-
-
 @pytest.fixture
 def repo(tmp_path):
-    place = tmp_path / "repo"
-    git(tmp_path, "init", "-q", "-b", "main", str(place))
-    for name, text in FILES.items():
-        (place / name).parent.mkdir(exist_ok=True)
-        (place / name).write_text(text)
-    git(place, "add", "-A")
-    git(place, "commit", "-qm", "first")
-    return place
+    return make_repository(tmp_path / "repo", FILES)
 
 
 @pytest.fixture

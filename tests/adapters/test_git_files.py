@@ -1,19 +1,13 @@
 """Single files of a real working tree, put as a commit has them; links lead nowhere."""
 
 import os
-import subprocess
 
 import pytest
+from tests.support.git_repository import make_repository
 
-from steersman.adapters.git.workspace import GitWorkspace
 from steersman.errors import WorkspaceError
 
 RUN = "260101-abcdef"
-
-
-def git(repo, *words):
-    who = ("-c", "user.name=t", "-c", "user.email=t@t", "-c", "commit.gpgSign=false")
-    subprocess.run(["git", *who, *words], cwd=repo, check=True, capture_output=True)
 
 
 @pytest.fixture
@@ -26,15 +20,7 @@ def repo(tmp_path):
     (place / "run.sh").write_text("#!/bin/sh\n")
     (place / "run.sh").chmod(0o755)
     (place / "AGENTS.md").write_text("be kind\n")
-    git(place, "init", "-q", "-b", "main")
-    git(place, "add", "-A")
-    git(place, "commit", "-qm", "base")
-    return place
-
-
-@pytest.fixture
-def workspace(repo, tmp_path):
-    return GitWorkspace(repo, tmp_path / "state")
+    return make_repository(place, {})
 
 
 def test_links_are_listed(workspace, tmp_path):

@@ -3,23 +3,16 @@
 import os
 import re
 import shutil
-import subprocess
 
 import pytest
 from tests.support.fake_forge import FakeForge
+from tests.support.git_repository import git, make_repository
 
 from steersman.adapters.git.workspace import GitWorkspace
 from steersman.errors import WorkspaceError
 
 RUN = "260101-abcdef"
 BRANCH = f"steersman/{RUN}"
-
-
-def git(place, *args):
-    who = ("-c", "user.name=ann", "-c", "user.email=ann@example.org", "-c", "commit.gpgSign=false")
-    done = subprocess.run(["git", *who, *args], cwd=place, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
 
 
 @pytest.fixture
@@ -38,11 +31,7 @@ def remote(tmp_path):
 @pytest.fixture
 def repo(tmp_path, remote):
     """A person's repository with that remote."""
-    place = tmp_path / "repo"
-    git(tmp_path, "init", "-q", "-b", "main", str(place))
-    (place / "README").write_text("hello\n")
-    git(place, "add", "-A")
-    git(place, "commit", "-qm", "x")
+    place = make_repository(tmp_path / "repo", {"README": "hello\n"})
     git(place, "remote", "add", "origin", str(remote))
     return place
 
@@ -53,11 +42,6 @@ def forge(tmp_path, monkeypatch):
     fake = FakeForge(tmp_path / "forge", "gh", "ssh")
     monkeypatch.setenv("PATH", f"{fake.bin}{os.pathsep}{os.environ['PATH']}")
     return fake
-
-
-@pytest.fixture
-def workspace(repo, tmp_path):
-    return GitWorkspace(repo, tmp_path / "state")
 
 
 def change(workspace, text="new\n"):

@@ -3,42 +3,23 @@
 import os
 import socket
 import stat
-import subprocess
 from pathlib import Path
 
 import pytest
+from tests.support.git_repository import git, make_repository
 
 from steersman.adapters.git import change_diff, tree_hash
 from steersman.adapters.git.tree_hash import survey_working_tree
-from steersman.adapters.git.workspace import GitWorkspace
 from steersman.adapters.storage.remove_directory import delete_path
 from steersman.errors import UnrecordableTreeError, WorkspaceError
 
 RUN = "260101-abcdef"
 
 
-def git(place, *args):
-    who = ("-c", "user.name=ann", "-c", "user.email=ann@example.org", "-c", "commit.gpgSign=false")
-    done = subprocess.run(["git", *who, *args], cwd=place, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
-
-
 @pytest.fixture
 def repo(tmp_path):
-    """A person's repository with one commit on main."""
-    place = tmp_path / "repo"
-    git(tmp_path, "init", "-q", "-b", "main", str(place))
-    (place / "README").write_text("hello\n")
-    (place / ".gitignore").write_text("ignored/\n")
-    git(place, "add", "-A")
-    git(place, "commit", "-qm", "x")
-    return place
-
-
-@pytest.fixture
-def workspace(repo, tmp_path):
-    return GitWorkspace(repo, tmp_path / "state")
+    """A person's repository that ignores a folder."""
+    return make_repository(tmp_path / "repo", {"README": "hello\n", ".gitignore": "ignored/\n"})
 
 
 @pytest.fixture

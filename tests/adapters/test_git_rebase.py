@@ -2,25 +2,17 @@
 
 import os
 import shutil
-import subprocess
 import threading
 from pathlib import Path
 
 import pytest
+from tests.support.git_repository import commit_files, git, make_repository
 
 from steersman.adapters.git.workspace import GitWorkspace
 from steersman.errors import WorkspaceError
 from steersman.testing.conformance_workspace_moved import MOVED_BASE_RUN, MovedBaseConformance
 
 LINES = "".join(f"{n}\n" for n in range(20))
-
-
-def git(place, *args):
-    """git as a person uses it."""
-    who = ("-c", "user.name=ann", "-c", "user.email=ann@example.org", "-c", "commit.gpgSign=false")
-    done = subprocess.run(["git", *who, *args], cwd=place, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
 
 
 def save(place, files, message="x"):
@@ -31,27 +23,13 @@ def save(place, files, message="x"):
         else:
             (place / name).parent.mkdir(parents=True, exist_ok=True)
             (place / name).write_bytes(text if isinstance(text, bytes) else text.encode())
-    git(place, "add", "-A")
-    git(place, "commit", "-qm", message)
-    return git(place, "rev-parse", "HEAD")
-
-
-def made(place, files=None):
-    git(place.parent, "init", "-q", "-b", "main", str(place))
-    save(place, files or {"README": "hello\n"})
-    return place
+    return commit_files(place, message)
 
 
 @pytest.fixture
 def repo(tmp_path):
     """A person's repository with one commit on main, and a file of twenty lines."""
-    return made(tmp_path / "repo", {"README": "hello\n", "lines": LINES})
-
-
-@pytest.fixture
-def workspace(repo, tmp_path):
-    """The adapter over that repository."""
-    return GitWorkspace(repo, tmp_path / "state")
+    return make_repository(tmp_path / "repo", {"README": "hello\n", "lines": LINES})
 
 
 class TestGit(MovedBaseConformance):
@@ -59,7 +37,7 @@ class TestGit(MovedBaseConformance):
 
     @pytest.fixture
     def workspace(self, tmp_path):
-        return GitWorkspace(made(tmp_path / "repo"), tmp_path / "state")
+        return GitWorkspace(make_repository(tmp_path / "repo", {"README": "hello\n"}), tmp_path / "state")
 
 
 def change(workspace, files, run=MOVED_BASE_RUN):

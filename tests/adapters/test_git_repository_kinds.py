@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.support.git_repository import git, make_repository
 
 from steersman.adapters.git import branch_move
 from steersman.adapters.git.workspace import GitWorkspace
@@ -13,30 +14,9 @@ from steersman.errors import WorkspaceError
 from steersman.testing.conformance_workspace import WORKSPACE_RUN
 
 
-def git(place, *args):
-    who = ("-c", "user.name=ann", "-c", "user.email=ann@example.org", "-c", "commit.gpgSign=false")
-    done = subprocess.run(["git", *who, *args], cwd=place, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
-
-
 def made(place, *flags):
     """A repository with one commit on main."""
-    git(place.parent, "init", "-q", "-b", "main", *flags, str(place))
-    (place / "README").write_text("hello\n")
-    git(place, "add", "-A")
-    git(place, "commit", "-qm", "x")
-    return place
-
-
-@pytest.fixture
-def repo(tmp_path):
-    return made(tmp_path / "repo")
-
-
-@pytest.fixture
-def workspace(repo, tmp_path):
-    return GitWorkspace(repo, tmp_path / "state")
+    return make_repository(place, {"README": "hello\n"}, *flags)
 
 
 def has_reftable(folder):

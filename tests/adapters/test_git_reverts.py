@@ -1,41 +1,16 @@
 """Taking a change back in real repositories, where people have reverted, renamed and rewritten beside it."""
 
-import subprocess
-
 import pytest
+from tests.support.git_repository import commit_files, git
 
-from steersman.adapters.git.workspace import GitWorkspace
 from steersman.errors import AlreadyRevertedError, ChangeConflictError, ChangeNotOnBranchError
 
 RUN = "250101-abc123"
 
 
-def git(place, *args):
-    """git as a person uses it."""
-    who = ("-c", "user.name=ann", "-c", "user.email=ann@example.org", "-c", "commit.gpgSign=false")
-    done = subprocess.run(["git", *who, *args], cwd=place, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
-
-
 def save(place, text, message="x"):
     (place / "README").write_text(text)
-    git(place, "add", "-A")
-    git(place, "commit", "-qm", message)
-    return git(place, "rev-parse", "HEAD")
-
-
-@pytest.fixture
-def repo(tmp_path):
-    """A person's repository with one commit on main."""
-    git(tmp_path, "init", "-q", "-b", "main", "repo")
-    save(tmp_path / "repo", "hello\n")
-    return tmp_path / "repo"
-
-
-@pytest.fixture
-def workspace(repo, tmp_path):
-    return GitWorkspace(repo, tmp_path / "state")
+    return commit_files(place, message)
 
 
 @pytest.fixture
