@@ -5,6 +5,7 @@ from tests.support.cases import for_each_case
 from tests.support.simulated_task import ALL_DOCUMENTS, SimulatedTask, task_context
 
 from steersman.kernel.definition import Job
+from steersman.machines.shared.tree_folds import tree_setup_input
 from steersman.machines.task import MACHINE, work
 from steersman.machines.task.context import inspection_digest
 
@@ -100,7 +101,7 @@ def test_whatever_touches_files_knows_every_recorded_one(job: Job):
 def test_a_task_without_a_change_stands_on_its_base():
     """Before anything was coded the commit is the base's."""
     bare = task_context(commit="", tree="", artifacts={}, documents={})
-    assert work.task_setup_input(bare) == {"commit": "c0"}
+    assert tree_setup_input(bare) == {"commit": "c0"}
     assert work.plan_draft_input(bare)["commit"] == "c0"
     assert work.code_record_input(bare)["commit"] == "c0"
     assert work.crew_run_input(bare)["task_ref"] == "p-task"

@@ -15,12 +15,12 @@ from steersman.contracts.facts import (
     BaselineFacts,
     CheckFacts,
     DeliveryFacts,
-    SetupFacts,
 )
 from steersman.errors import UserError
 from steersman.kernel.canonical import digest_of
 from steersman.kernel.definition import GateAnswer
 from steersman.kernel.ops import Log, Op
+from steersman.machines.shared.tree_folds import keep_session
 
 
 class RoundtableTaskReceived(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -142,17 +142,12 @@ def upcast_red_base_fix(before: dict[str, Any]) -> dict[str, Any]:
     return {**before, "red_base": "fix"}
 
 
-def _roundtable_session_ops(role: str, facts: AgentFacts) -> tuple[Op, ...]:
-    """What the role's next call may continue; a call that kept none leaves the one before in place."""
-    return (("put", "sessions", role, facts.session),) if facts.session else ()
-
-
 def fold_coder_proposal(_c: RoundtableContext, facts: AgentFacts) -> tuple[Op, ...]:
-    return (("set", "proposal_ref", facts.text_ref), *_roundtable_session_ops("coder", facts))
+    return (("set", "proposal_ref", facts.text_ref), *keep_session("coder", facts))
 
 
 def fold_reviewer_notes(_c: RoundtableContext, facts: AgentFacts) -> tuple[Op, ...]:
-    return (("set", "reviewer_notes_ref", facts.text_ref), *_roundtable_session_ops("reviewer", facts))
+    return (("set", "reviewer_notes_ref", facts.text_ref), *keep_session("reviewer", facts))
 
 
 def fold_discussion_contract(context: RoundtableContext, facts: AgentFacts) -> tuple[Op, ...]:
@@ -171,7 +166,7 @@ def fold_discussion_contract(context: RoundtableContext, facts: AgentFacts) -> t
         ("set", "tester_notes_ref", facts.text_ref),
         ("set", "contract", contract),
         ("set", "contract_digest", digest_of(contract)),
-        *_roundtable_session_ops("tester", facts),
+        *keep_session("tester", facts),
     )
 
 
@@ -207,21 +202,8 @@ def fold_followup_message(context: RoundtableContext, answer: GateAnswer) -> tup
     return ops
 
 
-def fold_roundtable_tree_ready(context: RoundtableContext, facts: SetupFacts) -> tuple[Op, ...]:
-    return (("set", "commit", facts.commit), ("set", "tree", facts.tree)) if not context.commit else ()
-
-
-def fold_roundtable_setup_failure(_c: RoundtableContext, facts: SetupFacts) -> tuple[Op, ...]:
-    return (("set", "detail_ref", facts.detail_ref),)
-
-
 def fold_roundtable_baseline(_c: RoundtableContext, facts: BaselineFacts) -> tuple[Op, ...]:
     return (("set", "baseline_ref", facts.results_ref),)
-
-
-def fold_roundtable_base_failure(_c: RoundtableContext, facts: BaselineFacts) -> tuple[Op, ...]:
-    """Keep the results for people; the base tree counts as unchecked and is checked again after a follow-up."""
-    return (("set", "baseline_ref", facts.results_ref), ("set", "detail_ref", facts.first_ref))
 
 
 def fold_round_start(_c: RoundtableContext, _e: Any) -> tuple[Op, ...]:
@@ -242,7 +224,7 @@ def fold_coder_change(context: RoundtableContext, facts: AgentFacts) -> tuple[Op
         ("set", "questions_ref", ""),
         ("set", "tries", [*context.tries, attempt]),
         *((("set", "detail_ref", ""),) if context.detail_ref else ()),
-        *_roundtable_session_ops("coder", facts),
+        *keep_session("coder", facts),
     )
 
 
@@ -261,7 +243,7 @@ def fold_coder_no_change(context: RoundtableContext, facts: AgentFacts) -> tuple
     must_fix = ("set", "must_fix", [*context.must_fix[:20], item])
     return (
         must_fix,
-        *_roundtable_session_ops("coder", facts),
+        *keep_session("coder", facts),
         _round_summary_op(context, "coder_changed_nothing"),
     )
 
@@ -279,13 +261,13 @@ def fold_review_changes(context: RoundtableContext, facts: AgentFacts) -> tuple[
     review_ops = (
         ("set", "must_fix", items),
         *_finding_ops(context, items),
-        *_roundtable_session_ops("reviewer", facts),
+        *keep_session("reviewer", facts),
     )
     return (*review_ops, _round_summary_op(context, "changes_requested"))
 
 
 def fold_review_approval(context: RoundtableContext, facts: AgentFacts) -> tuple[Op, ...]:
-    return (("set", "must_fix", []), *_finding_ops(context, []), *_roundtable_session_ops("reviewer", facts))
+    return (("set", "must_fix", []), *_finding_ops(context, []), *keep_session("reviewer", facts))
 
 
 def fold_invalid_review(_c: RoundtableContext, facts: AgentFacts) -> tuple[Op, ...]:
@@ -340,7 +322,7 @@ def fold_escalation_pack(context: RoundtableContext, _e: Any) -> tuple[Op, ...]:
 def fold_tester_commands(_c: RoundtableContext, facts: AgentFacts) -> tuple[Op, ...]:
     return (
         ("set", "commands_ref", (facts.reply or {}).get("commands_ref", "")),
-        *_roundtable_session_ops("tester", facts),
+        *keep_session("tester", facts),
     )
 
 
@@ -396,10 +378,6 @@ def fold_questioned_evidence(_c: RoundtableContext, facts: CheckFacts) -> tuple[
     return (*_check_result_ops(facts), ("set", "questions_ref", facts.questions_ref))
 
 
-def fold_evidence_acceptance(_c: RoundtableContext, answer: GateAnswer) -> tuple[Op, ...]:
-    return (("set", "accepted_tree", answer.digest), ("set", "accepted_by", answer.person))
-
-
 def fold_evidence_refusal(context: RoundtableContext, answer: GateAnswer) -> tuple[Op, ...]:
     item = {
         "id": "evidence",
@@ -423,10 +401,6 @@ def _round_summary_op(context: RoundtableContext, outcome: str) -> Op:
         "rounds",
         {"kind": "round", "round": context.round, "outcome": outcome, "tree": context.tree},
     )
-
-
-def fold_provider_failure(_c: RoundtableContext, facts: AgentFacts) -> tuple[Op, ...]:
-    return (("set", "detail_ref", facts.detail_ref),)
 
 
 def fold_base_look(_c: RoundtableContext, facts: BaseFacts) -> tuple[Op, ...]:
@@ -474,10 +448,6 @@ def fold_roundtable_delivery(_c: RoundtableContext, facts: DeliveryFacts) -> tup
         ("set", "url_ref", facts.url_ref),
         ("set", "reverted_commit", ""),
     )
-
-
-def fold_roundtable_delivery_failure(_c: RoundtableContext, facts: DeliveryFacts) -> tuple[Op, ...]:
-    return (("set", "detail_ref", facts.detail_ref),)
 
 
 def fold_delivery_request(_c: RoundtableContext, _e: Any) -> tuple[Op, ...]:

@@ -80,6 +80,14 @@ from steersman.machines.shared.tree_checks import (
     TOUCHES,
     base_namings,
 )
+from steersman.machines.shared.tree_folds import (
+    fold_base_failure,
+    fold_evidence_accepted,
+    fold_failure_detail,
+    fold_tree_ready,
+    tree_baseline_input,
+    tree_setup_input,
+)
 
 # ── Guards that the work of states depends on ───────────────────────────────────────────────────────────────────────
 
@@ -111,8 +119,8 @@ class S(State):
     intake = state("A task or a follow-up is here; the phase decides where it goes.", initial=True)
     plan = state(
         "The working tree is made ready and checked as it is; then the coder drafts a proposal, or the first round begins.",
-        do(PREPARE, work.roundtable_setup_input, when=TO_PREPARE),
-        do(MEASURE, work.roundtable_baseline_input, when=TO_MEASURE),
+        do(PREPARE, tree_setup_input, when=TO_PREPARE),
+        do(MEASURE, tree_baseline_input, when=TO_MEASURE),
         do(PROPOSE, work.proposal_input, when=TO_PROPOSE, version=3),
     )
     build = state("The coder edits its working tree.", do(IMPLEMENT, work.implementation_input, version=3))
@@ -128,7 +136,7 @@ class S(State):
         do(LOOK_AT_BASE, work.roundtable_base_input, when=TO_LOOK),
         do(MOVING, work.moved_base_gate_input, when=KEEPS_MOVING),
         do(REWRITE, work.moved_base_gate_input, when=REWRITTEN),
-        do(MEASURE_AGAIN, work.roundtable_baseline_input, when=TO_MEASURE_AGAIN),
+        do(MEASURE_AGAIN, tree_baseline_input, when=TO_MEASURE_AGAIN),
         do(RUN_CHECKS, work.check_run_input, when=ANSWERED, version=2),
         do(EVIDENCE, work.roundtable_evidence_gate_input, when=QUESTIONED),
         do(RECALL, work.evidence_recall_input, when=SEEN),
@@ -391,11 +399,11 @@ FOLDS = (
     fold(E.discussion_complete, ctx.fold_discussion_contract, version=2),
     fold(E.await_operator_confirm, ctx.fold_proposal_summary),
     fold(E.task_followup_received, ctx.fold_followup_message),
-    fold(E.workspace_ready, ctx.fold_roundtable_tree_ready),
-    fold(E.setup_failed, ctx.fold_roundtable_setup_failure),
+    fold(E.workspace_ready, fold_tree_ready),
+    fold(E.setup_failed, fold_failure_detail),
     fold(E.baseline_recorded, ctx.fold_roundtable_baseline),
-    fold(E.check_cannot_start, ctx.fold_roundtable_base_failure),
-    fold(E.base_not_green, ctx.fold_roundtable_base_failure),
+    fold(E.check_cannot_start, fold_base_failure),
+    fold(E.base_not_green, fold_base_failure),
     fold(E.start_coder, ctx.fold_round_start),
     fold(E.start_reviewer, ctx.fold_coder_change, version=3),
     fold(E.coder_changed_nothing, ctx.fold_coder_no_change, version=3),
@@ -408,25 +416,25 @@ FOLDS = (
     fold(E.tester_command_blocked, ctx.fold_checks_stopped),
     fold(E.repeated_test_failure, ctx.fold_checks_stopped),
     fold(E.evidence_questioned, ctx.fold_questioned_evidence),
-    fold(E.evidence_accepted, ctx.fold_evidence_acceptance),
+    fold(E.evidence_accepted, fold_evidence_accepted),
     fold(E.evidence_declined, ctx.fold_evidence_refusal),
     fold(E.tests_passed, ctx.fold_checks_passed, version=2),
     fold(E.finding_unresolved, ctx.fold_escalation_pack),
     fold(E.max_iterations_reached, ctx.fold_escalation_pack),
-    *(fold(e, ctx.fold_provider_failure) for e in PROVIDER),
+    *(fold(e, fold_failure_detail) for e in PROVIDER),
     fold(E.base_unmoved, ctx.fold_base_look),
     fold(E.base_moved, ctx.fold_roundtable_rebase),
     fold(E.base_refused, ctx.fold_base_look),
     fold(E.base_rewritten, ctx.fold_roundtable_base_rewritten),
     fold(E.merge_granted, ctx.fold_merge_approval),
     fold(E.delivered, ctx.fold_roundtable_delivery),
-    fold(E.delivery_overtaken, ctx.fold_roundtable_delivery_failure),
+    fold(E.delivery_overtaken, fold_failure_detail),
     fold(E.recheck_granted, ctx.fold_recheck_request),
-    fold(E.delivery_failed, ctx.fold_roundtable_delivery_failure),
+    fold(E.delivery_failed, fold_failure_detail),
     fold(E.delivery_requested, ctx.fold_delivery_request),
     fold(E.revert_requested, ctx.fold_revert_request),
     fold(E.reverted, ctx.fold_roundtable_revert),
-    fold(E.revert_failed, ctx.fold_roundtable_delivery_failure),
+    fold(E.revert_failed, fold_failure_detail),
 )
 LAWS = (
     Only("outcome", "approved", by=(E.tests_passed,)),

@@ -40,14 +40,6 @@ def test_discussion_input(context: RoundtableContext) -> dict[str, Any]:
     )
 
 
-def roundtable_setup_input(context: RoundtableContext) -> dict[str, Any]:
-    return {"commit": context.commit or context.base_commit}
-
-
-def roundtable_baseline_input(context: RoundtableContext) -> dict[str, Any]:
-    return {"commit": context.base_commit, "tree": context.base_tree}
-
-
 def implementation_input(context: RoundtableContext) -> dict[str, Any]:
     agent_input = _roundtable_agent_input(
         context,

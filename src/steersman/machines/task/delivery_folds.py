@@ -113,10 +113,6 @@ def fold_task_delivery(context: TaskContext, facts: DeliveryFacts) -> tuple[Op, 
     )
 
 
-def fold_task_delivery_failure(_c: TaskContext, facts: DeliveryFacts) -> tuple[Op, ...]:
-    return (("set", "detail_ref", facts.detail_ref),)
-
-
 def fold_task_revert(_c: TaskContext, facts: RevertFacts) -> tuple[Op, ...]:
     """`detail` is empty where the commit is steersman's own."""
     return (

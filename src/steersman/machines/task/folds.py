@@ -5,7 +5,7 @@
 
 from typing import Any
 
-from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, SetupFacts
+from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts
 from steersman.contracts.task.facts import (
     InspectFacts,
     PrerequisiteFacts,
@@ -13,6 +13,7 @@ from steersman.contracts.task.facts import (
 )
 from steersman.kernel.definition import ChildEnded, GateAnswer
 from steersman.kernel.ops import Op
+from steersman.machines.shared.tree_folds import keep_session
 from steersman.machines.task.context import PersonWords, TaskContext, next_work_base
 
 # ── what people say ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -102,7 +103,7 @@ def fold_plan_draft(context: TaskContext, facts: AgentFacts) -> tuple[Op, ...]:
         ("set", "notes", []),
         ("set", "must_fix", []),
         ("put", "providers", lead, facts.provider),
-        *_task_session_ops(lead, facts),
+        *keep_session(lead, facts),
     )
 
 
@@ -119,7 +120,7 @@ def _fold_role_reply(context: TaskContext, field: str, facts: AgentFacts) -> tup
         )
     role = str(facts.reply["role"])
     reply_ops = (("put", field, role, facts.reply), ("put", "providers", role, facts.provider))
-    return (*reply_ops, *_task_session_ops(role, facts))
+    return (*reply_ops, *keep_session(role, facts))
 
 
 def fold_planning_round(context: TaskContext, facts: AgentFacts) -> tuple[Op, ...]:
@@ -311,21 +312,8 @@ def reset_phase_ops() -> tuple[Op, ...]:
 # ── code and tests ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def fold_task_tree_ready(context: TaskContext, facts: SetupFacts) -> tuple[Op, ...]:
-    return (("set", "commit", facts.commit), ("set", "tree", facts.tree)) if not context.commit else ()
-
-
-def fold_task_setup_failure(_c: TaskContext, facts: SetupFacts) -> tuple[Op, ...]:
-    return (("set", "detail_ref", facts.detail_ref),)
-
-
 def fold_task_baseline(_c: TaskContext, facts: BaselineFacts) -> tuple[Op, ...]:
     return (("set", "baseline_ref", facts.results_ref), ("set", "detail_ref", ""))
-
-
-def fold_task_base_failure(_c: TaskContext, facts: BaselineFacts) -> tuple[Op, ...]:
-    """Keep the results for people; the base tree counts as unchecked and is checked again."""
-    return (("set", "baseline_ref", facts.results_ref), ("set", "detail_ref", facts.first_ref))
 
 
 def fold_code_change(context: TaskContext, facts: AgentFacts) -> tuple[Op, ...]:
@@ -346,7 +334,7 @@ def fold_code_change(context: TaskContext, facts: AgentFacts) -> tuple[Op, ...]:
         ("set", "notes", []),
         ("set", "detail_ref", facts.problems_ref),
         ("put", "providers", context.coder, facts.provider),
-        *_task_session_ops(context.coder, facts),
+        *keep_session(context.coder, facts),
     )
 
 
@@ -390,10 +378,6 @@ def fold_test_failures(context: TaskContext, _e: InspectFacts) -> tuple[Op, ...]
     return (*reset_phase_ops(), ("add", "turn", 1), ("set", "must_fix", points))
 
 
-def fold_task_evidence_accepted(_c: TaskContext, answer: GateAnswer) -> tuple[Op, ...]:
-    return (("set", "accepted_tree", answer.digest), ("set", "accepted_by", answer.person))
-
-
 def fold_task_evidence_declined(_c: TaskContext, answer: GateAnswer) -> tuple[Op, ...]:
     why = "the operator does not accept what was changed about the tests"
     return (
@@ -414,7 +398,3 @@ def fold_agent_failure(context: TaskContext, facts: AgentFacts) -> tuple[Op, ...
 
 def _failure_detail_op(context: TaskContext, facts: AgentFacts) -> Op:
     return ("set", "detail_ref", facts.detail_ref or facts.problems_ref or context.detail_ref)
-
-
-def _task_session_ops(role: str, facts: AgentFacts) -> tuple[Op, ...]:
-    return (("put", "sessions", role, facts.session),) if facts.session else ()

@@ -13,6 +13,7 @@ from steersman.contracts.task.facts import InspectFacts, PrerequisiteFacts, Reco
 from steersman.kernel.definition import Choice, Guard, State, child, do, effect, gate, resting, state
 from steersman.machines.shared.gates import EVIDENCE, REWRITE
 from steersman.machines.shared.tree_checks import MEASURE, MEASURE_AGAIN, PREPARE
+from steersman.machines.shared.tree_folds import tree_baseline_input, tree_setup_input
 from steersman.machines.task import work
 
 # ── Guards that the work of states depends on ───────────────────────────────────────────────────────────────────────
@@ -144,9 +145,9 @@ class S(State):
         "The base tree is checked; then planners draft, question and settle a plan.",
         do(LOOK_AT_OTHERS, work.prerequisites_input, when=LOOKS_AROUND),
         do(OTHERS, work.prerequisites_gate_input, when=WAITS),
-        do(PREPARE, work.task_setup_input, when=PREPARES),
-        do(MEASURE, work.task_baseline_input, when=MEASURES),
-        do(MEASURE_AGAIN, work.task_baseline_input, when=MEASURES_AGAIN),
+        do(PREPARE, tree_setup_input, when=PREPARES),
+        do(MEASURE, tree_baseline_input, when=MEASURES),
+        do(MEASURE_AGAIN, tree_baseline_input, when=MEASURES_AGAIN),
         do(DRAFT, work.plan_draft_input, when=DRAFTS, version=2),
         do(COMMENT, each=work.plan_comment_inputs, when=COMMENTS),
         do(QUESTIONS, work.plan_questions_gate_input, when=ASKS),
@@ -167,7 +168,7 @@ class S(State):
     )
     codegen = state(
         "The plan becomes code in a working tree of its own.",
-        do(MEASURE_AGAIN, work.task_baseline_input, when=MEASURES_AGAIN),
+        do(MEASURE_AGAIN, tree_baseline_input, when=MEASURES_AGAIN),
         do(CODE, work.task_code_input, when=CODES),
         do(CREW, work.crew_run_input, when=GOES_ROUND, version=2),
         do(INSPECT_CODE, work.code_inspection_input, when=INSPECTS),
@@ -185,7 +186,7 @@ class S(State):
     )
     test = state(
         "Suites, linters and static analysis run on the recorded tree.",
-        do(MEASURE_AGAIN, work.task_baseline_input, when=MEASURES_AGAIN),
+        do(MEASURE_AGAIN, tree_baseline_input, when=MEASURES_AGAIN),
         do(RUN_SUITES, work.suite_run_input, when=RUNS, version=2),
         do(EVIDENCE, work.task_evidence_gate_input, when=EVIDENCE_ASKED),
         do(INSPECT_TESTS, work.test_inspection_input, when=INSPECTS),

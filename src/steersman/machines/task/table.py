@@ -25,6 +25,12 @@ from steersman.kernel.laws import Before, Law, Never, Only, Possible
 from steersman.machines.shared.document_rows import DISK, DocumentEvents, document_rows
 from steersman.machines.shared.gates import EVIDENCE, REWRITE
 from steersman.machines.shared.tree_checks import ACCEPTS, LOST_COMMITS, TOUCHES, base_namings
+from steersman.machines.shared.tree_folds import (
+    fold_base_failure,
+    fold_evidence_accepted,
+    fold_failure_detail,
+    fold_tree_ready,
+)
 from steersman.machines.task import context as ctx
 from steersman.machines.task import delivery_folds, folds
 from steersman.machines.task.events import E
@@ -373,10 +379,10 @@ FOLDS = tuple(fold(e, change, version=RAISED.get(change, 1)) for change, events 
     (folds.fold_plan_opinion, (E.plan_reviewed, E.plan_reviews_complete)),
     (folds.fold_code_opinion, (E.code_reviewed, E.code_reviews_complete)),
     (folds.fold_plan_rejection, (E.review_needs_changes, E.review_blocked)),
-    (folds.fold_task_tree_ready, (E.workspace_ready,)),
-    (folds.fold_task_setup_failure, (E.setup_failed,)),
+    (fold_tree_ready, (E.workspace_ready,)),
+    (fold_failure_detail, (E.setup_failed,)),
     (folds.fold_task_baseline, (E.baseline_recorded,)),
-    (folds.fold_task_base_failure, (E.check_cannot_start, E.base_not_green)),
+    (fold_base_failure, (E.check_cannot_start, E.base_not_green)),
     (folds.fold_code_change, (E.code_written,)),
     (folds.fold_crew_change, (E.crew_done,)),
     (folds.fold_empty_change, (E.codegen_empty,)),
@@ -387,7 +393,7 @@ FOLDS = tuple(fold(e, change, version=RAISED.get(change, 1)) for change, events 
     (folds.fold_flawed_plan, (E.plan_flawed,)),
     (folds.fold_suite_results, (E.suites_run,)),
     (folds.fold_test_failures, (E.test_failures,)),
-    (folds.fold_task_evidence_accepted, (E.evidence_accepted,)),
+    (fold_evidence_accepted, (E.evidence_accepted,)),
     (folds.fold_task_evidence_declined, (E.evidence_declined,)),
     (delivery_folds.fold_base_unmoved, (E.base_unmoved,)),
     (delivery_folds.fold_task_rebase, (E.base_moved,)),
@@ -397,7 +403,7 @@ FOLDS = tuple(fold(e, change, version=RAISED.get(change, 1)) for change, events 
     (delivery_folds.fold_delivery_lost, (E.delivery_lost,)),
     (delivery_folds.fold_person_decision, (E.decision_given,)),
     (delivery_folds.fold_task_delivery, (E.accepted,)),
-    (delivery_folds.fold_task_delivery_failure, (E.delivery_failed,)),
+    (fold_failure_detail, (E.delivery_failed,)),
     (delivery_folds.fold_revert_decision, (E.revert_requested,)),
     (delivery_folds.fold_task_revert, (E.change_reverted,)),
     (delivery_folds.fold_revert_conflict, (E.revert_conflicted,)),

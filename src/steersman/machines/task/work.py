@@ -92,14 +92,6 @@ def code_review_inputs(context: TaskContext) -> list[tuple[str, dict[str, Any]]]
 # ── code and tests ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def task_setup_input(context: TaskContext) -> dict[str, Any]:
-    return {"commit": context.commit or context.base_commit}
-
-
-def task_baseline_input(context: TaskContext) -> dict[str, Any]:
-    return {"commit": context.base_commit, "tree": context.base_tree}
-
-
 def task_code_input(context: TaskContext) -> dict[str, Any]:
     document_refs = {
         "plan": context.documents.get("planning/planning.ai.json", ""),
