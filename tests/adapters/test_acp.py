@@ -15,6 +15,7 @@ from steersman.adapters.agents.acp import AcpAgent, AcpOptions, read_protocol_us
 from steersman.adapters.agents.acp_conversation import (
     MAX_ACP_REJECTIONS,
     MAX_ANSWER_BEGINNINGS,
+    AcpAgentProfile,
     AcpConversation,
 )
 from steersman.adapters.agents.acp_errors import classify_acp_error, classify_stop_reason
@@ -132,8 +133,8 @@ class Talk:
 
     def __init__(self, tree, **more):
         self.written = []
-        options = {"isolated": True, **more.pop("options", {})}
-        self.talk = AcpConversation(asked(tree, **more), self._write, **options)
+        profile = AcpAgentProfile("acp", (), **more.pop("options", {}))
+        self.talk = AcpConversation(asked(tree, **more), self._write, profile, isolated=True)
         self.talk.begin()
 
     def _write(self, line):
@@ -480,17 +481,13 @@ def test_the_status_is_in_opencode_s_own_record(tmp_path):
 
 FIXTURES = Path(__file__).parents[1] / "agents" / "fixtures"
 KINDS = {
-    "gemini-0.61.0": (
-        acp_gemini.read_gemini_usage,
-        acp_gemini.check_gemini_result,
-        lambda: acp_gemini.parse_gemini_stderr,
-    ),
-    "opencode-1.18.33": (
-        lambda _: ProviderUsage(),
-        lambda _: None,
-        lambda: acp_opencode.OpencodeStderrReader().hear,
-    ),
-    "claude-acp-0.49.0": (read_protocol_usage, lambda _: None, lambda: lambda _: None),
+    "gemini-0.61.0": lambda: {
+        "usage": acp_gemini.read_gemini_usage,
+        "doubt": acp_gemini.check_gemini_result,
+        "complaint": acp_gemini.parse_gemini_stderr,
+    },
+    "opencode-1.18.33": lambda: {"complaint": acp_opencode.OpencodeStderrReader().hear},
+    "claude-acp-0.49.0": lambda: {"usage": read_protocol_usage},
 }
 RECORDINGS = [path for name in KINDS for path in sorted((FIXTURES / name).glob("*.json"))]
 
@@ -505,17 +502,14 @@ def test_every_agent_is_recorded():
 def test_a_recorded_talk_has_its_class(path):
     """What a real agent has said, line by line, comes to the class that the call had."""
     told = json.loads(path.read_text(encoding="utf-8"))
-    usage, doubt, complaints = KINDS[path.parent.name]
-    complaint = complaints()
+    profile = AcpAgentProfile("acp", (), status=lambda: told["status"], **KINDS[path.parent.name]())
     request = asked("/tree", permissions=told["permissions"], writes=told["writes"])
-    talk = AcpConversation(
-        request, lambda _: None, isolated=True, usage=usage, doubt=doubt, status=lambda: told["status"]
-    )
+    talk = AcpConversation(request, lambda _: None, profile, isolated=True)
     talk.begin()
     for stream, line in told["heard"]:
         if stream == "out":
             talk.feed(line.encode())
-        elif (found := complaint(line)) is not None:
+        elif (found := profile.complaint(line)) is not None:
             talk.fail(found.failure, now=found.now)
     heard = talk.read_result()
     good = ("ok", "provider_timeout")  # whose clock was over had told nothing

@@ -7,58 +7,30 @@ its turn is over, or ours is, nothing of it is alive.
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import IO, Annotated, Any, NamedTuple
+from typing import IO, Annotated, Any
 
-import msgspec
 from msgspec import Meta, structs
 
-from steersman.adapters.agents.acp_conversation import AcpConversation, AcpObject
+from steersman.adapters.agents.acp_conversation import AcpAgentProfile, AcpConversation, AcpObject
 from steersman.adapters.agents.call_home import CallHome, open_call_home
-from steersman.adapters.agents.headless import AgentInvocation, ProviderFailure, run_agent_cli
+from steersman.adapters.agents.headless import AgentInvocation, ProviderOptions, run_agent_cli
 from steersman.contracts.agent import AgentReply, AgentRequest, ProviderUsage
 from steersman.ports.sandbox import Sandbox
 
 _CANCEL_PATIENCE_SECONDS = 1.0  # seconds in which an agent may stop by itself
 
 
-class AcpOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class AcpOptions(ProviderOptions, frozen=True, kw_only=True):
     """What a role's table may say to an agent over this protocol."""
 
     command: tuple[str, ...] = ()  # of an agent that is not known by name
     program: Annotated[str, Meta(min_length=1)] | None = None  # of one that is
-    model: str | None = None
     mode: str | None = None  # a mode of the agent's own, by its id
-    hosts: tuple[str, ...] = ()  # "host:port" that it may reach
-    environment: tuple[str, ...] = ()  # names passed on: its key, where its model is
-    settings: dict[str, Any] = {}  # of the agent's own configuration, where it is known by name
-    call_tokens: int | None = None
-    call_micro_usd: int | None = None
-
-
-class StderrComplaint(NamedTuple):
-    """A line of standard error that tells what went wrong; with `now` it will not get better by itself."""
-
-    failure: ProviderFailure
-    now: bool = False
-
-
-class AcpAgentProfile(NamedTuple):
-    """One agent, as it wants to be called."""
-
-    name: str
-    argv: tuple[str, ...]
-    env: Mapping[str, str] = {}
-    keeps: tuple[str, ...] = ()
-    writes: tuple[str, ...] = ()  # logins that are lent
-    network: tuple[str, ...] | None = ()
-    model: str | None = None  # to be chosen in the session, where no word of the command line does it
-    usage: Callable[[AcpObject], ProviderUsage] = lambda _: ProviderUsage()
-    opened: Callable[[AcpObject], ProviderFailure | None] = lambda _: None
-    doubt: Callable[[AcpObject], ProviderFailure | None] = lambda _: None
-    status: Callable[[], int | None] = lambda: None
-    complaint: Callable[[str], StderrComplaint | None] = lambda _: None
+    settings: dict[str, Any] = msgspec.field(
+        default_factory=dict
+    )  # of the agent's own configuration, where it is known by name
 
 
 AcpProfileMaker = Callable[[AcpOptions, CallHome], AcpAgentProfile]
@@ -103,15 +75,7 @@ class AcpAgent:
             profile = self._maker(self._options, home)
             async with _open_stdin_pipe() as (agent_stdin, write):
                 conversation = AcpConversation(
-                    request,
-                    write,
-                    isolated=self._sandbox.isolated,
-                    mode=self._options.mode,
-                    model=profile.model,
-                    usage=profile.usage,
-                    opened=profile.opened,
-                    doubt=profile.doubt,
-                    status=profile.status,
+                    request, write, profile, isolated=self._sandbox.isolated, mode=self._options.mode
                 )
                 conversation.begin()
                 reply = await _await_turn_end(

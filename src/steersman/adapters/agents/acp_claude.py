@@ -3,7 +3,8 @@
 It asks claude for settings of the working tree, hooks included; the switches are what keeps claude from acting on them.
 """
 
-from steersman.adapters.agents.acp import AcpAgentProfile, AcpOptions, read_protocol_usage
+from steersman.adapters.agents.acp import AcpOptions, read_protocol_usage
+from steersman.adapters.agents.acp_conversation import AcpAgentProfile
 from steersman.adapters.agents.call_home import CallHome
 from steersman.adapters.agents.claude import (
     CLAUDE_PASSED_VARIABLES,

@@ -6,7 +6,7 @@ mode and model where asked for, the prompt.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -27,6 +27,34 @@ _METHOD_NOT_FOUND = {"code": -32601, "message": "Method not found"}
 AcpObject = Mapping[str, Any]
 
 
+class StderrComplaint(NamedTuple):
+    """A line of standard error that tells what went wrong; with `now` it will not get better by itself."""
+
+    failure: ProviderFailure
+    now: bool = False
+
+
+class AcpAgentProfile(NamedTuple):
+    """One agent, as it wants to be called."""
+
+    name: str
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = {}
+    keeps: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()  # logins that are lent
+    network: tuple[str, ...] | None = ()
+    model: str | None = None  # to be chosen in the session, where no word of the command line does it
+    usage: Callable[[AcpObject], ProviderUsage] = lambda _: ProviderUsage()  # of a turn's result
+    opened: Callable[[AcpObject], ProviderFailure | None] = lambda _: (
+        None
+    )  # checks a new session before its prompt
+    doubt: Callable[[AcpObject], ProviderFailure | None] = lambda _: None  # checks a turn's result
+    status: Callable[[], int | None] = lambda: (
+        None
+    )  # what the model's server answered, where the agent records it
+    complaint: Callable[[str], StderrComplaint | None] = lambda _: None  # reads a line of standard error
+
+
 class AcpConversation:
     """The messages to one agent and from it, until its turn is over."""
 
@@ -34,20 +62,13 @@ class AcpConversation:
         self,
         request: AgentRequest,
         write: Callable[[bytes], object],
+        profile: AcpAgentProfile,
         *,
         isolated: bool,
         mode: str | None = None,
-        model: str | None = None,
-        usage: Callable[[AcpObject], ProviderUsage] = lambda _: ProviderUsage(),
-        opened: Callable[[AcpObject], ProviderFailure | None] = lambda _: None,
-        doubt: Callable[[AcpObject], ProviderFailure | None] = lambda _: None,
-        status: Callable[[], int | None] = lambda: None,
     ) -> None:
-        """`opened` looks at a session before its first prompt, `usage` and `doubt` at a turn's result, `status`
-        at what the model's server answered: agents differ."""
         self._request, self._write, self._isolated = request, write, isolated
-        self._mode, self._model = mode, model
-        self._look, self._usage_of, self._doubt, self._status = opened, usage, doubt, status
+        self._profile, self._mode = profile, mode
         self._count = 0
         self._asked: dict[int, Callable[[AcpObject], None]] = {}
         self._session = ""
@@ -111,7 +132,7 @@ class AcpConversation:
             usage=self._usage,
             denied=tuple(self._denied),
             outside=tuple(dict.fromkeys(self._outside)),
-            model=self._model or "",
+            model=self._profile.model or "",
         )
 
     def explain_exit(self, code: int, errors: str) -> ProviderFailure | None:  # noqa: ARG002  an exit explains nothing here
@@ -123,7 +144,7 @@ class AcpConversation:
     def _handle_response(self, number: int, message: AcpObject) -> None:
         handle_result = self._asked.pop(number)
         if "error" in message:
-            self._failure = classify_acp_error(message["error"], self._status())
+            self._failure = classify_acp_error(message["error"], self._profile.status())
         elif isinstance(message.get("result"), dict):
             handle_result(message["result"])
         else:
@@ -147,7 +168,7 @@ class AcpConversation:
             self._failure = ProviderFailure("provider_protocol_error", "a session without an id")
             return
         self._session = result["sessionId"]
-        self._failure = self._look(result)
+        self._failure = self._profile.opened(result)
         if self._failure is None:
             self._choose_mode({})
 
@@ -160,9 +181,9 @@ class AcpConversation:
             self._choose_model({})
 
     def _choose_model(self, _: AcpObject) -> None:
-        if self._model:
+        if self._profile.model:
             self._send_request(
-                "session/set_model", self._is_inside_workdir(modelId=self._model), self._send_prompt
+                "session/set_model", self._is_inside_workdir(modelId=self._profile.model), self._send_prompt
             )
         else:
             self._send_prompt({})
@@ -172,10 +193,10 @@ class AcpConversation:
         self._send_request("session/prompt", self._is_inside_workdir(prompt=content), self._handle_turn_end)
 
     def _handle_turn_end(self, result: AcpObject) -> None:
-        self._usage = self._usage_of(result)
+        self._usage = self._profile.usage(result)
         self._failure = (
             classify_stop_reason(result.get("stopReason"))
-            or self._doubt(result)
+            or self._profile.doubt(result)
             or self._denied_tool_failure()
         )
         self._ended = self._failure is None

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from steersman.adapters.agents.acp import AcpAgentProfile, AcpOptions, StderrComplaint
-from steersman.adapters.agents.acp_conversation import AcpObject
+from steersman.adapters.agents.acp import AcpOptions
+from steersman.adapters.agents.acp_conversation import AcpAgentProfile, AcpObject, StderrComplaint
 from steersman.adapters.agents.call_home import CallHome, user_home
 from steersman.adapters.agents.codex_events import classify_http_status
 from steersman.adapters.agents.headless import ProviderFailure

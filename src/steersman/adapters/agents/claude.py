@@ -19,7 +19,7 @@ from msgspec import Meta, structs
 
 from steersman.adapters.agents.call_home import CallHome, open_call_home, user_home
 from steersman.adapters.agents.claude_events import ClaudeReader
-from steersman.adapters.agents.headless import AgentInvocation, run_agent_cli
+from steersman.adapters.agents.headless import AgentInvocation, ProviderOptions, run_agent_cli
 from steersman.adapters.agents.sessions import (
     SESSIONS_DIRECTORY,
     SessionStore,
@@ -63,17 +63,12 @@ CLAUDE_SESSION_MISSED = "No conversation found"  # what the CLI says of a sessio
 _SESSION_TRANSCRIPT_FILE, _SESSION_USAGE_FILE = "session.jsonl", "told.json"
 
 
-class ClaudeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ClaudeOptions(ProviderOptions, frozen=True, kw_only=True):
     """What a role's table may say to this provider."""
 
-    model: str | None = None
     program: Annotated[str, Meta(min_length=1)] = "claude"
     effort: str | None = None
-    hosts: tuple[str, ...] = ()  # "host:port" beside the API's own
-    environment: tuple[str, ...] = ()  # names passed on, for a login of another kind
     sessions: bool = False  # keeps them, as the CLI writes them, and continues the role's last one
-    call_tokens: int | None = None
-    call_micro_usd: int | None = None
 
 
 class ClaudeAgent:

@@ -12,13 +12,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-import msgspec
 from msgspec import Meta, structs
 
 from steersman.adapters.agents import codex_rollout as rollout
 from steersman.adapters.agents.call_home import CallHome, link_credential, open_call_home, user_home
 from steersman.adapters.agents.codex_events import CodexReader
-from steersman.adapters.agents.headless import AgentInvocation, run_agent_cli
+from steersman.adapters.agents.headless import AgentInvocation, ProviderOptions, run_agent_cli
 from steersman.adapters.agents.sessions import SESSIONS_DIRECTORY, SessionStore, StoredSession
 from steersman.adapters.checks.tree_places import visible_tree_path
 from steersman.contracts.agent import AgentReply, AgentRequest, ProviderUsage
@@ -44,10 +43,9 @@ _STRICT_SCHEMA_KEYWORDS = frozenset(
 )
 
 
-class CodexOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class CodexOptions(ProviderOptions, frozen=True, kw_only=True):
     """What a role's table may say to this provider."""
 
-    model: str | None = None
     program: Annotated[str, Meta(min_length=1)] = "codex"
     effort: str | None = None
     base_url: Annotated[str, Meta(pattern=r"^https?://[^\s/?#@\\]+(/[^\s?#@\\]*)?$")] | None = (
@@ -56,11 +54,7 @@ class CodexOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     key_env: Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] | None = (
         None  # the variable with its key
     )
-    hosts: tuple[str, ...] = ()  # "host:port" beside the model's own
-    environment: tuple[str, ...] = ()  # names passed on, for a login of another kind
     sessions: bool = False  # keeps them, as codex writes them, and continues the role's last one
-    call_tokens: int | None = None
-    call_micro_usd: int | None = None
 
 
 class CodexAgent:

@@ -8,11 +8,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
-import msgspec
 from msgspec import Meta
 
 from steersman.adapters.agents.call_home import CallHome, open_call_home
-from steersman.adapters.agents.headless import AgentInvocation, CallSummary, ProviderFailure, run_agent_cli
+from steersman.adapters.agents.headless import (
+    AgentInvocation,
+    CallSummary,
+    ProviderFailure,
+    ProviderOptions,
+    run_agent_cli,
+)
 from steersman.adapters.checks.tree_places import visible_tree_path
 from steersman.contracts.agent import AgentReply, AgentRequest
 from steersman.judges.text import decode_outside_bytes
@@ -23,15 +28,10 @@ MAX_COMMAND_ANSWER_BYTES = 4 * 1024 * 1024  # bytes of an answer
 _PLACEHOLDER_PATTERN = re.compile(r"\{(prompt_file|workdir|model)\}")
 
 
-class CommandOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class CommandOptions(ProviderOptions, frozen=True, kw_only=True):
     """What a role's table may say to this provider."""
 
     command: tuple[Annotated[str, Meta(max_length=4000, pattern=r"^[^\x00]*$")], ...] = ()
-    model: str | None = None
-    hosts: tuple[str, ...] = ()  # "host:port" that it may reach
-    environment: tuple[str, ...] = ()  # names passed on
-    call_tokens: int | None = None
-    call_micro_usd: int | None = None
 
 
 class PlainTextReader:

@@ -42,6 +42,16 @@ CERTIFICATE_VARIABLES = (
 INHERITED_VARIABLES = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", *CERTIFICATE_VARIABLES)
 
 
+class ProviderOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a role's table may say to every agent."""
+
+    model: str | None = None
+    hosts: tuple[str, ...] = ()  # "host:port" that it may reach, beside those of its own model
+    environment: tuple[str, ...] = ()  # names of variables that it gets, such as its key
+    call_tokens: int | None = None
+    call_micro_usd: int | None = None
+
+
 class ProviderFailure(NamedTuple):
     """What went wrong, by class, in the CLI's words."""
 
