@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import IO, Annotated, Any
 
+import msgspec
 from msgspec import Meta, structs
 
 from steersman.adapters.agents.acp_conversation import AcpAgentProfile, AcpConversation, AcpObject
