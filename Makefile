@@ -6,7 +6,7 @@ BIN       := $(VENV)/bin
 STAMP     := $(VENV)/.ready
 INSTALLED := $(VENV)/.installed
 WORKERS ?= 3
-unexport PYTHONDONTWRITEBYTECODE  # or every worker reads, rewrites and compiles every test anew
+unexport PYTHONDONTWRITEBYTECODE  # or every worker reads, rewrites and compiles every test again
 
 .PHONY: help setup demo test test-agents wheel-check check prove bench docs format clean
 
@@ -70,7 +70,7 @@ bench: $(STAMP)  ## against peers, in an environment of their own; ratios are ke
 	bench/run
 	$(BIN)/python bench/planning.py
 
-docs: $(STAMP)   ## write the generated pages anew
+docs: $(STAMP)   ## write the generated pages
 	$(BIN)/python -m docs.generate
 
 format: $(STAMP)

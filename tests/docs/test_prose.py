@@ -35,6 +35,7 @@ PROMISES = (
 
 FENCE = re.compile(r"^(`{3,})[^\n]*\n(.*?)^\1[ \t]*$", re.MULTILINE | re.DOTALL)
 SPAN = re.compile(r"`([^`\n]+)`")
+OUR_PATH = re.compile(r"[a-z_]+(?:/[\w-][\w.-]*)*/?")
 LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 REPLACES = re.compile(r"^Replaces (.+)\.$", re.MULTILINE)
@@ -152,6 +153,25 @@ def test_the_architecture_names_files_that_are_there():
     rooms = {p.name for p in source.iterdir() if (p / "__init__.py").is_file()}
     walked = text_of(TOP / "ARCHITECTURE.md")
     assert sorted(room for room in rooms if f"{room}/" not in walked) == []
+
+
+def test_every_path_of_the_repository_exists():
+    """A path in backticks that begins with one of our folders exists, below `src/steersman` or the top.
+
+    Pages for users are left out: the paths in their examples are those of a user's project."""
+    source = TOP / "src" / "steersman"
+    folders = {p.name for top in (TOP, source) for p in top.iterdir() if p.is_dir()}
+    pages = [TOP / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "docs/glossary.md")]
+    pages += [p for place in ("docs/adr", "docs/explanation") for p in sorted((TOP / place).glob("*.md"))]
+    named = {
+        (page, span)
+        for page in pages
+        for span in SPAN.findall(FENCE.sub("", text_of(page)))
+        if OUR_PATH.fullmatch(span) and span.split("/")[0] in folders
+    }
+    assert len(named) > 100
+    missing = {f"{page.name}: {s}" for page, s in named if not ((TOP / s).exists() or (source / s).exists())}
+    assert sorted(missing) == []
 
 
 def test_the_entry_in_the_architecture_is_a_real_one():
