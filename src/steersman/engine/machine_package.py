@@ -1,7 +1,7 @@
-"""What a machine gives to the rest of the product: the one value by which anything outside its folder knows it.
+"""What a machine tells the rest of the product: the one value by which code outside its folder knows it.
 
 A machine that declares only its table gets the command line, the prompt, gates, `why`, `show` and a report in general
-words. Everything else here adds to that. Nothing in a package decides a transition.
+words. The other fields add to that. Nothing in a package decides a transition.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -25,7 +25,7 @@ from steersman.views.run_summary import RunFacts, SummaryFields, default_summary
 
 
 class StartPlan(msgspec.Struct, frozen=True):
-    """What a machine makes of the options that a person gave: what is fixed when the run begins."""
+    """What the options of a person come to: what is fixed when the run begins."""
 
     options: dict[str, Any] = {}
     texts: dict[str, str] = {}  # documents that the run goes by, by name
@@ -33,7 +33,7 @@ class StartPlan(msgspec.Struct, frozen=True):
 
 
 class StartOptions(msgspec.Struct, frozen=True, eq=False):
-    """What a person gave with the task: the options that have a value, and what they can be held against."""
+    """The options that a person gave with the task, and what they are checked with."""
 
     given: Mapping[str, Any]
     config: Config
@@ -50,7 +50,7 @@ class GatePreview(msgspec.Struct, frozen=True):
 
 
 class RunEnding(msgspec.Struct, frozen=True):
-    """What a machine says when its run is over: in place of the general words, or beside them."""
+    """What is shown at the end of a run, in place of the general words or beside them."""
 
     lines: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()  # behind the name of the program

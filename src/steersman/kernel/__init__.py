@@ -1,4 +1,4 @@
-"""What a machine IS: its definition, one step, the tape, replay, laws, the model check.
+"""What a machine is: its definition, one step, the tape, replay, laws and the model check.
 
-**Invariant:** pure. No clock, no randomness, no IO; whoever needs one of them passes its result in.
+**Invariant:** pure. No clock, no randomness, no IO; the caller passes their results in.
 """

@@ -1,6 +1,6 @@
-"""The one form in which a value becomes bytes: canonical JSON, equal to RFC 8785.
+"""Writes a value as canonical JSON (RFC 8785), so that equal values have equal bytes.
 
-**Invariant:** no floats and no integer beyond 2^53 ever reach a hash; `acceptable` says so at the edges.
+**Invariant:** no float and no integer beyond 2^53 reaches a hash.
 """
 
 import hashlib

@@ -19,7 +19,7 @@ def reachable_states(definition: dict[str, Any], state: str) -> set[str]:
 def find_definition_changes(
     old: dict[str, Any], new: dict[str, Any], state: str, running: Iterable[str] = ()
 ) -> list[str]:
-    """What has changed in the part of a machine that a run can still reach, in words; empty: nothing.
+    """Returns what has changed in the part of a machine that a run can still reach, in words.
 
     `running` are the jobs under way: one that outlives its state is named wherever the run is by then.
     """

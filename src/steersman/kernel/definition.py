@@ -1,7 +1,7 @@
-"""The two nouns' first: an immutable machine. States, events, guards, caps, jobs, rows, namings, laws.
+"""A machine as an immutable value: states, events, guards, caps, jobs, rows, namings and laws.
 
-A machine is data: rows are read top to bottom, the first whose event, cap and guard fit is taken. Nothing here runs
-anything; `build.py` puts the parts together and complains when they contradict each other, and `step.py` reads them.
+A machine is data. Its rows are read from top to bottom, and the first one whose event, cap and guard fit is taken.
+Nothing here runs anything: `build.py` puts the parts together and refuses contradictions, and `step.py` reads them.
 **Invariant:** no metaclass, no operator overloading, no strings that name code.
 """
 
@@ -15,7 +15,7 @@ GuardTest = Callable[[Any, Any], bool]
 
 
 class Origin(Enum):
-    """Who may make an event happen; everybody else is refused."""
+    """The only source that may cause an event."""
 
     PERSON = "person"
     GATE = "gate"  # a person, but only by answering the gate that asks
@@ -338,7 +338,7 @@ NamingPairs = tuple[tuple[Guard, EventDef], ...]
 
 
 class Naming(msgspec.Struct, frozen=True, eq=False):
-    """How facts become events: first fit; every guard is evaluated and recorded."""
+    """How facts become events: the first guard that fits names the event, and every guard is evaluated and recorded."""
 
     subject: Job
     pairs: NamingPairs

@@ -1,6 +1,6 @@
-"""What of a machine decides, as plain data, and its digest: the name under which a run was made.
+"""Everything of a machine that decides, as plain data, and its digest, which every run records.
 
-Words for people (labels, meanings, sections) are not part of it; every declared version is.
+Words for people (labels, meanings, sections) are no part of it. Every declared version is.
 """
 
 from typing import Any

@@ -1,6 +1,6 @@
-"""The graph of everything a machine can do: states × constants × memory × caps × jobs, followed to a fixpoint.
+"""Builds the graph of everything a machine can do: states × constants × memory × caps × jobs, up to a fixpoint.
 
-Just another reader of the definition. Guards that read only constants, memory or caps are answered exactly; guards
+Guards that read only constants, memory or caps are answered exactly; guards
 that look at facts are answered both ways.
 **Invariant:** nothing here calls a fold, a work input or a performer.
 """
@@ -42,7 +42,7 @@ class StateNode:
 
 @dataclass(frozen=True, slots=True)
 class StateEdge:
-    """One way on; without a row it is a result that came too late: journaled, and the job is over."""
+    """One way on. An edge without a row is a result that came too late: it is journaled, and the job is over."""
 
     row: Row | None
     event: EventDef

@@ -1,4 +1,4 @@
-"""Fingerprints of everything a machine declares: a version that somebody raises, and a hash that nobody can forget.
+"""Fingerprints of everything that a machine declares: its version, which people raise, and its hash, which is computed.
 
 Each function is hashed with every function and constant it reaches in the given texts (see `reach`). What is data
 (namings, computed events, caps, jobs) is hashed as data.
@@ -114,7 +114,7 @@ def _fingerprint_cap(texts: SourceTexts, cap: Cap) -> FingerprintPart:
 
 
 def _fingerprint_event(texts: SourceTexts, event: EventDef) -> FingerprintPart:
-    """An event may get a further field that has a default; whatever else changes in what it carries needs a version."""
+    """The fields that the event carries. A new field with a default needs no new version; every other change does."""
     ups = [
         [v, _hash_function(texts, up, ("event", event.name), "upcasts")]
         for v, up in sorted(event.upcasts.items())
@@ -172,7 +172,7 @@ def _hash_function(
     keyword: str,
     position: int | None = None,
 ) -> str:
-    """The hash of a function with all it reaches; of a function outside the texts, its name.
+    """The hash of a function with everything that it reaches. A function outside the texts is hashed by its name.
 
     A lambda has no name: it is the argument, by keyword or position, of the call that declares this key.
     """

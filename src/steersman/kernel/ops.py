@@ -1,11 +1,11 @@
-"""The only way a context changes: ops that are recorded and applied.
+"""Ops: the only way in which a context changes. Each is recorded and applied.
 
     ("set", field, value)          ("put", field, key, value)     ("drop", field, key)
     ("take", field, name)          the value is what the event carries under this name: not written twice
     ("add", field, number)         ("append", field, item)        a log: counted and digested, never rewritten
     ("count", cap, n)              ("clear", cap)                 cap counters, kept apart from the context
 
-**Invariant:** applying the same ops to the same value gives the same value, for ever.
+**Invariant:** the same ops applied to the same value give the same value.
 """
 
 import hashlib
@@ -66,7 +66,7 @@ def _struct_defaults(kind: type[msgspec.Struct]) -> dict[str, Any]:
 
 
 def apply_ops_to_plain(context: dict[str, Any], ops: Iterable[Op], data: Any = None) -> dict[str, Any]:
-    """The same for a context as it is read back from the tape, whatever machine wrote it."""
+    """The same for a context of any machine that was read back from the tape."""
     new = dict(context)
     for op in ops:
         name = op[1]

@@ -1,8 +1,7 @@
-"""What a piece of source text reaches: the functions and constants it names, and theirs, found in the text alone.
+"""Finds what a piece of source text reaches: the functions and constants that it names, and those that they name.
 
-Layout, comments, docstrings and annotations of functions do not count; what a class declares does. What a thing is
-called does not count either: definitions, local names, parameters and members get numbers in the order in which they
-appear. Names that are stored (fields of a Struct) and names from outside the texts are hashed as they are.
+Layout, comments, docstrings and annotations of functions do not count; the declarations of a class do. Names do not
+count either: definitions, local names, parameters and members get numbers in the order in which they appear. Names that are stored (fields of a Struct) and names from outside the texts are hashed as they are.
 **Invariant:** nothing is imported and nothing is run: the same texts give the same hashes on every Python.
 """
 
@@ -149,7 +148,7 @@ class _HashWriter:
                 return [type(node).__name__, *self._write_fields(node)]
 
     def _write_fields(self, node: ast.AST) -> Iterator[list[object]]:
-        """What is absent is left out, whatever Python says it."""
+        """Leaves absent fields out, because Python versions differ in how they write them."""
         for name, value in _significant_ast_fields(node):
             values = [v for v in value if not _is_docstring(node, v)] if isinstance(value, list) else [value]
             if values and value is not None:

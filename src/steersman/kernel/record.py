@@ -60,7 +60,7 @@ def create_run_entries(
     title: str = "",
     epoch: int = 0,
 ) -> RunAdvance:
-    """A new run: its creation row, and whatever the machine computes from there."""
+    """The first entries of a run: its creation row, and the events that the machine computes from there."""
     _require_initial_context(machine, context)
     transition = take_step(machine, None, occurrence, context)
     if isinstance(transition, StepRefused):
@@ -220,7 +220,7 @@ def _closed_item_ids(snapshot: Snapshot, transition: StepTaken, meta: StepMeta) 
 def planned_items(
     machine: Machine, run: str, seq: int, visit: int, planned: Iterable[PlannedJob], meta: StepMeta
 ) -> tuple[JobItem, ...]:
-    """Planned jobs as items of the entry that plans them; with a used-up budget agents are held at a gate."""
+    """Planned jobs as items of the entry that plans them. Once the budget is used up, agents wait at a gate."""
     items = tuple(
         [
             JobItem(
@@ -267,7 +267,7 @@ def _item_due_time(planned: PlannedJob, at: int) -> int:
 
 
 def record_refusal(snapshot: Snapshot, refused: StepRefused, meta: StepMeta) -> RunAdvance:
-    """A refusal on tape: what was tried, why not, what is legal now; it changes nothing."""
+    """The entry of a refusal: what was tried, why it was refused, and what is legal now. It changes nothing else."""
     stored, after = record_note(
         snapshot,
         meta,

@@ -1,7 +1,7 @@
-"""From tape to state, and back to the decisions: rebuild, verify the chain, decide again.
+"""Rebuilds a run's state from its tape, verifies the chain of hashes, and decides every entry again.
 
-State is rebuilt only by applying recorded ops, on plain data, without the machine's code: what changes later in a
-machine cannot change the past.
+State is rebuilt by applying the recorded ops to plain data, without the machine's code. A machine that changes later
+cannot change the past.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -35,7 +35,7 @@ def apply_entry(
     context: Any = None,
     counts: dict[str, int] | None = None,
 ) -> Snapshot:
-    """The run after this entry. A driver that has just computed context and counts hands them in; a reader does not."""
+    """The run after this entry. A driver passes the context and counts that it has just computed; a reader does not."""
     new: Snapshot = _initial_snapshot(entry) if snapshot is None else snapshot.__copy__()  # type: ignore[attr-defined]  # msgspec's stubs leave it out
     new.seq, new.hash, new.at = entry.seq, hash_, entry.at
     if entry.kind != "transition":

@@ -1,6 +1,6 @@
-"""One step: `step(machine, snapshot, happened) -> Taken | Refused`, pure and total.
+"""Decides one event: `take_step(machine, snapshot, occurrence)` returns the row that is taken, or a refusal.
 
-An illegal event is an answer, not an exception. Nothing is executed here: the jobs that a step plans are values.
+An illegal event is a refusal, not an exception. Nothing is executed here: the jobs that a step plans are values.
 """
 
 from collections.abc import Sequence
@@ -92,7 +92,7 @@ def _can_guard_hold(guard: Guard, context: Any) -> bool:
 
 
 def name_facts(machine: Machine, snapshot: Snapshot, job: str, facts: Any) -> EventOccurrence:
-    """Facts become the specification's event: the first guard that fits names it; all are evaluated."""
+    """The specification's event for some facts: the first guard that fits names it, and all guards are evaluated."""
     n = machine.namings[job]
     event, guards = _find_first_fit(snapshot.context, snapshot.counts, n.pairs, facts)
     assert event is not None  # noqa: S101  the build refuses a naming without otherwise

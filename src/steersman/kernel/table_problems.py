@@ -1,4 +1,4 @@
-"""What contradicts itself in a table: told when a machine is built, never when it runs."""
+"""Finds contradictions in a table. They are reported when a machine is built, never when it runs."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -32,7 +32,7 @@ ORIGINS_BY_JOB_KIND = {
 def find_definition_problems(
     machine: Machine, namings: Sequence[Naming], computes: Sequence[ComputedNaming], folds: Sequence[Fold]
 ) -> list[str]:
-    """Everything that is wrong with a definition, in words; empty: nothing."""
+    """Returns everything that is wrong with a definition, in words."""
     return [
         *_find_duplicate_names("naming of", (n.subject.name for n in namings)),
         *_find_duplicate_names("computed", (c.state.name for c in computes)),
@@ -53,7 +53,7 @@ def _find_duplicate_names(what: str, names: Iterable[str]) -> Iterator[str]:
 
 
 def _find_recorded_name_clashes(machine: Machine) -> Iterator[str]:
-    """Guards, caps and jobs are recorded by name: two of one name could not be told apart on tape."""
+    """Guards, caps and jobs are recorded by name, so two with one name would be one on the tape."""
     yield from _find_duplicate_names("guard", (g.name for g in machine_guards(machine)))
     yield from _find_duplicate_names("cap", (c.name for c in _all_machine_caps(machine)))
     jobs = {id(d.job): d.job.name for s in machine.states.values() for d in s.work}

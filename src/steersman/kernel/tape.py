@@ -1,8 +1,8 @@
-"""The tape: one entry per step, canonical bytes, a chain of hashes.
+"""The tape: one entry for each step, in canonical bytes, linked by a chain of hashes.
 
-Kinds: an entry that takes a row is a `transition`, whatever caused it (`cause` says); the other kinds are for the same
-things happening without a row.
-**Invariant:** an entry holds enums, numbers, ids, digests and people's own bounded reasons; never outside text.
+An entry that takes a row has the kind `transition`, and `cause` says what caused it. The other kinds are for things that
+happen without a row.
+**Invariant:** an entry holds enums, numbers, ids, digests and people's own bounded reasons, and no text from outside.
 """
 
 from hashlib import sha256

@@ -113,8 +113,8 @@ def render_gate_lines(
     more: Sequence[str] = (),
     waived: Sequence[str] = (),
 ) -> list[str]:
-    """The gate as lines: the question, what it is about, what was `waived`, what stands against trusting it, and how to
-    answer; of a run that cannot go on also the cause, and what `more` could be typed."""
+    """The gate as lines: the question, its texts, what was `waived`, warnings, and how to answer. Of a run that cannot go
+    on also the cause, and what `more` could be typed."""
     lines = [f"{gate_question(gate)}   (gate {gate.id})"]
     why = cause or gate_reason(gate, text)
     lines += [f"{OUTSIDE_TEXT_GUTTER}{why}"] if why else []

@@ -1,6 +1,6 @@
-"""What a person can do with a run now, in the words of the prompt: the open gates' choices and the legal events.
+"""Lists what a person can do with a run now: the choices of its open gates and its legal events.
 
-**Invariant:** read from the machine, the snapshot and the gates; a word that is not here would be refused.
+**Invariant:** it is read from the machine, the snapshot and the gates. A word that is not listed would be refused.
 """
 
 from collections.abc import Iterable, Iterator
@@ -50,7 +50,7 @@ class RunStatus(msgspec.Struct, frozen=True, kw_only=True):
     next: tuple[LegalAction, ...]
     after: tuple[str, ...] = ()  # tasks that come first
     overrides: int = 0  # guards that people have waived so far
-    files: tuple[str, ...] = ()  # what hands did to those that are made from the tape
+    files: tuple[str, ...] = ()  # documents that were changed and projections that cannot be read
 
 
 def find_legal_actions(
@@ -150,5 +150,5 @@ def describe_run_wait(snapshot: Snapshot, gates: Iterable[GateView], owner: str 
     return (
         f"{worker_names}{later}; {owner} drives it"
         if owner
-        else f"{worker_names}{later}, but nobody drives it"
+        else f"{worker_names}{later}, but no process drives it"
     )

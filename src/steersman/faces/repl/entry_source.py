@@ -1,7 +1,7 @@
-"""Where the entries of a sitting come from, one after the other, and with what code it ends.
+"""Reads the entries of a session from a terminal or a pipe, one after the other, and returns its exit code.
 
-A person in a terminal sees what goes wrong, so that sitting ends with 0. Whoever sends lines from a pipe learns it from
-the exit code: that of the first entry that was refused or failed. **Invariant:** Ctrl-C ends a pipe, never a sitting in a terminal.
+A session in a terminal ends with 0, because the person sees every error. A session from a pipe ends with the exit code of
+the first entry that was refused or failed. **Invariant:** Ctrl-C ends a pipe, never a session in a terminal.
 """
 
 import io
@@ -26,7 +26,7 @@ class EntryReader(Protocol):
 
 
 def run_repl(context: CommandContext, run: str, *, strict: bool = False) -> int:
-    """Reads entries until there are no more; what goes wrong is said, and the next one is read, unless it is strict."""
+    """Reads entries until there are no more. An error is printed and the next entry is read, unless `strict` is set."""
     effect = context.services.find_calling_effect(context.project_root)
     if effect:
         message = f"refused: this comes from inside, from effect {effect}: an agent never speaks for a person"
@@ -51,7 +51,7 @@ def _run_terminal_repl(session: ReplSession) -> int:
         try:
             text = read_entry(session.banner())
         except KeyboardInterrupt:
-            context.print("(Ctrl-D ends the sitting)")
+            context.print("(Ctrl-D ends the session)")
             continue
         try:
             if text is None or _handle_repl_entry(session, text) is None:
@@ -82,7 +82,7 @@ def _run_piped_repl(session: ReplSession, *, strict: bool) -> int:
 
 
 def _handle_repl_entry(session: ReplSession, text: str) -> int | None:
-    """One entry; what goes wrong is said. None is the end."""
+    """Performs one entry and prints its error; None ends the session."""
     context = session.deck
     try:
         code = session.entry(text.strip()) if text.strip() else EXIT_DONE

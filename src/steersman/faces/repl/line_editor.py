@@ -1,7 +1,7 @@
 """The line editor of `steersman repl`: completion, several lines, a history that keeps no secrets.
 
-**Invariant:** what is typed is kept only in the state directory, readable by its owner alone, redacted first; nothing
-that was typed before the prompt was there is an entry.
+**Invariant:** the history is redacted, kept only in the state directory, and readable by its owner alone. Keys that were
+pressed before the prompt appeared are no entry.
 """
 
 import os
@@ -73,8 +73,7 @@ def _restore_typeahead(context: CommandContext, session: Any) -> str:
 
 
 def render_prompt_text(message: str, columns: int) -> str:
-    """What stands before the cursor: where the run is and what is legal, in one line or, where that is too short for
-    both, in one for each; then the place to type."""
+    """The prompt: where the run is and what is legal, in one line, or in two where one is too short."""
     banner_text = printable_line(message)
     if len(banner_text) < columns or " · " not in banner_text:
         return f"{clip_text(banner_text, columns - 1)}\n> "
@@ -146,7 +145,7 @@ class HistoryFile:
         self._secrets, self._salt = context.services.list_known_secrets(context.project_root), os.urandom(16)
 
     def hide(self, text: str) -> str:
-        """The entry without what nobody should find there."""
+        """The entry without secrets."""
         return redact_text(text, self._secrets, self._salt)
 
     def read(self) -> list[str]:

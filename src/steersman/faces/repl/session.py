@@ -1,8 +1,8 @@
-"""A sitting at the prompt: what a person types, one entry at a time, becomes a deed.
+"""A session at the prompt: performs what a person types, one entry at a time.
 
-The grammar is that of the current run's machine: its gates' choices and its legal events.
-**Invariant:** commands come from the person's own lines alone; no word skips a phase, and none answers a gate that was
-not open when the prompt was drawn.
+The words are those of the current run's machine: the choices of its gates, its events, and the words of its package.
+**Invariant:** commands come from the person's own lines alone. No word answers a gate that was not open when the prompt
+was drawn.
 """
 
 from collections.abc import Callable
@@ -57,7 +57,7 @@ class ReplSession:
         return load_run_status(self.deck, self.run) if self.run else None
 
     def banner(self) -> str:
-        """The current run, its phase and what is legal next, in one line; a run that cannot be read is said to be so."""
+        """The current run, its phase and what is legal next, in one line; for a run that cannot be read, its error."""
         self._drawn = ("", ())
         try:
             status = self.now()
@@ -127,7 +127,7 @@ class ReplSession:
     # ── what is typed ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def entry(self, text: str) -> int | None:
-        """One entry of the person's, and what became of it; None ends the sitting."""
+        """Performs one entry and returns its exit code; None ends the session."""
         if not text.startswith("/"):
             return self._say(text)
         word, rest = split_repl_entry(text)

@@ -22,7 +22,7 @@ GENERAL_WORD_HELP = {
     "switch": "run: go to another run",
     "new": "[--after RUN] words: begin another task, or one that comes after another",
     "help": "[command]: this",
-    "quit": "end the sitting (so does Ctrl-D)",
+    "quit": "end the session (so does Ctrl-D)",
 }
 READ_ONLY_WORDS = ("status", "show", "diff", "why", "tasks", "switch", "new", "help", "quit")
 FREE_TEXT_HELP = (

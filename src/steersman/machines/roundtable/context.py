@@ -1,7 +1,6 @@
 """What a roundtable run knows, and what each event changes in it.
 
-Texts are payload names. Lists that grow are logs. **Invariant:** no state, event or row is named here; `confirms`,
-`proven` and `stuck` are the questions that guards ask about what folds have brought together.
+Texts are payload names. Lists that grow are logs. **Invariant:** no state, event or row is named here.
 """
 
 from typing import Annotated, Any, Literal
@@ -31,7 +30,7 @@ class RoundtableTaskReceived(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class RevertRequested(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A delivered change is to be taken back: from which branch (empty: where it went), and who says so."""
+    """A person wants a delivered change reverted: on which branch (empty: the one it went to), and who asks."""
 
     branch: Annotated[str, Meta(max_length=200, pattern=r"^[^\x00-\x20]*$")] = ""
     person: Annotated[str, Meta(max_length=200)] = ""
@@ -128,7 +127,7 @@ def begin_roundtable(request: dict[str, Any]) -> tuple[RoundtableTaskReceived, R
 
 
 def upcast_add_sessions(before: dict[str, Any]) -> dict[str, Any]:
-    """A context of the time when nobody remembered sessions."""
+    """A context from before sessions were remembered."""
     return {**before, "sessions": {}}
 
 
@@ -211,7 +210,7 @@ def fold_round_start(_c: RoundtableContext, _e: Any) -> tuple[Op, ...]:
 
 
 def fold_coder_change(context: RoundtableContext, facts: AgentFacts) -> tuple[Op, ...]:
-    """The tree is another one: whatever was accepted before is void."""
+    """The tree is another one, so everything that was accepted before is void."""
     attempt = {"round": context.round, "tree": facts.tree, "patch": facts.patch_ref}
     return (
         ("set", "commit", facts.commit),
@@ -249,7 +248,7 @@ def fold_coder_no_change(context: RoundtableContext, facts: AgentFacts) -> tuple
 
 
 def fold_review_changes(context: RoundtableContext, facts: AgentFacts) -> tuple[Op, ...]:
-    """What the reviewer wants, and what it had wanted before and did not call fixed."""
+    """What the reviewer wants now, and what it wanted before and did not call fixed."""
     items = [{"id": i["id"], "text": i["text"]} for i in _requested_items(facts)]
     fixed = set((facts.reply or {}).get("fixed", ()))
     item_ids = {i["id"] for i in items}
@@ -283,7 +282,7 @@ def _open_findings(context: RoundtableContext) -> list[tuple[str, dict[str, Any]
 
 
 def _finding_ops(context: RoundtableContext, items: list[dict[str, str]]) -> tuple[Op, ...]:
-    """A finding keeps its id over the rounds: opened, still open, fixed; each review that leaves it open counts."""
+    """A finding keeps its id over the rounds, and each review that leaves it open is counted."""
     now = {i["id"] for i in items}
     fixed_findings = [(k, f) for k, f in _open_findings(context) if k not in now]
     ops: list[Op] = [
@@ -305,7 +304,7 @@ def is_finding_stuck(context: RoundtableContext) -> bool:
 
 
 def fold_escalation_pack(context: RoundtableContext, _e: Any) -> tuple[Op, ...]:
-    """The pack for whoever takes over: what stayed open, since which round, and what was tried."""
+    """The pack for the person who takes over: what stayed open, since which round, and what was tried."""
     open_findings = [
         {"id": k, "text": f["text"], "since": f["since"], "rounds": f["rounds"]}
         for k, f in _open_findings(context)
@@ -412,7 +411,7 @@ def fold_roundtable_base_rewritten(_c: RoundtableContext, facts: BaseFacts) -> t
 
 
 def fold_roundtable_rebase(context: RoundtableContext, facts: BaseFacts) -> tuple[Op, ...]:
-    """The change stands on another commit: it is another tree, and whatever was accepted or approved before is void."""
+    """The change stands on another commit. It is another tree, so everything that was accepted or approved before is void."""
     return (
         ("set", "base_commit", facts.base),
         ("set", "base_tree", facts.base_tree),

@@ -1,18 +1,19 @@
 """Roundtable: agents discuss a proposal, a person confirms it, then coder, reviewer and tester go round until the
 project's own checks pass on a reviewed tree, or a rule says stop.
 
-Two phases share the states plan, review and test. In the proposal phase nothing is edited; `finalize` then holds a
-gate, and only its approval (a confirming follow-up) leads into the implementation phase. There, a round is
-build → review → test; whatever sends it back goes through `iterate`, where iterations are counted. `finalize` is a
-resting state: the run has its outcome, and only a person's follow-up leaves it.
+Two phases share the states plan, review and test. The proposal phase edits nothing. It ends at a gate in `finalize`, and
+only the gate's approval (a confirming follow-up) leads into the implementation phase. There, a round is build → review →
+test. A round that fails goes through `iterate`, which counts iterations. `finalize` is a resting state: the run has its
+outcome, and only a person's follow-up leaves it.
 
-Namings turn facts into the specification's events; precedence in `test` is schema_invalid > repeated > failed >
-blocked > passed, and absence of evidence is failure: no command, no test, a blocked rest are never `tests_passed`.
+Namings turn facts into the specification's events. The precedence in `test` is schema_invalid > repeated > failed >
+blocked > passed. Missing evidence is a failure: without a command, without a test, or with a blocked command it is never
+`tests_passed`.
 
-Evidence is measured against the base tree: in both phases its checks run before the first agent is called. A check that
-cannot start, or a failure there that nobody has acknowledged, ends the run before anything was paid. Where the change touches what
-decides about tests or agents, or the results themselves are in question, `test` holds a gate bound to the tree, and
-only a person's acceptance of exactly that tree leads on.
+Evidence is compared with the base tree: in both phases the checks run on it before the first agent is called. A check
+that cannot start, or a failure that no person has acknowledged, ends the run before anything was spent. Where the change
+touches files that decide about tests or agents, or the results are in question, `test` opens a gate that is bound to the
+tree, and only a person's acceptance of exactly that tree leads on.
 """
 
 from steersman.contracts.agent import PROVIDER_CLASSES

@@ -1,8 +1,8 @@
-"""Rows of a phase whose work becomes documents on disk: laid down, looked at, put back, and gone on from.
+"""The rows of a phase whose work becomes documents on disk.
 
-A phase lays its documents down (`record`), looks at all of them on disk (`inspect`), and goes on only from what is there.
-A person may go from phase to phase, have a phase done again, and have damaged documents put back. The machine keeps in
-its memory field `step` how far the phase is; what its documents say is in its own rows and namings.
+A phase writes its documents (`record`), inspects all of them on disk (`inspect`), and goes on only from what is there. A
+person may go from phase to phase, have a phase done again, and have damaged documents restored. The machine keeps in its
+memory field `step` how far the phase is. What the documents say is in its own rows and namings.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ class DocumentEvents(msgspec.Struct, frozen=True, eq=False):
 
 # fmt: off
 def document_rows(phases: Sequence[StateDef], paced: Sequence[StateDef], on: DocumentEvents) -> tuple[Row, ...]:
-    """For every phase that lays documents down, and for those after which a person may say next."""
+    """The rows of every phase that writes documents, and of those after which a person may say next."""
     return (
         *(row(phase, on.documents_recorded, otherwise, phase, None, "look at what is on disk",             DISK, sets={"step": "inspect"}) for phase in phases),
         *(row(phase, on.recording_failed,   otherwise, phase, None, "nothing was laid down: ask a person", DISK, sets={"step": "unwritten"}) for phase in phases),

@@ -1,4 +1,4 @@
-"""A task's life over its files: planned, reviewed, built, reviewed, tested, accepted, and taken back if need be."""
+"""The machine `task`: a change is planned, reviewed, built, reviewed, tested, accepted, and reverted if a person asks."""
 
 from steersman.machines.task.table import MACHINE
 

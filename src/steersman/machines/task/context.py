@@ -1,7 +1,7 @@
 """What a task knows, and what guards ask about it.
 
-Texts and documents are payload names; `artifacts` has the digest of every file that was laid down. Lists that grow are
-logs. **Invariant:** no state, event or row is named here.
+Texts and documents are payload names; `artifacts` has the digest of every file that was written. Lists that grow are logs.
+ **Invariant:** no state, event or row is named here.
 """
 
 from typing import Annotated, Any, Literal
@@ -27,7 +27,7 @@ class TaskReceived(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class PersonWords(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a person says to whoever works next; `text` is a payload, or nothing."""
+    """What a person says to the agent that works next; `text` is a payload, or nothing."""
 
     text: PayloadRef = ""
     person: PersonName = ""
@@ -155,7 +155,7 @@ def upcast_checked_base(before: dict[str, Any]) -> dict[str, Any]:
 
 
 def next_work_base(context: TaskContext) -> dict[str, str]:
-    """The commit and the tree that whoever works next is given: never a change that left the frozen plan."""
+    """The commit and the tree for the next work, which never hold a change outside the frozen plan."""
     if context.beyond:
         return context.before
     return (
@@ -174,14 +174,14 @@ def inspection_digest(context: TaskContext) -> str:
 
 
 def has_blocking_question(context: TaskContext, facts: AgentFacts) -> bool:
-    """Whether somebody asks what a person has to answer first."""
+    """Whether an agent asks what a person has to answer first."""
     return any(
         reply.get("blocking", 0) for reply in (context.draft, *context.comments.values(), facts.reply or {})
     )
 
 
 def has_open_concern(context: TaskContext, facts: AgentFacts) -> bool:
-    """Whether somebody has something that the planners have to settle."""
+    """Whether an agent has something that the planners have to settle."""
     return any(not reply.get("ready", True) for reply in (*context.comments.values(), facts.reply or {}))
 
 
@@ -191,19 +191,19 @@ def needs_person_next(context: TaskContext, facts: InspectFacts) -> bool:
 
 
 def is_last_comment(context: TaskContext) -> bool:
-    """Whether nobody else's comment is awaited."""
+    """Whether no other comment is awaited."""
     return len(context.comments) + context.failures.get("comments", 0) + 1 >= len(context.planners) - 1
 
 
 def is_last_plan_opinion(context: TaskContext) -> bool:
-    """Whether nobody else's opinion on the plan is awaited."""
+    """Whether no other opinion on the plan is awaited."""
     return len(context.plan_opinions) + context.failures.get("plan_opinions", 0) + 1 >= len(
         context.plan_reviewers
     )
 
 
 def is_last_code_opinion(context: TaskContext) -> bool:
-    """Whether nobody else's opinion on the change is awaited."""
+    """Whether no other opinion on the change is awaited."""
     return len(context.code_opinions) + context.failures.get("code_opinions", 0) + 1 >= len(
         context.code_reviewers
     )

@@ -1,4 +1,4 @@
-"""What accepting, delivering and reverting change in what a task knows: one pure fold for each event.
+"""What accepting, delivering and reverting change in the context of a task: one pure fold for each event.
 
 **Invariant:** no state, event or row is named here.
 """
@@ -131,5 +131,5 @@ def fold_revert_conflict(_c: TaskContext, facts: RevertFacts) -> tuple[Op, ...]:
 
 
 def fold_revert_refusal(context: TaskContext, _e: InspectFacts) -> tuple[Op, ...]:
-    """The decision is asked for again, with why it could not be taken back."""
+    """The decision is asked for again, with why the change could not be reverted."""
     return (*reset_phase_ops(), ("set", "detail_ref", context.revert.get("detail", "")))

@@ -1,6 +1,6 @@
-"""The events of a task: what happened, who can bring it about, and what it carries.
+"""The events of a task: what happened, who may cause it, and what it carries.
 
-What each leads to is in `table.py`. **Invariant:** an event of one origin never comes from another.
+What each one leads to is in `table.py`.
 """
 
 from steersman.contracts.facts import (

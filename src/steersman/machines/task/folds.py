@@ -1,4 +1,4 @@
-"""What each event changes in what a task knows: one pure fold for each.
+"""What each event changes in the context of a task: one pure fold for each.
 
 **Invariant:** no state, event or row is named here.
 """
@@ -27,7 +27,7 @@ def fold_person_words(context: TaskContext, words: PersonWords) -> tuple[Op, ...
 
 
 def fold_redo_request(context: TaskContext, words: PersonWords) -> tuple[Op, ...]:
-    """A phase begins anew, with what was said about it."""
+    """A phase begins again, with what the person said about it."""
     notes = [*context.notes[-20:], words.text] if words.text else context.notes
     return (
         ("set", "notes", notes),
@@ -129,7 +129,7 @@ def fold_planning_round(context: TaskContext, facts: AgentFacts) -> tuple[Op, ..
 
 
 def fold_planning_converged(context: TaskContext, facts: AgentFacts) -> tuple[Op, ...]:
-    """The last word before the plan is laid down: of the lead planner, or of the last who commented."""
+    """The last reply before the plan is recorded: of the lead planner, or of the last one that commented."""
     return fold_plan_draft(context, facts) if context.panel == "alone" else fold_plan_comment(context, facts)
 
 
@@ -146,7 +146,7 @@ def fold_scope_missing(_c: TaskContext, _e: InspectFacts) -> tuple[Op, ...]:
 
 
 def fold_recorded_documents(context: TaskContext, facts: RecordFacts) -> tuple[Op, ...]:
-    """What was laid down is what every later look at the disk is held against; what was taken away is not looked for."""
+    """Every later inspection compares the disk with what was recorded here; what was taken off the record is not looked for."""
     digests = {name: digest for name, digest in {**context.artifacts, **facts.written}.items() if digest}
     return (
         ("set", "artifacts", digests),
@@ -163,7 +163,7 @@ def fold_recorded_documents(context: TaskContext, facts: RecordFacts) -> tuple[O
 
 
 def _bounds_check_ops(context: TaskContext, facts: RecordFacts) -> tuple[Op, ...]:
-    """A change was held to the frozen plan; any other document says nothing about that."""
+    """Only a change is compared with the frozen plan."""
     if facts.beyond is None:
         return ()
     change_source = {"commit": context.commit or context.base_commit, "base": context.base_commit}
@@ -275,7 +275,7 @@ def fold_scope_mismatch(context: TaskContext, _e: InspectFacts) -> tuple[Op, ...
 
 
 def fold_bounds_violation(context: TaskContext, _e: InspectFacts) -> tuple[Op, ...]:
-    """Nobody can widen a frozen plan: the coder begins again where it began, and is told what was not taken."""
+    """A frozen plan cannot be widened: the coder begins again where it began, and learns what was not taken."""
     why = "the change left the frozen plan and was not taken: make it again, inside the plan"
     must_fix_op = ("set", "must_fix", [{"id": "bounds", "text": context.beyond_ref, "why": why}])
     return (*reset_phase_ops(), ("add", "turn", 1), must_fix_op, ("set", "detail_ref", context.beyond_ref))
@@ -287,7 +287,7 @@ def fold_unclear_plan(context: TaskContext, _e: InspectFacts) -> tuple[Op, ...]:
 
 
 def fold_phase_entry(_c: TaskContext, _e: Any) -> tuple[Op, ...]:
-    """A phase begins with nobody's opinion."""
+    """A phase begins without opinions."""
     return reset_phase_ops()
 
 
@@ -317,7 +317,7 @@ def fold_task_baseline(_c: TaskContext, facts: BaselineFacts) -> tuple[Op, ...]:
 
 
 def fold_code_change(context: TaskContext, facts: AgentFacts) -> tuple[Op, ...]:
-    """The tree is another one: whatever was accepted before is void."""
+    """The tree is another one, so everything that was accepted before is void."""
     reply = facts.reply or {}
     return (
         ("set", "before", next_work_base(context)),
@@ -388,7 +388,7 @@ def fold_task_evidence_declined(_c: TaskContext, answer: GateAnswer) -> tuple[Op
 
 
 def fold_agent_failure(context: TaskContext, facts: AgentFacts) -> tuple[Op, ...]:
-    """What broke is told; whoever was asked together with it and has answered is not asked again."""
+    """Keeps why the agent failed. Agents that were asked beside it and have answered are not asked again."""
     fits = not facts.error and facts.reply is not None
     reply_ops = (
         (op for field in context.failures for op in _fold_role_reply(context, field, facts)) if fits else ()

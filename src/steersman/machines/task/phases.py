@@ -1,6 +1,6 @@
-"""The phases of a task: the work of each, and on which step it is done.
+"""The phases of a task: the work of each, and the step on which it is done.
 
-What leads from one to another is in `table.py`. **Invariant:** a phase's work starts however the phase was entered.
+What leads from one to another is in `table.py`.
 """
 
 from steersman.contracts.facts import (

@@ -1,10 +1,10 @@
 """Task: a plan, its review, the code, its review, the tests, a person's decision; each phase over files on disk.
 
-A phase is a state, and `step` says how far it is: its work is done, its documents are laid down (`record`), every
-document that was ever laid down is looked at on disk (`inspect`), and what they say names the specification's event.
-With the pace `step` a gate stands between: the person sees what would happen, says next, and everything is looked at
-again. A file that is not what was recorded is never trusted: the phase waits at a gate until it is put back, or, for the
-plan itself, taken over. What sends a task back is capped; beyond the cap it waits for a person.
+A phase is a state, and `step` says how far it is: its work is done, its documents are written (`record`), every recorded
+document is inspected on disk (`inspect`), and what they say names the specification's event. With the pace `step` a gate
+comes between: the person sees what would happen, says next, and everything is inspected again. A file that is not as
+recorded is never trusted: the phase waits at a gate until it is restored or, for the plan itself, adopted. The number of
+times that a task goes back is capped; beyond the cap it waits for a person.
 
 `done` is a resting state: the task has its outcome, and only an explicit redo reopens it. No phase is skipped; a person
 may waive the guard of a direct successor, with a reason, where there is something to go on with.

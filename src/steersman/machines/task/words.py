@@ -1,4 +1,4 @@
-"""The words of a task: each says by where the task is which answer, event or override it comes to.
+"""The words of a task. Each is read as an answer, an event or an override, by where the task is.
 
 **Invariant:** a word answers a gate that is open or causes an event that is legal; no word skips a phase.
 """
@@ -44,7 +44,7 @@ _DECIDED_PHASES = ("planning", "codegen", "review")  # that the open decision ca
 
 
 def read_next(call: WordCall) -> PersonMove:
-    """The yes of the gate after a phase; a task that nobody drives is driven on."""
+    """The yes of the gate after a phase; a task without a driver is driven on."""
     if call.text:
         reason, target = parse_override_words(call.text)
         return _waive_guard(call, reason, target)
@@ -157,7 +157,7 @@ def _say_then(call: WordCall, words: str, read: Callable[[WordCall], PersonMove]
 
 
 def call_without_text(call: WordCall) -> WordCall:
-    """The same call, as if only its word had been typed."""
+    """The same call without what was typed after the word."""
     return msgspec.structs.replace(call, text="")
 
 
@@ -208,7 +208,7 @@ read_retry = _read_choice("retry")
 
 
 def read_restore(call: WordCall) -> PersonMove:
-    """Recorded documents put back: as the answer where that is asked, else at once."""
+    """Restores recorded documents: as the answer where a gate asks that, else at once."""
     gate = call.find_open_gate()
     if gate is not None and "restore" in gate.choices:
         return AnswerGate(gate=gate, choice="restore", reason=call.text)
@@ -256,7 +256,7 @@ def read_approve(call: WordCall) -> PersonMove:
 
 
 def read_revert(call: WordCall) -> PersonMove:
-    """A delivered change taken back; a decision that was made is reopened first."""
+    """Reverts a delivered change; a decision that was made is reopened first."""
     gate = call.find_open_gate("decide")
     if gate is not None:
         return AnswerGate(gate=gate, choice="revert", reason=call.text)

@@ -108,7 +108,7 @@ def task_code_input(context: TaskContext) -> dict[str, Any]:
 
 
 def crew_run_input(context: TaskContext) -> dict[str, Any]:
-    """A roundtable that only builds: what it approves is laid down here, reviewed here and tested here."""
+    """The input of a child run that only builds. The task itself records, reviews and tests what it approves."""
     return {
         "machine": "roundtable",
         "mode": "implementation",
@@ -358,7 +358,7 @@ def document_restore_input(context: TaskContext) -> dict[str, Any]:
 
 
 def plan_adoption_input(context: TaskContext) -> dict[str, Any]:
-    """Exactly what the person was told about, and nothing that came after."""
+    """Exactly what the person was shown, and nothing that came later."""
     return {**_recorded_document_refs(context), "seen": context.seen}
 
 

@@ -1,6 +1,6 @@
-"""Where the branch is that a task's change goes to, and how a change comes out of it again.
+"""Looks at the branch that a task's change goes to, moves the change onto it, and reverts a delivered one.
 
-**Invariant:** a branch that is looked at stays as it is; a change that follows it is laid down like any other.
+**Invariant:** looking at a branch leaves it as it is.
 """
 
 import asyncio
@@ -93,7 +93,7 @@ def _check_base_for_task(call: EffectCall) -> BaseFacts:
 
 
 def _change_base_commit(call: EffectCall, workspace: Workspace) -> str:
-    """What the change is a change of: the last delivery, where the branch has it; else what the task began on."""
+    """The commit that the change is based on: the last delivery, if the branch has it, else the commit that the task began on."""
     deliveries = call.given("deliveries")
     tip = workspace.base(f"refs/heads/{call.given('target')}").commit
     base_commit: str = (

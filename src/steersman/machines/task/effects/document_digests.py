@@ -1,6 +1,6 @@
-"""The files of a task as they are on disk now, by their digests; a folder has one digest over all that is in it.
+"""Digests of the files of a task as they are on disk now. A folder has one digest over everything in it.
 
-**Invariant:** no link is followed and nothing is written; what cannot be read has no digest.
+**Invariant:** no link is followed and nothing is written. A file that cannot be read has no digest.
 """
 
 from collections.abc import Iterable, Mapping
@@ -55,7 +55,7 @@ def has_unchanged_artifacts(artifacts: Artifacts, run: str, seen_digests: Mappin
 
 
 def find_unrecorded_artifacts(artifacts: Artifacts, run: str, recorded: Iterable[str]) -> list[str]:
-    """What lies where documents of a task lie, and is none that was recorded; copies are looked at by themselves."""
+    """Files among the documents of a task that were not recorded; copies are compared separately."""
     recorded_names = set(recorded)
     unrecorded = [
         name
@@ -80,7 +80,7 @@ def _unrecorded_in_directory(
 def _entry_instead_of_directory(
     artifact: ArtifactOnDisk, folder: str, recorded_names: set[str]
 ) -> Iterable[str]:
-    """What stands in the place of a folder in which nothing was recorded; what stands in the way to it is told elsewhere."""
+    """What is in the place of a folder in which nothing was recorded."""
     is_in_place = artifact.kind == "file" or artifact.detail.startswith((f"{folder} ", f"{folder}:"))
     if not is_in_place or any(name.startswith(f"{folder}/") for name in recorded_names):
         return ()

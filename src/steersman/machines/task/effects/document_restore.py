@@ -1,7 +1,7 @@
-"""Files of a task that are not what was recorded: put back, moved aside, or, for the plan, taken over.
+"""Restores files of a task that are not as recorded, moves unknown files aside, and adopts a plan that a person edited.
 
-**Invariant:** what is put back are the recorded bytes; what is taken over was read strictly and is what a person was told;
-a plain file that nobody has recorded is kept, only elsewhere.
+**Invariant:** restored bytes are the recorded bytes. An adopted plan was read strictly, and is the one that the person was
+shown. An unknown plain file is kept under another name.
 """
 
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ ASIDE_DIRECTORY = "aside"  # in the run's folder: what was found among its docum
 
 @perform_in_thread
 def restore_documents(call: EffectCall) -> RecordFacts:
-    """Every recorded document with its recorded bytes; copies come from the recorded tree; what is none is moved aside."""
+    """Writes every recorded document with its recorded bytes and copies from the recorded tree, and moves unknown files aside."""
     recorded, refs = call.given("artifacts"), call.given("documents")
     moved_lines, failures = restore_recorded_files(call)
     if failures:
@@ -87,7 +87,7 @@ def _free_aside_directory(call: EffectCall) -> str:
 
 
 def _move_file_aside(call: EffectCall, name: str, aside_directory: str) -> str:
-    """Keeps what somebody has put among the documents under another name, and says so; of a link only the link goes."""
+    """Keeps an unknown file under another name and says so. A link is removed without its target."""
     artifacts, run, aside_name = call.world.artifacts, call.run, f"{aside_directory}/{name}"
     artifact = artifacts.read(run, name)
     if artifact.kind == "too_long" or (artifact.kind == "file" and find_file_name_problem(aside_name)):
@@ -102,7 +102,7 @@ def _move_file_aside(call: EffectCall, name: str, aside_directory: str) -> str:
 
 @perform_in_thread
 def adopt_documents(call: EffectCall) -> RecordFacts:
-    """The plan as a person has left it on disk and was told about: read strictly, and laid down as it is read."""
+    """Adopts the plan on disk that the person was shown: reads it strictly, and records it as it was read."""
     writer, recorded = DocumentWriter(call), call.given("artifacts")
     plan_files = read_artifacts(
         call.world.artifacts, call.run, [name for name in (PLAN_FILE, SCOPE_FILE) if name in recorded]

@@ -1,7 +1,7 @@
-"""Where the effects of a task lay its documents down: the plan, the reports, a change with a copy of every file.
+"""Writes the documents of a task: the plan, the reports, and a change with a copy of every file.
 
-What a document says is worked out in `judges.task`; here texts are written and kept.
-**Invariant:** bytes on disk and the payload that holds them are the same, and a document that is laid down can be read back.
+What a document says is decided in `judges.task`.
+**Invariant:** the bytes on disk equal those of the payload, and a written document can be read back.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ MAX_COPY_BYTES = 4 * 1024 * 1024  # bytes of a copy
 
 
 class DocumentWriter:
-    """One effect's papers: what it was given, what it lays down."""
+    """The documents of one effect: those that it was given, and those that it writes."""
 
     def __init__(self, call: EffectCall) -> None:
         self.call = call
@@ -62,7 +62,7 @@ class DocumentWriter:
         }
 
     def document(self, name: str, document_type: type[DocumentType]) -> DocumentType | None:
-        """A document that was laid down before, as it was recorded."""
+        """A document that was recorded before."""
         ref = self.call.given("documents", {}).get(name, "")
         return msgspec.json.decode(self.call.payloads.get(ref), type=document_type) if ref else None
 
@@ -86,7 +86,7 @@ class DocumentWriter:
         return self.written[name]
 
     def take_away(self, name: str) -> None:
-        """From here on nobody looks for it."""
+        """Takes a document off the record."""
         self.call.world.artifacts.remove(self.call.run, name)
         self.written[name] = ""
 
@@ -105,7 +105,7 @@ class DocumentWriter:
 
 
 def perform_in_thread(work: Callable[[EffectCall], Any]) -> Any:
-    """Files are read and written beside the loop; what breaks is told."""
+    """Reads and writes files outside the event loop, and returns an error as facts."""
 
     async def perform(call: EffectCall) -> Any:
         try:
@@ -120,7 +120,7 @@ def perform_in_thread(work: Callable[[EffectCall], Any]) -> Any:
 
 
 def write_change_documents(writer: DocumentWriter, change: Change, base_tree: str) -> None:
-    """The patch, a copy of every changed file, and the list of both, held against the scope."""
+    """Writes the patch, a copy of every changed file, and the list of both, compared with the scope."""
     call = writer.call
     patch_digest = writer.lay_text(PATCH_FILE, change.patch)
     bounds = find_plan_bounds(call)
@@ -181,8 +181,8 @@ def find_files_outside_scope(
 def write_change_copies(
     call: EffectCall, change: Change, names_to_leave: Collection[str] = ()
 ) -> tuple[list[FileCopy], dict[str, str]]:
-    """Copies below code/files; what is no copy is taken away first, where a folder may have to be a file, or a file one;
-    but for what has to `stay`, because it could not be kept elsewhere."""
+    """Writes the copies below code/files. Files that are no copies are removed first, except those in `stay`, which could
+    not be kept under another name."""
     artifacts, run = call.world.artifacts, call.run
     existing_files = [t for t in change.touched if t.new]
     contents = call.world.workspace(call.config).read_contents(

@@ -1,6 +1,6 @@
-"""Looks at a task's files: every document that was ever laid down, as it is on disk, and what those of a phase say.
+"""Inspects a task's files: every recorded document as it is on disk, and what the documents of a phase say.
 
-**Invariant:** nothing is written, no link is followed, and a document that is not what was recorded says nothing.
+**Invariant:** nothing is written, no link is followed, and a document that is not as recorded is not read for facts.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ from steersman.machines.task.effects.document_digests import (
 
 
 async def inspect_task_files(call: EffectCall) -> InspectFacts:
-    """Every document that was ever laid down, as it is on disk, and what those of the phase say."""
+    """Returns how every recorded document compares with the disk, and what those of the phase say."""
     return await asyncio.to_thread(_inspect_task_files, call)
 
 
@@ -56,7 +56,7 @@ class TaskFilesOnDisk(NamedTuple):
 
 
 def read_task_files(call: EffectCall) -> TaskFilesOnDisk:
-    """Every document that was ever laid down, every copy, and what lies among them."""
+    """Compares every recorded document and every copy with the disk, and finds the files among them."""
     recorded: dict[str, str] = call.given("artifacts")
     documents = read_artifacts(call.world.artifacts, call.run, (n for n in recorded if n != COPIES_DIRECTORY))
     digests = {name: artifact_digest(document) for name, document in documents.items()}
@@ -106,7 +106,7 @@ def _inspect_task_files(call: EffectCall) -> InspectFacts:
 
 
 def _find_damaged_copies(call: EffectCall, copies_found: Mapping[str, Any]) -> list[DamagedFile]:
-    """Copies that are not what they were, and files that nobody laid down."""
+    """Copies that are not as recorded, and files that were not recorded."""
     if "" in copies_found:
         return [copies_directory_damage(COPIES_DIRECTORY, copies_found[""])]
     expected_digests, copy_damages = _listed_copy_digests(call), []
@@ -134,7 +134,7 @@ def _listed_copy_digests(call: EffectCall) -> dict[str, str]:
 
 
 def find_all_unrecorded(call: EffectCall) -> list[str]:
-    """Everything among the documents and the copies that nobody has laid down."""
+    """Every file among the documents and the copies that was not recorded."""
     recorded, artifacts = call.given("artifacts"), call.world.artifacts
     copy_names = artifacts.names(call.run, COPIES_DIRECTORY) if COPIES_DIRECTORY in recorded else ()
     unlisted_copies = sorted({name for name in copy_names if name} - _listed_copy_digests(call).keys())

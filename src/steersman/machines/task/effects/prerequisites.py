@@ -1,6 +1,7 @@
-"""The tasks that come before another one: whether the branch that it would begin on has the change of each.
+"""Checks whether the branch that a task would begin on has the change of every task that comes first.
 
-**Invariant:** only tapes and commits are looked at; nothing of another run is written, and what cannot be seen is missing.
+**Invariant:** only tapes and commits are read, and nothing of another run is written. A change that cannot be read counts as
+missing.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
-"""The documents of a task's phases, made from what agents have said and programs have shown.
+"""Makes the documents of a task's phases from the replies of agents and the results of programs.
 
-**Invariant:** nothing is worked out here: texts are fetched, judged by `judges.task` and laid down.
+**Invariant:** nothing is decided here. Texts are fetched, judged by `judges.task`, and written.
 """
 
 import json

@@ -87,7 +87,7 @@ def _plan_bounds_lines(context: dict[str, object], text: PayloadReader) -> Itera
 
 
 def _hidden_secret_lines(change: list[str]) -> list[str]:
-    """That what is shown and what is delivered differ: nobody accepts a secret without knowing that there is one."""
+    """Says that the delivered change holds secrets that are not shown, so that a person knows before accepting."""
     places = sum(
         len(re.findall(REDACTION_MARKER_PATTERN, line)) for line in change if not line.startswith("-")
     )
@@ -113,7 +113,7 @@ def _untouched_file_lines(context: dict[str, Any], text: PayloadReader) -> Itera
 
 
 def _open_question_lines(context: dict[str, Any], text: PayloadReader) -> Iterator[str]:
-    """What the planners wanted to know and nobody had to answer."""
+    """The questions of the planners that no person had to answer."""
     plan_text = _recorded_document_text(context, PLAN_FILE, text)
     questions = open_plan_questions(msgspec.json.decode(plan_text, type=TaskPlan)) if plan_text else []
     if questions:

@@ -1,6 +1,6 @@
-"""Why a run stands still, in one line: why its evidence is in question, who broke down and how, which child run ended how, what speaks against going on.
+"""Why a task cannot go on by itself, in one line: evidence in question, a failed agent, a child run, a failed guard.
 
-**Invariant:** read from the tape and its texts; a line of ours begins it, whatever others have written.
+**Invariant:** the line begins with words of ours and then quotes text from outside.
 """
 
 from collections.abc import Sequence
@@ -74,7 +74,7 @@ def _last_event_reason(
 
 
 def _agent_failure_reason(role: str, facts: Any, text: PayloadReader) -> str:
-    """Who gave nothing that can be kept, by which class of error, and its own words; nothing of whoever did."""
+    """The agent that failed, its class of error and its own words; nothing where none failed."""
     data = facts if isinstance(facts, dict) else {}
     if not data.get("error") and data.get("reply") is not None:
         return ""

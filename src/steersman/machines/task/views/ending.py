@@ -1,4 +1,4 @@
-"""What is shown above a task's gates, and what is said when a task is over."""
+"""What is shown above the gates of a task, and at its end."""
 
 from steersman.engine.active_run import read_snapshot
 from steersman.engine.machine_package import GatePreview, RunEnding

@@ -46,7 +46,7 @@ def _plan_document_lines(plan: TaskPlan) -> Iterator[str]:
 
 
 def open_plan_questions(plan: TaskPlan) -> list[str]:
-    """What the planners have asked and nobody has answered, because nothing waits for it."""
+    """The questions of the planners without an answer, because nothing waits for one."""
     return [f"{q.id} {q.asked_by}: {q.text}" for q in plan.questions if not q.blocking and not q.answer]
 
 

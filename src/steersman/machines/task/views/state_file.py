@@ -1,6 +1,6 @@
 """Renders a task as its `state.json`: a projection of the tape, with a digest of itself under the run's key.
 
-**Invariant:** made from the snapshot and the tape alone; what stands in an old file is never read into a new one.
+**Invariant:** made from the snapshot and the tape alone, never from an older file.
 """
 
 from collections.abc import Callable, Iterable
