@@ -37,7 +37,7 @@ $(INSTALLED): pyproject.toml
 demo: $(INSTALLED) ## a whole run on a throw-away repository, from the task to an approved change
 	@$(BIN)/steersman demo
 
-test: $(STAMP)   ## everything that must hold, under ten minutes on two cores, and 100 % of the branches of kernel, machines and judges
+test: $(STAMP)   ## everything that must hold, under ten minutes on two cores, and every branch of what decides (kernel, judges, tables)
 	$(BIN)/python -m compileall -q src  # what tests start may not write it
 	rm -f .coverage .coverage.*
 	STEERSMAN_TEST_COVERAGE=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
