@@ -1,7 +1,7 @@
-"""What every suite stands on: the interpreter that runs the tests is also the `python3` that checks find.
+"""What every suite stands on: checks find a `python3` that starts fast, and a fork server runs the commands.
 
-A version manager's stand-in for `python3` starts some thirty shells per call; that would be half of the suite's time.
-So would the imports of every command, which a fork server has made already; STEERSMAN_TEST_STARTS=1 starts each one afresh.
+A version manager's stand-in for `python3` starts some thirty shells per call, and packages that a machine's Python imports
+at its start cost several times the start itself. STEERSMAN_TEST_STARTS=1 starts each command afresh.
 """
 
 import os
@@ -10,6 +10,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -23,7 +24,32 @@ from tests.support.sample_project import Project
 # How long an example takes says something about the machine, nothing about the code.
 settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
-os.environ["PATH"] = f"{Path(sys.executable).resolve().parent}{os.pathsep}{os.environ['PATH']}"
+TOP = Path(__file__).resolve().parent.parent
+
+
+def make_bare_python(place: Path) -> Path:
+    """Makes the `bin` of the interpreter that runs the tests, without any installed package."""
+    real = Path(sys.executable).resolve()
+    packages = place / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
+    packages.mkdir(parents=True, exist_ok=True)
+    (place / "bin").mkdir(exist_ok=True)
+    (place / "pyvenv.cfg").write_text(f"home = {real.parent}\ninclude-system-site-packages = false\n")
+    for name in ("python", "python3"):
+        with suppress(FileExistsError):  # another worker has made it
+            (place / "bin" / name).symlink_to(real)
+    return place / "bin"
+
+
+BARE_PYTHON = make_bare_python(TOP / ".cache" / f"python-{sys.hexversion:x}")
+# A sandbox shows what each folder of PATH needs, so a folder stands there once and a version manager's stand-ins do not.
+FOLDERS = (
+    str(BARE_PYTHON),
+    str(Path(sys.executable).resolve().parent),
+    *os.environ["PATH"].split(os.pathsep),
+)
+os.environ["PATH"] = os.pathsep.join(
+    folder for folder in dict.fromkeys(FOLDERS) if os.path.isdir(folder) and not folder.endswith("/shims")
+)
 
 # Thousands of small repositories cost a fifth of the system's time on a disk. What the crash proofs say about disks is in
 # proofs/; passing tests leave nothing here (pyproject.toml). The real CLIs stay on the disk: codex's own sandbox has a
@@ -41,8 +67,6 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 LAUNCHER = Launcher()
 if not os.environ.get("STEERSMAN_TEST_STARTS"):
     Project.launcher = staticmethod(LAUNCHER.launch)
-
-TOP = Path(__file__).resolve().parent.parent
 
 
 @pytest.fixture(scope="session", autouse=True)

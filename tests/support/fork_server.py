@@ -17,6 +17,7 @@ import select
 import signal
 import socket
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -30,6 +31,12 @@ EXIT_CODES: list[int] = []  # the exit code of this process, once it is known
 LIBRARIES = (  # what they import where they first need it
     *("cel_expr_python", "concurrent.futures.thread", "cryptography.hazmat.primitives.asymmetric.ed25519"),
     *("importlib.readers", "jsonschema_rs", "resource"),
+)
+PATTERN_USERS = (  # functions that compile patterns when they are first called, and what to call them with
+    ("judges.evidence.printed_summaries", "count_printed_tests", ("",)),
+    ("judges.redaction.named_secrets", "find_named_secrets", ("password = 'secret'",)),
+    ("adapters.checks.setup_layers", "_is_install_input", ("a", ())),
+    ("adapters.checks.setup_layers", "_is_from_sources", ("a",)),
 )
 
 
@@ -135,9 +142,24 @@ def import_package(package: str) -> None:
                 importlib.import_module(name)
     with suppress(ImportError):  # every call of the command would start a sandbox to know that it can
         importlib.import_module(f"{package}.adapters.sandbox.bubblewrap").probe_sandbox("auto")
+    compile_patterns(package)
     assert len(os.listdir("/proc/self/task")) == 1, "a thread would be missing after a fork"
     gc.collect()
     gc.freeze()
+
+
+def compile_patterns(package: str) -> None:
+    """Compiles what every command would compile again."""
+    for module, name, arguments in PATTERN_USERS:
+        with suppress(ImportError):
+            found = getattr(importlib.import_module(f"{package}.{module}"), name)(*arguments)
+            if isinstance(found, Iterator):
+                list(found)
+    for name, module in [*sys.modules.items()]:
+        if name.startswith(f"{package}."):
+            for value in vars(module).values():
+                if type(value).__name__ == "_LazyPattern":
+                    value.search("")
 
 
 def _exit_at_once() -> None:
