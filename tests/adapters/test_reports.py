@@ -6,6 +6,7 @@ import shutil
 import sys
 
 import pytest
+from tests.support.sample_project import PYTEST_CHECK
 
 from steersman.adapters.checks.local_commands import LocalCommands
 from steersman.adapters.checks.reporter_socket import ReporterPipe, ReporterSocket
@@ -13,7 +14,7 @@ from steersman.adapters.checks.runner_reports import request_report
 from steersman.adapters.sandbox.bubblewrap import OpenSandbox, probe_sandbox
 from steersman.contracts.commands import Command
 
-PYTEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
+PYTEST = (sys.executable, *PYTEST_CHECK[1:])
 UNITTEST = (sys.executable, "-m", "unittest")
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 needs_go = pytest.mark.skipif(shutil.which("go") is None, reason="go is not installed")
@@ -43,7 +44,7 @@ CLEAN = "    assert not {'PYTEST_ADDOPTS', 'PYTHONPATH', 'STEERSMAN_WITNESS'} & 
 STARTS = "    assert subprocess.run([sys.executable, '-m', 'pytest', str(tmp_path)]).returncode == 1\n"
 INSIDE = "    assert pytest.main([str(tmp_path), '-p', 'no:cacheprovider']) == 1\n"
 ORDINARY = {
-    "workers": (("-n2",), "def test_a(): pass\ndef test_b(): pass\n", 2),
+    "workers": (("-p", "xdist.plugin", "-n2"), "def test_a(): pass\ndef test_b(): pass\n", 2),
     "dots alone": (("-q",), "def test_a(): pass\n", 1),
     "a report of its own": (("--junitxml=mine.xml",), "def test_a(): pass\n", 1),
     "an expected failure": (

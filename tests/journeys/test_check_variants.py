@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import msgspec
 import pytest
-from test_injection import PYTEST, InjectedRun, Story
+from test_injection import InjectedRun, Story
+from tests.support.sample_project import PYTEST_CHECK
 
 from steersman.contracts.commands import CommandResult
 
@@ -41,7 +42,7 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "pytest": Kind({"calc.py": ADD, "test_calc.py": PY}, PYTEST, "calc.py", "test_calc.py"),
+    "pytest": Kind({"calc.py": ADD, "test_calc.py": PY}, PYTEST_CHECK, "calc.py", "test_calc.py"),
     "unittest": Kind({"calc.py": ADD, "test_calc.py": UNIT}, UNITTEST, "calc.py", "test_calc.py"),
 }
 if shutil.which("node"):
@@ -183,7 +184,7 @@ def _second(kind: Kind) -> dict[str, str]:
 
 def test_a_new_test_that_proves_nothing_is_reported(tmp_path: Path) -> None:
     """It passes on the base's code too: said in the results and the report, and nobody is asked."""
-    ran = Ran(tmp_path, KINDS["pytest"].base, {"calc.py": MORE, "test_more.py": PY_NEW}, PYTEST)
+    ran = Ran(tmp_path, KINDS["pytest"].base, {"calc.py": MORE, "test_more.py": PY_NEW}, PYTEST_CHECK)
     assert ran.ended == "approved", ran.questions
     assert ran.questions.splitlines() == [
         "unit: 1 new test passes on the base's code too and proves nothing about the change",
@@ -196,7 +197,7 @@ def test_a_new_test_that_proves_nothing_is_reported(tmp_path: Path) -> None:
 def test_a_test_that_passes_by_anothers_state_has_failed(tmp_path: Path) -> None:
     """The change does not touch it, and without the new test file it fails: that is for the coder, not for a gate."""
     base = {"calc.py": BROKEN, "test_calc.py": BY_NAME}
-    ran = Ran(tmp_path, base, {"calc.py": BROKEN + "# touched\n", "test_aaa.py": LEAVES}, PYTEST)
+    ran = Ran(tmp_path, base, {"calc.py": BROKEN + "# touched\n", "test_aaa.py": LEAVES}, PYTEST_CHECK)
     assert ran.ended == "max_iterations_reached"
     assert (
         "1 test passes only because of the change's other test files; the change does not touch it"
@@ -232,7 +233,9 @@ HONEST = {
 def test_honest_work_waits_for_nobody(name: str, tmp_path: Path) -> None:
     """Support of tests, versions and programs that end themselves, with tests that pass as before."""
     base, edits = HONEST[name]
-    ran = Ran(tmp_path, {**KINDS["pytest"].base, **base}, {"calc.py": ADD + "# more\n", **edits}, PYTEST)
+    ran = Ran(
+        tmp_path, {**KINDS["pytest"].base, **base}, {"calc.py": ADD + "# more\n", **edits}, PYTEST_CHECK
+    )
     assert ran.ended == "approved", f"{ran.changed}\n{ran.questions}\n{ran.must_fix}"
 
 
@@ -247,13 +250,15 @@ GATED = {
 def test_what_is_always_asked(name: str, tmp_path: Path) -> None:
     """Dependencies, CI and agents' instructions, each with one sentence."""
     base, edits, why = GATED[name]
-    ran = Ran(tmp_path, {**KINDS["pytest"].base, **base}, {"calc.py": ADD + "# more\n", **edits}, PYTEST)
+    ran = Ran(
+        tmp_path, {**KINDS["pytest"].base, **base}, {"calc.py": ADD + "# more\n", **edits}, PYTEST_CHECK
+    )
     assert ran.ended == "gate evidence"
     assert ran.changed.startswith(why)
 
 
 TAMPERS = {
-    "pytest": (PYTEST, PY, "import _pytest.runner\n\n_pytest.runner.check_interactive_exception = lambda *_: False\n", "_pytest.runner.check_interactive_exception"),
+    "pytest": (PYTEST_CHECK, PY, "import _pytest.runner\n\n_pytest.runner.check_interactive_exception = lambda *_: False\n", "_pytest.runner.check_interactive_exception"),
     "unittest": (UNITTEST, UNIT, "import unittest\n\nunittest.TestCase.assertEqual = lambda *_: None\n", "unittest.case.TestCase.assertEqual"),
 }  # fmt: skip
 
@@ -270,7 +275,7 @@ def test_a_product_that_replaces_the_runner_waits(name: str, tmp_path: Path) -> 
 def test_a_module_that_hides_another_waits(tmp_path: Path) -> None:
     """On the base it came from the library, now from a file of the change."""
     base = {"calc.py": "import colorsys\n" + ADD, "test_calc.py": PY}
-    ran = Ran(tmp_path, base, {"calc.py": "import colorsys\n\n" + ADD, "colorsys.py": ""}, PYTEST)
+    ran = Ran(tmp_path, base, {"calc.py": "import colorsys\n\n" + ADD, "colorsys.py": ""}, PYTEST_CHECK)
     assert ran.ended == "gate evidence"
     assert (
         ran.questions
@@ -297,7 +302,7 @@ def test_code_of_another_checkout_is_no_evidence(tmp_path: Path, monkeypatch: py
         "src/shop/__init__.py": "def total():\n    raise RuntimeError\n",
         "test_calc.py": f"import sys\n\nsys.path.insert(0, {str(elsewhere.parent)!r})\nimport shop\n\n\ndef test_total():\n    assert shop.total() == 5\n",
     }
-    ran = Ran(tmp_path, base, {"calc.py": ADD}, PYTEST, UNBOXED)
+    ran = Ran(tmp_path, base, {"calc.py": ADD}, PYTEST_CHECK, UNBOXED)
     assert ran.ended == "max_iterations_reached"
     assert f"its tests did not test this tree: shop was loaded from {elsewhere}/__init__.py" in ran.must_fix
 

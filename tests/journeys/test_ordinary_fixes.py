@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_injection import PYTEST, InjectedRun, Story
-from tests.support.sample_project import RIGHT_CODE, WRONG_CODE
+from test_injection import InjectedRun, Story
+from tests.support.sample_project import PYTEST_CHECK, RIGHT_CODE, WRONG_CODE
 
 SHOP = "def total(prices):\n    return sum(prices)\n"
 UNITTESTS = """import unittest
@@ -71,7 +71,7 @@ STORIES = {
         "gate evidence",
         {**PYTESTS, "test_shop.py": HIDES},
         {"shop.py": WARNS},
-        checks={"unit": PYTEST},
+        checks={"unit": PYTEST_CHECK},
         holds="test_shop.py::test_total",
     ),
 }
