@@ -23,7 +23,7 @@ PYTHON = sys.executable
 # Read when the command works; not by the interpreter, a library at its start or whoever looks at a process from outside.
 FORKABLE_VARIABLES = re.compile(
     r"PATH|HOME|XDG_STATE_HOME|XDG_CONFIG_HOME|STEERSMAN_POLICY|TMPDIR|TERM|COLUMNS|PAGER|EDITOR|VISUAL|SSH_ASKPASS|GIT_\w+|STEERSMAN_PERSON"
-    r"|ANTHROPIC_API_KEY|MY_SERVICE_TOKEN|MOOD"
+    r"|STEERSMAN_EFFECT|ANTHROPIC_API_KEY|MY_SERVICE_TOKEN|MOOD"
 )
 FIXED_ENVIRONMENT = {"PYTHONDONTWRITEBYTECODE": "1", "LANG": "C.UTF-8"}
 CAN_FORK = hasattr(os, "pidfd_open") and hasattr(select, "POLLRDHUP")
