@@ -16,13 +16,13 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from steersman.adapters.storage.confined_files import open_directory_below
 from steersman.contracts.agent import AgentReply, AgentRequest, ProviderClass, ProviderUsage
 from steersman.contracts.script import AgentScript, ScriptEdit, ScriptJob, ScriptStep
 from steersman.judges.commands.agent_shell import is_outside_allowed_commands
 from steersman.judges.text import escape_surrogates
 
 SCRIPTED_PROVIDER = "scripted"
-_OPEN_EDIT_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _OPEN_EDIT_FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # without O_NONBLOCK a pipe would make us wait
 
 
@@ -152,7 +152,7 @@ def apply_script_edits(root: str, edits: Sequence[ScriptEdit]) -> None:
 
 def _apply_script_edit(top: int, verb: str, path: str, edit: ScriptEdit) -> None:
     *directories, name = path.split("/")
-    with _open_edit_directory(top, directories, make=verb in ("write", "append")) as directory:
+    with open_directory_below(top, directories, make=verb in ("write", "append")) as directory:
         match verb:
             case "delete":
                 os.unlink(name, dir_fd=directory)
@@ -189,20 +189,6 @@ def _replace_edit_text(directory: int, name: str, path: str, edit: ScriptEdit) -
 def _write_edit_text(file: int, text: str) -> None:
     with os.fdopen(os.dup(file), "wb") as writer:
         writer.write(text.encode("utf-8", "surrogateescape"))
-
-
-@contextlib.contextmanager
-def _open_edit_directory(top: int, names: Sequence[str], *, make: bool) -> Iterator[int]:
-    with contextlib.ExitStack() as stack:
-        current = top
-        for name in names:
-            if make:
-                with contextlib.suppress(FileExistsError):
-                    os.mkdir(name, dir_fd=current)
-            current = stack.enter_context(
-                _closing_descriptor(os.open(name, _OPEN_EDIT_DIRECTORY, dir_fd=current))
-            )
-        yield current
 
 
 @contextlib.contextmanager

@@ -10,12 +10,13 @@ import hashlib
 import os
 import re
 import shutil
-import stat
 import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
+
+from steersman.adapters.storage.confined_files import read_plain_file
 
 SESSIONS_DIRECTORY = "sessions"  # beside the homes of calls
 MAX_SESSION_BYTES = 64 * 1024 * 1024  # bytes of a session that are worth keeping
@@ -88,17 +89,7 @@ def is_session_id(session: str | None) -> bool:
 
 def read_session_file(path: Path) -> bytes | None:
     """A file that a call has left; None for a link, for what is no file, and for one that is too large."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return None
-    with open(fd, "rb") as file:
-        file_stat = os.fstat(fd)
-        return (
-            file.read()
-            if stat.S_ISREG(file_stat.st_mode) and file_stat.st_size <= MAX_SESSION_BYTES
-            else None
-        )
+    return read_plain_file(path, MAX_SESSION_BYTES)
 
 
 def _digest_session_files(files: Mapping[str, bytes]) -> str:

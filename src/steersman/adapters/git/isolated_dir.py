@@ -25,6 +25,7 @@ from steersman.adapters.git.git_command import (
     run_git,
     start_git,
 )
+from steersman.adapters.storage.confined_files import read_plain_file
 from steersman.errors import WorkspaceError
 
 _MAX_SMALL_FILE_BYTES = 1 << 20  # bytes of HEAD, of the excluded names
@@ -204,13 +205,7 @@ def render_isolated_config(
 
 def read_small_file(path: Path) -> bytes:
     """What a small, ordinary file holds; nothing for anything else."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    except OSError:
-        return b""
-    with open(fd, "rb") as file:
-        is_small_file = os.path.isfile(fd) and os.fstat(fd).st_size <= _MAX_SMALL_FILE_BYTES
-        return file.read() if is_small_file else b""
+    return read_plain_file(path, _MAX_SMALL_FILE_BYTES, follow=True) or b""
 
 
 def _read_repository_location(top: Path, gitdir: Path, common: Path) -> RepositoryLocation:

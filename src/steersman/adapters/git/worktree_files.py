@@ -6,17 +6,15 @@ following; no filter of the repository is asked.
 
 import contextlib
 import os
-import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from steersman.adapters.git.git_command import decode_git_path
 from steersman.adapters.git.repository import GitRepository
+from steersman.adapters.storage.confined_files import open_directory_below, read_file_below
 from steersman.errors import WorkspaceError
 
-_OPEN_DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _CREATE_FILE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_READ_FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _LINK_MODE, _EXECUTABLE_MODE = "120000", "100755"
 MAX_CHECKED_OUT_BYTES = 4 << 20  # bytes of a file of the person's checkout
 
@@ -60,19 +58,8 @@ def read_commit_files(git: GitRepository, commit: str, names: Sequence[str]) -> 
 
 
 def read_checked_out_file(top: Path, name: str) -> bytes | None:
-    """A plain file of a checkout, read without following a link; None where it is none, or longer than `MOST_READ`."""
-    *parents, file_name = name.split("/")
-    with contextlib.suppress(OSError), _open_directory_chain(top, parents, make=False) as directory_fd:
-        if directory_fd is None:
-            return None
-        with open(os.open(file_name, _READ_FILE_FLAGS, dir_fd=directory_fd), "rb") as file:
-            content = (
-                file.read(MAX_CHECKED_OUT_BYTES + 1)
-                if stat.S_ISREG(os.fstat(file.fileno()).st_mode)
-                else None
-            )
-        return content if content is not None and len(content) <= MAX_CHECKED_OUT_BYTES else None
-    return None
+    """A plain file of a checkout, read without following a link; None where it is none, or too long."""
+    return read_file_below(top, name, MAX_CHECKED_OUT_BYTES)
 
 
 def _read_blob_entry(git: GitRepository, commit: str, name: str) -> BlobEntry | None:
@@ -91,13 +78,15 @@ def _restore_tree_file(tree: Path, name: str, entry: BlobEntry | None) -> None:
     *parents, file_name = name.split("/")
     if any(part in ("", ".", "..") or part.casefold() == ".git" for part in (*parents, file_name)):
         raise WorkspaceError(f"{name!r} is no file of a tree")
-    with _open_directory_chain(tree, parents, make=entry is not None) as directory_fd:
-        if directory_fd is None:
-            return
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(file_name, dir_fd=directory_fd)
+    try:
+        with open_directory_below(tree, parents, make=entry is not None) as directory_fd:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(file_name, dir_fd=directory_fd)
+            if entry is not None:
+                _write_blob_entry(directory_fd, file_name, entry)
+    except FileNotFoundError:
         if entry is not None:
-            _write_blob_entry(directory_fd, file_name, entry)
+            raise
 
 
 def _write_blob_entry(directory_fd: int, name: str, entry: BlobEntry) -> None:
@@ -110,22 +99,3 @@ def _write_blob_entry(directory_fd: int, name: str, entry: BlobEntry) -> None:
         "wb",
     ) as file:
         file.write(content)
-
-
-@contextlib.contextmanager
-def _open_directory_chain(tree: Path, parents: Sequence[str], *, make: bool) -> Iterator[int | None]:
-    """The folder of a file; None where it is not there and nothing has to be made."""
-    with contextlib.ExitStack() as stack:
-        directory_fd = os.open(tree, _OPEN_DIRECTORY_FLAGS)
-        stack.callback(os.close, directory_fd)
-        for name in parents:
-            if make:
-                with contextlib.suppress(FileExistsError):
-                    os.mkdir(name, dir_fd=directory_fd)
-            try:
-                directory_fd = os.open(name, _OPEN_DIRECTORY_FLAGS, dir_fd=directory_fd)
-            except FileNotFoundError:
-                yield None
-                return
-            stack.callback(os.close, directory_fd)
-        yield directory_fd

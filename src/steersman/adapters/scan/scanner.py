@@ -5,16 +5,14 @@ a git directory of ours, and nothing is run but git.
 """
 
 import hashlib
-import os
-import stat
 from collections import defaultdict
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
 from steersman.adapters.scan.listing import ProjectListing, list_project_files
+from steersman.adapters.storage.confined_files import read_file_below
 from steersman.contracts.planning.context import FactPack, ScanBounds
 from steersman.errors import WorkspaceError
 from steersman.judges.facts.choice import select_project_files
@@ -57,7 +55,7 @@ class _BoundedReading:
 
     def __init__(self, project: Path, project_listing: ProjectListing, limits: ScanLimits) -> None:
         self._there, self._limits = project_listing, limits
-        self._top = os.fsencode(project)
+        self._top = project.resolve()
         self._names = _group_names_by_directory(project_listing.files)
         self._bytes = self._files = self._passed = 0
         self._over = False
@@ -67,7 +65,7 @@ class _BoundedReading:
         if self._over or self._files >= self._limits.files:
             self._over = True
             return None
-        data = _read_bounded_file(self._top, self._there.files[path], self._limits.each)
+        data = read_file_below(self._top, self._there.files[path], self._limits.each)
         if data is None:
             self._passed += 1
             return None
@@ -100,26 +98,3 @@ def _group_names_by_directory(files: Mapping[str, bytes]) -> dict[str, frozenset
     for path in files:
         names[parent_directory(path)].add(path.rpartition("/")[2])
     return {directory: frozenset(directory_names) for directory, directory_names in names.items()}
-
-
-def _read_bounded_file(top: bytes, name: bytes, max_bytes: int) -> bytes | None:
-    """The bytes of a plain file; None for one that is too long, no file, or behind a link."""
-    fd = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        *parents, file_name = name.split(b"/")
-        for part in parents:
-            next_fd = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=fd)
-            os.close(fd)
-            fd = next_fd
-        file_fd = os.open(file_name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=fd)
-    except OSError:
-        return None
-    finally:
-        with suppress(OSError):
-            os.close(fd)
-    with open(file_fd, "rb") as file:
-        file_stat = os.fstat(file_fd)
-        if not stat.S_ISREG(file_stat.st_mode) or file_stat.st_size > max_bytes:
-            return None
-        data = file.read(file_stat.st_size + 1)  # room for all of it and no more: most files are small
-    return data if len(data) <= file_stat.st_size else None  # one that grows is being written
