@@ -161,7 +161,7 @@ def test_the_other_lines_of_a_sitting(talk):
         "/exit",
     )
     assert said.returncode == 0
-    for part in ("ask something first", "no thread 'nothing'", "nobody owes an answer"):
+    for part in ("ask something first", "no thread 'nothing'", "no question is pending in this thread"):
         assert part in said.stderr
     for part in ("/followup RUN TEXT", "I am Bob.", "ABOUT", "0 calls"):
         assert part in said.stdout
@@ -192,7 +192,7 @@ def test_bad_input(talk):
         assert part in said.err
     assert project.call("chat", "threads", "--json").json() == []
     thread = project.call("chat", "new", "a title", "--json").json()["id"]
-    assert "nobody owes an answer" in project.call("chat", "again", thread).err
+    assert "no question is pending in this thread" in project.call("chat", "again", thread).err
     assert f"chat drop {thread} --yes" in project.call("chat", "drop", thread, "--json").json()["error"]
     assert project.call("chat", "drop", thread, "--yes").code == 0
     assert project.call("chat", "threads", "--json").json() == []

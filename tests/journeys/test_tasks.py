@@ -512,7 +512,7 @@ def test_nothing_of_a_task_lies_behind_a_link(project: Project):
     aside.mkdir()
     ours.symlink_to(aside)
     told = project.call("tasks", "new", "Fix add", "--step")
-    assert (told.code, ".steersman is a link" in told.err, "what it leads to is left alone" in told.err) == (
+    assert (told.code, ".steersman is a link" in told.err, "Replace it with a directory" in told.err) == (
         2,
         True,
         True,

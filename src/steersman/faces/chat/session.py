@@ -13,7 +13,7 @@ from steersman.faces.cli.context import EXIT_DONE, CommandContext
 from steersman.judges.text import has_visible_text
 
 if TYPE_CHECKING:
-    from steersman.engine.chat.service import ChatService
+    from steersman.app.conversations import ChatService
 
 CHAT_PROMPT = "you> "
 CHAT_HELP = """@name …               ask an agent; without a name the last one answers
@@ -31,7 +31,7 @@ class ChatSession:
     """One sitting."""
 
     def __init__(self, context: CommandContext, chat_service: "ChatService", thread: str | None) -> None:
-        self._deck, self._talks = context, chat_service
+        self._context, self._chats = context, chat_service
         self._thread = chat_service.find(thread).id if thread else ""
         self._commands: dict[str, Callable[[str], object]] = {
             "help": lambda _: self._print_help(),
@@ -46,7 +46,7 @@ class ChatSession:
 
     def _print_help(self) -> None:
         for line in CHAT_HELP.splitlines():
-            self._deck.print(line)
+            self._context.print(line)
 
     def line(self, text: str) -> bool:
         """One line of the person's; whether the sitting goes on."""
@@ -66,22 +66,18 @@ class ChatSession:
         from steersman.faces.cli.commands.chat import send_chat_question
 
         if not self._thread:
-            self._thread = self._talks.new().id
-            self._deck.print(f"thread {self._thread}", dim=True)
-        send_chat_question(self._deck, self._talks, self._thread, text)
+            self._thread = self._chats.new().id
+            self._context.print(f"thread {self._thread}", dim=True)
+        send_chat_question(self._context, self._chats, self._thread, text)
 
     def _run(self, task: str) -> None:
-        from steersman.engine.start import StartRequest
+        from steersman.app.start import StartRequest
         from steersman.faces.cli.drive import drive_new_run
-        from steersman.faces.cli.dry_run import require_machine
 
         if not has_visible_text(task):
             raise UserError("a run needs a task: /run what to do")
-        require_machine(self._deck, DEFAULT_MACHINE)
-        drive_new_run(
-            self._deck,
-            StartRequest(DEFAULT_MACHINE, task, self._deck.person, self._deck.load_config().config),
-        )
+        config = self._context.load_config().config
+        drive_new_run(self._context, StartRequest(DEFAULT_MACHINE, task, self._context.person, config))
 
     def _followup(self, words: str) -> None:
         from steersman.faces.cli.commands.speak import send_followup
@@ -89,56 +85,41 @@ class ChatSession:
         run, _, text = words.partition(" ")
         if not has_visible_text(text):
             raise UserError("a follow-up needs a run and words: /followup RUN what else")
-        send_followup(self._deck, self._deck.runs.find(run), text.strip())
+        send_followup(self._context, self._context.runs.find(run), text.strip())
 
     def _again(self) -> None:
+        from steersman.app.conversations import find_unanswered_question
         from steersman.faces.cli.commands.chat import ask_chat_agents
 
-        open_questions = [
-            open_question for open_question in self._talks.open(self._here()) if open_question.by is None
-        ]
-        if not open_questions:
-            raise UserError("nobody owes an answer here now")
-        last_question = open_questions[-1].question
-        ask_chat_agents(
-            self._deck,
-            self._talks,
-            [
-                (
-                    last_question,
-                    [
-                        open_question.agent
-                        for open_question in open_questions
-                        if open_question.question.seq == last_question.seq
-                    ],
-                )
-            ],
-        )
+        unanswered = find_unanswered_question(self._chats, self._here())
+        if unanswered is None:
+            raise UserError("no question is pending in this thread")
+        ask_chat_agents(self._context, self._chats, [unanswered])
 
     def _show(self) -> None:
         from steersman.views.chat import chat_message_lines, thread_cost_words
 
-        for chat_message in self._talks.chats.messages(self._here()):
+        for chat_message in self._chats.chats.messages(self._here()):
             for line in chat_message_lines(chat_message):
-                self._deck.print(line)
-        self._deck.print(thread_cost_words(self._talks.chats.spent(self._here()), self._talks.limits()))
+                self._context.print(line)
+        self._context.print(thread_cost_words(self._chats.chats.spent(self._here()), self._chats.limits()))
 
     def _threads(self) -> None:
         from steersman.views.chat import thread_table_lines
 
         thread_counts = [
-            (thread, self._talks.chats.count(thread.id)) for thread in self._talks.chats.threads(20)
+            (thread, self._chats.chats.count(thread.id)) for thread in self._chats.chats.threads(20)
         ]
-        for line in thread_table_lines(thread_counts, self._deck.runs.ports.clock.now()):
-            self._deck.print(line)
+        for line in thread_table_lines(thread_counts, self._context.runs.ports.clock.now()):
+            self._context.print(line)
 
     def _go_on(self, name: str) -> None:
-        self._thread = self._talks.find(name).id
-        self._deck.print(f"thread {self._thread}", dim=True)
+        self._thread = self._chats.find(name).id
+        self._context.print(f"thread {self._thread}", dim=True)
 
     def _new(self, title: str) -> None:
-        self._thread = self._talks.new(title).id
-        self._deck.print(f"thread {self._thread}", dim=True)
+        self._thread = self._chats.new(title).id
+        self._context.print(f"thread {self._thread}", dim=True)
 
     def _here(self) -> str:
         if not self._thread:

@@ -30,7 +30,7 @@ class KeyHandler:
     """The person's hands while a run is driven."""
 
     def __init__(self, context: CommandContext, screen: RunScreen, run: str, driver: Driver) -> None:
-        self._deck, self._screen, self._run, self._driver = context, screen, run, driver
+        self._context, self._screen, self._run, self._driver = context, screen, run, driver
         self._first: float | None = None
         self._twice = asyncio.Event()
         self.detach = False
@@ -45,17 +45,17 @@ class KeyHandler:
         if self._first is None:
             self._first = asyncio.get_running_loop().time()
             self._driver.stop()
-            abort_hint = "" if self._deck.prompting else ". Ctrl-C again aborts the run"
+            abort_hint = "" if self._context.prompting else ". Ctrl-C again aborts the run"
             self._screen.note(f"stopping; nothing is lost{abort_hint}")
-            self._deck.signal = signal.SIGINT
+            self._context.signal = signal.SIGINT
         elif (
-            not self._deck.prompting
+            not self._context.prompting
         ):  # there somebody who hits it often wants the prompt back, and has /abort
             self._twice.set()
 
     def let_go(self, number: int) -> None:
         """SIGTERM, or the terminal is gone."""
-        self._deck.signal = number
+        self._context.signal = number
         self._driver.stop()
 
     def handle_key(self) -> None:
@@ -65,12 +65,12 @@ class KeyHandler:
                 self.detach = True
                 self._driver.stop()
             case b"a":
-                self._deck.runs.abort(self._run, self._deck.person, "key a")
+                self._context.runs.abort(self._run, self._context.person, "key a")
                 self._screen.note("aborting")
 
     async def linger(self) -> None:
         """Leaves a moment for the second Ctrl-C."""
-        if self._first is not None and not self._deck.prompting:
+        if self._first is not None and not self._context.prompting:
             seconds_left = self._first + SECOND_INTERRUPT_SECONDS - asyncio.get_running_loop().time()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._twice.wait(), max(seconds_left, 0.01))

@@ -37,7 +37,7 @@ class LivePane:
     pane = True
 
     def __init__(self, context: CommandContext, *, keys: str) -> None:
-        self._deck, self._keys = context, keys
+        self._context, self._keys = context, keys
         self.keys = not context.prompting
         self._entries: list[Entry] = []
         self._status: RunSummary | None = None
@@ -57,13 +57,13 @@ class LivePane:
         """Takes in what is on tape already."""
         from steersman.kernel.tape import read_entry
 
-        self._entries = [read_entry(body) for _, body, _ in self._deck.journal.rows(run)]
+        self._entries = [read_entry(body) for _, body, _ in self._context.journal.rows(run)]
 
     def watch(self, active_run: ActiveRun, entries: Sequence[SealedEntry]) -> None:
         last_seq = self._entries[-1].seq if self._entries else 0
         new_entries = [sealed.entry for sealed in entries if sealed.entry.seq > last_seq]
         self._entries += new_entries
-        if self._deck.prompting:
+        if self._context.prompting:
             self._leave(new_entries)
         view = build_run_view(active_run.world, active_run, self._entries)
         self.show(view.status, self._entries)
@@ -90,7 +90,7 @@ class LivePane:
         table = Table.grid(padding=(0, 2))
         for name, value in _pane_rows(status, time.time_ns() // 1_000_000):
             table.add_row(Text(name, style="dim"), _printable_rich_text(value))
-        for entry in () if self._deck.prompting else self._entries[-VISIBLE_STEPS * 2 :][-VISIBLE_STEPS:]:
+        for entry in () if self._context.prompting else self._entries[-VISIBLE_STEPS * 2 :][-VISIBLE_STEPS:]:
             step_text = entry_line(entry)
             if step_text:
                 table.add_row(Text(f"{entry.seq}", style="dim"), _printable_rich_text(step_text))

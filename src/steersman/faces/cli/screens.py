@@ -56,7 +56,7 @@ class LineScreen:
     pane = keys = False
 
     def __init__(self, context: CommandContext) -> None:
-        self._deck = context
+        self._context = context
         self._shown = 0  # the last entry that has its line
 
     def __enter__(self) -> Self:
@@ -66,13 +66,13 @@ class LineScreen:
         """Nothing is held."""
 
     def follow(self, run: str) -> None:
-        self._deck.print(f"run {run}")
+        self._context.print(f"run {run}")
 
     def watch(self, active_run: ActiveRun, entries: Sequence[SealedEntry]) -> None:
         for sealed in entries:
             self._line(sealed.entry)
             for line in render_failed_part(sealed.entry, active_run):
-                self._deck.print(f"          {line}")
+                self._context.print(f"          {line}")
 
     def show(self, status: RunSummary, entries: Sequence[Entry]) -> None:  # noqa: ARG002  a pane needs it
         for entry in entries:
@@ -85,10 +85,10 @@ class LineScreen:
         step_text = entry_line(entry)
         if step_text is not None:
             time_text = time.strftime("%H:%M:%S", time.localtime(entry.at // 1000))
-            self._deck.print(f"{time_text}  {step_text}")
+            self._context.print(f"{time_text}  {step_text}")
 
     def note(self, text: str) -> None:
-        self._deck.warn(text)
+        self._context.warn(text)
 
 
 PANE_KEYS_HELP = "d detach · a abort · Ctrl-C stop, twice to abort"

@@ -1,7 +1,7 @@
 """`steersman chat …`: talk with agents beside the machines. **Invariant:** only what a person types is ever carried out."""
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -11,8 +11,8 @@ from steersman.faces.cli.context import EXIT_DONE, EXIT_ENDED, EXIT_REFUSED, Com
 from steersman.faces.cli.main import LazyGroup
 
 if TYPE_CHECKING:
+    from steersman.app.conversations import ChatService
     from steersman.contracts.chat import ChatMessage
-    from steersman.engine.chat.service import ChatService
 
 CHAT_MODULE = "chat"
 CHAT_COMMANDS = {
@@ -69,20 +69,13 @@ def chat_send_command(context: CommandContext, *, text: str, thread: str | None)
         )
     if refuse_agent_chat(context):
         return EXIT_REFUSED
+    from steersman.app.conversations import require_question_route
+
     chat_service = open_chat_service(context, create=True)
-    _require_chat_route(chat_service, thread, text)
+    require_question_route(chat_service, thread, text)
     thread_id = chat_service.find(thread).id if thread else chat_service.new().id
     context.print(f"thread {thread_id}")
     return send_chat_question(context, chat_service, thread_id, text)
-
-
-def _require_chat_route(chat_service: "ChatService", thread: str | None, text: str) -> None:
-    """A new thread is made only for a question that somebody can be asked."""
-    from steersman.contracts.chat import ChatThread
-
-    chat_service.require_ready_agents(
-        chat_service.route(chat_service.find(thread) if thread else ChatThread("", "", 0, 0), text).agents
-    )
 
 
 def send_chat_question(context: CommandContext, chat_service: "ChatService", thread: str, text: str) -> int:
@@ -211,44 +204,22 @@ def chat_threads_command(context: CommandContext, *, limit: int) -> None:
 )
 def chat_show_command(context: CommandContext, *, thread: str, last: int | None) -> None:
     """Show the messages of THREAD, the cost of each answer, the total, and which agents have not answered."""
-    from steersman.contracts.chat import ChatConversation, PendingAnswer
+    from steersman.app.conversations import read_conversation
     from steersman.views.chat import chat_message_lines, missing_answer_line, thread_cost_words
 
-    chat_service = open_chat_service(context, only_look=True)
-    thread_record = chat_service.find(thread)
-    messages, spent, open_questions = (
-        chat_service.chats.messages(thread_record.id, last=last),
-        chat_service.chats.spent(thread_record.id),
-        chat_service.open(thread_record.id),
-    )
-    owed_answers = tuple(
-        PendingAnswer(open_question.question.seq, open_question.agent, open_question.by, open_question.error)
-        for open_question in open_questions
-    )
-    thread_fields = msgspec.structs.asdict(thread_record)
-    context.set_result(
-        ChatConversation(
-            **thread_fields,
-            messages=tuple(messages),
-            spent=spent,
-            limits=chat_service.limits(),
-            open=owed_answers,
-        )
-    )
-    for chat_message in messages:
-        for line in chat_message_lines(chat_message):
+    conversation = read_conversation(open_chat_service(context, only_look=True), thread, last)
+    context.set_result(conversation)
+    for message in conversation.messages:
+        for line in chat_message_lines(message):
             context.print(line)
         context.print()
-    context.print(thread_cost_words(spent, chat_service.limits()))
-    for open_question in open_questions:
+    context.print(thread_cost_words(conversation.spent, conversation.limits))
+    for pending in conversation.open:
         context.print(
-            missing_answer_line(
-                open_question.question.seq, open_question.agent, open_question.by, open_question.error
-            ),
-            fg="yellow",
+            missing_answer_line(pending.question, pending.agent, pending.by, pending.error), fg="yellow"
         )
-    if any(open_question.by is None for open_question in open_questions):
-        context.print(f"ask again with: {context.command_prefix} chat again {thread_record.id}")
+    if any(pending.by is None for pending in conversation.open):
+        context.print(f"ask again with: {context.command_prefix} chat again {conversation.id}")
 
 
 @define_command(
@@ -268,32 +239,15 @@ def chat_again_command(context: CommandContext, *, thread: str, question: int | 
     """Ask the agents of THREAD again that have not answered or have failed."""
     if refuse_agent_chat(context):
         return EXIT_REFUSED
+    from steersman.app.conversations import find_unanswered_question
+
     chat_service = open_chat_service(context)
     thread_record = chat_service.find(thread)
-    open_questions = [
-        open_question
-        for open_question in chat_service.open(thread_record.id)
-        if open_question.by is None and question in (None, open_question.question.seq)
-    ]
-    if not open_questions:
-        raise UserError(
-            f"nobody owes an answer there now: see `{context.command_prefix} chat show {thread_record.id}`"
-        )
-    last_question = open_questions[-1].question
-    return ask_chat_agents(
-        context,
-        chat_service,
-        [
-            (
-                last_question,
-                [
-                    open_question.agent
-                    for open_question in open_questions
-                    if open_question.question.seq == last_question.seq
-                ],
-            )
-        ],
-    )
+    unanswered = find_unanswered_question(chat_service, thread_record.id, question)
+    if unanswered is None:
+        show_command = f"{context.command_prefix} chat show {thread_record.id}"
+        raise UserError(f"no question is pending in this thread: see `{show_command}`")
+    return ask_chat_agents(context, chat_service, [unanswered])
 
 
 @define_command("drop", "steersman chat drop 261116-abc --yes", exits=CHAT_CHANGE_EXIT_CODES)
@@ -334,20 +288,21 @@ def chat_talk_command(context: CommandContext, *, thread: str | None) -> int:
 def open_chat_service(
     context: CommandContext, *, create: bool = False, only_look: bool = False
 ) -> "ChatService":
-    """The project's conversations; who only looks at them starts no agent and needs no trust."""
-    from steersman.engine.chat.service import ChatService
+    """The project's conversations; a command that only reads them starts no agent and needs no trust."""
+    from steersman.app.conversations import open_conversations
 
     config = (context.read_config() if only_look else context.load_config()).config
-    return ChatService((context.create_runs() if create else context.runs).ports, config)
+    return open_conversations(context.create_runs() if create else context.runs, config)
 
 
 def refuse_agent_chat(context: CommandContext) -> bool:
-    """Whatever works for a run or for a chat does not speak here."""
-    effect: Any = context.services.find_calling_effect(context.project_root)
-    if effect:
-        context.warn(
-            f"refused: this comes from inside, from effect {effect}: an agent never speaks for a person",
-            fg="red",
-        )
-        context.set_result({"result": "refused", "inside": effect, "exit_code": EXIT_REFUSED})
-    return bool(effect)
+    """Refuses a process that works for a run or for a chat, and says so."""
+    from steersman.app.principal import AgentCallerError, require_person
+
+    try:
+        require_person(context.principal)
+    except AgentCallerError as refusal:
+        context.warn(str(refusal), fg="red")
+        context.set_result({"result": "refused", "inside": refusal.effect, "exit_code": EXIT_REFUSED})
+        return True
+    return False
