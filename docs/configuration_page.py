@@ -442,13 +442,9 @@ def render_configuration_page(notice: str) -> str:
 def example_file(table: TableEntry, *, agent: bool = False) -> str:
     """A whole settings file that sets every key of `table` to its example.
 
-    Two keys are left out: `script` is for the scripted agent alone, and `mode` has to be in `options`."""
+    `script` is left out: it is for the scripted agent alone."""
     lines = [f"{name} = {entry.example}" for name, entry in table.keys.items()]
-    lines = [
-        line
-        for line in lines
-        if not line.startswith("script = ") and not (agent and line.startswith("mode = "))
-    ]
+    lines = [line for line in lines if not line.startswith("script = ")]
     head = table.needs.splitlines() or ([] if "version" in table.keys else ["version = 1"])
     header = [] if agent or not table.header else [f"[{table.header}]"]
     return "\n".join([*head, *header, *lines, table.after]) + "\n"

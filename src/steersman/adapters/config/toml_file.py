@@ -42,6 +42,7 @@ _AGENT_TABLES: dict[ConfigPath, tuple[str, ...]] = {
     ("roles",): Role.__struct_fields__,
     ("chat", "agents"): ChatAgent.__struct_fields__,
 }
+_AGENT_KEYS_NEAR_OURS = ("mode",)  # options of agents that look like a misspelled field
 _AMOUNT_TABLES: tuple[ConfigPath, ...] = (("budget",), ("chat", "budget"))  # tables with amounts
 
 
@@ -418,7 +419,7 @@ def _find_near_misses(value: dict[str, Any]) -> list[SchemaProblem]:
         for table_path, fields in _AGENT_TABLES.items()
         for name, table in _config_table_at(value, table_path).items()
         for key in (table if isinstance(table, dict) else ())
-        if key not in fields and (closest := _find_closest_name(key, fields, 0.8))
+        if key not in (*fields, *_AGENT_KEYS_NEAR_OURS) and (closest := _find_closest_name(key, fields, 0.8))
     ]
 
 
