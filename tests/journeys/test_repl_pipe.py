@@ -124,7 +124,7 @@ def test_nobody_answers_what_he_has_not_seen(here: Project):
     assert mine.banner() != seen
     assert mine.entry("/review plan") == 3
     assert mine.banner().split()[1] == "plan_review:ready"
-    for one in (mine.deck, other.deck):
+    for one in (mine.context, other.context):
         one.close()
 
 
@@ -144,7 +144,7 @@ def test_every_word_that_is_offered_can_be_typed(project: Project, monkeypatch: 
         sitting.entry(text)
         offered |= _offered(sitting)
     assert {"answer", "next", "redo", "accept", "codegen", "review", "plan", "revert"} <= offered
-    sitting.deck.close()
+    sitting.context.close()
 
 
 def _offered(sitting: ReplSession) -> set[str]:

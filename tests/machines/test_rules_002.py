@@ -38,9 +38,9 @@ from steersman.kernel.step import (
 )
 from steersman.kernel.tape import Entry
 from steersman.machines.task import MACHINE
+from steersman.machines.task.files import build_task_state, describe_unreadable_state
 from steersman.machines.task.package import PACKAGE
 from steersman.machines.task.table import E
-from steersman.machines.task.views.state_file import build_task_state, describe_unreadable_state
 from steersman.views.run_summary import GuardOverride
 
 SHA, TREE = "a" * 64, "b" * 40

@@ -5,7 +5,7 @@ from tests.support.cases import for_each_case
 from tests.support.simulated_task import ALL_DOCUMENTS, SimulatedTask, task_context
 
 from steersman.kernel.definition import Job
-from steersman.machines.shared.tree_folds import tree_setup_input
+from steersman.machines.shared.tree_fragments import tree_setup_input
 from steersman.machines.task import MACHINE, work
 from steersman.machines.task.context import inspection_digest
 

@@ -10,13 +10,13 @@ from tests.support.summaries import summary_of
 from steersman.kernel.snapshot import Snapshot
 from steersman.machines.task import MACHINE
 from steersman.machines.task.context import TaskContext
-from steersman.machines.task.package import PACKAGE
-from steersman.machines.task.views.state_file import (
+from steersman.machines.task.files import (
     build_task_state,
     describe_unreadable_state,
     render_task_state,
     task_state_digest,
 )
+from steersman.machines.task.package import PACKAGE
 from steersman.views.run_summary import GuardOverride
 
 RUN = "261116-aaaaaa"

@@ -44,7 +44,7 @@ def _run_terminal_repl(session: ReplSession) -> int:
     """From a terminal, with editing, completion and a history."""
     from steersman.faces.repl.line_editor import build_prompt_reader
 
-    context = session.deck
+    context = session.context
     context.print("free text goes to the planner; /help says what can be typed, Ctrl-D ends it", dim=True)
     read_entry = build_prompt_reader(context, session.completions)
     while context.signal in (0, signal.SIGINT):
@@ -64,7 +64,7 @@ def _run_terminal_repl(session: ReplSession) -> int:
 
 def _run_piped_repl(session: ReplSession, *, strict: bool) -> int:
     """From anything else: plain lines."""
-    context, result = session.deck, EXIT_DONE
+    context, result = session.context, EXIT_DONE
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="backslashreplace")
     read_entry = _build_pipe_reader(context)
@@ -83,7 +83,7 @@ def _run_piped_repl(session: ReplSession, *, strict: bool) -> int:
 
 def _handle_repl_entry(session: ReplSession, text: str) -> int | None:
     """Performs one entry and prints its error; None ends the session."""
-    context = session.deck
+    context = session.context
     try:
         code = session.entry(text.strip()) if text.strip() else EXIT_DONE
     except SteersmanError as error:

@@ -110,7 +110,7 @@ class RunWords:
     """The words of one run's machine, carried out."""
 
     def __init__(self, context: CommandContext, run: str, name_action: ActionWording | None = None) -> None:
-        self.deck, self.run = context, run
+        self.context, self.run = context, run
         self._name_action = name_action or command_line_wording(context)
         self._package = find_run_package(context, run)
 
@@ -130,20 +130,20 @@ class RunWords:
 
     def read_call(self, text: str = "", options: Mapping[str, str | None] | None = None) -> WordCall:
         """Where the run is now, for a machine that reads a word."""
-        run_view = read_run_view(self.deck.runs.ports, self.run)
+        run_view = read_run_view(self.context.runs.ports, self.run)
         return WordCall(
             run_view=run_view,
-            legal=_build_run_status(self.deck, run_view).next,
-            can_move=_can_move(self.deck, run_view),
+            legal=_build_run_status(self.context, run_view).next,
+            can_move=_can_move(self.context, run_view),
             name_action=self._name_action,
-            prompting=self.deck.prompting,
+            prompting=self.context.prompting,
             text=text,
             options=options or {},
         )
 
     def not_now(self, problem: str) -> ActionNotLegalError:
         """Why it cannot be done now, and what can."""
-        status = load_run_status(self.deck, self.run)
+        status = load_run_status(self.context, self.run)
         waits_text = f" and waits: {status.waits}" if status.waits else ""
         legal_text = "; ".join(self._list_typed_actions()) or NOTHING_LEGAL_TEXT
         place = ", ".join(filter(None, (status.step, status.status)))
@@ -152,7 +152,7 @@ class RunWords:
         )
 
     def _list_typed_actions(self) -> list[str]:
-        return [self._name_action(action) for action in load_run_status(self.deck, self.run).next]
+        return [self._name_action(action) for action in load_run_status(self.context, self.run).next]
 
     # ── moves ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -178,27 +178,27 @@ class RunWords:
 
     def _print_lines(self, lines: tuple[str, ...]) -> None:
         for line in lines:
-            self.deck.print(line)
+            self.context.print(line)
 
     def resume(self) -> int:
         """Drives the run on, unless another process does."""
-        owner = self.deck.runs.ports.locks.owner(self.run)
+        owner = self.context.runs.ports.locks.owner(self.run)
         if owner:
             raise self.not_now(f"{owner} drives it")
-        return resume_and_drive(self.deck, self.run)
+        return resume_and_drive(self.context, self.run)
 
     def _send_event(self, move: SendEvent, text: str, options: Mapping[str, str | None]) -> int:
         self._print_lines(move.lines)
         if move.announce:
-            self.deck.print(f"{self.deck.person}: {move.event}")
+            self.context.print(f"{self.context.person}: {move.event}")
         event = self._package.machine.events[move.event]
         if move.then is None:
             return self._post_event(event, move.text, move.reason)
-        was_mute, self.deck.mute = self.deck.mute, True
+        was_mute, self.context.mute = self.context.mute, True
         try:
             code = self._post_event(event, move.text, move.reason)
         finally:
-            self.deck.mute = was_mute
+            self.context.mute = was_mute
         if code != EXIT_WAITING:
             return code
         return self._carry_out(move.then(self.read_call(text, options)), text, options)
@@ -207,18 +207,18 @@ class RunWords:
         from steersman.app.actions import post_event
 
         word = event.action.word if event.action is not None else event.name
-        known = {"choice": word, "person": self.deck.person, "text": self._store_text(text)}
+        known = {"choice": word, "person": self.context.person, "text": self._store_text(text)}
         data = {name: value for name, value in known.items() if name in event.carries.__struct_fields__}
         return self._post(
-            lambda: post_event(self.deck.runs, self.deck.principal, self.run, event.name, data, reason)
+            lambda: post_event(self.context.runs, self.context.principal, self.run, event.name, data, reason)
         )
 
     def _waive_guard(self, target: str, reason: str) -> int:
         from steersman.app.actions import post_override
 
         def post() -> PostedMessage:
-            posted = post_override(self.deck.runs, self.deck.principal, self.run, target, reason)
-            self.deck.print(f"{self.deck.person}: override into {target}: {reason}")
+            posted = post_override(self.context.runs, self.context.principal, self.run, target, reason)
+            self.context.print(f"{self.context.person}: override into {target}: {reason}")
             return posted
 
         return self._post(post)
@@ -231,18 +231,18 @@ class RunWords:
             request = AnswerRequest(
                 choice=move.choice, reason=move.reason, text=answer_text, digest=move.digest
             )
-            answer = check_answer(self.deck.runs, self.deck.principal, move.gate.id, request)
+            answer = check_answer(self.context.runs, self.context.principal, move.gate.id, request)
             self._print_lines((*move.lines, *answer.preview))
-            if move.confirm and self.deck.prompting and not self._confirm(move.confirm):
+            if move.confirm and self.context.prompting and not self._confirm(move.confirm):
                 raise _NotConfirmedError
-            posted = post_answer(self.deck.runs, self.deck.principal, answer)
-            self.deck.print(f"{self.deck.person}: {answer.word} · gate {move.gate.id}")
+            posted = post_answer(self.context.runs, self.context.principal, answer)
+            self.context.print(f"{self.context.person}: {answer.word} · gate {move.gate.id}")
             return posted
 
         try:
             code = self._post(post)
         except _NotConfirmedError:
-            self.deck.print("nothing was decided")
+            self.context.print("nothing was decided")
             return EXIT_WAITING
         if move.then is not None and code == EXIT_WAITING:
             self._carry_out(move.then(self.read_call(text, options)), text, options)
@@ -251,7 +251,7 @@ class RunWords:
     def _confirm(self, question: str) -> bool:
         """A yes that was typed after the question."""
         discard_typeahead()
-        return self.deck.confirm(question, "answer in the next line: y")
+        return self.context.confirm(question, "answer in the next line: y")
 
     def _read_answers(self, move: AnswerGate) -> str:
         text = move.text if has_visible_text(move.text) else ask_task_questions(move.questions)
@@ -265,29 +265,31 @@ class RunWords:
             find_waiting_questions,
         )
 
-        gate, pack = find_waiting_questions(self.deck, self.run)
+        gate, pack = find_waiting_questions(self.context, self.run)
         if text and not defaults:
             raise UserError(
                 "the questions of a plan are answered one by one: type /answer alone, or /defaults"
             )
-        return answer_plan_gate(self.deck, gate, None if defaults else ask_plan_questions(self.deck, pack))
+        return answer_plan_gate(
+            self.context, gate, None if defaults else ask_plan_questions(self.context, pack)
+        )
 
     def _restore_files(self) -> int:
         from steersman.faces.repl.document_status import list_wrong_files, restore_run_files
 
-        refusal_code = refuse_agent_caller(self.deck, self.run, "restore")
+        refusal_code = refuse_agent_caller(self.context, self.run, "restore")
         if refusal_code is not None:
             return refusal_code
-        owner = self.deck.runs.ports.locks.owner(self.run)
+        owner = self.context.runs.ports.locks.owner(self.run)
         if owner:
             raise self.not_now(f"{owner} drives it, and looks at its files")
-        if not list_wrong_files(self.deck, self.run):
-            is_pruned = self.deck.runs.live(self.run).payloads.is_pruned
+        if not list_wrong_files(self.context, self.run):
+            is_pruned = self.context.runs.live(self.run).payloads.is_pruned
             pruned_text = "its texts were pruned, its documents among them"
             raise self.not_now(
                 f"there is nothing to restore, {pruned_text if is_pruned else 'its files are as recorded'}"
             )
-        return EXIT_ENDED if restore_run_files(self.deck, self.run) else EXIT_DONE
+        return EXIT_ENDED if restore_run_files(self.context, self.run) else EXIT_DONE
 
     # ── words that gates and events give ────────────────────────────────────────────────────────────────────────────
 
@@ -298,9 +300,9 @@ class RunWords:
 
         if word == ACCEPT_EVIDENCE:
             digest, _, reason = text.partition(" ")
-            return accept_evidence_gate(self.deck, self.run, digest, reason.strip())
+            return accept_evidence_gate(self.context, self.run, digest, reason.strip())
         if word == "revert":
-            return revert_delivered_change(self.deck, self.run, "", text)
+            return revert_delivered_change(self.context, self.run, "", text)
         gate = self.read_call().find_open_gate()
         offered = gate.choices if gate is not None else ()
         choice = next((c for c in offered if gate is not None and word in (c, choice_word(gate, c))), "")
@@ -312,9 +314,9 @@ class RunWords:
             if words.required and not has_visible_text(text):
                 raise UserError(words.required)
             return answer_open_gate(
-                self.deck, self.run, AnswerRequest(choice=choice or word, text=text.strip())
+                self.context, self.run, AnswerRequest(choice=choice or word, text=text.strip())
             )
-        return answer_open_gate(self.deck, self.run, AnswerRequest(choice=choice or word, reason=text))
+        return answer_open_gate(self.context, self.run, AnswerRequest(choice=choice or word, reason=text))
 
     def _send_own_event(self, event: EventDef, text: str) -> int:
         if event.action is not None and event.action.required and not has_visible_text(text):
@@ -323,10 +325,10 @@ class RunWords:
         return self._post_event(event, text if takes_text else "", "" if takes_text else text)
 
     def _store_text(self, words: str) -> str:
-        return self.deck.runs.text(self.run, words.strip()) if has_visible_text(words) else ""
+        return self.context.runs.text(self.run, words.strip()) if has_visible_text(words) else ""
 
     def _post(self, post: Callable[[], PostedMessage]) -> int:
-        return post_and_drive(self.deck, post, legal=self._list_typed_actions)
+        return post_and_drive(self.context, post, legal=self._list_typed_actions)
 
 
 class _NotConfirmedError(UserError):

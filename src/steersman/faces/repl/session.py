@@ -36,7 +36,7 @@ class ReplSession:
     """One person, one project, one run at a time."""
 
     def __init__(self, context: CommandContext, run: str = "") -> None:
-        self.deck, self.run = context, run
+        self.context, self.run = context, run
         self._drawn: tuple[str, tuple[str, ...]] = (
             "",
             (),
@@ -46,15 +46,15 @@ class ReplSession:
 
     def settle(self) -> None:
         """Without a run, the task that moved last."""
-        if not self.run and self.deck.has_store():
-            tasks = list_task_status(self.deck, everything=False)
+        if not self.run and self.context.has_store():
+            tasks = list_task_status(self.context, everything=False)
             self.run = next((task.run for task in tasks if task.status != "broken"), "")
 
     # ── what the prompt says ────────────────────────────────────────────────────────────────────────────────────────
 
     def now(self) -> RunStatus | None:
         """Where the current run is; None without one."""
-        return load_run_status(self.deck, self.run) if self.run else None
+        return load_run_status(self.context, self.run) if self.run else None
 
     def banner(self) -> str:
         """The current run, its phase and what is legal next, in one line; for a run that cannot be read, its error."""
@@ -78,15 +78,15 @@ class ReplSession:
 
     def _asked(self) -> tuple[str, ...]:
         """The gates that are open now."""
-        gates = self.deck.read_only_runs.ports.journal.gates(self.run) if self.run else ()
+        gates = self.context.read_only_runs.ports.journal.gates(self.run) if self.run else ()
         return tuple(gate.id for gate in gates if not gate.answer)
 
     def commands(self) -> dict[str, str]:
         """What can be typed for a run of this machine, each word with its help."""
         status = self.now()
         if status is None:
-            return list_repl_words(self.deck.services.installed_packages()[TASKS_MACHINE])
-        return list_repl_words(find_run_package(self.deck, status.run), status.next)
+            return list_repl_words(self.context.services.installed_packages()[TASKS_MACHINE])
+        return list_repl_words(find_run_package(self.context, status.run), status.next)
 
     def completions(self, text: str) -> list[str]:
         """What the last word of an entry may become: commands, phases, runs, documents."""
@@ -108,17 +108,17 @@ class ReplSession:
         match command:
             case "raise":
                 return ["turns", "tokens", "usd", "hours"]
-            case "switch" if self.deck.has_store():
-                return [head.run for head in self.deck.read_only_runs.ports.journal.heads(limit=1_000)]
+            case "switch" if self.context.has_store():
+                return [head.run for head in self.context.read_only_runs.ports.journal.heads(limit=1_000)]
             case "help":
                 return list(self.commands())
             case "show" if self.run:
                 from steersman.faces.repl.document_status import PROJECTION_NAMES, list_document_status
 
-                documents = list_document_status(self.deck, self.run)
+                documents = list_document_status(self.context, self.run)
                 return [*(document.name for document in documents), *PROJECTION_NAMES]
             case _ if self.run:
-                word = find_run_package(self.deck, self.run).words.get(command)
+                word = find_run_package(self.context, self.run).words.get(command)
                 complete = word.complete if word is not None else None
                 return list(complete(self._actions().read_call())) if complete is not None else []
             case _:
@@ -150,9 +150,9 @@ class ReplSession:
 
     def _unknown_word(self, word: str, known_words: dict[str, str]) -> UserError:
         """There is no such word, or a run of another machine has it."""
-        packages = self.deck.services.installed_packages()
+        packages = self.context.services.installed_packages()
         if self.run and any(word in list_repl_words(package) for package in packages.values()):
-            machine = self.deck.read_only_runs.head(self.run).machine
+            machine = self.context.read_only_runs.head(self.run).machine
             return UserError(
                 f"a {machine} has no /{word}: it has {', '.join(f'/{known}' for known in known_words)}"
             )
@@ -175,7 +175,7 @@ class ReplSession:
             )
         if not self.run:
             return self._new(text)
-        if find_run_package(self.deck, self.run).read_free_text is None:
+        if find_run_package(self.context, self.run).read_free_text is None:
             raise UserError(
                 f"a run of this machine takes no free text: {', '.join(f'/{word}' for word in known_words)}"
             )
@@ -195,76 +195,76 @@ class ReplSession:
         if not is_whole_number and (figure not in ("usd", "hours") or not amount.strip()):
             raise UserError("raise what? /raise turns 20, or tokens, usd, hours")
         raised_limits = {figure: int(amount) if is_whole_number else amount.strip()}
-        return answer_with_choice(self.deck, self._here(), "raise", raised_limits)
+        return answer_with_choice(self.context, self._here(), "raise", raised_limits)
 
     def _abort(self, reason: str) -> int:
         from steersman.faces.cli.commands.speak import abort_run
 
-        return abort_run(self.deck, self._here(), reason)
+        return abort_run(self.context, self._here(), reason)
 
     def _resume(self, _: str) -> int:
         from steersman.faces.cli.drive import resume_and_drive
 
-        return resume_and_drive(self.deck, self._here())
+        return resume_and_drive(self.context, self._here())
 
     # ── looking ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _status(self, _: str) -> None:
         from steersman.faces.cli.commands.show import print_run_details
 
-        print_run_details(self.deck, self._here())
+        print_run_details(self.context, self._here())
         self._legal()
 
     def _legal(self) -> None:
         status = self.now()
-        self.deck.print("\nlegal now:")
+        self.context.print("\nlegal now:")
         for action in status.next if status else ():
-            self.deck.print(f"  {repl_action_text(action.word)}: {action.what}")
+            self.context.print(f"  {repl_action_text(action.word)}: {action.what}")
         if status and not status.next:
-            self.deck.print("  nothing but to look: /new begins another task")
+            self.context.print("  nothing but to look: /new begins another task")
 
     def _show(self, file: str) -> None:
         from steersman.faces.repl.document_status import print_document, print_document_list
 
         if file:
-            print_document(self.deck, self._here(), file)
+            print_document(self.context, self._here(), file)
         else:
-            print_document_list(self.deck, self._here())
+            print_document_list(self.context, self._here())
 
     def _diff(self, _: str) -> None:
         from steersman.faces.repl.document_status import print_run_diff
 
-        print_run_diff(self.deck, self._here())
+        print_run_diff(self.context, self._here())
 
     def _why(self, _: str) -> None:
         from steersman.faces.cli.commands.why import print_run_reasons
 
-        print_run_reasons(self.deck, self._here())
+        print_run_reasons(self.context, self._here())
         self._legal()
 
     def _tasks(self, _: str) -> None:
-        tasks = list_task_status(self.deck, everything=True) if self.deck.has_store() else []
-        self.deck.set_result(tasks)
+        tasks = list_task_status(self.context, everything=True) if self.context.has_store() else []
+        self.context.set_result(tasks)
         for task in tasks:
             mark = "*" if task.run == self.run else " "
             phase_text = f"{task.phase}:{task.step}" if task.step else task.phase
             override_text = f"  {task.overrides} overridden" if task.overrides else ""
-            self.deck.print(
+            self.context.print(
                 f"{mark} {task.run}  {phase_text}  {task.outcome or task.status}{override_text}  {printable_line(task.title)}"
             )
         if not tasks:
-            self.deck.print("there is no task here yet: /plan what to do")
+            self.context.print("there is no task here yet: /plan what to do")
 
     def _switch(self, run: str) -> None:
         if not run:
             raise UserError("switch to which run? /tasks lists them")
-        self.run = self.deck.runs.find(run)
+        self.run = self.context.runs.find(run)
 
     def _new(self, words: str) -> int:
         if not has_visible_text(words):
             raise UserError("a task needs words: /plan what to do")
         after_runs, words = _split_after_options(words)
-        self.run, code = start_task(self.deck, words, step=True, after=after_runs)
+        self.run, code = start_task(self.context, words, step=True, after=after_runs)
         return code
 
     def _help(self, command: str) -> None:
@@ -273,9 +273,9 @@ class ReplSession:
         if word and word not in known_words:
             raise unknown_word_error(word, known_words)
         for name in (word,) if word else known_words:
-            self.deck.print(f"/{name} {known_words[name]}")
+            self.context.print(f"/{name} {known_words[name]}")
         if not word:
-            self.deck.print(FREE_TEXT_HELP)
+            self.context.print(FREE_TEXT_HELP)
 
     # ── the current run ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -285,7 +285,7 @@ class ReplSession:
         return self.run
 
     def _actions(self) -> RunWords:
-        return RunWords(self.deck, self._here(), lambda action: repl_action_text(action.word))
+        return RunWords(self.context, self._here(), lambda action: repl_action_text(action.word))
 
 
 def _split_after_options(words: str) -> tuple[tuple[str, ...], str]:

@@ -4,10 +4,10 @@ from steersman.engine.machine_package import MachinePackage
 from steersman.engine.person_words import AnswerPlanQuestions, PersonWord
 from steersman.machines.coordinator.files import list_plan_artifacts, render_audit_log, render_run_tape
 from steersman.machines.coordinator.table import MACHINE
-from steersman.machines.coordinator.views.ending import plan_ending
 from steersman.machines.coordinator.views.summary import (
     coordinator_report_sections,
     coordinator_summary_fields,
+    plan_ending,
 )
 from steersman.views.planning.questions import render_answer_gate_items
 

@@ -19,7 +19,7 @@ from steersman.errors import UserError
 from steersman.kernel.canonical import digest_of
 from steersman.kernel.definition import GateAnswer
 from steersman.kernel.ops import Log, Op
-from steersman.machines.shared.tree_folds import keep_session
+from steersman.machines.shared.tree_fragments import keep_session
 
 
 class RoundtableTaskReceived(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -1,9 +1,9 @@
 """Everything that the rest of the product knows about `roundtable`."""
 
 from steersman.engine.machine_package import MachinePackage, StartOptions, StartPlan
-from steersman.machines.roundtable.files import list_roundtable_artifacts
 from steersman.machines.roundtable.table import MACHINE
 from steersman.machines.roundtable.views import (
+    list_roundtable_artifacts,
     read_roundtable_patch,
     roundtable_report_sections,
     roundtable_summary_fields,

@@ -71,17 +71,16 @@ from steersman.machines.roundtable.jobs import (
     REVIEW,
     RUN_CHECKS,
 )
-from steersman.machines.shared.gates import EVIDENCE, REWRITE
-from steersman.machines.shared.tree_checks import (
+from steersman.machines.shared.tree_fragments import (
     ACCEPTS,
+    EVIDENCE,
     LOST_COMMITS,
     MEASURE,
     MEASURE_AGAIN,
     PREPARE,
+    REWRITE,
     TOUCHES,
     base_namings,
-)
-from steersman.machines.shared.tree_folds import (
     fold_base_failure,
     fold_evidence_accepted,
     fold_failure_detail,

@@ -1,5 +1,11 @@
-"""What a roundtable run tells of itself: its summary, and its own sections of a report."""
+"""What a roundtable run tells of itself: its summary, its sections of a report, its change, and the files beside it."""
 
+from collections.abc import Iterator
+
+import msgspec
+
+from steersman.engine.machine_package import Artifact
+from steersman.engine.projections import format_json_file
 from steersman.engine.run_view import RunView
 from steersman.kernel.record import run_outcome
 from steersman.machines.roundtable.context import RoundtableContext
@@ -8,7 +14,11 @@ from steersman.machines.shared.proof_sections import (
     escalation_section,
     evidence_questions_section,
 )
-from steersman.machines.shared.tree_summary import base_problem_of_outcome, tree_summary_fields
+from steersman.machines.shared.tree_summary import (
+    base_problem_of_outcome,
+    check_result_files,
+    tree_summary_fields,
+)
 from steersman.views.report import (
     ReportFacts,
     check_evidence_section,
@@ -74,3 +84,24 @@ def read_roundtable_patch(run_view: RunView) -> str:
     """The change as text."""
     context: RoundtableContext = run_view.snapshot.context
     return run_view.text(context.patch_ref)
+
+
+CONTRACT_TEXTS = ("task", "followup", "core_plan", "reviewer_notes", "tester_notes")
+
+
+def list_roundtable_artifacts(run_view: RunView) -> Iterator[Artifact]:
+    """The discussion's contract, the change as a patch, and the results of the checks."""
+    context: RoundtableContext = run_view.snapshot.context
+    if context.contract:
+        yield "discussion_contract.json", lambda: _render_contract(context, run_view)
+    if context.patch_ref:
+        yield "code/diff.patch", lambda: run_view.text(context.patch_ref).encode()
+    yield from check_result_files(run_view)
+
+
+def _render_contract(context: RoundtableContext, run_view: RunView) -> bytes:
+    """The contract with its digest, and the texts that its names stand for."""
+    contract = context.contract
+    texts = {name: run_view.text(contract[name]) for name in CONTRACT_TEXTS if contract.get(name)}
+    document = {"digest": context.contract_digest, "contract": contract, "texts": texts}
+    return format_json_file(msgspec.json.encode(document))

@@ -1,7 +1,11 @@
-"""The summary of a run that works on a tree: its checks, its change and where it went."""
+"""The summary of a run that works on a tree: its checks, its change, where it went, and the files beside it."""
 
+from collections.abc import Iterator
 from typing import Any, Protocol
 
+from steersman.engine.machine_package import Artifact
+from steersman.engine.projections import format_json_file
+from steersman.engine.run_view import RunView
 from steersman.kernel.snapshot import Snapshot
 from steersman.views.base_stop import BASE_PROBLEMS
 from steersman.views.run_summary import (
@@ -65,3 +69,10 @@ def read_base_checks(context: TreeContext, text: PayloadReader) -> tuple[CheckSt
 def base_problem_of_outcome(outcome: str) -> str:
     """Why a run stopped on its base tree; nothing where it did not."""
     return outcome if outcome in BASE_PROBLEMS else ""
+
+
+def check_result_files(run_view: RunView) -> Iterator[Artifact]:
+    """The recorded results of the last checks."""
+    context: TreeContext = run_view.snapshot.context
+    if context.results_ref:
+        yield "test-results.json", lambda: format_json_file(run_view.text(context.results_ref).encode())

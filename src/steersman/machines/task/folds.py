@@ -13,7 +13,7 @@ from steersman.contracts.task.facts import (
 )
 from steersman.kernel.definition import ChildEnded, GateAnswer
 from steersman.kernel.ops import Op
-from steersman.machines.shared.tree_folds import keep_session
+from steersman.machines.shared.tree_fragments import keep_session
 from steersman.machines.task.context import PersonWords, TaskContext, next_work_base
 
 # ── what people say ─────────────────────────────────────────────────────────────────────────────────────────────────

@@ -7,8 +7,12 @@ from steersman.machines.task.files import find_task_file_problems, list_task_art
 from steersman.machines.task.start import plan_task_start
 from steersman.machines.task.table import MACHINE
 from steersman.machines.task.views.actions import find_task_actions
-from steersman.machines.task.views.ending import preview_task_gate, task_ending
-from steersman.machines.task.views.summary import task_report_sections, task_summary_fields
+from steersman.machines.task.views.summary import (
+    preview_task_gate,
+    task_ending,
+    task_report_sections,
+    task_summary_fields,
+)
 from steersman.machines.task.words import TASK_WORDS, read_free_text
 
 PACKAGE = MachinePackage(

@@ -11,9 +11,15 @@ from steersman.contracts.facts import (
 )
 from steersman.contracts.task.facts import InspectFacts, PrerequisiteFacts, RecordFacts, RevertFacts
 from steersman.kernel.definition import Choice, Guard, State, child, do, effect, gate, resting, state
-from steersman.machines.shared.gates import EVIDENCE, REWRITE
-from steersman.machines.shared.tree_checks import MEASURE, MEASURE_AGAIN, PREPARE
-from steersman.machines.shared.tree_folds import tree_baseline_input, tree_setup_input
+from steersman.machines.shared.tree_fragments import (
+    EVIDENCE,
+    MEASURE,
+    MEASURE_AGAIN,
+    PREPARE,
+    REWRITE,
+    tree_baseline_input,
+    tree_setup_input,
+)
 from steersman.machines.task import work
 
 # ── Guards that the work of states depends on ───────────────────────────────────────────────────────────────────────

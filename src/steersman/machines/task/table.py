@@ -23,9 +23,13 @@ from steersman.kernel.definition import (
 )
 from steersman.kernel.laws import Before, Law, Never, Only, Possible
 from steersman.machines.shared.document_rows import DISK, DocumentEvents, document_rows
-from steersman.machines.shared.gates import EVIDENCE, REWRITE
-from steersman.machines.shared.tree_checks import ACCEPTS, LOST_COMMITS, TOUCHES, base_namings
-from steersman.machines.shared.tree_folds import (
+from steersman.machines.shared.tree_fragments import (
+    ACCEPTS,
+    EVIDENCE,
+    LOST_COMMITS,
+    REWRITE,
+    TOUCHES,
+    base_namings,
     fold_base_failure,
     fold_evidence_accepted,
     fold_failure_detail,

@@ -14,6 +14,7 @@ from steersman.contracts.planning.review import ReviewPack
 from steersman.errors import WorkspaceError
 from steersman.judges.planning import attest
 from steersman.judges.planning import freeze as freezing
+from steersman.judges.planning.freeze import PlanOutputs
 from steersman.judges.planning.verify import verify_frozen_plan
 from steersman.judges.text import clip_text, printable_text
 from steersman.machines.coordinator import failure
@@ -22,7 +23,9 @@ from steersman.machines.coordinator.effects.plan_documents import (
     planning_performer,
     require_settled_answers,
 )
-from steersman.machines.coordinator.effects.plan_files import render_plan_files
+from steersman.machines.coordinator.graph import questions_for_inputs
+from steersman.views.planning.markdown import render_plan_markdown, render_review_markdown
+from steersman.views.planning.mermaid import render_graph_mermaid
 
 
 @planning_performer("FROZEN_OUTPUTS")
@@ -95,3 +98,13 @@ def _write_frozen_plan(documents: PlanningDocuments, files: dict[str, bytes]) ->
         else (attest.missing_envelope_problem(),)
     )
     return (*envelope_problems, *verify_frozen_plan(files_on_disk))
+
+
+def render_plan_files(outputs: PlanOutputs) -> dict[str, str]:
+    """The files of a plan that are for people: the diagram and both texts, by name."""
+    questions = questions_for_inputs(outputs.inputs)
+    return {
+        "execution_graph.mmd": render_graph_mermaid(outputs.graph),
+        "plan.md": render_plan_markdown(outputs.graph, outputs.review, questions, outputs.settled),
+        "review_pack.md": render_review_markdown(outputs.review),
+    }
