@@ -37,7 +37,7 @@ def tapped(cli, heard, status):
     class Tapped(cli):
         def agent(self, place, sandbox, options):
             agent = super().agent(place, sandbox, options)
-            made, maker = agent._invocation, agent._maker
+            made, maker = agent._build_invocation, agent._make_profile
 
             def kind(*args):
                 found = maker(*args)
@@ -49,7 +49,7 @@ def tapped(cli, heard, status):
                 found.reader.feed = lambda line: heard.append(["out", line]) or feed(line)
                 return found._replace(errors=lambda line: heard.append(["err", line]) or errors(line))
 
-            agent._invocation, agent._maker = invocation, kind
+            agent._build_invocation, agent._make_profile = invocation, kind
             return agent
 
     return Tapped()

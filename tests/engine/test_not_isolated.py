@@ -10,7 +10,7 @@ from steersman.engine.start import StartRequest, start_run
 from steersman.errors import UserError
 from steersman.kernel.tape import read_entry
 from steersman.machines.roundtable import MACHINE
-from steersman.testing.world import fake_config, fake_ports
+from steersman.testing.fake_ports import fake_config, fake_ports
 
 
 def begun(tmp_path, sandbox):

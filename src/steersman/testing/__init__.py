@@ -5,11 +5,11 @@ The suites (`conformance_*`) need pytest and are imported by their modules' name
 
 from steersman.testing.agent import FakeAgent, fake_reply
 from steersman.testing.clock import FakeChance, FakeClock
+from steersman.testing.fake_ports import fake_config, fake_ports
 from steersman.testing.files import MemoryArtifacts, ScriptedCommands
 from steersman.testing.memory import MemoryJournal
 from steersman.testing.ownership import FakeLocks, NoProcesses, SilentWakeup
 from steersman.testing.workspace import FakeWorkspace
-from steersman.testing.world import fake_config, fake_ports
 
 __all__ = [
     "FakeAgent",

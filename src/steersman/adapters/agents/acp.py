@@ -57,7 +57,7 @@ def read_protocol_usage(result: AcpObject) -> ProviderUsage:
 
 
 class AcpAgent:
-    """Implements `ports.agent.Agent`; `place` is where the homes of its calls are made."""
+    """Implements `ports.agent.Agent`; `homes_dir` is where the homes of its calls are made."""
 
     tells_cost = False
 
@@ -68,12 +68,17 @@ class AcpAgent:
         options: AcpOptions,
         make_profile: AcpProfileMaker = make_plain_profile,
     ) -> None:
-        self._place, self._sandbox, self._options, self._maker = homes_dir, sandbox, options, make_profile
+        self._homes_dir, self._sandbox, self._options, self._make_profile = (
+            homes_dir,
+            sandbox,
+            options,
+            make_profile,
+        )
 
     async def call(self, request: AgentRequest) -> AgentReply:
         """One turn in a session of its own."""
-        with open_call_home(self._place) as home:
-            profile = self._maker(self._options, home)
+        with open_call_home(self._homes_dir) as home:
+            profile = self._make_profile(self._options, home)
             async with _open_stdin_pipe() as (agent_stdin, write):
                 conversation = AcpConversation(
                     request, write, profile, isolated=self._sandbox.isolated, mode=self._options.mode

@@ -69,18 +69,18 @@ class AcpConversation:
     ) -> None:
         self._request, self._write, self._isolated = request, write, isolated
         self._profile, self._mode = profile, mode
-        self._count = 0
-        self._asked: dict[int, Callable[[AcpObject], None]] = {}
+        self._request_count = 0
+        self._pending: dict[int, Callable[[AcpObject], None]] = {}
         self._session = ""
         self._text, self._message = "", None  # of the message under way
-        self._begun = 0
+        self._answers_begun = 0
         self._usage = ProviderUsage()
         self._ended = False
         self._failure: ProviderFailure | None = None
         self._cause: ProviderFailure | None = None  # of its last retry
         self._denied: list[str] = []
         self._outside: list[str] = []  # of these: commands beside those that it may run
-        self._row = 0
+        self._denials_in_row = 0
 
     def begin(self) -> None:
         """Says the first word."""
@@ -116,7 +116,7 @@ class AcpConversation:
                 self._handle_request(method, _as_acp_object(message.get("params")), request_id)
             case {"method": "session/update"}:
                 self._handle_update(_as_acp_object(_as_acp_object(message.get("params")).get("update")))
-            case {"id": int(number)} if number in self._asked:
+            case {"id": int(number)} if number in self._pending:
                 self._handle_response(number, message)
             case _:
                 pass
@@ -142,7 +142,7 @@ class AcpConversation:
         )
 
     def _handle_response(self, number: int, message: AcpObject) -> None:
-        handle_result = self._asked.pop(number)
+        handle_result = self._pending.pop(number)
         if "error" in message:
             self._failure = classify_acp_error(message["error"], self._profile.status())
         elif isinstance(message.get("result"), dict):
@@ -203,7 +203,7 @@ class AcpConversation:
 
     def _denied_tool_failure(self) -> ProviderFailure | None:
         """A writer that was denied something has not done its work; a reader is meant to be."""
-        if not (self._request.writes and self._row) or len(self._outside) == len(self._denied):
+        if not (self._request.writes and self._denials_in_row) or len(self._outside) == len(self._denied):
             return None
         return ProviderFailure("provider_permission_denied", f"it was not allowed to use {self._denied[-1]}")
 
@@ -212,9 +212,9 @@ class AcpConversation:
             case {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": str(text)}}:
                 self._append_message(text, update.get("messageId"))
             case {"sessionUpdate": "tool_call"}:
-                self._text, self._begun = "", 0  # text before a tool call is no answer
+                self._text, self._answers_begun = "", 0  # text before a tool call is no answer
             case {"sessionUpdate": "tool_call_update", "status": "completed"}:
-                self._row = 0
+                self._denials_in_row = 0
             case _:
                 pass
 
@@ -222,10 +222,10 @@ class AcpConversation:
         """The last message is the answer; where messages have names, a new name begins a new one."""
         if message_id is not None and message_id != self._message:
             self._text, self._message = "", message_id
-            self._begun += 1
+            self._answers_begun += 1
         self._text += text
-        if self._begun >= MAX_ANSWER_BEGINNINGS:
-            reason = f"it has begun its answer {self._begun} times and not ended it"
+        if self._answers_begun >= MAX_ANSWER_BEGINNINGS:
+            reason = f"it has begun its answer {self._answers_begun} times and not ended it"
             self._failure = ProviderFailure("provider_network_error", reason)
 
     # ── what is asked of us ─────────────────────────────────────────────────────────────────────────────────────────
@@ -250,9 +250,9 @@ class AcpConversation:
 
     def _reject(self, tool: str) -> None:
         self._denied.append(tool)
-        self._row += 1
-        if self._row >= MAX_ACP_REJECTIONS:
-            reason = f"it asked {self._row} times in a row for what it may not do, last: {tool}"
+        self._denials_in_row += 1
+        if self._denials_in_row >= MAX_ACP_REJECTIONS:
+            reason = f"it asked {self._denials_in_row} times in a row for what it may not do, last: {tool}"
             self._failure = ProviderFailure("provider_permission_denied", reason)
 
     # ── sending ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -263,9 +263,9 @@ class AcpConversation:
     def _send_request(
         self, method: str, params: AcpObject, handle_result: Callable[[AcpObject], None]
     ) -> None:
-        self._count += 1
-        self._asked[self._count] = handle_result
-        self._send({"id": self._count, "method": method, "params": params})
+        self._request_count += 1
+        self._pending[self._request_count] = handle_result
+        self._send({"id": self._request_count, "method": method, "params": params})
 
     def _send(self, message: AcpObject) -> None:
         encoded = msgspec.json.encode({"jsonrpc": "2.0", **_escape_unencodable_text(message)})

@@ -72,17 +72,17 @@ class ClaudeOptions(ProviderOptions, frozen=True, kw_only=True):
 
 
 class ClaudeAgent:
-    """Implements `ports.agent.Agent`; `place` is where the homes of its calls are made, kept sessions are beside it."""
+    """Implements `ports.agent.Agent`; `homes_dir` is where the homes of its calls are made; kept sessions are beside it."""
 
     tells_cost = True
 
     def __init__(self, homes_dir: Path, sandbox: Sandbox, options: ClaudeOptions) -> None:
-        self._place, self._sandbox, self._options = homes_dir, sandbox, options
-        self._shelf = SessionStore(homes_dir.with_name(SESSIONS_DIRECTORY))
+        self._homes_dir, self._sandbox, self._options = homes_dir, sandbox, options
+        self._sessions = SessionStore(homes_dir.with_name(SESSIONS_DIRECTORY))
 
     async def call(self, request: AgentRequest) -> AgentReply:
         """One call in a home of its own, in a sandbox where there is one; a session that cannot be continued starts again."""
-        stored_session = self._shelf.find(request.session)
+        stored_session = self._sessions.find(request.session)
         reply = await self._run_turn(request, stored_session)
         if stored_session is not None and reply.error and CLAUDE_SESSION_MISSED in reply.detail:
             reply = await self._run_turn(request, None)
@@ -90,7 +90,7 @@ class ClaudeAgent:
 
     async def _run_turn(self, request: AgentRequest, stored_session: StoredSession | None) -> AgentReply:
         request = structs.replace(request, session=stored_session.session if stored_session else None)
-        with open_call_home(self._place) as home:
+        with open_call_home(self._homes_dir) as home:
             projects_dir = home.config / "projects"
             start = self._visible_tools(request) if request.writes else str(home.start)
             reader = _make_claude_reader(
@@ -101,7 +101,7 @@ class ClaudeAgent:
             session_name = None
             if self._options.sessions and not reply.error:
                 session_name = keep_claude_session(
-                    self._shelf, request.effect, projects_dir, reply.session, reader.last_usage()
+                    self._sessions, request.effect, projects_dir, reply.session, reader.last_usage()
                 )
         return structs.replace(reply, session=session_name)
 

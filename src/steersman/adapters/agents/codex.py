@@ -58,17 +58,17 @@ class CodexOptions(ProviderOptions, frozen=True, kw_only=True):
 
 
 class CodexAgent:
-    """Implements `ports.agent.Agent`; `place` is where the homes of its calls are made, kept sessions are beside it."""
+    """Implements `ports.agent.Agent`; `homes_dir` is where the homes of its calls are made; kept sessions are beside it."""
 
     tells_cost = False  # it tells tokens
 
     def __init__(self, homes_dir: Path, sandbox: Sandbox, options: CodexOptions) -> None:
-        self._place, self._sandbox, self._options = homes_dir, sandbox, options
-        self._shelf = SessionStore(homes_dir.with_name(SESSIONS_DIRECTORY))
+        self._homes_dir, self._sandbox, self._options = homes_dir, sandbox, options
+        self._sessions = SessionStore(homes_dir.with_name(SESSIONS_DIRECTORY))
 
     async def call(self, request: AgentRequest) -> AgentReply:
         """One turn of codex, in a new session or a continued one; a session that cannot be continued starts again."""
-        stored_session = self._shelf.find(request.session)
+        stored_session = self._sessions.find(request.session)
         reply = await self._run_turn(request, stored_session)
         if stored_session is not None and reply.error and rollout.CODEX_SESSION_MISSED in reply.detail:
             reply = await self._run_turn(request, None)
@@ -76,7 +76,7 @@ class CodexAgent:
 
     async def _run_turn(self, request: AgentRequest, stored_session: StoredSession | None) -> AgentReply:
         request = structs.replace(request, session=stored_session.session if stored_session else None)
-        with open_call_home(self._place) as home:
+        with open_call_home(self._homes_dir) as home:
             sessions_dir = home.config / "sessions"
             # A continued session tells what all its turns have used; what it had used before is in no agent's reach.
             earlier_tokens = (
@@ -92,7 +92,9 @@ class CodexAgent:
             )
             session_name = None
             if self._options.sessions and not complete_reply.error:
-                session_name = rollout.keep_codex_session(self._shelf, request.effect, record, reply.session)
+                session_name = rollout.keep_codex_session(
+                    self._sessions, request.effect, record, reply.session
+                )
         return structs.replace(
             complete_reply,
             session=session_name,

@@ -65,19 +65,19 @@ class PlainTextReader:
 
 
 class CommandAgent:
-    """Implements `ports.agent.Agent`; `place` is where the homes of its calls are made."""
+    """Implements `ports.agent.Agent`; `homes_dir` is where the homes of its calls are made."""
 
     tells_cost = False
 
     def __init__(self, homes_dir: Path, sandbox: Sandbox, options: CommandOptions) -> None:
-        self._place, self._sandbox, self._options = homes_dir, sandbox, options
+        self._homes_dir, self._sandbox, self._options = homes_dir, sandbox, options
 
     async def call(self, request: AgentRequest) -> AgentReply:
         """One run of the program; a session cannot be continued."""
         if request.session:
             reason = "a command has no sessions: leave session out"
             return AgentReply(error="provider_invalid_request", detail=reason, provider=COMMAND_PROVIDER)
-        with open_call_home(self._place) as home:
+        with open_call_home(self._homes_dir) as home:
             return await run_agent_cli(request, self._build_invocation(request, home), self._sandbox)
 
     def _build_invocation(self, request: AgentRequest, home: CallHome) -> AgentInvocation:

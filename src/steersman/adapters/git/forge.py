@@ -42,9 +42,9 @@ MAX_PULL_REQUEST_TITLE = 200
 class ForgeClient:
     """Delivers pull requests for one repository."""
 
-    def __init__(self, git: GitRepository, courier: BranchDeliverer) -> None:
+    def __init__(self, git: GitRepository, deliverer: BranchDeliverer) -> None:
         self._git = git
-        self._courier = courier
+        self._deliverer = deliverer
 
     def draft(self, run: str, delivery: Delivery, target: str, message: str, body: str) -> Delivery:
         """The run's branch, sent, with a draft pull request into `target`; what fails leaves the branch."""
@@ -57,7 +57,7 @@ class ForgeClient:
                 branch,
                 delivery.commit,
                 tool,
-                lambda remote_commit: self._courier.is_ours(run, remote_commit),
+                lambda remote_commit: self._deliverer.is_ours(run, remote_commit),
             )
             url = _open_draft(tool, remote, branch, target, *_request_words(message, body))
         except WorkspaceError as error:

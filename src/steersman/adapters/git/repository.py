@@ -60,7 +60,7 @@ class GitRepository:
             )
         self.place = directory
         self.folder = isolated_root
-        self._hull: IsolatedGitDir | None = None
+        self._isolated_dir: IsolatedGitDir | None = None
 
     @cached_property
     def require_repository(self) -> RepositoryLocation:
@@ -70,14 +70,14 @@ class GitRepository:
     @property
     def isolated_directory(self) -> IsolatedGitDir:
         """The directory through which git is called; made again where it was removed."""
-        isolated = self._hull  # another thread may call `refresh` meanwhile
+        isolated = self._isolated_dir  # another thread may call `refresh` meanwhile
         if isolated is None or not isolated.path.is_dir():
-            isolated = self._hull = make_isolated_dir(self.require_repository, self.folder)
+            isolated = self._isolated_dir = make_isolated_dir(self.require_repository, self.folder)
         return isolated
 
     def refresh(self) -> None:
         """Forgets what was read of the repository's files: the next call of git reads HEAD and settings again."""
-        self._hull = None
+        self._isolated_dir = None
         self.__dict__.pop("require_repository", None)
 
     def call(

@@ -72,7 +72,7 @@ class GitWorkspace:
     # Most runs end without a delivery, and many without a pull request or a revert: these modules are imported late.
 
     @cached_property
-    def _courier(self) -> "BranchDeliverer":
+    def _deliverer(self) -> "BranchDeliverer":
         from steersman.adapters.git.deliver_tree import BranchDeliverer
 
         return BranchDeliverer(self._git, self._checkouts)
@@ -81,7 +81,7 @@ class GitWorkspace:
     def _forge(self) -> "ForgeClient":
         from steersman.adapters.git.forge import ForgeClient
 
-        return ForgeClient(self._git, self._courier)
+        return ForgeClient(self._git, self._deliverer)
 
     def refresh(self) -> None:
         """Reads HEAD and settings of the repository again at the next call, so that one object can serve for long."""
@@ -156,7 +156,7 @@ class GitWorkspace:
         """A recorded change of `base` on top of what the branch `target` is now."""
         ref = f"refs/steersman/{require_ref_part('run', run)}/{require_ref_part('label', label)}"
         tip, old_base, recorded_commit = (
-            self._courier.tip(target),
+            self._deliverer.tip(target),
             self._git.commit_of(base),
             self._git.commit_of(commit),
         )
@@ -166,7 +166,7 @@ class GitWorkspace:
         dropped_commits = self._list_dropped_commits(old_base, tip)
 
         def build() -> str:
-            tree, conflicts, git_error = self._courier.merged_trees(old_base, tip, recorded_commit)
+            tree, conflicts, git_error = self._deliverer.merged_trees(old_base, tip, recorded_commit)
             conflict_paths[:] = conflicts
             if tree is None and not conflicts:
                 raise WorkspaceError(
@@ -265,13 +265,13 @@ class GitWorkspace:
         if form in _FORMS_WITH_TARGET and target is None:
             raise _missing_target_error(form)
         base_commit = self._git.commit_of(base)
-        with self._courier.hold_turn():
+        with self._deliverer.hold_turn():
             if form == "merge" and target is not None:
-                self._courier.tip(target)
-            delivery_commit = self._courier.store(run, self._git.tree_of(commit), base_commit, message, at)
+                self._deliverer.tip(target)
+            delivery_commit = self._deliverer.store(run, self._git.tree_of(commit), base_commit, message, at)
             if form == "merge" and target is not None:
-                return self._courier.merge(run, delivery_commit, target, base_commit)
-            delivery = self._courier.branch(run, delivery_commit)
+                return self._deliverer.merge(run, delivery_commit, target, base_commit)
+            delivery = self._deliverer.branch(run, delivery_commit)
         if form == "draft-pr" and target is not None:
             return self._forge.draft(run, delivery, target, message, body)
         return delivery
@@ -283,9 +283,9 @@ class GitWorkspace:
         from steersman.adapters.git.revert_change import revert_deliveries
 
         commits = (commit, *also)
-        with self._courier.hold_turn():
+        with self._deliverer.hold_turn():
             return revert_deliveries(
-                self._git, self._courier, require_ref_part("run", run), commits, target, message, at
+                self._git, self._deliverer, require_ref_part("run", run), commits, target, message, at
             )
 
     def list_interrupted_runs(self) -> tuple[str, ...]:
@@ -296,14 +296,14 @@ class GitWorkspace:
         """Finishes or undoes deliveries that were cut short; says what was done."""
         if not self.list_interrupted_runs():
             return ()
-        with self._courier.hold_turn() as messages:
+        with self._deliverer.hold_turn() as messages:
             return tuple(messages)
 
     def contains_deliveries(self, tip: str, commits: Sequence[str]) -> bool:
         """Whether `tip` has what these deliveries of a run have brought together."""
         from steersman.adapters.git.revert_change import has_delivered_changes
 
-        return has_delivered_changes(self._git, self._courier, tip, commits)
+        return has_delivered_changes(self._git, self._deliverer, tip, commits)
 
     def compose_delivery_base(self, run: str, commits: Sequence[str], label: str) -> RunBase:
         """What these deliveries of a run were made on, pinned."""
@@ -311,7 +311,7 @@ class GitWorkspace:
         from steersman.adapters.git.revert_change import tree_before_deliveries
 
         delivered_commits = [self._git.commit_of(commit) for commit in commits]
-        tree = tree_before_deliveries(self._git, self._courier, delivered_commits)
+        tree = tree_before_deliveries(self._git, self._deliverer, delivered_commits)
         if tree is None:
             raise WorkspaceError(
                 f"what run {run} has delivered as {', '.join(delivered_commit[:12] for delivered_commit in delivered_commits)} cannot be separated from what "

@@ -27,37 +27,37 @@ class SandboxStarter(OutputSink):
     def __init__(self, group: ProgramCgroup, begin_fd: int) -> None:
         super().__init__(4096, OutputActivity())
         self.pid = 0
-        self._group, self._begin, self._held = group, begin_fd, -1
+        self._group, self._begin_fd, self._process_fd = group, begin_fd, -1
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
         with contextlib.suppress(ValueError, KeyError, OSError):  # there is none, or it is gone already
             pid = int(json.loads(self.value())["child-pid"])
-            self._held = os.pidfd_open(pid)
+            self._process_fd = os.pidfd_open(pid)
             self.pid = pid
             self._group.add(pid)
-            os.write(self._begin, b"1")
+            os.write(self._begin_fd, b"1")
         self._close_descriptors()
 
     def is_alive(self) -> bool:
         """A descriptor of a process can be read once it is gone, and everyone inside with it."""
-        if self._held < 0:
+        if self._process_fd < 0:
             return False
         poller = select.poll()
-        poller.register(self._held, select.POLLIN)
+        poller.register(self._process_fd, select.POLLIN)
         return not poller.poll(0)
 
     def let_go(self) -> None:
         """Closes what is open."""
         self._close_descriptors()
-        if self._held >= 0:
-            os.close(self._held)
-            self._held = -1
+        if self._process_fd >= 0:
+            os.close(self._process_fd)
+            self._process_fd = -1
 
     def _close_descriptors(self) -> None:
-        if self._begin >= 0:
-            os.close(self._begin)
-            self._begin = -1
+        if self._begin_fd >= 0:
+            os.close(self._begin_fd)
+            self._begin_fd = -1
 
 
 class SandboxedProgram:
@@ -66,7 +66,7 @@ class SandboxedProgram:
     def __init__(
         self, process: asyncio.subprocess.Process, starter: SandboxStarter, group: ProgramCgroup
     ) -> None:
-        self._process, self._first, self._group = process, starter, group
+        self._process, self._starter, self._group = process, starter, group
 
     async def wait_for_end(self) -> None:
         """Waits for the program; the sandbox ends with it."""
@@ -77,14 +77,14 @@ class SandboxedProgram:
         if self._process.returncode is None:
             return {self._process.pid, *subreaper.find_descendants(self._process.pid)}
         return (
-            {self._first.pid, *subreaper.find_descendants(self._first.pid)}
-            if self._first.is_alive()
+            {self._starter.pid, *subreaper.find_descendants(self._starter.pid)}
+            if self._starter.is_alive()
             else set()
         )
 
     def first_process(self) -> int:
         """The first one inside; 0 before it is known and after its end."""
-        return self._first.pid if self._first.is_alive() else 0
+        return self._starter.pid if self._starter.is_alive() else 0
 
     def kill_group(self) -> None:
         """Kills every process in the control group at once, where there is one."""
@@ -99,8 +99,8 @@ class SandboxedProgram:
 
     async def closed(self, seconds: float) -> None:
         """Closes what was open and removes the control group."""
-        await self._first.closed(seconds)
-        self._first.let_go()
+        await self._starter.closed(seconds)
+        self._starter.let_go()
         await self._group.removed()
 
     def why_not(self) -> OSError | None:

@@ -37,15 +37,15 @@ class LineSplitter:
     """Cuts a stream into lines for a listener; of a line beyond the cap the head is kept, and it is marked."""
 
     def __init__(self, listener: LineListener, cap: int, activity: OutputActivity) -> None:
-        self._listener, self._cap, self._pulse = listener, cap, activity
+        self._listener, self._cap, self._activity = listener, cap, activity
         self._line, self._lost = bytearray(), 0
-        self._hushed = False
+        self._stopped = False
 
     def feed(self, data: bytes) -> None:
         """Tells every line that `data` completes, until the listener has heard enough."""
         *complete, rest = data.split(b"\n")
         for part in complete:
-            if self._hushed:
+            if self._stopped:
                 return
             self._buffer_part(part)
             self._report_lines()
@@ -53,11 +53,11 @@ class LineSplitter:
 
     def stop_reporting(self) -> None:
         """From here on nothing is told: the program is being stopped, and what it says now is no success."""
-        self._hushed = True
+        self._stopped = True
 
     def flush_last_line(self) -> None:
         """Tells the last line of a program that ended by itself, where it has no newline."""
-        if self._line and not self._hushed:
+        if self._line and not self._stopped:
             self._report_lines()
 
     def _buffer_part(self, part: bytes) -> None:
@@ -73,10 +73,10 @@ class LineSplitter:
         try:
             enough = self._listener(line)
         except BaseException as error:  # raised again where the program is waited for
-            self._pulse.broken = enough = error
+            self._activity.broken = enough = error
         if enough:
-            self._hushed = True
-            self._pulse.enough.set()
+            self._stopped = True
+            self._activity.enough.set()
 
 
 class OutputSink(asyncio.Protocol):
@@ -85,7 +85,7 @@ class OutputSink(asyncio.Protocol):
     def __init__(self, cap: int, activity: OutputActivity, lines: LineSplitter | None = None) -> None:
         self._half = max(cap // 2 - 32, 0)  # room for the sentence in the middle
         self._head, self._tail, self._received = bytearray(), bytearray(), 0
-        self._pulse, self._lines = activity, lines
+        self._activity, self._lines = activity, lines
         self._ended = asyncio.Event()
         self._transport: asyncio.ReadTransport | None = None
 
@@ -97,7 +97,7 @@ class OutputSink(asyncio.Protocol):
         return theirs
 
     def data_received(self, data: bytes) -> None:
-        self._pulse.note_output()
+        self._activity.note_output()
         if self._lines is not None:
             self._lines.feed(data)
         self._received += len(data)
