@@ -44,30 +44,11 @@ MEANT = {
     "a ` b @bob": ("bob",),
 }
 NOBODY = [
-    "",
-    "@",
-    "bob",
-    "me@bob",
-    "me@bob.example",
-    "a.b+c@bob",
-    "@bobby",
-    "@bob-2",
-    "@bob.com",
-    "@bob_",
-    "@bob/types",
-    "@@bob",
-    "https://h/@bob",
-    "`@bob`",
-    "``a ` @bob``",
-    "```\n@bob\n```",
-    "```python\n@bob\ndef f(): ...\n```",
-    "~~~\n@bob\n~~~",
-    "```\n@bob and no end",
-    "    @bob",
-    "see:\n\n    @bob\n    more\n",
-    "\t@bob",
-    "@ bob",
-]
+    "", "@", "bob", "me@bob", "me@bob.example", "a.b+c@bob", "@bobby", "@bob-2", "@bob.com", "@bob_",
+    "@bob/types", "@@bob", "https://h/@bob", "`@bob`", "``a ` @bob``", "```\n@bob\n```",
+    "```python\n@bob\ndef f(): ...\n```", "~~~\n@bob\n~~~", "```\n@bob and no end", "    @bob",
+    "see:\n\n    @bob\n    more\n", "\t@bob", "@ bob",
+]  # fmt: skip
 
 
 @for_each_case(("text", "names"), MEANT.items())

@@ -129,29 +129,10 @@ def test_what_is_shown_is_short_and_harmless():
 
 PIECES = st.sampled_from(
     [
-        "pytest",
-        "-q",
-        " ",
-        "  ",
-        "'",
-        '"',
-        "$",
-        "\\",
-        "a",
-        "=",
-        "--x=",
-        ";",
-        "~",
-        "{a,b}",
-        "*",
-        "é",
-        "\t",
-        "#",
-        "!",
-        "%",
-        "@",
+        "pytest", "-q", " ", "  ", "'", '"', "$", "\\", "a", "=", "--x=", ";", "~", "{a,b}", "*", "é", "\t",
+        "#", "!", "%", "@",
     ]
-)
+)  # fmt: skip
 LINES = st.lists(PIECES, max_size=12).map("".join)
 
 

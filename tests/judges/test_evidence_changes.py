@@ -36,18 +36,9 @@ SHOWN = [
     ("docs/CLAUDE.md", "an agent takes its instructions from it", "agents"),
 ]
 PLAIN = [
-    "calc.py",
-    "tests/test_calc.py",
-    "conftest.py",
-    "sub/conftest.py",
-    "tests/data.json",
-    "random.py",
-    ".github/CONTRIBUTING.md",
-    "ruff.toml",
-    ".env.example",
-    "manage.py",
-    "scripts/deploy.sh",
-]
+    "calc.py", "tests/test_calc.py", "conftest.py", "sub/conftest.py", "tests/data.json", "random.py",
+    ".github/CONTRIBUTING.md", "ruff.toml", ".env.example", "manage.py", "scripts/deploy.sh",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("path", "why", "kind"), SHOWN)

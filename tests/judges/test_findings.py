@@ -17,13 +17,10 @@ ONE, TWO = finding_id("one"), finding_id("two")
 @pytest.mark.parametrize(
     "other",
     [
-        "the loop   never ends!",
-        "The Loop never ends.",
-        "`the loop` never\nends",
-        "ＴＨＥ loop never ends",
+        "the loop   never ends!", "The Loop never ends.", "`the loop` never\nends", "ＴＨＥ loop never ends",
         "(The loop) never ends…",
     ],
-)
+)  # fmt: skip
 def test_same_words(other):
     """Case, spacing, punctuation and width do not make a new finding."""
     assert finding_id(other) == finding_id("The loop never ends")
@@ -56,13 +53,10 @@ def reply(*must_fix, fixed=()):
 @pytest.mark.parametrize(
     "text",
     [
-        f"[{ONE}] the loop",
-        f"{ONE}: the loop",
-        f"  [{ONE}]   the loop",
-        f"{ONE} – the loop",
+        f"[{ONE}] the loop", f"{ONE}: the loop", f"  [{ONE}]   the loop", f"{ONE} – the loop",
         f"[{ONE}]the loop",
     ],
-)
+)  # fmt: skip
 def test_a_reviewer_speaks_of_an_open_finding_by_its_id(text):
     """A text that begins with the id of an open finding is that one, in whatever words."""
     assert identify_finding(text, {ONE: 1}) == (ONE, "the loop")

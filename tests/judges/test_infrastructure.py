@@ -12,36 +12,13 @@ from steersman.judges.changes.infrastructure import (
 )
 
 ORDINARY = [
-    "src/app.py",
-    "README.md",
-    "docs/how-to/tests.md",
-    "pkg/types.py",
-    "pkg/json/reader.py",
-    "json/notes.txt",
-    "email/forms.py",
-    "a",
-    "main.go",
-    "lib.rs",
-    "index.ts",
-    "contest.py",
-    "conftest.py.txt",
-    "my-package.json.md",
-    "app/tasks.py",
-    "src/services/mail.py",
-    "src/queue/worker.py",
-    "code/app.py",
-    "lib/deploy.sh",
-    "main_window.py",
-    "Commit.java",
-    "latest.py",
-    ".env.example",
-    "src/build.py",
-    "src/features/login.ts",
-    "app/vendor/models.py",
-    "app/ci/models.py",
-    "scripts/import_prices.py",
+    "src/app.py", "README.md", "docs/how-to/tests.md", "pkg/types.py", "pkg/json/reader.py", "json/notes.txt",
+    "email/forms.py", "a", "main.go", "lib.rs", "index.ts", "contest.py", "conftest.py.txt",
+    "my-package.json.md", "app/tasks.py", "src/services/mail.py", "src/queue/worker.py", "code/app.py",
+    "lib/deploy.sh", "main_window.py", "Commit.java", "latest.py", ".env.example", "src/build.py",
+    "src/features/login.ts", "app/vendor/models.py", "app/ci/models.py", "scripts/import_prices.py",
     "src/data/project.json",
-]
+]  # fmt: skip
 
 
 def _samples(kinds):

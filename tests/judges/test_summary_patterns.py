@@ -18,13 +18,10 @@ from steersman.judges.evidence.summary_patterns import (
         (r"(?P<total>\d+) tests, (?P<failed>\d+) bad, (?P<skipped>\d+) left out", None),
         (r"Passed: (\d+)", "names no group `passed`"),
         (r"(?P<failed>\d+)", "names no group `passed`"),
-        (
-            r"(?P<passed>\d+) (?P<flaky>\d+)",
-            "names a group `flaky`: known are passed, failed, total, skipped",
-        ),
+        (r"(?P<passed>\d+) (?P<flaky>\d+)", "names a group `flaky`: known are passed, failed, total, skipped"),
         ("(", "is not a regular expression"),
     ],
-)
+)  # fmt: skip
 def test_pattern_problem(pattern, problem):
     """A pattern names the numbers that it counts; the problem says which group to write."""
     found = find_summary_pattern_problem(pattern)

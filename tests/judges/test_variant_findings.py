@@ -104,14 +104,9 @@ def test_a_new_test_that_passes_with_old_code_proves_nothing():
 def test_test_files_are_known_by_reports_and_names():
     """What ran, what a name says, support; a name that a product may have counts where tests are."""
     paths = [
-        "odd.py",
-        "calc.py",
-        "tests/x.json",
-        "conftest.py",
-        "features/cart.py",
-        "spec/help.rb",
+        "odd.py", "calc.py", "tests/x.json", "conftest.py", "features/cart.py", "spec/help.rb",
         "spec/a_spec.rb",
-    ]
+    ]  # fmt: skip
     touched = [TouchedPath(p, "a1" if p != "tests/x.json" else "", "b2") for p in paths]
     now = [ran(["odd.py::a", "calc.py::test_put_into_the_product"])]
     found = find_changed_test_files(touched, [ran(["odd.py::a"]), plain(0, 1)], now)

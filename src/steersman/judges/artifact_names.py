@@ -38,35 +38,19 @@ _WINDOWS_DEVICE = re.compile(r"(?i:con|prn|aux|nul|com[0-9]|lpt[0-9])(?: *\..*)?
 # Written by steersman alone: what a run is, what was answered, what was recorded.
 STEERSMAN_OWNED_FILES = frozenset(
     {
-        "state.json",
-        "tape.jsonl",
-        "journal.jsonl",
-        "anchors.jsonl",
-        "anchor.json",
-        "steersman.toml",
+        "state.json", "tape.jsonl", "journal.jsonl", "anchors.jsonl", "anchor.json", "steersman.toml",
         "steersman.db",
     }
-)
+)  # fmt: skip
 _DATABASE_FILE = re.compile(r"steersman\.db[.-].*")  # its log, its index
 # Files that a run has or may have under these names: none of them is a folder.
 RUN_FILE_NAMES = frozenset(
     {
-        "active_context.md",
-        "acceptance_criteria.json",
-        "changed_files.json",
-        "claims.json",
-        "code/diff.patch",
-        "delivery.md",
-        "detail_design.md",
-        "evidence.json",
-        "master_task.json",
-        "plan.files.json",
-        "planning/planning.ai.json",
-        "review/plan-review.json",
-        "review_decision.json",
-        "transcript.jsonl",
+        "active_context.md", "acceptance_criteria.json", "changed_files.json", "claims.json", "code/diff.patch",
+        "delivery.md", "detail_design.md", "evidence.json", "master_task.json", "plan.files.json",
+        "planning/planning.ai.json", "review/plan-review.json", "review_decision.json", "transcript.jsonl",
     }
-)
+)  # fmt: skip
 STEERSMAN_OWNED_DIRECTORIES = frozenset({"accept", "tape", "journal", "anchors", "keys", "steersman"})
 
 

@@ -29,19 +29,10 @@ def test_spellings(key):
 @for_each_case(
     "key",
     [
-        "",
-        "execution",
-        "runtime",
-        "command_id",
-        "shellfish",
-        "prune",
-        "systemic",
-        "évaluer",
-        "运行",
-        "-",
+        "", "execution", "runtime", "command_id", "shellfish", "prune", "systemic", "évaluer", "运行", "-",
         "crunch",
     ],
-)
+)  # fmt: skip
 def test_other_words(key):
     """A longer word that only begins alike is another word."""
     assert not is_execution_key(key)

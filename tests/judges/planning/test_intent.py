@@ -341,11 +341,7 @@ SENSELESS = [
     ("scope.targets.modules", ["app.prices", "/etc"], "scope.targets.modules[1]"),
     ("scope.targets.modules", ["..."], "scope.targets.modules[0]"),
     ("scope.repo_root", "./", "scope.repo_root"),
-    (
-        "constraints.lock_scope",
-        {"mode": "files", "paths": ["src", ".git/"]},
-        "constraints.lock_scope.paths[1]",
-    ),
+    ("constraints.lock_scope", {"mode": "files", "paths": ["src", ".git/"]}, "constraints.lock_scope.paths[1]"),
     ("constraints.lock_scope", {"mode": "files", "paths": ["docs/"]}, "scope.targets.files[0]"),
     ("constraints.lock_scope", {"mode": "none", "paths": ["docs/"]}, "constraints.lock_scope.paths"),
     ("constraints.lock_scope", {"mode": "task", "paths": ["src"]}, "constraints.lock_scope.paths"),
@@ -356,7 +352,7 @@ SENSELESS = [
     ("scope.targets.files", ["src/pri\u200dces.py"], "scope.targets.files[0]"),
     ("scope.targets.modules", ["pri\u3164ces"], "scope.targets.modules[0]"),
     ("title", "Fix pri\u200dces", "title"),
-]
+]  # fmt: skip
 
 
 @for_each_case(("path", "value", "field"), SENSELESS)
@@ -442,14 +438,11 @@ def test_policy_presets_are_fine():
     ("change", "field"),
     [
         ({"mode": "full_auto"}, "question_budget"),
-        (
-            {"constraints": {"forbidden_operations": ["deploy", "cmd_ship", "cmd_shup"]}},
-            "constraints.forbidden_operations[2]",
-        ),
+        ({"constraints": {"forbidden_operations": ["deploy", "cmd_ship", "cmd_shup"]}}, "constraints.forbidden_operations[2]"),
         ({"highest": "low"}, "highest"),
         ({"question_rules": {"allowed_types": ["decision_needed"]}}, "question_rules.allowed_types[0]"),
     ],
-)
+)  # fmt: skip
 def test_policy_problems(change, field):
     """001 §12 "Policy": a policy that cannot be followed as it stands is a problem of its own."""
     raw = raw_intent()

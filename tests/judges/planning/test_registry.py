@@ -213,21 +213,15 @@ def test_chains():
 
 
 WRONG = {
-    "phases[0].commands[0]": (
-        raw_phase("implementation", "coder", commands=["cmd_none"]),
-        "there is no command",
-    ),
+    "phases[0].commands[0]": (raw_phase("implementation", "coder", commands=["cmd_none"]), "there is no command"),
     "phases[0].commands[1]": (
         raw_phase("implementation", "coder", commands=["cmd_edit", "cmd_read"]),
         "cmd_read does not belong to implementation",
     ),
     "phases[0].role": (raw_phase("implementation", "poet"), "no agent has the role poet"),
     "phases[0].after[0]": (raw_phase("implementation", "coder", after=["design"]), "no phase design"),
-    "phases[0].fallback": (
-        raw_phase("implementation", "coder", fallback="operations"),
-        "no phase operations",
-    ),
-}
+    "phases[0].fallback": (raw_phase("implementation", "coder", fallback="operations"), "no phase operations"),
+}  # fmt: skip
 
 
 @for_each_case("field", WRONG)

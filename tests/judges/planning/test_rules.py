@@ -75,10 +75,7 @@ def test_typed(when):
         ("intent.id == '\ud800'", "not text that can be read"),
         ("'a'" + " + 'a'" * 21 + " == 'b'", "21 sums"),
         (" && ".join(["intent.files.all(f, f != '')"] * 7), "7 loops"),
-        (
-            "intent.files.all(a, intent.files . // so\n exists (b, intent.files.all(c, a + b != c)))",
-            "nested 3 deep",
-        ),
+        ("intent.files.all(a, intent.files . // so\n exists (b, intent.files.all(c, a + b != c)))", "nested 3 deep"),
         (")", "Syntax error"),
         ("command.id.matches('(')", "'(': invalid regular expression: missing )"),
         ("command.id.matches('(((a{1000}){1000}){1000})')", "invalid repetition size: {1000}"),
@@ -88,7 +85,7 @@ def test_typed(when):
         ("matches(command.id, 'a')", "a pattern that is not written out"),
         (r"command.id.matches('\q')", "token recognition error"),
     ],
-)
+)  # fmt: skip
 def test_refused(when, said):
     """What is not typed, not yes or no, or could grow beyond bounds is refused as it is read."""
     assert any(said in message for message in faults(when)), faults(when)
@@ -113,12 +110,9 @@ def test_all_faults_at_once():
         evidence_required=["weather", "intent"],
     )
     assert [p.field for p in compile_rules([broken]).problems] == [
-        "rule_broken.when",
-        "rule_broken.scope",
-        "rule_broken.evidence_required[0]",
-        "rule_broken.evidence_required",
-        "rule_broken.then.review",
-    ]
+        "rule_broken.when", "rule_broken.scope", "rule_broken.evidence_required[0]",
+        "rule_broken.evidence_required", "rule_broken.then.review",
+    ]  # fmt: skip
 
 
 def test_without_the_library(monkeypatch):
@@ -231,13 +225,9 @@ def test_each_decision_is_explained():
     (said,) = decision.rules
     assert (said.rule_version, said.outcome, said.reason) == ("1.0.0", "fired", "rule_x says so")
     assert said.evidence_used == (
-        "rule://rule_x@1.0.0",
-        "fact://ci/github",
-        "doc://policy/policy_interactive",
-        "memory://mem_000000000000",
-        "doc://why",
-        "doc://scan/ffffffffffff",
-    )
+        "rule://rule_x@1.0.0", "fact://ci/github", "doc://policy/policy_interactive",
+        "memory://mem_000000000000", "doc://why", "doc://scan/ffffffffffff",
+    )  # fmt: skip
     assert set(said.evidence_used) < set(decision.evidence_used)
     assert decision.reason == "rule_x (warn, require_review): rule_x says so"
     assert (decision.required_changes, decision.review) == (("do that",), ("data", "security"))
@@ -450,48 +440,15 @@ PIECES = st.sampled_from(
         *(v.name for v in RULE_VARIABLES),
         *sorted(cel.CEL_FUNCTIONS),
         *(
-            "(",
-            ")",
-            "[",
-            "]",
-            "{",
-            "}",
-            ".",
-            ",",
-            "&&",
-            "||",
-            "!",
-            "==",
-            "!=",
-            "<",
-            "+",
-            "-",
-            "/",
-            "?",
-            ":",
+            "(", ")", "[", "]", "{", "}", ".", ",", "&&", "||", "!", "==", "!=", "<", "+", "-", "/", "?", ":",
             "in",
         ),
         *(
-            "'a'",
-            '"',
-            "'",
-            "'''",
-            "b'",
-            "r'",
-            "1",
-            "1.5",
-            "0x1",
-            "true",
-            "null",
-            "x",
-            "//",
-            "\n",
-            "`",
-            "\x00",
+            "'a'", '"', "'", "'''", "b'", "r'", "1", "1.5", "0x1", "true", "null", "x", "//", "\n", "`", "\x00",
             "é",
         ),
     ]
-)
+)  # fmt: skip
 
 
 @given(st.lists(PIECES, max_size=25), st.text(max_size=20))

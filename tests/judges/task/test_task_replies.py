@@ -62,28 +62,16 @@ def test_what_fits_together(contract, changed):
     [
         ("plan_comment", {"concerns": ["x"]}, "ready: true contradicts a concerns"),
         ("plan_reviewer", {"blocking_issues": ["x"]}, "decision: accept contradicts a blocking_issues"),
-        (
-            "plan_reviewer",
-            {"decision": "needs_changes"},
-            "decision: needs_changes needs at least one blocking",
-        ),
+        ("plan_reviewer", {"decision": "needs_changes"}, "decision: needs_changes needs at least one blocking"),
         ("plan_reviewer", {"decision": "blocked"}, "decision: blocked needs at least one blocking_issues"),
         ("task_coder", {"status": "plan_unclear"}, "status: plan_unclear needs at least one missing"),
         ("task_coder", {"status": "scope_mismatch"}, "status: scope_mismatch needs at least one missing"),
         ("code_reviewer", {"blocking_issues": ["x"]}, "decision: approve contradicts a blocking_issues"),
         ("code_reviewer", {"plan_issues": ["x"]}, "decision: approve contradicts a plan_issues"),
-        (
-            "code_reviewer",
-            {"decision": "needs_changes", "plan_issues": ["x"]},
-            "decision: needs_changes needs",
-        ),
-        (
-            "code_reviewer",
-            {"decision": "plan_flawed", "blocking_issues": ["x"]},
-            "decision: plan_flawed needs",
-        ),
+        ("code_reviewer", {"decision": "needs_changes", "plan_issues": ["x"]}, "decision: needs_changes needs"),
+        ("code_reviewer", {"decision": "plan_flawed", "blocking_issues": ["x"]}, "decision: plan_flawed needs"),
     ],
-)
+)  # fmt: skip
 def test_contradictions(contract, changed, told):
     """A word without its list, or against it, is refused and named."""
     (only,) = problems(contract, **changed)
@@ -119,12 +107,9 @@ def test_inner_texts_can_be_seen():
         ({"files": [{"path": "a", "intent": "rename", "summary": ""}]}, "files[0].intent: "),
         ({"files": [{"path": "a", "intent": "create"}]}, "files[0].summary: is missing"),
         ({"questions": [{"text": "x?", "blocking": "yes"}]}, "questions[0].blocking: "),
-        (
-            {"questions": [{"text": "x?", "blocking": True, "answer": "no"}]},
-            "questions[0].answer: is not a known",
-        ),
+        ({"questions": [{"text": "x?", "blocking": True, "answer": "no"}]}, "questions[0].answer: is not a known"),
     ],
-)
+)  # fmt: skip
 def test_inner_problems_name_their_field(changed, told):
     """What is wrong inside a list is told with its place."""
     assert any(p.startswith(told) for p in problems("task_planner", **changed))

@@ -17,18 +17,8 @@ _REQUIREMENT_FILE = re.compile(
     r"(?:requirements/|tests?/)?[\w.-]*(?:requirements|reqs)[\w.-]*\.txt|requirements/[\w.-]+\.txt"
 )
 _PYTEST_VALUE_OPTIONS = (
-    "--cov",
-    "--cov-config",
-    "--cov-report",
-    "-c",
-    "-k",
-    "-m",
-    "-n",
-    "-p",
-    "-W",
-    "--durations",
-    "--ignore",
-)
+    "--cov", "--cov-config", "--cov-report", "-c", "-k", "-m", "-n", "-p", "-W", "--durations", "--ignore",
+)  # fmt: skip
 _OWN_REQUIREMENT_FILES = ("requirements.txt", "requirements/base.txt")
 _REQUIREMENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _PYTEST_WORD = re.compile(r"(?<![\w-])pytest(?![\w-])")

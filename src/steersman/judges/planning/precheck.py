@@ -129,20 +129,11 @@ def _reference_problem(reference: RegistryReference) -> DocumentProblem:
 def _explain_unusable_reference(reference: RegistryReference) -> tuple[str, str]:
     current = f"{reference.version}#{reference.digest[:12]}"
     return {
-        "missing": (
-            f"the registry has no such {reference.kind}",
-            f"use an id that `steersman registry list {reference.kind}` shows",
-        ),
-        "inactive": (
-            f"this {reference.kind} is neither active nor frozen",
-            "name another one, or set its status to active",
-        ),
-        "drifted": (
-            f"this {reference.kind} is {current} now, and the intent names {reference.pinned}",
-            _advise_version_fix(reference),
-        ),
+        "missing": (f"the registry has no such {reference.kind}", f"use an id that `steersman registry list {reference.kind}` shows"),
+        "inactive": (f"this {reference.kind} is neither active nor frozen", "name another one, or set its status to active"),
+        "drifted": (f"this {reference.kind} is {current} now, and the intent names {reference.pinned}", _advise_version_fix(reference)),
         "unpinned": (f"nothing fixes the version of this {reference.kind}", _SEAL_ADVICE),
-    }[reference.found]
+    }[reference.found]  # fmt: skip
 
 
 def _advise_version_fix(reference: RegistryReference) -> str:

@@ -78,19 +78,14 @@ def _find_derivation_problems(listed: PlanManifest, files: Mapping[str, bytes]) 
         ("context_bundle.json", "memory_digest", digest_of(bundle.memory), lineage.memory_digest),
         ("registry_snapshot.json", "registry_digest", snapshot.digest, lineage.registry_digest),
         ("registry_snapshot.json", "digest", digest_of(list(snapshot.entries)), snapshot.digest),
-        (
-            "settled_questions.json",
-            "answers_digest",
-            digest_of(settled.answers),
-            lineage.answers_digest,
-        ),
+        ("settled_questions.json", "answers_digest", digest_of(settled.answers), lineage.answers_digest),
         ("execution_graph.json", "checksum", _graph_checksum(graph), graph.checksum),
         ("execution_graph.json", "lineage", digest_of(graph.lineage), digest_of(lineage)),
         (MANIFEST_FILE, "plan_id", derive_plan_id(lineage), listed.plan_id),
         ("execution_graph.json", "plan_id", graph.plan_id, listed.plan_id),
         ("settled_questions.json", "plan_id", settled.plan_id, listed.plan_id),
         ("review_pack.json", "plan_id", pack.plan_id, listed.plan_id),
-    )
+    )  # fmt: skip
     for name, what, actual, expected in inputs:
         if actual != expected:
             yield _plan_file_problem(
