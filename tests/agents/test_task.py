@@ -249,7 +249,7 @@ def test_a_task_held_to_a_frozen_plan(rig, project, cli):
     heard = "\n".join(turn.prompt for turn in server.turns if "# Build a plan" in turn.prompt)
     for name in ("notes.md", "new.py", "old.md", "sums.py"):
         assert f"{name} is outside {plan}." in heard
-    commands = [line for line in heard.splitlines() if f"is no command of {plan}." in line]
+    commands = [line for line in heard.splitlines() if f"is not a command of {plan}." in line]
     assert {FETCH in line for line in commands} == {True}
     names = [entry["event"] for entry in events(project, run)]
     assert names.count("bounds_left") == 3

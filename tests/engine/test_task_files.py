@@ -366,7 +366,7 @@ def test_a_command_outside_a_frozen_plan_is_found_with_the_change(bench):
     bench.code({"calc.py": RIGHT})
     assert bench.document(LIST)["commands"] == ["curl http://example.org"]
     assert bench.document(LIST)["held_to"] == "plan_1"
-    assert bench.said(bench.c.beyond_ref) == "curl http://example.org is no command of plan_1."
+    assert bench.said(bench.c.beyond_ref) == "curl http://example.org is not a command of plan_1."
     assert bench.event("codegen") == "bounds_left"
 
 

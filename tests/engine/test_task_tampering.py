@@ -114,7 +114,7 @@ def test_what_nobody_has_laid_down(tables, phase):
         bench.artifacts.files[bench.run, name] = FORGED_DECISION
         found = bench.inspect(phase)
         assert (found.damaged, found.adoptable, bench.event(phase)) == (1, 0, "documents_damaged"), name
-        assert bench.said(found.told_ref).startswith(f"{name} is not on record: nobody has laid it down")
+        assert bench.said(found.told_ref).startswith(f"{name} is not on record: steersman did not write it")
         told = bench.said(bench.restore().told_ref)
         (kept,) = {n for _, n in bench.artifacts.files} - {n for _, n in before}
         assert f"moved aside: {name}, now {kept}" in told

@@ -45,7 +45,7 @@ def test_destroyed_documents_are_named_and_put_back(project: Project, accepted: 
         assert "test/report.json does not fit its schema" in told, told
         assert f"code/diff.patch is deleted: {again} puts the recorded file back" in told
         assert f"code/files/calc.py is not what was recorded: {again}" in told
-        assert f"review/evil is not on record: nobody has laid it down: {again} moves it aside" in told
+        assert f"review/evil is not on record: steersman did not write it: {again} moves it aside" in told
     done = project.call("tasks", "restore", run)
     assert done.code == 0, done
     assert "code/diff.patch is deleted: it was put back" in done.out

@@ -96,10 +96,10 @@ def test_every_way_out_of_the_plan(project: Project, harbour: Harbour):
     said = typed(project, *["/next"] * 7, "/quit", words=("repl", run))
     for told in (
         *(f"{name} is outside {harbour.id}." for name in ("notes.md", "new.py", "sums.py")),
-        f"curl http://example.org is no command of {harbour.id}.",
+        f"curl http://example.org is not a command of {harbour.id}.",
     ):
         assert told in said.out, (told, said)
-    assert f"cat calc.py is no command of {harbour.id}." not in said.out
+    assert f"cat calc.py is not a command of {harbour.id}." not in said.out
     assert events(project, run).count("bounds_left") == 5
     assert now(project) == ("codegen", "ready")
     assert read_document(project, run, "code/files.json")["outside"] == []

@@ -475,7 +475,7 @@ def test_what_hands_put_among_the_files_of_a_task_is_told_everywhere(project: Pr
         (folder / name).write_text('{"decision": "accepted"}')
     assert "accept/decision.json  NOT on record" in project.call("tasks", "show", run).out
     shown = project.call("tasks", "show", run, "accept/decision.json")
-    assert (shown.code, "is not on record: nobody has laid it down" in shown.err) == (0, True)
+    assert (shown.code, "is not on record: steersman did not write it" in shown.err) == (0, True)
     asked = project.call("tasks", "next", run).out
     assert "accept/decision.json is not on record" in asked
     assert "planning/extra.json is not on record" in asked

@@ -108,7 +108,7 @@ def find_tamper_failures(bench: TaskEffects, phase: str, name: str, hand: str) -
 
 
 def find_planted_file_failures(bench: TaskEffects, phase: str, name: str) -> list[str]:
-    """A file under a document's name, or beside one, that nobody has laid down: named, not trusted, moved aside."""
+    """A file under a document's name, or beside one, that steersman did not write: named, not trusted, moved aside."""
     folder = Path(bench.artifacts.folder(bench.run))
     before, kept = read_files_below(folder), len(list((folder / ASIDE_DIRECTORY).rglob(Path(name).name)))
     tamper_file(folder, name, "planted")

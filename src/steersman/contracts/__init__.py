@@ -1,4 +1,4 @@
 """Frozen, versioned things that cross a boundary.
 
-**Invariant:** values only; nothing here decides, and nothing here reaches the world.
+**Invariant:** values only; nothing here decides or has side effects.
 """

@@ -42,7 +42,7 @@ class AgentRequest(msgspec.Struct, frozen=True, kw_only=True):
     start_seconds: int = 120  # until the first sign of life
     idle_seconds: int = 600  # between two signs of life
     permissions: Permissions = "read"
-    micro_usd: int | None = None  # what the call may cost at most; None: nobody has said
+    micro_usd: int | None = None  # what the call may cost at most; None: no limit is known
     allows: tuple[tuple[str, ...], ...] | None = None  # the only commands that a writer may run; None: any
     options: dict[str, Any] = msgspec.field(default_factory=dict)  # the role's table in steersman.toml
 

@@ -58,7 +58,7 @@ class ChatLimits(msgspec.Struct, frozen=True):
 
 
 class ChatUsage(msgspec.Struct, frozen=True):
-    """What a thread has used as far as it was told."""
+    """What a thread has used, as far as the agents report it."""
 
     turns: int = 0
     tokens: int = 0
@@ -84,7 +84,7 @@ class PendingAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ChatConversation(ChatThread, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A thread with what was said in it, as a program is told."""
+    """A thread with its messages, as JSON for programs."""
 
     messages: tuple[ChatMessage, ...]
     spent: ChatUsage

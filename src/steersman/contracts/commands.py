@@ -65,7 +65,7 @@ class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Literal["passed", "failed", "blocked", "timeout", "no_tests"]
     exit_code: int | None = None
     tests: int | None = None  # how many the runner says it ran; None where it does not say
-    passed: int | None = None  # how many of them passed; None where nobody tells them apart
+    passed: int | None = None  # how many of them passed; None where the runner does not tell them apart
     report: RunnerReport | None = None  # the runner's own report, where it has one and it could be read
     asked: dict[str, str] = {}  # what was put into its environment to get the report
     reason: str = ""  # why blocked, or how it died

@@ -84,13 +84,13 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Unattended(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What happens while nobody is there."""
+    """What happens while no person is present."""
 
     on_limit: Literal["wait", "stop"] = "stop"
 
 
 class Notify(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where waiting and ended runs are told; `env:NAME` keeps the address out of the repository."""
+    """Where notices about waiting and ended runs go; `env:NAME` keeps the address out of the repository."""
 
     webhook: Annotated[str, Meta(pattern=r"^(env:[A-Za-z_][A-Za-z0-9_]*|https?://\S+)$")] | None = None
 
@@ -128,7 +128,7 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Sandbox(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The box that agents and checks run in."""
+    """The sandbox that agents and checks run in."""
 
     mode: Literal["auto", "required", "off"] = (
         "auto"  # auto: where this machine can; required: or no run starts
@@ -148,7 +148,7 @@ class Redact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class ChatAgent(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Somebody to talk to, called by name; it reads and never writes."""
+    """An agent of conversations, called by name. It reads and never writes."""
 
     agent: ConfigName
     model: ConfigText | None = None
@@ -173,7 +173,7 @@ class Chat(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Free conversation beside the machines."""
 
     agents: dict[MentionName, ChatAgent] = msgspec.field(default_factory=dict)
-    host: MentionName | None = None  # who answers when nobody is named; None: the only one there is
+    host: MentionName | None = None  # who answers a message without a name; None: the only agent
     history: Annotated[int, Meta(ge=0, le=1000)] = 20  # earlier messages that an agent is given
     history_bytes: Annotated[int, Meta(ge=0, le=1_048_576)] = 65_536
     budget: ChatBudget = ChatBudget()
@@ -295,9 +295,7 @@ def list_setup_commands(config: Config) -> list[Command]:
     ]
 
 
-CHAT_AGENT_PREFIX = (
-    "chat.agents."  # before the name of somebody to talk to, where one who plays a role is meant
-)
+CHAT_AGENT_PREFIX = "chat.agents."  # prefix of the names of conversation agents, where a role is expected
 
 
 def role_table_name(role: str) -> str:

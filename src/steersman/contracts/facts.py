@@ -68,7 +68,7 @@ class BaselineFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
     checks: int = 0
     failed: int = 0  # checks that did not pass
     unstarted: int = 0  # of these: checks that could not be started
-    red: int = 0  # of the others: checks with failures that nobody has acknowledged, or without an end
+    red: int = 0  # of the others: checks with failures that are not acknowledged, or without an end
     tests: int = 0
     stale: int = 0  # acknowledged names that did not fail
     known: int = 0  # acknowledged failures
@@ -88,7 +88,7 @@ class SetupFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class DeliveryFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """A change handed over or taken back, or why not."""
+    """A change that was delivered or reverted, or why not."""
 
     done: bool = False
     moved: bool = False  # the branch is not where the change was checked

@@ -67,7 +67,7 @@ class RebasedChange(msgspec.Struct, frozen=True):
 
 
 class Delivery(msgspec.Struct, frozen=True):
-    """What was handed over, or taken back."""
+    """What was delivered or reverted."""
 
     form: str  # branch | merge | draft-pr | revert
     ref: str

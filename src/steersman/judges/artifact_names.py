@@ -1,4 +1,4 @@
-"""Names that an agent may give to a file of its run: short, relative, plain, and nobody else's.
+"""Names that an agent may give to a file of its run: short, relative, plain, and not reserved.
 
 Below `code/files` a copy has the name that its file has in the repository, so that more is plain there: `.gitignore`,
 `src/[id]/page.tsx`, `my file.txt`.
@@ -90,7 +90,7 @@ def _find_tool_reason(name: str) -> str | None:
 
 
 def find_file_name_problem(name: object) -> str | None:
-    """What is wrong with the form of a name, whoever gives it; or None."""
+    """What is wrong with the form of a name, whatever its origin; or None."""
     if not isinstance(name, str):
         return "is not a text"
     if not name:

@@ -134,8 +134,8 @@ def test_a_file_is_named_from_where_one_stands(chandlery):
     ("words", "told"),
     [
         (("new", "\u200b "), "a goal is missing"),
-        (("new", "Fix it\x1b[31m", "--out", "x.yaml"), "the goal holds characters that nobody sees"),
-        (("new", "Fix \u202eit", "--out", "x.yaml"), "the goal holds characters that nobody sees"),
+        (("new", "Fix it\x1b[31m", "--out", "x.yaml"), "the goal contains characters that are invisible"),
+        (("new", "Fix \u202eit", "--out", "x.yaml"), "the goal contains characters that are invisible"),
         (("new", "Fix\u200bit", "--out", "x.yaml"), "Fix\\u200bit"),
         (("new", "Fix it", "--file", "src/*.py", "--out", "x.yaml"), "`*`"),
         (("new", "Fix it", "--file", "", "--out", "x.yaml"), "--file is given without a name"),
@@ -167,9 +167,9 @@ def test_all_problems_at_once_with_line_and_field(chandlery):
     assert said.code == 4
     for text, told in (
         ("max_files: many", 'budgets.max_files: "many" is not of type "integer"'),
-        ("status: superseded", "status: an intent that is superseded is not planned any more"),
+        ("status: superseded", "status: an intent that is superseded cannot be planned"),
         ("shell: rm", "shell: is not a known field"),
-        ("shell: rm", "shell: 'shell' is the name of something to execute, and an intent carries none (I1)"),
+        ("shell: rm", "shell: 'shell' names something to execute, and an intent must not carry that (I1)"),
         ("command_id: cmd_lintt", "].command_id: cmd_lintt is no command of the registry (I5)"),
     ):
         at = next(n for n, line in enumerate(lines, 1) if text in line)

@@ -40,7 +40,7 @@ def test_what_only_says_what_a_command_is_is_told():
     """Its entry in the registry leads, and speaks for nothing."""
     (found,) = looked(["registry://command/cmd_lint"]).of_commands
     assert found.field == "planned_commands[0].evidence_refs"
-    assert "cmd_lint is right here" in found.message
+    assert "these references say what cmd_lint is" in found.message
 
 
 def test_of_the_whole_only_what_no_command_cites():

@@ -26,7 +26,7 @@ INTENT = _cached_document_schema("execution_intent")
 @for_each_case(
     ("path", "value", "message", "fix"),
     [
-        ("title", ..., "is missing", "add it"),
+        ("title", ..., "is missing", "add this field"),
         ("audit.checksum", ..., "is missing", "run `steersman intent seal FILE`, which works it out"),
         ("titel", 1, "is not a known field", "did you mean `title`?"),
         ("budgets.zzz", 1, "is not a known field", "known here are max_commits, max_cost_usd, max_files, max_tokens"),
@@ -40,7 +40,7 @@ INTENT = _cached_document_schema("execution_intent")
         ("title", 7, '7 is not of type "string"', ""),
         ("title", "abc", '"abc" is shorter than 5 characters', ""),
         ("title", "x" * 161, "the value is longer than 160 characters", ""),
-        ("title", "      ", '"      " does not match "\\S"', "say something"),
+        ("title", "      ", '"      " does not match "\\S"', "write at least one visible character"),
         ("id", "fix", '"fix" does not match "^intent_[a-z0-9_]{6,64}$"', "intent_ and then 6 to 64 small letters, digits or _, such as intent_fix_login"),
         ("version", "1.0.0\n", '"1.0.0\\n" does not match "^(0|[1-9]\\d{0,5})\\.(0|[1-9]\\d{0,5})\\.(0|[1-9]\\d{0,5})$"', "three numbers, such as 1.0.0"),
         ("version", "1.0.\u0661", '"1.0.١" does not match "^(0|[1-9]\\d{0,5})\\.(0|[1-9]\\d{0,5})\\.(0|[1-9]\\d{0,5})$"', "three numbers, such as 1.0.0"),

@@ -376,16 +376,16 @@ def test_words_beside_an_answer_that_takes_none_are_refused(word):
 @for_each_case(
     ("name", "words", "why"),
     [
-        ("text", "src/\u202eyp.a", "nobody sees"),
-        ("text", "src/a\u200b.py", "nobody sees"),
+        ("text", "src/\u202eyp.a", "invisible"),
+        ("text", "src/a\u200b.py", "invisible"),
         ("text", "src/a\u200d.py", "U+200D"),
         ("text", "src/a\u3164.py", "U+3164"),
         ("text", "src/\u00a0a.py", "U+00A0"),
         ("text", "src/*.py", "`*`"),
         ("text", "*", "`*`"),
         ("text", "src/**/a.py", "`*`"),
-        ("rationale", "because \u202e", "nobody sees"),
-        ("rationale", "\u2800", "anybody could see"),
+        ("rationale", "because \u202e", "invisible"),
+        ("rationale", "\u2800", "no visible character"),
     ],
 )
 def test_what_an_answer_says_is_what_is_seen(name, words, why):

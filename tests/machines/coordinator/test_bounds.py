@@ -67,8 +67,8 @@ def test_a_plan_that_was_changed_bounds_nothing():
     ("key", "left_out", "told"),
     [
         (TRUSTED_KEY, (ENVELOPE_FILE,), "missing"),
-        (TRUSTED_KEY._replace(public="another"), (), "not the key here"),
-        (TRUSTED_KEY._replace(public=""), (), "not the key here"),
+        (TRUSTED_KEY._replace(public="another"), (), "not the known key"),
+        (TRUSTED_KEY._replace(public=""), (), "not the known key"),
         (TRUSTED_KEY._replace(verifies=lambda *_: False), (), "signature"),
     ],
 )

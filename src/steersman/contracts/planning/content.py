@@ -47,7 +47,7 @@ class WorkflowPhase(StrictDocument, frozen=True, kw_only=True):
     after: Annotated[tuple[PlanPhase, ...], Meta(max_length=8)] = ()
     fallback: PlanPhase | Literal[""] = ""  # where to go when it does not succeed
     condition: Annotated[str, Meta(max_length=400)] = ""  # in words, on the edge into it
-    needs_command: bool = False  # a phase in which somebody has to do something that can be shown
+    needs_command: bool = False  # a phase in which something provable has to be done
     review: Annotated[tuple[ReviewCategory, ...], Meta(max_length=6)] = ()  # who looks before it is left
 
 
@@ -77,7 +77,7 @@ class AgentProfile(_ContentBase, frozen=True, kw_only=True):
 
 
 class CommandSpec(_ContentBase, frozen=True, kw_only=True):
-    """Something that could be done, and what it does to the world."""
+    """A command that can be planned, with its effects."""
 
     effects: Annotated[tuple[CommandEffect, ...], Meta(min_length=1, max_length=6)]
     risk_level: RiskLevel

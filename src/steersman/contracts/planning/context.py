@@ -48,7 +48,7 @@ class ProjectFact(StrictDocument, frozen=True, kw_only=True):
 
 
 class ScanBounds(StrictDocument, frozen=True, kw_only=True):
-    """How far the scan went: what was left out is said, never silently missing."""
+    """How far the scan went. Everything that was left out is reported."""
 
     files_seen: BoundedCount
     files_read: BoundedCount

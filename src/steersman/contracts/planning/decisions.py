@@ -26,7 +26,7 @@ RedLine = Literal["I1", "I2", "I3", "I4", "I5"]
 
 
 class DocumentProblem(StrictDocument, frozen=True, kw_only=True):
-    """One thing that is wrong, where, and what would mend it."""
+    """One problem: what is wrong, where, and how to fix it."""
 
     field: Annotated[str, Meta(max_length=400)]  # a path such as planned_commands[2].evidence_refs
     message: Annotated[str, Meta(min_length=1, max_length=1000)]
@@ -74,7 +74,7 @@ class PrecheckReport(StrictDocument, frozen=True, kw_only=True):
 
 
 class RuleOutcome(StrictDocument, frozen=True, kw_only=True):
-    """One rule on one command: whether it holds, or why nobody can say."""
+    """One rule on one command: whether it holds, or why that cannot be decided."""
 
     rule_id: ContentId
     rule_version: ContentVersion

@@ -55,7 +55,7 @@ class RulesFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     hard_denies: int = 0
     soft_denies: int = 0
     unexplained: int = 0  # denies without a reason
-    violations: int = 0  # advice on models that the policy leaves nobody to take
+    violations: int = 0  # advice for which the policy leaves no model
     forbidden: int = 0  # commands that the policy forbids
     overall_risk: RiskLevel = "low"
     decisions_ref: str = ""

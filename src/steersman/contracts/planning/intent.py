@@ -33,7 +33,7 @@ class ContentLineage(StrictDocument, frozen=True, kw_only=True):
 
 
 class ScopeTargets(StrictDocument, frozen=True, kw_only=True):
-    """What the plan may touch; nothing named means that nobody has said yet."""
+    """What the plan may touch. Empty targets mean that the author has not decided."""
 
     files: Annotated[tuple[ShortText, ...], Meta(max_length=200)] = ()
     modules: Annotated[tuple[ShortText, ...], Meta(max_length=100)] = ()

@@ -38,7 +38,7 @@ class QuestionRules(StrictDocument, frozen=True, kw_only=True):
 
 
 class ModelRules(StrictDocument, frozen=True, kw_only=True):
-    """Where models may run; the planner only advises, and an advice that nobody may take ends the run."""
+    """Where models may run; the planner only advises, and advice that the policy forbids ends the run."""
 
     placements: Annotated[tuple[ModelPlacement, ...], Meta(min_length=1, max_length=2)] = ("cloud", "local")
     sensitive: Annotated[tuple[ModelPlacement, ...], Meta(max_length=2)] = (

@@ -1,4 +1,4 @@
-"""QuestionPack and AnswerPack v0.9.2: what the planner does not know, and what somebody says to it."""
+"""QuestionPack and AnswerPack v0.9.2: what the planner does not know, and the answers."""
 
 from typing import Annotated, Literal
 
@@ -23,7 +23,7 @@ QuestionId = Annotated[str, Meta(pattern=r"^q_[0-9a-f]{16}$")]
 
 
 class DefaultAnswer(StrictDocument, frozen=True, kw_only=True):
-    """What holds when nobody answers: a value is used, what was asked about is left out, or the run stops."""
+    """What holds without an answer: a value is used, what was asked about is left out, or the run stops."""
 
     strategy: Literal["use", "exclude", "block"]
     value: Annotated[str, Meta(max_length=400)] = ""  # the suggested answer that is used
@@ -92,14 +92,14 @@ class QuestionPack(StrictDocument, frozen=True, kw_only=True):
 
 
 class QuestionAnswer(StrictDocument, frozen=True, kw_only=True):
-    """What somebody says to one question; `answer` is one of its suggested answers, or `text` with words."""
+    """The answer to one question; `answer` is one of its suggested answers, or `text` with words."""
 
     question_id: QuestionId
     answer: Annotated[str, Meta(min_length=1, max_length=40)]
     text: Annotated[str, Meta(max_length=2000)] = ""
     provided_by: Literal["human", "fallback", "policy_default"] = "human"
     answered_by: Annotated[str, Meta(max_length=200)] = (
-        ""  # the person whose pack it comes with; empty: nobody answered in time, or it was not asked
+        ""  # the person whose pack it comes with; empty: no answer came in time, or the question was not asked
     )
     rationale: Annotated[str, Meta(max_length=2000)] = ""
 
@@ -110,7 +110,7 @@ class AnswerPack(StrictDocument, frozen=True, kw_only=True):
     schema_version: Literal["0.9.2"] = "0.9.2"
     question_pack_id: Annotated[str, Meta(pattern=r"^questions_[0-9a-f]{16}$")]
     answers: Annotated[tuple[QuestionAnswer, ...], Meta(min_length=1, max_length=50)]
-    # What is asked and what may be answered, for whoever fills a template in; nobody else reads it.
+    # The question and its possible answers, for the person who fills in a template. No program reads it.
     questions: Annotated[dict[QuestionId, Annotated[str, Meta(max_length=4000)]], Meta(max_length=50)] = (
         field(default_factory=dict)
     )

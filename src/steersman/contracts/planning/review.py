@@ -54,7 +54,7 @@ class ChangeImpact(StrictDocument, frozen=True, kw_only=True):
 
 
 class ReviewGate(StrictDocument, frozen=True, kw_only=True):
-    """Somebody has to look here before it goes on."""
+    """A person has to review this before the work continues."""
 
     gate_id: Annotated[str, Meta(max_length=160)]
     category: ReviewCategory
@@ -71,7 +71,7 @@ class RollbackStep(StrictDocument, frozen=True, kw_only=True):
 
 
 class PlannedAction(StrictDocument, frozen=True, kw_only=True):
-    """What an executing machine may do: the contract of a frozen plan with whoever carries it out."""
+    """What an executing machine may do: the contract between a frozen plan and its executor."""
 
     command_id: ContentId
     argv: tuple[str, ...]

@@ -103,7 +103,7 @@ class TaskPlan(StrictDocument, frozen=True, kw_only=True):
 
 
 class PlanFiles(StrictDocument, frozen=True, kw_only=True):
-    """`plan.files.json`: the scope that a change is held to; `inferred` says that nobody wrote it by hand."""
+    """`plan.files.json`: the scope that a change is held to; `inferred` says that no person wrote it."""
 
     schema_version: Literal["1.0.0"] = "1.0.0"
     task_id: ShortText
@@ -196,7 +196,7 @@ class FileCopy(StrictDocument, frozen=True, kw_only=True):
     path: TaskPath
     change: Literal["created", "updated", "deleted"]
     digest: OptionalSha256 = ""  # of the copy; nothing for one that was deleted
-    kept: bool = True  # False: its name or content cannot be laid down as a plain file; the tree has it
+    kept: bool = True  # False: its name or content cannot be written as a plain file; the tree has it
     why: Annotated[str, Meta(max_length=400)] = ""
 
 

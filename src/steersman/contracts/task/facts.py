@@ -6,12 +6,12 @@ import msgspec
 
 
 class RecordFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """Documents laid down, each with the digest of its bytes and the payload that holds them."""
+    """Written documents, each with the digest of its bytes and the payload that holds them."""
 
     written: dict[str, str] = {}
     refs: dict[str, str] = {}
     told_ref: str = ""  # in words, for people: what was inferred, what is outside, what was found
-    error_ref: str = ""  # why nothing was laid down
+    error_ref: str = ""  # why nothing was written
     # of a change alone
     beyond: int | None = None  # files and commands outside the frozen plan that bounds the task
     beyond_ref: str = ""  # which, and which plan
@@ -35,7 +35,7 @@ class InspectFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     blocked: bool = False
     decision: str = ""
     patch: int = 0  # bytes
-    copies: int = 0  # changed files that are laid down, tombstones included
+    copies: int = 0  # changed files that are written, tombstones included
     outside: int = 0  # changed files outside the scope
     tree: str = ""  # that the phase's document is about
     overall_pass: bool = False
@@ -53,7 +53,7 @@ class PrerequisiteFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only
 
 
 class RevertFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """A delivered change taken back, or why not."""
+    """A delivered change that was reverted, or why not."""
 
     status: Literal["reverted", "conflicted", "not_merged", "blocked"] = "blocked"
     commit: str = ""  # by which it is undone

@@ -67,7 +67,7 @@ def files_outside_bounds(bounds: "PlanBounds | None", names: Sequence[str]) -> d
 def describe_commands_outside_bounds(bounds: "PlanBounds | None", scripts: Iterable[str]) -> list[str]:
     """Returns one sentence for each command that the plan does not have."""
     return (
-        [f"{script} is no command of {bounds.plan_id}." for script in scripts] if bounds is not None else []
+        [f"{script} is not a command of {bounds.plan_id}." for script in scripts] if bounds is not None else []
     )
 
 
@@ -78,7 +78,7 @@ def command_outside_bounds(bounds: "PlanBounds | None", argv: Argv) -> str:
     from steersman.judges.planning.plan_bounds import find_outside_bounds
 
     return (
-        f"{shlex.join(argv)} is no command of {bounds.plan_id}"
+        f"{shlex.join(argv)} is not a command of {bounds.plan_id}"
         if find_outside_bounds(bounds, argvs=(argv,))
         else ""
     )

@@ -69,7 +69,7 @@ def draft_intent_for_goal(
         raise UserError('a goal is missing, such as: steersman intent new "Fix the rounding of invoices"')
     if problem_reason := invisible_sentence_reason(goal):
         raise UserError(
-            f"the goal {problem_reason} ({clip_text(printable_line(goal), 200)}): write it again by hand; nothing was drafted"
+            f"the goal {problem_reason} ({clip_text(printable_line(goal), 200)}): type it again. Nothing was drafted"
         )
     files = tuple(path_from_repository_root(context, file) for file in files)
     for file in files:

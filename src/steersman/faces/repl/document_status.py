@@ -141,7 +141,7 @@ def _read_unrecorded_file(
     documents = find_package(ports.packages, run_view.machine).documents
     if documents is None or not documents.is_copy(name):
         context.warn(
-            f"{name} is not on record: nobody has laid it down; this is what lies on the disk", fg="yellow"
+            f"{name} is not on record: steersman did not write it; this is what lies on the disk", fg="yellow"
         )
     return disk_file.data.decode("utf-8", "backslashreplace")
 

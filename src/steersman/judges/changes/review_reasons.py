@@ -222,7 +222,7 @@ def _is_installed_package(path: str, base: frozenset[str]) -> bool:
 
 
 def _find_bent_link(context: ChangeContext, touched: set[str]) -> str:
-    """What becomes of a link that the change does not touch and that leads out with it, and did not before."""
+    """A link that the change does not touch and that leads out of the tree only with the change."""
     for path in sorted(context.links.keys() - touched):
         where = find_path_out_of_tree(path, context.links)
         if where and not find_path_out_of_tree(path, context.base_links):
@@ -256,7 +256,7 @@ def find_path_out_of_tree(path: str, links: Mapping[str, str]) -> str:
 
 
 def _judge_program_link(file_change: TouchedPath) -> tuple[SuspicionKind, str] | None:
-    """What a link leads to is looked at by nobody here."""
+    """The target of a link is not judged here."""
     is_program = (
         file_change.kind == "link"
         and bool(file_change.new)

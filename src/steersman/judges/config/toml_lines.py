@@ -87,7 +87,7 @@ _VERSION_LINE = re.compile(
 
 def add_to_toml_list(text: str, key: str, items: Sequence[str]) -> str | None:
     """The text with `items` at the end of the top-level list `key`; None where that cannot be written safely."""
-    import tomlkit  # slow to import, and only for whoever changes a file
+    import tomlkit  # slow to import, and needed only to change a file
     from tomlkit.exceptions import TOMLKitError
     from tomlkit.items import Array
 

@@ -23,9 +23,7 @@ class CheckJudgement(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     verdict: CheckVerdict
-    tests: int = (
-        0  # that passed, or ran where nobody tells them apart; 1 where the exit code is enough by choice
-    )
+    tests: int = 0  # that passed, or ran where the runner does not tell them apart; 1 where the exit code is enough by choice
     vanished: tuple[
         str, ...
     ] = ()  # names of tests that ran on the base tree, are gone now, and were not replaced

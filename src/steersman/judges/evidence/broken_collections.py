@@ -1,8 +1,8 @@
-"""What held tests on the base tree and broke there, so that nobody knows which: what has to speak for it now.
+"""Collections of tests that broke on the base tree: which passing tests have to answer for them now.
 
-A package that did not build, a module that could not be imported, a class that could not be set up is no test, and
-cannot vanish as one. But it cannot stay silent either, nor be the place where tests are skipped for the first time.
-**Invariant:** pure; what broke is answered only by a test of it that passes now.
+A package that did not build, a module that could not be imported and a class that could not be set up are not tests, so
+they cannot vanish as tests. But they must not stay silent, and tests in them must not be skipped for the first time.
+**Invariant:** pure. Only a passing test of a broken collection answers for it.
 """
 
 import re
@@ -48,7 +48,7 @@ def find_silent_collections(now: Sequence[RunnerReport], base: Sequence[RunnerRe
 def _find_unanswered_files(
     broken: list[str], empty: Counter[str], new_tests: Counter[str], skipped: Counter[str]
 ) -> tuple[str, ...]:
-    """node does not say which file a test is in: each file that broke needs one of the tests that nobody knew."""
+    """node does not say which file a test is in, so each broken file needs one of the new tests."""
     if not broken:
         return ()
     unanswered = broken if new_tests.total() < len(broken) else [name for name in broken if name in empty]

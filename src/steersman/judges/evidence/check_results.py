@@ -76,7 +76,7 @@ def _explain_unproven_result(result: CommandResult, no_tests: Collection[str]) -
 def note_acknowledged_checks(
     results: RoundResults, base: RoundResults | None, known: frozenset[str]
 ) -> list[CommandResult]:
-    """The same results; a check that is acknowledged as a whole says what speaks for it and what nobody judges."""
+    """The same results; a check that is acknowledged as a whole says what speaks for it and what is not judged."""
     before, notes = _group_by_command(base or ()), {}
     for key, runs in _group_by_command(results).items():
         judgement = judge_check(runs, before.get(key), known)

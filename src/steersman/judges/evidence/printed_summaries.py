@@ -31,7 +31,7 @@ _FAILURE_COUNT = re.compile(
     r"|\b(?:fail(?:ed|ures?)?|errors?)(?:=|:? +)(\d{1,9})\b",
     re.IGNORECASE,
 )
-# All the words that stand in a runner's closing line; a line with another one is somebody's sentence.
+# All the words that stand in a runner's closing line; a line with another word is ordinary text.
 _CLOSING_WORD_LIST = """
 after and assertion assertions asserts case cases complete deselected disabled doctest doctests done duration error
 errors example examples exception exceptions excluded executed expected fail failed failing failure failures file files

@@ -1,7 +1,7 @@
 """Which test runner an argv starts, how it is asked for its report, and what its end proves.
 
 A runner is asked through its environment, so that the executed argv stays the approved one. Only one that the argv
-starts itself, or through a usual launcher, is known: behind `make` or `npm` nobody knows how often one is started.
+starts itself, or through a usual launcher, is known: behind `make` or `npm` it is unknown how often one is started.
 **Invariant:** pure; zero tests is never a pass, nor are skipped ones tests.
 """
 
@@ -33,7 +33,7 @@ _BUILD_PROGRAMS = frozenset({"gradle", "gradlew", "mvn", "mvnw"})
 
 
 def find_report_form(argv: Sequence[str]) -> RunnerForm | None:
-    """Which report this argv can be asked for; None where its runner has none, or tells it to somebody else."""
+    """Which report this argv can be asked for; None where its runner has none, or the argv sends it elsewhere."""
     names = _list_program_names(argv)
     if (
         _starts_python_module(names, "pytest")

@@ -1,8 +1,8 @@
-"""What a witness inside pytest or unittest has told, event by event.
+"""Reads what the test reporter inside pytest or unittest has sent, event by event.
 
-Each event is a line: the word of this one execution, a running number, and what happened. It was told by a process
-that ran hostile code, so a line that is not in its order, or that follows the end, makes the whole of it worthless.
-**Invariant:** pure; without its end nothing that was told counts.
+Each event is a line: the word of this execution, a running number, and the event. The sender is a process that ran
+hostile code, so one line out of order, or after the end, makes the whole report worthless.
+**Invariant:** pure. A report without its end counts for nothing.
 """
 
 import json
@@ -41,7 +41,7 @@ def find_failed_collection(name: str) -> str:
 def read_reporter_events(
     form: Literal["pytest", "unittest"], data: bytes, word: str, trees: Sequence[str] = ()
 ) -> RunnerReport | UnreadableReport:
-    """The report that a witness has told, or why it is none."""
+    """The report from the events of a test reporter, or why there is none."""
     if not data:
         return UnreadableReport(
             "it told nothing: it never came to its tests, or could not load steersman's witness"

@@ -1,5 +1,4 @@
-"""What the files of a project say about it: one module for each kind of project, tables and short readers.
+"""What the files of a project say about it: one module for each ecosystem, with tables and short readers.
 
-**Invariant:** pure and total: a reader is given a path and a text written by strangers, answers with findings, and never
-raises, whatever the text is.
+**Invariant:** pure and total. A reader gets a path and an untrusted text, returns findings, and never raises.
 """

@@ -1,7 +1,7 @@
-"""Which files are the project's own, which are read, and by whom: known by their paths alone.
+"""Chooses by their paths which files belong to the project, which are read, and which readers read them.
 
-**Invariant:** a file that keeps secrets is never opened: neither its text nor a digest of its content is anywhere in a
-pack, for a digest lets everybody try out what a short secret could be.
+**Invariant:** a file that keeps secrets is never opened. A pack holds neither its text nor a digest of its content, because
+a digest lets an attacker test guesses of a short secret.
 """
 
 import re
@@ -63,7 +63,7 @@ LANGUAGE_BY_ENDING = {
 _TEMPLATE_NAME = lazy_pattern(
     r"(?:^|[._-])(?:example|sample|template|tmpl|dist|defaults?)(?:[._-]|$)", re.IGNORECASE
 )
-# Settings of package managers, which are secret only where somebody has put a token into them.
+# Settings of package managers, which are secret only if they contain a token.
 _PACKAGE_MANAGER_SETTINGS = frozenset({".npmrc", ".yarnrc", ".yarnrc.yml", ".condarc", "pip.conf"})
 SAMPLES_PER_LANGUAGE = 3  # files that stand for a language
 MAX_TESTS_PER_DIRECTORY = 50  # tests of one folder that are asked for their runner
@@ -120,7 +120,7 @@ def find_unread_reason(source: ProjectSource, readers: Sequence[FactReader]) -> 
 
 
 def find_file_readers(path: str) -> tuple[FactReader, ...]:
-    """Everybody who reads a file of this name in this place."""
+    """All readers of a file with this name in this place."""
     directory, name = parent_directory(path), path.rpartition("/")[2].casefold()
     exact, patterns = _reader_tables()
     candidates = (*patterns.get(name.rpartition(".")[2], ()), *patterns.get("", ()))

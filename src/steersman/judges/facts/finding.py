@@ -1,4 +1,4 @@
-"""What every reader of project files is given, and what it answers: a file as it was read, and findings in it."""
+"""The input and output of every reader of project files: a file with its text, and the findings in it."""
 
 import re
 from bisect import bisect_left

@@ -1,7 +1,7 @@
-"""Findings become a FactPack: each fact once, with its evidence, in an order that depends on nothing but the files.
+"""Builds a FactPack from findings: each fact once, with its evidence, in an order that depends on the files alone.
 
-**Invariant:** nothing of a file gets into a pack before secrets are taken out of it and its characters are harmless; a
-secret leaves no trace that could be tried out.
+**Invariant:** secrets are removed and characters are made harmless before anything of a file enters a pack. A secret
+leaves no trace against which guesses could be tested.
 """
 
 import re

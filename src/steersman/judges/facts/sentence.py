@@ -1,4 +1,4 @@
-"""What a project is, in a few plain sentences: the first thing that is remembered of it."""
+"""The checks of a project by its facts, and a few sentences that describe the project: the first memory of it."""
 
 from collections.abc import Iterable, Iterator
 

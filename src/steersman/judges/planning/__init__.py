@@ -1,4 +1,4 @@
-"""Pure verdicts on planning documents: intents, policies, registries, rules, risks.
+"""Pure verdicts on planning documents: intents, policies, registries, rules and risks.
 
-**Invariant:** no file, clock or chance; a document is a plain value that somebody else has read.
+**Invariant:** nothing here reads a file, a clock or chance. The caller reads documents and passes plain values.
 """

@@ -1,7 +1,7 @@
-"""The edges of a graph by the node that they leave; nodes and edges are numbers.
+"""The edges of a graph, grouped by the node that they leave. Nodes and edges are numbers.
 
-**Invariant:** in the order of the edges; a few lists for a graph of any size: one for every node would be gone over by the
-garbage collector again and again while the rest is being made.
+**Invariant:** edges keep their order. A graph of any size needs only a few lists: one list for each node would be visited
+by the garbage collector again and again while the rest is built.
 """
 
 from collections import deque

@@ -1,6 +1,6 @@
-"""Answers held against the questions and the rules: what is wrong with their form, what contradicts a rule, what holds.
+"""Checks answers against their questions and against the rules, and computes what a round of answers settles.
 
-**Invariant:** no answer is never an approval: what nobody has said takes the question's own default, which says so.
+**Invariant:** a missing answer is never an approval. It takes the default of the question, and the record says so.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -71,7 +71,7 @@ def find_answer_problems(question: AskedQuestion, answer: QuestionAnswer) -> tup
 
 
 def _find_blank_answers(pack: QuestionPack, raw: Any, lines: FieldLines) -> Iterable[DocumentProblem]:
-    """Questions of a template that nobody has filled in yet: told before its form, for that is all that is wrong."""
+    """Questions of a template without an answer. They are reported before the schema, because nothing else is wrong."""
     questions_by_id = {q.question_id: q for q in pack.questions}
     for path, item in iter_list_at(raw, "answers"):
         question = questions_by_id.get(get_text_at(item, "question_id"))
@@ -87,7 +87,7 @@ def _suggested_answers_hint(question: AskedQuestion) -> str:
 def unanswered_critical_questions(
     pack: QuestionPack, answers: Iterable[QuestionAnswer]
 ) -> tuple[AskedQuestion, ...]:
-    """Critical questions that nobody has answered."""
+    """Critical questions without an answer."""
     answered_ids = {answer.question_id for answer in answers}
     return tuple(
         q for q in pack.questions if q.blocking_level == "critical" and q.question_id not in answered_ids
@@ -103,14 +103,14 @@ def weigh_round_answers(
     person: str = "",
     before: SettledQuestions | None = None,
 ) -> WeighedAnswers:
-    """What holds after a round; an answer that contradicts a rule is no answer, and its question comes up again.
+    """What holds after a round. An answer that contradicts a rule does not count, and its question is asked again.
 
-    `person` has given the answers and left the other questions to their defaults. Without one, nobody did in time."""
+    `person` gave the answers and left the other questions to their defaults. Without a person, the time ran out."""
     all_answers = round_answers(pack, given_answers, policy, person)
     settled = _merge_settled_answers(pack, all_answers, before)
     known = {answer.question_id for answer in given_answers}
     conflicts = tuple(_find_rule_conflicts(settled, sorted(known), object_to))
-    if not conflicts:  # a default is no answer of anybody, but what ends a run ends it
+    if not conflicts:  # a default is no person's answer, but a decision that ends a run still ends it
         silent = sorted({answer.question_id for answer in all_answers} - known)
         conflicts = tuple(
             _find_rule_conflicts(settled, silent, lambda tried: _run_ending_decisions(object_to(tried)))
@@ -144,7 +144,7 @@ def weigh_default_answers(
     policy: ExecutionPolicy,
     before: SettledQuestions | None = None,
 ) -> WeighedAnswers:
-    """What holds where nobody is asked: defaults for everything that is not settled yet."""
+    """What holds where no person is asked: defaults for everything that is not settled yet."""
     known = {answer.question_id for answer in before.answers} if before else set()
     rest = tuple(q for q in questions if q.question_id not in known)
     all_answers = (

@@ -1,7 +1,8 @@
-"""A frozen plan as an in-toto Statement in a DSSE envelope: the bytes that are signed, and the check of a signed one.
+"""A frozen plan as an in-toto statement in a DSSE envelope, and the check whether a folder holds a trusted plan.
 
-The signature itself is made and checked by whoever has the key. **Invariant:** an envelope says nothing until its one
-signature holds over exactly these bytes and its subjects are exactly these files; each plan and signature has one form.
+The caller holds the keys: it signs, and it checks signatures. **Invariant:** an envelope counts only with exactly one
+signature that holds over exactly these bytes, and with exactly these files as subjects. A plan and a signature have one
+form. A plan without its signed statement is not trusted, because an attacker who rewrites all files would leave it out.
 """
 
 import base64
@@ -82,17 +83,13 @@ def envelope_signers(data: bytes) -> tuple[str, ...]:
 
 def missing_envelope_problem() -> DocumentProblem:
     """A plan whose signed statement is gone."""
-    message = (
-        "It is missing: the files fit each other, and nobody says that they are the ones that were frozen."
-    )
-    return DocumentProblem(
-        field=ENVELOPE_FILE, message=message, fix="Get the plan again from whoever made it."
-    )
+    message = "It is missing. The files fit each other, but no signature shows that these files were frozen."
+    return DocumentProblem(field=ENVELOPE_FILE, message=message, fix="Get the plan again from its author.")
 
 
 def foreign_signer_problem(signed: tuple[str, ...]) -> DocumentProblem:
     """A plan that is signed with other keys than the one that is known."""
-    message = f"The files fit each other; they are signed by {clip_text(', '.join(signed), 400)}, which is not the key here."
+    message = f"The files fit each other, but they are signed by {clip_text(', '.join(signed), 400)}, and that is not the known key."
     return DocumentProblem(
         field=ENVELOPE_FILE, message=message, fix="Give the maker's public key (anchor.pub) with --key FILE."
     )
@@ -123,7 +120,7 @@ def _find_envelope_differences(
 ) -> Iterator[DocumentProblem]:
     if len(signed) != 1:
         yield _envelope_problem(
-            f"It has {len(signed)} signatures; the one of whoever froze the plan is all it can have."
+            f"It has {len(signed)} signatures. It must have exactly one: that of the author."
         )
     elif signed_envelope(payload, *signed[0]) != data:
         yield _envelope_problem("Its bytes are not the canonical ones of its statement, key and signature.")
@@ -135,7 +132,7 @@ def _find_envelope_differences(
     if not all(holds(signed_bytes, keyid, sig) for keyid, sig in signed):
         yield _envelope_problem("No signature of this project's key holds over it.")
     if payload != plan_statement(files):
-        yield _envelope_problem("It is about other files than these.")
+        yield _envelope_problem("It describes other files than these.")
 
 
 def _decode_strict_base64(text: str) -> bytes:

@@ -1,9 +1,9 @@
-"""A rule's condition in the Common Expression Language: read, bounded, typed, compiled. The only file that knows the library.
+"""Reads, bounds, types and compiles the condition of a rule, in the Common Expression Language. No other file uses the library.
 
-Growth is bounded by what may be written: no function that builds values, two loops inside each other, six in all, twenty
-sums, patterns that the library takes. How often loops turn is bounded by the library (10,000 times in one evaluation);
-beyond that nothing is decided.
-**Invariant:** an expression that compiles yields yes, no, or an error; never another value.
+The source bounds the growth: no function builds values, at most two loops inside each other, six loops, twenty sums, and
+only patterns that the library accepts. The library bounds the turns of loops (10,000 in one evaluation); a rule that
+needs more is undecidable.
+**Invariant:** a compiled expression yields true, false or an error, and never another value.
 """
 
 import re
@@ -39,7 +39,7 @@ CelProgram = Callable[[Any], Any]  # an activation → a value of the library
 
 
 class RuleFault(NamedTuple):
-    """What is wrong with an expression, and what would mend it."""
+    """What is wrong with an expression, and how to fix it."""
 
     message: str
     fix: str = ""
@@ -134,8 +134,8 @@ def _find_unbounded_parts(source: str) -> Iterator[RuleFault]:
     for kind, lexeme in _tokenize_cel(source):
         if kind in ("other", "fences") or (kind == "text" and lexeme[0] in "bB"):
             yield RuleFault(
-                f"{printable_line(lexeme)} has no place in a rule",
-                "rules have words, numbers, 'text', lists and operators; no bytes, no maps, no text over several lines",
+                f"{printable_line(lexeme)} is not allowed in a rule",
+                "rules use words, numbers, 'text', lists and operators, and no bytes, maps or text over several lines",
             )
         elif lexeme == "(":
             open_calls.append(previous_word)
@@ -163,7 +163,7 @@ def _find_unbounded_parts(source: str) -> Iterator[RuleFault]:
 
 
 def _find_bad_patterns(source: str) -> Iterator[RuleFault]:
-    """Patterns that no text could be held against: only whoever tries one knows whether it is within the library's bounds."""
+    """Patterns that the library refuses. Only compiling a pattern shows whether it is within the library's bounds."""
     tokens = [*_tokenize_cel(source), ("", ""), ("", ""), ("", "")]
     for index, (kind, lexeme) in enumerate(tokens[:-3]):
         if (kind, lexeme, tokens[index + 1][1]) != ("word", "matches", "("):
@@ -179,7 +179,7 @@ def _find_bad_patterns(source: str) -> Iterator[RuleFault]:
 
 
 def _pattern_error(pattern: str) -> str:
-    """Why a pattern cannot be used; nothing where it can, or where it is no text at all, which is told anyway."""
+    """Why a pattern cannot be used; empty where it can, or where it is not a text, which is reported anyway."""
     _, env = _cel_environment()
     try:
         result = env.compile(f"''.matches({pattern})").eval(build_cel_activation({})).value()

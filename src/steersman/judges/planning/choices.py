@@ -1,6 +1,6 @@
-"""The words that answers are made of, and what settled answers mean for a plan.
+"""The words of answers, and what settled answers mean for a plan.
 
-**Invariant:** a word that is not here changes nothing; silence means what the question's own default says.
+**Invariant:** an unknown word changes nothing. A question without an answer takes its own default.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,7 +21,7 @@ ANSWER_ACCEPT_WITHOUT = "accept_without"
 ANSWER_WHOLE_PROJECT = "whole_project"
 ANSWER_BY_HAND = "by_hand"
 
-# Answers by which somebody takes something upon themselves; no default of a critical question may be one of them.
+# Answers by which a person takes responsibility. No default of a critical question may be one of them.
 APPROVING_ANSWERS = frozenset(
     {ANSWER_APPROVE, ANSWER_ACCEPT_RISK, ANSWER_ACCEPT_WITHOUT, ANSWER_WHOLE_PROJECT}
 )
@@ -31,7 +31,7 @@ class PlanChoices(NamedTuple):
     """What holds for a plan now, by command or phase; each with why."""
 
     left_out: Mapping[str, str] = {}
-    approved: Mapping[str, str] = {}  # whose review somebody has taken upon themselves
+    approved: Mapping[str, str] = {}  # a person took responsibility for their review
     accepted: Mapping[str, str] = {}  # by command: the answer that stands beside what evidence it has
     by_hand: Mapping[str, str] = {}  # phases without a command
     no_writes: str = ""  # why every command that writes is left out
@@ -85,7 +85,7 @@ def narrow_intent_scope(intent: ExecutionIntent, chosen: PlanChoices) -> Executi
 
 
 def intent_as_rules_see_it(intent: ExecutionIntent, chosen: PlanChoices) -> ExecutionIntent:
-    """The intent as rules see it: who may change anything has named everything that the plan may reach."""
+    """The intent as rules see it: permission to change anything counts as naming everything that the plan may reach."""
     return narrow_intent_scope(intent, chosen._replace(scope=chosen.within) if chosen.whole else chosen)
 
 
@@ -95,12 +95,12 @@ def parse_named_files(text: str) -> tuple[str, ...]:
 
 
 def explain_settled_answer(question: AskedQuestion, answer: QuestionAnswer) -> str:
-    """Who has said what to which question, in one line."""
+    """One line: the question, the answer, and who gave it."""
     return f"{question.cause}, {_answer_source(answer)}: {answer.answer} ({question.question_id})"
 
 
 def _answer_source(answer: QuestionAnswer) -> str:
-    """Where an answer comes from; only a timeout means that nobody answered."""
+    """Where an answer comes from. Only a timeout means that no person answered."""
     match answer.provided_by:
         case "human":
             return f"answered by {answer.answered_by}"

@@ -1,6 +1,6 @@
-"""What an intent cites and nobody can find: by field and line for whoever checks it, by command for whoever was refused.
+"""Finds references of an intent that lead nowhere: by field and line for `intent check`, by command for a refused plan.
 
-**Invariant:** what planning would not find is told, and nothing else; what the registry lacks is the precheck's to tell.
+**Invariant:** reports exactly the references that planning would not find. The precheck reports what the registry lacks.
 """
 
 from collections.abc import Container, Iterable, Iterator
@@ -13,9 +13,9 @@ from steersman.judges.planning.evidence import CitableEvidence
 from steersman.judges.planning.places import NO_FIELD_LINES, FieldLines, FieldPath, document_problem
 
 PROJECT_CHANGED_FIX = (
-    "draft it anew, or cite what is there now and seal it again: the project has changed since"
+    "the project has changed since: draft the intent again, or cite what exists now and seal it again"
 )
-_DANGLING_REF_FIX = "cite what can be found; `steersman facts` and `steersman memory list` have it"
+_DANGLING_REF_FIX = "cite something that exists: `steersman facts` and `steersman memory list` show it"
 _REGISTRY_SCHEMES = ("registry://", "rule://")
 
 
@@ -80,5 +80,5 @@ def _find_lost_refs(
 
 
 def _unjustified_command_problem(command: str, path: FieldPath, lines: FieldLines) -> DocumentProblem:
-    message = f"nothing of it says that {command} is right here, only what it is"
+    message = f"these references say what {command} is, and none says why it is right here"
     return document_problem(path, message, "cite a fact, a memory, a document or the objective", lines)

@@ -1,7 +1,7 @@
-"""A first intent from a goal, the project's facts and the registry: whole, cautious, and meant to be read by a person.
+"""Drafts an intent from a goal, the facts of the project and the registry. The draft is whole and cautious; a person reads it.
 
-**Invariant:** nothing is made up: every command cites facts that the scan found, and what is dangerous is left out and
-named instead.
+**Invariant:** nothing is invented. Every command cites facts that the scan found, and dangerous commands are left out and
+listed.
 """
 
 import re
@@ -257,7 +257,7 @@ def _intent_budgets(raw: dict[str, Any], registry: Registry, wish: IntentRequest
     intent = convert_valid_document(raw, ExecutionIntent, "execution_intent")
     if (
         intent is None
-    ):  # a registry without agents, a goal of invisible words: whoever checks the draft will say so
+    ):  # a registry without agents, a goal of invisible words: the check of the draft reports it
         return cast("dict[str, int]", raw["budgets"])
     advice = advise_models(intent, registry, POLICY_PRESETS[wish.mode])
     specs = [registry.usable("command", c.command_id) for c in intent.planned_commands]
@@ -271,7 +271,7 @@ def _intent_budgets(raw: dict[str, Any], registry: Registry, wish: IntentRequest
     }
 
 
-# ── an agent's hand ─────────────────────────────────────────────────────────────────────────────────────────────────
+# ── an agent's changes ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def amend_intent_draft(draft: IntentDraft, reply: PlannerReply) -> IntentDraft:

@@ -1,6 +1,6 @@
-"""What a rule can speak about: every variable with its type and its meaning, and the values it has for one command.
+"""The variables that a rule can read: name, type, meaning and value.
 
-**Invariant:** a rule sees these values and nothing else; the same documents give the same values.
+**Invariant:** a rule sees these values and nothing else. The same documents give the same values.
 """
 
 from collections.abc import Callable, Mapping

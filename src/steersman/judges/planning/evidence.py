@@ -1,9 +1,10 @@
-"""Whether what an intent cites can be found, and whether it says anything for a command.
+"""Decides whether a citation of an intent leads somewhere and whether it justifies a command; names facts for citation.
 
-A reference leads where it ends at something: a fact, a place of the scan, a memory, content of the registry, lines of a
-file that the scan has shown, words of the intent itself. It speaks for a command where that something is about the
-project or about what is wanted; content of the registry and rules say what a command is, never that it is right here.
-**Invariant:** decided from intent, registry and context alone; what cannot be found is not evidence, whatever its name.
+A reference leads somewhere if its target exists: a fact, a place of the scan, a memory, content of the registry, lines of
+a file that the scan showed, or words of the intent. It justifies a command if the target is about the project or about
+what the author wants. Content of the registry and rules describe a command and justify none.
+**Invariant:** intent, registry and context alone decide. A reference without a target is not evidence, whatever its name.
+The name of a fact depends only on the fact; characters that a reference cannot hold are written as %XX.
 """
 
 import re
@@ -20,7 +21,7 @@ from steersman.kernel.canonical import plain_value as builtins
 from steersman.kernel.canonical import sha256_hex
 
 JUSTIFYING_SCHEMES = ("scan", "fact", "memory", "doc")
-WISH_FIELDS = ("description", "objective")  # the parts of an intent in which somebody says what is wanted
+WISH_FIELDS = ("description", "objective")  # the parts of an intent that say what the author wants
 
 _CONTEXT_SCHEMES = ("scan", "fact", "memory")  # the bundle lists every name
 _EMPTY_FILE_DIGEST = sha256_hex(b"")  # of a file that was not opened, or has nothing in it
@@ -70,11 +71,11 @@ class CitableEvidence:
             return self._registry.citation(*content).found == "usable"
         if scheme == "doc":
             return self._shown(*target.partition("#"))
-        # Nobody has answered anything when an intent is written, so that answer:// leads nowhere.
+        # An intent is written before any answer exists, so answer:// leads nowhere.
         return scheme == "intent" and self._said(target.split("/"))
 
     def _shown(self, file: str, mark: str, line_range: str) -> bool:
-        """Whether the scan has read a file, and shown these lines of it; how many lines it has nobody knows here."""
+        """Whether the scan read a file and showed these lines of it. How many lines the file has is not known here."""
         if not mark:
             return file in self._files
         lines = _LINE_RANGE_PATTERN.fullmatch(line_range)

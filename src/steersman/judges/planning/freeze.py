@@ -1,6 +1,6 @@
-"""The files of a frozen plan: which there are, their exact bytes, a manifest over them, and the check of it all.
+"""The files of a frozen plan: their names, their exact bytes, the manifest over them, and the check of all of it.
 
-**Invariant:** no clock, path or score is in any of them; the same inputs and answers give the same bytes.
+**Invariant:** no file holds a time, a path of this machine or a score. The same inputs and answers give the same bytes.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,6 +1,7 @@
-"""Which workflow a sentence asks for: a table of words, and a count that anybody can do again by hand.
+"""Chooses a workflow for a goal by counting words of a table. A person can repeat the count by hand.
 
-**Invariant:** no model, no score but the number of different words that fit; the same sentence has the same answer.
+**Invariant:** no model takes part, and the score is the number of different words that match. The same goal has the same
+answer.
 """
 
 import re

@@ -1,7 +1,7 @@
-"""An intent as a whole: its checksum, and how much its plan may ask where a policy has a say too.
+"""The checksum of an intent, and how many questions its plan may ask under a policy.
 
-**Invariant:** no policy loosens an intent, and no intent a policy; the checksum is of what stands in the document,
-nothing filled in and nothing left out but itself.
+**Invariant:** no policy loosens an intent, and no intent loosens a policy. The checksum covers what stands in the document:
+no default is filled in, and only the checksum itself is left out.
 """
 
 from typing import Any, NamedTuple

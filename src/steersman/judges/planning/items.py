@@ -1,6 +1,6 @@
-"""A registry file as it was read, plain: the pieces of content in it, or everything that is wrong with them.
+"""Turns a registry file, already read, into content items or into a list of everything that is wrong with them.
 
-**Invariant:** a piece of content is whole or left out, and what is left out is told.
+**Invariant:** an item is whole or left out, and every item that is left out is reported.
 """
 
 from collections.abc import Collection

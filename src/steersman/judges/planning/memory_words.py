@@ -1,8 +1,8 @@
-"""Memories: what is kept of a text, the words it is found by, and what a plan is given of them.
+"""Memories: the text that is kept, the words that find it, and the memories that a plan receives.
 
-Words are taken apart here and nowhere else, so that every store finds the same. Text in Chinese, Japanese or Korean has
-no spaces: it is found by pairs of characters.
-**Invariant:** pure; what is kept holds no secret, and its id is its content.
+Only this module splits texts into words, so every store finds the same memories. Chinese, Japanese and Korean texts have
+no spaces, so pairs of characters find them.
+**Invariant:** pure. A kept text holds no secret, and its id depends only on its content.
 """
 
 import re
@@ -23,7 +23,7 @@ MEMORY_SCOPES: tuple[MemoryScope, ...] = ("project", "repo", "task", "agent")
 PROJECT_WIDE_SCOPES: tuple[MemoryScope, ...] = (
     "project",
     "repo",
-)  # of these a plan is told even where no word fits
+)  # a plan receives these even if no word fits
 MAX_SEARCH_TERMS = 64
 MAX_PACKED_MEMORIES = 20
 MAX_WORD_LENGTH = 64  # characters that are compared

@@ -1,7 +1,7 @@
-"""Names of files in a plan: relative, inside the project, nobody else's, and what one of them covers.
+"""Judges names of files in a plan: relative, inside the project, not reserved, and what a name covers.
 
-**Invariant:** names only; no file is ever looked at; there is one way to write a name. Whoever takes a name of a file
-asks here: an intent, an answer, a plan's bounds.
+**Invariant:** only names are judged, and no file is opened. A name has one spelling. Every caller that accepts a name of a
+file asks this module: for an intent, an answer, or the bounds of a plan.
 """
 
 import re
@@ -30,7 +30,7 @@ def is_outside_project(name: str) -> bool:
 
 
 def reserved_path_reason(name: str) -> str:
-    """Why nobody but its owner writes what has this name: it is git's or steersman's; empty where it is neither."""
+    """Why a plan may not write a file with this name: it belongs to git or steersman. Empty where it belongs to neither."""
     parts = [part for part in map(_fold_path_part, _PATH_SEPARATORS.split(name)) if part]
     if not _GIT_DIRECTORY_NAMES.isdisjoint(parts):
         return "is in a folder that is git's, not the repository's"

@@ -1,8 +1,9 @@
-"""Red line I1: no key of an intent, however deep and however spelt, is a place to put something to execute.
+"""Red line I1: no key of an intent, at any depth and in any spelling, can carry something to execute.
 
-Names are compared after folding case, separators and compatibility forms such as fullwidth letters. The schema is
-closed: a field in any other spelling is refused as unknown.
-**Invariant:** only keys are looked at, never the words of a value; what cannot be looked through counts as found.
+Keys are compared after case, separators and compatibility forms such as fullwidth letters are folded. The schema is
+closed, so it refuses a key in any other spelling as unknown.
+**Invariant:** only keys are inspected, never the words of a value. A document that is too deep or too large to inspect
+counts as a finding.
 """
 
 import re
@@ -71,7 +72,7 @@ def _fold_key_words(key: str) -> list[str]:
 
 
 def _walk_keys(raw: Any) -> Iterator[tuple[FieldPath, str | None]]:
-    """Every key with its path, in the order of the document; None for a place beyond which nobody looks."""
+    """Every key with its path, in the order of the document; None for a place that is too deep or too far to inspect."""
     pending: list[tuple[FieldPath, Any]] = [((), raw)]
     visited = 0
     while pending:
@@ -93,8 +94,8 @@ def _walk_keys(raw: Any) -> Iterator[tuple[FieldPath, str | None]]:
 def _execution_key_problem(path: FieldPath, key: str, lines: FieldLines) -> DocumentProblem:
     return document_problem(
         path,
-        f"{clip_text(ascii(key), 80)} is the name of something to execute, and an intent carries none (I1)",
-        "take the field out; name a command of the registry under planned_commands instead",
+        f"{clip_text(ascii(key), 80)} names something to execute, and an intent must not carry that (I1)",
+        "remove the field, and name a command of the registry under planned_commands instead",
         lines,
     )
 
@@ -102,7 +103,7 @@ def _execution_key_problem(path: FieldPath, key: str, lines: FieldLines) -> Docu
 def _uninspectable_problem(path: FieldPath, lines: FieldLines) -> DocumentProblem:
     return document_problem(
         path,
-        f"nested deeper than {MAX_JSON_DEPTH} levels, or of more than {MAX_PAYLOAD_PARTS} parts: nobody can say what it carries",
+        f"nested deeper than {MAX_JSON_DEPTH} levels, or has more than {MAX_PAYLOAD_PARTS} parts, so its keys cannot be inspected",
         "make the intent smaller",
         lines,
     )

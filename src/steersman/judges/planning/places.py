@@ -1,6 +1,6 @@
-"""Where in a document something is wrong, as people find it: field and line.
+"""Finds places in a document of any form: the value at a path, and the field and line of a problem.
 
-**Invariant:** a problem always fits its contract, whatever the document holds.
+**Invariant:** total. A value of the wrong form is skipped and never repaired, and every problem fits its contract.
 """
 
 from collections.abc import Iterator, Mapping

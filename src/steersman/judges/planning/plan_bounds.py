@@ -1,6 +1,7 @@
-"""The contract of a frozen plan with whoever carries it out: which files and commands are inside it.
+"""The bounds of a frozen plan for the machine that executes it: which files and commands are inside.
 
-**Invariant:** what a plan does not name is outside, and so is what is git's or steersman's; bounds are read from files that a known key has signed, or not at all.
+**Invariant:** a file or command that the plan does not name is outside, and so are the files of git and steersman. Bounds
+are read only from files that a known key has signed.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -128,7 +129,7 @@ def _outside_file_problem(plan_bounds: PlanBounds, name: str) -> DocumentProblem
     return DocumentProblem(
         field="scope.targets.files",
         message=f"{clip_text(name, 400)} is outside {plan_bounds.plan_id}{_outside_reason(plan_bounds, name)}.",
-        fix="Leave it alone, or plan again with it among the targets.",
+        fix="Leave the file unchanged, or plan again with it among the targets.",
     )
 
 
@@ -140,6 +141,6 @@ def _outside_reason(plan_bounds: PlanBounds, name: str) -> str:
 def _outside_argv_problem(plan_bounds: PlanBounds, argv: tuple[str, ...]) -> DocumentProblem:
     return DocumentProblem(
         field="planned_commands",
-        message=f"{clip_text(' '.join(argv), 400)} is no command of {plan_bounds.plan_id}.",
-        fix="Use a command of the plan as it stands there, or plan again with this one.",
+        message=f"{clip_text(' '.join(argv), 400)} is not a command of {plan_bounds.plan_id}.",
+        fix="Use a command exactly as the plan has it, or plan again with this one.",
     )

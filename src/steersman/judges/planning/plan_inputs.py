@@ -1,6 +1,6 @@
-"""What a plan is made from, put together once: intent, registry, context, verdicts and where they come from.
+"""The inputs of a plan, collected once: intent, registry, context, verdicts and lineage.
 
-**Invariant:** nothing here was worked out from answers; the same inputs have the same plan id for ever.
+**Invariant:** nothing here depends on answers. The same inputs always have the same plan id.
 """
 
 from collections.abc import Iterable
@@ -47,11 +47,11 @@ class PlanInputs(NamedTuple):
         return cast("CommandSpec | None", self.registry.usable("command", id_))
 
     def effects(self, planned: PlannedCommand) -> tuple[CommandEffect, ...]:
-        """What a planned command does to the world, by intent and registry together."""
+        """The effects of a planned command, by intent and registry together."""
         return combined_effects(planned, self.command(planned.command_id))
 
     def changes(self, planned: PlannedCommand) -> bool:
-        """Whether a planned command leaves anything otherwise than it was, by itself."""
+        """Whether a planned command itself changes anything that lasts."""
         spec = self.command(planned.command_id)
         return not (spec and spec.records) and not CHANGING_EFFECTS.isdisjoint(self.effects(planned))
 

@@ -1,6 +1,7 @@
-"""What is wrong with a policy: its form, and a prohibition that would forbid nothing.
+"""Finds what is wrong with a policy, and which planned commands the policy forbids.
 
-**Invariant:** total; a policy that cannot be understood is never taken for a mild one.
+**Invariant:** total. A policy that cannot be read never counts as a mild one. A command is judged by its registry entry,
+whatever the intent says.
 """
 
 from collections.abc import Iterator
@@ -56,7 +57,7 @@ def _find_void_prohibitions(raw: Any, registry: Registry) -> Iterator[PolicyProb
         if name not in get_args(CommandEffect) and registry.get("command", name) is None:
             yield (
                 path,
-                f"{name} is neither an effect nor a command of the registry, so nothing would be forbidden",
+                f"{name} is neither an effect nor a command of the registry, so it forbids nothing",
                 f"effects are {', '.join(get_args(CommandEffect))}; `steersman registry list command` has the commands",
             )
 
@@ -82,18 +83,18 @@ def find_forbidden_commands(
 def _explain_prohibitions(
     target: CommandTarget, policy: ExecutionPolicy, *, destroys: bool
 ) -> Iterator[tuple[str, str]]:
-    removal_advice = f"take {target.id} out of planned_commands"
+    removal_advice = f"remove {target.id} from planned_commands"
     forbidden_operations = set(policy.constraints.forbidden_operations)
     for name in sorted(forbidden_operations & {target.id, *target.effects}):
         yield (
-            f"the policy forbids {name}, and {target.id} is that",
+            f"the policy forbids {name}, and that applies to {target.id}",
             f"{removal_advice}, or change policy.constraints.forbidden_operations",
         )
     if destroys and not policy.constraints.allow_destructive:
         yield (
-            f"{target.id} destroys, and the policy does not allow that",
+            f"{target.id} is destructive, and the policy does not allow that",
             f"{removal_advice}, or set policy.constraints.allow_destructive",
         )
     if RISK_LEVELS.index(target.risk) > RISK_LEVELS.index(policy.highest_risk):
-        message = f"{target.id} is {target.risk}, and the policy lets nothing above {policy.highest_risk} be planned"
+        message = f"{target.id} is {target.risk}, and the policy allows nothing above {policy.highest_risk}"
         yield message, f"{removal_advice}, or raise policy.highest_risk"

@@ -1,6 +1,7 @@
-"""Everything that is looked at before anything is planned (001 §2): all of it, whatever a part of it says.
+"""Checks an intent before anything is planned (001 §2), and seals an intent: pins and checksum.
 
-**Invariant:** total and pure; nothing is called fine that was not looked at.
+**Invariant:** total and pure. Every part is checked even if another part fails, and nothing passes unchecked. Sealing
+changes nothing but the pins and the checksum.
 """
 
 import re
@@ -157,7 +158,7 @@ def describe_checksum_problem(report: PrecheckReport) -> str:
 
 
 def count_precheck_facts(report: PrecheckReport, raw: Any, policy_raw: Any) -> PrecheckFacts:
-    """The report, counted; names of payloads are for whoever keeps it."""
+    """The report, counted. The caller adds the names of payloads."""
     states = [r.found for r in report.references]
     return PrecheckFacts(
         looked=True,

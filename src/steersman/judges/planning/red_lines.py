@@ -1,7 +1,7 @@
-"""The red lines I1 to I5 of an intent, each looked at whatever the others say and however broken the document is.
+"""Checks the red lines I1 to I5 of an intent, each by itself and on any document.
 
-**Invariant:** total; a red line that asks for something is broken where that is missing, and one that forbids a
-combination is judged by the stricter of what intent, policy and registry say.
+**Invariant:** total. A red line that demands something is broken where that is missing. A red line that forbids a
+combination is judged by the strictest of intent, policy and registry.
 """
 
 from collections.abc import Iterator
@@ -80,7 +80,7 @@ def gravest_stated_risk(raw: Any, registry: Registry) -> RiskLevel:
 
 
 def reported_stated_risk(raw: Any, registry: Registry) -> AssessedRisk:
-    """The same for telling: what nobody states is unknown, never low."""
+    """The same for display: an unstated risk is unknown, never low."""
     risk = gravest_stated_risk(raw, registry)
     return risk if risk != "low" or get_text_at(raw, "risk", "overall") == "low" else "unknown"
 
@@ -91,7 +91,7 @@ def _find_allowed_execution(raw: Any) -> Iterator[RedLineProblemParts]:
 
 
 def _is_execution_forbidden(raw: Any) -> bool | None:
-    """Whether execution is forbidden; None where nothing is said about it."""
+    """Whether execution is forbidden; None where the intent does not say."""
     execution = get_value_at(raw, ("constraints", "execution"))
     return None if execution is None else execution == "forbidden"
 

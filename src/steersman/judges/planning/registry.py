@@ -1,6 +1,7 @@
-"""A registry as a value: what it holds, under which version and digest, and what an intent's names find in it.
+"""A registry as a value: its content with versions and digests, the pins of an intent, and what has changed since.
 
-**Invariant:** what a registry holds decides; where it was read from is only told.
+**Invariant:** only the content decides, never the place it was read from. A kept registry is used only if its bytes give
+its digest.
 """
 
 import re

@@ -1,6 +1,6 @@
-"""How dangerous a plan is: everything that speaks for danger, each with what shows it; the gravest is the plan's risk.
+"""Assesses the risk of a plan: every factor with its evidence. The gravest factor is the risk of the plan.
 
-**Invariant:** nothing makes a plan less dangerous than its author said it is, and no factor cites the intent itself.
+**Invariant:** no factor lowers the risk that the author states, and no factor cites the intent itself.
 """
 
 from collections.abc import Iterator
@@ -114,7 +114,7 @@ def _rule_risk_factors(decision: RuleDecision) -> Iterator[RiskFactor]:
 def _dangling_ref_factors(
     intent: ExecutionIntent, citable: CitableEvidence, rule_evidence: RuleEvidence
 ) -> Iterator[RiskFactor]:
-    """What the intent as a whole cites and nobody can find: the less is known, the more is at risk."""
+    """References of the whole intent that lead nowhere: less evidence is more risk."""
     if missing := citable.missing(intent.evidence_refs):
         message = f"the intent cites what cannot be found: {', '.join(missing)}"
         yield _build_risk_factor("medium", message, rule_evidence.scan)

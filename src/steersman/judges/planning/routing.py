@@ -1,6 +1,6 @@
-"""Which model would suit each selected agent: advice in the order of the registry, within what the policy leaves.
+"""Advises a model for each selected agent, in the order of the registry and within the policy.
 
-**Invariant:** advice only. No rule, risk or graph depends on it; where nothing is left, it says so.
+**Invariant:** advice only. No rule, risk or graph depends on it. The advice says so where the policy allows no model.
 """
 
 from typing import cast

@@ -1,9 +1,9 @@
-"""What a rule goes by: the evidence it requires, what of it is there, and under which names it is cited.
+"""The evidence that rules require, and rules compiled with all their faults.
 
-A rule requires a kind of fact (`ci`: there has to be one), knowledge of it (`known:ci`: there is one, or the scan was
-complete and there is none), one of `intent`, `policy`, `registry`, `memory`, or a reference such as `doc://guide`.
-**Invariant:** that nothing was found counts as evidence only where everything was looked at; what the intent cites counts
-only where it leads somewhere.
+A rule requires a kind of fact (`ci`: one exists), knowledge of a kind (`known:ci`: one exists, or a complete scan found
+none), one of `intent`, `policy`, `registry`, `memory`, or a reference such as `doc://guide`.
+**Invariant:** "nothing was found" is evidence only after a complete scan. A citation of the intent counts only where it
+leads somewhere. A rule with a fault has no program, so it cannot decide.
 """
 
 import re
@@ -163,4 +163,4 @@ def _find_rule_faults(rule: RegistryRule) -> Iterator[tuple[ContentPath, RuleFau
             ),
         )
     if rule.then.decision == "require_review" and not rule.then.review:
-        yield ("then", "review"), RuleFault("nobody is named who has to look", "name at least one review")
+        yield ("then", "review"), RuleFault("asks for a review and names none", "name at least one review")

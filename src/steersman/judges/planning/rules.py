@@ -1,8 +1,8 @@
-"""What all rules together say about each planned command: every rule in whose scope it is gets asked and recorded.
+"""Decides about each planned command: asks every rule whose scope contains it, and records every answer.
 
-A deny holds against every milder decision, whatever the severity of either. Otherwise the graver severity holds, and
-at equal severity the stricter decision. A deny and an allow that both have severity `block` are a conflict.
-**Invariant:** a rule that cannot answer is told as one that cannot; silence is never read into it.
+A deny holds against every milder decision, whatever the severity of either. Otherwise the graver severity holds, and at
+equal severity the stricter decision. A deny and an allow that both have severity `block` are a conflict.
+**Invariant:** a rule that cannot answer is recorded as undecidable. Silence is never read into it.
 """
 
 from collections.abc import Iterable

@@ -1,6 +1,7 @@
-"""Every way in which an intent or a policy breaks its schema, in our words: field, line, what is wrong, what to write.
+"""Explains every way in which a planning document breaks its schema: field, line, what is wrong, what to write.
 
-**Invariant:** total: any plain value is answered, and what is called fit has been decoded.
+**Invariant:** total: any plain value gets an answer. A document without problems has been decoded. Where the schema says
+nothing about a field, nothing is guessed.
 """
 
 import re
@@ -68,7 +69,7 @@ def find_schema_problems(
     """All that is wrong with the form of a document, in the order of its schema; nothing when it fits."""
     if not is_inspectable(raw):
         return (
-            document_problem((), "is nested too deeply or too large to be read", "make it smaller", lines),
+            document_problem((), "is nested too deeply or is too large to read", "make it smaller", lines),
         )
     if unacceptable_part := find_unacceptable_value(raw, "document"):
         message = f"holds what no document may hold: {clip_text(unacceptable_part, 400)}"
@@ -82,7 +83,7 @@ def find_schema_problems(
             fix = _advise_fix(error, problem, schema, name)
             problems.setdefault(problem.path, document_problem(problem.path, problem.what, fix, lines))
     if not problems and (why := _find_decode_error(raw, PLANNING_DOCUMENTS[name])):
-        problems[()] = document_problem((), why, "correct the field that is named", lines)
+        problems[()] = document_problem((), why, "correct the field that the message names", lines)
     return tuple(problems.values())[:MAX_SCHEMA_PROBLEMS]
 
 
@@ -121,7 +122,7 @@ def _advise_fix(error: Any, problem: SchemaProblem, schema: JsonSchema, document
     """What to write instead."""
     match error.kind.name:
         case "required":
-            return _advise_field(error.kind.property, document) or "add it"
+            return _advise_field(error.kind.property, document) or "add this field"
         case "additionalProperties":
             known_fields = find_schema_part(schema, problem.path[:-1]).get("properties", {})
             return suggest_known_word(str(problem.path[-1]), sorted(known_fields))
@@ -134,7 +135,7 @@ def _advise_fix(error: Any, problem: SchemaProblem, schema: JsonSchema, document
         case "type" if isinstance(error.instance, str):
             return "write it without quotes"
         case "pattern" if error.kind.pattern == r"\S":
-            return "say something"
+            return "write at least one visible character"
         case _:
             return _advise_path(problem.path, document)
 
@@ -177,7 +178,7 @@ def convert_bare_scalars(
     match value:
         case dict() | list() if (
             len(path) >= MAX_JSON_DEPTH
-        ):  # no schema reaches there, and whoever judges it says so
+        ):  # no schema reaches that depth, and the check of the document reports it
             return value
         case dict():
             return {

@@ -1,7 +1,7 @@
-"""What no schema says about an intent: whether its parts fit each other and the registry.
+"""Checks what no schema can check in an intent: whether its parts fit each other and the registry.
 
-A problem stops a plan; a remark is only told, because what follows from it is worked out later.
-**Invariant:** total; what is not in the right form is the schema's to tell, and is passed over here.
+A problem stops a plan. A remark does not, because the planner takes its consequences into account.
+**Invariant:** total. Values of the wrong form are skipped here, because the schema reports them.
 """
 
 import re
@@ -84,14 +84,14 @@ def find_project_mismatch(
     if not project or project_id == project:
         return ()
     message = f"is {printable_text(project_id) or 'nothing'}, and this project is called {project}"
-    fix = f"plan it where it belongs, or write {project}; `project` in steersman.toml says the name"
+    fix = f"plan it in that project, or write {project} (`project` in steersman.toml sets the name)"
     return (document_problem(("scope", "project_id"), message, fix, lines),)
 
 
 def find_intent_remarks(
     raw: Any, registry: Registry, lines: FieldLines = NO_FIELD_LINES
 ) -> tuple[DocumentProblem, ...]:
-    """What somebody should look at, and what does not stop a plan by itself."""
+    """Points that a person should look at. They do not stop a plan."""
     problem_parts = (
         *_find_understated_commands(raw, registry),
         *_find_role_mismatches(raw, registry),
@@ -133,8 +133,8 @@ def _find_retired_status(raw: Any) -> Iterator[SemanticProblemParts]:
     if status in ("rejected", "superseded"):
         yield (
             ("status",),
-            f"an intent that is {status} is not planned any more",
-            "plan the one that took its place, or say draft, proposed or approved",
+            f"an intent that is {status} cannot be planned",
+            "plan the intent that replaces it, or write draft, proposed or approved",
         )
 
 
@@ -145,7 +145,7 @@ def _find_invisible_text(raw: Any) -> Iterator[SemanticProblemParts]:
             if path[:2] in _PATH_FIELDS
             else invisible_sentence_reason(value)
         ):
-            yield path, why, "write it again by hand"
+            yield path, why, "type it again"
 
 
 def _find_duplicate_selections(raw: Any) -> Iterator[SemanticProblemParts]:
@@ -186,7 +186,7 @@ def _find_unknown_schemes(raw: Any) -> Iterator[SemanticProblemParts]:
         if scheme is not None and scheme[1] not in EVIDENCE_SCHEMES:
             yield (
                 path,
-                f"{scheme[1]}:// is no kind of evidence",
+                f"{scheme[1]}:// is not a kind of evidence",
                 f"evidence begins with one of {', '.join(f'{s}://' for s in EVIDENCE_SCHEMES)}",
             )
 
@@ -197,7 +197,7 @@ def _find_missing_reviews(raw: Any, registry: Registry) -> Iterator[SemanticProb
         yield (
             ("risk", "requires_review"),
             f"is empty, and planned commands {' and '.join(lasting_effects)}",
-            "name who has to look: security, data, release, architecture, cost or compliance",
+            "name a review: security, data, release, architecture, cost or compliance",
         )
 
 
@@ -207,14 +207,14 @@ def _find_lock_mismatch(raw: Any) -> Iterator[SemanticProblemParts]:
     if mode == "files" and not paths:
         yield (
             ("constraints", "lock_scope", "paths"),
-            "names no path, and the lock is on files",
+            "is empty, and the lock mode is files",
             "name the paths, or set the mode to task or none",
         )
     elif mode in ("none", "task") and paths:
         yield (
             ("constraints", "lock_scope", "paths"),
-            f"names paths, and a lock of mode {mode} is not about paths",
-            "set the mode to files, or leave the paths out",
+            f"has paths, and the lock mode {mode} takes none",
+            "set the mode to files, or remove the paths",
         )
 
 
@@ -281,14 +281,14 @@ def _find_understated_commands(raw: Any, registry: Registry) -> Iterator[Semanti
         if missing:
             yield (
                 (*path, "effects"),
-                f"leaves out {', '.join(missing)}, which {spec.id} has in the registry; it counts all the same",
+                f"leaves out {', '.join(missing)}, which {spec.id} has in the registry and which counts anyway",
                 f"write {', '.join(spec.effects)}",
             )
         risk = get_text_at(stated, "risk_level")
         if risk in RISK_LEVELS and RISK_LEVELS.index(risk) < RISK_LEVELS.index(spec.risk_level):
             yield (
                 (*path, "risk_level"),
-                f"is {risk}, and {spec.id} is {spec.risk_level} in the registry; the graver one holds",
+                f"is {risk}, and {spec.id} is {spec.risk_level} in the registry, and the graver one counts",
                 f"write {spec.risk_level}",
             )
 

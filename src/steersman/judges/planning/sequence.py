@@ -1,8 +1,8 @@
-"""In which order planned commands come: the phases that each belongs to, what comes before them, and who stands beside whom.
+"""The order of planned commands: the phases of each command, what comes before it, and which commands stand side by side.
 
-In a phase the workflow's own list holds; what it does not list comes after, as the intent lists it. Only neighbours that
-do nothing but read stand beside each other.
-**Invariant:** decided from intent and registry alone; linear in phases and commands.
+In a phase the list of the workflow gives the order. Other commands follow in the order of the intent. Only neighbours
+that do nothing but read stand side by side.
+**Invariant:** intent and registry alone decide. The time is linear in phases and commands.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -98,7 +98,7 @@ def find_preceding_commands(intent: ExecutionIntent, registry: Registry) -> dict
 
 
 def combined_effects(planned: PlannedCommand, spec: CommandSpec | None) -> tuple[CommandEffect, ...]:
-    """What a command does to the world: an intent can add to what the registry says, never take away."""
+    """The effects of a command. An intent can add to what the registry says, never remove."""
     return tuple(sorted({*planned.effects, *(spec.effects if spec else ())}))
 
 

@@ -1,6 +1,6 @@
-"""Everything that is wrong with a registry as a whole: names that lead nowhere, ways in circles, rules that cannot decide.
+"""Finds everything that is wrong with a registry as a whole: names that lead nowhere, double ids, rules that cannot decide.
 
-**Invariant:** all problems at once, each with file, line, field and what would mend it.
+**Invariant:** all problems are reported at once, each with file, line, field and fix.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ from steersman.judges.planning.registry import (
 from steersman.judges.planning.rule_evidence import compile_rule
 from steersman.judges.text import clip_text
 
-RegistryFinding = tuple[ContentPath, str, str]  # field, what is wrong, what would mend it
+RegistryFinding = tuple[ContentPath, str, str]  # field, what is wrong, how to fix it
 
 
 def find_registry_problems(registry: Registry) -> tuple[DocumentProblem, ...]:

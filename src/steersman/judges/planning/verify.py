@@ -1,6 +1,6 @@
-"""Whether a frozen plan is what it was: every byte, and every step from its inputs to its documents.
+"""Checks that a frozen plan is unchanged: every byte, and every step from its inputs to its documents.
 
-**Invariant:** reads bytes that somebody else has fetched; a problem names the file, and the input that differs.
+**Invariant:** the caller reads the files. A problem names the file and the input that differs.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,11 +29,7 @@ from steersman.kernel.canonical import digest_of, sha256_hex
 def verify_frozen_plan(files: Mapping[str, bytes]) -> tuple[DocumentProblem, ...]:
     """Everything by which some files are not one frozen plan; empty when they are."""
     if MANIFEST_FILE not in files:
-        return (
-            _plan_file_problem(
-                MANIFEST_FILE, "It is missing: without it nothing can be held against anything."
-            ),
-        )
+        return (_plan_file_problem(MANIFEST_FILE, "It is missing, so the other files cannot be checked."),)
     broken = find_malformed_files(files)
     if any(problem.field == MANIFEST_FILE for problem in broken):
         return broken

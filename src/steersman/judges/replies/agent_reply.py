@@ -116,7 +116,7 @@ def _find_nonce_problem(value: JsonObject, nonce: str | None) -> tuple[str, ...]
 
 
 def _find_invisible_texts(value: JsonObject, schema: JsonObject) -> tuple[str, ...]:
-    """Texts that look empty without being so: where the contract asks for words, somebody has to be able to read them."""
+    """Texts that are not empty but show nothing. Where the contract asks for words, a reader has to see them."""
     return tuple(
         f"{where}: holds nothing that can be seen"
         for where, text in _find_worded_texts(value, schema, "")
@@ -152,7 +152,7 @@ class _FieldRule(NamedTuple):
 
 
 def _build_rule_check(*rules: _FieldRule) -> Callable[[JsonObject], tuple[str, ...]]:
-    """Which of these rules a reply breaks; a list that is none is told elsewhere."""
+    """Builds a function that lists the rules which a reply breaks. The schema reports a list of the wrong type."""
 
     def find_broken_rules(value: JsonObject) -> tuple[str, ...]:
         return tuple(

@@ -1,8 +1,8 @@
-"""Who is meant by the `@name` in a text.
+"""Finds the names that a text mentions with `@name`.
 
-A name may be in any script and need not end at a space: of several that fit, the longest is meant. Code and e-mail
-addresses mention nobody.
-**Invariant:** looks at letters only; who answers to a name is data.
+A name may be in any script and need not end at a space; the longest name that fits counts. Code and e-mail addresses
+mention no one.
+**Invariant:** only letters are judged. The caller passes the known names.
 """
 
 import re
@@ -19,7 +19,7 @@ _MENTION_WORD = re.compile(r"[\w.-]{1,64}")
 
 
 class Mentions(NamedTuple):
-    """Whom a text calls, in order and once each, and the names nobody has."""
+    """The known names that a text mentions, in order and once each, and the unknown ones."""
 
     names: tuple[str, ...]
     unknown: tuple[str, ...]

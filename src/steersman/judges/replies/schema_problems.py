@@ -37,7 +37,7 @@ def render_field_path(path: Sequence[str | int]) -> str:
 
 
 def find_json_schema_problems(value: Any, schema: dict[str, Any]) -> tuple[SchemaProblem, ...]:
-    """All problems of a value, in the order of the schema, up to more than anybody reads; empty when it fits."""
+    """All problems of a value, in the order of the schema, up to a limit that no reader reaches; empty when it fits."""
     return tuple(
         problem
         for error in find_schema_errors(value, build_schema_validator(schema))

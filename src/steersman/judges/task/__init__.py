@@ -1,4 +1,4 @@
-"""Pure verdicts on a task: what its agents and its files say, and what follows from it.
+"""Pure verdicts on a task: what its agents and files say, and what follows from it.
 
-**Invariant:** total; no file, clock or chance. What is not there, cannot be read or says nothing is never a yes.
+**Invariant:** total, without files, clock or chance. A missing, unreadable or empty answer never counts as a yes.
 """

@@ -1,7 +1,7 @@
-"""The files of a task as they are on disk, held against what was recorded: what is wrong with each, and what to do.
+"""Compares the files of a task on disk with what was recorded: what is wrong with each, and what to do.
 
-**Invariant:** a file that is not byte for byte what was recorded is damaged, however well it reads; nothing that was
-found is obeyed. What is told of it can be printed.
+**Invariant:** a file whose bytes differ from the record is damaged, however valid its text is. No content found here is
+obeyed, and every message is printable.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from steersman.judges.replies.schema_problems import find_json_schema_problems
 from steersman.judges.replies.strict_json import read_strict_json
 from steersman.judges.text import clip_text, printable_line
 
-_MAX_QUOTED_CHARACTERS = 400  # characters of what somebody else has written
+_MAX_QUOTED_CHARACTERS = 400  # characters of a quoted text
 _MAX_SHOWN_PROBLEMS = 3  # problems of one file
 _JSON_ERROR_POSITION = re.compile(
     r"reply: is not one JSON object: (?P<what>.*): line (?P<line>\d+) column (?P<column>\d+) \(char (?P<at>\d+)\)",
@@ -27,7 +27,7 @@ _JSON_ERROR_POSITION = re.compile(
 )
 
 RESTORE_HINT = "`restore` puts the recorded file back"
-UNRECORDED_FILE_PROBLEM = "is not on record: nobody has laid it down"
+UNRECORDED_FILE_PROBLEM = "is not on record: steersman did not write it"
 ADOPT_HINT = f"`adopt` takes your plan over, {RESTORE_HINT}"
 
 
@@ -41,7 +41,7 @@ class DamagedFile(NamedTuple):
 
     @property
     def recorded(self) -> bool:
-        """Whether it was ever laid down."""
+        """Whether steersman wrote it."""
         return self.problem != UNRECORDED_FILE_PROBLEM
 
 

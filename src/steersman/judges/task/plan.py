@@ -1,6 +1,6 @@
-"""A planner's draft as the plan of a task, and what steersman itself finds wrong with a plan.
+"""Turns a planner's draft into the plan of a task, and finds what is wrong with a plan.
 
-**Invariant:** whatever parsed as a reply becomes a document that fits its contract; a blocking question never gets lost.
+**Invariant:** every parsed reply becomes a document that fits its contract, and no blocking question is lost.
 """
 
 import hashlib
@@ -95,7 +95,7 @@ def _clip_plan_lines(texts: Sequence[str]) -> tuple[str, ...]:
 def _collect_plan_questions(
     reply: TaskPlannerReply, comments: Mapping[str, PlanCommentReply], answers: Mapping[str, str]
 ) -> tuple[TaskQuestion, ...]:
-    """Each question once, those that block before the others; one that anybody calls blocking is."""
+    """Each question once, blocking ones first. A question blocks if one agent says so."""
     questions_by_id: dict[str, TaskQuestion] = {}
     for role, question in _list_asked_questions(reply, comments):
         key = plan_question_id(question.text)
@@ -184,13 +184,13 @@ def _find_empty_plan_parts(plan: TaskPlan, files: PlanFiles | None) -> Iterator[
         yield PlanFlaw(
             id="ACCEPTANCE_EMPTY",
             severity="error",
-            message="the plan has no acceptance criterion: nobody could say when the task is done",
+            message="the plan has no acceptance criterion, so no one can decide when the task is done",
         )
     if files is None:
         yield PlanFlaw(
             id="FILES_EMPTY",
             severity="error",
-            message="the plan names no file that may be touched: there is no scope to hold a change to",
+            message="the plan names no file that a change may touch, so the change has no scope",
         )
     if not any(map(has_visible_text, (plan.test_plan.strategy, *plan.test_plan.cases))):
         yield PlanFlaw(
