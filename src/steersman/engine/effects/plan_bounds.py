@@ -67,7 +67,9 @@ def files_outside_bounds(bounds: "PlanBounds | None", names: Sequence[str]) -> d
 def describe_commands_outside_bounds(bounds: "PlanBounds | None", scripts: Iterable[str]) -> list[str]:
     """Returns one sentence for each command that the plan does not have."""
     return (
-        [f"{script} is not a command of {bounds.plan_id}." for script in scripts] if bounds is not None else []
+        [f"{script} is not a command of {bounds.plan_id}." for script in scripts]
+        if bounds is not None
+        else []
     )
 
 
