@@ -384,7 +384,7 @@ AGENT_TABLES = (
     TableEntry("gemini`, `opencode`, `claude-acp`, `acp", AcpOptions, "", {
         "command": K('["my-agent", "--acp"]', "For `acp`: the program and its arguments."),
         "program": K('"gemini"', "For the agents with a name: the program, if it is not the one that PATH leads to."),
-        "mode": K('"code"', 'A mode of the agent, by its id.'),
+        "mode": K('"code"', "A mode of the agent, by its id."),
         "hosts": HOSTS, "environment": PASSED_ON,
         "settings": K('{ theme = "plain" }', "Settings for the agent's own configuration. For `gemini` and `opencode`."),
         **CALL_LIMITS,
