@@ -1,6 +1,4 @@
-"""Every adapter of the Memories port passes the same suite; the one on disk forgets for good and names its troubles."""
-
-import random
+"""The memories on disk pass the suite of their port, forget for good, and name what is wrong with their file."""
 
 import apsw
 import pytest
@@ -15,15 +13,6 @@ from steersman.testing.conformance_memory import (
     add_memories,
     memory_texts,
 )
-from steersman.testing.memories import ForgetfulMemories
-
-
-class TestForgetful(MemoriesConformance):
-    """The fake of the tests."""
-
-    @pytest.fixture
-    def memories(self):
-        return ForgetfulMemories((SENSITIVE_TEXT,))
 
 
 class TestSqlite(MemoriesConformance):
@@ -32,34 +21,6 @@ class TestSqlite(MemoriesConformance):
     @pytest.fixture
     def memories(self, tmp_path):
         return SqliteMemories(str(tmp_path / "state" / "memory.db"), lambda: (SENSITIVE_TEXT,))
-
-
-def test_both_answer_alike(tmp_path):
-    """Two hundred questions about sixty texts get the same answers in the same order from the fake and the database."""
-    chance = random.Random(7)  # noqa: S311  the same questions each time
-    words = (
-        "deploy",
-        "deployment",
-        "test",
-        "tests",
-        "lunch",
-        "部署",
-        "生产",
-        "api",
-        "key",
-        "rotate",
-        "never",
-        "x",
-    )
-    real, fake = SqliteMemories(str(tmp_path / "m" / "memory.db")), ForgetfulMemories()
-    for n in range(60):
-        text = " ".join(chance.choices(words, k=chance.randint(1, 12)))
-        at = f"2026-01-{n % 28 + 1:02}T00:00:00Z"
-        assert real.add(text, created_at=at) == fake.add(text, created_at=at)
-    for _ in range(200):
-        query = " ".join(chance.choices(words, k=chance.randint(1, 3)))
-        assert real.search(query, limit=60) == fake.search(query, limit=60)
-        assert real.pack(query, "shop") == fake.pack(query, "shop")
 
 
 def test_what_is_forgotten_is_in_no_file(tmp_path):
