@@ -332,8 +332,8 @@ def test_a_run_that_nobody_drives_is_said_to_be_one(project: Project) -> None:
     """A run that was let go of in the middle of its work is listed and shown with the command that drives it on."""
     run = project.run(roundtable_story(mode="proposal")).json()["run"]
     new = project.call("fork", run, "--at", "3", "--hold", "--json").json()["run"]
-    assert f"nobody drives {new}: steersman resume {new}" in project.call("runs").out
-    assert f"nobody drives {run}" not in project.call("runs").out
+    assert f"run {new} has no driver: steersman resume {new}" in project.call("runs").out
+    assert f"run {run} has no driver" not in project.call("runs").out
     assert {r["run"]: r["idle"] for r in project.call("runs", "--json").json()} == {run: False, new: True}
-    assert f"nobody drives it: steersman resume {new}" in project.call("show", new).out
+    assert f"no driver is running: steersman resume {new}" in project.call("show", new).out
     assert project.call("show", new, "--json").json()["driven_by"] is None

@@ -7,7 +7,7 @@ from steersman.ports.journal import Head
 from steersman.views.time_format import format_duration
 
 RUN_TABLE_COLUMNS = ("RUN", "STATUS", "STATE", "OUTCOME", "AGE", "TASK")
-MAX_RUN_TITLE = 60
+MIN_RUN_TITLE, MAX_RUN_TITLE = 16, 60
 UNREADABLE_HEAD = "its row in head cannot be read"
 
 
@@ -16,11 +16,15 @@ def find_broken_runs(heads: Iterable[Head], quarantined: dict[str, str]) -> dict
     return {h.run: UNREADABLE_HEAD for h in heads if h.status == "broken"} | quarantined
 
 
-def run_table_lines(heads: Iterable[Head], broken: dict[str, str], now: int) -> list[str]:
-    """Renders runs as a table; a run whose tape cannot be read has the status `broken`."""
+def run_table_lines(heads: Iterable[Head], broken: dict[str, str], now: int, columns: int = 0) -> list[str]:
+    """Renders runs as a table; a run whose tape cannot be read has the status `broken`.
+
+    On a terminal of so many `columns` the titles are clipped to one line.
+    """
     rows = [RUN_TABLE_COLUMNS, *(_run_table_row(h, broken, now) for h in heads)]
     widths = [max(len(r[n]) for r in rows) for n in range(len(RUN_TABLE_COLUMNS) - 1)]
-    return [_run_table_line(r, widths) for r in rows]
+    room = max(columns - sum(widths) - 2 * len(widths), MIN_RUN_TITLE) if columns else MAX_RUN_TITLE
+    return [_run_table_line((*r[:-1], clip_text(r[-1], room)), widths) for r in rows]
 
 
 def _run_table_row(head: Head, broken: dict[str, str], now: int) -> tuple[str, ...]:

@@ -224,7 +224,17 @@ class CommandContext:
         """A line for people; silent with --json."""
         if not self.as_json and not self.mute:
             with convert_output_errors():
-                click.secho(printable_text(text), file=sys.stdout, **style)
+                for line in self._screen_lines(printable_text(text)):
+                    click.secho(line, file=sys.stdout, **style)
+
+    def _screen_lines(self, text: str) -> list[str]:
+        """The text as it is printed: on a terminal, lines that are too long are wrapped between words."""
+        columns = terminal_columns()
+        if not columns or max(map(len, text.split("\n"))) <= columns:
+            return [text]
+        from steersman.views.wrapping import wrap_screen_text
+
+        return wrap_screen_text(text, columns, self.command_prefix)
 
     def warn(self, text: str, **style: Any) -> None:
         """A line beside the answer: on standard error."""
@@ -393,6 +403,14 @@ _json_option = click.option("--json", "as_json", is_flag=True, help="Answer in J
 _project_option = click.option(
     "--project", metavar="DIR", default=None, help="The repository (default: the one around this directory)."
 )
+
+
+def terminal_columns() -> int:
+    """The width of the terminal on standard output; 0 where it is none."""
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns if is_output_terminal() else 0
+    except (OSError, ValueError):  # a stream without a file
+        return 0
 
 
 def is_output_terminal() -> bool:

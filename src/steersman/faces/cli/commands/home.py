@@ -4,7 +4,7 @@ import time
 from contextlib import suppress
 
 from steersman.errors import SteersmanError
-from steersman.faces.cli.context import CommandContext, define_command
+from steersman.faces.cli.context import CommandContext, define_command, terminal_columns
 from steersman.ports.journal import Gate, Head
 from steersman.views.base_stop import BASE_NOT_GREEN, base_stop_remedies, remedy_lines
 from steersman.views.gates import GateView, describe_gate, gate_question
@@ -34,7 +34,9 @@ def home_command(context: CommandContext) -> None:
         "can go on:": [f"{h.run}  {h.state}  {h.title}   {prefix} resume {h.run}" for h in idle_heads],
         "at work:": [f"{h.run}  {h.state}  {h.title}   {prefix} watch {h.run}" for h in busy_heads],
         "broken:": [f"{run}  {reason}   {prefix} audit verify {run}" for run, reason in broken.items()],
-        "last runs:": run_table_lines(last_heads, broken, time.time_ns() // 1_000_000)[1:],
+        "last runs:": run_table_lines(last_heads, broken, time.time_ns() // 1_000_000, terminal_columns())[
+            1:
+        ],
     }
     for title, lines in sections.items():
         _print_home_section(context, title, lines)

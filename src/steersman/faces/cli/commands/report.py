@@ -3,7 +3,7 @@
 import click
 
 from steersman.errors import UserError
-from steersman.faces.cli.context import CommandContext, define_command
+from steersman.faces.cli.context import CommandContext, define_command, is_output_terminal
 
 
 @define_command(
@@ -24,7 +24,7 @@ def report_command(context: CommandContext, *, run: str, out: str | None) -> Non
     report = read_run_report(runs.ports, runs.find(run))
     context.set_result({**msgspec.to_builtins(report), "file": out})
     if out is None:
-        context.print(report.report.rstrip("\n"))
+        print_report(context, report.report)
         return
     try:
         with open(out, "w", encoding="utf-8") as file:
@@ -32,3 +32,16 @@ def report_command(context: CommandContext, *, run: str, out: str | None) -> Non
     except OSError as error:
         raise UserError(f"cannot write {out}: {error.strerror}; choose another --out") from None
     context.print(f"written to {out}")
+
+
+def print_report(context: CommandContext, report_text: str) -> None:
+    """Prints a report: its Markdown for a file or a pipe, rendered for a terminal."""
+    if context.as_json or not is_output_terminal():
+        context.print(report_text.rstrip("\n"))
+        return
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    from steersman.judges.text import printable_text
+
+    Console().print(Markdown(printable_text(report_text), hyperlinks=False))

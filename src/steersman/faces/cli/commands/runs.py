@@ -4,7 +4,7 @@ import time
 
 import click
 
-from steersman.faces.cli.context import CommandContext, define_command
+from steersman.faces.cli.context import CommandContext, define_command, terminal_columns
 from steersman.views.listing import find_broken_runs, run_head_data, run_table_lines
 
 DEFAULT_RUN_LIMIT = 20
@@ -59,10 +59,12 @@ def runs_command(context: CommandContext, *, everything: bool, unfinished: bool,
         empty_text = "no run is unfinished" if unfinished else "nothing has been run here yet"
         context.print(f'{empty_text}: start with `{context.command_prefix} run "…"`')
         return
-    for line_number, line in enumerate(run_table_lines(heads, broken, time.time_ns() // 1_000_000)):
+    for line_number, line in enumerate(
+        run_table_lines(heads, broken, time.time_ns() // 1_000_000, terminal_columns())
+    ):
         context.print(line, bold=line_number == 0)
     for run in idle_runs:
-        context.print(f"nobody drives {run}: {context.command_prefix} resume {run}", fg="yellow")
+        context.print(f"run {run} has no driver: {context.command_prefix} resume {run}", fg="yellow")
 
 
 def _warn_missing_runs(context: CommandContext) -> bool:

@@ -38,4 +38,4 @@ def print_run_details(context: CommandContext, run_id: str) -> None:
         context.print(f"\n{details.driven_by} drives it: {context.command_prefix} watch {run_id}")
     elif details.summary.status == "working":
         resume_text = "/resume" if context.prompting else f"{context.command_prefix} resume {run_id}"
-        context.print(f"\nnobody drives it: {resume_text}", fg="yellow")
+        context.print(f"\nno driver is running: {resume_text}", fg="yellow")
