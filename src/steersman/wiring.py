@@ -157,7 +157,7 @@ def open_ports(project: "Path", *, kind: str = "command", create: bool = True, *
 
 def _open_planning(project: "Path", state: "Path") -> Any:
     from steersman.adapters.storage.anchor_key import AnchorKey
-    from steersman.engine.planning_ports import PlanningPorts
+    from steersman.engine.ports import PlanningPorts
 
     return PlanningPorts(
         registries=open_registries(project),

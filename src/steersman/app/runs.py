@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from steersman.engine import person_text
-from steersman.engine.active_run import ActiveRun, load_active_run
+from steersman.engine.active_run import ActiveRun, load_active_run, require_head
 from steersman.engine.driver import Driver, RunBusy
 from steersman.engine.person_text import sanitize_event_data
 from steersman.engine.ports import Ports
@@ -46,10 +46,8 @@ class RunService:
         return find_run(self.ports.journal, prefix)
 
     def head(self, run: str) -> Head:
-        head = self.ports.journal.head(run)
-        if head is None:
-            raise UserError(f"there is no run {run!r}: see `steersman runs --all`")
-        return head
+        """The head row of a run."""
+        return require_head(self.ports.journal, run)
 
     def live(self, run: str) -> ActiveRun:
         """A run's present state, for showing."""

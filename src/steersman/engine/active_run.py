@@ -338,14 +338,20 @@ def gate_row(run: str, item: JobItem, at: int) -> Gate:
     )
 
 
+def require_head(journal: Journal, run: str) -> Head:
+    """Returns the head row of a run; raises UserError where there is no such run."""
+    head = journal.head(run)
+    if head is None:
+        raise UserError(f"there is no run {run!r}. Run `steersman runs --all`")
+    return head
+
+
 def load_active_run(ports: Ports, run: str, *, migrating: bool = False) -> ActiveRun:
     """Loads a run from its tape.
 
     Quarantines a run whose tape cannot be read, and releases one whose tape can be read again.
     """
-    head = ports.journal.head(run)
-    if head is None:
-        raise UserError(f"there is no run {run}: see `steersman runs`")
+    head = require_head(ports.journal, run)
     machine = ports.machines.get(head.machine)
     if machine is None:
         raise UserError(

@@ -15,7 +15,8 @@ from steersman.engine.gate_rows import answer_problem
 from steersman.engine.run_writer import RunWriter, find_tape_problem
 from steersman.errors import OverBudget, StoreBroken
 from steersman.judges.text import clip_text, has_visible_text, printable_text
-from steersman.kernel.definition import ChildEnded, GateAnswer, Origin
+from steersman.kernel.definition import ChildEnded, EventDef, GateAnswer, Origin
+from steersman.kernel.machine import Machine
 from steersman.kernel.record import StepMeta, record_override
 from steersman.kernel.snapshot import JobItem
 from steersman.kernel.step import EventOccurrence, StepRefused, legal_events, override_guard
@@ -52,17 +53,11 @@ async def take_inbox_item(writer: RunWriter, inbox_item: InboxItem) -> bool:
         )
     if writer.live.payloads.is_pruned:
         await _refuse_inbox_item(
-            writer,
-            inbox_item,
-            _inbox_meta(writer, inbox_item),
-            inbox_item.body.get("event", inbox_item.kind),
-            PRUNED_REFUSAL,
+            writer, inbox_item, inbox_item.body.get("event", inbox_item.kind), PRUNED_REFUSAL
         )
     elif inbox_item.body.get("inside"):
         problem = f"it came from effect {inbox_item.body['inside']} inside the run: an agent never speaks for a person"
-        await _refuse_inbox_item(
-            writer, inbox_item, _inbox_meta(writer, inbox_item), inbox_item.body["event"], problem
-        )
+        await _refuse_inbox_item(writer, inbox_item, inbox_item.body["event"], problem)
     else:
         answers_before = writer.preferred
         await INBOX_HANDLERS.get(inbox_item.kind, _refuse_unknown_kind)(writer, inbox_item)
@@ -71,37 +66,28 @@ async def take_inbox_item(writer: RunWriter, inbox_item: InboxItem) -> bool:
 
 
 async def _take_event(writer: RunWriter, inbox_item: InboxItem) -> None:
-    machine, body = writer.live.machine, inbox_item.body
-    meta = _inbox_meta(writer, inbox_item)
-    event = machine.events.get(body["event"])
+    event, data, problem = _read_person_event(writer.live.machine, inbox_item.body)
+    if problem or event is None:
+        await _refuse_inbox_item(writer, inbox_item, inbox_item.body["event"], problem)
+        return
+    occurrence = EventOccurrence(event, data, Origin.PERSON)
+    await writer.step(occurrence, _inbox_meta(writer, inbox_item), taken=inbox_item)
+
+
+def _read_person_event(machine: Machine, body: dict[str, Any]) -> tuple[EventDef | None, Any, str]:
+    """Returns the event of an inbox item and its data, or why the run refuses it."""
+    name = body["event"]
+    event = machine.events.get(name)
     if event is None:
-        await _refuse_inbox_item(
-            writer, inbox_item, meta, body["event"], f"{machine.name} has no event {body['event']!r}"
-        )
-        return
+        return None, None, f"{machine.name} has no event {name!r}"
     if event.origin is not Origin.PERSON:
-        await _refuse_inbox_item(
-            writer,
-            inbox_item,
-            meta,
-            event.name,
-            f"{event.name} comes from {event.origin.value}, never from a person",
-        )
-        return
+        return event, None, f"{name} comes from {event.origin.value}, never from a person"
     try:
         data = msgspec.convert(body.get("data", {}), event.carries)
     except msgspec.ValidationError as error:
-        await _refuse_inbox_item(
-            writer, inbox_item, meta, event.name, f"what {event.name} carries does not fit: {error}"
-        )
-        return
+        return event, None, f"the data of {name} does not fit: {error}"
     problem = find_tape_problem(data)
-    if problem is not None:
-        await _refuse_inbox_item(
-            writer, inbox_item, meta, event.name, f"what {event.name} carries may not go on tape: {problem}"
-        )
-        return
-    await writer.step(EventOccurrence(event, data, Origin.PERSON), meta, taken=inbox_item)
+    return event, data, f"the data of {name} may not go on tape: {problem}" if problem is not None else ""
 
 
 async def _take_answer(writer: RunWriter, inbox_item: InboxItem) -> None:
@@ -110,7 +96,7 @@ async def _take_answer(writer: RunWriter, inbox_item: InboxItem) -> None:
     meta = replace(_inbox_meta(writer, inbox_item), cause=body["gate"], closes=(body["gate"],))
     problem = answer_problem(inbox_item, item, writer.world.journal.gate(body["gate"]))
     if problem or item is None:
-        await _refuse_inbox_item(writer, inbox_item, replace(meta, closes=()), "answer", problem)
+        await _refuse_inbox_item(writer, inbox_item, "answer", problem, replace(meta, closes=()))
         return
     if item.job == "budget":
         await _take_budget_answer(writer, inbox_item, item, meta)
@@ -184,7 +170,7 @@ async def _take_abort(writer: RunWriter, inbox_item: InboxItem, meta: StepMeta |
         return
     if snapshot.state in machine.settled or snapshot.ended:
         await _refuse_inbox_item(
-            writer, inbox_item, replace(meta, closes=()), "abort", "the run already has its outcome"
+            writer, inbox_item, "abort", "the run already has its outcome", replace(meta, closes=())
         )
         return
     await writer.note(
@@ -209,9 +195,8 @@ async def _take_override(writer: RunWriter, inbox_item: InboxItem, hold: str = "
     active_run, body = writer.live, inbox_item.body
     meta = replace(_inbox_meta(writer, inbox_item), hold=hold)
     if active_run.snapshot.ended:
-        await _refuse_inbox_item(
-            writer, inbox_item, meta, "override", f"the run is over: {active_run.snapshot.ended}"
-        )
+        problem = f"the run is over: {active_run.snapshot.ended}"
+        await _refuse_inbox_item(writer, inbox_item, "override", problem)
         return
     reason = body.get("reason", "")
     override_result = override_guard(
@@ -241,33 +226,19 @@ def _inbox_meta(writer: RunWriter, inbox_item: InboxItem) -> StepMeta:
 
 
 async def _refuse_inbox_item(
-    writer: RunWriter, inbox_item: InboxItem, meta: StepMeta, event: str, reason: str
+    writer: RunWriter, inbox_item: InboxItem, event: str, reason: str, meta: StepMeta | None = None
 ) -> None:
-    active_run = writer.live
-    await writer.refused(
-        StepRefused(
-            event,
-            reason,
-            {},
-            legal_events(
-                active_run.machine, active_run.snapshot.state, Origin.PERSON, active_run.snapshot.context
-            ),
-        ),
-        meta,
-        inbox_item,
-    )
+    machine, snapshot = writer.live.machine, writer.live.snapshot
+    legal = legal_events(machine, snapshot.state, Origin.PERSON, snapshot.context)
+    refusal = StepRefused(event, reason, {}, legal)
+    await writer.refused(refusal, meta or _inbox_meta(writer, inbox_item), inbox_item)
 
 
 async def _refuse_unknown_kind(writer: RunWriter, inbox_item: InboxItem) -> None:
     """Refuses an item of a kind that only a newer steersman knows, so that later items are not blocked."""
     kind = clip_text(printable_text(inbox_item.kind), 40)
-    await _refuse_inbox_item(
-        writer,
-        inbox_item,
-        _inbox_meta(writer, inbox_item),
-        kind,
-        f"this version of steersman does not know {kind!r}",
-    )
+    problem = f"this version of steersman does not know {kind!r}"
+    await _refuse_inbox_item(writer, inbox_item, kind, problem)
 
 
 TEXT_FIELDS_BY_KIND = {

@@ -8,7 +8,6 @@ import msgspec
 if TYPE_CHECKING:
     from steersman.contracts.config import Config, FrozenConfig
     from steersman.engine.machine_package import MachinePackage
-    from steersman.engine.planning_ports import PlanningPorts
     from steersman.kernel.build import Machine
     from steersman.ports.agent import Agent
     from steersman.ports.anchors import Anchors
@@ -18,7 +17,10 @@ if TYPE_CHECKING:
     from steersman.ports.commands import CommandRunner
     from steersman.ports.journal import Journal
     from steersman.ports.ownership import BackgroundProcess, DriverWakeup, Locks, Processes
+    from steersman.ports.plans import PlanDirectories
+    from steersman.ports.registry import Registries
     from steersman.ports.sandbox import Sandbox
+    from steersman.ports.scanner import FactScanner
     from steersman.ports.workspace import Workspace
 
 
@@ -58,3 +60,15 @@ class Ports(msgspec.Struct, frozen=True, eq=False):
     )
     anchors: "Mapping[str, Anchors]" = {}  # the places for anchors, by name
     start_driver: "Callable[[str], BackgroundProcess] | None" = None  # drives a run in a process of its own
+
+
+class PlanningPorts(msgspec.Struct, frozen=True, eq=False):
+    """What the planner needs: registries, facts, memories, folders of frozen plans, and the key that signs them."""
+
+    registries: "Registries"
+    scanner: "FactScanner"
+    memories: Any
+    plans: "PlanDirectories"
+    sign: Callable[[bytes], tuple[str, bytes]]  # bytes -> (name of the key, signature)
+    maker_key: Callable[[str], str]  # the public key in a file; without a file, the project's own, or empty
+    is_signed: Callable[[str, bytes, bytes], bool]  # (public key, bytes, signature)

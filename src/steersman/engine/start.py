@@ -9,7 +9,7 @@ import msgspec
 from steersman.contracts.artifacts import STATE_FILE
 from steersman.contracts.config import Config, FrozenConfig, freeze_config
 from steersman.contracts.workspace import RunBase
-from steersman.engine.active_run import ActiveRun, PayloadStore
+from steersman.engine.active_run import ActiveRun, PayloadStore, require_head
 from steersman.engine.budgets import budget_limits, budget_reservations
 from steersman.engine.isolation_notice import isolation_warning
 from steersman.engine.ports import Ports
@@ -320,9 +320,7 @@ async def start_child_run(ports: Ports, parent: ActiveRun, item: JobItem) -> str
 
 async def fork_run(ports: Ports, run: str, at: int, person: str) -> str:
     """Creates a run that begins as `run` was after entry `at`, with its tree; `run` itself does not change."""
-    head = ports.journal.head(run)
-    if head is None:
-        raise UserError(f"there is no run {run}. Run `steersman runs --all`")
+    head = require_head(ports.journal, run)
     if ports.journal.key(head.root) is None:
         raise UserError(f"the texts of run {run} were pruned, so it cannot continue. Start a new run instead")
     machine = find_machine(ports, head.machine)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from steersman.engine.active_run import require_head
 from steersman.engine.audit.verdict import AuditFindings
 from steersman.engine.ports import Ports
 from steersman.errors import UserError
@@ -10,9 +11,7 @@ from steersman.ports.anchors import Anchor, Anchors, RunAnchors
 
 def anchor_run(ports: Ports, run: str, place_name: str = "file") -> Anchor:
     """Signs the run's tape as it is now and stores the anchor at one of the project's places."""
-    head = ports.journal.head(run)
-    if head is None:
-        raise UserError(f"there is no run {run}. Run `steersman runs --all`")
+    head = require_head(ports.journal, run)
     return _find_anchor_place(ports.anchors, place_name).store_anchor(
         run, head.seq, head.hash, ports.clock.now()
     )

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from steersman.engine.active_run import require_head
 from steersman.errors import StoreBroken, UserError
 from steersman.kernel.canonical import canonical_bytes
 from steersman.kernel.replay import BadEntry, verify_chain
@@ -27,9 +28,7 @@ def export_run(
     journal: Journal, run: str, *, payloads: bool = False, anchors: RunAnchors | None = None
 ) -> Iterator[bytes]:
     """Yields the lines without newlines; raises StoreBroken at the first entry that does not fit."""
-    head = journal.head(run)
-    if head is None:
-        raise UserError(f"there is no run {run}. Run `steersman runs --all`")
+    head = require_head(journal, run)
     line_count, last_hash = 0, ""
     for line in _export_lines(journal, head, payloads, anchors or RunAnchors()):
         line_count, last_hash = line_count + 1, line.get("hash", last_hash)

@@ -7,7 +7,7 @@ import msgspec
 
 from steersman.contracts.config import Config
 from steersman.engine import person_text
-from steersman.engine.active_run import head_from_snapshot, load_active_run
+from steersman.engine.active_run import head_from_snapshot, load_active_run, require_head
 from steersman.engine.ports import Ports
 from steersman.errors import UserError
 from steersman.kernel.record import StepMeta, record_note
@@ -28,9 +28,7 @@ class PruneResult(msgspec.Struct, frozen=True):
 
 def prune_run(ports: Ports, run: str, person: str, reason: str = "") -> PruneResult:
     """Removes every text of a run's tree in the commit of a `pruned` entry; refuses while a run of it is not over."""
-    head = ports.journal.head(run)
-    if head is None:
-        raise UserError(f"there is no run {run}. Run `steersman runs --all`")
+    head = require_head(ports.journal, run)
     locks: list[RunLock] = []
     try:
         tree = _lock_ended_tree(ports, head.root, locks)

@@ -19,7 +19,7 @@ from steersman.contracts.planning.policy import ExecutionPolicy
 from steersman.contracts.planning.questions import AskedQuestion, QuestionPack, SettledQuestions
 from steersman.contracts.planning.review import FailurePack
 from steersman.engine.effect_call import EffectCall
-from steersman.engine.planning_ports import PlanningPorts
+from steersman.engine.ports import PlanningPorts
 from steersman.errors import JournalError, UserError
 from steersman.judges.planning.intent import EffectiveAsking, resolve_effective_asking
 from steersman.judges.planning.plan_inputs import PlanInputs, build_plan_lineage, derive_plan_id
