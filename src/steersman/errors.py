@@ -18,6 +18,7 @@
     │   ├── ChangeNotOnBranchError  a branch does not have the change
     │   └── AlreadyRevertedError   the change is reverted already
     └── UserError            the person can fix it: a wrong name, a broken configuration
+        ├── UnknownRunError    no run here has this name
         └── BeyondLimitsError  a run asks for more than today's limits allow; it waits
 
 A refusal is not an error: `take_step` returns it and it is journaled.
@@ -133,6 +134,13 @@ class UserError(SteersmanError):
     """The request cannot be done as asked; the message names the fix."""
 
     exit_code = 2
+
+
+class UnknownRunError(UserError):
+    """No run here has this name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is no run {name!r}: see `steersman runs --all`")
 
 
 class BeyondLimitsError(UserError):

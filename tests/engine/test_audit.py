@@ -104,7 +104,7 @@ def test_unfinished(world):
 
 def test_no_run(world):
     """A run that never was is a clear error, not a verdict."""
-    with pytest.raises(UserError, match="there is no run nobody"):
+    with pytest.raises(UserError, match="there is no run 'nobody'"):
         audit_run(world, "nobody")
 
 

@@ -203,7 +203,7 @@ def test_an_owner_that_was_taken_over_stops_nothing(tmp_path):
 def test_the_lock_is_given_back_whatever_happens(tmp_path):
     """A run that cannot be loaded, or whose store fails, is not left locked."""
     world = fake_ports_with_machines(tmp_path)
-    with pytest.raises(UserError, match="there is no run nobody"):
+    with pytest.raises(UserError, match="there is no run 'nobody'"):
         asyncio.run(drive_run(world, "nobody"))
     run = asyncio.run(begin_run(world))
     world.journal._rows[run][0] = (1, b"{}", "00")

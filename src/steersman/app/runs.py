@@ -10,7 +10,7 @@ from steersman.engine.driver import Driver, RunBusy
 from steersman.engine.person_text import sanitize_event_data
 from steersman.engine.ports import Ports
 from steersman.engine.start import StartRequest, fork_run, start_run
-from steersman.errors import ContractError, UserError
+from steersman.errors import ContractError, UnknownRunError, UserError
 from steersman.judges.text import clip_text, escape_surrogates, has_visible_text
 from steersman.kernel.record import StepMeta
 from steersman.kernel.tape import SealedEntry
@@ -27,7 +27,7 @@ def find_run(journal: Journal, prefix: str) -> str:
     run_ids = [prefix] if journal.head(prefix) else journal.find_runs(prefix) if prefix else []
     run_ids = [r for r in run_ids if "." not in r] or run_ids
     if not run_ids:
-        raise UserError(f"there is no run {prefix!r}: see `steersman runs --all`")
+        raise UnknownRunError(prefix)
     if len(run_ids) > 1:
         raise UserError(f"{prefix!r} could be {', '.join(run_ids)}: write more of it")
     return run_ids[0]

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import msgspec
 
 from steersman.engine.ports import Ports
-from steersman.errors import UserError
+from steersman.errors import UnknownRunError
 from steersman.kernel.tape import Entry, read_entry
 from steersman.ports.journal import Head
 
@@ -43,7 +43,7 @@ async def follow_run(ports: Ports, run: str, after: int = 0) -> AsyncIterator[Ru
             driven_by, change = ports.locks.owner(run), ports.journal.changed()
             head = ports.journal.head(run)
             if head is None:
-                raise UserError(f"there is no run {run!r}: see `steersman runs --all`")
+                raise UnknownRunError(run)
             if change != seen_change:
                 entries = tuple(read_entry(body) for _, body, _ in ports.journal.rows(run, seen_seq))
                 if entries or seen_change is None:

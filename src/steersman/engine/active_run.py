@@ -12,7 +12,7 @@ from msgspec import structs
 
 from steersman.contracts.config import FrozenConfig, decode_frozen_config
 from steersman.engine.ports import Ports
-from steersman.errors import BeyondLimitsError, ContractError, StoreBroken, UserError
+from steersman.errors import BeyondLimitsError, ContractError, StoreBroken, UnknownRunError, UserError
 from steersman.judges.redaction.redact import redact_text
 from steersman.kernel.build import Machine, definition_data
 from steersman.kernel.canonical import canonical_bytes
@@ -339,10 +339,10 @@ def gate_row(run: str, item: JobItem, at: int) -> Gate:
 
 
 def require_head(journal: Journal, run: str) -> Head:
-    """Returns the head row of a run; raises UserError where there is no such run."""
+    """Returns the head row of a run; raises UnknownRunError where there is no such run."""
     head = journal.head(run)
     if head is None:
-        raise UserError(f"there is no run {run!r}. Run `steersman runs --all`")
+        raise UnknownRunError(run)
     return head
 
 

@@ -22,7 +22,7 @@ from steersman.engine.audit.texts import PayloadAudit
 from steersman.engine.audit.verdict import AuditFindings, AuditVerdict
 from steersman.engine.budgets import budget_limits
 from steersman.engine.ports import Ports
-from steersman.errors import UserError
+from steersman.errors import UnknownRunError
 from steersman.kernel.build import Machine
 from steersman.kernel.canonical import canonical_bytes, sha256_hex
 from steersman.kernel.replay import BadEntry, StoredRow, apply_entry, verify_chain
@@ -138,7 +138,7 @@ class _TapeAudit:
         snapshot = self._walk(head, snapshot_row)
         is_empty = snapshot is None and head is None and snapshot_row is None
         if is_empty and not self.found.count and not self.anchors.genuine:
-            raise UserError(f"there is no run {self.run}: see `steersman runs --all`")
+            raise UnknownRunError(self.run)
         if snapshot is not None:
             self._ends(head, snapshot, snapshot_row)
         elif not self.found.count:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from steersman.errors import UserError
+from steersman.errors import UnknownRunError, UserError
 from steersman.faces.cli.context import (
     EXIT_DONE,
     EXIT_STORE,
@@ -175,7 +175,7 @@ def _match_auditable_run(known_runs: list[str], prefix: str) -> str:
     )
     matches = [known_run for known_run in matches if "." not in known_run] or matches
     if not matches:
-        raise UserError(f"there is no run {prefix!r}: see `steersman runs --all`")
+        raise UnknownRunError(prefix)
     if len(matches) > 1:
         raise UserError(f"{prefix!r} could be {', '.join(matches[:20])}: write more of it")
     return matches[0]

@@ -1,28 +1,45 @@
 """`steersman init`: proposes setup and checks, proves them the way a run runs them, and writes steersman.toml."""
 
 import asyncio
-import json
 import shlex
 import sys
-from collections.abc import Container, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from steersman.contracts.commands import CommandResult
-from steersman.contracts.config import Config
+from steersman.app.setup_plans import (
+    CheckProof,
+    ProvenSetup,
+    is_setup_proven,
+    list_base_failures,
+    list_unknown_failures,
+    propose_setup_plans,
+    prove_checks,
+    prove_setup_plans,
+    read_project_files,
+)
+from steersman.contracts.config import Check, Config
+from steersman.contracts.workspace import RunBase
 from steersman.errors import MemoryUnavailable, UserError
+from steersman.faces.cli.commands.acknowledge import (
+    edit_known_failures,
+    write_config_with_backup,
+    write_known_failures,
+)
 from steersman.faces.cli.context import EXIT_DONE, EXIT_ENDED, EXIT_REFUSED, CommandContext, define_command
-from steersman.judges.text import count_with_noun
+from steersman.faces.cli.init_screen import (
+    CONFIG_FILE_NAME,
+    base_failure_remedies,
+    init_next_lines,
+    known_failure_lines,
+    proven_setup_fields,
+    render_setup_commands,
+    setup_result_lines,
+)
+from steersman.judges.evidence.base_checks import UNNAMED_FAILURES_REASON, list_failure_names
 from steersman.ports.sandbox import NOT_ISOLATED
 
-if TYPE_CHECKING:
-    from steersman.contracts.workspace import RunBase
-    from steersman.engine.check_proof import CheckProof
-    from steersman.faces.cli.setup_plans import ProvenSetup
-
-CONFIG_FILE_NAME = "steersman.toml"
 INIT_CREW_ROLES = ("coder", "reviewer", "tester")
 DEFAULT_CHECK_SECONDS = 600
 INIT_MEMORY_SOURCE = "steersman init"
@@ -91,27 +108,41 @@ def init_command(
     if proven is None:
         context.print("nothing was run and nothing was written")
         return EXIT_REFUSED
-    for line in _setup_result_lines(proven):  # why a check fails is said before a person is asked about it
+    for line in setup_result_lines(proven):  # why a check fails is said before a person is asked about it
         context.print(line)
-    known_failures = _choose_known_failures(context, proven.proof, is_requested=acknowledge_failures)
+    return _write_proven_config(
+        context, path, proven, notes, problem, script=script, acknowledge=acknowledge_failures
+    )
+
+
+def _write_proven_config(
+    context: CommandContext,
+    path: Path,
+    proven: ProvenSetup,
+    notes: list[str],
+    problem: str | None,
+    *,
+    script: str | None,
+    acknowledge: bool,
+) -> int:
+    """Writes steersman.toml and trusts it, remembers the project, and says what comes next."""
+    known_failures = _choose_known_failures(context, proven.proof, is_requested=acknowledge)
     roles = (
         {name: {"agent": "scripted", "script": script} for name in INIT_CREW_ROLES}
         if script
         else choose_installed_crew(context)
     )
     config = proven.config
-    from steersman.faces.cli.commands.acknowledge import write_config_with_backup
-
     backup_path = write_config_with_backup(
         path,
         context.services.render_project_config(config=config, roles=roles, known_failures=known_failures),
     )
     _trust_written_config(context, path)
     memory = _remember_project_facts(context)
-    code = EXIT_DONE if problem or not config.checks or _is_setup_proven(proven.proof) else EXIT_ENDED
+    code = EXIT_DONE if problem or not config.checks or is_setup_proven(proven.proof) else EXIT_ENDED
     context.set_result(
         {
-            **_proven_setup_fields(proven),
+            **proven_setup_fields(proven),
             "file": str(path),
             "notes": notes,
             "known_failures": known_failures,
@@ -119,7 +150,7 @@ def init_command(
         }
         | {"copy": backup_path, "problem": problem, "exit_code": code}
     )
-    for line in _init_next_lines(context, proven, known_failures, roles, path, backup_path):
+    for line in init_next_lines(context, proven, known_failures, roles, path, backup_path):
         context.print(line)
     if problem:
         context.warn(f"before a run can start: {problem}", fg="yellow")
@@ -147,11 +178,8 @@ def _find_config_target(project: Path, *, force: bool) -> Path:
 # ── proposing and proving ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _detect_unproven_setup(context: CommandContext) -> "ProvenSetup":
+def _detect_unproven_setup(context: CommandContext) -> ProvenSetup:
     """Where there is no commit nothing can be proven: what the files on disk name."""
-    from steersman.contracts.config import Check
-    from steersman.engine.check_proof import CheckProof
-    from steersman.faces.cli.setup_plans import ProvenSetup
 
     checks = {
         name: Check(tuple(argv))
@@ -162,15 +190,7 @@ def _detect_unproven_setup(context: CommandContext) -> "ProvenSetup":
 
 def _propose_and_prove_setup(
     context: CommandContext, seconds: int, *, yes: bool
-) -> "tuple[ProvenSetup | None, list[str]]":
-    from steersman.engine.check_proof import CheckProof
-    from steersman.faces.cli.setup_plans import (
-        ProvenSetup,
-        propose_setup_plans,
-        prove_setup_plans,
-        read_project_files,
-        render_setup_commands,
-    )
+) -> tuple[ProvenSetup | None, list[str]]:
 
     context.services.project_state_directory(context.project).mkdir(
         parents=True, exist_ok=True
@@ -194,7 +214,7 @@ def _propose_and_prove_setup(
 
 
 def _confirm_setup_commands(
-    context: CommandContext, base: "RunBase", config: Config, lines: list[str], *, yes: bool
+    context: CommandContext, base: RunBase, config: Config, lines: list[str], *, yes: bool
 ) -> bool:
     """A person's yes to everything that is about to run: the project's own code is in it."""
     sandbox = context.services.open_project_sandbox(config)
@@ -236,9 +256,6 @@ def _build_progress_printer(context: CommandContext) -> Any:
 
 def _prove_existing_checks(context: CommandContext, *, yes: bool, acknowledge: bool) -> int:
     """`init --check`: the checks of the file that is there, as they are; `acknowledge` writes what fails into the file."""
-    from steersman.engine.check_proof import prove_checks
-    from steersman.faces.cli.commands.acknowledge import edit_known_failures, write_known_failures
-    from steersman.faces.cli.setup_plans import ProvenSetup, render_setup_commands
 
     loaded = context.load_config()
     config: Config = loaded.config
@@ -257,85 +274,37 @@ def _prove_existing_checks(context: CommandContext, *, yes: bool, acknowledge: b
         return EXIT_REFUSED
     ports = context.services.open_ports(context.project, journal=None)
     proof = asyncio.run(prove_checks(ports, config, base.commit, _build_progress_printer(context)))
-    proven, failures = ProvenSetup(config, proof), _list_unknown_failures(config, proof)
-    for line in _setup_result_lines(proven):
+    proven, failures = ProvenSetup(config, proof), list_unknown_failures(config, proof)
+    for line in setup_result_lines(proven):
         context.print(line)
     added_failures = failures if acknowledge else []
     if added_failures:
         write_known_failures(context, loaded, edit_known_failures(loaded.path, added_failures))
     known_failures = (*config.known_failures, *added_failures)
-    code = EXIT_DONE if _is_setup_proven(proof, known_failures) and added_failures == failures else EXIT_ENDED
+    code = EXIT_DONE if is_setup_proven(proof, known_failures) and added_failures == failures else EXIT_ENDED
     context.set_result(
-        {**_proven_setup_fields(proven), "file": str(loaded.path), "added": added_failures, "exit_code": code}
+        {**proven_setup_fields(proven), "file": str(loaded.path), "added": added_failures, "exit_code": code}
     )
     for line in (
-        _known_failure_lines(added_failures, loaded.path)
+        known_failure_lines(added_failures, loaded.path)
         if added_failures
-        else _base_failure_remedies(context, failures)
+        else base_failure_remedies(context, failures)
     ):
         context.print(line)
     context.print("every check is proven" if code == EXIT_DONE else "not every check is proven", bold=True)
     return code
 
 
-# ── judging what happened ───────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _is_setup_proven(proof: "CheckProof", known_failures: Container[str] = ()) -> bool:
-    """Whether setup worked, tests were counted, and each check passed or came to its tests or is known to fail."""
-    from steersman.faces.cli.setup_plans import has_counted_tests
-
-    if proof.problem or proof.failed_setup is not None or not proof.results:
-        return False
-    all_reached_tests = all(
-        result.verdict == "passed"
-        or (result.verdict == "failed" and (has_counted_tests(result) or result.name in known_failures))
-        for result in proof.results
-    )
-    return all_reached_tests and any(has_counted_tests(result) for result in proof.results)
-
-
-def _list_base_failures(proof: "CheckProof") -> list[str]:
-    """The tests that fail on the base, by name; where a failure has no name, the check."""
-    from steersman.faces.cli.setup_plans import has_counted_tests
-
-    names: dict[str, None] = {}
-    for result in proof.results:
-        if result.verdict == "failed" and has_counted_tests(
-            result
-        ):  # one that did not come to its tests is broken, not red
-            has_names = result.report is not None and not result.report.cut and bool(result.report.failed)
-            names |= dict.fromkeys(
-                result.report.failed if has_names and result.report is not None else (result.name,)
-            )
-    return list(names)
-
-
-def _list_unknown_failures(config: Config, proof: "CheckProof") -> list[str]:
-    """The failures that nobody has acknowledged in the file."""
-    from steersman.engine.check_proof import CheckProof
-    from steersman.judges.evidence.baseline import is_known_failure
-
-    remaining_results = tuple(result for result in proof.results if result.name not in config.known_failures)
-    return [
-        name
-        for name in _list_base_failures(CheckProof(remaining_results))
-        if not is_known_failure(name, config.known_failures)
-    ]
-
-
-def _choose_known_failures(context: CommandContext, proof: "CheckProof", *, is_requested: bool) -> list[str]:
+def _choose_known_failures(context: CommandContext, proof: CheckProof, *, is_requested: bool) -> list[str]:
     """The failures that a person acknowledges: by the option, or by a yes to a question of its own."""
-    from steersman.judges.evidence.base_checks import UNNAMED_FAILURES_REASON, list_failure_names
-
     nameless = [
         result.name
         for result in proof.results
-        if result.name in _list_base_failures(proof) and not list_failure_names(result)
+        if result.name in list_base_failures(proof) and not list_failure_names(result)
     ]
     for name in dict.fromkeys(nameless):
         context.warn(f"{name} cannot be acknowledged: {UNNAMED_FAILURES_REASON}", fg="yellow")
-    names = [name for name in _list_base_failures(proof) if name not in nameless]
+    names = [name for name in list_base_failures(proof) if name not in nameless]
     if not names or is_requested:
         return names
     if context.as_json or sys.stdin is None or not sys.stdin.isatty():
@@ -345,121 +314,6 @@ def _choose_known_failures(context: CommandContext, proof: "CheckProof", *, is_r
     more = f" ({len(names)} in all)" if len(names) > MAX_FAILING_TESTS else ""
     question = f"acknowledge these failures{more} in known_failures? Other failures still count"
     return names if context.confirm(question, otherwise=None) else []
-
-
-# ── saying it ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _proven_setup_fields(proven: "ProvenSetup") -> dict[str, Any]:
-    config, proof = proven.config, proven.proof
-    results = {result.name: result for result in reversed(proof.results)}
-    return {
-        "setup": [{"run": list(step.run), "cwd": step.cwd} for step in config.worktree.setup],
-        "env": dict(config.env),
-        "checks": {
-            name: {"argv": list(check.run), "cwd": check.cwd, **_command_result_fields(results.get(name))}
-            for name, check in config.checks.items()
-        },
-        "failed_setup": _command_result_fields(proof.failed_setup) if proof.failed_setup else None,
-        "unproven": proof.problem,
-        "given_up": list(proven.given_up),
-    }
-
-
-def _command_result_fields(result: CommandResult | None) -> dict[str, Any]:
-    if result is None:
-        return {"verdict": "not run"}
-    return {
-        "verdict": result.verdict,
-        "exit_code": result.exit_code,
-        "tests": result.tests,
-        "failed": list(result.report.failed) if result.report is not None else [],
-        "reason": result.reason,
-    }
-
-
-def _setup_result_lines(proven: "ProvenSetup") -> Iterator[str]:
-    """What was proven, one line for each check; what failed, with the end of its output."""
-    from steersman.judges.evidence.base_checks import count_known_failures
-    from steersman.views.failed_check import failed_check_lines
-    from steersman.views.run_summary import verdict_words
-
-    proof, acknowledged = proven.proof, frozenset(proven.config.known_failures)
-    for attempt in proven.given_up:
-        yield f"  given up: {attempt}"
-    if proof.problem:
-        yield f"  not proven: {proof.problem}"
-    if proof.failed_setup is not None:
-        yield from (f"  {line}" for line in failed_check_lines(proof.failed_setup))
-    for result in proof.results:
-        if result.verdict == "passed":
-            tests = (
-                count_with_noun(result.tests, "test")
-                if result.tests is not None
-                else result.reason or "no tests counted"
-            )
-            yield f"  {result.name}: passed · {tests} · {result.micros / 1_000_000:.1f} s"
-        elif known_count := count_known_failures(result, proof.results, acknowledged):
-            yield f"  {result.name}: {verdict_words(result.verdict, known_count)} · {result.micros / 1_000_000:.1f} s"
-        else:
-            yield from (f"  {line}" for line in failed_check_lines(result))
-
-
-def _init_next_lines(
-    context: CommandContext,
-    proven: "ProvenSetup",
-    known_failures: list[str],
-    roles: dict[str, Any],
-    path: Path,
-    backup_path: str,
-) -> Iterator[str]:
-    config, proof = proven.config, proven.proof
-    for name, role_table in roles.items():
-        if "script" not in role_table:  # one that was found, not one that was asked for
-            yield f"  {name}: {role_table['agent']}"
-    yield f"written: {path}"
-    if backup_path:
-        yield f"  the file that was there is kept in {Path(backup_path).name}: take over what you need of it"
-    if known_failures:
-        yield from _known_failure_lines(known_failures, path)
-    if not config.checks:
-        yield "no check was found: add one under [checks], for without evidence nothing is approved"
-    yield from _base_failure_remedies(
-        context, [name for name in _list_base_failures(proof) if name not in known_failures]
-    )
-    for result in proof.results:
-        if result.verdict == "no_tests":
-            yield f"{result.name} counts no test; say how in [checks], one of:"
-            argv = json.dumps(list(result.argv))
-            yield f"  {result.name} = {{ run = {argv}, summary = 'Passed: +(?P<passed>\\d+)' }}"
-            yield f"  {result.name} = {{ run = {argv}, exit_code_is_enough = true }}"
-    if config.checks and not _is_setup_proven(proof):
-        yield f"next: edit {CONFIG_FILE_NAME}, then `{context.command_prefix} init --check`"
-    elif not roles:
-        yield "next: say who plays coder, reviewer and tester in [roles.…], or look at `steersman demo` first"
-
-
-def _base_failure_remedies(context: CommandContext, failures: list[str]) -> Iterator[str]:
-    """What a person can do about failures on the base that nobody has acknowledged."""
-    if not failures:
-        return
-    is_single = len(failures) == 1
-    count = "1 test fails" if is_single else f"{len(failures)} tests fail"
-    yield f"{count} on the base, and no run starts there until you repair or acknowledge that"
-    yield f"  to acknowledge by name: {context.command_prefix} init --check --acknowledge-failures"
-    yield (
-        f"  to have a run repair {'it' if is_single else 'them'}:"
-        f' {context.command_prefix} run "Make the failing tests pass" --fix-base'
-    )
-
-
-def _known_failure_lines(names: list[str], path: Path) -> Iterator[str]:
-    """What was written into known_failures."""
-    from steersman.views.failed_check import group_test_names
-
-    count = "1 failure" if len(names) == 1 else f"{len(names)} failures"
-    yield f"{count} acknowledged in {path.name}; any other still counts:"
-    yield from (f"  {line}" for line in group_test_names(names))
 
 
 # ── the rest of the file ────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,18 +1,19 @@
 """Chooses how a project is set up and checked: proposals from its files, proven one after another until one works.
 
-**Invariant:** nothing is run before it was shown; every plan that may be tried is in `commands_shown`.
+**Invariant:** `prove_setup_plans` tries only plans of the choice that it is given, so that a face can show them first.
 """
 
 import re
 import shlex
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Container, Iterable, Mapping
 
 import msgspec
 
 from steersman.contracts.commands import CommandResult, full_output
 from steersman.contracts.config import Check, Config, Rules, SetupStep, Worktree
+from steersman.engine.check_proof import CheckProof, ProofListener, prove_checks
+from steersman.engine.ports import Ports
 from steersman.judges.ecosystems import (
     ProjectFiles,
     SetupPlan,
@@ -20,17 +21,29 @@ from steersman.judges.ecosystems import (
     list_files_to_read,
     propose_project_checks,
 )
+from steersman.judges.evidence.baseline import is_known_failure
 from steersman.judges.text import clip_text, printable_line
+from steersman.ports.workspace import Workspace
 
-if TYPE_CHECKING:
-    from steersman.engine.check_proof import CheckProof, ProofListener
-    from steersman.engine.ports import Ports
-    from steersman.ports.workspace import Workspace
+__all__ = [
+    "CheckProof",
+    "ProvenSetup",
+    "SetupChoice",
+    "find_missing_programs",
+    "has_counted_tests",
+    "is_setup_proven",
+    "list_base_failures",
+    "list_plan_commands",
+    "list_unknown_failures",
+    "propose_setup_plans",
+    "prove_checks",
+    "prove_setup_plans",
+    "read_project_files",
+]
 
 MAX_PLAN_ATTEMPTS = 4
 MAX_SETUP_FILE_BYTES, MAX_SETUP_TOTAL_BYTES = 64 * 1024, 4 * 1024 * 1024  # bytes of files that are read
 _ERROR_LINE_PATTERN = re.compile(r"\berr|fail|not found|cannot|unsupported", re.IGNORECASE)
-MAX_FALLBACK_COMMANDS = 6  # other commands that are named before the question
 
 
 class SetupChoice(msgspec.Struct, frozen=True):
@@ -120,11 +133,11 @@ class ProvenSetup(msgspec.Struct, frozen=True):
     """The configuration that came farthest, what happened to it, and what was given up on the way."""
 
     config: Config
-    proof: "CheckProof"
+    proof: CheckProof
     given_up: tuple[str, ...] = ()  # in words: what was tried first, and how it failed
 
 
-def read_project_files(workspace: "Workspace", commit: str) -> ProjectFiles:
+def read_project_files(workspace: Workspace, commit: str) -> ProjectFiles:
     """The files of a commit, with the texts that proposals depend on."""
     paths = workspace.paths(commit)
     texts = workspace.read_texts(
@@ -168,58 +181,20 @@ def _keep_installed_plans(proposal: SetupProposal) -> SetupProposal:
 
 def find_missing_programs(plan: SetupPlan) -> list[str]:
     """The programs of a plan that this machine does not have; those inside the tree are made by setup."""
-    programs = [command.run[0] for command in _plan_commands(plan)]
+    programs = [command.run[0] for command in list_plan_commands(plan)]
     return [word for word in dict.fromkeys(programs) if "/" not in word and shutil.which(word) is None]
 
 
-def _plan_commands(plan: SetupPlan) -> tuple[SetupStep | Check, ...]:
+def list_plan_commands(plan: SetupPlan) -> tuple[SetupStep | Check, ...]:
+    """Everything that a plan runs: its setup steps, then its checks."""
     return (*plan.setup, *plan.checks.values())
 
 
-def render_setup_commands(config: Config, choice: SetupChoice | None = None) -> Iterator[str]:
-    """Everything that is about to run, in groups, on one screen."""
-    if config.worktree.setup:
-        yield "  setup:"
-        yield from (f"    {_render_setup_command(step.run, step.cwd)}" for step in config.worktree.setup)
-    yield "  checks:"
-    yield from (
-        f"    {name}: {_render_setup_command(check.run, check.cwd)}" for name, check in config.checks.items()
-    )
-    if config.env:
-        yield f"  variables: {', '.join(f'{name}={value}' for name, value in config.env.items())}"
-    others = list(_fallback_commands(choice)) if choice is not None else []
-    if others:
-        yield "  only if that fails:"
-        yield from (f"    {line}" for line in others[:MAX_FALLBACK_COMMANDS])
-    if len(others) > MAX_FALLBACK_COMMANDS:
-        yield f"    and {len(others) - MAX_FALLBACK_COMMANDS} more of the same kind"
-
-
-def _fallback_commands(choice: SetupChoice) -> Iterator[str]:
-    rendered = {
-        _render_setup_command(planned_command.run, planned_command.cwd)
-        for plan in choice.plans
-        for planned_command in _plan_commands(plan)
-    }
-    for proposal in choice.proposals:
-        for plan in proposal.plans[1:]:
-            for command in _plan_commands(plan):
-                if (line := _render_setup_command(command.run, command.cwd)) not in rendered:
-                    rendered.add(line)
-                    yield line
-
-
-def _render_setup_command(argv: Sequence[str], cwd: str) -> str:
-    return shlex.join(argv) + (f"   (in {cwd})" if cwd else "")
-
-
 async def prove_setup_plans(
-    ports: "Ports", commit: str, choice: SetupChoice, seconds: int, on_progress: "ProofListener"
+    ports: Ports, commit: str, choice: SetupChoice, seconds: int, on_progress: ProofListener
 ) -> ProvenSetup:
     """Proves the chosen plans; where setup fails or a check counts nothing, the next plan of that proposal; where tests
     fail, a plan with more setup steps too."""
-    from steersman.engine.check_proof import prove_checks
-
     best: ProvenSetup | None = None
     abandoned: list[str] = []
     failed_setups: list[tuple[SetupStep, ...]] = []
@@ -256,7 +231,7 @@ async def prove_setup_plans(
     return ProvenSetup(best.config, best.proof, tuple(abandoned))
 
 
-def _find_troubled_proposal(choice: SetupChoice, proof: "CheckProof") -> int | None:
+def _find_troubled_proposal(choice: SetupChoice, proof: CheckProof) -> int | None:
     """The proposal that needs another plan; None where all is proven, or no other plan would help."""
     if proof.problem or not choice.proposals:
         return None
@@ -270,7 +245,7 @@ def _find_troubled_proposal(choice: SetupChoice, proof: "CheckProof") -> int | N
     return next((index for index, plan in enumerate(choice.plans) if bad_names & set(plan.checks)), None)
 
 
-def _choose_longer_setup(choice: SetupChoice, proof: "CheckProof") -> tuple[SetupChoice | None, str]:
+def _choose_longer_setup(choice: SetupChoice, proof: CheckProof) -> tuple[SetupChoice | None, str]:
     """The choice with a longer plan for the first proposal whose tests fail, and the added steps in words."""
     failed_names = {result.name for result in proof.results if result.verdict == "failed"}
     for index, plan in enumerate(choice.plans):
@@ -286,7 +261,7 @@ def has_counted_tests(result: CommandResult) -> bool:
     return result.verdict in ("passed", "failed") and bool(result.tests or result.exit_code_only)
 
 
-def _setup_proof_score(proof: "CheckProof") -> tuple[int, int, int, int]:
+def _setup_proof_score(proof: CheckProof) -> tuple[int, int, int, int]:
     """Green checks first, then checks that count tests, then tests that pass."""
     first_results = {
         result.name: result for result in reversed(proof.results)
@@ -300,7 +275,7 @@ def _setup_proof_score(proof: "CheckProof") -> tuple[int, int, int, int]:
     return green_count, len(counted_results), passing_tests, len(first_results)
 
 
-def _describe_setup_failure(proof: "CheckProof") -> str:
+def _describe_setup_failure(proof: CheckProof) -> str:
     failed_setup = proof.failed_setup
     if failed_setup is not None:
         lines = full_output(failed_setup).strip().splitlines() or [""]
@@ -311,3 +286,39 @@ def _describe_setup_failure(proof: "CheckProof") -> str:
         result for result in proof.results if not has_counted_tests(result) and result.verdict != "timeout"
     )
     return f"{bad_result.name} {'counted no test' if bad_result.exit_code == 0 else 'failed before it counted a test'}"
+
+
+def is_setup_proven(proof: CheckProof, known_failures: Container[str] = ()) -> bool:
+    """Whether setup worked, tests were counted, and each check passed or came to its tests or is known to fail."""
+    if proof.problem or proof.failed_setup is not None or not proof.results:
+        return False
+    all_reached_tests = all(
+        result.verdict == "passed"
+        or (result.verdict == "failed" and (has_counted_tests(result) or result.name in known_failures))
+        for result in proof.results
+    )
+    return all_reached_tests and any(has_counted_tests(result) for result in proof.results)
+
+
+def list_base_failures(proof: CheckProof) -> list[str]:
+    """The tests that fail on the base, by name; where a failure has no name, the check."""
+    names: dict[str, None] = {}
+    for result in proof.results:
+        if result.verdict == "failed" and has_counted_tests(
+            result
+        ):  # one that did not come to its tests is broken, not red
+            has_names = result.report is not None and not result.report.cut and bool(result.report.failed)
+            names |= dict.fromkeys(
+                result.report.failed if has_names and result.report is not None else (result.name,)
+            )
+    return list(names)
+
+
+def list_unknown_failures(config: Config, proof: CheckProof) -> list[str]:
+    """The failures that nobody has acknowledged in the file."""
+    remaining_results = tuple(result for result in proof.results if result.name not in config.known_failures)
+    return [
+        name
+        for name in list_base_failures(CheckProof(remaining_results))
+        if not is_known_failure(name, config.known_failures)
+    ]
