@@ -3,7 +3,6 @@
     SteersmanError
     ├── DefinitionError      a machine's table is wrong
     ├── ContractError        an agent or a file broke its contract
-    ├── ProviderError        an agent could not be reached or failed (its class: contracts.agent)
     ├── JournalError         the store could not do what was asked
     │   ├── StaleError       another driver owns the run now: this write is void
     │   ├── StoreBroken      the store cannot be read: corrupt, of a newer version, of another program
@@ -44,15 +43,6 @@ class ContractError(SteersmanError):
     def __init__(self, message: str, problems: tuple[str, ...] = ()) -> None:
         super().__init__(message)
         self.problems = problems
-
-
-class ProviderError(SteersmanError):
-    """An agent could not do its work; `error_class` is one of the provider classes."""
-
-    def __init__(self, error_class: str, message: str, *, reset_at: int | None = None) -> None:
-        super().__init__(message)
-        self.error_class = error_class
-        self.reset_at = reset_at
 
 
 class JournalError(SteersmanError):

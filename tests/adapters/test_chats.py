@@ -6,16 +6,7 @@ from steersman.adapters.process.ancestry import find_recorded_effect
 from steersman.adapters.storage.sqlite.chat import SqliteChats
 from steersman.adapters.storage.sqlite.reader import SqliteJournalReader
 from steersman.adapters.storage.sqlite.store import SqliteJournal
-from steersman.testing.chat import MemoryChats
 from steersman.testing.conformance_chat import CHAT_THREAD, ChatsConformance, sample_question
-
-
-class TestMemory(ChatsConformance):
-    """The fake of the tests."""
-
-    @pytest.fixture
-    def chats(self):
-        return MemoryChats()
 
 
 class TestSqlite(ChatsConformance):

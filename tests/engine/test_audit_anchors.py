@@ -34,8 +34,6 @@ def test_file(file):
     made = [file.store_anchor("r", n, HASH, n) for n in (1, 2)]
     file.anchor("other", 9, HASH, 3)
     assert file.list_anchors("r") == RunAnchors(tuple(made))
-    assert file.newest_anchor("r") == made[1]
-    assert file.newest_anchor("nobody") is None
 
 
 def test_nothing_kept(file, tmp_path):

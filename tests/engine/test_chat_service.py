@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from steersman.adapters.storage.sqlite.chat import SqliteChats
+from steersman.adapters.storage.sqlite.store import SqliteJournal
 from steersman.contracts.agent import AgentReply, ProviderUsage
 from steersman.contracts.chat import ChatCall, ChatUsage
 from steersman.contracts.config import Chat, ChatAgent, ChatBudget, Config
@@ -13,7 +15,6 @@ from steersman.engine.chat.prompt import CUT_MARKER, fit_messages
 from steersman.engine.chat.service import MAX_QUESTION_CHARS, ChatService, ThreadBudgetError
 from steersman.errors import StoreFull, UserError
 from steersman.testing import FakeAgent, FakeChance, fake_ports, fake_reply
-from steersman.testing.chat import MemoryChats
 from steersman.testing.conformance_chat import sample_question
 from steersman.testing.workspace import FakeWorkspace
 
@@ -24,7 +25,14 @@ TOKEN = "ghp_" + "C" * 36
 
 def world_of(tmp_path, agent=None, **instead):
     agent = agent or FakeAgent(lambda request: fake_reply(request, f"heard {request.round}"))
-    return fake_ports(tmp_path, {}, agent=agent, chats=MemoryChats(), chance=FakeChance(), **instead), agent
+    return fake_ports(
+        tmp_path,
+        {},
+        agent=agent,
+        chats=SqliteChats(SqliteJournal(tmp_path / "store.db")),
+        chance=FakeChance(),
+        **instead,
+    ), agent
 
 
 def talks_of(tmp_path, agent=None, *, agents=AGENTS, world=None, **chat):

@@ -16,7 +16,6 @@ from steersman.engine.run_view import RunView
 from steersman.errors import SteersmanError
 from steersman.judges.text import printable_json
 from steersman.kernel.tape import Entry, read_entry
-from steersman.ports.sandbox import NOT_ISOLATED
 from steersman.views.gates import describe_gate
 from steersman.views.report import render_run_report
 from steersman.views.run_summary import (
@@ -24,7 +23,6 @@ from steersman.views.run_summary import (
     GuardOverride,
     PayloadReader,
     RunFacts,
-    find_isolation_warning,
     find_override,
     summarize_run,
 )
@@ -63,17 +61,6 @@ def read_run_view(ports: Ports, run: str) -> RunView:
 def issue_text(active_run: ActiveRun) -> str:
     """Returns the issue text that came with the task; empty where it was pruned."""
     return "" if active_run.payloads.is_pruned else active_run.payloads.get(active_run.config.issue_ref)
-
-
-def recorded_isolation_warning(ports: Ports, run: str) -> str:
-    """Returns why the agents of a run could have approved it themselves, or nothing; decodes only entries that say so."""
-    label_bytes = NOT_ISOLATED.encode()
-    warnings = [
-        find_isolation_warning(read_entry(body))
-        for _, body, _ in ports.journal.rows(run)
-        if label_bytes in body
-    ]
-    return next(filter(None, reversed(warnings)), "")
 
 
 def read_overrides(ports: Ports, run: str) -> list[GuardOverride]:

@@ -3,7 +3,7 @@
 **Invariant:** what a test did not put in does not come out: an unknown command is refused, never passed.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 from steersman.contracts.artifacts import ArtifactOnDisk
@@ -163,11 +163,6 @@ class ScriptedCommands:
 def passing_judge(tests: int = 1) -> Callable[[Command, str], CommandResult]:
     """A judge by which every command passes with so many tests."""
     return lambda c, _: fake_command_result(c, tests=tests)
-
-
-def exit_code_judge(by_name: Mapping[str, int]) -> Callable[[Command, str], CommandResult]:
-    """A judge by which a command ends with the exit code given for its name; one without is not found."""
-    return lambda c, _: fake_command_result(c, by_name.get(c.name, 127))
 
 
 def fake_command_result(

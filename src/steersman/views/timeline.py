@@ -4,7 +4,6 @@
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import msgspec
 
@@ -31,14 +30,6 @@ class TimelineStep(msgspec.Struct, frozen=True, rename={"source": "from"}):
     took: int | None = None  # microseconds that the effect behind it ran, where there was one
 
 
-class RoundRecord(msgspec.Struct, frozen=True):
-    """One entry of a run's log of rounds."""
-
-    seq: int
-    at: int
-    told: dict[str, Any]
-
-
 def build_timeline(
     entries: Iterable[Entry], machine: Machine | None = None, *, round_field: str = ""
 ) -> Iterator[TimelineStep]:
@@ -63,14 +54,6 @@ def build_timeline(
             took=entry.took,
         )
         before = entry.at
-
-
-def read_round_records(entries: Iterable[Entry]) -> Iterator[RoundRecord]:
-    """Yields the entries of the run's log of rounds."""
-    for entry in entries:
-        for op in entry.ops:
-            if op[0] == "append" and op[1] == "rounds" and isinstance(op[2], dict):
-                yield RoundRecord(entry.seq, entry.at, op[2])
 
 
 def _round_after_entry(now: int, entry: Entry, round_field: str) -> int:

@@ -61,10 +61,6 @@ class FileAnchors:
             self._read = (data, *_group_anchors_by_run(data))
         return self._read[1:]
 
-    def newest_anchor(self, run: str) -> Anchor | None:
-        """The anchor of a run that says most."""
-        return max(self.list_anchors(run).genuine, key=lambda a: a.seq, default=None)
-
 
 class GitAnchors:
     """One blob a run under refs/steersman/anchors/, the newest; it travels with `git push` when asked to."""
