@@ -23,6 +23,7 @@ from steersman.app.actions import (
     post_revert,
     require_resume_rights,
 )
+from steersman.app.audit import prune_texts
 from steersman.app.gates import AnswerRequest, check_answer
 from steersman.app.principal import AgentCallerError, Principal, require_person
 from steersman.app.runs import RunService
@@ -33,6 +34,7 @@ AGENT = Principal("ann", effect="261116-abc123:4:1")
 ATTEMPTS = {
     "nudged": lambda runs, run: post_event(runs, AGENT, run, "nudged", {"ok": True}),
     "followup": lambda runs, run: post_follow_up(runs, AGENT, run, "more"),
+    "prune": lambda runs, run: prune_texts(runs, AGENT, run),
     "approve": lambda runs, run: confirm_proposal(runs, AGENT, run),
     "abort": lambda runs, run: post_abort(runs, AGENT, run),
     "override": lambda runs, run: post_override(runs, AGENT, run, "out", "why not"),

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from steersman.engine.ports import Ports
+    from steersman.app.runs import Ports
     from steersman.faces.cli.context import CommandContext
 
 
@@ -12,19 +12,17 @@ def open_ports_without_store(context: "CommandContext") -> "Ports | None":
     has_state_only = (
         not context.has_store() and context.services.project_state_directory(context.project).is_dir()
     )
-    return context.services.open_ports(context.project, journal=None) if has_state_only else None
+    return context.ports if has_state_only else None
 
 
-def find_missing_runs(context: "CommandContext") -> list[str]:
+def find_project_missing_runs(context: "CommandContext") -> list[str]:
     """Every run with a genuine anchor that the store does not list."""
-    from steersman.engine.audit.anchoring import find_anchored_lost_runs
+    from steersman.app.audit import find_missing_runs
 
     if not context.has_store():
         ports = open_ports_without_store(context)
-        return find_anchored_lost_runs(ports, lambda _run: False) if ports is not None else []
-    journal = context.journal
-    ports = context.services.open_ports(context.project, journal=journal)
-    return find_anchored_lost_runs(ports, lambda run: journal.find_runs(run)[:1] == [run])
+        return find_missing_runs(ports, has_store=False) if ports is not None else []
+    return find_missing_runs(context.services.open_ports(context.project, journal=context.journal))
 
 
 def missing_runs_hint(context: "CommandContext", runs: list[str]) -> str:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from steersman.errors import UnknownRunError, UserError
+from steersman.errors import UserError
 from steersman.faces.cli.context import (
     EXIT_DONE,
     EXIT_STORE,
@@ -17,9 +17,7 @@ from steersman.faces.cli.main import LazyGroup
 from steersman.judges.text import printable_json, printable_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from steersman.engine.audit import AuditVerdict
+    from steersman.app.audit import AuditVerdict, StoreAudit
 
 AUDIT_MODULE = "audit"
 AUDIT_COMMANDS = {
@@ -69,29 +67,23 @@ def audit_tape_command(context: CommandContext, *, run: str, after: int, form: s
     """Print the entries of RUN, one per line. With --json, each line is a JSON object."""
     if form != "entries":
         return _print_plan_tape(context, run, form)
-    from steersman.engine.audit import read_tape
+    from steersman.app.audit import read_tape_entries
     from steersman.kernel.replay import BadEntry
 
-    for tape_item in read_tape(context.journal, _find_audited_run(context, run)):
-        if isinstance(tape_item, BadEntry):
-            context.warn(f"the tape cannot be read from entry {tape_item.seq} on: {tape_item.why}", fg="red")
+    for link in read_tape_entries(context.read_only_runs, run, after):
+        if isinstance(link, BadEntry):
+            context.warn(f"the tape cannot be read from entry {link.seq} on: {link.why}", fg="red")
             return EXIT_STORE
-        if tape_item[0].seq > after:
-            context.print_json_line({**msgspec.to_builtins(tape_item[0]), "hash": tape_item[1]})
-            context.print(printable_line(_render_tape_line(tape_item[0], tape_item[1])))
+        entry, hash_ = link
+        context.print_json_line({**msgspec.to_builtins(entry), "hash": hash_})
+        context.print(printable_line(_render_tape_line(entry, hash_)))
     return EXIT_DONE
 
 
 def _print_plan_tape(context: CommandContext, run: str, form: str) -> int:
-    from steersman.engine.machine_package import find_package
-    from steersman.engine.projections import read_run_view
+    from steersman.app.audit import read_tape_form
 
-    ports = context.read_only_runs.ports
-    run_view = read_run_view(ports, _find_audited_run(context, run))
-    forms = find_package(ports.packages, run_view.machine).tape_forms
-    if form not in forms:
-        raise UserError(f"run {run_view.snapshot.run} has no tape in the form {form}: it is no plan")
-    document = forms[form](run_view)
+    document = read_tape_form(context.read_only_runs, run, form)
     context.print(printable_json(msgspec.json.format(msgspec.json.encode(document)).decode()))
     context.set_result(msgspec.to_builtins(document))
     return EXIT_DONE
@@ -129,11 +121,8 @@ def _render_tape_line(entry: Any, hash_: str) -> str:
 @click.argument("run", required=False)
 def audit_verify_command(context: CommandContext, *, run: str | None) -> int:
     """Check that chain, state, seals, snapshot, head, texts, anchors and git refs of RUN agree. Without RUN, check every run and the rest of the store."""
-    known_runs, audit_run = _list_auditable_runs(context)
-    runs = [_match_auditable_run(known_runs, run)] if run else known_runs
-    verdicts = [audit_run(name) for name in runs]
-    if not run and context.has_store():
-        verdicts += _audit_store_surroundings(context)
+    audit = _open_store_audit(context)
+    verdicts = [audit.verify_run(audit.find_run(run))] if run else audit.verify_all()
     context.set_result(verdicts[0] if run else verdicts)
     for verdict in verdicts:
         _print_audit_verdict(context, verdict)
@@ -142,43 +131,17 @@ def audit_verify_command(context: CommandContext, *, run: str | None) -> int:
     return EXIT_DONE if all(run_verdict.ok for run_verdict in verdicts) else EXIT_STORE
 
 
-def _audit_store_surroundings(context: CommandContext) -> "list[AuditVerdict]":
-    """What the store holds beside its runs, where something is wrong with it."""
-    from steersman.engine.audit import audit_store
-
-    verdict = audit_store(context.read_only_runs.ports)
-    return [] if verdict.ok and not verdict.gone else [verdict]
-
-
-def _list_auditable_runs(context: CommandContext) -> "tuple[list[str], Callable[[str], AuditVerdict]]":
-    """The runs there are or were, and how to ask about one; a store that is gone has lost all that anchors name."""
-    from steersman.engine.audit import audit_missing_run, audit_run, find_anchored_lost_runs, list_known_runs
+def _open_store_audit(context: CommandContext) -> "StoreAudit":
+    """The audit of the store, or of what anchors name where it is gone; UserError where nothing has been run."""
+    from steersman.app.audit import StoreAudit
     from steersman.faces.cli.missing_runs import missing_runs_hint, open_ports_without_store
 
-    storeless_ports = open_ports_without_store(context)
-    missing_runs = (
-        find_anchored_lost_runs(storeless_ports, lambda _run: False) if storeless_ports is not None else []
-    )
-    if storeless_ports is None or not missing_runs:
-        ports = context.read_only_runs.ports
-        return list_known_runs(ports), lambda run: audit_run(ports, run)
-    context.warn(missing_runs_hint(context, missing_runs), fg="red")
-    return missing_runs, lambda run: audit_missing_run(storeless_ports, run)
-
-
-def _match_auditable_run(known_runs: list[str], prefix: str) -> str:
-    """Like finding a run, but among those whose head row is gone, too."""
-    matches = (
-        [prefix]
-        if prefix in known_runs
-        else [known_run for known_run in known_runs if known_run.startswith(prefix)]
-    )
-    matches = [known_run for known_run in matches if "." not in known_run] or matches
-    if not matches:
-        raise UnknownRunError(prefix)
-    if len(matches) > 1:
-        raise UserError(f"{prefix!r} could be {', '.join(matches[:20])}: write more of it")
-    return matches[0]
+    ports = open_ports_without_store(context)
+    audit = StoreAudit(ports, has_store=False) if ports is not None else None
+    if audit is None or not audit.runs:
+        return StoreAudit(context.read_only_runs.ports)
+    context.warn(missing_runs_hint(context, audit.runs), fg="red")
+    return audit
 
 
 def _print_audit_verdict(context: CommandContext, verdict: "AuditVerdict") -> None:
@@ -207,17 +170,12 @@ def _print_audit_verdict(context: CommandContext, verdict: "AuditVerdict") -> No
 @_audited_run_argument
 def audit_replay_command(context: CommandContext, *, run: str) -> int:
     """Decide every recorded step of RUN again and compare. Steps that another version of the machine decided are reported as such."""
-    from steersman.engine.audit import replay_run
+    from steersman.app.audit import replay_tape
 
-    run_id = _find_audited_run(context, run)
-    head = context.read_only_runs.head(run_id)
-    definition = context.services.installed_machines().get(head.machine)
-    if definition is None:
-        raise UserError(f"run {run_id} needs machine {head.machine}, which is not installed here")
-    replay_result = replay_run(context.read_only_runs.ports.journal, definition, run_id)
+    replay_result = replay_tape(context.read_only_runs, run)
     context.set_result(replay_result)
     context.print(
-        f"run {run_id}: {replay_result.same} decided the same again, {replay_result.different} differently, {replay_result.other_version} by another version"
+        f"run {replay_result.run}: {replay_result.same} decided the same again, {replay_result.different} differently, {replay_result.other_version} by another version"
     )
     for decision in replay_result.decisions:
         context.print(f"  entry {decision.seq}: {decision.verdict} {decision.detail}")
@@ -245,11 +203,11 @@ def audit_replay_command(context: CommandContext, *, run: str) -> int:
 )
 def audit_anchor_command(context: CommandContext, *, run: str, where: str) -> None:
     """Sign the present state of the tape of RUN and keep the signature outside the store."""
-    from steersman.engine.audit import anchor_run as keep_anchor
+    from steersman.app.audit import anchor_tape
 
     if where == "command":
         context.load_config()
-    anchor_record = keep_anchor(context.runs.ports, _find_audited_run(context, run), where)
+    anchor_record = anchor_tape(context.runs, run, where)
     context.set_result(anchor_record)
     context.print(
         f"run {anchor_record.run}: entry {anchor_record.seq} with hash {anchor_record.hash[:12]}… is anchored ({where})"
@@ -264,17 +222,17 @@ def audit_anchor_command(context: CommandContext, *, run: str, where: str) -> No
 @click.option("--yes", is_flag=True, help="Delete without a question. The texts cannot be restored.")
 def audit_prune_command(context: CommandContext, *, run: str, reason: str, yes: bool) -> int:
     """Delete prompts, replies, output and diffs of RUN and its child runs. Entries, hashes and state stay."""
-    from steersman.engine.audit import prune_run as drop_payloads
+    from steersman.app.audit import prune_texts
     from steersman.faces.cli.person_events import refuse_agent_caller
 
-    run_id = _find_audited_run(context, run)
+    run_id = context.read_only_runs.find(run)
     refusal_code = refuse_agent_caller(context, run_id, "prune")
     if refusal_code is not None:
         return refusal_code
     question = f"drop all texts of run {run_id} and its children? They cannot be had back"
     if not yes and not context.confirm(question, f"{context.command_prefix} audit prune {run_id} --yes"):
         raise UserError("nothing was dropped")
-    pruned = drop_payloads(context.runs.ports, run_id, context.person, reason)
+    pruned = prune_texts(context.runs, context.principal, run_id, reason)
     context.set_result(pruned)
     context.print(f"run {pruned.run}: {pruned.payloads} texts dropped, entry {pruned.seq} says so")
     return EXIT_DONE
@@ -293,12 +251,9 @@ def audit_prune_command(context: CommandContext, *, run: str, reason: str, yes: 
 @click.option("--out", metavar="FILE", default=None, help="Write to this file instead of standard output.")
 def audit_export_command(context: CommandContext, *, run: str, payloads: bool, out: str | None) -> None:
     """Export RUN as lines of canonical JSON (with or without --json), which other tools can verify."""
-    from steersman.engine.audit import collect_anchors
-    from steersman.engine.audit import export_run as export_lines
+    from steersman.app.audit import export_tape
 
-    run_id = _find_audited_run(context, run)
-    ports = context.read_only_runs.ports
-    lines = export_lines(ports.journal, run_id, payloads=payloads, anchors=collect_anchors(ports, run_id))
+    lines = export_tape(context.read_only_runs, run, payloads=payloads)
     try:
         with click.open_file(out or "-", "wb") as file:
             for line in lines:
@@ -312,7 +267,3 @@ def audit_export_command(context: CommandContext, *, run: str, payloads: bool, o
         raise UserError(f"cannot write {out}: {error.strerror}; choose another --out") from None
     if out:
         context.warn(f"written to {out}")
-
-
-def _find_audited_run(context: CommandContext, run: str) -> str:
-    return context.read_only_runs.find(run)

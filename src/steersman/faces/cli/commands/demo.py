@@ -18,7 +18,7 @@ from steersman.faces.cli.context import EXIT_DONE, EXIT_ENDED, EXIT_WAITING, Com
 from steersman.judges.text import count_with_noun
 
 if TYPE_CHECKING:
-    from steersman.engine.audit import AuditVerdict
+    from steersman.app.audit import AuditVerdict
 
 DEMO_OPERATOR = "demo operator"
 DEMO_TASK = "A discount is taken off as cents; it has to be a percentage"
@@ -88,8 +88,8 @@ def demo_command(context: CommandContext, *, keep_state: bool) -> int:
 
 
 def _drive_demo_run(context: CommandContext, demo_context: CommandContext) -> int:
-    from steersman.engine.audit import audit_run
-    from steersman.engine.start import StartRequest
+    from steersman.app.audit import StoreAudit
+    from steersman.app.start import StartRequest
     from steersman.faces.cli.drive import drive_new_run, wait_for_verdict
     from steersman.faces.cli.trust_prompt import record_trust
 
@@ -109,16 +109,16 @@ def _drive_demo_run(context: CommandContext, demo_context: CommandContext) -> in
         bold=True,
     )
     code = wait_for_verdict(demo_context, run, runs.answer(runs.gate(run), "approve", DEMO_OPERATOR))
-    verdict = audit_run(runs.ports, run)
+    verdict = StoreAudit(runs.ports).verify_run(run)
     return _print_demo_summary(context, demo_context, run, code, verdict)
 
 
 def _print_demo_summary(
     context: CommandContext, demo_context: CommandContext, run: str, code: int, verdict: "AuditVerdict"
 ) -> int:
-    from steersman.engine.projections import read_run_view
+    from steersman.app.run_status import read_run_details
 
-    summary = read_run_view(demo_context.runs.ports, run).status
+    summary = read_run_details(demo_context.runs.ports, run).summary
     tests = sum(check.tests or 0 for check in summary.checks if not check.variant)
     is_success = (
         code == EXIT_DONE and summary.status == "done" and tests > 0 and verdict.ok and verdict.anchored

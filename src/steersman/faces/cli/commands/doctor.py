@@ -10,7 +10,7 @@ import msgspec
 
 from steersman.errors import JournalError, MemoryUnavailable, NoMemory, SteersmanError, StoreBroken
 from steersman.faces.cli.context import EXIT_DONE, EXIT_ENDED, EXIT_STORE, CommandContext, define_command
-from steersman.faces.cli.missing_runs import find_missing_runs
+from steersman.faces.cli.missing_runs import find_project_missing_runs
 from steersman.faces.cli.trust_prompt import count_lines_text, is_config_trusted
 from steersman.ports.journal import Journal
 from steersman.ports.sandbox import NOT_ISOLATED
@@ -227,7 +227,7 @@ def _check_chat_agents(context: CommandContext) -> Iterator[DoctorFinding]:
 def _check_store_health(context: CommandContext) -> Iterator[DoctorFinding]:
     yield DoctorFinding("sqlite", ok=True, told=context.services.sqlite_version())
     if not context.has_store():
-        is_gone = bool(find_missing_runs(context))
+        is_gone = bool(find_project_missing_runs(context))
         store_text = "gone, but anchors say what was in it" if is_gone else "nothing has been run here yet"
         yield DoctorFinding("store", not is_gone, store_text, "restore it from a backup", store=True)
         return
@@ -255,7 +255,7 @@ def _check_memory_store(context: CommandContext) -> Iterator[DoctorFinding]:
 
 def _check_missing_runs(context: CommandContext) -> Iterator[DoctorFinding]:
     try:
-        runs = find_missing_runs(context)
+        runs = find_project_missing_runs(context)
     except SteersmanError:  # the store has been told, or git
         return
     for run in runs:

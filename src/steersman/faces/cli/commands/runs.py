@@ -69,9 +69,12 @@ def runs_command(context: CommandContext, *, everything: bool, unfinished: bool,
 
 def _warn_missing_runs(context: CommandContext) -> bool:
     """A word beside the listing about what should be in it."""
-    from steersman.faces.cli.missing_runs import find_missing_runs, missing_runs_hint  # slow to import
+    from steersman.faces.cli.missing_runs import (
+        find_project_missing_runs,
+        missing_runs_hint,
+    )  # slow to import
 
-    missing_runs = find_missing_runs(context)
+    missing_runs = find_project_missing_runs(context)
     if missing_runs:
         context.warn(missing_runs_hint(context, missing_runs), fg="red")
     return bool(missing_runs)
