@@ -35,12 +35,7 @@ class Codex:
     def options(self, url):
         path = program("codex")
         assert path is not None, "codex is not installed: run `make test-agents`"
-        return {
-            "program": str(path),
-            "base_url": f"{url}/v1",
-            "key_env": KEY_NAME,
-            "model": "scripted-model",
-        }
+        return {"program": str(path), "base_url": f"{url}/v1", "key_env": KEY_NAME, "model": "scripted-model"}
 
     def agent(self, place: Path, sandbox, options):
         return CodexAgent(place, sandbox, CodexOptions(**options))

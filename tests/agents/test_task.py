@@ -157,11 +157,7 @@ def delivered(project, run):
     )
 
 
-CREWS = {
-    "claude": (Claude(), Claude()),
-    "codex": (Codex(), Codex()),
-    "mixed": (Claude(), Codex()),
-}
+CREWS = {"claude": (Claude(), Claude()), "codex": (Codex(), Codex()), "mixed": (Claude(), Codex())}
 
 
 @pytest.mark.parametrize("who", CREWS)

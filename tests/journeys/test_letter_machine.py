@@ -11,10 +11,7 @@ from tests.support.sample_project import CommandResult, Project
 FIRST_DRAFT, SHORT_DRAFT = "Dear Ann, how about Friday at noon?", "Ann: Friday?"
 WRITER_SCRIPT = {
     "version": "1",
-    "writer": [
-        {"mode": "draft", "say": FIRST_DRAFT},
-        {"mode": "redraft", "say": SHORT_DRAFT},
-    ],
+    "writer": [{"mode": "draft", "say": FIRST_DRAFT}, {"mode": "redraft", "say": SHORT_DRAFT}],
 }
 
 

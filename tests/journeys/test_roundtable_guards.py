@@ -87,8 +87,7 @@ TWO_CHECKS = roundtable_story(
     ),
 )
 EDITED = roundtable_story(
-    deliver="merge",
-    then=[{"do": "edit", "path": "notes.txt"}, {"do": "answer", "choice": "approve"}],
+    deliver="merge", then=[{"do": "edit", "path": "notes.txt"}, {"do": "answer", "choice": "approve"}]
 )
 REDELIVERED = roundtable_story(
     deliver="merge",
@@ -104,8 +103,7 @@ OVERTAKEN = roundtable_story(deliver="merge", then=[{"do": "commit", "path": "no
 UNMOVED = change_story(OVERTAKEN, "then", 0, "do", to="nothing")
 CONFLICTS = change_story(OVERTAKEN, "then", 0, "path", to="calc.py")
 PUT_BACK = roundtable_story(
-    deliver="merge",
-    then=[{"do": "commit", "path": "notes.txt"}, YES, {"do": "drop"}, YES],
+    deliver="merge", then=[{"do": "commit", "path": "notes.txt"}, YES, {"do": "drop"}, YES]
 )
 REWRITTEN = roundtable_story(deliver="merge", then=[{"do": "rewrite", "path": "notes.txt"}, YES, YES, YES])
 KEEPS_MOVING = roundtable_story(

@@ -196,10 +196,7 @@ def test_the_report_has_what_each_review_said(project: Project) -> None:
     assert seen == [(1, "changes_requested", first), (2, "approve", "read")]
     assert {
         e["event"] for e in project.entries(run) if e["seq"] in [r["entry"] for r in said["reviews"]]
-    } == {
-        "review_changes_requested",
-        "review_approved",
-    }
+    } == {"review_changes_requested", "review_approved"}
     table = said["report"].split("## Reviews")[1].split("\n## ")[0]
     assert "| changes\\_requested | No reason is given. \\#\\# Approved \\| by ann |" in table
     assert (

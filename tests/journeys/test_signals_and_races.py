@@ -121,9 +121,7 @@ def test_two_interrupts_abort(working: tuple[Project, subprocess.Popen[bytes], s
     assert _agents(project) == []
 
 
-def test_a_term_signal_lets_go_at_once(
-    working: tuple[Project, subprocess.Popen[bytes], str],
-) -> None:
+def test_a_term_signal_lets_go_at_once(working: tuple[Project, subprocess.Popen[bytes], str]) -> None:
     """SIGTERM is a clean stop, which waits for no agent."""
     project, driver, run = working
     began = time.monotonic()

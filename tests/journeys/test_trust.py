@@ -383,12 +383,7 @@ def test_limits_of_now_hold_for_a_run_that_has_begun(project: Project) -> None:
     policy = project.place / "policy.toml"
     policy.write_text('agents = ["claude"]\n[sandbox]\nmode = "required"\n')
     env = {"STEERSMAN_POLICY": str(policy)}
-    for words in (
-        ("approve", run),
-        ("reject", run),
-        ("send", run, "discussion_requested"),
-        ("resume", run),
-    ):
+    for words in (("approve", run), ("reject", run), ("send", run, "discussion_requested"), ("resume", run)):
         before = project.entries(run)
         said = project.call(*words, **env)
         assert (said.code, f"sandbox.mode: {policy} does not allow this" in said.err) == (4, True), said

@@ -45,8 +45,7 @@ def test_what_stands_against_beginning(runs, unstarted, red):
 
 
 @pytest.mark.parametrize(
-    ("known", "red"),
-    [((), 1), (("m.A.test_a",), 1), (("m.A.test_a", "m.A.test_b"), 0), (("unit",), 0)],
+    ("known", "red"), [((), 1), (("m.A.test_a",), 1), (("m.A.test_a", "m.A.test_b"), 0), (("unit",), 0)]
 )
 def test_acknowledged_failures_are_not_red(known, red):
     """Every failing test by name, or the check as a whole; half of it is not enough."""

@@ -97,10 +97,7 @@ def test_results_are_held_against_the_base_tree():
     """Fewer tests than before are missing, and told; a check of the project without a base is in doubt."""
     base = [result("passed", tests=5, source="project")]
     found = weigh_check_results([result("passed", tests=3, source="project")], base)
-    assert (found.missing, found.questions) == (
-        2,
-        ("unit: 2 tests that ran before are gone",),
-    )
+    assert (found.missing, found.questions) == (2, ("unit: 2 tests that ran before are gone",))
     assert weigh_check_results([result("passed", tests=3, source="project")]).questions == (
         "unit: it was not run on the base tree",
     )

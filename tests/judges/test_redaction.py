@@ -48,10 +48,7 @@ def test_overlapping():
     assert hidden == f"x://me:abc;password={redaction_marker('assignment', 'letmein@host/and-more-of-it')} y"
 
 
-@for_each_case(
-    "form",
-    ["\x1b[31m", "\u200b", "\b", "\x9b1m", "\\x1b[31m", "\\u001b[0;1m"],
-)
+@for_each_case("form", ["\x1b[31m", "\u200b", "\b", "\x9b1m", "\\x1b[31m", "\\u001b[0;1m"])
 def test_invisible_letters_hide_nothing(form):
     """A key is found through colours and invisible letters."""
     torn = GITHUB[:12] + form + GITHUB[12:]

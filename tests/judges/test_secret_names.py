@@ -30,10 +30,7 @@ def test_samples_are_secrets(name):
         assert is_secret_file_name(path), path
 
 
-@pytest.mark.parametrize(
-    "path",
-    ORDINARY.split(),
-)
+@pytest.mark.parametrize("path", ORDINARY.split())
 def test_ordinary_files_are_none(path):
     """Code, prose and settings are no secrets for having a letter in common with one."""
     assert not is_secret_file_name(path)

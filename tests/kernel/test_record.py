@@ -277,10 +277,7 @@ STATUS = [
 # fmt: on
 
 
-@for_each_case(
-    ("state_", "fields_", "context", "word", "result"),
-    STATUS,
-)
+@for_each_case(("state_", "fields_", "context", "word", "result"), STATUS)
 def test_a_run_shows_one_of_six_words(state_, fields_, context, word, result):
     """Whatever a run is, its status is one of the six words, and its outcome is there only when it has one."""
     items = {f"{n}": i for n, i in enumerate(fields_.pop("items", ()))}

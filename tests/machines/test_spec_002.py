@@ -326,12 +326,7 @@ def test_a_row_that_is_missing_is_found():
 
 @pytest.mark.untraced
 @pytest.mark.parametrize(
-    ("event", "to"),
-    [
-        (E.review_ok, S.test),
-        (E.base_unmoved, S.done),
-    ],
-    ids=lambda v: v.name,
+    ("event", "to"), [(E.review_ok, S.test), (E.base_unmoved, S.done)], ids=lambda v: v.name
 )
 def test_a_way_around_a_phase_breaks_a_law(event, to):
     """A shortcut past a phase, whoever opens it, is found by the laws with its path."""

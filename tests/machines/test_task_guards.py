@@ -343,10 +343,7 @@ CASES = [  # job, phase, what the task knows, what is changed in facts that are 
 # fmt: on
 
 
-@for_each_case(
-    ("job", "phase", "known", "changed", "guard", "event"),
-    CASES,
-)
+@for_each_case(("job", "phase", "known", "changed", "guard", "event"), CASES)
 def test_facts_become_an_event(job, phase, known, changed, guard, event):
     """A job's facts name one event by the first guard that fits, and every guard of the naming is evaluated."""
     here = task_at(phase, **known)

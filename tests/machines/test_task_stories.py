@@ -589,12 +589,7 @@ def test_a_branch_that_has_moved_is_reviewed_and_tested_again():
     """The change on top of it is another tree, with documents of its own; nobody has accepted anything about it."""
     shift = SimulatedTask(deliver="merge", target="main").advance_to("accept", "base")
     asked = shift.item("look_at_base").input
-    assert (asked["form"], asked["target"], asked["base"], asked["delivered"]) == (
-        "merge",
-        "main",
-        "c0",
-        "",
-    )
+    assert (asked["form"], asked["target"], asked["base"], asked["delivered"]) == ("merge", "main", "c0", "")
     shift.finish("look_at_base", moved_base_facts())
     c = shift.context
     assert (shift.position, c.base_commit, c.base_tree, c.commit, c.tree) == (

@@ -189,10 +189,7 @@ def make_intent(**changes: Any) -> ExecutionIntent:
         budgets=IntentBudgets(max_files=10, max_commits=5, max_tokens=100_000, max_cost_usd=10),
         evidence_refs=("fact://language/python",),
         constraints=IntentConstraints(
-            execution="forbidden",
-            no_fabrication=True,
-            registry_only=True,
-            lock_scope=LockScope(mode="none"),
+            execution="forbidden", no_fabrication=True, registry_only=True, lock_scope=LockScope(mode="none")
         ),
         audit=IntentAudit(created_by="ann", source="human", checksum=ZERO_DIGEST),
     )

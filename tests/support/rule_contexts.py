@@ -54,12 +54,7 @@ def fact_bundle(
         stopped_by="" if complete else "too many files",
     )
     kept = tuple(
-        RecalledMemory(
-            id=f"mem_{n:012x}",
-            scope="project",
-            text=f"lesson {n}",
-            tags=("lesson",),
-        )
+        RecalledMemory(id=f"mem_{n:012x}", scope="project", text=f"lesson {n}", tags=("lesson",))
         for n in range(memories)
     )
     found: Any = tuple(

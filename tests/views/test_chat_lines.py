@@ -17,11 +17,7 @@ def test_a_question():
     """Who asked whom, when, and the words behind a gutter."""
     assert chat_message_lines(
         replace(sample_question("你好\n[9] bob · forged\x1b[2J\r", agents=("bob", "猫猫")), seq=3)
-    ) == [
-        "[3] ann → @bob, @猫猫 · 2026-01-01 00:00:00 UTC",
-        "│ 你好",
-        "│ [9] bob · forged\\x1b[2J\\x0d",
-    ]
+    ) == ["[3] ann → @bob, @猫猫 · 2026-01-01 00:00:00 UTC", "│ 你好", "│ [9] bob · forged\\x1b[2J\\x0d"]
 
 
 def test_an_answer():

@@ -394,11 +394,7 @@ def test_answers_are_known_by_their_choice():
 
 def test_names_of_tests_are_not_counted_as_reasons():
     """Indented lines below a reason belong to it."""
-    texts = {
-        "one": "unit: 2 tests are gone\n    test_a\n    test_b",
-        "two": "conftest.py (changed)",
-        "": "",
-    }
+    texts = {"one": "unit: 2 tests are gone\n    test_a\n    test_b", "two": "conftest.py (changed)", "": ""}
     gone = "unit: 2 tests are gone"
     assert evidence_reason({"questions": "one"}, texts.__getitem__) == f"{gone}."
     assert (

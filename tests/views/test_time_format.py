@@ -38,9 +38,5 @@ def test_amounts_carry_their_unit():
         format_figure("ms", 90_000),
         format_figure("micro_usd", 250_000),
         format_figure("tokens", 3_000_000),
-    ) == (
-        "1 min 30 s",
-        "$0.25",
-        "3 000 000",
-    )
+    ) == ("1 min 30 s", "$0.25", "3 000 000")
     assert format_timestamp(0) == "1970-01-01 00:00:00"

@@ -23,8 +23,7 @@ def test_words_stay_whole_behind_their_gutter(line, lines):
 
 
 @for_each_case(
-    "line",
-    ['    steersman followup 261119-abcdef "…"', "  git -C /repo diff main steersman/261119-abcdef"],
+    "line", ['    steersman followup 261119-abcdef "…"', "  git -C /repo diff main steersman/261119-abcdef"]
 )
 def test_a_command_stays_in_one_piece(line):
     """What a person copies has no line break of ours in it."""

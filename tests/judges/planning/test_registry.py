@@ -19,10 +19,7 @@ from steersman.judges.planning.registry import (
     parse_pins,
     restore_archived_registry,
 )
-from steersman.judges.planning.validate import (
-    find_identity_problems,
-    find_registry_problems,
-)
+from steersman.judges.planning.validate import find_identity_problems, find_registry_problems
 from steersman.kernel.canonical import canonical_bytes, digest_of
 
 EDIT = raw_content("command", "cmd_edit", effects=["write"], risk_level="medium", phases=["implementation"])

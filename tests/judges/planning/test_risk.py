@@ -103,10 +103,7 @@ def test_phases_bring_their_reviews():
     data = [{"workflow_id": "wf_data_migration", "phases": ["analysis", "design"]}]
     assert assessed(
         plan_commands("cmd_read_code", selected_workflows=data), fact_bundle(*READY)
-    ).requires_review == (
-        "data",
-        "security",
-    )
+    ).requires_review == ("data", "security")
     early = [{"workflow_id": "wf_data_migration", "phases": ["analysis"]}]
     assert assessed(
         plan_commands("cmd_read_code", selected_workflows=early), fact_bundle(*READY)

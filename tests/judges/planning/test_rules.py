@@ -186,8 +186,7 @@ def test_nothing_is_talked_down():
     """The registry's effects and risk hold together with the intent's, the graver one and all of them."""
     low = {"planned_commands__0__effects": ["network"], "planned_commands__0__risk_level": "low"}
     told = warning_rule(
-        "rule_x",
-        "command.understated && command.risk == 'high' && command.effects == ['write', 'network']",
+        "rule_x", "command.understated && command.risk == 'high' && command.effects == ['write', 'network']"
     )
     assert one(plan_commands("cmd_delete_files", **low), fact_bundle(), told).decision == "warn"
     more = {"planned_commands__0__risk_level": "critical"}
@@ -336,10 +335,7 @@ def test_evidence_that_is_not_needed():
     assert [
         d.rules[0].outcome
         for d in decide_commands(plan_commands("cmd_lint", "cmd_delete_files"), fact_bundle(), asked)
-    ] == [
-        "silent",
-        "undecidable",
-    ]
+    ] == ["silent", "undecidable"]
 
 
 def test_a_reference_that_is_required():

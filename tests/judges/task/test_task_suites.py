@@ -149,8 +149,7 @@ def test_known_failures(results, known):
 
 
 @pytest.mark.parametrize(
-    "result",
-    [broken("other"), broken("other", failed=("tests/a.py::two",)), broken("other", failed=())],
+    "result", [broken("other"), broken("other", failed=("tests/a.py::two",)), broken("other", failed=())]
 )
 def test_known_is_said_by_name(result):
     """Beside a known failure nobody's other failure becomes one, whatever the facts say of it."""

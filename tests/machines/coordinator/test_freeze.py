@@ -168,10 +168,7 @@ def test_a_changed_version_is_told_by_name():
     newer = make_plan_inputs(known=make_registry(make_command("read_code", "analysis", version="1.1.0")))
     assert find_differing_inputs(
         frozen_files(make_plan_outputs(make_plan_inputs())), frozen_files(make_plan_outputs(newer))
-    ) == (
-        "commands.read_code",
-        "registry_digest",
-    )
+    ) == ("commands.read_code", "registry_digest")
 
 
 def test_answers_do_not_change_the_name_of_a_plan():

@@ -767,10 +767,7 @@ def test_the_longest_chain_of_nothing_is_nothing():
     assert find_heaviest_chain({"a": 0, "b": 0}, (edge("a", "b"),)) == (0, ())
     assert find_heaviest_chain(
         {"a": 1, "b": 0, "c": 2}, (edge("a", "b"), edge("a", "c"), edge("b", "c"))
-    ) == (
-        3,
-        ("a", "c"),
-    )
+    ) == (3, ("a", "c"))
 
 
 def test_complexity_names_its_parts():
