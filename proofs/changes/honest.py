@@ -8,9 +8,7 @@ from changes.edits import append, delete, rename, replace, write
 from changes.projects import GO, MAKE, NODE, NPM, PYTEST, UNITTEST, Change
 
 _RATES = PYTEST.files["src/tariff/rates.py"].replace("total > BULK_FROM", "total >= BULK_FROM")
-_TEST_RATES = PYTEST.files["tests/test_rates.py"]
 _TEST_MONEY = UNITTEST.files["tests/test_money.py"]
-_TEST_SLUG = NODE.files["test/slug.test.js"]
 _PRICING = "import sys; sys.path.insert(0, 'src'); from tariff.cli import main; sys.exit(main(['100']))"
 
 _PYTEST_CHANGES = (

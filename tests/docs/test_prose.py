@@ -22,7 +22,6 @@ from steersman.ports.sandbox import NOT_ISOLATED
 TOP = Path(__file__).resolve().parents[2]
 LEFT_OUT = {".venv", ".git", ".steersman", "node_modules", "results", "src"}
 PAGES = sorted(p for p in TOP.rglob("*.md") if not LEFT_OUT & set(p.relative_to(TOP).parts))
-IDS = [str(p.relative_to(TOP)) for p in PAGES]
 
 PROMISES = (
     "Transitions happen exactly once, in tape order. Effects happen at least once, each with an effect id; what may have run twice is shown, never hidden. Gates are answered exactly once.",

@@ -146,10 +146,6 @@ UNTOUCHED = [
 # fmt: on
 
 
-def _ids(cases):
-    return [f"{name}: {' '.join(new.split())[:40]}" for name, edit in cases for _, new in edit.values()]
-
-
 @for_each_case(("name", "edit"), REACHED)
 def test_what_is_reached_counts(name, edit):
     """A change in anything that a function reaches, wherever it lies, is another hash."""

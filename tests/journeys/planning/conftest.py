@@ -2,7 +2,6 @@
 
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -28,9 +27,3 @@ def chandler(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def chandlery(tmp_path: Path, chandler: Path) -> Project:
     """A project of this test's own, with that repository."""
     return Project(tmp_path, chandler)
-
-
-@pytest.fixture(scope="module")
-def chandleries(tmp_path_factory: pytest.TempPathFactory, chandler: Path) -> Callable[[], Project]:
-    """Any number of them for a module."""
-    return lambda: Project(tmp_path_factory.mktemp("project"), chandler)
