@@ -61,9 +61,8 @@ def open_journal(project: DirectoryLike, *, create: bool = True, reading: bool =
     if reading:
         from steersman.adapters.storage.sqlite.reader import SqliteJournalReader
 
-        return cast(
-            "Journal", SqliteJournalReader(state_paths.project_store_path(project))
-        )  # its reading half
+        # Its reading half.
+        return cast("Journal", SqliteJournalReader(state_paths.project_store_path(project)))
     from steersman.adapters.storage.sqlite.store import SqliteJournal
 
     return SqliteJournal(state_paths.project_store_path(project), create=create)
@@ -176,10 +175,8 @@ def open_frozen_plans(project: "Path") -> Any:
 
     from steersman.adapters.storage.plan_folder import DirectoryPlans
 
-    steersman_directory = project / ".steersman"
-    return DirectoryPlans(
-        steersman_directory / "runs", (steersman_directory, Path(state_paths.state_root_directory()))
-    )
+    directory = project / ".steersman"
+    return DirectoryPlans(directory / "runs", (directory, Path(state_paths.state_root_directory())))
 
 
 def read_maker_public_key(project: "Path", file: str = "") -> str:
@@ -315,10 +312,8 @@ def open_project_sandbox(config: "Config") -> Any:
     """The box that agents and checks of a project run in, as far as this machine has one; raises where it must."""
     from steersman.adapters.sandbox.bubblewrap import probe_sandbox
 
-    sandbox_settings = config.sandbox
-    return probe_sandbox(
-        sandbox_settings.mode, sandbox_settings.reads, sandbox_settings.memory_gb, sandbox_settings.disk_gb
-    )
+    settings = config.sandbox
+    return probe_sandbox(settings.mode, settings.reads, settings.memory_gb, settings.disk_gb)
 
 
 def _build_role_agent(project: "Path", state: "Path", role: str, config: "FrozenConfig") -> Any:
@@ -326,10 +321,8 @@ def _build_role_agent(project: "Path", state: "Path", role: str, config: "Frozen
     from steersman.adapters.agents.registry import AgentSpec, make_agent
     from steersman.engine.roles import find_role_settings
 
-    programs_directory = (state if state.is_dir() else _make_temporary_state()) / PROGRAMS_DIRECTORY
-    role_config = substitute_program_copies(
-        find_role_settings(config, role), config.programs, programs_directory
-    )
+    directory = (state if state.is_dir() else _make_temporary_state()) / PROGRAMS_DIRECTORY
+    role_config = substitute_program_copies(find_role_settings(config, role), config.programs, directory)
     return make_agent(AgentSpec(role, role_config, project, state / "homes", open_project_sandbox(config)))
 
 

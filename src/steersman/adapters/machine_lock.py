@@ -71,14 +71,12 @@ def write_machine_lock(
     sources: Mapping[str, str] | None = None,
 ) -> None:
     """Writes the lock; a DefinitionError when something changed without its version."""
-    target, new_lock = Path(path), build_machine_lock(which, sources)
-    problems = (
-        list(_find_unversioned_changes(_read_machine_lock(target), new_lock)) if target.exists() else []
-    )
+    target, lock = Path(path), build_machine_lock(which, sources)
+    problems = list(_find_unversioned_changes(_read_machine_lock(target), lock)) if target.exists() else []
     if problems:
         raise DefinitionError("; ".join(problems))
     part = target.with_name(f"{target.name}.part")
-    part.write_text(json.dumps(new_lock, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    part.write_text(json.dumps(lock, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     part.replace(target)
 
 

@@ -26,9 +26,8 @@ class RunnerReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     form: Literal["junit", "go", "pytest", "unittest"]
     ran: int = 0  # passed and failed ones; skipped tests did not run
     failures: int = 0  # of those that ran
-    expected: int = (
-        0  # what proves nothing, but is counted in a summary: tests marked as failing, files without one
-    )
+    # What proves nothing, but is counted in a summary: tests marked as failing, files without one.
+    expected: int = 0
     passed: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
@@ -37,21 +36,18 @@ class RunnerReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     cut: bool = False  # there were more names than are kept
     files: dict[str, tuple[str, ...]] = {}  # files of the tree, each with the tests that ran from it
     examples: tuple[str, ...] = ()  # files of the tree whose examples were tried as tests
-    modules: dict[
-        str, str
-    ] = {}  # loaded modules by name: their file in the tree; nothing where it is elsewhere
-    outside: tuple[
-        str, ...
-    ] = ()  # modules of the project that were loaded from outside the tree, with their files
+    # Loaded modules by name: their file in the tree; nothing where it is elsewhere.
+    modules: dict[str, str] = {}
+    # Modules of the project that were loaded from outside the tree, with their files.
+    outside: tuple[str, ...] = ()
     replaced: tuple[str, ...] = ()  # functions of the runner that were replaced while tests ran
 
 
 class VariantFinding(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a variant of the tree says about a change, in one sentence; names of tests are outside text."""
 
-    weight: Literal[
-        "failure", "question", "note"
-    ]  # it fails the check, a person is asked, it is only reported
+    # It fails the check, a person is asked, it is only reported.
+    weight: Literal["failure", "question", "note"]
     sentence: str
     tests: tuple[str, ...] = ()
 
@@ -69,16 +65,14 @@ class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
     report: RunnerReport | None = None  # the runner's own report, where it has one and it could be read
     asked: dict[str, str] = {}  # what was put into its environment to get the report
     reason: str = ""  # why blocked, or how it died
-    output: str = (
-        ""  # standard output (older records: both streams); outside text: a payload, never in an entry
-    )
+    # Standard output (older records: both streams); outside text: a payload, never in an entry.
+    output: str = ""
     micros: int = 0
     errors: str = ""  # standard error
     cwd: str = ""  # relative to the top of the tree; "" is the top
     exit_code_only: bool = False  # the exit code alone decided, by the project's choice
-    variant: Literal["", "old tests", "new tests"] = (
-        ""  # it ran on a variant, which is not what would be delivered
-    )
+    # It ran on a variant, which is not what would be delivered.
+    variant: Literal["", "old tests", "new tests"] = ""
     tree: str = ""  # of a variant: the tree it ran on
     findings: tuple[VariantFinding, ...] = ()  # what a variant says, judged when it ran
 

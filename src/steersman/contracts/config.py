@@ -25,9 +25,8 @@ ArgvWords = Annotated[tuple[ArgvWord, ...], Meta(min_length=1, max_length=64)]
 # A name in any script, without what ends a word.
 MentionName = Annotated[str, Meta(pattern=r"^[^\s@`'\"<>()\[\]{},;:!?/\\|#*~^$%&=+]{1,32}$")]
 TimeoutSeconds = Annotated[int, Meta(ge=1, le=86_400)]
-TreeDirectory = Annotated[
-    str, Meta(max_length=1000, pattern=r"^[^\x00\\]*$")
-]  # inside the tree; see `config_paths`
+# Inside the tree; see `config_paths`.
+TreeDirectory = Annotated[str, Meta(max_length=1000, pattern=r"^[^\x00\\]*$")]
 SummaryPattern = Annotated[str, Meta(max_length=500)]
 EnvName = Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")]
 EnvValue = Annotated[str, Meta(max_length=8000, pattern=r"^[^\x00]*$")]
@@ -102,18 +101,16 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     max_iterations: Annotated[int, Meta(ge=1, le=50)] = 3
     same_finding: Annotated[int, Meta(ge=2, le=50)] = 3  # reviews that may leave the same finding open
     changed_tests: Literal["gate", "show"] = "gate"  # tests that were there before and are changed
-    red_base: Literal["stop", "fix"] = (
-        "stop"  # checks that fail before any change: stop, or the run has to fix them
-    )
+    # Checks that fail before any change: stop, or the run has to fix them.
+    red_base: Literal["stop", "fix"] = "stop"
     check_seconds: Annotated[int, Meta(ge=1, le=86_400)] = 600
 
 
 class TaskRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Who plans, builds and reviews a task, and how often it may go back by itself."""
 
-    planners: tuple[
-        ConfigName, ...
-    ] = ()  # the first drafts, the others comment; (): [roles.planner], else the coder
+    # The first drafts, the others comment; (): [roles.planner], else the coder.
+    planners: tuple[ConfigName, ...] = ()
     plan_reviewers: Annotated[tuple[ConfigName, ...], Meta(min_length=1)] = ("reviewer",)
     code_reviewers: Annotated[tuple[ConfigName, ...], Meta(min_length=1)] = ("reviewer",)
     codegen: Literal["coder", "roundtable"] = "coder"
@@ -130,14 +127,12 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class Sandbox(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The sandbox that agents and checks run in."""
 
-    mode: Literal["auto", "required", "off"] = (
-        "auto"  # auto: where this machine can; required: or no run starts
-    )
+    # `auto`: where this machine can; `required`: or no run starts.
+    mode: Literal["auto", "required", "off"] = "auto"
     reads: tuple[ReadPath, ...] = ()
     network: bool = False  # for checks; setup has the network, agents have the way to their model
-    memory_gb: Annotated[int, Meta(ge=1, le=4096)] = (
-        8  # that one process may fill, and never all the machine has
-    )
+    # That one process may fill, and never all the machine has.
+    memory_gb: Annotated[int, Meta(ge=1, le=4096)] = 8
     disk_gb: Annotated[int, Meta(ge=1, le=65536)] = 20  # that one command may write
 
 
@@ -183,17 +178,14 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """All of it; the defaults are those of a project without the file."""
 
     version: Literal[1] = 1
-    project: Annotated[str, Meta(pattern=r"\S", max_length=120)] | None = (
-        None  # an intent for another one is refused
-    )
+    # An intent for another one is refused.
+    project: Annotated[str, Meta(pattern=r"\S", max_length=120)] | None = None
     base: ConfigText | None = None  # the branch to start from; None is the one checked out
     deliver: Literal["branch", "merge", "draft-pr"] = "branch"
-    known_failures: tuple[
-        ConfigText, ...
-    ] = ()  # tests or checks that fail before any change, acknowledged by name
-    no_tests: tuple[
-        ConfigName, ...
-    ] = ()  # checks that run none, such as linters: their exit code alone counts
+    # Tests or checks that fail before any change, acknowledged by name.
+    known_failures: tuple[ConfigText, ...] = ()
+    # Checks that run none, such as linters: their exit code alone counts.
+    no_tests: tuple[ConfigName, ...] = ()
     worktree: Worktree = Worktree()
     checks: dict[ConfigName, Check] = msgspec.field(default_factory=dict)
     env: dict[EnvName, EnvValue] = msgspec.field(default_factory=dict)  # for setup and checks
@@ -247,10 +239,8 @@ def find_program_words(role: Role) -> tuple[str, ...]:
     """The words of a role's table that may name a program's file; a program without a slash is one of PATH."""
     command = role.options.get("command")
     program, *arguments = command if isinstance(command, list | tuple) and command else [""]
-    program_paths = [
-        word for word in (role.options.get("program"), program) if isinstance(word, str) and "/" in word
-    ]
-    return (*program_paths, *(word for word in arguments if isinstance(word, str)))
+    paths = [word for word in (role.options.get("program"), program) if isinstance(word, str) and "/" in word]
+    return (*paths, *(word for word in arguments if isinstance(word, str)))
 
 
 def expand_argv_commands(value: Any) -> Any:

@@ -16,9 +16,8 @@ class AgentFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     reset_at: int | None = None
     text_ref: str = ""  # what the agent said; empty when it said nothing
     prompt_ref: str = ""
-    reply: dict[str, Any] | None = (
-        None  # the parsed reply, its texts replaced by payload names; None: not parsed
-    )
+    # The parsed reply, its texts replaced by payload names; None: not parsed.
+    reply: dict[str, Any] | None = None
     problems_ref: str = ""
     provider: str = ""
     model: str = ""
@@ -107,9 +106,8 @@ class BaseFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     lost: bool = False  # what was handed over before is not there any more
     absorbed: bool = False  # the branch has all of the change already, from somewhere else
     moved: bool = False
-    rewritten: int = (
-        0  # commits that the change was made on and the branch no longer has; told_ref lists them
-    )
+    # Commits that the change was made on and the branch no longer has; told_ref lists them.
+    rewritten: int = 0
     conflicts: int = 0
     base: str = ""  # commit
     base_tree: str = ""

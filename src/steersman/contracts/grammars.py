@@ -22,14 +22,12 @@ OptionValueKind = Literal[
 
 _FLAG_PATTERN = r"--?[A-Za-z0-9][A-Za-z0-9_.-]{0,63}"
 GrammarWord = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
-ScriptLabel = Annotated[
-    str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$")
-]  # a script of package.json, a target of make
+# A script of package.json, a target of make.
+ScriptLabel = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$")]
 GrammarName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.: -]{0,63}$")]
 GrammarFlag = Annotated[str, Meta(pattern=rf"^{_FLAG_PATTERN}$")]
-GrammarFlagNames = Annotated[
-    str, Meta(pattern=rf"^{_FLAG_PATTERN}(?:/{_FLAG_PATTERN})*$")
-]  # -q/--quiet is one option
+# -q/--quiet is one option.
+GrammarFlagNames = Annotated[str, Meta(pattern=rf"^{_FLAG_PATTERN}(?:/{_FLAG_PATTERN})*$")]
 # `--name=` takes its value in the same word only.
 OptionValueNames = Annotated[str, Meta(pattern=rf"^{_FLAG_PATTERN}=?(?:/{_FLAG_PATTERN}=?)*$")]
 OptionChoice = Annotated[
@@ -38,18 +36,16 @@ OptionChoice = Annotated[
 OptionChoices = Annotated[tuple[OptionChoice, ...], Meta(min_length=1, max_length=64)]
 CommandStart = Annotated[tuple[GrammarWord, ...], Meta(min_length=1, max_length=16)]
 GrammarFlags = Annotated[tuple[GrammarFlagNames, ...], Meta(max_length=64)]
-OptionValues = dict[
-    OptionValueNames, OptionValueKind | OptionChoices
-]  # option → the kind of its value, or the words it may be
+# Option → the kind of its value, or the words it may be.
+OptionValues = dict[OptionValueNames, OptionValueKind | OptionChoices]
 
 
 class CommandGrammar(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One program: its first words, then these options and operands in any order."""
 
     start: CommandStart
-    also: Annotated[
-        tuple[CommandStart, ...], Meta(max_length=16)
-    ] = ()  # other first words of the same command
+    # Other first words of the same command.
+    also: Annotated[tuple[CommandStart, ...], Meta(max_length=16)] = ()
     like: GrammarName | None = None  # has the flags and values of that grammar too
     flags: GrammarFlags = ()
     values: OptionValues = msgspec.field(default_factory=dict)
@@ -77,10 +73,8 @@ class Commands(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Which commands a tester may propose beside the project's own checks."""
 
     sets: Annotated[tuple[GrammarSetName, ...], Meta(max_length=18)] = ("tests",)
-    scripts: Annotated[
-        tuple[ScriptLabel, ...], Meta(max_length=64)
-    ] = ()  # beside `test`, behind npm|pnpm|yarn|bun|hatch run
-    targets: Annotated[
-        tuple[ScriptLabel, ...], Meta(max_length=64)
-    ] = ()  # beside `test`, behind make, gradle, mvn
+    # Beside `test`, behind npm|pnpm|yarn|bun|hatch run.
+    scripts: Annotated[tuple[ScriptLabel, ...], Meta(max_length=64)] = ()
+    # Beside `test`, behind make, gradle, mvn.
+    targets: Annotated[tuple[ScriptLabel, ...], Meta(max_length=64)] = ()
     grammars: dict[GrammarName, CommandGrammar] = msgspec.field(default_factory=dict)

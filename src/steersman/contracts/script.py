@@ -47,9 +47,8 @@ class ScriptStep(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     raw: str | None = None  # the answer, word for word, garbage allowed
     nonce: Literal["right", "wrong"] = "right"
     edit: tuple[ScriptEdit, ...] = ()
-    wants: tuple[
-        str, ...
-    ] = ()  # commands for a shell of its own: none is run, each is held to what it may run
+    # Commands for a shell of its own: none is run, each is held to what it may run.
+    wants: tuple[str, ...] = ()
     error: ProviderClass | None = None
     detail: str = ""
     reset_in: ScriptAmount | None = None  # seconds

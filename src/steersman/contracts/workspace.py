@@ -61,9 +61,8 @@ class RebasedChange(msgspec.Struct, frozen=True):
     base_tree: str
     change: Change | None = None  # nothing where it did not move or where both changed the same
     conflicts: tuple[str, ...] = ()  # outside text: the paths that both changed, sorted
-    dropped: tuple[
-        str, ...
-    ] = ()  # outside text: commits that `base` has and the branch no longer, the newest first
+    # Outside text: commits that `base` has and the branch no longer, the newest first.
+    dropped: tuple[str, ...] = ()
 
 
 class Delivery(msgspec.Struct, frozen=True):

@@ -312,12 +312,8 @@ def _gate_changes(
         if entry.planned:
             opened_gates += [gate_row(run, i, entry.at) for i in entry.planned if i.kind == "gate"]
         for item_id in entry.closed:
-            known_item = snapshot_before.items.get(item_id)
-            if (
-                any(g.id == item_id for g in opened_gates)
-                if known_item is None
-                else known_item.kind == "gate"
-            ):
+            item = snapshot_before.items.get(item_id)
+            if any(g.id == item_id for g in opened_gates) if item is None else item.kind == "gate":
                 closed_gates.append(item_id)
     return tuple(opened_gates), tuple(closed_gates)
 

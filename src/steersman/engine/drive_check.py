@@ -64,13 +64,11 @@ async def _record_acceptance(active_run: ActiveRun, marks: list[str], person: st
         f"person:{person}",
         why=person_text.sanitize_reason(active_run.world, active_run.run, reason),
     )
-    sealed_entry, snapshot_after = record_note(
+    entry, snapshot_after = record_note(
         active_run.snapshot, meta, "note", event=DRIVEN_DESPITE_VERIFY, data={"problems": marks}
     )
     snapshot_after.context = active_run.snapshot.context
-    await active_run.append(
-        RunAdvance((sealed_entry,), snapshot_after), restored=_differing_gate_rows(active_run)
-    )
+    await active_run.append(RunAdvance((entry,), snapshot_after), restored=_differing_gate_rows(active_run))
 
 
 def _differing_gate_rows(active_run: ActiveRun) -> tuple[Gate, ...]:

@@ -35,9 +35,8 @@ class Driver:
     ) -> None:
         self.world, self.kind, self.patience_ms = ports, kind, patience_ms
         self.stopping = False
-        self.heeds: int | None = (
-            None  # an inbox item; when the run refuses it, the driver starts nothing else
-        )
+        # An inbox item; when the run refuses it, the driver starts nothing else.
+        self.heeds: int | None = None
         self._watch = watch
         self._active: dict[str, RunLoop] = {}
         self._ears: Any = None

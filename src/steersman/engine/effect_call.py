@@ -29,9 +29,8 @@ class EffectCall(msgspec.Struct, frozen=True, eq=False):
     item: JobItem
     config: FrozenConfig
     payloads: PayloadStore
-    part: Callable[
-        [str, Any], Awaitable[None]
-    ]  # (key, facts): journals a finished part, which is never done again
+    # (key, facts): journals a finished part, which is never done again.
+    part: Callable[[str, Any], Awaitable[None]]
 
     @property
     def effect(self) -> str:

@@ -112,14 +112,12 @@ async def _take_answer(writer: RunWriter, inbox_item: InboxItem) -> None:
     await writer.event(item, answer, meta, taken=inbox_item)
 
 
-async def _take_budget_answer(
-    writer: RunWriter, inbox_item: InboxItem, gate: JobItem, meta: StepMeta
-) -> None:
+async def _take_budget_answer(writer: RunWriter, item: InboxItem, gate: JobItem, meta: StepMeta) -> None:
     """Raises the budget and starts the held agents, or stops the run; opens the gate again where the raise is too small."""
-    if inbox_item.body["choice"] != "raise":
-        await _take_abort(writer, inbox_item, meta)
+    if item.body["choice"] != "raise":
+        await _take_abort(writer, item, meta)
         return
-    active_run, limits = writer.live, inbox_item.body.get("limits", {})
+    active_run, limits = writer.live, item.body.get("limits", {})
     released_items = tuple(release_held_item(i) for i in active_run.snapshot.items.values() if i.held)
     raised_limits = tuple(
         Spend(active_run.ancestors[-1], name, limit=value) for name, value in limits.items()
@@ -131,7 +129,7 @@ async def _take_budget_answer(
         await writer.note(
             meta,
             "gate_answered",
-            inbox_item,
+            item,
             spends,
             held=released_items,
             data={"choice": "raise", "limits": limits},
@@ -142,7 +140,7 @@ async def _take_budget_answer(
         await writer.note(
             meta,
             "gate_answered",
-            inbox_item,
+            item,
             raised_limits,
             planned=(reopened_gate,),
             why=reason,

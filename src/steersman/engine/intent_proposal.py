@@ -48,7 +48,7 @@ async def propose_intent(
     frozen = await asyncio.to_thread(freeze_current_files, ports, config)
     agent = ports.agent(role, frozen)
     problems: tuple[str, ...] = ()
-    known_secrets = ports.secrets(config.redact.env)
+    secrets = ports.secrets(config.redact.env)
     for attempt in range(1, settings.retries + 2):
         nonce = ports.chance.nonce()
         effect = f"intent-{nonce}:1:{attempt}"
@@ -67,10 +67,8 @@ async def propose_intent(
                 await asyncio.to_thread(ports.processes.stop_tree, effect, PROPOSAL_GRACE_SECONDS)
         parsed = _parse_planner_reply(agent_reply, nonce)
         if isinstance(parsed, PlannerReply):
-            return _redact_proposal(parsed, known_secrets)
-        problems = tuple(
-            clip_text(mask_secrets(problem, known_secrets), MAX_FAILURE_DETAIL) for problem in parsed
-        )
+            return _redact_proposal(parsed, secrets)
+        problems = tuple(clip_text(mask_secrets(problem, secrets), MAX_FAILURE_DETAIL) for problem in parsed)
         if agent_reply.error:
             break
     return IntentProposal(None, problems)

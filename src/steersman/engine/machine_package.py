@@ -44,9 +44,8 @@ class GatePreview(msgspec.Struct, frozen=True):
     """What is shown above a gate's question instead of some of its texts."""
 
     lines: tuple[str, ...] = ()
-    shown: tuple[str, ...] | None = (
-        None  # the texts that are still shown with the question; None: all of them
-    )
+    # The texts that are still shown with the question; None: all of them.
+    shown: tuple[str, ...] | None = None
 
 
 class RunEnding(msgspec.Struct, frozen=True):
@@ -72,9 +71,8 @@ class RunDocuments(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     compare: Callable[[Ports, ActiveRun], list[DocumentOnDisk]]
     find_damage: Callable[[Ports, ActiveRun], list[DamagedFile]]
-    restore: Callable[
-        [Ports, ActiveRun], tuple[list[str], list[str]]
-    ]  # what was moved aside, what is left and why
+    # What was moved aside, what is left and why.
+    restore: Callable[[Ports, ActiveRun], tuple[list[str], list[str]]]
     read_texts: Callable[[Any], Mapping[str, str]]  # of a context: the recorded documents' payload names
     is_copy: Callable[[str], bool]  # a file that lies beside the documents and is compared as part of one
 

@@ -82,9 +82,8 @@ class SendEvent(msgspec.Struct, frozen=True, eq=False):
     reason: str = ""
     lines: tuple[str, ...] = ()  # shown before
     announce: bool = False  # the event is named beside the person
-    then: "Callable[[WordCall], PersonMove] | None" = (
-        None  # what follows once the run waits; nothing is shown between
-    )
+    # What follows once the run waits; nothing is shown between.
+    then: "Callable[[WordCall], PersonMove] | None" = None
 
 
 class AnswerGate(msgspec.Struct, frozen=True, kw_only=True, eq=False):

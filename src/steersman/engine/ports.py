@@ -42,9 +42,8 @@ class Ports(msgspec.Struct, frozen=True, eq=False):
     packages: "Mapping[str, MachinePackage]" = {}  # each machine's package, by its name
     chats: "Chats | None" = None  # conversations beside the runs
     planning: "Callable[[], PlanningPorts] | None" = None  # what the planner needs
-    tree_path: "Callable[[Config, str], str]" = lambda _config, path: (
-        path
-    )  # the path at which an agent sees a working tree
+    # The path at which an agent sees a working tree.
+    tree_path: "Callable[[Config, str], str]" = lambda _config, path: path
     secrets: Callable[[tuple[str, ...]], tuple[str, ...]] = lambda _named: ()  # the values to redact
     forget: Callable[[str], None] = lambda _run: None  # drops the sessions that agents keep of a run
     sandbox: "Callable[[Config], Sandbox] | None" = None  # None: nothing starts programs here
@@ -55,9 +54,8 @@ class Ports(msgspec.Struct, frozen=True, eq=False):
         [],
     )
     performers: Mapping[str, Callable[[Any], Any]] = {}  # in place of the built-in ones
-    sealed: Callable[[str, int, str, int], None] | None = (
-        None  # (run, seq, hash, at): anchors a run that has its outcome
-    )
+    # (run, seq, hash, at): anchors a run that has its outcome.
+    sealed: Callable[[str, int, str, int], None] | None = None
     anchors: "Mapping[str, Anchors]" = {}  # the places for anchors, by name
     start_driver: "Callable[[str], BackgroundProcess] | None" = None  # drives a run in a process of its own
 

@@ -111,15 +111,13 @@ def _read_prompts(workspace: Workspace, config: Config, commit: str) -> dict[str
 def _keep_programs(workspace: Workspace, config: Config, commit: str) -> dict[str, ProjectFile]:
     _refuse_tree_programs(config)
     programs = _committed_programs(workspace, config, commit)
-    named_files = {n.word: n for n in _named_files(workspace, config)}.values()
+    files = {n.word: n for n in _named_files(workspace, config)}.values()
     paths = {
-        n.word: programs.get(n.path, n.path)
-        for n in named_files
-        if n.script or n.path in programs or "/" in n.word
+        n.word: programs.get(n.path, n.path) for n in files if n.script or n.path in programs or "/" in n.word
     }
     return {
         n.word: ProjectFile(paths[n.word], workspace.keep_program(commit, paths[n.word], alone=n.script))
-        for n in named_files
+        for n in files
         if n.word in paths
     }
 

@@ -100,10 +100,8 @@ class RunLoop:
                 "context_version": machine.context_version,
             }
         # A run whose texts were pruned starts no program.
-        isolation_note = (
-            "" if self.live.payloads.is_pruned else isolation_warning(self.world, self.live.config)
-        )
-        claim_reason = "; ".join(filter(None, (self.driver.kind, isolation_note)))
+        note = "" if self.live.payloads.is_pruned else isolation_warning(self.world, self.live.config)
+        claim_reason = "; ".join(filter(None, (self.driver.kind, note)))
         sealed_entry, snapshot_after = record_note(
             snapshot,
             StepMeta(self._now()),
@@ -134,11 +132,10 @@ class RunLoop:
     def _needed(self) -> bool:
         if self.world.journal.pending(self.live.run):
             return True
-        patience_end = self._now() + self.driver.patience_ms
+        end = self._now() + self.driver.patience_ms
         items = self.live.snapshot.items.values()
         return any(
-            i.due <= patience_end if i.due is not None else i.kind in ("effect", "child") and not i.held
-            for i in items
+            i.due <= end if i.due is not None else i.kind in ("effect", "child") and not i.held for i in items
         )
 
     async def close(self) -> None:
@@ -342,13 +339,11 @@ class RunLoop:
         """Writes a note when a run makes no progress; `why` and `runs` show it."""
         quiet_ms = self._now() - self.live.snapshot.at
         if self._tasks and quiet_ms > STALL_MS and self._alerted != self.live.snapshot.seq:
-            running_jobs = ", ".join(
-                sorted(i.key for i in self.live.snapshot.items.values() if i.id in self._tasks)
-            )
+            jobs = ", ".join(sorted(i.key for i in self.live.snapshot.items.values() if i.id in self._tasks))
             await self.moves.note(
                 StepMeta(self._now()),
                 "note",
-                why=f"no progress for {quiet_ms // 60_000} minutes: {running_jobs}",
+                why=f"no progress for {quiet_ms // 60_000} minutes: {jobs}",
             )
             self._alerted = self.live.snapshot.seq
 

@@ -264,7 +264,5 @@ def find_tape_problem(value: Any) -> str | None:
         return str(error)
 
 
-def _inbox_verdict(
-    inbox_item: InboxItem | None, verdict: dict[str, Any]
-) -> tuple[tuple[int, dict[str, Any]], ...]:
-    return ((inbox_item.id, verdict),) if inbox_item is not None else ()
+def _inbox_verdict(item: InboxItem | None, verdict: dict[str, Any]) -> tuple[tuple[int, dict[str, Any]], ...]:
+    return ((item.id, verdict),) if item is not None else ()

@@ -252,23 +252,19 @@ def _refuse_ignored_settings(config: Config) -> None:
     ignored = {
         "[notify]": config.notify.webhook is not None,
     }
-    setting_names = [name for name, is_set in ignored.items() if is_set]
-    if setting_names:
-        raise UserError(
-            f"steersman.toml: this release does not support {', '.join(setting_names)} yet. Remove it"
-        )
+    names = [name for name, is_set in ignored.items() if is_set]
+    if names:
+        raise UserError(f"steersman.toml: this release does not support {', '.join(names)} yet. Remove it")
 
 
 def _refuse_config_secrets(ports: Ports, config: Config) -> None:
     """Raises UserError where the configuration holds a secret: the stored one would hold a marker in its place."""
-    config_json = msgspec.json.encode(config).decode()
-    redacted_json = redact_text(config_json, ports.secrets(config.redact.env))
-    secret_fields = list(
-        _changed_config_fields(msgspec.json.decode(config_json), msgspec.json.decode(redacted_json), ())
-    )
-    if secret_fields:
+    json = msgspec.json.encode(config).decode()
+    redacted_json = redact_text(json, ports.secrets(config.redact.env))
+    fields = list(_changed_config_fields(msgspec.json.decode(json), msgspec.json.decode(redacted_json), ()))
+    if fields:
         raise UserError(
-            f"steersman.toml: {', '.join(secret_fields)} looks like a secret, and steersman stores no secrets. Put it into an environment variable or a file, and name that"
+            f"steersman.toml: {', '.join(fields)} looks like a secret, and steersman stores no secrets. Put it into an environment variable or a file, and name that"
         )
 
 
@@ -347,18 +343,12 @@ async def fork_run(ports: Ports, run: str, at: int, person: str) -> str:
 
 
 def _fork_advance(
-    ports: Ports, machine: Machine, run: str, fork_point: Snapshot, title: str, person: str, hold: str
+    ports: Ports, machine: Machine, run: str, point: Snapshot, title: str, person: str, hold: str
 ) -> RunAdvance:
     now = ports.clock.now()
     # A state that the machine leaves at once by a computed event starts no work.
-    leaves_at_once = (
-        compute_event(machine, fork_point.context, fork_point.counts, fork_point.state) is not None
-    )
-    planned_work = (
-        ()
-        if leaves_at_once
-        else plan_work(machine, fork_point.state, fork_point.context, fork_point.counts, ())
-    )
+    leaves_at_once = compute_event(machine, point.context, point.counts, point.state) is not None
+    planned_work = () if leaves_at_once else plan_work(machine, point.state, point.context, point.counts, ())
     planned = planned_items(machine, run, 1, 1, planned_work, StepMeta(now, hold=hold))
     entry = Entry(
         run=run,
@@ -367,20 +357,20 @@ def _fork_advance(
         kind="created",
         prev=GENESIS_HASH,
         actor=f"person:{person}",
-        cause=f"{fork_point.run}@{fork_point.seq}",
-        to=fork_point.state,
-        counts=tuple(("count", name, n) for name, n in fork_point.counts.items()),
+        cause=f"{point.run}@{point.seq}",
+        to=point.state,
+        counts=tuple(("count", name, n) for name, n in point.counts.items()),
         planned=planned,
         epoch=0,
         definition=machine.digest,
         machine=machine.name,
-        context=msgspec.to_builtins(fork_point.context),
+        context=msgspec.to_builtins(point.context),
         context_version=machine.context_version,
-        root=fork_point.root,
+        root=point.root,
         title=title,
     )
     sealed_entry = seal_entry(entry)
-    snapshot = apply_entry(None, entry, sealed_entry.hash, fork_point.context, fork_point.counts)
+    snapshot = apply_entry(None, entry, sealed_entry.hash, point.context, point.counts)
     return (
         advance_computed_steps(machine, [sealed_entry], snapshot, StepMeta(now, hold=hold))
         if leaves_at_once

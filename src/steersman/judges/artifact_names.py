@@ -13,14 +13,11 @@ from collections.abc import Iterable
 from steersman.judges.text import clip_text, printable_text
 
 MAX_ARTIFACT_NAME_BYTES = 1024  # bytes of a whole name
-MAX_NAME_PART_BYTES = (
-    200  # bytes of one part of it: room for a suffix of ours below the 255 of most file systems
-)
+# Bytes of one part of it: room for a suffix of ours below the 255 of most file systems.
+MAX_NAME_PART_BYTES = 200
 MAX_ARTIFACT_DEPTH = 16
-COPIES_PATH_PARTS = (
-    "code",
-    "files",
-)  # below it: copies of the files that a run changes, under their own names
+# Below it: copies of the files that a run changes, under their own names.
+COPIES_PATH_PARTS = ("code", "files")
 
 _ARTIFACT_NAME_PART = re.compile(r"_*+[^\W_][\w.@+-]*")
 # What file systems and frameworks have in names; not what a file system reads as something else (a stream, a short name,
@@ -28,9 +25,8 @@ _ARTIFACT_NAME_PART = re.compile(r"_*+[^\W_][\w.@+-]*")
 _COPY_NAME_PART = re.compile(
     r"(?![ ~-])(?:[\w.@+,=#!&()\[\] -]|~(?![0-9])|\$(?=\w)|\{\{|\}\}|[^\x00-\x7f])+(?<! )"
 )
-_SHAPELESS_CHARACTER = re.compile(
-    "[\u034f\u2800\ufe00-\ufe0f\ufffc\U0001d159]"
-)  # letters and signs that show nothing
+# Letters and signs that show nothing.
+_SHAPELESS_CHARACTER = re.compile("[\u034f\u2800\ufe00-\ufe0f\ufffc\U0001d159]")
 _RELATIVE_PARTS = ("", ".", "..")
 _FORBIDDEN_COPY_DIRECTORIES = frozenset({".git", ".steersman"})
 # Windows opens a device for these, whatever the ending.

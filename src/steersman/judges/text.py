@@ -20,9 +20,8 @@ _MAX_MARKS_PER_LETTER = 4
 _MARK_RUN = re.compile("[\u0300-\u036f\u0483-\U0010ffff]{5,}")  # below them Unicode has no marks
 # Neither marks nor what has no shape: spaces, controls, private and unassigned characters.
 _UNSEEN_CATEGORIES = frozenset({"Mn", "Me", "Cc", "Cf", "Cs", "Co", "Cn", "Zs", "Zl", "Zp"})
-_EMPTY_SYMBOLS = frozenset(
-    "\u2800\ufffc\U0001d159"
-)  # a blank pattern of Braille, an object's place, a note without a head
+# A blank pattern of Braille, an object's place, a note without a head.
+_EMPTY_SYMBOLS = frozenset("\u2800\ufffc\U0001d159")
 
 
 def has_visible_text(text: str) -> bool:

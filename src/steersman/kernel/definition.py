@@ -98,9 +98,8 @@ class EventDef(msgspec.Struct, eq=False):
     upcasts: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = msgspec.field(default_factory=dict)
     action: Action | None = None
     waives: str = ""  # what a person waives by it, in words; it is shown among overrides ever after
-    accepts_evidence: bool = (
-        False  # by it a person accepts the results of one tree, and is named for that ever after
-    )
+    # By it a person accepts the results of one tree, and is named for that ever after.
+    accepts_evidence: bool = False
     name: str = ""
 
     def __set_name__(self, _owner: type, name: str) -> None:

@@ -251,14 +251,12 @@ def _enter_state_node(machine: Machine, node: StateNode, row: Row, *, closes: Jo
         open_jobs,
         node.planned if stay else frozenset(),
     )
-    new_jobs = {
+    jobs = {
         d.job.name
         for d in machine.states[state].work
         if _abstract_guard_answer(moved, d.when) and d.job.name not in moved.planned
     }
-    return StateNode(
-        state, moved.constants, memory, moved.counts, open_jobs | new_jobs, moved.planned | new_jobs
-    )
+    return StateNode(state, moved.constants, memory, moved.counts, open_jobs | jobs, moved.planned | jobs)
 
 
 def _counts_after_row(machine: Machine, node: StateNode, row: Row) -> tuple[tuple[str, int], ...]:

@@ -219,7 +219,5 @@ def _is_declaring_call(source_module: SourceModule, node: ast.Call, call: tuple[
 
 
 def _find_call_argument(node: ast.Call, keyword: str, position: int | None) -> list[ast.AST]:
-    keyword_values: list[ast.AST] = [k.value for k in node.keywords if k.arg == keyword]
-    return keyword_values or (
-        [node.args[position]] if position is not None and len(node.args) > position else []
-    )
+    values: list[ast.AST] = [k.value for k in node.keywords if k.arg == keyword]
+    return values or ([node.args[position]] if position is not None and len(node.args) > position else [])

@@ -13,9 +13,8 @@ from functools import cached_property
 
 # Fields that say nothing, or that only some Pythons know.
 IGNORED_AST_FIELDS = frozenset({"ctx", "type_comment", "kind", "type_params", "annotation", "returns"})
-UNSTORED_BASES = frozenset(
-    {"NamedTuple", "Protocol", "TypedDict", "dataclass"}
-)  # classes whose field names are not stored
+# Classes whose field names are not stored.
+UNSTORED_BASES = frozenset({"NamedTuple", "Protocol", "TypedDict", "dataclass"})
 DefinitionName = tuple[str, str]  # module, dotted name
 ResolvedName = tuple[DefinitionName, tuple[str, ...]]  # a definition, and the attributes that are asked of it
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -29,9 +28,8 @@ class SourceModule:
     tree: ast.Module
     package: str
     nodes: dict[str, list[ast.AST]] = field(default_factory=dict)
-    imports: dict[str, tuple[str, ...]] = field(
-        default_factory=dict
-    )  # name here -> module, and the name there
+    # The name here -> its module, and the name there.
+    imports: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     @cached_property
     def calls(self) -> tuple[ast.Call, ...]:
@@ -160,9 +158,8 @@ class _HashWriter:
         if isinstance(value, str) and not isinstance(node, ast.Constant):
             if name == "kwd_attrs":
                 return self._write_member(value)
-            return (
-                self._write_own(value) if value in self._own else ""
-            )  # what a top-level definition is called
+            # What a top-level definition is called.
+            return self._write_own(value) if value in self._own else ""
         return f"{type(value).__name__}:{value!r}"
 
     def _write_class(self, node: ast.ClassDef) -> object:

@@ -204,7 +204,7 @@ def _take_row(
     context: Any,
     counts: dict[str, int],
 ) -> StepTaken:
-    source, planned_keys = (snapshot.state, snapshot.planned) if snapshot is not None else (None, ())
+    source, keys = (snapshot.state, snapshot.planned) if snapshot is not None else (None, ())
     stay = row.to is STAY
     to = source if stay else row.to.name
     assert to is not None  # noqa: S101  the build refuses a creation row that stays
@@ -219,9 +219,7 @@ def _take_row(
         tallies = (*tallies, ("count", _cap_key(row.cap, context, occurrence.data), 1))
     new = apply_ops(context, ops, occurrence.data) if ops else context
     tally = apply_count_ops(counts, tallies) if tallies else counts
-    planned = (
-        plan_work(machine, to, new, tally, planned_keys if stay else ()) if machine.states[to].work else ()
-    )
+    planned = plan_work(machine, to, new, tally, keys if stay else ()) if machine.states[to].work else ()
     return StepTaken(row, occurrence, source, to, stay, guards, ops, tallies, new, tally, planned)
 
 
@@ -241,19 +239,15 @@ def plan_work(
 ) -> tuple[PlannedJob, ...]:
     """The jobs of a state that this visit has not planned yet."""
     planned = []
-    for state_work in machine.states[state].work:
-        if state_work.when is not otherwise and not is_guard_satisfied(
-            state_work.when, context, None, counts
-        ):
+    for work in machine.states[state].work:
+        if work.when is not otherwise and not is_guard_satisfied(work.when, context, None, counts):
             continue
-        job = state_work.job
-        if state_work.each is None:
+        job = work.job
+        if work.each is None:
             if job.name not in planned_keys:
-                planned.append(
-                    PlannedJob(job.name, job.kind, job.name, state_work.give(context), job.outlives)
-                )
+                planned.append(PlannedJob(job.name, job.kind, job.name, work.give(context), job.outlives))
         else:
-            keyed = [(f"{job.name}/{key}", job_input) for key, job_input in state_work.each(context)]
+            keyed = [(f"{job.name}/{key}", job_input) for key, job_input in work.each(context)]
             planned += [
                 PlannedJob(job.name, job.kind, key, job_input, job.outlives)
                 for key, job_input in keyed

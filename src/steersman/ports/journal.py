@@ -71,9 +71,8 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     head: Head
     expect_seq: int  # 0: the run is new
     expect_epoch: int
-    quiet: bool = (
-        False  # of the head only state, seq, hash and at differ from what is stored: the ordinary step
-    )
+    # Of the head only state, seq, hash and at differ from what is stored: the ordinary step.
+    quiet: bool = False
     entries: tuple[tuple[int, bytes, str], ...] = ()
     snapshot: bytes | None = None
     payloads: tuple[tuple[str, bytes], ...] = ()

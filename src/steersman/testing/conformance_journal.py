@@ -216,10 +216,8 @@ class JournalConformance(JournalListsConformance):
             for n, run in enumerate("abab")
         ]
         assert ids == sorted(set(ids))
-        posted_items = [(p.id, p.run, p.kind, p.body, p.at) for p in journal.pending("a")]
-        assert posted_items == [
-            (ids[n], "a", "event", {"n": n, "ü": [None, True]}, SAMPLE_TIME + n) for n in (0, 2)
-        ]
+        items = [(p.id, p.run, p.kind, p.body, p.at) for p in journal.pending("a")]
+        assert items == [(ids[n], "a", "event", {"n": n, "ü": [None, True]}, SAMPLE_TIME + n) for n in (0, 2)]
 
     def test_a_posted_event_is_taken_once(self, journal: Journal) -> None:
         """It has no verdict, then one, for ever; taking it again is stale and changes nothing."""

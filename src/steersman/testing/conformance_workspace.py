@@ -371,13 +371,11 @@ class WorkspaceConformance:
 
     def test_a_change_is_taken_back_once(self, workspace: Workspace, base: RunBase) -> None:
         """The branch has the files of before, by a commit more; asking again changes nothing."""
-        merged_commit = self.merged(workspace, base, "new\n")
+        commit = self.merged(workspace, base, "new\n")
         assert base.branch is not None
-        first = workspace.revert(WORKSPACE_RUN, merged_commit, base.branch, "Undo\n\nSteersman-Run: 1\n")
-        assert (first.form, first.tree, first.commit == merged_commit) == ("revert", base.tree, False)
-        assert (
-            workspace.revert(WORKSPACE_RUN, merged_commit, base.branch, "Undo\n\nSteersman-Run: 1\n") == first
-        )
+        first = workspace.revert(WORKSPACE_RUN, commit, base.branch, "Undo\n\nSteersman-Run: 1\n")
+        assert (first.form, first.tree, first.commit == commit) == ("revert", base.tree, False)
+        assert workspace.revert(WORKSPACE_RUN, commit, base.branch, "Undo\n\nSteersman-Run: 1\n") == first
         assert workspace.base(None).commit == first.commit
 
     def test_a_change_is_taken_back_after_later_ones(self, workspace: Workspace, base: RunBase) -> None:

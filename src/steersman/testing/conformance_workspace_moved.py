@@ -261,24 +261,22 @@ class MovedBaseConformance:
     def test_a_branch_has_a_change_when_its_commit_is_in_it(self, begun: BegunRun) -> None:
         """From the delivery on, whatever comes after it; reverted, or undone by hand, it is not there any more."""
         change = begun.change({"README": "mine\n"})
-        branch_holds = begun.workspace.contains_deliveries
-        assert not branch_holds(begun.base.commit, [change.commit])
+        holds = begun.workspace.contains_deliveries
+        assert not holds(begun.base.commit, [change.commit])
         args = (MOVED_BASE_RUN, change.commit, begun.base.commit, "merge", begun.branch, "Mine")
         delivered = [begun.workspace.deliver(*args).commit]
-        assert branch_holds(begun.now().commit, delivered)
+        assert holds(begun.now().commit, delivered)
         tip = begun.moved({"README": "mine, and theirs\n"})
-        assert branch_holds(tip.commit, delivered)
-        assert not branch_holds(begun.moved({"README": "hello\n"}).commit, delivered)
-        assert branch_holds(begun.moved({"README": "mine\n"}).commit, delivered)
+        assert holds(tip.commit, delivered)
+        assert not holds(begun.moved({"README": "hello\n"}).commit, delivered)
+        assert holds(begun.moved({"README": "mine\n"}).commit, delivered)
         begun.workspace.revert(MOVED_BASE_RUN, delivered[0], begun.branch, "Not mine\n\n")
-        assert not branch_holds(begun.now().commit, delivered)
-        assert branch_holds(
-            begun.moved({"README": "mine\n", "other": "x\n"}).commit, delivered
-        )  # put back by hand
-        assert not branch_holds(
+        assert not holds(begun.now().commit, delivered)
+        assert holds(begun.moved({"README": "mine\n", "other": "x\n"}).commit, delivered)  # put back by hand
+        assert not holds(
             begun.moved({"README": "theirs alone\n"}).commit, delivered
         )  # undecided: a revert came after it
-        assert branch_holds(tip.commit, delivered)
+        assert holds(tip.commit, delivered)
 
     def test_a_branch_has_a_change_that_came_in_other_commits(self, begun: BegunRun) -> None:
         """Squashed or typed again: all of it has to be there, and nothing in its place."""
@@ -293,7 +291,7 @@ class MovedBaseConformance:
         """The newest without any of them, what others did in between is in it; where both changed the same it cannot be."""
         workspace, branch = begun.workspace, begun.branch
         first = begun.change({"README": "mine\n"})
-        first_commit = workspace.deliver(
+        commit = workspace.deliver(
             MOVED_BASE_RUN, first.commit, begun.base.commit, "merge", branch, "Mine"
         ).commit
         between = begun.moved({"other": "theirs\n"})
@@ -301,29 +299,24 @@ class MovedBaseConformance:
         second_commit = workspace.deliver(
             MOVED_BASE_RUN, second.commit, between.commit, "merge", branch, "Mine"
         ).commit
-        common_base = workspace.compose_delivery_base(MOVED_BASE_RUN, [second_commit, first_commit], "whole")
-        assert begun.files(common_base.commit) == {"README": b"hello\n", "other": b"theirs\n"}
-        assert (
-            workspace.compose_delivery_base(MOVED_BASE_RUN, [second_commit, first_commit], "whole")
-            == common_base
-        )
-        assert workspace.contains_deliveries(begun.now().commit, [second_commit, first_commit])
+        base = workspace.compose_delivery_base(MOVED_BASE_RUN, [second_commit, commit], "whole")
+        assert begun.files(base.commit) == {"README": b"hello\n", "other": b"theirs\n"}
+        assert workspace.compose_delivery_base(MOVED_BASE_RUN, [second_commit, commit], "whole") == base
+        assert workspace.contains_deliveries(begun.now().commit, [second_commit, commit])
         meddled = begun.moved({"README": "mine, again, and theirs\n"})
         third = begun.change({"README": "mine at last\n"}, base=meddled)
         third_commit = workspace.deliver(
             MOVED_BASE_RUN, third.commit, meddled.commit, "merge", branch, "Mine"
         ).commit
         with pytest.raises(WorkspaceError, match="cannot be separated from what others did in between"):
-            workspace.compose_delivery_base(
-                MOVED_BASE_RUN, [third_commit, second_commit, first_commit], "whole"
-            )
-        assert workspace.contains_deliveries(begun.now().commit, [third_commit, second_commit, first_commit])
+            workspace.compose_delivery_base(MOVED_BASE_RUN, [third_commit, second_commit, commit], "whole")
+        assert workspace.contains_deliveries(begun.now().commit, [third_commit, second_commit, commit])
 
     def test_what_was_delivered_twice_is_taken_back_at_once(self, begun: BegunRun) -> None:
         """Both deliveries of a run by one commit, what others did in between stays; one that the branch never had is passed over."""
         workspace, branch = begun.workspace, begun.branch
         first = begun.change({"README": "mine\n"})
-        first_commit = workspace.deliver(
+        commit = workspace.deliver(
             MOVED_BASE_RUN, first.commit, begun.base.commit, "merge", branch, "Mine"
         ).commit
         between = begun.moved({"other": "theirs\n"})
@@ -332,13 +325,8 @@ class MovedBaseConformance:
             MOVED_BASE_RUN, second.commit, between.commit, "merge", branch, "Mine"
         ).commit
         never = begun.change({"never": "merged\n"}).commit
-        revert = workspace.revert(
-            MOVED_BASE_RUN, never, branch, "Undo\n\n", also=(second_commit, first_commit)
-        )
+        revert = workspace.revert(MOVED_BASE_RUN, never, branch, "Undo\n\n", also=(second_commit, commit))
         assert begun.files(revert.commit) == {"README": b"hello\n", "other": b"theirs\n"}
         assert workspace.base(branch).commit == revert.commit
-        assert (
-            workspace.revert(MOVED_BASE_RUN, second_commit, branch, "Undo\n\n", also=(first_commit,))
-            == revert
-        )
-        assert not workspace.contains_deliveries(revert.commit, [first_commit])
+        assert workspace.revert(MOVED_BASE_RUN, second_commit, branch, "Undo\n\n", also=(commit,)) == revert
+        assert not workspace.contains_deliveries(revert.commit, [commit])

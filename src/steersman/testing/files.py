@@ -13,9 +13,8 @@ from steersman.errors import WorkspaceError
 from steersman.judges.artifact_names import MAX_ARTIFACT_DEPTH, find_file_name_problem
 
 ArtifactKind = Literal["file", "missing", "link", "other", "unreadable", "too_long"]
-ForeignFile = Literal[
-    "link", "pipe", "folder", "unreadable", "locked"
-]  # the last is a folder that cannot be opened
+# The last is a folder that cannot be opened.
+ForeignFile = Literal["link", "pipe", "folder", "unreadable", "locked"]
 _DIRECTORY_KINDS = ("folder", "locked")
 _FOREIGN_FILE_WORDS: dict[str, tuple[ArtifactKind, str]] = {
     "link": ("link", "is a link"),

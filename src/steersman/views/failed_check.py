@@ -103,9 +103,8 @@ def group_test_names(names: Sequence[str]) -> list[str]:
 
 
 def _split_test_name(name: str) -> tuple[str, str]:
-    mark = (
-        "::" if "::" in name or "/" in name else "."
-    )  # a dot in the host name of a Go package separates nothing
+    # A dot in the host name of a Go package separates nothing.
+    mark = "::" if "::" in name or "/" in name else "."
     holder, _, test = name.rpartition(mark)
     return holder, test
 

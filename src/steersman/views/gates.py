@@ -71,9 +71,8 @@ def evidence_reason(shown_refs: Mapping[str, str], text: Callable[[str], str]) -
     """Why the evidence gate is open, in one sentence: the first reason, and how many more there are."""
     changed = [line.rpartition(" (")[0] or line for line in text(shown_refs.get("changed", "")).splitlines()]
     lines = (*text(shown_refs.get("questions", "")).splitlines(), *changed)
-    reasons = [
-        printable_line(line) for line in lines if line and not line[0].isspace()
-    ]  # names of tests are indented
+    # Names of tests are indented.
+    reasons = [printable_line(line) for line in lines if line and not line[0].isspace()]
     if not reasons:
         return ""
     more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
@@ -148,12 +147,10 @@ def render_gate_lines(
     ]
 
 
-def _clip_gate_text(
-    gate: Gate, items: list[str], payload_text: str, most: int | None, command_prefix: str
-) -> str:
+def _clip_gate_text(gate: Gate, items: list[str], text: str, most: int | None, command_prefix: str) -> str:
     """A text as far as there is room; of one that its machine splits into items, whole items."""
     if not items:
-        return payload_text if most is None else clip_text(payload_text, most)
+        return text if most is None else clip_text(text, most)
     shown_items = (
         items if most != MAX_GATE_EXCERPT else items[: max(1, _count_fitting_items(items, MAX_GATE_EXCERPT))]
     )

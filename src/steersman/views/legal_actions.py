@@ -144,11 +144,7 @@ def describe_run_wait(snapshot: Snapshot, gates: Iterable[GateView], owner: str 
     working = [i for i in snapshot.items.values() if i.kind != "gate"]
     if not working:
         return ""
-    worker_names = ", ".join(dict.fromkeys(i.input.get("role") or i.job for i in working))
+    names = ", ".join(dict.fromkeys(i.input.get("role") or i.job for i in working))
     due = [i.due for i in working if i.due is not None and i.due > now]
     later = f" in {format_duration(min(due) - now)}" if due else ""
-    return (
-        f"{worker_names}{later}; {owner} drives it"
-        if owner
-        else f"{worker_names}{later}, but no process drives it"
-    )
+    return f"{names}{later}; {owner} drives it" if owner else f"{names}{later}, but no process drives it"

@@ -42,13 +42,8 @@ def _row_json_lines(machine: Machine, row: Row) -> Iterator[dict[str, Any]]:
 def row_guard_text(machine: Machine, row: Row, name: str | None) -> str:
     """Returns the row's guard, and for an event that a naming gives, the naming's guards."""
     own = [] if row.when is otherwise else [row.when.sentence]
-    naming_sentences = (
-        [] if row.on.origin is Origin.PERSON else _naming_guard_sentences(machine, row.on, name)
-    )
-    return (
-        "; ".join([*own, *([" or ".join(naming_sentences)] if naming_sentences else [])])
-        or otherwise.sentence
-    )
+    sentences = [] if row.on.origin is Origin.PERSON else _naming_guard_sentences(machine, row.on, name)
+    return "; ".join([*own, *([" or ".join(sentences)] if sentences else [])]) or otherwise.sentence
 
 
 def _naming_guard_sentences(machine: Machine, event: EventDef, name: str | None) -> list[str]:

@@ -41,10 +41,8 @@ def quote_cell(words: str) -> str:
 
 def diagram_label(words: str) -> str:
     """Returns text for a diagram; characters with a meaning there are spelled out."""
-    safe_text = _UNSAFE_LABEL_CHARS.sub(
-        lambda m: _spell_label_sign(m[0]), printable_line(" ".join(words.split()))
-    )
-    return safe_text.strip() or "(nothing)"
+    text = _UNSAFE_LABEL_CHARS.sub(lambda m: _spell_label_sign(m[0]), printable_line(" ".join(words.split())))
+    return text.strip() or "(nothing)"
 
 
 def _spell_label_sign(char: str) -> str:

@@ -69,12 +69,10 @@ ReportSections = Callable[[ReportFacts], list[str]]
 
 def render_run_report(report: ReportFacts, of_machine: ReportSections) -> str:
     """Renders the whole report; `of_machine` renders the machine's sections, between decisions and delivery."""
-    machine, summary, entries, text = (
-        report.facts.machine,
-        report.summary,
-        report.facts.entries,
-        report.facts.text,
-    )
+    machine = report.facts.machine
+    summary = report.summary
+    entries = report.facts.entries
+    text = report.facts.text
     parts = [
         *_report_head(machine, summary),
         *quoted_section("Task", text(runtime_field(report.facts.snapshot.context, "task_ref"))),
@@ -115,9 +113,8 @@ def _report_head(machine: Machine, details: RunSummary) -> list[str]:
         ),
     ]
     table = [(name, quote_cell(value)) for name, value in rows]
-    why = (
-        base_stop_reason(details.base_problem) if details.base_problem else details.detail
-    )  # the base tree has its own section
+    # The base tree has its own section.
+    why = base_stop_reason(details.base_problem) if details.base_problem else details.detail
     detail = quoted_section("Why it stopped", why) if why else []
     return [
         f"# Run {details.run}: {quote_inline(details.title)}",
@@ -342,7 +339,5 @@ def _budget_section(details: RunSummary) -> list[str]:
 
 def _tape_section(entries: Sequence[Entry], snapshot: Snapshot) -> list[str]:
     refused = sum(1 for e in entries if e.kind == "refused")
-    tape_sentence = (
-        f"{snapshot.seq} entries, the last with hash `{snapshot.hash}`; {refused} events were refused."
-    )
-    return ["## Tape", "", tape_sentence, "", f"Verify it with `steersman audit verify {snapshot.run}`."]
+    sentence = f"{snapshot.seq} entries, the last with hash `{snapshot.hash}`; {refused} events were refused."
+    return ["## Tape", "", sentence, "", f"Verify it with `steersman audit verify {snapshot.run}`."]

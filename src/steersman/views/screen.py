@@ -123,12 +123,8 @@ def _screen_section(name: str, lines: list[str]) -> list[str]:
 
 def round_progress_words(details: RunSummary) -> str:
     """Renders the round and the outcome of the last one."""
-    round_text = f"round {details.round}" + (f" of {details.rounds}" if details.rounds else "")
-    return (
-        f"{round_text} · last round: {details.last_round_outcome}"
-        if details.last_round_outcome
-        else round_text
-    )
+    text = f"round {details.round}" + (f" of {details.rounds}" if details.rounds else "")
+    return f"{text} · last round: {details.last_round_outcome}" if details.last_round_outcome else text
 
 
 def running_work_name(work: RunningWork) -> str:

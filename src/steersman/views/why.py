@@ -66,15 +66,11 @@ def find_wait_reasons(
         redelivery = [e for e in events if event_word(machine, e) == REDELIVERY_WORD]
         reasons += [_failed_delivery_reason(machine, e, summary, command_prefix) for e in redelivery]
         events = [e for e in events if e not in redelivery]
-    typed_commands = [typed for reason in reasons for typed in reason.commands]
+    commands = [typed for reason in reasons for typed in reason.commands]
     event_reasons = (_legal_event_reason(machine, e, snapshot.run, command_prefix) for e in events)
     return [
         *reasons,
-        *(
-            e
-            for e in event_reasons
-            if not any(f"{t} ".startswith(f"{e.commands[0]} ") for t in typed_commands)
-        ),
+        *(e for e in event_reasons if not any(f"{t} ".startswith(f"{e.commands[0]} ") for t in commands)),
     ]
 
 
@@ -114,32 +110,28 @@ def _open_gate_reason(gate: GateView, summary: RunSummary, command_prefix: str) 
     )
 
 
-def _running_work_reason(
-    work: RunningWork, run: str, owner: str | None, now: int, command_prefix: str
-) -> WaitReason:
+def _running_work_reason(work: RunningWork, run: str, owner: str | None, now: int, prefix: str) -> WaitReason:
     name = running_work_name(work)
     if work.held:
         return WaitReason("held", f"{name} is held until the budget is raised")
     if work.due is None:
         again = f", attempt {work.attempt} ({work.retry})" if work.retry else ""
         twice = f", begun {work.starts} times: it may have run twice" if work.starts > 1 else ""
-        return _driver_reason("work", f"{name} is running{again}{twice}", run, owner, command_prefix)
+        return _driver_reason("work", f"{name} is running{again}{twice}", run, owner, prefix)
     if work.due > now:
         when = f"{format_timestamp(work.due)} UTC, {format_duration(work.due - now)} from now"
         return WaitReason("timer", f"{name} waits until {when}")
     late = f"{name} was due {format_duration(now - work.due)} ago"
     if owner is not None:
         return WaitReason("timer", f"{late}; {owner} drives the run")
-    resume = f"{command_prefix} resume {run}"
+    resume = f"{prefix} resume {run}"
     return WaitReason("timer", f"{late}, and no driver is running", (resume,), urgent=True)
 
 
-def _driver_reason(kind: str, what: str, run: str, owner: str | None, command_prefix: str) -> WaitReason:
+def _driver_reason(kind: str, what: str, run: str, owner: str | None, prefix: str) -> WaitReason:
     if owner is not None:
-        return WaitReason(kind, f"{what}; {owner} drives it", (f"{command_prefix} watch {run}",))
-    return WaitReason(
-        kind, f"{what}, but no driver is running", (f"{command_prefix} resume {run}",), urgent=True
-    )
+        return WaitReason(kind, f"{what}; {owner} drives it", (f"{prefix} watch {run}",))
+    return WaitReason(kind, f"{what}, but no driver is running", (f"{prefix} resume {run}",), urgent=True)
 
 
 def _legal_event_reason(machine: Machine, event: EventDef, run: str, command_prefix: str) -> WaitReason:

@@ -29,9 +29,8 @@ class AcpOptions(ProviderOptions, frozen=True, kw_only=True):
     command: tuple[str, ...] = ()  # of an agent that is not known by name
     program: Annotated[str, Meta(min_length=1)] | None = None  # of one that is
     mode: str | None = None  # a mode of the agent's own, by its id
-    settings: dict[str, Any] = msgspec.field(
-        default_factory=dict
-    )  # of the agent's own configuration, where it is known by name
+    # Of the agent's own configuration, where it is known by name.
+    settings: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
 AcpProfileMaker = Callable[[AcpOptions, CallHome], AcpAgentProfile]

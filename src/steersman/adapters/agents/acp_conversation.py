@@ -18,9 +18,8 @@ from steersman.contracts.agent import AgentRequest, ProviderUsage
 
 ACP_VERSION = 1
 MAX_ACP_REJECTIONS = 4  # rejections in a row, without any tool that worked: it will not get further
-MAX_ANSWER_BEGINNINGS = (
-    4  # messages in a row without a tool between them: a stream that breaks is started again, without end
-)
+# Messages in a row without a tool between them: a stream that breaks is started again, without end.
+MAX_ANSWER_BEGINNINGS = 4
 _CLIENT_CAPABILITIES = {"fs": {"readTextFile": False, "writeTextFile": False}, "terminal": False}
 _METHOD_NOT_FOUND = {"code": -32601, "message": "Method not found"}
 
@@ -45,13 +44,11 @@ class AcpAgentProfile(NamedTuple):
     network: tuple[str, ...] | None = ()
     model: str | None = None  # to be chosen in the session, where no word of the command line does it
     usage: Callable[[AcpObject], ProviderUsage] = lambda _: ProviderUsage()  # of a turn's result
-    opened: Callable[[AcpObject], ProviderFailure | None] = lambda _: (
-        None
-    )  # checks a new session before its prompt
+    # Checks a new session before its prompt.
+    opened: Callable[[AcpObject], ProviderFailure | None] = lambda _: None
     doubt: Callable[[AcpObject], ProviderFailure | None] = lambda _: None  # checks a turn's result
-    status: Callable[[], int | None] = lambda: (
-        None
-    )  # what the model's server answered, where the agent records it
+    # What the model's server answered, where the agent records it.
+    status: Callable[[], int | None] = lambda: None
     complaint: Callable[[str], StderrComplaint | None] = lambda _: None  # reads a line of standard error
 
 

@@ -30,10 +30,8 @@ _GEMINI_PASSED_VARIABLES = (
     ),
     *("GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "CODE_ASSIST_ENDPOINT"),
 )
-_GEMINI_API_URL, _CODE_ASSIST_URL = (
-    "https://generativelanguage.googleapis.com",
-    "https://cloudcode-pa.googleapis.com",
-)
+_GEMINI_API_URL = "https://generativelanguage.googleapis.com"
+_CODE_ASSIST_URL = "https://cloudcode-pa.googleapis.com"
 _GOOGLE_LOGIN_HOSTS = ("oauth2.googleapis.com:443", "www.googleapis.com:443")
 # What a login is made of; settings, hooks, servers, memory and extensions lie in the same folder and stay there.
 _GEMINI_LOGIN_FILES = ("oauth_creds.json", "google_accounts.json")
@@ -52,18 +50,16 @@ def make_gemini_profile(options: AcpOptions, home: CallHome) -> AcpAgentProfile:
     """How gemini is called, once."""
     config_dir = home.home / ".gemini"
     config_dir.mkdir(mode=0o700)
-    login_files, key_variables = _link_gemini_login(config_dir), _read_gemini_key_file()
-    _write_gemini_settings(
-        config_dir / "settings.json", options, logged_in=bool(login_files) and not key_variables
-    )
+    files, key_variables = _link_gemini_login(config_dir), _read_gemini_key_file()
+    _write_gemini_settings(config_dir / "settings.json", options, logged_in=bool(files) and not key_variables)
     model_args = ("-m", options.model) if options.model else ()
     return AcpAgentProfile(
         GEMINI_NAME,
         (options.program or "gemini", "--acp", *model_args),
         env={**home.environment(), "GEMINI_CLI_NO_RELAUNCH": "true", "NO_COLOR": "1", **key_variables},
         keeps=_GEMINI_PASSED_VARIABLES,
-        writes=tuple(map(str, login_files)),
-        network=(*_gemini_hosts(login_files), *options.hosts),
+        writes=tuple(map(str, files)),
+        network=(*_gemini_hosts(files), *options.hosts),
         usage=read_gemini_usage,
         doubt=check_gemini_result,
         complaint=parse_gemini_stderr,

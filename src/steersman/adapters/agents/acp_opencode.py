@@ -36,9 +36,8 @@ _OPENCODE_PROVIDER_HOSTS = {
     "xai": "api.x.ai:443",
     "opencode": "opencode.ai:443",
 }
-_OPENCODE_ATTEMPTS = (
-    2  # failed attempts after which it is stopped: left alone it tries for ever and says nothing
-)
+# Failed attempts after which it is stopped: left alone it tries for ever and says nothing.
+_OPENCODE_ATTEMPTS = 2
 _OPENCODE_STREAM_ERROR = re.compile(
     r'message="stream error".* small=false .*error\.error="((?:[^"\\]|\\.)*)"'
 )

@@ -57,10 +57,8 @@ class CallHome(NamedTuple):
 def open_call_home(homes_dir: Path) -> Iterator[CallHome]:
     """A fresh home below `place`; those that a killed call has left there are removed first."""
     homes_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with (homes_dir / _CALL_HOME_LOCK_SUFFIX).open("w") as lock_file:
-        fcntl.flock(
-            lock_file, fcntl.LOCK_EX
-        )  # while one is made, no other process takes it for an abandoned one
+    with (homes_dir / _CALL_HOME_LOCK_SUFFIX).open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # while one is made, no other process takes it for an abandoned one
         _remove_dead_homes(homes_dir)
         home = CallHome(Path(tempfile.mkdtemp(prefix=_CALL_HOME_PREFIX, dir=homes_dir)))
         lock = _call_home_lock(home.root).open("w")

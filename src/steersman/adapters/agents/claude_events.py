@@ -122,11 +122,9 @@ class ClaudeReader:
         return event.get("subtype") == "api_retry" and self._retry(event)
 
     def _retry(self, event: ClaudeEvent) -> bool:
-        status, kind, delay = (
-            _get_event_number(event, "error_status"),
-            _get_event_text(event, "error"),
-            event.get("retry_delay_ms"),
-        )
+        status = _get_event_number(event, "error_status")
+        kind = _get_event_text(event, "error")
+        delay = event.get("retry_delay_ms")
         wait_ms = int(delay) if isinstance(delay, int | Decimal) and delay >= 0 else 0
         # Without a status it was the way to the API that failed.
         error = classify_claude_failure(status, kind, "connection" if status is None else "")

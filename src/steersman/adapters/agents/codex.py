@@ -27,9 +27,8 @@ from steersman.judges.config.model_address import find_model_host
 from steersman.ports.sandbox import Sandbox
 
 CODEX_PROVIDER = "codex"
-_CODEX_GATEWAY_NAME = (
-    "steersman"  # our entry for the model's server: codex's own entries cannot be given fewer retries
-)
+# Our entry for the model's server: codex's own entries cannot be given fewer retries.
+_CODEX_GATEWAY_NAME = "steersman"
 _CODEX_HOSTS = ("api.openai.com:443", "chatgpt.com:443", "auth.openai.com:443")
 _CODEX_KEY_VARIABLES = ("CODEX_API_KEY", "OPENAI_API_KEY")
 # Everything that acts besides the model and its shell, that reaches out, or that makes what a turn used unknown.
@@ -48,12 +47,10 @@ class CodexOptions(ProviderOptions, frozen=True, kw_only=True):
 
     program: Annotated[str, Meta(min_length=1)] = "codex"
     effort: str | None = None
-    base_url: Annotated[str, Meta(pattern=r"^https?://[^\s/?#@\\]+(/[^\s?#@\\]*)?$")] | None = (
-        None  # of a gateway of one's own
-    )
-    key_env: Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] | None = (
-        None  # the variable with its key
-    )
+    # Of a gateway of one's own.
+    base_url: Annotated[str, Meta(pattern=r"^https?://[^\s/?#@\\]+(/[^\s?#@\\]*)?$")] | None = None
+    # The variable with its key.
+    key_env: Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] | None = None
     sessions: bool = False  # keeps them, as codex writes them, and continues the role's last one
 
 
@@ -74,14 +71,12 @@ class CodexAgent:
             reply = await self._run_turn(request, None)
         return reply
 
-    async def _run_turn(self, request: AgentRequest, stored_session: StoredSession | None) -> AgentReply:
-        request = structs.replace(request, session=stored_session.session if stored_session else None)
+    async def _run_turn(self, request: AgentRequest, session: StoredSession | None) -> AgentReply:
+        request = structs.replace(request, session=session.session if session else None)
         with open_call_home(self._homes_dir) as home:
             sessions_dir = home.config / "sessions"
             # A continued session tells what all its turns have used; what it had used before is in no agent's reach.
-            earlier_tokens = (
-                rollout.restore_codex_session(stored_session, sessions_dir) if stored_session else 0
-            )
+            earlier_tokens = rollout.restore_codex_session(session, sessions_dir) if session else 0
             reader = CodexReader()
             reply = await run_agent_cli(request, self._build_invocation(request, home, reader), self._sandbox)
             record = rollout.find_rollout_file(sessions_dir, reply.session)

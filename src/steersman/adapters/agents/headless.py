@@ -26,19 +26,15 @@ from steersman.judges.text import decode_outside_bytes
 from steersman.ports.sandbox import Sandbox, SandboxPolicy
 
 MAX_EVENT_LINE_BYTES = 16 * 1024 * 1024  # one event may hold a whole file
-_MAX_KEPT_OUTPUT_BYTES = (
-    64 * 1024
-)  # the events are heard line by line; only standard error is looked at afterwards
+# The events are heard line by line; only standard error is looked at afterwards.
+_MAX_KEPT_OUTPUT_BYTES = 64 * 1024
 _START_FAILURE_CLASSES: dict[str, ProviderClass] = {
     "not_found": "provider_not_found",
     "permission": "provider_permission_denied",
 }
 # What every program gets of our environment; its adapter adds the rest.
-CERTIFICATE_VARIABLES = (
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "NODE_EXTRA_CA_CERTS",
-)  # whom to trust: these name files
+# Whom to trust: these name files.
+CERTIFICATE_VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS")
 INHERITED_VARIABLES = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", *CERTIFICATE_VARIABLES)
 
 
@@ -64,9 +60,8 @@ class CallSummary(msgspec.Struct, frozen=True, kw_only=True):
     """What the events of one call reported."""
 
     ended: bool = False  # the CLI's own word that the call is over, and well
-    failure: ProviderFailure | None = (
-        None  # its word that it is not; also the cause of its last retry, while it has not ended
-    )
+    # Its word that it is not; also the cause of its last retry, while it has not ended.
+    failure: ProviderFailure | None = None
     exits: tuple[int, ...] = (0,)  # the codes that go with such an end
     text: str = ""
     usage: ProviderUsage = ProviderUsage()
@@ -189,14 +184,11 @@ async def _open_tree_view(request: AgentRequest, sandbox: Sandbox) -> AsyncItera
 def _build_agent_sandbox(
     request: AgentRequest, invocation: AgentInvocation, program: str, view: TreeView
 ) -> SandboxPolicy:
-    certificate_files = [
-        os.environ[name] for name in CERTIFICATE_VARIABLES if os.path.exists(os.environ.get(name, ""))
-    ]
-    start_dirs = (
-        (invocation.start,) if invocation.start and not request.writes else ()
-    )  # read-only in a writable home
+    files = [os.environ[name] for name in CERTIFICATE_VARIABLES if os.path.exists(os.environ.get(name, ""))]
+    # Read-only in a writable home.
+    start_dirs = (invocation.start,) if invocation.start and not request.writes else ()
     copies = find_program_copies((program, *invocation.argv))
-    reads = (os.path.realpath(program), *copies, *start_dirs, *certificate_files, *invocation.reads)
+    reads = (os.path.realpath(program), *copies, *start_dirs, *files, *invocation.reads)
     return SandboxPolicy(invocation.writes, reads, invocation.network, binds=view.binds, tree=request.workdir)
 
 

@@ -69,12 +69,10 @@ class ScriptedAgent:
         )
 
     def _nothing_for(self, request: AgentRequest) -> str:
-        request_text = (
-            f"role {request.role}, mode {request.mode}, round {request.round}, attempt {request.attempt}"
-        )
+        text = f"role {request.role}, mode {request.mode}, round {request.round}, attempt {request.attempt}"
         steps = [_describe_step_conditions(step) for step in self._script.roles.get(request.role, ())]
         name = project_program_path(str(self._path))
-        return f"{name} has no step for {request_text}; for this role it has: {'; '.join(steps) or 'nothing'}"
+        return f"{name} has no step for {text}; for this role it has: {'; '.join(steps) or 'nothing'}"
 
 
 def _describe_step_conditions(step: ScriptStep) -> str:

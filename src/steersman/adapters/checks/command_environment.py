@@ -70,12 +70,8 @@ def build_command_environment(
 
 def clean_search_path(environ: Mapping[str, str]) -> str:
     """PATH without relative entries, which would let the tree stand in for a program, and without an activated venv."""
-    active_venv = environ.get("VIRTUAL_ENV", "")
-    dropped = (
-        {os.path.join(active_venv, "bin"), os.path.join(os.path.realpath(active_venv), "bin")}
-        if active_venv
-        else set()
-    )
+    venv = environ.get("VIRTUAL_ENV", "")
+    dropped = {os.path.join(venv, "bin"), os.path.join(os.path.realpath(venv), "bin")} if venv else set()
     entries = environ.get("PATH", os.defpath).split(os.pathsep)
     return os.pathsep.join(entry for entry in entries if os.path.isabs(entry) and entry not in dropped)
 

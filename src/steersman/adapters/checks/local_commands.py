@@ -159,9 +159,8 @@ class LocalCommands:
             return await self._run_steps(steps, tree.path, effect, seconds)
         if not self._sandbox.isolated:
             return await self._set_up_in_place(steps, place, tree, effect, seconds)
-        mounted = frozenset(
-            read_attached_setup(place).created
-        )  # places for a layer, if this tree was set up before
+        # Places for a layer, if this tree was set up before.
+        mounted = frozenset(read_attached_setup(place).created)
         before = read_file_states(place.path, mounted)
         key = setup_layer_key([(step.cwd, *step.argv) for step in steps], self._env, place.path, before)
         async with lock_setup_layer(place, key):

@@ -157,13 +157,11 @@ def add_module_origins(report: RunnerReport, workdir: str) -> RunnerReport:
 def find_linked_packages(workdir: str) -> tuple[str, ...]:
     """Packages in the tree's `node_modules` that are links to a place outside the tree."""
     installed = os.path.join(workdir, "node_modules")
-    own_paths = (os.path.realpath(workdir), os.path.realpath(installed))
+    paths = (os.path.realpath(workdir), os.path.realpath(installed))
     return tuple(
         f"{os.path.relpath(link, installed)} was loaded from {real}"
         for link in sorted(_find_package_links(installed))
-        if not (real := os.path.realpath(link)).startswith(
-            tuple(f"{own_path}{os.sep}" for own_path in own_paths)
-        )
+        if not (real := os.path.realpath(link)).startswith(tuple(f"{own_path}{os.sep}" for own_path in paths))
     )
 
 

@@ -91,9 +91,8 @@ class BranchDeliverer:
         """Stores the commit of a delivery under a reference of the run; asking again gives the same commit."""
         key = sha256("\0".join((tree, parent, message, str(at))).encode()).hexdigest()[:16]
         ref = f"refs/steersman/{run}/delivery-{key}"
-        (self._git.require_repository.common / f"{ref}.lock").unlink(
-            missing_ok=True
-        )  # of a git that was killed
+        # Of a git that was killed.
+        (self._git.require_repository.common / f"{ref}.lock").unlink(missing_ok=True)
         existing = self._git.resolve(ref)
         if existing is not None and is_commit_complete(self._git, existing, parent):
             return existing

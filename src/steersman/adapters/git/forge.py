@@ -101,22 +101,20 @@ def _open_draft(tool: str, remote: GitRemote, branch: str, target: str, title: s
         path = f"projects/{quote(remote.path, safe='')}/merge_requests"
         words = {"title": f"Draft: {title}", "description": body}
         new: dict[str, Any] = {"source_branch": branch, "target_branch": target}
-        query, change_method = {"state": "opened", "source_branch": branch}, "PUT"
+        query, method = {"state": "opened", "source_branch": branch}, "PUT"
         number_field, address_field = "iid", "web_url"
     else:
         owner, name = remote.path.split("/")[-2:]
         path = f"repos/{quote(owner)}/{quote(name)}/pulls"
         words = {"title": title, "body": body}
         new = {"head": branch, "base": target, "draft": True}
-        query, change_method = {"state": "open", "head": f"{owner}:{branch}"}, "PATCH"
+        query, method = {"state": "open", "head": f"{owner}:{branch}"}, "PATCH"
         number_field, address_field = "number", "html_url"
     open_requests = _call_forge_api(tool, remote, "GET", f"{path}?{urlencode(query)}")
     for request in open_requests if isinstance(open_requests, list) else ():
         if branch in (request.get("source_branch"), request.get("head", {}).get("ref")):
             address = f"{path}/{int(request[number_field])}"
-            return _read_request_url(
-                _call_forge_api(tool, remote, change_method, address, words), address_field
-            )
+            return _read_request_url(_call_forge_api(tool, remote, method, address, words), address_field)
     return _read_request_url(_call_forge_api(tool, remote, "POST", path, {**words, **new}), address_field)
 
 

@@ -63,11 +63,9 @@ def _expand_include_match(match: Path) -> Iterator[Path]:
 
 def _copy_included_file(top: Path, tree: Path, name: str) -> bool:
     source, target = (top / name).resolve(), tree / name
-    is_inside = (
-        source.is_relative_to(top) and source.is_file() and ".git" not in source.relative_to(top).parts
-    )
+    inside = source.is_relative_to(top) and source.is_file() and ".git" not in source.relative_to(top).parts
     # A directory of the tree may be a link that leads out of it.
-    if not is_inside or os.path.lexists(target) or not target.parent.resolve().is_relative_to(tree):
+    if not inside or os.path.lexists(target) or not target.parent.resolve().is_relative_to(tree):
         return False
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copy2(source, target)

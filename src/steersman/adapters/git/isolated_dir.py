@@ -60,9 +60,8 @@ class IsolatedGitDir(NamedTuple):
 
 _LocationFingerprint = tuple[tuple[int, int, int, int], ...]
 _SETTLED_SECONDS = 1.0  # seconds; a younger file may change again without showing it
-_location_cache: dict[
-    Path, tuple[_LocationFingerprint, RepositoryLocation]
-] = {}  # by place: looked up again when one of these files has changed
+# By place: looked up again when one of these files has changed.
+_location_cache: dict[Path, tuple[_LocationFingerprint, RepositoryLocation]] = {}
 
 
 def locate_repository(start: Path) -> RepositoryLocation:
@@ -218,9 +217,7 @@ def _read_repository_location(top: Path, gitdir: Path, common: Path) -> Reposito
     entries = [os.fsdecode(entry).partition("\n") for entry in answer.out.split(b"\0")[:-1]]
     pairs = [(name, value) for name, _, value in entries]
     checkout_settings = tuple(_filter_allowed_settings(pairs, _CHECKOUT_SETTING_PATTERNS).items())
-    merge_drivers = [
-        match[1] for name, _ in pairs if (match := re.fullmatch(r"merge\.([\w.-]+)\.driver", name))
-    ]
+    drivers = [match[1] for name, _ in pairs if (match := re.fullmatch(r"merge\.([\w.-]+)\.driver", name))]
     is_partial_clone = any(
         re.fullmatch(r"extensions\.partialclone|remote\..+\.promisor", name, re.DOTALL) for name, _ in pairs
     )
@@ -230,7 +227,7 @@ def _read_repository_location(top: Path, gitdir: Path, common: Path) -> Reposito
         common,
         _filter_allowed_settings(pairs, _STORAGE_SETTING_PATTERNS),
         checkout_settings,
-        tuple(merge_drivers),
+        tuple(drivers),
         _parse_remote_urls(pairs),
         is_partial_clone,
     )

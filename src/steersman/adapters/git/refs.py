@@ -20,9 +20,8 @@ from steersman.errors import WorkspaceError
 _PINNED_PREFIX, _RUN_BRANCH_PREFIX = "refs/steersman/", "refs/heads/steersman/"
 _ANCHOR_REF_PREFIX = f"{_PINNED_PREFIX}anchors/"
 _ENTRY_TRAILER_FORMAT = "trailers:key=Steersman-Entry,valueonly"
-_RUN_TRAILERS_FORMAT = (
-    "%(contents:trailers:key=Steersman-Run,key=Steersman-Entry)"  # git 2.39 merges two such fields
-)
+# Git 2.39 merges two such fields.
+_RUN_TRAILERS_FORMAT = "%(contents:trailers:key=Steersman-Run,key=Steersman-Entry)"
 _GC_WAIT_SECONDS = 120.0
 _STORE_ATTEMPTS = 5
 

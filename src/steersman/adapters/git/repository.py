@@ -23,9 +23,8 @@ from steersman.errors import WorkspaceError
 _MAX_CACHED_ANSWERS = 1_000
 _MAX_CACHED_ANSWER_BYTES = 64 << 10  # of an answer that is remembered
 _resolved_names: dict[tuple[Path, str], str] = {}  # what a whole hash means never changes
-_object_answers: dict[
-    tuple[Path, tuple[str, ...]], bytes
-] = {}  # nor does what git says of an object with one
+# Nor does what git says of an object with one.
+_object_answers: dict[tuple[Path, tuple[str, ...]], bytes] = {}
 _FULL_HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 

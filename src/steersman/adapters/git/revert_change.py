@@ -26,18 +26,16 @@ def revert_deliveries(
     """Undoes these deliveries of a run, the newest first, on the branch `target`; once done, asking again gives the same
     answer."""
     delivered_commits, tip = [git.commit_of(commit) for commit in commits], deliverer.tip(target)
-    earlier_reverts = {
+    reverts = {
         delivered_commit: _find_earlier_revert(git, tip, delivered_commit)
         for delivered_commit in delivered_commits
         if git.contains(tip, delivered_commit)
     }
     tree = _revert_together(git, deliverer, delivered_commits, tip)
-    if not earlier_reverts and tree in (None, git.tree_of(tip)):
+    if not reverts and tree in (None, git.tree_of(tip)):
         raise ChangeNotOnBranchError(_not_delivered_message(git, run, delivered_commits[0], target))
-    revert_commit = next(filter(None, earlier_reverts.values()), "")
-    remaining = [
-        delivered_commit for delivered_commit, reverted_by in earlier_reverts.items() if reverted_by is None
-    ]
+    revert_commit = next(filter(None, reverts.values()), "")
+    remaining = [delivered_commit for delivered_commit, reverted_by in reverts.items() if reverted_by is None]
     if tree is None and remaining:
         tree = _revert_one_by_one(git, deliverer, run, remaining, target, tip)
     if tree is None or (tree == git.tree_of(tip) and revert_commit):
@@ -54,16 +52,10 @@ def has_delivered_changes(
 ) -> bool:
     """Whether a branch that is at `tip` has what these deliveries have brought together."""
     delivered_commits, tip_commit = [git.commit_of(commit) for commit in commits], git.commit_of(tip)
-    tip_tree, base_tree = git.tree_of(tip_commit), tree_before_deliveries(git, deliverer, delivered_commits)
-    if (
-        base_tree is not None
-        and deliverer.merged_trees(base_tree, tip_commit, delivered_commits[0])[0] == tip_tree
-    ):
+    tip_tree, tree = git.tree_of(tip_commit), tree_before_deliveries(git, deliverer, delivered_commits)
+    if tree is not None and deliverer.merged_trees(tree, tip_commit, delivered_commits[0])[0] == tip_tree:
         return True
-    if (
-        base_tree is not None
-        and deliverer.merged_trees(delivered_commits[0], tip_commit, base_tree)[0] == tip_tree
-    ):
+    if tree is not None and deliverer.merged_trees(delivered_commits[0], tip_commit, tree)[0] == tip_tree:
         return False  # nothing of it is left
     return all(
         git.contains(tip_commit, delivered_commit)

@@ -52,9 +52,8 @@ class WorkingTreeScanner:
         """Everything in the tree, as what became of `commit`; `known` is the index that was kept for it, if it is."""
         survey_result = survey_working_tree(self._path)
         if kept_index.exists():
-            shutil.copy2(
-                kept_index, self._index
-            )  # with its date: git looks twice at files as young as their index
+            # With its date: git looks twice at files as young as their index.
+            shutil.copy2(kept_index, self._index)
         else:
             self._call_git("read-tree", commit)
         self._refuse_repositories(survey_result)
@@ -102,10 +101,8 @@ class WorkingTreeScanner:
         if not names:
             return ()
         # This command knows no literal names; behind "./" none has a meaning of its own.
-        env, feed = (
-            {**self._env, "GIT_LITERAL_PATHSPECS": "0"},
-            b"".join(b"./" + name + b"\0" for name in names),
-        )
+        env = {**self._env, "GIT_LITERAL_PATHSPECS": "0"}
+        feed = b"".join(b"./" + name + b"\0" for name in names)
         answer = self._git.call("check-ignore", "-z", "--stdin", cwd=self._path, env=env, feed=feed)
         if answer.code not in {0, 1}:
             raise WorkspaceError(

@@ -68,13 +68,9 @@ class UserCheckouts:
             )
         for record in os.fsdecode(answer.out).split("\0\0"):
             fields = dict(field.partition(" ")[::2] for field in record.split("\0"))
-            checkout_path = Path(fields.get("worktree", ""))
-            if (
-                fields.get("branch") == ref
-                and checkout_path.is_dir()
-                and not checkout_path.is_relative_to(self._trees)
-            ):
-                return _require_checkout_files(checkout_path, ref)
+            path = Path(fields.get("worktree", ""))
+            if fields.get("branch") == ref and path.is_dir() and not path.is_relative_to(self._trees):
+                return _require_checkout_files(path, ref)
         return None
 
     def forward(self, run: str, ref: str, old: str, new: str) -> None:
@@ -122,15 +118,11 @@ class UserCheckouts:
                 move.carry_along()
             return f"finished the delivery of run {marker.run} into {name}"
         changed = move.undo()
-        left_note = (
-            f"; left as they are, because they were changed since: {', '.join(changed)}" if changed else ""
-        )
-        return f"undid the delivery of run {marker.run} into {name}, which was cut short{left_note}"
+        note = f"; left as they are, because they were changed since: {', '.join(changed)}" if changed else ""
+        return f"undid the delivery of run {marker.run} into {name}, which was cut short{note}"
 
-    def _move_checkout(
-        self, run: str, ref: str, old: str, new: str, checkout_path: Path | None
-    ) -> "BranchMove":
-        location = None if checkout_path is None else locate_repository(checkout_path)
+    def _move_checkout(self, run: str, ref: str, old: str, new: str, path: Path | None) -> "BranchMove":
+        location = None if path is None else locate_repository(path)
         directories = (
             ("", "") if location is None else (str(location.top), str(delivery_files_directory(location)))
         )

@@ -51,9 +51,8 @@ if TYPE_CHECKING:
 _OLDEST_GIT_VERSION = (2, 38)  # the first git with `merge-tree --write-tree`
 _MAX_DROPPED_COMMITS = 50
 _FORMS_WITH_TARGET = ("merge", "draft-pr")
-_RECORDED_TREE_MESSAGE = (
-    "steersman: recorded tree"  # the same for every run: same tree and parent, same commit
-)
+# The same for every run: same tree and parent, same commit.
+_RECORDED_TREE_MESSAGE = "steersman: recorded tree"
 
 
 class GitWorkspace:
@@ -155,15 +154,13 @@ class GitWorkspace:
     def rebase_change(self, run: str, commit: str, base: str, target: str, label: str) -> RebasedChange:
         """A recorded change of `base` on top of what the branch `target` is now."""
         ref = f"refs/steersman/{require_ref_part('run', run)}/{require_ref_part('label', label)}"
-        tip, old_base, recorded_commit = (
-            self._deliverer.tip(target),
-            self._git.commit_of(base),
-            self._git.commit_of(commit),
-        )
+        tip = self._deliverer.tip(target)
+        old_base = self._git.commit_of(base)
+        recorded_commit = self._git.commit_of(commit)
         if tip == old_base and self._git.resolve(f"{recorded_commit}^1") == old_base:
             return RebasedChange(False, tip, self._git.tree_of(tip))
         conflict_paths: list[str] = []
-        dropped_commits = self._list_dropped_commits(old_base, tip)
+        commits = self._list_dropped_commits(old_base, tip)
 
         def build() -> str:
             tree, conflicts, git_error = self._deliverer.merged_trees(old_base, tip, recorded_commit)
@@ -179,10 +176,8 @@ class GitWorkspace:
         try:
             change = read_commit_change(self._git, tip, store_commit_despite_gc(self._git, ref, tip, build))
         except ChangeConflictError:
-            return RebasedChange(
-                True, tip, self._git.tree_of(tip), None, tuple(conflict_paths), dropped_commits
-            )
-        return RebasedChange(True, tip, self._git.tree_of(tip), change, (), dropped_commits)
+            return RebasedChange(True, tip, self._git.tree_of(tip), None, tuple(conflict_paths), commits)
+        return RebasedChange(True, tip, self._git.tree_of(tip), change, (), commits)
 
     def _list_dropped_commits(self, base: str, tip: str) -> tuple[str, ...]:
         """Commits of the person's that `base` stands on and `tip` does not have."""

@@ -55,10 +55,8 @@ def remove_worktree_repo(tree: Path) -> None:
 
 def _render_packed_tags(git: GitRepository) -> bytes:
     """The tags as they are now: many projects read their version from them."""
-    loose, packed = (
-        git.require_repository.common / "refs" / "tags",
-        git.require_repository.common / "packed-refs",
-    )
+    loose = git.require_repository.common / "refs" / "tags"
+    packed = git.require_repository.common / "packed-refs"
     if loose.is_dir() and not any(loose.iterdir()) and not packed.exists():
         return b""  # git would be asked seven times in a short run
     format_flag = "--format=%(objectname) %(refname)"

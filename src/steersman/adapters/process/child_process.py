@@ -27,10 +27,8 @@ from steersman.adapters.process.process_table import (
 )
 
 WorkingDirectory = str | os.PathLike[str]
-_QUICK_EXIT_SECONDS, _KILL_EXIT_SECONDS = (
-    0.2,
-    3.0,
-)  # seconds for a subreaper with nothing to do, and for one that has to kill
+# Seconds for a subreaper with nothing to do, and for one that has to kill.
+_QUICK_EXIT_SECONDS, _KILL_EXIT_SECONDS = (0.2, 3.0)
 
 
 class SupervisedProgram:
@@ -88,9 +86,8 @@ class SupervisedProgram:
                     return await self._process.wait()
             except TimeoutError:
                 subreaper.send_signal_to_all({self._process.pid}, signal_number)
-                subreaper.send_signal_to_all(
-                    {self._process.pid}, signal.SIGCONT
-                )  # it may have been stopped from below
+                # It may have been stopped from below.
+                subreaper.send_signal_to_all({self._process.pid}, signal.SIGCONT)
         return await self._process.wait()
 
     def forbid_new_processes(self) -> None:

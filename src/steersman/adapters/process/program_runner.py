@@ -114,12 +114,10 @@ async def run_program(
 
 
 def _split_streams(
-    listeners: Sequence[LineListener | None], line_cap: int, activity: OutputActivity
+    listeners: Sequence[LineListener | None], cap: int, activity: OutputActivity
 ) -> list[LineSplitter | None]:
     """One splitter for each listener. With both streams in one pipe the first listener hears both."""
-    return [
-        LineSplitter(listener, line_cap, activity) if listener is not None else None for listener in listeners
-    ]
+    return [LineSplitter(listener, cap, activity) if listener is not None else None for listener in listeners]
 
 
 async def _watch_space(

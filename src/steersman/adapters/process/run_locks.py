@@ -10,9 +10,8 @@ from steersman.errors import StoreFull
 
 RUN_LOCK_POLL_SECONDS = 0.002  # seconds: a process that asks for the owner shares the lock for an instant
 SHARED_LOCK_SECONDS = 10.0  # seconds; on a busy machine an instant may be long
-DYING_OWNER_SECONDS = (
-    0.02  # seconds for what a killed owner was just starting, which has its lock until it is executed
-)
+# Seconds for what a killed owner was just starting, which has its lock until it is executed.
+DYING_OWNER_SECONDS = 0.02
 
 
 class HeldFileLock:
@@ -24,9 +23,8 @@ class HeldFileLock:
     def release(self) -> None:
         if self._fd >= 0:
             os.ftruncate(self._fd, 0)
-            fcntl.flock(
-                self._fd, fcntl.LOCK_UN
-            )  # closing is not enough while a child is between fork and exec
+            # Closing is not enough while a child is between fork and exec.
+            fcntl.flock(self._fd, fcntl.LOCK_UN)
             os.close(self._fd)
             self._fd = -1
 
@@ -66,10 +64,8 @@ class FileLocks:
         try:
             fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except OSError:
-            owner_words = os.pread(fd, 100, 0).decode("utf-8", "replace").split()
-            return (
-                f"{owner_words[0]} (process {owner_words[1]})" if len(owner_words) == 2 else "another process"
-            )
+            words = os.pread(fd, 100, 0).decode("utf-8", "replace").split()
+            return f"{words[0]} (process {words[1]})" if len(words) == 2 else "another process"
         finally:
             os.close(fd)
         return None

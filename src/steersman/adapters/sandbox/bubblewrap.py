@@ -44,9 +44,8 @@ _BUBBLEWRAP_FLAGS = (
     *("--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "localhost"),
 )
 _SANDBOX_INIT_SCRIPT = os.path.abspath(sandbox_init.__file__)
-_PYTHON_PATH = os.path.abspath(
-    sys.executable
-)  # called as `../bin/python` it leads through places that no sandbox has
+# Called as `../bin/python` it leads through places that no sandbox has.
+_PYTHON_PATH = os.path.abspath(sys.executable)
 _EGRESS_SOCKET = "/run/narrows"
 _BUBBLEWRAP_DOORS = SandboxDescriptors("--info-fd", "--block-fd")
 # Variables that lead out of a sandbox, to the user's session or to steersman itself.
@@ -127,15 +126,13 @@ class BubblewrapSandbox:
     ) -> tuple[str, ...]:
         """The whole command; what it shows of our making is in `folder`, `way` is the socket of a narrow network."""
         view.clear_path_caches()
-        egress_mounts = (
+        mounts = (
             (SandboxMount(_EGRESS_SOCKET, ("--ro-bind", socket_path, _EGRESS_SOCKET)),) if socket_path else ()
         )
         return (
             *(self._program, *_BUBBLEWRAP_FLAGS, *self._if_known("--disable-userns")),
             *(() if sandbox_spec.network is None else ("--unshare-net",)),
-            *view.build_mount_arguments(
-                (*self._list_binds(argv, sandbox_spec, env, directory), *egress_mounts)
-            ),
+            *view.build_mount_arguments((*self._list_binds(argv, sandbox_spec, env, directory), *mounts)),
             *(
                 "--remount-ro",
                 view.real_state_root(),

@@ -91,20 +91,16 @@ class EgressProxy:
 
     async def _serve_request(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         async with asyncio.timeout(PROXY_SECONDS):
-            request_line = (await reader.readuntil(b"\n")).decode("ascii", "replace").strip()
-        if request_line == "proxy":
+            line = (await reader.readuntil(b"\n")).decode("ascii", "replace").strip()
+        if line == "proxy":
             await self._proxy_request(reader, writer)
             return
         address = next(
-            (
-                allowed
-                for allowed in self._allowed
-                if allowed.is_loopback and request_line == str(allowed.port)
-            ),
+            (allowed for allowed in self._allowed if allowed.is_loopback and line == str(allowed.port)),
             None,
         )
         if address is None:
-            self._refuse(f"loopback port {request_line[:20]}")
+            self._refuse(f"loopback port {line[:20]}")
             return
         await self._relay_streams(reader, writer, address, b"")
 

@@ -49,11 +49,9 @@ def find_home_directory() -> str:
 
 @cache_per_sandbox
 def _resolve_home_directory(name: str) -> str:
-    home_path = resolve_real_path(name)
+    path = resolve_real_path(name)
     return (
-        home_path
-        if home_path != "/" and not is_path_below(home_path, _SYSTEM_DIRECTORIES) and os.path.isdir(home_path)
-        else ""
+        path if path != "/" and not is_path_below(path, _SYSTEM_DIRECTORIES) and os.path.isdir(path) else ""
     )
 
 
@@ -111,9 +109,7 @@ def _is_writable_proc_entry(name: str) -> bool:
 
 def is_too_wide_mount(path: str) -> bool:
     """Would showing this show the home, or what of steersman's lies in it?"""
-    return path == "/" or any(
-        is_path_below(hidden_place, (path,)) for hidden_place in list_hidden_directories()
-    )
+    return path == "/" or any(is_path_below(place, (path,)) for place in list_hidden_directories())
 
 
 def check_sandbox_path(path: str) -> str:

@@ -102,13 +102,11 @@ def toolchain_mounts(argv: Sequence[str], env: Mapping[str, str]) -> Iterator[Sa
         program_needs(argv[0], search) if argv else (),
     )
     secrets = _list_secret_places()
-    secret_parents = frozenset(
-        str(parent) for place in secrets for parent in (Path(place), *Path(place).parents)
-    )
+    parents = frozenset(str(parent) for place in secrets for parent in (Path(place), *Path(place).parents))
     shown = [
         path
         for path in dict.fromkeys(places)
-        if os.path.exists(path) and not _is_secret_path(path, secrets, secret_parents)
+        if os.path.exists(path) and not _is_secret_path(path, secrets, parents)
     ]
     real = {path for path in shown if path == resolve_real_path(path)}
     # A link inside a place that is shown is there already, and leads to another one.
@@ -270,11 +268,7 @@ def _list_secret_places() -> tuple[str, ...]:
     return tuple(map(resolve_real_path, (*locations, *list_login_files(os.environ))))
 
 
-def _is_secret_path(path: str, secrets: tuple[str, ...], secret_parents: frozenset[str]) -> bool:
+def _is_secret_path(path: str, secrets: tuple[str, ...], parents: frozenset[str]) -> bool:
     """Whether a place holds a login, lies where logins are kept, or is too wide for a sandbox."""
     real = resolve_real_path(path)
-    return (
-        is_too_wide_mount(real)
-        or real in secret_parents
-        or is_path_below(real, (real_state_root(), *secrets))
-    )
+    return is_too_wide_mount(real) or real in parents or is_path_below(real, (real_state_root(), *secrets))

@@ -17,10 +17,8 @@ MAX_LISTED_FILES = 200_000
 MAX_PATH_DEPTH = 40
 MAX_PATH_CHARACTERS = 4_096  # characters of a path
 FILE_LISTING_SECONDS = 60
-STEERSMAN_DIRECTORY, FROZEN_PLAN_FILE = (
-    b".steersman",
-    b"plan.dsse.json",
-)  # our folder; a file that every frozen plan has
+# Our folder; a file that every frozen plan has.
+STEERSMAN_DIRECTORY, FROZEN_PLAN_FILE = (b".steersman", b"plan.dsse.json")
 _LS_FILES_ARGS = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
 
 
@@ -69,12 +67,12 @@ def _filter_own_files(project: Path, names: list[bytes]) -> ProjectListing:
     """Of what git lists: plain files that are there and are not vendored."""
     top, real_directories = os.fsencode(project), {b"": True}
     files: dict[str, bytes] = {}
-    outside_paths: set[str] = set()
+    paths: set[str] = set()
     odd_count, problems = 0, set[str]()
     for name in sorted(_drop_steersman_files(set(names))):
         path = decode_git_path(name)
         if (outside := find_excluded_directory(path)) is not None:
-            outside_paths.add(outside)
+            paths.add(outside)
         elif len(path) > MAX_PATH_CHARACTERS or path.count("/") >= MAX_PATH_DEPTH:
             odd_count, problems = odd_count + 1, problems | {f"a path deeper than {MAX_PATH_DEPTH} folders"}
         elif len(files) >= MAX_LISTED_FILES:
@@ -84,9 +82,7 @@ def _filter_own_files(project: Path, names: list[bytes]) -> ProjectListing:
             files[path] = name
         else:
             odd_count += 1
-    return ProjectListing(
-        dict(sorted(files.items())), len(outside_paths) + odd_count, tuple(sorted(problems))
-    )
+    return ProjectListing(dict(sorted(files.items())), len(paths) + odd_count, tuple(sorted(problems)))
 
 
 def _drop_steersman_files(names: set[bytes]) -> set[bytes]:
@@ -109,13 +105,11 @@ def _is_plain_project_file(top: bytes, name: bytes, real_directories: dict[bytes
         return False
 
 
-def _is_real_directory(top: bytes, directory: bytes, real_directories: dict[bytes, bool]) -> bool:
-    if directory not in real_directories:
-        is_parent_real = _is_real_directory(top, directory.rpartition(b"/")[0], real_directories)
-        real_directories[directory] = is_parent_real and stat.S_ISDIR(
-            os.lstat(top + b"/" + directory).st_mode
-        )
-    return real_directories[directory]
+def _is_real_directory(top: bytes, directory: bytes, directories: dict[bytes, bool]) -> bool:
+    if directory not in directories:
+        is_parent_real = _is_real_directory(top, directory.rpartition(b"/")[0], directories)
+        directories[directory] = is_parent_real and stat.S_ISDIR(os.lstat(top + b"/" + directory).st_mode)
+    return directories[directory]
 
 
 def _walk_project_files(project: Path, notes: tuple[str, ...]) -> ProjectListing:

@@ -84,9 +84,8 @@ class CommandSpec(_ContentBase, frozen=True, kw_only=True):
     destructive: bool = False
     records: bool = False  # it keeps or shows a change that something else makes, and makes none
     phases: Annotated[tuple[PlanPhase, ...], Meta(min_length=1, max_length=9)]
-    argv: Annotated[
-        tuple[ShortText, ...], Meta(max_length=40)
-    ] = ()  # as an example for people; from facts where empty
+    # As an example for people; from facts where empty.
+    argv: Annotated[tuple[ShortText, ...], Meta(max_length=40)] = ()
     fact: Annotated[str, Meta(max_length=40)] = ""  # the kind of fact that says a project has it
     files: Annotated[int, Meta(ge=0, le=500)] = 0  # that it usually changes
     minutes: Annotated[int, Meta(ge=0, le=10_000)] = 5
@@ -119,9 +118,8 @@ class RegistryRule(_ContentBase, frozen=True, kw_only=True):
     scope: RuleScope
     when: Annotated[str, Meta(min_length=1, max_length=2000, pattern=r"\S")]
     then: RuleConsequence
-    evidence_required: Annotated[
-        tuple[ShortText, ...], Meta(min_length=1, max_length=20)
-    ]  # kinds of facts, or refs
+    # Kinds of facts, or refs.
+    evidence_required: Annotated[tuple[ShortText, ...], Meta(min_length=1, max_length=20)]
 
 
 RegistryContent = Workflow | AgentProfile | CommandSpec | RegistryRule

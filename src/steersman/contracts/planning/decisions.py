@@ -51,9 +51,8 @@ class RegistryReference(StrictDocument, frozen=True, kw_only=True):
     version: OptionalVersion = ""
     pinned: Annotated[str, Meta(max_length=120)] = ""
     digest: OptionalDigest = ""
-    field: Annotated[str, Meta(max_length=400)] = (
-        ""  # of the intent: where it is named first, else where it is pinned
-    )
+    # Of the intent: where it is named first, else where it is pinned.
+    field: Annotated[str, Meta(max_length=400)] = ""
     line: Annotated[int, Meta(ge=0)] = 0
 
 

@@ -86,9 +86,8 @@ class GraphLineage(StrictDocument, frozen=True, kw_only=True):
     facts_digest: HexDigest
     memory_digest: HexDigest
     registry_digest: HexDigest
-    answers_digest: Annotated[str, Meta(pattern=r"^([0-9a-f]{64})?$")] = (
-        ""  # of every answer and default that holds; a draft has none
-    )
+    # Of every answer and default that holds; a draft has none.
+    answers_digest: Annotated[str, Meta(pattern=r"^([0-9a-f]{64})?$")] = ""
     registry_versions: RegistryVersions
     coordinator_version: Annotated[str, Meta(max_length=40)]
 

@@ -20,9 +20,8 @@ class PolicyConstraints(StrictDocument, frozen=True, kw_only=True):
     """Bounds on what may be proposed."""
 
     max_files_per_commit: Annotated[int, Meta(ge=1, le=500)] = 50
-    forbidden_operations: Annotated[
-        tuple[ContentId, ...], Meta(max_length=100)
-    ] = ()  # effects or command ids
+    # Effects or command ids.
+    forbidden_operations: Annotated[tuple[ContentId, ...], Meta(max_length=100)] = ()
     allow_destructive: bool = False
     allow_bulk_changes: bool = False
 
@@ -41,10 +40,8 @@ class ModelRules(StrictDocument, frozen=True, kw_only=True):
     """Where models may run; the planner only advises, and advice that the policy forbids ends the run."""
 
     placements: Annotated[tuple[ModelPlacement, ...], Meta(min_length=1, max_length=2)] = ("cloud", "local")
-    sensitive: Annotated[tuple[ModelPlacement, ...], Meta(max_length=2)] = (
-        "cloud",
-        "local",
-    )  # for data and security
+    # For data and security.
+    sensitive: Annotated[tuple[ModelPlacement, ...], Meta(max_length=2)] = ("cloud", "local")
     allowed: Annotated[tuple[ShortText, ...], Meta(max_length=100)] = ()  # model names; none: all
 
 

@@ -60,9 +60,8 @@ class AskedQuestion(StrictDocument, frozen=True, kw_only=True):
     default_strategy: DefaultAnswer
     impact: QuestionImpact
     suggested_answers: Annotated[tuple[SuggestedAnswer, ...], Meta(min_length=1, max_length=10)]
-    within: Annotated[tuple[ShortText, ...], Meta(max_length=200)] = (
-        ".",
-    )  # where files that an answer names have to lie
+    # Where files that an answer names have to lie.
+    within: Annotated[tuple[ShortText, ...], Meta(max_length=200)] = (".",)
 
 
 class QuestionConstraints(StrictDocument, frozen=True, kw_only=True):
@@ -84,9 +83,8 @@ class QuestionPack(StrictDocument, frozen=True, kw_only=True):
     intent_id: Annotated[str, Meta(max_length=80)]
     round: Annotated[int, Meta(ge=1, le=10)]
     questions: Annotated[tuple[AskedQuestion, ...], Meta(min_length=1, max_length=50)]
-    defaulted: tuple[
-        AskedQuestion, ...
-    ]  # not asked: over the budget or not allowed, so that their default holds
+    # Not asked: over the budget or not allowed, so that their default holds.
+    defaulted: tuple[AskedQuestion, ...]
     policy_constraints: QuestionConstraints
     created_at: UtcMoment  # of the intent
 
@@ -98,9 +96,8 @@ class QuestionAnswer(StrictDocument, frozen=True, kw_only=True):
     answer: Annotated[str, Meta(min_length=1, max_length=40)]
     text: Annotated[str, Meta(max_length=2000)] = ""
     provided_by: Literal["human", "fallback", "policy_default"] = "human"
-    answered_by: Annotated[str, Meta(max_length=200)] = (
-        ""  # the person whose pack it comes with; empty: no answer came in time, or the question was not asked
-    )
+    # The person whose pack it comes with; empty: no answer came in time, or the question was not asked.
+    answered_by: Annotated[str, Meta(max_length=200)] = ""
     rationale: Annotated[str, Meta(max_length=2000)] = ""
 
 

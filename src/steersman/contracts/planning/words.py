@@ -12,9 +12,8 @@ from msgspec import Meta
 
 CommandEffect = Literal["read", "write", "network", "deploy", "security", "data"]
 RiskLevel = Literal["low", "medium", "high", "critical"]
-AssessedRisk = Literal[
-    "low", "medium", "high", "critical", "unknown"
-]  # of a run that may have ended before it was
+# Of a run that may have ended before it was.
+AssessedRisk = Literal["low", "medium", "high", "critical", "unknown"]
 ExecutionMode = Literal["interactive", "semi_auto", "full_auto"]
 QuestionPolicy = Literal["conceptual_only", "blockers_only", "never"]
 PlanPhase = Literal[

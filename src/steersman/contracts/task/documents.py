@@ -210,13 +210,11 @@ class ChangeCopies(StrictDocument, frozen=True, kw_only=True):
     commit: OptionalTreeId
     patch_digest: OptionalSha256
     files: Annotated[tuple[FileCopy, ...], Meta(max_length=20_000)]
-    outside: Annotated[
-        tuple[TaskPath, ...], Meta(max_length=20_000)
-    ] = ()  # changed, and not in plan.files.json
+    # Changed, and not in plan.files.json.
+    outside: Annotated[tuple[TaskPath, ...], Meta(max_length=20_000)] = ()
     held_to: Annotated[str, Meta(max_length=40)] = ""  # the frozen plan that bounds the task
-    commands: Annotated[
-        tuple[ShortText, ...], Meta(max_length=100)
-    ] = ()  # that the coder wanted, and that it has not
+    # That the coder wanted, and that it has not.
+    commands: Annotated[tuple[ShortText, ...], Meta(max_length=100)] = ()
 
 
 class SuiteResult(StrictDocument, frozen=True, kw_only=True):

@@ -27,19 +27,15 @@ def compare_head(
     """Adds a finding for columns that differ from the tape; `creation` is title and time of entry 1."""
     machine = machines.get(snapshot.machine)
     if machine is not None and machine.digest == snapshot.definition and snapshot.state in machine.states:
-        possible_heads: tuple[Head, ...] = (
-            head_from_snapshot(machine, _with_attribute_context(snapshot), *creation),
-        )
+        heads: tuple[Head, ...] = (head_from_snapshot(machine, _with_attribute_context(snapshot), *creation),)
     else:
-        possible_heads = _possible_heads(snapshot, creation, old_definition)
+        heads = _possible_heads(snapshot, creation, old_definition)
         findings.unseen.append(
             f"whether its outcome counts as a success: {snapshot.machine} is not installed as it was ({snapshot.definition})"
         )
-    differing_columns = min(
-        (_differing_head_columns(head, possible_head) for possible_head in possible_heads), key=len
-    )
-    if differing_columns:
-        findings.add(f"the head row does not say what the tape gives: {', '.join(differing_columns)}")
+    columns = min((_differing_head_columns(head, possible_head) for possible_head in heads), key=len)
+    if columns:
+        findings.add(f"the head row does not say what the tape gives: {', '.join(columns)}")
 
 
 def _differing_head_columns(head: Head, expected_head: Head) -> list[str]:
@@ -58,14 +54,12 @@ def _with_attribute_context(snapshot: Snapshot) -> Snapshot:
 def _possible_heads(snapshot: Snapshot, creation: tuple[str, int], old_definition: Any) -> tuple[Head, ...]:
     """Returns the rows that are possible without the machine, which alone knows the outcomes that are a success."""
     flags = _recorded_state_flags(old_definition, snapshot.state)
-    stand_in_machine = SimpleNamespace(
+    machine = SimpleNamespace(
         states={snapshot.state: SimpleNamespace(resting="resting" in flags, final="final" in flags)},
         successes=(),
         settled=frozenset({snapshot.state} if flags & {"resting", "final"} else ()),
     )
-    possible_head = head_from_snapshot(
-        cast(Machine, stand_in_machine), _with_attribute_context(snapshot), *creation
-    )
+    possible_head = head_from_snapshot(cast(Machine, machine), _with_attribute_context(snapshot), *creation)
     return (
         tuple(structs.replace(possible_head, status=s) for s in ENDED_STATUSES)
         if possible_head.status in ENDED_STATUSES

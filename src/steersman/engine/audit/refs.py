@@ -62,13 +62,11 @@ class RefComparison:
         start_commits = {r.commit for label, r in self._refs.items() if label.startswith("start-")}
         other_commits = {r.commit for label, r in self._refs.items() if not label.startswith("start-")}
         self._named = start_commits | other_commits
-        self._unnamed = {
-            commit.encode() for commit in start_commits - other_commits
-        }  # commits that no entry has named so far
+        # Commits that no entry has named so far.
+        self._unnamed = {commit.encode() for commit in start_commits - other_commits}
         self._items: dict[int, dict[str, JobItem]] = {}  # planned items of the entries that refs name
-        self._made: dict[
-            str, str
-        ] = {}  # label, or entry of a delivery -> the commit or tree that the tape says
+        # Label, or entry of a delivery -> the commit or tree that the tape says.
+        self._made: dict[str, str] = {}
         self._lost: list[str] = []  # the first commit of an agent that no ref names any more
         self._lost_count = 0
 
@@ -136,18 +134,14 @@ class RefComparison:
             )
         items = self._items.get(ref.entry, {})
         if kind == "delivery":  # commits of earlier versions do not say which entry asked for them
-            recorded_commit = self._made.get(f"delivery {ref.entry}")
+            commit = self._made.get(f"delivery {ref.entry}")
             return (
-                ref.run == self._run
-                and (not ref.entry or bool(items))
-                and recorded_commit in (None, "", ref.commit)
+                ref.run == self._run and (not ref.entry or bool(items)) and commit in (None, "", ref.commit)
             )
         agent_labels = {_agent_label(i, n) for i in items.values() if "mode" in i.input for n in range(1, i.attempt + 1)}  # fmt: skip
         has_own_effect = any("mode" not in i.input for i in items.values())
-        is_possible = label in agent_labels or (
-            has_own_effect and kind in ("rebased", "whole", *VARIANT_LABELS)
-        )
-        return is_possible and self._made.get(label) in (
+        possible = label in agent_labels or (has_own_effect and kind in ("rebased", "whole", *VARIANT_LABELS))
+        return possible and self._made.get(label) in (
             None,
             "",
             ref.tree if kind in VARIANT_LABELS else ref.commit,

@@ -16,9 +16,8 @@ class AuditVerdict(msgspec.Struct, frozen=True):
     run: str
     ok: bool
     entries: int
-    first_bad: int | None = (
-        None  # the first entry that is not as it was written, where the fault is in an entry
-    )
+    # The first entry that is not as it was written, where the fault is in an entry.
+    first_bad: int | None = None
     problems: tuple[str, ...] = ()
     anchored: bool = False
     unseen: tuple[str, ...] = ()

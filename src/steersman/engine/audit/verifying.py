@@ -180,9 +180,7 @@ class _TapeAudit:
         """Returns the run after its last good entry; None where an entry does not fit."""
         snapshot: Snapshot | None = None
         head_seq = head.seq if head is not None else None
-        judges_every_entry = not self.driving or (
-            isinstance(head_seq, int) and head_seq <= SHORT_TAPE_ENTRIES
-        )
+        every_entry = not self.driving or (isinstance(head_seq, int) and head_seq <= SHORT_TAPE_ENTRIES)
         snapshot_seq = snapshot_row[0] if snapshot_row is not None else None
         links = verify_chain(self._rows(), self.run)
         try:
@@ -203,7 +201,7 @@ class _TapeAudit:
                     self._asked(entry)
                 if entry.spent or entry.kind == "gate_answered":
                     self.spent.note_entry(entry)
-                if self.texts is not None and judges_every_entry:
+                if self.texts is not None and every_entry:
                     self.texts.judge_entry(self._row[1], entry)
                 if self.pins is not None:
                     self.pins.note_entry(self._row[1], entry)
@@ -216,7 +214,7 @@ class _TapeAudit:
             seq = (snapshot.seq if snapshot is not None else 0) + 1
             self.found.add_read_error(f"entry {seq}", error, seq)
             return None
-        if self.texts is not None and snapshot is not None and not judges_every_entry:
+        if self.texts is not None and snapshot is not None and not every_entry:
             self.texts.see_state(snapshot)
         return snapshot
 
@@ -283,46 +281,40 @@ class _TapeAudit:
 
     # ── what is derived from them ───────────────────────────────────────────────────────────────────────────────────
 
-    def _ends(self, head: Head | None, snapshot: Snapshot, snapshot_row: Any) -> None:
+    def _ends(self, head: Head | None, snapshot: Snapshot, row: Any) -> None:
         gates = self.found.read("a gate row", lambda: self.journal.gates(self.run))
-        pending_items = self.found.read("an inbox row", lambda: self.journal.pending(self.run))
+        items = self.found.read("an inbox row", lambda: self.journal.pending(self.run))
         gates_by_id = {g.id: self._gate(g.id) for g in gates or ()}
         children = [] if self.driving else self._children()
         rows = self._budget(self.run)
         child_budgets = [self._budget(c.run) for c in children]
-        current_head = self.found.read(
-            "the head row", lambda: self.journal.head(self.run)
-        )  # read after the rows that change with it
+        # Read after the rows that change with it.
+        current_head = self.found.read("the head row", lambda: self.journal.head(self.run))
         has_moved = current_head != head or (not self.driving and children != self._children())
         self.moved = has_moved or self._answered(gates)
         if self.moved:
             self.found.unseen.append("whether its gates, budget and refs fit: it moved on while it was read")
         else:
-            if gates is not None and pending_items is not None:
+            if gates is not None and items is not None:
                 compare_gates(
-                    snapshot, gates, pending_items, self.found, gates_by_id, self.opened, driving=self.driving
+                    snapshot, gates, items, self.found, gates_by_id, self.opened, driving=self.driving
                 )
             if self.pins is not None:
                 self.gone_refs = self.pins.report_unexplained_refs(snapshot, self.found)
             if not self.driving:
                 idle = not snapshot.items and all(c.status not in UNFINISHED_STATUSES for c in children)
-                starting_limits = self._limits(snapshot, bool(children))
-                compare_budget(
-                    rows, self.spent, child_budgets, starting_limits, idle=idle, findings=self.found
-                )
+                limits = self._limits(snapshot, bool(children))
+                compare_budget(rows, self.spent, child_budgets, limits, idle=idle, findings=self.found)
         self.waiting = (
-            self.found.read("an inbox row", lambda: describe_waiting_items(pending_items or (), snapshot))
-            or ()
+            self.found.read("an inbox row", lambda: describe_waiting_items(items or (), snapshot)) or ()
         )
         if head is not None:
             self._head(head, snapshot)
         else:
             self.found.add("the head row is missing")
-        if snapshot_row is not None and not (
-            isinstance(snapshot_row[0], int) and 1 <= snapshot_row[0] <= snapshot.seq
-        ):
+        if row is not None and not (isinstance(row[0], int) and 1 <= row[0] <= snapshot.seq):
             self.found.add(
-                f"there is a snapshot of entry {snapshot_row[0]!r}, but the tape ends with entry {snapshot.seq}"
+                f"there is a snapshot of entry {row[0]!r}, but the tape ends with entry {snapshot.seq}"
             )
         self.vouched.report_missing(snapshot.seq, self.found)
         if self.texts is not None:

@@ -48,16 +48,14 @@ async def call_chat_agent(
 ) -> ChatMessage:
     """Calls the agent and returns its answer, not stored yet; a failed call is an answer with an error."""
     started_at = ports.clock.ticks()
-    agent_settings, earlier_count = config.chat.agents[name], question.seq - 1
-    earlier_messages = chats.messages(question.thread, before=question.seq, last=config.chat.history)
-    agent, own_words = await asyncio.to_thread(build_chat_agent, ports, config, name, agent_settings)
+    settings, earlier_count = config.chat.agents[name], question.seq - 1
+    messages = chats.messages(question.thread, before=question.seq, last=config.chat.history)
+    agent, own_words = await asyncio.to_thread(build_chat_agent, ports, config, name, settings)
     mark = ports.chance.nonce()
     async with read_only_checkout(ports, config, effect) as workdir:
         added_words = "\n\n".join(project_prompt_sections(CHAT_ROLE, own_words, mark))
-        tree_path = ports.tree_path(config, workdir)
-        prompt = compose_chat_prompt(
-            name, config.chat, question, earlier_messages, earlier_count, added_words, tree_path
-        )
+        path = ports.tree_path(config, workdir)
+        prompt = compose_chat_prompt(name, config.chat, question, messages, earlier_count, added_words, path)
         request = AgentRequest(
             role=CHAT_ROLE,
             mode=CHAT_MODE,
@@ -68,14 +66,12 @@ async def call_chat_agent(
             nonce=ports.chance.nonce(),
             round=question.seq,
             attempt=attempt,
-            seconds=agent_settings.seconds,
-            start_seconds=agent_settings.start_seconds,
-            idle_seconds=agent_settings.idle_seconds,
+            seconds=settings.seconds,
+            start_seconds=settings.start_seconds,
+            idle_seconds=settings.idle_seconds,
             permissions="read",
             micro_usd=_remaining_micro_usd(chats, config, question.thread),
-            options={**agent_settings.options, "model": agent_settings.model}
-            if agent_settings.model
-            else agent_settings.options,
+            options={**settings.options, "model": settings.model} if settings.model else settings.options,
         )
         reply = await _call_agent_safely(agent, request)
     answer_text = reply.detail or "no further detail" if reply.error else reply.text

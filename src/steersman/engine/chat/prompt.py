@@ -36,7 +36,7 @@ def compose_chat_prompt(
     """Composes the prompt; `earlier_count` is the number of all earlier messages, `own_words` the project's words."""
     lines = fit_messages(earlier_messages, chat.history_bytes)
     agent_settings = chat.agents[agent]
-    left_out_count = earlier_count - len(lines)
+    count = earlier_count - len(lines)
     parts = [
         f"You are called {agent}.",
         agent_settings.prompt or "",
@@ -44,11 +44,7 @@ def compose_chat_prompt(
         own_words,
     ]
     if earlier_count:
-        omission_note = (
-            f" (the first {left_out_count} of {earlier_count} messages are left out)"
-            if left_out_count
-            else ""
-        )
+        omission_note = f" (the first {count} of {earlier_count} messages are left out)" if count else ""
         parts.append(f"## what was said before{omission_note}\n\n" + "\n".join(lines))
     parts.append(f"## {question.sender} asks you\n\n{question.text}")
     return ChatPrompt("\n\n".join(part.strip() for part in parts if part.strip()), len(lines))

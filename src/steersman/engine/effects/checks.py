@@ -61,20 +61,18 @@ async def run_baseline_checks(call: EffectCall) -> BaselineFacts:
         return BaselineFacts(error="workspace", first_ref=call.payloads.add_text(str(error)))
     failed_results = [r for r in results if r.verdict != "passed"]
     known_failures = frozenset(call.config.known_failures)
-    base_verdict = judge_base_checks(results, known_failures)
+    verdict = judge_base_checks(results, known_failures)
     return BaselineFacts(
         tree=round_.tree,
         checks=len({r.name for r in results}),
         failed=len({r.name for r in failed_results}),
-        unstarted=len(base_verdict.unstarted),
-        red=len(base_verdict.red),
+        unstarted=len(verdict.unstarted),
+        red=len(verdict.red),
         tests=sum({r.name: r.tests or 0 for r in results}.values()),
         stale=len(find_stale_known_failures(known_failures, results)),
         known=sum({r.name: count_known_failures(r, results, known_failures) for r in results}.values()),
         results_ref=call.payloads.add_text(msgspec.json.encode(results).decode()),
-        first_ref=call.payloads.add_text(
-            "\n\n".join(command_failure_text(call, r) for r in base_verdict.shown)
-        ),
+        first_ref=call.payloads.add_text("\n\n".join(command_failure_text(call, r) for r in verdict.shown)),
     )
 
 

@@ -62,10 +62,8 @@ def _earlier_delivery_facts(call: EffectCall) -> DeliveryFacts:
     lost_reason = find_lost_delivery(call)
     if lost_reason:
         return DeliveryFacts(detail_ref=call.payloads.add_text(lost_reason))
-    delivery_fields = {"form": call.given("form"), "ref": call.given("ref"), "url_ref": call.given("url")}
-    return DeliveryFacts(
-        done=True, commit=call.given("delivered"), tree=call.given("tree"), **delivery_fields
-    )
+    fields = {"form": call.given("form"), "ref": call.given("ref"), "url_ref": call.given("url")}
+    return DeliveryFacts(done=True, commit=call.given("delivered"), tree=call.given("tree"), **fields)
 
 
 def find_lost_delivery(call: EffectCall) -> str:
@@ -148,10 +146,8 @@ def _task_title_line(call: EffectCall) -> str:
 
 def _pull_request_text(call: EffectCall) -> str:
     """Returns the text of a pull request: the run's report and the newest anchor of its tape."""
-    run_view = read_run_view(call.world, call.run)
-    return pull_request_body(
-        run_view.status, render_view_report(call.world, run_view), _newest_file_anchor(call)
-    )
+    view = read_run_view(call.world, call.run)
+    return pull_request_body(view.status, render_view_report(call.world, view), _newest_file_anchor(call))
 
 
 def _newest_file_anchor(call: EffectCall) -> Anchor | None:

@@ -68,10 +68,8 @@ def compose_agent_prompt(
     if issue_body:
         parts.append(f"## {ISSUE_TITLE}\n\n{mark_outside_text(ISSUE_TITLE, issue_body, mark)}")
     if findings_text:
-        marked_findings = "\n\n".join(
-            mark_outside_text(name, text, mark) for name, text in findings_text.items()
-        )
-        parts.append(f"## {call.given('points', 'must fix')}\n\n{marked_findings}")
+        findings = "\n\n".join(mark_outside_text(name, text, mark) for name, text in findings_text.items())
+        parts.append(f"## {call.given('points', 'must fix')}\n\n{findings}")
     if refusal_text:
         parts.append(f"## your last reply was refused\n\n{mark_outside_text('problems', refusal_text, mark)}")
     project_sections = project_prompt_sections(call.given("role"), own_words, mark)

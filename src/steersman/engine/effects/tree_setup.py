@@ -21,11 +21,9 @@ async def prepare_tree(call: EffectCall) -> SetupFacts:
         tree = await checkout_tree(call)
     except WorkspaceError as error:
         return SetupFacts(detail_ref=call.payloads.add_text(str(error)))
-    steps, failed_result = await set_up_tree(call, tree)
-    if failed_result is not None:
-        return SetupFacts(
-            steps=steps, detail_ref=call.payloads.add_text(command_failure_text(call, failed_result))
-        )
+    steps, result = await set_up_tree(call, tree)
+    if result is not None:
+        return SetupFacts(steps=steps, detail_ref=call.payloads.add_text(command_failure_text(call, result)))
     return SetupFacts(ready=True, tree=tree.tree, commit=tree.commit, steps=steps)
 
 

@@ -56,10 +56,8 @@ async def run_variants(
     runner = _VariantRunner(call, workspace, round_of, change, tests)
     judged_results: CommandResults = []
     for command in commands:
-        change_results, base_results = (
-            _results_for_command(command, results),
-            _results_for_command(command, base),
-        )
+        change_results = _results_for_command(command, results)
+        base_results = _results_for_command(command, base)
         if not command.tests or not base_results or not any(r.tests for r in change_results):
             continue
         old_test_results = await runner.run("old tests", command, base_results)

@@ -33,12 +33,8 @@ _MIXED_FILE_REASON = (
 )
 _TEST_SETTINGS_REASON = "it decides which tests run and how"
 _DEPENDENCIES_REASON = "it decides which packages the tests run with"
-_VENDORING_MANIFESTS = (
-    "go.mod",
-    "composer.json",
-    "gemfile",
-    "Gemfile",
-)  # beside them `vendor` is what is installed
+# Beside them `vendor` is what is installed.
+_VENDORING_MANIFESTS = ("go.mod", "composer.json", "gemfile", "Gemfile")
 _RECIPE_FILES = ("makefile", "justfile")  # they decide where a check uses them
 _PROSE_ENDINGS = (".md", ".txt")  # in a folder of a forge: prose, and no workflow
 _PROGRAM_ENDINGS = (".py", ".js", ".mjs", ".cjs", ".ts", ".tsx", ".jsx", ".go", ".rs", ".rb", ".php", ".java", ".kt", ".sh", ".c", ".cpp", ".cs")  # fmt: skip
@@ -90,10 +86,8 @@ def find_suspicious_files(
     )
 
 
-def _build_suspicious_file(file_change: TouchedPath, reason: str, kind: SuspicionKind) -> SuspiciousFile:
-    return SuspiciousFile(
-        file_change.path, reason, file_change.old, file_change.new, mild=kind == "inside", kind=kind
-    )
+def _build_suspicious_file(change: TouchedPath, reason: str, kind: SuspicionKind) -> SuspiciousFile:
+    return SuspiciousFile(change.path, reason, change.old, change.new, mild=kind == "inside", kind=kind)
 
 
 def find_gating_files(files: Sequence[SuspiciousFile], rule: SuspicionRule) -> tuple[SuspiciousFile, ...]:
@@ -102,43 +96,39 @@ def find_gating_files(files: Sequence[SuspiciousFile], rule: SuspicionRule) -> t
 
 
 def _find_suspicion_reasons(
-    file_change: TouchedPath,
+    change: TouchedPath,
     context: ChangeContext,
     words: frozenset[str],
     check_files: Mapping[str, str],
     bent_link: str,
 ) -> list[tuple[SuspicionKind, str]]:
     """Why a changed file is shown, the strongest reason first."""
-    if (
-        file_change.kind == "link"
-        and file_change.new
-        and (where := find_path_out_of_tree(file_change.path, context.links))
-    ):
+    if change.kind == "link" and change.new and (where := find_path_out_of_tree(change.path, context.links)):
         return [("link", f"it is a link that leads {where}")]
-    if bent_link and (file_change.path in context.links or file_change.path in context.base_links):
+    if bent_link and (change.path in context.links or change.path in context.base_links):
         return [("link", bent_link)]
-    if roles := _find_played_roles(file_change.path, context.programs):
+    if roles := _find_played_roles(change.path, context.programs):
         return [("agents", f"the change edits the program that plays {roles}")]
-    if agents := find_agent_instruction_reason(file_change.path):
+    if agents := find_agent_instruction_reason(change.path):
         return [("agents", agents)]
-    if _is_mixed_test_file(file_change, context):
+    if _is_mixed_test_file(change, context):
         return [("tests", _MIXED_FILE_REASON)]
-    if _is_base_test_file(file_change.path, context):
-        return [("link", "a test is a link")] if file_change.kind == "link" and file_change.new else []
-    if manifests.is_known_manifest(file_change.path):
-        return _judge_manifest_change(file_change, context, words, check_files)
+    if _is_base_test_file(change.path, context):
+        return [("link", "a test is a link")] if change.kind == "link" and change.new else []
+    if manifests.is_known_manifest(change.path):
+        return _judge_manifest_change(change, context, words, check_files)
     if (
-        context.old.get(file_change.path)
-        and context.new.get(file_change.path)
-        and _is_version_bump_change(file_change.path, context)
+        context.old.get(change.path)
+        and context.new.get(change.path)
+        and _is_version_bump_change(change.path, context)
     ):
         return []
     reasons = (
-        _judge_changed_name(file_change.path, words),
-        _judge_check_file(file_change, context, check_files),
-        _judge_program_link(file_change),
-        _judge_inline_tests(file_change, context),
-        _judge_test_detection(file_change, context),
+        _judge_changed_name(change.path, words),
+        _judge_check_file(change, context, check_files),
+        _judge_program_link(change),
+        _judge_inline_tests(change, context),
+        _judge_test_detection(change, context),
     )
     return [reason for reason in reasons if reason]
 
@@ -178,18 +168,16 @@ def _is_version_bump_change(path: str, context: ChangeContext) -> bool:
 
 
 def _judge_manifest_change(
-    file_change: TouchedPath, context: ChangeContext, words: frozenset[str], check_files: Mapping[str, str]
+    change: TouchedPath, context: ChangeContext, words: frozenset[str], check_files: Mapping[str, str]
 ) -> list[tuple[SuspicionKind, str]]:
-    old, new = (
-        texts.get(file_change.path, FileText(file_change.path, "")) for texts in (context.old, context.new)
-    )
+    old, new = (texts.get(change.path, FileText(change.path, "")) for texts in (context.old, context.new))
     if not (old.whole and new.whole):
         return [("tests", _TEST_SETTINGS_REASON)]
     reasons: list[tuple[SuspicionKind, str]] = []
-    is_used = file_change.path in check_files or not file_change.path.casefold().endswith(_RECIPE_FILES)
-    if is_used and manifests.has_test_setting_change(file_change.path, old.content, new.content, words):
+    is_used = change.path in check_files or not change.path.casefold().endswith(_RECIPE_FILES)
+    if is_used and manifests.has_test_setting_change(change.path, old.content, new.content, words):
         reasons.append(("tests", _TEST_SETTINGS_REASON))
-    if manifests.has_dependency_change(file_change.path, old.content, new.content):
+    if manifests.has_dependency_change(change.path, old.content, new.content):
         reasons.append(("dependencies", _DEPENDENCIES_REASON))
     return reasons
 
@@ -255,12 +243,10 @@ def find_path_out_of_tree(path: str, links: Mapping[str, str]) -> str:
     return ""
 
 
-def _judge_program_link(file_change: TouchedPath) -> tuple[SuspicionKind, str] | None:
+def _judge_program_link(change: TouchedPath) -> tuple[SuspicionKind, str] | None:
     """The target of a link is not judged here."""
     is_program = (
-        file_change.kind == "link"
-        and bool(file_change.new)
-        and file_change.path.casefold().endswith(_PROGRAM_ENDINGS)
+        change.kind == "link" and bool(change.new) and change.path.casefold().endswith(_PROGRAM_ENDINGS)
     )
     return ("link", "a program is a link") if is_program else None
 
@@ -277,22 +263,18 @@ def _judge_inline_tests(file_change: TouchedPath, context: ChangeContext) -> tup
     )
 
 
-def _judge_test_detection(
-    file_change: TouchedPath, context: ChangeContext
-) -> tuple[SuspicionKind, str] | None:
+def _judge_test_detection(change: TouchedPath, context: ChangeContext) -> tuple[SuspicionKind, str] | None:
     """Product code that behaves differently under test: the base's tests cannot judge it."""
-    if not file_change.path.casefold().endswith(_PROGRAM_ENDINGS) or file_change.path not in context.new:
+    if not change.path.casefold().endswith(_PROGRAM_ENDINGS) or change.path not in context.new:
         return None
-    old = context.old.get(file_change.path, FileText(file_change.path, ""))
-    reason = find_test_detection(old.content, context.new[file_change.path].content)
+    old = context.old.get(change.path, FileText(change.path, ""))
+    reason = find_test_detection(old.content, context.new[change.path].content)
     return ("detects", reason) if reason else None
 
 
 def find_agent_instructions(touched: Sequence[TouchedPath]) -> tuple[str, ...]:
     """The changed files that agents would obey: they are shown to agents as they were on the base commit."""
-    return tuple(
-        file_change.path for file_change in touched if find_agent_instruction_reason(file_change.path)
-    )
+    return tuple(change.path for change in touched if find_agent_instruction_reason(change.path))
 
 
 def render_suspicious_files(files: Sequence[SuspiciousFile]) -> str:

@@ -109,22 +109,18 @@ def _explain_unknown_start(argv: Argv, names: Sequence[str], table: GrammarTable
         for name in names
         for words_of_start in (table.grammars[name].start, *table.grammars[name].also)
     ]
-    shared_count = max((_count_shared_words(argv, start, table) for start in starts), default=0)
-    if not shared_count:
+    count = max((_count_shared_words(argv, start, table) for start in starts), default=0)
+    if not count:
         return GrammarMismatch(0, f"`{render_command_words(argv[:1])}` is not a program of the table")
     words = dict.fromkeys(
-        f"`{words_of_start[shared_count]}`"
+        f"`{words_of_start[count]}`"
         for words_of_start in starts
-        if _count_shared_words(argv, words_of_start, table) == shared_count
+        if _count_shared_words(argv, words_of_start, table) == count
     )
-    actual = (
-        f", not `{render_command_words(argv[shared_count : shared_count + 1])}`"
-        if argv[shared_count:]
-        else ""
-    )
+    actual = f", not `{render_command_words(argv[count : count + 1])}`" if argv[count:] else ""
     return GrammarMismatch(
-        shared_count,
-        f"after `{render_command_words(argv[:shared_count])}` has to come {' or '.join(words)}{actual}",
+        count,
+        f"after `{render_command_words(argv[:count])}` has to come {' or '.join(words)}{actual}",
     )
 
 

@@ -59,10 +59,8 @@ def tighten_config(config: AnyConfig, files: Sequence[LimitFile]) -> tuple[AnyCo
     """The configuration within all limits, and what that changed, in words."""
     changes = []
     for file in files:
-        mode, budget = (
-            _stricter_sandbox_mode(config, file.limits),
-            _smaller_budget(config.budget, file.limits.budget),
-        )
+        mode = _stricter_sandbox_mode(config, file.limits)
+        budget = _smaller_budget(config.budget, file.limits.budget)
         if mode != config.sandbox.mode:
             changes.append(f'{file.path}: [sandbox] mode is "{mode}", not "{config.sandbox.mode}"')
         for name in budget.__struct_fields__:

@@ -80,9 +80,8 @@ def _unquote_toml_key(word: str) -> str:
     return word.strip("'")
 
 
-_VERSION_LINE = re.compile(
-    r"(?:[ \t]*(?:#[^\n]*)?\n)*version[ \t]*=[^\n]*\n"
-)  # at the top of a file, below comments
+# At the top of a file, below comments.
+_VERSION_LINE = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*version[ \t]*=[^\n]*\n")
 
 
 def add_to_toml_list(text: str, key: str, items: Sequence[str]) -> str | None:

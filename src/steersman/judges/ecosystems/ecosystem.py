@@ -48,9 +48,8 @@ class ManifestParts(msgspec.Struct, frozen=True, kw_only=True):
     dependencies: Callable[[str], Any] | None = None  # None where the parts cannot be told apart
     # The recipes, scripts and options that are used when words are asked for; all of it where there is no reader.
     used: Callable[[str, frozenset[str]], str] | None = None
-    settings: Callable[[str, frozenset[str]], Any] | None = (
-        None  # of runners, and of the tools that the words name
-    )
+    # Of runners, and of the tools that the words name.
+    settings: Callable[[str, frozenset[str]], Any] | None = None
     dependency_paths: Callable[[str], Iterable[str]] | None = None  # from which code is taken
 
 
@@ -85,9 +84,8 @@ class Ecosystem(msgspec.Struct, frozen=True, kw_only=True):
     decisive_files: tuple[FileNameRule, ...] = ()  # a change is shown to a person
     manifest_parts: Mapping[str, ManifestParts] = {}  # by names in small letters
     test_files: str = ""
-    program_files: Mapping[
-        str, str
-    ] = {}  # programs, with the files they take recipes, scripts or options from
+    # Programs, with the files they take recipes, scripts or options from.
+    program_files: Mapping[str, str] = {}
     # Checks that run.
     launchers: str = ""  # programs that start a runner that they are told
     test_runners: str = ""  # programs that do nothing but run tests

@@ -141,14 +141,12 @@ def _list_pip_setups(files: ProjectFiles, guesses: list[PythonTestNeeds]) -> Ite
     yield _pip_steps(files, guesses[-1].files, (*list_python_dependencies(files), *guesses[-1].requirements))
 
 
-def _pip_steps(
-    files: ProjectFiles, requirement_names: tuple[str, ...], words: tuple[str, ...]
-) -> tuple[SetupStep, ...]:
+def _pip_steps(files: ProjectFiles, names: tuple[str, ...], words: tuple[str, ...]) -> tuple[SetupStep, ...]:
     """A virtual environment, the requirement files, then the rest: files with hashes stand alone."""
     pip = (VENV_PYTHON, "-m", "pip", "install", "-q")
     steps: list[tuple[str, ...]] = [("python3", "-m", "venv", ".venv")]
-    if requirement_names:
-        steps.append((*pip, *(word for name in requirement_names for word in ("-r", name))))
+    if names:
+        steps.append((*pip, *(word for name in names for word in ("-r", name))))
     if words:
         steps.append((*pip, *words))
     return tuple(SetupStep(step, files.folder) for step in steps)

@@ -46,10 +46,8 @@ def propose_rust(files: ProjectFiles) -> SetupProposal | None:
     if "Cargo.toml" not in files.paths:
         return None
     locked = ("--locked",) if "Cargo.lock" in files.paths else ()
-    workspace_option = ("--workspace",) if "workspace" in files.toml("Cargo.toml") else ()
-    checks = {
-        proposed_check_name("cargo", files.folder): Check(("cargo", "test", *workspace_option), files.folder)
-    }
+    option = ("--workspace",) if "workspace" in files.toml("Cargo.toml") else ()
+    checks = {proposed_check_name("cargo", files.folder): Check(("cargo", "test", *option), files.folder)}
     fetches = [(SetupStep(("cargo", "fetch", *locked), files.folder),)]
     if locked:
         fetches.append((SetupStep(("cargo", "fetch"), files.folder),))

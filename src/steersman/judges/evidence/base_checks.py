@@ -11,9 +11,8 @@ import msgspec
 from steersman.contracts.commands import CommandResult
 from steersman.judges.evidence.baseline import is_known_failure, judge_check
 
-PROGRAM_NOT_FOUND_EXIT = (
-    127  # the exit code of a shell, and of the first program in a sandbox, for a missing program
-)
+# The exit code of a shell, and of the first program in a sandbox, for a missing program.
+PROGRAM_NOT_FOUND_EXIT = 127
 UNNAMED_FAILURES_REASON = (
     "its failures have no names, and it does not say how many tests pass: count them with a `summary` pattern in"
     " [checks], put what fails into a check of its own, or, if it runs no tests, name it in `no_tests`"

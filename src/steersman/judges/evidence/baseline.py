@@ -24,14 +24,12 @@ class CheckJudgement(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     verdict: CheckVerdict
     tests: int = 0  # that passed, or ran where the runner does not tell them apart; 1 where the exit code is enough by choice
-    vanished: tuple[
-        str, ...
-    ] = ()  # names of tests that ran on the base tree, are gone now, and were not replaced
+    # Names of tests that ran on the base tree, are gone now, and were not replaced.
+    vanished: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()  # names of tests that ran on the base tree and are skipped now
     missing: int = 0  # how many tests are gone or skipped, also where they have no names
-    silent: tuple[
-        str, ...
-    ] = ()  # what broke on the base tree and is not answered for by a test that passes now
+    # What broke on the base tree and is not answered for by a test that passes now.
+    silent: tuple[str, ...] = ()
     doubt: str = ""  # what else a person should look at before it counts
     tampered: tuple[str, ...] = ()  # what is done to the runner that was not done on the base tree, in words
 
@@ -88,16 +86,14 @@ def _has_only_known_failures(
     if not {result.exit_code for result in failing} <= {result.exit_code for result in failing_before}:
         return False
     names, names_before = _find_named_failures(failing), _find_named_failures(failing_before)
-    whole_check_known = runs[0].name in known
+    check_known = runs[0].name in known
     if names is None or names_before is None:
         return (
-            whole_check_known
+            check_known
             and names is names_before
             and (_has_no_counted_tests((*runs, *base)) or is_no_worse_than_base(runs, base))
         )
-    return names <= names_before and (
-        whole_check_known or all(is_known_failure(name, known) for name in names)
-    )
+    return names <= names_before and (check_known or all(is_known_failure(name, known) for name in names))
 
 
 def _has_no_counted_tests(results: Sequence[CommandResult]) -> bool:

@@ -28,10 +28,8 @@ def find_silent_collections(now: Sequence[RunnerReport], base: Sequence[RunnerRe
         for name in _count_report_names(base, "broken")
         if name not in failing_now and not _find_tests_inside(name, ran)
     ]
-    passed, skipped = (
-        _count_report_names(now, "passed"),
-        _count_report_names(now, "skipped") - _count_report_names(base, "skipped"),
-    )
+    passed = _count_report_names(now, "passed")
+    skipped = _count_report_names(now, "skipped") - _count_report_names(base, "skipped")
     if any(report.form == "junit" for report in now):
         return _find_unanswered_files(broken, _count_report_names(now, "empty"), passed - ran, skipped)
     empty_packages = _count_empty_go_packages(now)

@@ -101,10 +101,8 @@ def weigh_check_results(
 
     Results of the same command are runs of it on the same tree.
     """
-    groups, before = (
-        _group_by_command([result for result in results if not result.variant]),
-        _group_by_command(base or ()),
-    )
+    groups = _group_by_command([result for result in results if not result.variant])
+    before = _group_by_command(base or ())
     findings = [(result, finding) for result in results for finding in result.findings]
     judgements = [judge_check(runs, before.get(key), known) for key, runs in groups.items()]
     failing = _list_judged_results(groups.values(), judgements, _FAILED_VERDICTS)

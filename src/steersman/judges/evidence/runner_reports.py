@@ -124,9 +124,8 @@ class _NodeReportReader:
         )
 
 
-LEFT_EARLY_LINE = (
-    "steersman: it left before its tests had ended"  # as what stands between go and its tests says it
-)
+# As what stands between go and its tests says it.
+LEFT_EARLY_LINE = "steersman: it left before its tests had ended"
 
 
 def read_go_report(output: str, trees: Sequence[str] = ()) -> tuple[RunnerReport | UnreadableReport, str]:

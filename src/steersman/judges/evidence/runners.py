@@ -17,11 +17,8 @@ from steersman.judges.ecosystems.python import PYTHON
 
 RunnerForm = Literal["pytest", "unittest", "node", "go", "indirect"]
 NODE_REPORTER_FILE, NODE_PRELOAD_FILE = "steersman_reporter.mjs", "steersman_preload.cjs"
-REPORTER_SOCKET_NAME, NODE_REPORT_PIPE, GO_EXEC_SCRIPT = (
-    "wire",
-    "report.xml",
-    "steersman_go.sh",
-)  # in the folder of one execution
+# In the folder of one execution.
+REPORTER_SOCKET_NAME, NODE_REPORT_PIPE, GO_EXEC_SCRIPT = ("wire", "report.xml", "steersman_go.sh")
 
 _NO_TESTS_EXIT = 5  # pytest's, and unittest's since Python 3.12
 _PYTHON_LAUNCHERS = frozenset(f"{PYTHON.launchers} {GENERIC.launchers}".split())
@@ -61,10 +58,8 @@ def reporter_environment(argv: Sequence[str], form: RunnerForm, directory: str) 
                 for name in (NODE_REPORT_PIPE, NODE_REPORTER_FILE, NODE_PRELOAD_FILE)
             )
             stdout_options = "--test-reporter=spec --test-reporter-destination=stdout"
-            reporter_options = (
-                f"--test-reporter={reporter} --test-reporter-destination={place} --require={preload}"
-            )
-            return {"NODE_OPTIONS": f"{stdout_options} {reporter_options}"}
+            options = f"--test-reporter={reporter} --test-reporter-destination={place} --require={preload}"
+            return {"NODE_OPTIONS": f"{stdout_options} {options}"}
         case _:
             exec_option = (
                 f"-exec={directory}/{GO_EXEC_SCRIPT}"

@@ -49,34 +49,28 @@ def find_changed_test_files(
     test into it, or the base's product would be judged in its place.
     """
     before = find_files_with_tests(base)
-    ran = before | (
-        find_files_with_tests(now) & {file_change.path for file_change in touched if not file_change.old}
-    )
+    ran = before | (find_files_with_tests(now) & {change.path for change in touched if not change.old})
     top_directories = {
         path.partition("/")[0]
         for path in (
             *ran,
-            *(file_change.path for file_change in touched if is_named_as_test(file_change.path)),
+            *(change.path for change in touched if is_named_as_test(change.path)),
         )
     }
     test_files = [
-        file_change
-        for file_change in touched
-        if file_change.path in ran
-        or is_test_support(file_change.path)
-        or _is_test_path(file_change.path, top_directories)
+        change
+        for change in touched
+        if change.path in ran or is_test_support(change.path) or _is_test_path(change.path, top_directories)
     ]
     return ChangedTestFiles(
-        frozenset(file_change.path for file_change in test_files if file_change.old),
-        frozenset(file_change.path for file_change in test_files if not file_change.old),
+        frozenset(change.path for change in test_files if change.old),
+        frozenset(change.path for change in test_files if not change.old),
     )
 
 
-def _is_test_path(path: str, top_directories: Collection[str]) -> bool:
+def _is_test_path(path: str, directories: Collection[str]) -> bool:
     """By its name; one that a product may have too counts in a folder that has tests."""
-    return is_test_file(path, loose=False) or (
-        is_test_file(path) and path.partition("/")[0] in top_directories
-    )
+    return is_test_file(path, loose=False) or (is_test_file(path) and path.partition("/")[0] in directories)
 
 
 def find_files_with_tests(results: Iterable[CommandResult]) -> frozenset[str]:

@@ -46,11 +46,9 @@ def _project_sentences(pack: FactPack) -> Iterator[str]:
     checks = select_detected_checks(pack.facts)
     if checks:
         yield f"It is tested by: {'; '.join(' '.join(argv) for argv in checks.values())}."
-    build_commands = [
-        " ".join(f.argv) for f in pack.facts if f.kind == "build_command" and f.root == PROJECT_TOP
-    ]
-    if build_commands:
-        yield f"It is built by: {'; '.join(build_commands[:_MAX_NAMES_PER_SENTENCE])}."
+    commands = [" ".join(f.argv) for f in pack.facts if f.kind == "build_command" and f.root == PROJECT_TOP]
+    if commands:
+        yield f"It is built by: {'; '.join(commands[:_MAX_NAMES_PER_SENTENCE])}."
 
 
 def _language_sort_key(language: ProjectFact) -> tuple[int, str]:

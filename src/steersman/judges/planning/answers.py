@@ -88,10 +88,8 @@ def unanswered_critical_questions(
     pack: QuestionPack, answers: Iterable[QuestionAnswer]
 ) -> tuple[AskedQuestion, ...]:
     """Critical questions without an answer."""
-    answered_ids = {answer.question_id for answer in answers}
-    return tuple(
-        q for q in pack.questions if q.blocking_level == "critical" and q.question_id not in answered_ids
-    )
+    ids = {answer.question_id for answer in answers}
+    return tuple(q for q in pack.questions if q.blocking_level == "critical" and q.question_id not in ids)
 
 
 def weigh_round_answers(
@@ -229,18 +227,16 @@ def _find_unanswered_questions(
 
 
 def _find_rule_conflicts(
-    settled: SettledQuestions, question_ids: list[str], object_to: ObjectionFinder
+    settled: SettledQuestions, ids: list[str], object_to: ObjectionFinder
 ) -> Iterable[AnswerConflict]:
     """The answers among `given` without which a rule would not object; all of them where it takes several."""
     against = object_to(settled)
     if not against:
         return
-    anyway = object_to(_drop_settled_answers(settled, question_ids))
-    by_answer = {
-        id_: against.keys() - object_to(_drop_settled_answers(settled, [id_])).keys() for id_ in question_ids
-    }
+    anyway = object_to(_drop_settled_answers(settled, ids))
+    by_answer = {id_: against.keys() - object_to(_drop_settled_answers(settled, [id_])).keys() for id_ in ids}
     caused = {id_: commands for id_, commands in by_answer.items() if commands}
-    for id_ in caused or question_ids:
+    for id_ in caused or ids:
         for command in sorted(caused.get(id_, against.keys() - anyway.keys())):
             yield _build_rule_conflict(id_, against[command])
 

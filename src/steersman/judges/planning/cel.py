@@ -191,12 +191,10 @@ def _pattern_error(pattern: str) -> str:
 def _parse_cel_errors(error_text: str) -> Iterator[RuleFault]:
     errors = _CEL_ERROR.findall(error_text)
     if not errors:
-        is_too_deep = "recursion limit" in error_text
+        deep = "recursion limit" in error_text
         yield RuleFault(
-            "is nested too deep" if is_too_deep else "is not text that can be read",
-            "write it with fewer brackets inside each other"
-            if is_too_deep
-            else "write it in plain characters",
+            "is nested too deep" if deep else "is not text that can be read",
+            "write it with fewer brackets inside each other" if deep else "write it in plain characters",
         )
     for line, column, message in errors:
         shown_message = clip_text(printable_line(message.replace(" (in container '')", "")), 400)
@@ -209,9 +207,5 @@ def _suggest_variable(message: str) -> str:
         return ""
     import difflib  # slow to import, and only for what is misspelt
 
-    close_matches = difflib.get_close_matches(undeclared[1], [v.name for v in RULE_VARIABLES], 1, 0.6)
-    return (
-        f"did you mean {close_matches[0]}?"
-        if close_matches
-        else "`steersman registry variables` lists what there is"
-    )
+    matches = difflib.get_close_matches(undeclared[1], [v.name for v in RULE_VARIABLES], 1, 0.6)
+    return f"did you mean {matches[0]}?" if matches else "`steersman registry variables` lists what there is"

@@ -98,15 +98,12 @@ def _matching_goal_words(goal: str, words: tuple[str, ...]) -> list[str]:
     return [w for w in dict.fromkeys(words) if _has_goal_word(w, goal_words, small)]
 
 
-def _has_goal_word(word: str, goal_words: set[str], goal: str) -> bool:
+def _has_goal_word(word: str, words: set[str], goal: str) -> bool:
     if not word.isascii():
         return word in goal
     if " " in word:
         return re.search(rf"(?:^|[.,;:]|\b(?:and|then)\b)\s*{word}\b", goal) is not None
     stems = (word, word.removesuffix("e"))
     return any(
-        stem + ending in goal_words
-        for stem in stems
-        for ending in _GOAL_WORD_ENDINGS
-        if stem == word or ending
+        stem + ending in words for stem in stems for ending in _GOAL_WORD_ENDINGS if stem == word or ending
     )

@@ -20,10 +20,8 @@ from steersman.judges.text import escape_surrogates
 from steersman.kernel.canonical import digest_of
 
 MEMORY_SCOPES: tuple[MemoryScope, ...] = ("project", "repo", "task", "agent")
-PROJECT_WIDE_SCOPES: tuple[MemoryScope, ...] = (
-    "project",
-    "repo",
-)  # a plan receives these even if no word fits
+# A plan receives these even if no word fits.
+PROJECT_WIDE_SCOPES: tuple[MemoryScope, ...] = ("project", "repo")
 MAX_SEARCH_TERMS = 64
 MAX_PACKED_MEMORIES = 20
 MAX_WORD_LENGTH = 64  # characters that are compared

@@ -56,7 +56,7 @@ def precheck_intent(
     project: str = "",
 ) -> PrecheckReport:
     """The report on an intent and a policy, both as they were read, in a project that may have a name."""
-    payload_problems = find_execution_payload(raw, lines)
+    problems = find_execution_payload(raw, lines)
     shallow = raw if is_inspectable(raw) else None  # beyond that depth only places with a name are looked at
     schema_faults = (
         *find_schema_problems(raw, lines),
@@ -69,10 +69,8 @@ def precheck_intent(
         schema_problems=schema_faults,
         checksum_matches=has_matching_checksum(raw),
         checksum_expected=compute_intent_checksum(raw),
-        red_lines=check_red_lines(
-            raw, find_stricter_mode(raw, policy_raw), payload_problems, registry, lines
-        ),
-        execution_payload=payload_problems,
+        red_lines=check_red_lines(raw, find_stricter_mode(raw, policy_raw), problems, registry, lines),
+        execution_payload=problems,
         references=(
             *find_intent_references(raw, registry, lines),
             *_find_cited_references(raw, registry, lines),
@@ -203,10 +201,8 @@ def seal_intent(raw: dict[str, Any], registry: Registry) -> dict[str, Any]:
     entries = [
         registry.entries[r.kind, r.id] for r in find_intent_references(raw, registry) if r.found != "missing"
     ]
-    fresh_pins = {format_pin(entry) for entry in entries}
-    kept_refs = [
-        ref for ref in old_refs if not isinstance(ref, str) or ref in fresh_pins or not parse_pins([ref])
-    ]
+    pins = {format_pin(entry) for entry in entries}
+    kept_refs = [ref for ref in old_refs if not isinstance(ref, str) or ref in pins or not parse_pins([ref])]
     pinned = {
         **raw,
         "evidence_refs": [*kept_refs, *(ref for ref in map(format_pin, entries) if ref not in kept_refs)],

@@ -54,9 +54,8 @@ def check_red_lines(
         for line, group in problem_parts.items()
     }
     problems["I1"] = (*payload, *problems["I1"])
-    unstated = (
-        {"I1"} if _is_execution_forbidden(raw) is None else set()
-    )  # the schema asks for it; nothing is passed in silence
+    # The schema asks for it; nothing is passed in silence.
+    unstated = {"I1"} if _is_execution_forbidden(raw) is None else set()
     return tuple(
         RedLineCheck(red_line=n, passed=not details and n not in unstated, details=details)
         for n, details in problems.items()

@@ -24,9 +24,8 @@ from steersman.kernel.canonical import canonical_bytes, digest_of, plain_value
 
 ContentOrigin = Literal["built-in", "project"]
 ContentPath = tuple[str | int, ...]
-ContentPins = Mapping[
-    tuple[ContentKind, str], tuple[str, str]
-]  # (kind, id): (version, first twelve hex of the digest)
+# (kind, id): (version, first twelve hex of the digest).
+ContentPins = Mapping[tuple[ContentKind, str], tuple[str, str]]
 
 USABLE_STATUSES: tuple[ContentStatus, ...] = ("active", "frozen")
 _KIND_BY_TYPE: dict[type[RegistryContent], ContentKind] = {
@@ -182,10 +181,8 @@ def parse_pins(refs: Iterable[str]) -> ContentPins:
     pins_by_content: dict[tuple[ContentKind, str], tuple[str, str]] = {}
     for match in filter(None, map(_PIN_REF_PATTERN.fullmatch, refs)):
         kind, id_, version, digest = match.groups()
-        key, version_pin = (cast("ContentKind", kind), id_), (version, digest)
-        pins_by_content[key] = (
-            version_pin if pins_by_content.get(key, version_pin) == version_pin else _CONFLICTING_PIN
-        )
+        key, pin = (cast("ContentKind", kind), id_), (version, digest)
+        pins_by_content[key] = pin if pins_by_content.get(key, pin) == pin else _CONFLICTING_PIN
     return pins_by_content
 
 
@@ -289,18 +286,12 @@ def find_pin_drift(
     """Every pin that does not fit the registry as it is now, sorted by kind and id."""
     pins_by_content = parse_pins(refs)
     drifts = []
-    for (kind, id_), (version, digest_start) in sorted(pins_by_content.items()):
+    for (kind, id_), (version, start) in sorted(pins_by_content.items()):
         reference = current.reference(kind, id_, pins_by_content)
         if reference.found == "usable":
             continue
-        pinned_registry = next(
-            (r for r in archived if _has_pinned_version(r, kind, id_, version, digest_start)), None
-        )
-        changes = (
-            compare_content_fields(pinned_registry.get(kind, id_), current.get(kind, id_))
-            if pinned_registry
-            else ()
-        )
+        registry = next((r for r in archived if _has_pinned_version(r, kind, id_, version, start)), None)
+        changes = compare_content_fields(registry.get(kind, id_), current.get(kind, id_)) if registry else ()
         current_version = f"{reference.version}#{reference.digest[:12]}" if reference.version else ""
         drifts.append(
             PinDrift(
@@ -310,14 +301,12 @@ def find_pin_drift(
                 reference.pinned,
                 current_version,
                 changes,
-                pinned_registry is not None,
+                registry is not None,
             )
         )
     return tuple(drifts)
 
 
-def _has_pinned_version(
-    registry: Registry, kind: ContentKind, id_: str, version: str, digest_start: str
-) -> bool:
+def _has_pinned_version(registry: Registry, kind: ContentKind, id_: str, version: str, start: str) -> bool:
     entry = registry.entries.get((kind, id_))
-    return entry is not None and (entry.version, entry.digest[:12]) == (version, digest_start)
+    return entry is not None and (entry.version, entry.digest[:12]) == (version, start)

@@ -63,14 +63,12 @@ def _estimate_model_cost(chosen: ModelChoice | None, tokens: int) -> int:
 
 
 def _explain_model_choice(
-    agent: AgentProfile, allowed_models: list[ModelChoice], actions: int, *, sensitive: bool
+    agent: AgentProfile, models: list[ModelChoice], actions: int, *, sensitive: bool
 ) -> str:
     if not agent.models:
         return f"the registry names no model for {agent.id}: any that its operator has will do"
     work = f"{actions} planned action{'' if actions == 1 else 's'}{', some with data or security effects' if sensitive else ''}"
-    if not allowed_models:
+    if not models:
         return f"the policy leaves none of the {len(agent.models)} models of {agent.id} for {work}"
-    choice = (
-        "the first choice" if allowed_models[0] == agent.models[0] else "the first that the policy leaves"
-    )
+    choice = "the first choice" if models[0] == agent.models[0] else "the first that the policy leaves"
     return f"{choice} of {agent.id} for {work}"

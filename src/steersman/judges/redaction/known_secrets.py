@@ -43,11 +43,9 @@ def find_known_secrets(text: str, known: tuple[str, ...]) -> Iterator[KnownSecre
         return
     yield from _search_secret_spellings(text, known)
     if has_invisible_text(text) or BROKEN_LINE.search(text) is not None:
-        plain, restore_span = remove_filler(text, _HIDDEN_FILLER)
+        plain, span = remove_filler(text, _HIDDEN_FILLER)
         for place in _search_secret_spellings(plain, known, shortest=_MIN_ENCODED_LENGTH):
-            yield KnownSecretPlace(
-                SecretSpan(*restore_span(place.span.start, place.span.end), "known"), place.value
-            )
+            yield KnownSecretPlace(SecretSpan(*span(place.span.start, place.span.end), "known"), place.value)
 
 
 def find_secret_spellings(text: str, known: tuple[str, ...]) -> tuple[str, ...]:

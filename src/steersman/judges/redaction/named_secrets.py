@@ -73,9 +73,8 @@ _VERSION_NUMBER = lazy_pattern(
 
 
 def _is_secret_value(name: str, match: re.Match[str]) -> bool:
-    is_longer_auth_name = (
-        name.lower().endswith("_auth") and name != "_auth"
-    )  # an npm setting; a longer name may mean anything
+    # An npm setting; a longer name may mean anything.
+    is_longer_auth_name = name.lower().endswith("_auth") and name != "_auth"
     return not is_longer_auth_name and _PLACEHOLDER_VALUE.fullmatch(match["s"]) is None
 
 

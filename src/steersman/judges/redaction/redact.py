@@ -36,9 +36,8 @@ from steersman.judges.text_projection import (
     remove_filler,
 )
 
-_MAX_REDACTION_PASSES = (
-    8  # a marker can lay bare what was hidden in front of it; two passes settle all but contrived texts
-)
+# A marker can lay bare what was hidden in front of it; two passes settle all but contrived texts.
+_MAX_REDACTION_PASSES = 8
 _JSON_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"')
 _BASE64_RUN = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{24,}+={0,2}")  # what could be base64
 _MARKER_PATTERN = re.compile(REDACTION_MARKER_PATTERN)
@@ -78,10 +77,8 @@ def _redact_plain_text(
         chosen_secrets = _choose_longest_secrets(_exclude_markers(text, secrets)) if secrets else []
         if not chosen_secrets:
             break
-        text, signs = (
-            _replace_with_markers(text, chosen_secrets, key),
-            ALL_SECRET_SIGNS,
-        )  # a marker has words of its own
+        # A marker has words of its own.
+        text, signs = (_replace_with_markers(text, chosen_secrets, key), ALL_SECRET_SIGNS)
     return text
 
 
@@ -91,9 +88,8 @@ def _find_all_secrets(text: str, known: tuple[str, ...], signs: SecretSigns) -> 
     if not has_invisible_text(text):
         yield from _find_visible_secrets(text, known, signs)
         return
-    yield from _find_visible_secrets(
-        blank_invisible_text(text), known
-    )  # a word that begins right behind a colour
+    # A word that begins right behind a colour.
+    yield from _find_visible_secrets(blank_invisible_text(text), known)
     plain, restore_span = remove_filler(text, INVISIBLE_TEXT)  # a word with a colour inside
     for secret in _find_visible_secrets(plain, known):
         yield SecretMatch(*restore_span(secret.start, secret.end), secret.kind, secret.value)

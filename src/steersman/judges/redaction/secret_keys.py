@@ -96,9 +96,8 @@ KEY_ROWS = (
     KeyRow("api_key", ("sm_aat_", "sm_pat_", "sm_sat_"), _ALPHANUMERIC, 16),
     KeyRow("jwt", ("eyJ",), KEY_CHARACTER, 8, more=rf"\.{KEY_CHARACTER}{{8,}}+(?:\.{KEY_CHARACTER}*+)?"),
 )  # fmt: skip
-COMMON_KEY_PREFIXES = frozenset(
-    {"key-", "dapi", "eyJ", "ico-", "pat.", "sat.", "API-"}
-)  # cache-key-… is none
+# Cache-key-… is none.
+COMMON_KEY_PREFIXES = frozenset({"key-", "dapi", "eyJ", "ico-", "pat.", "sat.", "API-"})
 # Keys whose prefix is not the beginning: (kind, the word in them, pattern)
 INNER_PREFIX_ROWS = (
     ("terraform", ".atlasv1.", rf"(?<![A-Za-z0-9])(?P<s>[A-Za-z0-9]{{14}}\.atlasv1\.{_BASE64_CHARACTER}{{40,}}+)"),

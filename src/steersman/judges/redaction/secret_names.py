@@ -17,9 +17,8 @@ def _word_set(text: str) -> frozenset[str]:
 _SECRET_DIRECTORIES = _word_set(".ssh .aws .azure .gcloud .gnupg .docker .kube .m2 .gem .oci .password-store")
 _NESTED_SECRET_DIRECTORY = re.compile(r"(?:^|/)\.config/(?:gh|gcloud|op|hub|rclone|containers)(?:/|$)")
 _TOOL_SECRET_FILE = re.compile(r"(?:^|/)\.gradle/gradle\.properties$")
-_SECRET_DATA_DIRECTORIES = frozenset(
-    {"secrets", ".secrets", "credentials", ".credentials"}
-)  # folders of data files
+# Folders of data files.
+_SECRET_DATA_DIRECTORIES = frozenset({"secrets", ".secrets", "credentials", ".credentials"})
 _CODE_ENDINGS = _word_set(
     "py pyi js mjs cjs jsx ts mts cts tsx vue svelte go rs java kt kts scala groovy rb php c h cc cpp hpp cs fs swift lua"
     " ex exs erl hs ml clj dart zig md mdx rst adoc html css scss less proto graphql"
@@ -34,9 +33,8 @@ _SECRET_FILE_NAME = re.compile(
     r"|.*\.(?:pem|key|p8|p12|pfx|ppk|pkcs12|jks|bks|keystore|kdbx?|keytab|ovpn|gpg|pgp|agekey|keychain|keychain-db)"
     r"|id_(?:rsa|dsa|ecdsa|ed25519)(?:[._-].*)?"
 )
-_SECRET_BARE_NAME = re.compile(
-    r"id_\w+|.*passwd"
-)  # a folder of tests may be called like this, a file that is read may not
+# A folder of tests may be called like this, a file that is read may not.
+_SECRET_BARE_NAME = re.compile(r"id_\w+|.*passwd")
 _FILE_NAME_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _SECRET_WORDS = _word_set(
     "secret secrets credential credentials creds password passwords passwd passphrase apikey apikeys token"

@@ -84,11 +84,7 @@ def _check_reply_contract(
         value = msgspec.convert(reading.value, type=contract_type)
     except msgspec.ValidationError as error:
         # What an agent is asked for and what is refused without it differ by the fields that have a default.
-        needed = [
-            struct_field.encode_name
-            for struct_field in msgspec.structs.fields(contract_type)
-            if struct_field.required
-        ]
+        needed = [field.encode_name for field in msgspec.structs.fields(contract_type) if field.required]
         contract_problems = tuple(
             map(str, find_json_schema_problems(reading.value, {**schema, "required": needed}))
         )

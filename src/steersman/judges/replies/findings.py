@@ -30,16 +30,12 @@ def identify_finding(text: str, open_before: Mapping[str, object]) -> tuple[str,
 def find_unfounded_fixes(reply: ReviewerReply, open_before: Mapping[str, object]) -> tuple[str, ...]:
     """What a reviewer says of findings that cannot be: fixed without having been open, or fixed and to be fixed."""
     unknown_ids = [finding for finding in dict.fromkeys(reply.fixed) if finding not in open_before]
-    must_fix_ids = {identify_finding(text, open_before)[0] for text in reply.must_fix}
-    contradicted_ids = [
-        finding
-        for finding in dict.fromkeys(reply.fixed)
-        if finding in must_fix_ids and finding in open_before
-    ]
+    fix_ids = {identify_finding(text, open_before)[0] for text in reply.must_fix}
+    ids = [finding for finding in dict.fromkeys(reply.fixed) if finding in fix_ids and finding in open_before]
     open_ids = ", ".join(open_before) or "none"
     return (
         *(f"fixed: {finding} is not an open finding; open are {open_ids}" for finding in unknown_ids),
-        *(f"fixed: {finding} is in must_fix too; say one of both" for finding in contradicted_ids),
+        *(f"fixed: {finding} is in must_fix too; say one of both" for finding in ids),
     )
 
 

@@ -88,7 +88,5 @@ def suggest_known_word(word: str, known_words: Collection[str]) -> str:
     """What was probably meant, else what there is."""
     import difflib  # slow to import, and only for what is misspelt
 
-    close_matches = difflib.get_close_matches(word, list(known_words), 1, 0.6)
-    return (
-        f"did you mean `{close_matches[0]}`?" if close_matches else f"known here are {', '.join(known_words)}"
-    )
+    matches = difflib.get_close_matches(word, list(known_words), 1, 0.6)
+    return f"did you mean `{matches[0]}`?" if matches else f"known here are {', '.join(known_words)}"

@@ -117,9 +117,8 @@ def _decode_json_body(body: str) -> JsonReading:
         problems.append(f"reply: more text after the first value, at character {end + 1}")
     if not isinstance(value, dict):
         return JsonReading(None, body, (*problems, "reply: is not a JSON object"))
-    text_problems = tuple(
-        _find_bad_json_texts(value, "")
-    )  # nothing can be asked of such a value: it cannot even be encoded
+    # Nothing can be asked of such a value: it cannot even be encoded.
+    text_problems = tuple(_find_bad_json_texts(value, ""))
     return JsonReading(None if text_problems else value, body, (*problems, *text_problems))
 
 

@@ -185,8 +185,7 @@ def _suggest_file_repair(name: str, artifact: ArtifactOnDisk) -> str:
 def render_damaged_files(damages: Sequence[DamagedFile]) -> str:
     """For people: each file, what is wrong with it, what to do."""
     return "\n".join(
-        f"{clip_text(printable_line(damaged_file.name), 1024)} {damaged_file.problem}\n    {damaged_file.next}"
-        for damaged_file in damages
+        f"{clip_text(printable_line(file.name), 1024)} {file.problem}\n    {file.next}" for file in damages
     )
 
 

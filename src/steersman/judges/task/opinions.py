@@ -19,12 +19,8 @@ from steersman.judges.replies.findings import identify_finding
 from steersman.judges.task.plan import NO_TEXTS
 from steersman.judges.text import clip_text
 
-MAX_REVIEW_FLAWS, MAX_REVIEW_ISSUES, MAX_REVIEWERS, MAX_PROVIDER_CHARACTERS = (
-    100,
-    500,
-    20,
-    200,
-)  # the bounds of the contract
+# The bounds of the contract.
+MAX_REVIEW_FLAWS, MAX_REVIEW_ISSUES, MAX_REVIEWERS, MAX_PROVIDER_CHARACTERS = (100, 500, 20, 200)
 
 
 def build_plan_review(

@@ -144,14 +144,12 @@ def find_open_plan_questions(plan: TaskPlan) -> tuple[TaskQuestion, ...]:
 def infer_plan_files(plan: TaskPlan) -> PlanFiles | None:
     """The scope that a plan itself names; None where it names nothing that is fit."""
     files: dict[str, PlannedFile] = {}
-    for planned_file in plan.file_plan:
-        if find_scope_path_problem(planned_file.path) is None:
-            path = normalize_scope_path(planned_file.path)
-            earlier = files.get(path, planned_file)
-            intent = _merge_file_intents(earlier.intent, planned_file.intent)
-            files[path] = PlannedFile(
-                path=path, intent=intent, summary=earlier.summary or planned_file.summary
-            )
+    for file in plan.file_plan:
+        if find_scope_path_problem(file.path) is None:
+            path = normalize_scope_path(file.path)
+            earlier = files.get(path, file)
+            intent = _merge_file_intents(earlier.intent, file.intent)
+            files[path] = PlannedFile(path=path, intent=intent, summary=earlier.summary or file.summary)
     return (
         PlanFiles(task_id=plan.task_id, inferred=True, files=tuple(files.values())[:MAX_PLAN_FILES])
         if files

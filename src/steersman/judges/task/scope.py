@@ -19,14 +19,12 @@ def find_paths_outside_scope(
     A task that has delivered before (`again`) finds what it was to create there already: that is its own.
     """
     intents = {normalize_scope_path(planned_file.path): planned_file.intent for planned_file in files.files}
-    intended_changes = (
-        (file_change, _find_planned_intent(intents, file_change.path)) for file_change in touched
-    )
+    changes = ((file_change, _find_planned_intent(intents, file_change.path)) for file_change in touched)
     return tuple(
         sorted(
             {
                 file_change.path
-                for file_change, intent in intended_changes
+                for file_change, intent in changes
                 if not (_allows_file_change(intent, file_change) or (has_delivered and intent == "create"))
             }
         )
@@ -36,12 +34,10 @@ def find_paths_outside_scope(
 def find_planned_otherwise(files: PlanFiles, touched: Sequence[TouchedPath]) -> dict[str, str]:
     """Of the paths outside, those that the scope does name: how each was planned, and what was done to it."""
     intents = {normalize_scope_path(planned_file.path): planned_file.intent for planned_file in files.files}
-    intended_changes = (
-        (file_change, _find_planned_intent(intents, file_change.path)) for file_change in touched
-    )
+    changes = ((file_change, _find_planned_intent(intents, file_change.path)) for file_change in touched)
     return {
         file_change.path: f"planned as {intent}, but {_describe_file_change(file_change)}"
-        for file_change, intent in intended_changes
+        for file_change, intent in changes
         if intent is not None and not _allows_file_change(intent, file_change)
     }
 

@@ -243,13 +243,9 @@ def _missing_command_questions(
     denied = _denied_commands(inputs)
     for place in find_unmet_phases(inputs, selected_phases, _allowed_command_ids(inputs)):
         where = f"{place.workflow.id}/{place.phase.phase}"
-        denied_ids = _join_clipped(tuple(c.command_id for c in place.commands if c.command_id in denied))
+        ids = _join_clipped(tuple(c.command_id for c in place.commands if c.command_id in denied))
         what = "changed" if is_changing_phase(inputs, place) else "done"
-        none = (
-            f"rules deny what was planned for it ({denied_ids})"
-            if denied_ids
-            else "no planned command does it"
-        )
+        none = f"rules deny what was planned for it ({ids})" if ids else "no planned command does it"
         yield _QuestionDraft(
             "missing_command", where, "blocker", "high",
             f"Something has to be {what} in {where}, and {none}. Is it done by hand?",

@@ -45,14 +45,12 @@ def estimate_complexity(inputs: PlanInputs, nodes: tuple[GraphNode, ...]) -> Pla
     risk = gravest_risk(
         inputs.intent.risk.overall, *(node.risk_level for node in proposed if node.risk_level)
     )
-    basis_lines = (
+    lines = (
         f"{kind}: {n} × {NODE_KIND_POINTS[kind][0]}, at most {NODE_KIND_POINTS[kind][1]}"
         for kind, n in parts.items()
     )
     value = sum(points.values()) + RISK_POINTS[risk]
-    return PlanEstimate(
-        value=value, unit="points", basis=(*basis_lines, f"risk: {risk}, {RISK_POINTS[risk]}")
-    )
+    return PlanEstimate(value=value, unit="points", basis=(*lines, f"risk: {risk}, {RISK_POINTS[risk]}"))
 
 
 def find_heaviest_chain(weight: dict[str, int], edges: tuple[GraphEdge, ...]) -> tuple[int, tuple[str, ...]]:

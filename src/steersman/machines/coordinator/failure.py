@@ -131,10 +131,8 @@ def rules_failure(
             for id_ in undecided
         ],
     }
-    evidence_refs = {
-        ref for d in all_decisions if d.hard or d.conflict or d.undecidable for ref in d.evidence_used
-    }
-    return _build_failure_pack(about, "RULES_EVALUATED", problems_by_cause, "rules_unasked", evidence_refs)
+    refs = {ref for d in all_decisions if d.hard or d.conflict or d.undecidable for ref in d.evidence_used}
+    return _build_failure_pack(about, "RULES_EVALUATED", problems_by_cause, "rules_unasked", refs)
 
 
 def graph_failure(about: FailureSubject, faults: GraphFaults) -> FailurePack:
@@ -235,9 +233,8 @@ def _build_failure_pack(
     }
     rows = [FAILURE_CAUSES[cause] for cause in listed_by_cause] or [FAILURE_CAUSES[otherwise]]
     problems = tuple(dict.fromkeys(problem for listed in listed_by_cause.values() for problem in listed))
-    first = _problem_recoveries(
-        next(iter(listed_by_cause.values()), ())
-    )  # what named the failure is mended first
+    # What named the failure is mended first.
+    first = _problem_recoveries(next(iter(listed_by_cause.values()), ()))
     general = [RecoverySuggestion(change=row.change, how=row.how) for row in rows]
     mends = (general[0], *first, *general[1:], *_problem_recoveries(problems))
     return FailurePack(

@@ -15,10 +15,8 @@ from steersman.judges.planning.plan_inputs import CHANGING_EFFECTS
 from steersman.machines.coordinator.nodes import GraphSources
 from steersman.machines.coordinator.places import SelectedPhase
 
-OUTWARD_PHASES: tuple[PlanPhase, ...] = (
-    "release",
-    "operations",
-)  # whatever these change, somebody has or uses at once
+# Whatever these change, somebody has or uses at once.
+OUTWARD_PHASES: tuple[PlanPhase, ...] = ("release", "operations")
 LASTING_EFFECTS: frozenset[CommandEffect] = frozenset({"deploy", "data"})
 # The reviews of what is about to happen, and what each is about; a review of architecture is about what was made.
 EFFECTS_BY_REVIEW: dict[ReviewCategory, frozenset[CommandEffect]] = {

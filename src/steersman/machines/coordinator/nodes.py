@@ -204,10 +204,8 @@ def question_node(question: AskedQuestion) -> GraphNode:
 
 def _node_evidence_refs(sources: GraphSources, planned: PlannedCommand) -> tuple[str, ...]:
     """What can be found of what is cited for a command, what its rules went by, and an answer that stands beside it."""
-    decision, accepted = (
-        sources.decided.get(planned.command_id),
-        sources.chosen.accepted.get(planned.command_id),
-    )
+    decision = sources.decided.get(planned.command_id)
+    accepted = sources.chosen.accepted.get(planned.command_id)
     used = decision.evidence_used if decision else ()
     return tuple(sorted({*sources.shelf.leading(planned.evidence_refs), *used, *filter(None, (accepted,))}))
 

@@ -13,9 +13,8 @@ from steersman.judges.planning.plan_inputs import PlanInputs
 from steersman.judges.planning.sequence import PlannedPhase, find_earlier_phases, find_selected_phases
 from steersman.kernel.canonical import digest_of
 
-MAX_READABLE_NODE_ID = (
-    100  # readable characters of a node's id; what tells two apart is the digest behind them
-)
+# Readable characters of a node's id; what tells two apart is the digest behind them.
+MAX_READABLE_NODE_ID = 100
 
 
 class SelectedPhase(NamedTuple):

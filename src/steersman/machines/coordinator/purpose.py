@@ -16,10 +16,8 @@ CHANGING_PHASES: tuple[PlanPhase, ...] = ("implementation", "release", "operatio
 
 def is_purpose_unmet(inputs: PlanInputs, place: SelectedPhase, kept_ids: Container[str]) -> bool:
     """Whether nothing of what a phase is there for is left, when only some commands are kept."""
-    kept_commands = [command for command in place.commands if command.command_id in kept_ids]
-    return (
-        not any(map(inputs.changes, kept_commands)) if is_changing_phase(inputs, place) else not kept_commands
-    )
+    commands = [command for command in place.commands if command.command_id in kept_ids]
+    return not any(map(inputs.changes, commands)) if is_changing_phase(inputs, place) else not commands
 
 
 def find_unmet_phases(

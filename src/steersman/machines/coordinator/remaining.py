@@ -37,9 +37,8 @@ class RemainingObjections(NamedTuple):
     emptied: tuple[DocumentProblem, ...]
     alone: tuple[DocumentProblem, ...]
     decisions: tuple[RuleDecision, ...] = ()  # what holds now: as before, with the warnings that came to it
-    groundless: tuple[
-        DocumentProblem, ...
-    ] = ()  # commands that are missing because what is cited for them is
+    # Commands that are missing because what is cited for them is.
+    groundless: tuple[DocumentProblem, ...] = ()
     risk: RiskAssessment = NO_REMAINING_RISK  # of what is left
 
     def any(self) -> bool:
@@ -57,7 +56,7 @@ def find_remaining_objections(
     """Everything that stands against what is left; `adjudicate` asks all rules about an intent."""
     choices = choices_from_settled(inputs, settled)
     remaining_intent = _remaining_intent(inputs, choices)
-    kept_ids = {c.command_id for c in remaining_intent.planned_commands}
+    ids = {c.command_id for c in remaining_intent.planned_commands}
     now = adjudicate(remaining_intent)
     decisions = tuple(_merge_rule_decisions(inputs, now))
     risk = _remaining_risk(inputs, remaining_intent, decisions, choices)
@@ -65,7 +64,7 @@ def find_remaining_objections(
     risk_message = f"What is left is of {risk.overall_risk} risk, and full_auto plans nothing above medium."
     return RemainingObjections(
         ruled_out=tuple(_find_ruled_out_commands(inputs, now)),
-        emptied=tuple(_find_emptied_phases(inputs, kept_ids, choices)),
+        emptied=tuple(_find_emptied_phases(inputs, ids, choices)),
         alone=(
             DocumentProblem(
                 field="interaction.mode", message=risk_message, fix="Choose semi_auto or interactive."
@@ -74,9 +73,7 @@ def find_remaining_objections(
         if grave
         else (),
         decisions=decisions,
-        groundless=find_ungrounded_commands(
-            inputs.intent, inputs.shelf(), choices.left_out.keys() - kept_ids
-        ),
+        groundless=find_ungrounded_commands(inputs.intent, inputs.shelf(), choices.left_out.keys() - ids),
         risk=risk,
     )
 
@@ -112,12 +109,10 @@ def _remaining_risk(
     if not choices.whole or not any("write" in inputs.effects(c) for c in remaining_intent.planned_commands):
         return assessment
     higher = gravest_risk(assessment.overall_risk, "medium" if assessment.overall_risk == "low" else "high")
-    whole_project_factor = RiskFactor(
+    factor = RiskFactor(
         risk=higher, what="anything in the project may be changed", evidence_refs=(choices.whole,)
     )
-    factors = sorted(
-        (whole_project_factor, *assessment.factors), key=lambda f: (-RISK_LEVELS.index(f.risk), f.what)
-    )
+    factors = sorted((factor, *assessment.factors), key=lambda f: (-RISK_LEVELS.index(f.risk), f.what))
     return replace(assessment, overall_risk=higher, factors=tuple(factors))
 
 

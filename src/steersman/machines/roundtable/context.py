@@ -45,9 +45,8 @@ class RoundtableContext(msgspec.Struct, kw_only=True):
     repeated: Literal["same_command", "same_failure"] = "same_command"
     same_finding: Annotated[int, Meta(ge=2, le=50)] = 3
     max_moves: Annotated[int, Meta(ge=1, le=20)] = 3
-    deliver: Literal["branch", "merge", "draft-pr", "none"] = (
-        "branch"  # none: whoever started it takes the tree
-    )
+    # None: whoever started it takes the tree.
+    deliver: Literal["branch", "merge", "draft-pr", "none"] = "branch"
     red_base: Literal["stop", "fix"] = "stop"  # fix: this run has to make failing checks pass
     target: str = ""
     task_ref: str
@@ -251,11 +250,9 @@ def fold_review_changes(context: RoundtableContext, facts: AgentFacts) -> tuple[
     """What the reviewer wants now, and what it wanted before and did not call fixed."""
     items = [{"id": i["id"], "text": i["text"]} for i in _requested_items(facts)]
     fixed = set((facts.reply or {}).get("fixed", ()))
-    item_ids = {i["id"] for i in items}
+    ids = {i["id"] for i in items}
     items += [
-        {"id": k, "text": f["text"]}
-        for k, f in _open_findings(context)
-        if k not in item_ids and k not in fixed
+        {"id": k, "text": f["text"]} for k, f in _open_findings(context) if k not in ids and k not in fixed
     ]
     review_ops = (
         ("set", "must_fix", items),

@@ -41,9 +41,8 @@ class TaskContext(msgspec.Struct, kw_only=True):
     codegen: Literal["coder", "roundtable"] = "coder"
     deliver: Literal["branch", "merge", "draft-pr"] = "branch"
     panel: Literal["alone", "several"] = "alone"
-    planners: list[str] = msgspec.field(
-        default_factory=lambda: ["planner"]
-    )  # the first drafts, the others comment
+    # The first drafts, the others comment.
+    planners: list[str] = msgspec.field(default_factory=lambda: ["planner"])
     plan_reviewers: list[str] = msgspec.field(default_factory=lambda: ["reviewer"])
     code_reviewers: list[str] = msgspec.field(default_factory=lambda: ["reviewer"])
     coder: str = "coder"
@@ -70,16 +69,14 @@ class TaskContext(msgspec.Struct, kw_only=True):
     round: int = 1  # of planning
     turn: int = 1  # of code, review and tests
     notes: list[str] = []  # what people have said and nobody has worked with yet
-    answers: list[
-        dict[str, str]
-    ] = []  # what people have answered: text, and the digest of the plan that asked
+    # What people have answered: text, and the digest of the plan that asked.
+    answers: list[dict[str, str]] = []
     draft: dict[str, Any] = {}  # the lead planner's reply, counted
     comments: dict[str, dict[str, Any]] = {}  # by planner
     plan_opinions: dict[str, dict[str, Any]] = {}  # by reviewer
     code_opinions: dict[str, dict[str, Any]] = {}
-    failures: dict[
-        str, int
-    ] = {}  # of those who are asked together, by what they were asked for: never came, or never fit
+    # Of those who are asked together, by what they were asked for: never came, or never fit.
+    failures: dict[str, int] = {}
     providers: dict[str, str] = {}
     must_fix: list[dict[str, str]] = []
     coder_status: str = ""

@@ -99,11 +99,7 @@ def fold_task_delivery(context: TaskContext, facts: DeliveryFacts) -> tuple[Op, 
             "set",
             "deliveries",
             [
-                *(
-                    delivered_commit
-                    for delivered_commit in context.deliveries
-                    if delivered_commit != facts.commit
-                ),
+                *(commit for commit in context.deliveries if commit != facts.commit),
                 facts.commit,
             ],
         ),

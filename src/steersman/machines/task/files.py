@@ -88,11 +88,9 @@ def _phase_actor(phase: str, state: str, context: dict[str, Any]) -> PhaseProgre
         return PhaseProgress(status=step)
     if phase not in FORWARD_PHASES:
         return PhaseProgress(status=None)
-    current_index = FORWARD_PHASES.index(state) if state in FORWARD_PHASES else len(FORWARD_PHASES)
+    index = FORWARD_PHASES.index(state) if state in FORWARD_PHASES else len(FORWARD_PHASES)
     at = FORWARD_PHASES.index(phase)
-    return PhaseProgress(
-        status="done" if at < current_index else "pending" if at == current_index + 1 else None
-    )
+    return PhaseProgress(status="done" if at < index else "pending" if at == index + 1 else None)
 
 
 def list_task_artifacts(run_view: RunView) -> Iterable[Artifact]:

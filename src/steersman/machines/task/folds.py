@@ -390,10 +390,8 @@ def fold_task_evidence_declined(_c: TaskContext, answer: GateAnswer) -> tuple[Op
 def fold_agent_failure(context: TaskContext, facts: AgentFacts) -> tuple[Op, ...]:
     """Keeps why the agent failed. Agents that were asked beside it and have answered are not asked again."""
     fits = not facts.error and facts.reply is not None
-    reply_ops = (
-        (op for field in context.failures for op in _fold_role_reply(context, field, facts)) if fits else ()
-    )
-    return (*reply_ops, ("set", "failures", {}), _failure_detail_op(context, facts))
+    ops = (op for field in context.failures for op in _fold_role_reply(context, field, facts)) if fits else ()
+    return (*ops, ("set", "failures", {}), _failure_detail_op(context, facts))
 
 
 def _failure_detail_op(context: TaskContext, facts: AgentFacts) -> Op:

@@ -63,15 +63,13 @@ def _compare_phases(old_graph: ExecutionGraph, new_graph: ExecutionGraph) -> Ite
     yield from _compare_sets("phases", *names)
     for name in old_phases:
         if name in new_phases:
-            old_phase, new_phase, label = old_phases[name], new_phases[name], f"phase {'/'.join(name)}"
-            yield from _compare_values(f"{label}, only if", old_phase.condition, new_phase.condition)
+            old_phase, phase, label = old_phases[name], new_phases[name], f"phase {'/'.join(name)}"
+            yield from _compare_values(f"{label}, only if", old_phase.condition, phase.condition)
             yield from _compare_values(
-                f"{label}, comes after", ", ".join(old_phase.after), ", ".join(new_phase.after)
+                f"{label}, comes after", ", ".join(old_phase.after), ", ".join(phase.after)
             )
-            yield from _compare_values(
-                f"{label}, if it does not succeed", old_phase.instead, new_phase.instead
-            )
-            yield from _compare_values(f"{label}, in words", old_phase.purpose, new_phase.purpose)
+            yield from _compare_values(f"{label}, if it does not succeed", old_phase.instead, phase.instead)
+            yield from _compare_values(f"{label}, in words", old_phase.purpose, phase.purpose)
 
 
 def _compare_reach(old_pack: ReviewPack, new_pack: ReviewPack) -> Iterator[str]:

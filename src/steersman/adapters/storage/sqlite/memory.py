@@ -160,10 +160,8 @@ def _memory_recovery_advice(path: str) -> str:
     """A command for a shell; what lies beside the file goes with it, for its log would be read into a new one."""
     import shlex
 
-    quoted_path, quoted_aside = (
-        shlex.quote(path),
-        shlex.quote(os.path.join(os.path.dirname(path), "aside.XXXXXX")),
-    )
+    quoted_path = shlex.quote(path)
+    quoted_aside = shlex.quote(os.path.join(os.path.dirname(path), "aside.XXXXXX"))
     return f'restore the file from a backup, or move it aside and start again: `mv {quoted_path}* "$(mktemp -d {quoted_aside})"`'
 
 

@@ -16,13 +16,11 @@ from steersman.ports.journal import UNFINISHED_STATUSES, BudgetRow, Gate, Head, 
 TableColumns = Mapping[str, tuple[type, ...]]
 StoreRow = tuple[Any, ...]
 
-_TEXT_TYPES, _NUMBER_TYPES, _BYTES_TYPES, _OPTIONAL_NUMBER_TYPES, _DOCUMENT_TYPES = (
-    (str,),
-    (int,),
-    (bytes,),
-    (int, NoneType),
-    (bytes, str),
-)
+_TEXT_TYPES = (str,)
+_NUMBER_TYPES = (int,)
+_BYTES_TYPES = (bytes,)
+_OPTIONAL_NUMBER_TYPES = (int, NoneType)
+_DOCUMENT_TYPES = (bytes, str)
 HEAD_COLUMNS: TableColumns = dict.fromkeys(
     ("run", "root", "parent", "machine", "definition", "title", "state", "status", "outcome"), _TEXT_TYPES
 ) | {

@@ -113,14 +113,10 @@ class PlanningDocuments:
     @cached_property
     def registry(self) -> Registry:
         """The registry that was looked at first: what changes meanwhile is for the next run."""
-        registry_digest = self.call.given("registry", "")
-        stored_registry = (
-            self.world.registries.find_stored_registry(registry_digest) if registry_digest else None
-        )
-        if stored_registry is None or stored_registry.digest != registry_digest:
-            raise UserError(
-                f"the registry {registry_digest[:12]} that this run began with is gone: plan again"
-            )
+        digest = self.call.given("registry", "")
+        stored_registry = self.world.registries.find_stored_registry(digest) if digest else None
+        if stored_registry is None or stored_registry.digest != digest:
+            raise UserError(f"the registry {digest[:12]} that this run began with is gone: plan again")
         return stored_registry
 
     @cached_property
@@ -209,13 +205,11 @@ def planning_performer(
             except JournalError:
                 raise
             except Exception as error:
-                error_text = clip_text(printable_text(f"{type(error).__name__}: {error}"), 1800)
+                text = clip_text(printable_text(f"{type(error).__name__}: {error}"), 1800)
                 subject = failure.FailureSubject(call.given("intent_id", ""), call.given("plan", ""))
-                failure_pack = canonical_bytes(
-                    failure.broken_state_failure(subject, state, error_text)
-                ).decode()
+                failure_pack = canonical_bytes(failure.broken_state_failure(subject, state, text)).decode()
                 failure_refs = {
-                    "detail_ref": call.payloads.add_text(error_text),
+                    "detail_ref": call.payloads.add_text(text),
                     "failure_ref": call.payloads.add_text(failure_pack),
                 }
                 return returns(**failure_refs)

@@ -50,7 +50,7 @@ def precheck_plan(documents: PlanningDocuments) -> facts.PrecheckFacts:
     )
     precheck_facts = counted(report, documents.raw, documents.policy_raw)
     begun_mode = documents.call.given("mode", "")
-    mode_change = (
+    change = (
         f"it was begun as {begun_mode}, intent and policy ask for {precheck_facts.mode}"
         if precheck_facts.mode != begun_mode
         else ""
@@ -64,10 +64,8 @@ def precheck_plan(documents: PlanningDocuments) -> facts.PrecheckFacts:
         report_ref=ref,
         report_digest=digest,
         failure_ref=documents.why(
-            mode_change or loaded.problems or not has_passed_precheck(report),
-            lambda: failure.precheck_failure(
-                subject, report, mode_changed=mode_change, registry=loaded.problems
-            ),
+            change or loaded.problems or not has_passed_precheck(report),
+            lambda: failure.precheck_failure(subject, report, mode_changed=change, registry=loaded.problems),
         ),
     )
 
@@ -114,10 +112,8 @@ def build_plan_context(documents: PlanningDocuments) -> facts.ContextFacts:
         return msgspec.structs.replace(context_facts, failure_ref=documents.keep(failure_pack)[0])
     bundle = build_context_bundle(memory, fact_pack, policy)
     ref, digest = documents.keep(bundle)
-    plan_name = derive_plan_id(
-        build_plan_lineage(documents.intent, documents.registry, bundle, COORDINATOR_NAME)
-    )
-    return msgspec.structs.replace(context_facts, plan_id=plan_name, bundle_ref=ref, bundle_digest=digest)
+    name = derive_plan_id(build_plan_lineage(documents.intent, documents.registry, bundle, COORDINATOR_NAME))
+    return msgspec.structs.replace(context_facts, plan_id=name, bundle_ref=ref, bundle_digest=digest)
 
 
 @planning_performer("RULES_EVALUATED")
@@ -178,10 +174,8 @@ def _decide_commands(documents: PlanningDocuments) -> tuple[RuleDecision, ...]:
     if documents.settled is None:
         return _adjudicate_intent(documents, documents.intent)
     settled_ids = {answer.question_id for answer in documents.settled.answers}
-    round_answers = replies.round_answers(
-        documents.pack, _load_person_answers(documents), documents.policy, ""
-    )
-    unsettled_answers = tuple(answer for answer in round_answers if answer.question_id not in settled_ids)
+    answers = replies.round_answers(documents.pack, _load_person_answers(documents), documents.policy, "")
+    unsettled_answers = tuple(answer for answer in answers if answer.question_id not in settled_ids)
     tried_settlement = msgspec.structs.replace(
         documents.settled, answers=(*documents.settled.answers, *unsettled_answers)
     )
@@ -235,17 +229,13 @@ def draft_graph(documents: PlanningDocuments) -> facts.GraphFacts:
 def emit_questions(documents: PlanningDocuments) -> facts.QuestionFacts:
     """The questions of one round, within what policy and budget leave; and what is told if nobody ever answers."""
     chosen = documents.chosen(documents.questions)
-    asked_questions = chosen.pack.questions if chosen.pack is not None else ()
+    questions = chosen.pack.questions if chosen.pack is not None else ()
     ref, digest = documents.keep(chosen.pack) if chosen.pack is not None else ("", "")
-    question_problems = (*chosen.over, *chosen.unevidenced, *chosen.undefaulted, *chosen.unfit)
-    silence_failure = failure.answer_failure(documents.about, questions=asked_questions)
-    failure_pack = (
-        failure.question_failure(documents.about, chosen)
-        if question_problems or not asked_questions
-        else silence_failure
-    )
+    problems = (*chosen.over, *chosen.unevidenced, *chosen.undefaulted, *chosen.unfit)
+    silence_failure = failure.answer_failure(documents.about, questions=questions)
+    pack = failure.question_failure(documents.about, chosen) if problems or not questions else silence_failure
     return facts.QuestionFacts(
-        asked=len(asked_questions),
+        asked=len(questions),
         unevidenced=len(chosen.unevidenced),
         undefaulted=len(chosen.undefaulted),
         unfit=len(chosen.unfit),
@@ -253,7 +243,7 @@ def emit_questions(documents: PlanningDocuments) -> facts.QuestionFacts:
         consumed=chosen.consumed,
         pack_ref=ref,
         pack_digest=digest,
-        failure_ref=documents.keep(failure_pack)[0],
+        failure_ref=documents.keep(pack)[0],
     )
 
 
@@ -397,15 +387,13 @@ def assemble_review_pack(documents: PlanningDocuments) -> facts.ReviewFacts:
     """Impact, budgets, reviews and the way back."""
     settled = require_settled_answers(documents)
     review_document = review.build_review_pack(documents.inputs, documents.graph, settled, documents.routing)
-    review_problems = review.find_review_faults(documents.inputs, review_document, settled)
+    problems = review.find_review_faults(documents.inputs, review_document, settled)
     ref, digest = documents.keep(review_document)
     return facts.ReviewFacts(
-        uncovered=len(review_problems.uncovered),
-        over=tuple(b.name for b in review_problems.over),
-        unjustified=len(review_problems.unjustified),
+        uncovered=len(problems.uncovered),
+        over=tuple(b.name for b in problems.over),
+        unjustified=len(problems.unjustified),
         pack_ref=ref,
         pack_digest=digest,
-        failure_ref=documents.why(
-            any(review_problems), lambda: failure.review_failure(documents.about, review_problems)
-        ),
+        failure_ref=documents.why(any(problems), lambda: failure.review_failure(documents.about, problems)),
     )

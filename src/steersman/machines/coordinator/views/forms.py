@@ -203,13 +203,11 @@ def _format_report_refs(report: PrecheckReport) -> tuple[str, ...]:
     return tuple(f"registry://{r.kind}/{r.id}" for r in report.references)
 
 
-def _precheck_outcome(run_documents: RunDocuments, steps: Iterable[Entry]) -> tuple[str, str]:
+def _precheck_outcome(documents: RunDocuments, steps: Iterable[Entry]) -> tuple[str, str]:
     """Why and how PRECHECKED was left, by the step that left it: a report alone does not know the registry's problems."""
     if any(e.source == "PRECHECKED" and e.event == PRECHECK_PASSED for e in steps):
         return "precheck: every guard is satisfied", "passed"
-    message = (
-        run_documents.failure.message if run_documents.failure is not None else "a guard is not satisfied"
-    )
+    message = documents.failure.message if documents.failure is not None else "a guard is not satisfied"
     return f"precheck: {message}", "failed"
 
 

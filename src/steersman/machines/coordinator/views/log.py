@@ -87,25 +87,22 @@ def _transition_records(machine: Machine, entry: Entry) -> Iterator[AuditRecord]
 
 
 def _decision_audit_records(
-    entry: Entry, run_documents: RunDocuments, *, has_conflict: bool
+    entry: Entry, documents: RunDocuments, *, has_conflict: bool
 ) -> Iterator[AuditRecord]:
     match entry.source, entry.event:
         case "PRECHECKED", _:
-            yield from _red_line_records(entry, run_documents)
+            yield from _red_line_records(entry, documents)
         case "RULES_EVALUATED", _:
-            yield from _adjudication_records(entry, run_documents)
+            yield from _adjudication_records(entry, documents)
         case "QUESTIONS_EMITTED", "questions_emitted":
-            yield _build_audit_record(
-                entry, "question_emitted", packs=[p.pack_id for p in run_documents.packs]
-            )
+            yield _build_audit_record(entry, "question_emitted", packs=[p.pack_id for p in documents.packs])
         case "AWAITING_ANSWERS", ("answers_given" | "answers_stopped"):
             yield _build_audit_record(entry, "answer_received", **_answer_event_details(entry))
         case "AWAITING_ANSWERS", "answers_conflict":
             yield _build_audit_record(entry, "conflict_detected", to=entry.to)
         case (("AWAITING_ANSWERS" | "GRAPH_DRAFTED"), _) if has_conflict and entry.to == "GRAPH_FINALIZED":
-            yield _build_audit_record(
-                entry, "conflict_resolved", to=entry.to
-            )  # by other answers, or by rules that allow it now
+            # By other answers, or by rules that allow it now.
+            yield _build_audit_record(entry, "conflict_resolved", to=entry.to)
 
 
 def _red_line_records(entry: Entry, run_documents: RunDocuments) -> Iterator[AuditRecord]:
@@ -127,12 +124,10 @@ def _adjudication_records(entry: Entry, run_documents: RunDocuments) -> Iterator
         yield _build_audit_record(entry, "policy_enforcement", trigger=entry.event, to=entry.to)
 
 
-def _run_end_records(machine: Machine, entry: Entry, run_documents: RunDocuments) -> Iterator[AuditRecord]:
+def _run_end_records(machine: Machine, entry: Entry, documents: RunDocuments) -> Iterator[AuditRecord]:
     kind = "run_completed" if entry.to in machine.successes else "run_failed"
     why = (
-        run_documents.failure.message
-        if run_documents.failure is not None and entry.to in FAILED_PLAN_STATES
-        else ""
+        documents.failure.message if documents.failure is not None and entry.to in FAILED_PLAN_STATES else ""
     )
     yield _build_audit_record(
         entry, kind, critical=entry.to == "ABORTED", final_state=entry.to, **({"message": why} if why else {})

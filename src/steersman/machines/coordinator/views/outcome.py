@@ -66,11 +66,9 @@ def build_plan_run_summary(
     end = _FINAL_STATES.get(snapshot.ended or snapshot.state)
     if end is None:
         return None
-    context, pack, failure = (
-        context_fields(snapshot.context),
-        read_review_pack(snapshot, text),
-        read_failure_pack(snapshot, text),
-    )
+    context = context_fields(snapshot.context)
+    pack = read_review_pack(snapshot, text)
+    failure = read_failure_pack(snapshot, text)
     settled = _decode_plan_document(text(context.get("settled_ref", "")), dict[str, Any]) or {}
     packs = filter(None, (_decode_plan_document(text(ref), QuestionPack) for ref in context.get("packs", ())))
     defaulted = [a for a in settled.get("answers", ()) if a.get("provided_by") != "human"]

@@ -65,11 +65,10 @@ def _check_base_for_task(call: EffectCall) -> BaseFacts:
         message = f"{call.given('target')} has every change of this task already: nothing is left to hand over. Have it changed further, or end it with `steersman abort {call.run}`"
         return BaseFacts(moved=True, absorbed=True, told_ref=call.payloads.add_text(message))
     writer = DocumentWriter(call)
-    outside_scope, outside_bounds = find_files_outside_scope(writer, rebased.change, find_plan_bounds(call))
+    outside_scope, bounds = find_files_outside_scope(writer, rebased.change, find_plan_bounds(call))
     if outside_scope:  # a file that others have moved is changed where it is now
         message = "\n".join(
-            printable_line(outside_bounds.get(path) or f"outside the plan: {path}")
-            for path in sorted(outside_scope)
+            printable_line(bounds.get(path) or f"outside the plan: {path}") for path in sorted(outside_scope)
         )
         return BaseFacts(
             moved=True,
@@ -131,16 +130,14 @@ def _revert_delivered_change(call: EffectCall) -> RevertFacts:
         return _refused_revert_facts(
             call, "blocked", f"run {call.run} began on no branch: take its change back by hand"
         )
-    revert_arguments = (call.run, call.given("commit"), call.given("target"), revert_message(call))
+    arguments = (call.run, call.given("commit"), call.given("target"), revert_message(call))
     workspace, earlier_deliveries = call.world.workspace(call.config), call.given("also")
     original_base = _base_of_deliveries(call, [call.given("commit"), *earlier_deliveries])
     base_fields = {"base": original_base.commit, "base_tree": original_base.tree}
     try:
         return RevertFacts(
             status="reverted",
-            commit=workspace.revert(
-                *revert_arguments, also=earlier_deliveries, at=effect_planned_at(call)
-            ).commit,
+            commit=workspace.revert(*arguments, also=earlier_deliveries, at=effect_planned_at(call)).commit,
             **base_fields,
         )
     except AlreadyRevertedError as error:

@@ -77,12 +77,10 @@ def _unrecorded_in_directory(
     return (name for name in below if not _is_recorded_path(name, recorded_names))
 
 
-def _entry_instead_of_directory(
-    artifact: ArtifactOnDisk, folder: str, recorded_names: set[str]
-) -> Iterable[str]:
+def _entry_instead_of_directory(artifact: ArtifactOnDisk, folder: str, names: set[str]) -> Iterable[str]:
     """What is in the place of a folder in which nothing was recorded."""
     is_in_place = artifact.kind == "file" or artifact.detail.startswith((f"{folder} ", f"{folder}:"))
-    if not is_in_place or any(name.startswith(f"{folder}/") for name in recorded_names):
+    if not is_in_place or any(name.startswith(f"{folder}/") for name in names):
         return ()
     return (f"{folder}/" if artifact.kind == "unreadable" else folder,)
 

@@ -37,10 +37,8 @@ def restore_documents(call: EffectCall) -> RecordFacts:
     moved_lines, failures = restore_recorded_files(call)
     if failures:
         raise ValueError("; ".join([*failures, *moved_lines]))
-    earlier_lines = call.payloads.get(call.given("told")).splitlines()
-    summary = "\n".join(
-        [*(line for line in earlier_lines if not line.startswith(MOVED_ASIDE_PREFIX)), *moved_lines]
-    )
+    lines = call.payloads.get(call.given("told")).splitlines()
+    summary = "\n".join([*(line for line in lines if not line.startswith(MOVED_ASIDE_PREFIX)), *moved_lines])
     return RecordFacts(written=dict(recorded), refs=dict(refs), told_ref=call.payloads.add_text(summary))
 
 
@@ -48,25 +46,23 @@ def restore_recorded_files(call: EffectCall) -> tuple[list[str], list[str]]:
     """Puts everything back that can be; what was moved aside, and what is left with why, in words."""
     unrecorded_names = find_all_unrecorded(call)
     aside_directory = _free_aside_directory(call) if unrecorded_names else ""
-    failures, moved_lines = dict[str, str](), dict[str, str]()
+    failures, lines = dict[str, str](), dict[str, str]()
     for name in unrecorded_names:
         with _note_failure(failures, name):
-            moved_lines[name] = _move_file_aside(call, name, aside_directory)
+            lines[name] = _move_file_aside(call, name, aside_directory)
     for name, ref in call.given("documents").items():
         with _note_failure(failures, name):
             call.world.artifacts.write(call.run, name, call.payloads.get(ref).encode(), durable=True)
-    remaining_names = find_all_unrecorded(call)
+    names = find_all_unrecorded(call)
     if COPIES_DIRECTORY in call.given("artifacts"):
         with _note_failure(failures, COPIES_DIRECTORY):
             change = call.world.workspace(call.config).change(call.given("commit"), call.given("base"))
-            write_change_copies(call, change, remaining_names)
-    for name in remaining_names:  # one whose name is no text
+            write_change_copies(call, change, names)
+    for name in names:  # one whose name is no text
         failures.setdefault(
             name, f"{printable_line(name)} cannot be taken away: remove it by hand and try again"
         )
-    return [moved_line for name, moved_line in moved_lines.items() if name not in remaining_names], list(
-        failures.values()
-    )
+    return [moved_line for name, moved_line in lines.items() if name not in names], list(failures.values())
 
 
 @contextmanager
@@ -80,10 +76,8 @@ def _note_failure(failures: dict[str, str], name: str) -> Iterator[None]:
 
 def _free_aside_directory(call: EffectCall) -> str:
     """A folder of its own for what is moved aside this time."""
-    used_numbers = {name.split("/")[0] for name in call.world.artifacts.names(call.run, ASIDE_DIRECTORY)}
-    return next(
-        f"{ASIDE_DIRECTORY}/{n}" for n in range(1, len(used_numbers) + 2) if str(n) not in used_numbers
-    )
+    numbers = {name.split("/")[0] for name in call.world.artifacts.names(call.run, ASIDE_DIRECTORY)}
+    return next(f"{ASIDE_DIRECTORY}/{n}" for n in range(1, len(numbers) + 2) if str(n) not in numbers)
 
 
 def _move_file_aside(call: EffectCall, name: str, aside_directory: str) -> str:

@@ -184,10 +184,8 @@ def write_change_copies(
     """Writes the copies below code/files. Files that are no copies are removed first, except those in `stay`, which could
     not be kept under another name."""
     artifacts, run = call.world.artifacts, call.run
-    existing_files = [t for t in change.touched if t.new]
-    contents = call.world.workspace(call.config).read_contents(
-        change.commit, [t.path for t in existing_files]
-    )
+    files = [t for t in change.touched if t.new]
+    contents = call.world.workspace(call.config).read_contents(change.commit, [t.path for t in files])
     copy_records = [_copy_record(call, t, contents.get(t.path)) for t in change.touched]
     copy_digests = {c.path: c.digest for c in copy_records if c.digest}
     for name in artifacts.names(run, COPIES_DIRECTORY):

@@ -109,16 +109,14 @@ def _find_damaged_copies(call: EffectCall, copies_found: Mapping[str, Any]) -> l
     """Copies that are not as recorded, and files that were not recorded."""
     if "" in copies_found:
         return [copies_directory_damage(COPIES_DIRECTORY, copies_found[""])]
-    expected_digests, copy_damages = _listed_copy_digests(call), []
+    expected_digests, damages = _listed_copy_digests(call), []
     for path, digest in expected_digests.items():
         copy_found = copies_found.get(path) or call.world.artifacts.read(
             call.run, f"{COPIES_DIRECTORY}/{path}"
         )
-        copy_damages.append(
-            find_file_damage(f"{COPIES_DIRECTORY}/{path}", copy_found, digest, may_adopt=False)
-        )
+        damages.append(find_file_damage(f"{COPIES_DIRECTORY}/{path}", copy_found, digest, may_adopt=False))
     return [
-        *filter(None, copy_damages),
+        *filter(None, damages),
         *(
             unknown_file_damage(f"{COPIES_DIRECTORY}/{name}")
             for name in sorted(copies_found.keys() - expected_digests.keys())

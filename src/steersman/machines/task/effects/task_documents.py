@@ -155,7 +155,7 @@ def _write_code_documents(writer: DocumentWriter) -> None:
 
 def _write_code_review(writer: DocumentWriter) -> None:
     call = writer.call
-    code_review = opinions.build_code_review(
+    review = opinions.build_code_review(
         call.run,
         call.given("turn"),
         call.given("tree"),
@@ -163,10 +163,8 @@ def _write_code_review(writer: DocumentWriter) -> None:
         writer.replies("opinions", CodeReviewerReply),
         call.given("providers"),
     )
-    writer.lay_down(CODE_REVIEW_FILE, code_review)
-    writer.told += [
-        f"{i.id} {i.found_by}: {i.text}" for i in (*code_review.blocking_issues, *code_review.plan_issues)
-    ]
+    writer.lay_down(CODE_REVIEW_FILE, review)
+    writer.told += [f"{i.id} {i.found_by}: {i.text}" for i in (*review.blocking_issues, *review.plan_issues)]
 
 
 def _write_test_report(writer: DocumentWriter) -> None:

@@ -101,10 +101,8 @@ def _hidden_secret_lines(change: list[str]) -> list[str]:
 
 def _untouched_file_lines(context: dict[str, Any], text: PayloadReader) -> Iterator[str]:
     """What the plan has and the change has not: a file that git ignores is in none."""
-    planned, copies_text = (
-        _recorded_document_text(context, SCOPE_FILE, text),
-        _recorded_document_text(context, COPIES_LIST_FILE, text),
-    )
+    planned = _recorded_document_text(context, SCOPE_FILE, text)
+    copies_text = _recorded_document_text(context, COPIES_LIST_FILE, text)
     if not planned or not copies_text:
         return
     changed_paths = [copied.path for copied in msgspec.json.decode(copies_text, type=ChangeCopies).files]

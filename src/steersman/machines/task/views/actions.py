@@ -115,9 +115,8 @@ def predict_next_state(machine: Machine, snapshot: Snapshot) -> str:
     transition = take_step(machine, then, name_facts(machine, then, job, facts))
     if not isinstance(transition, StepTaken):
         return snapshot.state
-    return (
-        "evidence" if transition.context.step == "evidence" else transition.to
-    )  # where a person is asked first
+    # Where a person is asked first.
+    return "evidence" if transition.context.step == "evidence" else transition.to
 
 
 def _override_actions(machine: Machine, snapshot: Snapshot) -> Iterator[LegalAction]:

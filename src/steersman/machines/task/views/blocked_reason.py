@@ -15,12 +15,8 @@ from steersman.machines.task.context import TaskContext
 from steersman.views.run_summary import PayloadReader, RunFacts
 
 WAITING_STEP = "waiting"  # for tasks that come first
-BLOCKED_STEPS = (
-    "stuck",
-    "broken",
-    "unwritten",
-    WAITING_STEP,
-)  # the steps on which a task waits because it cannot go on
+# The steps on which a task waits because it cannot go on.
+BLOCKED_STEPS = ("stuck", "broken", "unwritten", WAITING_STEP)
 _MAX_REASON_LENGTH = 400
 _SHORT_EVENT_MEANINGS = {
     "agent_failed": "An agent broke down",
@@ -57,12 +53,8 @@ def _last_event_reason(
     data = last.data if isinstance(last.data, dict) else {}
     match last.event:
         case "agent_failed":
-            agent_entries = (
-                (roles[e.cause], e) for e in since if e.kind == "transition" and roles.get(e.cause)
-            )
-            return "; ".join(
-                filter(None, (_agent_failure_reason(role, e.data, text) for role, e in agent_entries))
-            )
+            entries = ((roles[e.cause], e) for e in since if e.kind == "transition" and roles.get(e.cause))
+            return "; ".join(filter(None, (_agent_failure_reason(role, e.data, text) for role, e in entries)))
         case "crew_failed":
             return f"run {data.get('run', '')} ended: {data.get('outcome', '') or 'without an outcome'}"
         case "test_failures":

@@ -20,18 +20,15 @@ def phase_lines(snapshot: Snapshot, text: PayloadReader) -> list[str]:
     documents = context_fields(snapshot.context).get("documents", {})
     match snapshot.state:
         case "planning" if documents.get(PLAN_FILE):
-            document_lines = _plan_document_lines(
-                msgspec.json.decode(text(documents[PLAN_FILE]), type=TaskPlan)
-            )
+            lines = _plan_document_lines(msgspec.json.decode(text(documents[PLAN_FILE]), type=TaskPlan))
         case "plan_review" if documents.get(PLAN_REVIEW_FILE):
-            document_lines = plan_review_lines(text(documents[PLAN_REVIEW_FILE]))
+            lines = plan_review_lines(text(documents[PLAN_REVIEW_FILE]))
         case "review" if documents.get(CODE_REVIEW_FILE):
-            document_lines = code_review_lines(text(documents[CODE_REVIEW_FILE]))
+            lines = code_review_lines(text(documents[CODE_REVIEW_FILE]))
         case _:
             return []
     return [
-        f"{OUTSIDE_TEXT_GUTTER}{clip_text(printable_line(line), MAX_PHASE_LINE_LENGTH)}"
-        for line in document_lines
+        f"{OUTSIDE_TEXT_GUTTER}{clip_text(printable_line(line), MAX_PHASE_LINE_LENGTH)}" for line in lines
     ]
 
 
