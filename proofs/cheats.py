@@ -397,7 +397,7 @@ def prove(quick: bool) -> dict[str, Any]:
     return judge_changes(choose_changes(tuple(KINDS), [], 4 if quick else None), BOTH)
 
 
-def told(result: dict[str, Any]) -> list[str]:
+def describe_result(result: dict[str, Any]) -> list[str]:
     """The counts, as `run.py` prints them."""
     counts = [
         f"   {kind}, sandbox {sandbox}: " + ", ".join(f"{ends[end]} {end}" for end in ENDS if ends[end])
@@ -426,7 +426,7 @@ def main() -> int:
     whole = kinds == tuple(KINDS) and not asked.only and asked.limit is None
     if asked.keep and not whole:
         result = merge_kept(result)
-    print("\n".join(told(result)))
+    print("\n".join(describe_result(result)))
     if sandboxes == BOTH and (whole or asked.keep):
         (HERE / "cheats.json").write_text(json.dumps(result, indent=2) + "\n")
         (HERE / "cheats.md").write_text(render_markdown(result))

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import apsw
-from crossing import KILLED, Crossing, forked, sailed, sea, verdict
 from figures import main, stamp
+from interrupted_run import KILLED, InterruptedRun, drive_in_child, proof_folder, run_in_child, verdict
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -67,22 +67,25 @@ def cut(
     trees: str,
     nth: int,
     blade: type[Guillotine] = Guillotine,
-    kind: type[Crossing] = Crossing,
+    kind: type[InterruptedRun] = InterruptedRun,
 ) -> bool:
     """Sails until the nth moment; whether it was killed there (else the end came first)."""
-    code = sailed(folder, trees, blade(nth).set_up, kind=kind)
+    code = drive_in_child(folder, trees, blade(nth).set_up, kind=kind)
     if code not in (0, KILLED):
         raise AssertionError(f"moment {nth}: the child ended with {code}")
     return code == KILLED
 
 
 def moments(
-    folder: Path, trees: str, blade: type[Guillotine] = Guillotine, kind: type[Crossing] = Crossing
+    folder: Path,
+    trees: str,
+    blade: type[Guillotine] = Guillotine,
+    kind: type[InterruptedRun] = InterruptedRun,
 ) -> tuple[int, dict[str, Any]]:
-    """How many there are in an undisturbed crossing, and what that one decided."""
+    """How many there are in an undisturbed run, and what that one decided."""
     counting = blade(0)
-    if sailed(folder, trees, counting.set_up, lambda: counting.moments, kind) != 0:
-        raise AssertionError("the undisturbed crossing failed")
+    if drive_in_child(folder, trees, counting.set_up, lambda: counting.moments, kind) != 0:
+        raise AssertionError("the undisturbed run failed")
     told = verdict(folder)
     return told["after"], told
 
@@ -92,48 +95,48 @@ def launching(folder: Path) -> int:
 
     def work() -> None:
         blade = Scuttler(0)
-        Crossing(folder, vfs=blade.set_up()).close()
+        InterruptedRun(folder, vfs=blade.set_up()).close()
         (folder / "moments").write_text(str(blade.moments))
 
-    assert forked(work) == 0
+    assert run_in_child(work) == 0
     return int((folder / "moments").read_text())
 
 
 def once(
-    shore: Path,
+    parent_folder: Path,
     trees: str,
     cuts: list[int],
     reference: dict[str, Any],
     blade: type[Guillotine] = Guillotine,
-    kind: type[Crossing] = Crossing,
+    kind: type[InterruptedRun] = InterruptedRun,
 ) -> tuple[int, dict[str, Any], list[str]]:
-    """One crossing killed at these moments, one after the other, then let go: kills, verdict, faults."""
-    folder = shore / f"{trees}-{'-'.join(map(str, cuts))}"
+    """One run killed at these moments, one after the other, then let go: kills, verdict, faults."""
+    folder = parent_folder / f"{trees}-{'-'.join(map(str, cuts))}"
     kills = sum(cut(folder, trees, nth, blade, kind) for nth in cuts)
-    if sailed(folder, trees, kind=kind) != 0:
+    if drive_in_child(folder, trees, kind=kind) != 0:
         return kills, {}, [f"cuts {cuts}: it could not be gone on with"]
     told = verdict(folder)
     return kills, told, [f"cuts {cuts}: {fault}" for fault in kind.faults(told, reference)]
 
 
 def every_moment(
-    shore: Path,
+    parent_folder: Path,
     trees: str,
     step: int = 1,
     blade: type[Guillotine] = Guillotine,
-    kind: type[Crossing] = Crossing,
+    kind: type[InterruptedRun] = InterruptedRun,
     first: int = 1,
 ) -> dict[str, Any]:
-    """Kills at every moment (or every so many) of a whole crossing, from the first one that is wanted."""
-    total, reference = moments(shore / f"{blade.__name__}-{trees}-whole", trees, blade, kind)
+    """Kills at every moment (or every so many) of a whole run, from the first one that is wanted."""
+    total, reference = moments(parent_folder / f"{blade.__name__}-{trees}-whole", trees, blade, kind)
     points, kills, again, wrong = 0, 0, 0, []
     # A young store's file is grown by thousands of writes of one kind: every fiftieth of those will do.
-    young = launching(shore / "launched") if blade is Scuttler else 0
+    young = launching(parent_folder / "launched") if blade is Scuttler else 0
     for nth in [*range(1, young, 50 * step), *range(max(young + 1, first), total + 1, step)]:
-        killed, told, faults_ = once(shore, trees, [nth], reference, blade, kind)
+        killed, told, faults_ = once(parent_folder, trees, [nth], reference, blade, kind)
         points, kills, again = points + 1, kills + killed, again + told.get("again", 0)
         wrong += faults_
-        shutil.rmtree(shore / f"{trees}-{nth}", ignore_errors=True)
+        shutil.rmtree(parent_folder / f"{trees}-{nth}", ignore_errors=True)
     return {
         "moments": total,
         "points": points,
@@ -145,27 +148,27 @@ def every_moment(
     }
 
 
-def recoveries(shore: Path, n: int) -> dict[str, Any]:
+def recoveries(parent_folder: Path, n: int) -> dict[str, Any]:
     """Kills the run, then kills its recovery, one to five times more."""
-    total, reference = moments(shore / "fake-recovered", "fake")
+    total, reference = moments(parent_folder / "fake-recovered", "fake")
     dice = random.Random(SEED)  # noqa: S311  a seed on purpose
     kills, wrong = 0, []
     for _ in range(n):
         cuts = [dice.randint(1, total) for _ in range(dice.randint(2, 6))]
-        killed, _, faults_ = once(shore, "fake", cuts, reference)
+        killed, _, faults_ = once(parent_folder, "fake", cuts, reference)
         kills += killed
         wrong += faults_
-        shutil.rmtree(shore / f"fake-{'-'.join(map(str, cuts))}", ignore_errors=True)
+        shutil.rmtree(parent_folder / f"fake-{'-'.join(map(str, cuts))}", ignore_errors=True)
     return {"runs": n, "kills": kills, "faults": wrong}
 
 
 def prove(quick: bool) -> dict[str, Any]:
     """The figures; `ok` when there is no fault in any of them."""
-    with sea("crash") as shore:
-        fake = every_moment(shore, "fake", 40 if quick else 1)
-        within = every_moment(shore, "fake", 50 if quick else 1, Scuttler)
-        git = every_moment(shore, "git", 200 if quick else 1)
-        again = recoveries(shore, 5 if quick else RECOVERIES)
+    with proof_folder("crash") as parent_folder:
+        fake = every_moment(parent_folder, "fake", 40 if quick else 1)
+        within = every_moment(parent_folder, "fake", 50 if quick else 1, Scuttler)
+        git = every_moment(parent_folder, "git", 200 if quick else 1)
+        again = recoveries(parent_folder, 5 if quick else RECOVERIES)
     parts = {
         "every_statement": fake,
         "every_statement_with_git": git,
@@ -183,7 +186,7 @@ def prove(quick: bool) -> dict[str, Any]:
     }
 
 
-def told(result: dict[str, Any]) -> list[str]:
+def describe_result(result: dict[str, Any]) -> list[str]:
     """The figures in words."""
     lines = []
     for name in ("every_statement", "every_statement_with_git", "every_write_and_sync"):

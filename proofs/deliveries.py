@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from crossing import forked, sea
 from figures import main, stamp
+from interrupted_run import proof_folder, run_in_child
 
 from steersman.adapters.git.workspace import GitWorkspace
 from steersman.errors import BranchMovedError, WorkspaceError
@@ -211,7 +211,7 @@ def kind(refusal: str) -> str:
 def spawned(work: Callable[[], None]) -> int:
     pid = os.fork()
     if pid == 0:
-        os._exit(forked(work) & 0xFF)
+        os._exit(run_in_child(work) & 0xFF)
     return pid
 
 
@@ -386,7 +386,7 @@ def full_disk(
 
 def prove(quick: bool) -> dict[str, Any]:
     """The figures; `ok` when nothing was wrong anywhere."""
-    with sea("deliveries", disk=True) as folder:
+    with proof_folder("deliveries", disk=True) as folder:
         parts = {
             "concurrent": trials(folder / "trials", range(6 if quick else TRIALS)),
             "kills": kills(folder / "kills", 4 if quick else KILLS, 40 if quick else FILES),
@@ -400,7 +400,7 @@ def prove(quick: bool) -> dict[str, Any]:
     }
 
 
-def told(result: dict[str, Any]) -> list[str]:
+def describe_result(result: dict[str, Any]) -> list[str]:
     """The figures in words."""
     lines = []
     for name, part in result["parts"].items():

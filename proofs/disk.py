@@ -13,8 +13,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from crossing import RUN, Crossing, faults, forked, sailed, sea, verdict
 from figures import main, stamp
+from interrupted_run import RUN, InterruptedRun, drive_in_child, faults, proof_folder, run_in_child, verdict
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -35,53 +35,53 @@ def struck(folder: Path, trouble: tuple[Any, Any, bool], nth: int) -> dict[str, 
         disk = FailingVFS()
         disk.fail(deed, nth, kind, once=once)
         note: dict[str, Any] = {"error": "", "wrote_on": False}
-        crossing = None
+        run = None
         try:
-            crossing = Crossing(folder, vfs=disk.name)
-            asyncio.run(crossing.sail())
+            run = InterruptedRun(folder, vfs=disk.name)
+            asyncio.run(run.drive_to_end())
         except JournalError as error:
             note["error"] = str(error)
-            note["wrote_on"] = kind == "io" and crossing is not None and writes_on(crossing, disk)
+            note["wrote_on"] = kind == "io" and run is not None and writes_on(run, disk)
         note["failed"] = disk.failed
         (folder / "struck.json").write_text(json.dumps(note))
 
-    if forked(work) != 0:
+    if run_in_child(work) != 0:
         return {"error": "", "failed": 0, "wrote_on": False, "crashed": True}
     told: dict[str, Any] = json.loads((folder / "struck.json").read_text())
     return told
 
 
-def writes_on(crossing: Crossing, disk: FailingVFS) -> bool:
+def writes_on(run: InterruptedRun, disk: FailingVFS) -> bool:
     """Whether a process that was told of a broken disk still writes to it."""
     before = dict(disk.deeds)
     try:
-        crossing.journal.post(RUN, "event", {}, 0)
+        run.journal.post(RUN, "event", {}, 0)
     except StoreFull:
         return dict(disk.deeds) != before
     return True
 
 
-def deeds(harbour: Path, folder: Path) -> dict[str, int]:
-    """How many writes and syncs an undisturbed crossing needs, from a store that is there."""
-    shutil.copytree(harbour, folder)
+def deeds(made_store: Path, folder: Path) -> dict[str, int]:
+    """How many writes and syncs an undisturbed run needs, from a store that is there."""
+    shutil.copytree(made_store, folder)
     told = {}
 
     def work() -> None:
         disk = FailingVFS()
-        crossing = Crossing(folder, vfs=disk.name)
-        asyncio.run(crossing.sail())
+        run = InterruptedRun(folder, vfs=disk.name)
+        asyncio.run(run.drive_to_end())
         for kind in ("write", "sync"):
             told[kind] = sum(n for (deed, _), n in disk.deeds.items() if deed == kind)
         (folder / "struck.json").write_text(json.dumps(told))
 
-    assert forked(work) == 0
+    assert run_in_child(work) == 0
     counted: dict[str, int] = json.loads((folder / "struck.json").read_text())
     return counted
 
 
 def every(
-    shore: Path,
-    harbour: Path | None,
+    parent_folder: Path,
+    made_store: Path | None,
     trouble: tuple[Any, Any, bool],
     points: range,
     reference: dict[str, Any],
@@ -89,9 +89,9 @@ def every(
     """One trouble at each of these points, each time gone on with afterwards."""
     failed, silent, wrong = 0, 0, []
     for nth in points:
-        folder = shore / "struck"
-        if harbour is not None:
-            shutil.copytree(harbour, folder)
+        folder = parent_folder / "struck"
+        if made_store is not None:
+            shutil.copytree(made_store, folder)
         else:
             folder.mkdir()
         met = struck(folder, trouble, nth)
@@ -103,7 +103,7 @@ def every(
         wrong += [f"{where}: no next step in {met['error']!r}"] * bool(
             met["error"] and "`steersman resume`" not in met["error"]
         )
-        if sailed(folder, "fake") != 0:
+        if drive_in_child(folder, "fake") != 0:
             wrong.append(f"{where}: it could not be gone on with")
         else:
             wrong += [f"{where}: {fault}" for fault in faults(verdict(folder), reference)]
@@ -114,18 +114,20 @@ def every(
 def prove(quick: bool) -> dict[str, Any]:
     """The figures; `ok` when every trouble was met and survived."""
     parts: dict[str, Any] = {}
-    with sea("disk") as shore:
-        harbour = shore / "harbour"
-        assert forked(lambda: Crossing(harbour).close()) == 0
-        counted = deeds(harbour, shore / "counted")
-        assert sailed(shore / "whole", "fake") == 0
-        reference = verdict(shore / "whole")
+    with proof_folder("disk") as parent_folder:
+        made_store = parent_folder / "made_store"
+        assert run_in_child(lambda: InterruptedRun(made_store).close()) == 0
+        counted = deeds(made_store, parent_folder / "counted")
+        assert drive_in_child(parent_folder / "whole", "fake") == 0
+        reference = verdict(parent_folder / "whole")
         for trouble in TROUBLES:
             name = f"{trouble[1]}_at_{trouble[0]}"
             step = max(1, counted[trouble[0]] // 6) if quick else 1
-            parts[name] = every(shore, harbour, trouble, range(1, counted[trouble[0]] + 1, step), reference)
+            parts[name] = every(
+                parent_folder, made_store, trouble, range(1, counted[trouble[0]] + 1, step), reference
+            )
             making = range(1, 40, 13) if quick else [*range(1, 60), *range(60, 2_600, 60)]
-            parts[f"{name}_while_making_the_store"] = every(shore, None, trouble, making, reference)
+            parts[f"{name}_while_making_the_store"] = every(parent_folder, None, trouble, making, reference)
     return {
         "ok": all(not part["faults"] and part["failed"] > 0 for part in parts.values()),
         **stamp(quick, SEED),
@@ -135,7 +137,7 @@ def prove(quick: bool) -> dict[str, Any]:
     }
 
 
-def told(result: dict[str, Any]) -> list[str]:
+def describe_result(result: dict[str, Any]) -> list[str]:
     """The figures in words."""
     lines = [f"   a whole run: {result['deeds']['write']} writes, {result['deeds']['sync']} syncs"]
     for name, part in result["parts"].items():

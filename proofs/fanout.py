@@ -18,8 +18,8 @@ from typing import Any
 
 import apsw
 import msgspec
-from crossing import KILLED, forked, sea
 from figures import main, stamp
+from interrupted_run import KILLED, proof_folder, run_in_child
 from tests.support.packages import PACKAGES
 
 from steersman.adapters.process.run_locks import FileLocks
@@ -242,7 +242,7 @@ def lived(folder: Path, nth: int = 0) -> int:
         asyncio.run(fan.go())
         (folder / "judged.json").write_text(json.dumps({"faults": fan.judged(), "moments": blade[1]}))
 
-    return forked(work)
+    return run_in_child(work)
 
 
 def tried(folder: Path, cuts: list[int]) -> tuple[int, list[str]]:
@@ -259,9 +259,9 @@ def prove(quick: bool) -> dict[str, Any]:
     """The figures; `ok` when there is no fault."""
     dice = random.Random(SEED)  # noqa: S311  a seed on purpose
     kills, wrong = 0, []
-    with sea("fanout") as shore:
-        assert lived(shore / "whole") == 0
-        whole = json.loads((shore / "whole" / "judged.json").read_text())
+    with proof_folder("fanout") as parent_folder:
+        assert lived(parent_folder / "whole") == 0
+        whole = json.loads((parent_folder / "whole" / "judged.json").read_text())
         wrong += whole["faults"]
         cuts = [[nth] for nth in range(1, whole["moments"] + 1, 5 if quick else 1)]
         many = [
@@ -269,7 +269,7 @@ def prove(quick: bool) -> dict[str, Any]:
             for _ in range(3 if quick else 100)
         ]
         for n, one in enumerate(cuts + many):
-            killed, faults = tried(shore / str(n), one)
+            killed, faults = tried(parent_folder / str(n), one)
             kills, wrong = kills + killed, wrong + faults
     return {
         "ok": not wrong and kills > 0,
@@ -283,7 +283,7 @@ def prove(quick: bool) -> dict[str, Any]:
     }
 
 
-def told(result: dict[str, Any]) -> list[str]:
+def describe_result(result: dict[str, Any]) -> list[str]:
     """The figures in words."""
     figures = (
         f"{result['points']} of {result['moments']} moments around commits",

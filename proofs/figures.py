@@ -37,7 +37,7 @@ def main(name: str) -> int:
     parser.add_argument("--quick", action="store_true", help="a sample")
     module = sys.modules[name]
     result = module.prove(parser.parse_args().quick)
-    print("\n".join([*module.told(result), f"   {'holds' if result['ok'] else 'FAILS'}"]))
+    print("\n".join([*module.describe_result(result), f"   {'holds' if result['ok'] else 'FAILS'}"]))
     if not result["quick"]:
         path = Path(module.__file__ or "").with_suffix(".json")
         path.write_text(json.dumps(result, indent=2) + "\n")

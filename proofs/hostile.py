@@ -4,7 +4,7 @@
 
 Laid with `tests.support.hostile_git_config`: git's own list of settings, each with a program as its value, in every place that
 git reads settings from; hooks of every name; the caller's environment; attributes; a submodule; the remote. Then the
-installed command sails through it: setup, checks, capture, delivery in each form, revert, fork, abort, with a coder that
+installed command runs in it: setup, checks, capture, delivery in each form, revert, fork, abort, with a coder that
 lays mines in its own tree. Afterwards ordinary git shows that what was laid is alive.
 """
 
@@ -90,15 +90,15 @@ ORDINARY = (
 )  # fmt: skip
 
 
-class Sailed(NamedTuple):
-    """What one voyage came to."""
+class HostileRunResult(NamedTuple):
+    """What the commands of one repository did."""
 
     told: list[tuple[str, int]]  # each command and its exit code
     marks: list[str]  # what has run; nothing should
     laid: list[str]
 
 
-class Reef:
+class HostileRepository:
     """A project in a minefield."""
 
     def __init__(self, place: Path, sandbox: str, keys: tuple[str, ...]) -> None:
@@ -150,7 +150,7 @@ class Reef:
             CONFIG.format(deliver=deliver, sandbox=self.sandbox, coder=json.dumps(words))
         )
 
-    def sail(self) -> Sailed:
+    def run_commands(self) -> HostileRunResult:
         """Every form of delivery, revert, fork, abort, and whoever only looks."""
         told: list[tuple[str, int]] = []
 
@@ -183,7 +183,7 @@ class Reef:
             call(*words)
         call("audit", "anchor", done, "--to", "git")
         call("audit", "verify", done)
-        return Sailed(told, self.field.marks, sorted(set(self.field.laid)))
+        return HostileRunResult(told, self.field.marks, sorted(set(self.field.laid)))
 
     def alive(self) -> list[str]:
         """What ordinary git, used by a person, runs of what was laid: each layer by itself, for the last one wins."""
@@ -242,15 +242,17 @@ def expected(told: list[tuple[str, int]]) -> list[str]:
     return wrong
 
 
-def sailed(sandbox: str, keys: tuple[str, ...], *, alive: bool = False) -> tuple[Sailed, list[str]]:
-    """One voyage in a minefield of its own; and what of it is alive for others."""
-    with tempfile.TemporaryDirectory(prefix="reef-") as folder:
-        reef = Reef(Path(folder).resolve(), sandbox, keys)
-        return reef.sail(), reef.alive() if alive else []
+def run_in_hostile_repository(
+    sandbox: str, keys: tuple[str, ...], *, alive: bool = False
+) -> tuple[HostileRunResult, list[str]]:
+    """Runs every command in a repository of its own; and lists the settings that git obeys there."""
+    with tempfile.TemporaryDirectory(prefix="hostile-") as folder:
+        repository = HostileRepository(Path(folder).resolve(), sandbox, keys)
+        return repository.run_commands(), repository.alive() if alive else []
 
 
 def prove(quick: bool) -> dict[str, Any]:
-    """A voyage with a box and one without."""
+    """The commands with a sandbox and without one."""
     keys = (
         hostile_git_config.PROGRAM_SETTINGS
         if quick
@@ -260,8 +262,8 @@ def prove(quick: bool) -> dict[str, Any]:
             )
         )
     )
-    one, alive = sailed("off", keys, alive=True)
-    voyages = {"auto": sailed("auto", keys)[0], "off": one}
+    one, alive = run_in_hostile_repository("off", keys, alive=True)
+    voyages = {"auto": run_in_hostile_repository("auto", keys)[0], "off": one}
     faults = [f"{mode}: {word} has run" for mode, v in voyages.items() for word in v.marks]
     faults += [f"{mode}: {word}" for mode, v in voyages.items() for word in expected(v.told)]
     faults += [] if len(alive) > 50 else [f"only {len(alive)} of what was laid is alive"]
@@ -318,7 +320,7 @@ def prove(quick: bool) -> dict[str, Any]:
     }
 
 
-def told(result: dict[str, Any]) -> list[str]:
+def describe_result(result: dict[str, Any]) -> list[str]:
     """The figures in words."""
     return [
         f"   {result['laid']} mines laid, {result['alive_for_ordinary_git']} alive for ordinary git, {result['went_off']} went off in {result['voyages']} voyages",

@@ -610,7 +610,7 @@ def _why(judge: Any, state: Any) -> str:
     return ""
 
 
-def told(result: dict[str, Any]) -> list[str]:
+def describe_result(result: dict[str, Any]) -> list[str]:
     """The figures in words."""
     lines = [
         f"   {result['mutated']} mutated documents, {result['payload_spellings']} spellings of payload keys"

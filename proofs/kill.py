@@ -17,8 +17,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from crossing import sea
 from figures import main, stamp
+from interrupted_run import proof_folder
 
 from steersman.adapters.process import program_runner
 from steersman.adapters.storage.sqlite.reader import SqliteJournalReader
@@ -88,7 +88,7 @@ class Sum(unittest.TestCase):
 """
 
 
-class Ship:
+class KilledProject:
     """One project of its own, with its own state directory, steered by the installed command alone."""
 
     toml, crew = TOML, CREW
@@ -166,11 +166,11 @@ class Ship:
         return f"{head.status}: {head.outcome}"
 
 
-def in_an_effect(ship: Ship, command: "subprocess.Popen[bytes]", known: list[int]) -> list[int]:
+def in_an_effect(project: KilledProject, command: "subprocess.Popen[bytes]", known: list[int]) -> list[int]:
     """Waits until a new process of an effect is at work; which, or none when the command came to its end first."""
     deadline = time.monotonic() + 20.0
     while time.monotonic() < deadline and command.poll() is None:
-        run = _quietly(ship.run)
+        run = _quietly(project.run)
         found = set(program_runner.alive(f"{run}:")) - set(known) if run else set()
         if found:
             return sorted(found)
@@ -186,21 +186,21 @@ def _quietly(ask: Any) -> Any:
         return ""
 
 
-def onward(ship: Ship) -> tuple[str, ...]:
+def onward(project: KilledProject) -> tuple[str, ...]:
     """What a person would type next."""
-    run = _quietly(ship.run)
+    run = _quietly(project.run)
     if not run:
         return ("run", "Fix add")
-    waits = ship.outcome().startswith("waiting for you")
+    waits = project.outcome().startswith("waiting for you")
     return ("approve", run) if waits else ("resume", run)
 
 
-def voyage(folder: Path, delays: list[float]) -> dict[str, Any]:
+def drive_with_kills(folder: Path, delays: list[float]) -> dict[str, Any]:
     """A whole run, killed so long after an effect has begun, each time; then let go to its end."""
-    ship, kills, orphans = Ship(folder), 0, []
+    project, kills, orphans = KilledProject(folder), 0, []
     for delay in delays:
-        command = ship.start(*onward(ship))
-        found = in_an_effect(ship, command, orphans)
+        command = project.start(*onward(project))
+        found = in_an_effect(project, command, orphans)
         time.sleep(delay)
         if command.poll() is None:
             os.kill(command.pid, signal.SIGKILL)
@@ -209,29 +209,29 @@ def voyage(folder: Path, delays: list[float]) -> dict[str, Any]:
         command.wait()
     codes = []
     for _ in range(4):
-        codes.append(ship.say(*onward(ship)))
+        codes.append(project.say(*onward(project)))
         if codes[-1] != 3:
             break
-    entries = ship.entries()
+    entries = project.entries()
     run = entries[0].run
     time.sleep(0.1)
     return {
         "kills": kills,
         "orphans": len(orphans),
-        "outcome": ship.outcome(),
+        "outcome": project.outcome(),
         "decisions": decision_hash(entries),
         "transitions": sum(e.kind == "transition" for e in entries),
         "again": sum(e.kind == "effect_started" for e in entries),
         "alive": program_runner.alive(f"{run}:"),
-        "verified": ship.say("audit", "verify", run) == 0,
-        "branch": _tree(ship, f"steersman/{run}"),
+        "verified": project.say("audit", "verify", run) == 0,
+        "branch": _tree(project, f"steersman/{run}"),
         "codes": codes,
     }
 
 
-def _tree(ship: Ship, ref: str) -> str:
+def _tree(project: KilledProject, ref: str) -> str:
     argv = ["git", "rev-parse", f"{ref}^{{tree}}"]
-    return subprocess.run(argv, cwd=ship.repo, capture_output=True, text=True, check=False).stdout.strip()
+    return subprocess.run(argv, cwd=project.repo, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def faults(told: dict[str, Any], reference: dict[str, Any]) -> list[str]:
@@ -251,15 +251,15 @@ def prove(quick: bool) -> dict[str, Any]:
     """The figures; `ok` when every killed run ended as the undisturbed one."""
     dice = random.Random(SEED)  # noqa: S311  a seed on purpose
     ships, kills, orphans, wrong = (1, 0, 0, []) if quick else (SHIPS, 0, 0, [])
-    with sea("kill") as shore:
-        reference = voyage(shore / "whole", [])
+    with proof_folder("kill") as parent_folder:
+        reference = drive_with_kills(parent_folder / "whole", [])
         wrong += faults(reference, reference)
         wrong += [f"the undisturbed run ended {reference['outcome']}"] * (
             reference["outcome"] != "done: approved"
         )
         for n in range(ships):
             delays = [dice.uniform(0.0, 0.25) for _ in range(2 if quick else KILLS)]
-            told = voyage(shore / str(n), delays)
+            told = drive_with_kills(parent_folder / str(n), delays)
             kills, orphans = kills + told["kills"], orphans + told["orphans"]
             wrong += [f"run {n}: {fault}" for fault in faults(told, reference)]
     return {
@@ -276,7 +276,7 @@ def prove(quick: bool) -> dict[str, Any]:
     }
 
 
-def told(result: dict[str, Any]) -> list[str]:
+def describe_result(result: dict[str, Any]) -> list[str]:
     """The figures in words."""
     figures = f"{result['runs']} runs, {result['kills']} kills, {result['orphans_left_by_kills']} orphans, {len(result['faults'])} faults"
     return [f"   the installed command: {figures}", *(f"   FAULT {fault}" for fault in result["faults"][:10])]

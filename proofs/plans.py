@@ -95,7 +95,7 @@ def _changed(place: Path, times: int) -> tuple[int, list[str]]:
     return found, missed
 
 
-def told(result: dict[str, Any]) -> list[str]:
+def describe_result(result: dict[str, Any]) -> list[str]:
     """The figures in words."""
     return [
         f"   {result['planned']} plannings of {result['files']} files: {result['different']} different",

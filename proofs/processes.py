@@ -25,10 +25,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
 
-import caged
-from caged import GROWTH, PATIENCE, descriptors, own_zombies, peak
-from crossing import sea
+import hostile_programs
 from figures import main, stamp
+from hostile_programs import GROWTH, PATIENCE, PeakMemory, descriptors, own_zombies
+from interrupted_run import proof_folder
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -188,7 +188,7 @@ async def held(chosen: list[Case], folder: Path, sandbox: Sandbox) -> dict[str, 
     """The runs, with what this process has gained by them."""
     await many(chosen[:AT_ONCE], folder, sandbox)  # what is imported and cached once is not growth
     before = descriptors()
-    async with peak() as grown:
+    async with PeakMemory() as grown:
         told = await many(chosen, folder, sandbox)
     await asyncio.sleep(0.1)
     faults = [fault for one in told for fault in one.faults]
@@ -216,7 +216,7 @@ async def flooded(gigabytes: float) -> dict[str, Any]:
     flood = f"head -c {count} /dev/zero | tr '\\0' a & head -c {count} /dev/zero | tr '\\0' b >&2; wait"
     heard: list[int] = []
     began = time.monotonic()
-    async with peak() as grown:
+    async with PeakMemory() as grown:
         done = await program_runner.run_program(
             ("sh", "-c", flood), "/", {"PATH": os.environ["PATH"]}, 300, "flood:1:1",
             errors_apart=True, lines=lambda line: heard.append(len(line)),
@@ -274,12 +274,16 @@ def prove(quick: bool) -> dict[str, Any]:
     """The figures; `ok` when there is no fault and nothing is missing."""
     sandbox = probe_sandbox("auto")
     around = fences(sandbox)
-    with sea("processes") as folder:
+    with proof_folder("processes") as folder:
         (folder / "runs").mkdir()
         runs = asyncio.run(held(cases(30 if quick else RUNS, around), folder / "runs", sandbox))
         kills = orphaned(folder, 4 if quick else KILLS, around)
     flood = asyncio.run(flooded(0.03 if quick else 1))
-    caught = caged.whole(sandbox, quick=quick) if sandbox.isolated else {"faults": [f"no box: {sandbox.why}"]}
+    caught = (
+        hostile_programs.run_all_vectors(sandbox, quick=quick)
+        if sandbox.isolated
+        else {"faults": [f"no box: {sandbox.why}"]}
+    )
     parts = {"runs": runs, "owner_killed": kills, "flood": flood, "vectors": caught}
     missing = [name for name in ("group", "box") if name not in around]
     faults = [fault for part in parts.values() for fault in part["faults"]]
@@ -296,7 +300,7 @@ def prove(quick: bool) -> dict[str, Any]:
             "a program without group and box that kills its keeper and leaves environment and session: nothing tells it",
             "processes in an uninterruptible sleep",
             "macOS, where there are marks and sessions alone",
-            f"a bomb against the bound as shipped ({cgroups.MAX_CGROUP_PROCESSES}); tried against {caged.MOST}",
+            f"a bomb against the bound as shipped ({cgroups.MAX_CGROUP_PROCESSES}); tried against {hostile_programs.MOST}",
             "a disk filled by many files below the size limit",
         ],
     }
@@ -311,7 +315,7 @@ def machine() -> dict[str, str]:
     return {"kernel": platform.release(), "bubblewrap": said.removeprefix("bubblewrap ").strip()}
 
 
-def told(result: dict[str, Any]) -> list[str]:
+def describe_result(result: dict[str, Any]) -> list[str]:
     """The figures in words."""
     runs, kills, flood, caught = (result[name] for name in ("runs", "owner_killed", "flood", "vectors"))
     lines = [

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from crossing import git_repository, sea
 from fairness import alone, fairness, together
 from figures import main, stamp
+from interrupted_run import git_repository, proof_folder
 from tests.support.packages import PACKAGES
 
 from steersman.adapters.git.workspace import GitWorkspace
@@ -348,16 +348,16 @@ def prove(quick: bool) -> dict[str, Any]:
     """The figures; `ok` when there is no fault in any of them."""
     writes = 200 if quick else WRITES
     pairs = {"two_lone_writers": (alone, alone), "a_lone_and_a_group_writer": (alone, together)}
-    with sea("races") as shore:
+    with proof_folder("races") as parent_folder:
         parts = {
-            "rounds": rounds(shore / "rounds", 10 if quick else ROUNDS),
-            "take_overs": take_overs(shore / "take_overs", 2 if quick else TAKE_OVERS),
+            "rounds": rounds(parent_folder / "rounds", 10 if quick else ROUNDS),
+            "take_overs": take_overs(parent_folder / "take_overs", 2 if quick else TAKE_OVERS),
         }
         for name, pair in pairs.items():
-            parts[f"beside_{name}_in_memory"] = fairness(shore / name, pair, writes)
-    with sea("fairness", disk=True) as shore:
+            parts[f"beside_{name}_in_memory"] = fairness(parent_folder / name, pair, writes)
+    with proof_folder("fairness", disk=True) as parent_folder:
         for name, pair in pairs.items():
-            parts[f"beside_{name}"] = fairness(shore / name, pair, writes)
+            parts[f"beside_{name}"] = fairness(parent_folder / name, pair, writes)
     return {
         "ok": all(not part["faults"] for part in parts.values()),
         **stamp(quick, "none: the processes race for real"),
@@ -369,7 +369,7 @@ def prove(quick: bool) -> dict[str, Any]:
     }
 
 
-def told(result: dict[str, Any]) -> list[str]:
+def describe_result(result: dict[str, Any]) -> list[str]:
     """The figures in words."""
     lines = []
     for name, part in result["parts"].items():

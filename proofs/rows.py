@@ -71,7 +71,7 @@ def prove(quick: bool) -> dict[str, Any]:
     return {**stamp(quick, "none: every row"), "ok": not missing, "removed": removed, "unnoticed": missing}
 
 
-def told(result: dict[str, Any]) -> list[str]:
+def describe_result(result: dict[str, Any]) -> list[str]:
     """The figures in words."""
     lines = [f"   {name}: {count} rows removed, one at a time" for name, count in result["removed"].items()]
     return [

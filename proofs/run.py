@@ -39,7 +39,11 @@ def run(name: str, module: ModuleType, *, quick: bool) -> bool:
     except Exception:
         traceback.print_exc()
         return False
-    lines = module.told(result) if hasattr(module, "told") else [json.dumps(result, indent=2)]
+    lines = (
+        module.describe_result(result)
+        if hasattr(module, "describe_result")
+        else [json.dumps(result, indent=2)]
+    )
     ok = result.get("ok") is True
     print(
         "\n".join([*lines, f"   {'holds' if ok else 'FAILS'}, {time.monotonic() - began:.0f} s"]), flush=True

@@ -20,7 +20,7 @@ from typing import Any
 
 import apsw
 from figures import main, stamp
-from ship import Ship
+from finished_run import FinishedRun
 from tampering import PATTERNS, Case, cases, cut_and_forge, forge
 
 from steersman.engine.audit.verifying import UNANCHORED_GAPS
@@ -69,22 +69,22 @@ def prove(quick: bool) -> dict[str, Any]:
 def _work(part: int, parts: int, quota: int | None) -> dict[str, Any]:
     """One worker's share, on a run of its own; every worker makes the same one."""
     with tempfile.TemporaryDirectory(dir=_memory()) as folder:
-        ship = Ship(Path(folder))
+        target = FinishedRun(Path(folder))
         try:
-            wanted = _sample(ship, quota) if quota is not None else None
+            wanted = _sample(target, quota) if quota is not None else None
             tally: dict[str, Counter[str]] = defaultdict(Counter)
             misses: list[str] = []
-            for n, case in enumerate(cases(ship)):
+            for n, case in enumerate(cases(target)):
                 if n % parts == part and (wanted is None or n in wanted):
-                    _try(ship, case, tally[case.kind], misses)
+                    _try(target, case, tally[case.kind], misses)
             kinds = {kind: dict(count) for kind, count in tally.items()}
-            whole = ship.verify()
-            told = {"entries": ship.last, "run_bytes": sum(len(body) for _, body, _ in ship.rows)}
-            blind = _blind(ship) if part == 0 else {"tried": 0, "not_found_as_said": 0}
+            whole = target.verify()
+            told = {"entries": target.last, "run_bytes": sum(len(body) for _, body, _ in target.rows)}
+            blind = _blind(target) if part == 0 else {"tried": 0, "not_found_as_said": 0}
             sound = not whole.ok or bool(whole.unseen)
             return {**told, "kinds": kinds, "without_anchor": blind, "misses": misses, "unsound": int(sound)}
         finally:
-            ship.close()
+            target.close()
 
 
 def _memory() -> str | None:
@@ -92,26 +92,26 @@ def _memory() -> str | None:
     return "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108  no name is guessable below it
 
 
-def _sample(ship: Ship, quota: int) -> set[int]:
+def _sample(target: FinishedRun, quota: int) -> set[int]:
     by_kind: dict[str, list[int]] = defaultdict(list)
-    for n, case in enumerate(cases(ship)):
+    for n, case in enumerate(cases(target)):
         by_kind[case.kind].append(n)
     chance = random.Random(SEED)  # noqa: S311  a sample, not a secret
     return {n for found in by_kind.values() for n in chance.sample(found, min(quota, len(found)))}
 
 
-def _try(ship: Ship, case: Case, count: Counter[str], misses: list[str]) -> None:
-    ship.db.execute("BEGIN")
+def _try(target: FinishedRun, case: Case, count: Counter[str], misses: list[str]) -> None:
+    target.db.execute("BEGIN")
     undo = None
     try:
         undo = case.do()
-        kept = ship.anchors.list_anchors(ship.run) if case.kind == "flip anchor" else ship.kept
-        verdict = ship.verify_asking() if case.asking else ship.verify(kept)
+        kept = target.anchors.list_anchors(target.run) if case.kind == "flip anchor" else target.kept
+        verdict = target.verify_asking() if case.asking else target.verify(kept)
     except apsw.ConstraintError:
         count["impossible"] += 1  # the store itself refuses two rows in one place
         return
     finally:
-        ship.db.execute("ROLLBACK")
+        target.db.execute("ROLLBACK")
         if callable(undo):
             undo()
     found = not verdict.ok or (case.kind == "flip anchor" and bool(verdict.unseen))
@@ -123,29 +123,29 @@ def _try(ship: Ship, case: Case, count: Counter[str], misses: list[str]) -> None
         misses.append(f"{case.kind}: expected {case.expect}, got {verdict}")
 
 
-def _blind(ship: Ship) -> dict[str, int]:
+def _blind(target: FinishedRun) -> dict[str, int]:
     """Without an anchor: the cut tail and the rewritten tape are not found, and verify says beforehand that it cannot."""
     tried = said = 0
-    changes = [lambda n=n: cut_and_forge(ship, n) for n in range(1, ship.last)]
-    changes += [lambda k=k: _rewrite(ship, k) for k in range(1, ship.last)]
+    changes = [lambda n=n: cut_and_forge(target, n) for n in range(1, target.last)]
+    changes += [lambda k=k: _rewrite(target, k) for k in range(1, target.last)]
     for change in changes:
-        ship.db.execute("BEGIN")
+        target.db.execute("BEGIN")
         try:
             change()
-            verdict = ship.verify(RunAnchors())
+            verdict = target.verify(RunAnchors())
         finally:
-            ship.db.execute("ROLLBACK")
+            target.db.execute("ROLLBACK")
         tried += 1
         said += verdict.ok and not verdict.anchored and verdict.unseen == UNANCHORED_GAPS
     return {"tried": tried, "not_found_as_said": said}
 
 
-def _rewrite(ship: Ship, k: int) -> None:
-    entry = ship.entries[k - 1]
+def _rewrite(target: FinishedRun, k: int) -> None:
+    entry = target.entries[k - 1]
     made = Entry(
-        run=ship.run, seq=k + 1, at=entry.at, kind="note", prev=ship.rows[k - 1][2], why="all is well"
+        run=target.run, seq=k + 1, at=entry.at, kind="note", prev=target.rows[k - 1][2], why="all is well"
     )
-    forge(ship, [*ship.entries[:k], seal_entry(made).entry, *ship.entries[k:]], k + 1)
+    forge(target, [*target.entries[:k], seal_entry(made).entry, *target.entries[k:]], k + 1)
 
 
 def _added(parts: list[dict[str, Any]]) -> dict[str, Any]:
@@ -169,7 +169,7 @@ def _added(parts: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def told(result: dict[str, Any]) -> list[str]:
+def describe_result(result: dict[str, Any]) -> list[str]:
     """The figures in words."""
     lines = [f"{result['entries']} entries, {result['run_bytes']} bytes of entries; seed {result['seed']}"]
     for kind, c in sorted(result["kinds"].items()):

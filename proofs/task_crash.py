@@ -19,9 +19,9 @@ from typing import Any
 
 import apsw
 from crash import Guillotine, every_moment, moments, once
-from crossing import sea
 from figures import main, stamp
-from life import DIFFERS, WAY, Life, Regret
+from interrupted_run import proof_folder
+from interrupted_task import DIFFERS, WAY, InterruptedTask, RevertedTask
 
 SEED = 20260105
 RECOVERIES = 30  # tasks whose recovery is killed too, one to five times
@@ -90,39 +90,39 @@ PARTS: dict[
 
 def part(name: str, quick: bool) -> dict[str, Any]:
     """Kills of one sort, each task in a folder of its own."""
-    with sea("task") as shore:
+    with proof_folder("task") as parent_folder:
         if name == RECOVERED:
-            return recoveries(shore, 2 if quick else RECOVERIES)
+            return recoveries(parent_folder, 2 if quick else RECOVERIES)
         if name == REVERTED:
-            return taken_back(shore, 13 if quick else 1)
+            return taken_back(parent_folder, 13 if quick else 1)
         trees, blade, step, sample = PARTS[name]
-        return every_moment(shore, trees, sample if quick else step, blade, Life)
+        return every_moment(parent_folder, trees, sample if quick else step, blade, InterruptedTask)
 
 
-def taken_back(shore: Path, step: int) -> dict[str, Any]:
+def taken_back(parent_folder: Path, step: int) -> dict[str, Any]:
     """Kills from the delivery on, while the change is taken back again."""
-    delivered, _ = moments(shore / "delivered", "git", Commits, Life)
-    return every_moment(shore, "git", step, Commits, Regret, delivered)
+    delivered, _ = moments(parent_folder / "delivered", "git", Commits, InterruptedTask)
+    return every_moment(parent_folder, "git", step, Commits, RevertedTask, delivered)
 
 
-def recoveries(shore: Path, n: int) -> dict[str, Any]:
+def recoveries(parent_folder: Path, n: int) -> dict[str, Any]:
     """Kills the task, then kills its recovery, one to five times more."""
-    total, reference = moments(shore / "recovered", "fake", Changes, Life)
+    total, reference = moments(parent_folder / "recovered", "fake", Changes, InterruptedTask)
     dice = random.Random(SEED)  # noqa: S311  a seed on purpose
     kills, again, wrong = 0, 0, []
     for _ in range(n):
         cuts = [dice.randint(1, total) for _ in range(dice.randint(2, 6))]
-        killed, told, faults = once(shore, "fake", cuts, reference, Changes, Life)
+        killed, told, faults = once(parent_folder, "fake", cuts, reference, Changes, InterruptedTask)
         kills, again = kills + killed, again + told.get("again", 0)
         wrong += faults
-        shutil.rmtree(shore / f"fake-{'-'.join(map(str, cuts))}", ignore_errors=True)
+        shutil.rmtree(parent_folder / f"fake-{'-'.join(map(str, cuts))}", ignore_errors=True)
     return {"runs": n, "kills": kills, "effects_begun_again": again, "faults": wrong}
 
 
 def prove(quick: bool) -> dict[str, Any]:
     """The figures; `ok` when there is no fault in any of them, and the undisturbed task went its way."""
-    with sea("task") as shore:
-        _, reference = moments(shore / "whole", "git", Commits, Life)
+    with proof_folder("task") as parent_folder:
+        _, reference = moments(parent_folder / "whole", "git", Commits, InterruptedTask)
     names = [*PARTS, REVERTED, RECOVERED]
     with ProcessPoolExecutor(2) as pool:
         parts = dict(zip(names, pool.map(part, names, repeat(quick)), strict=True))
@@ -144,7 +144,7 @@ def prove(quick: bool) -> dict[str, Any]:
     }
 
 
-def told(result: dict[str, Any]) -> list[str]:
+def describe_result(result: dict[str, Any]) -> list[str]:
     """The figures in words."""
     parts = {name: one for name, one in result.items() if isinstance(one, dict) and "kills" in one}
     lines = [

@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import psutil
-from crossing import sea
 from figures import main, stamp
-from kill import COMMAND, Ship, _quietly, _tree
-from life import DIFFERS, FLAWED, OPINION, PLAN, RIGHT, TIMES, WAY, WIDER, lasting, phases
+from interrupted_run import proof_folder
+from interrupted_task import DIFFERS, FLAWED, OPINION, PLAN, RIGHT, TIMES, WAY, WIDER, lasting, phases
+from kill import COMMAND, KilledProject, _quietly, _tree
 
 from steersman.adapters.process import program_runner
 from steersman.kernel.replay import decision_hash
@@ -68,7 +68,7 @@ CREW = {
 }
 
 
-class Errand(Ship):
+class KilledTaskProject(KilledProject):
     """A project whose task goes astray twice before it is right."""
 
     toml, crew = TOML, json.dumps(CREW)
@@ -123,11 +123,11 @@ class Cut(NamedTuple):
     whole: bool
 
 
-def killed(ship: Errand, cut: Cut, codes: list[int]) -> bool:
+def killed(project: KilledTaskProject, cut: Cut, codes: list[int]) -> bool:
     """Goes on until the cut and kills there; whether there was still something to be killed."""
     while len(codes) < MOST:
-        command = ship.start(*ship.onward(same=cut.whole))
-        while command.poll() is None and (_quietly(ship.steps) or 0) < cut.steps:
+        command = project.start(*project.onward(same=cut.whole))
+        while command.poll() is None and (_quietly(project.steps) or 0) < cut.steps:
             time.sleep(0.02)
         time.sleep(cut.delay)
         if command.poll() is None:
@@ -150,33 +150,33 @@ def _kill(command: "subprocess.Popen[bytes]", *, whole: bool) -> None:
 
 def lived(folder: Path, cuts: list[Cut]) -> dict[str, Any]:
     """A whole task, killed at these points, then let go to its end."""
-    ship, codes = Errand(folder), []
-    kills = sum(killed(ship, cut, codes) for cut in cuts)
+    project, codes = KilledTaskProject(folder), []
+    kills = sum(killed(project, cut, codes) for cut in cuts)
     while (not codes or codes[-1] == 3) and len(codes) < MOST:
-        codes.append(ship.say(*ship.onward()))
-    entries, run = ship.entries(), ship.run()
-    log = ship.repo / ".git" / "logs" / "refs" / "heads" / "steersman" / run
+        codes.append(project.say(*project.onward()))
+    entries, run = project.entries(), project.run()
+    log = project.repo / ".git" / "logs" / "refs" / "heads" / "steersman" / run
     return {
         "kills": kills,
-        "outcome": ship.outcome(),
+        "outcome": project.outcome(),
         "way": phases(e.to for e in entries if e.kind == "transition"),
         "decisions": decision_hash(entries),
         "transitions": sum(e.kind == "transition" for e in entries),
         "answers": sum(e.event == "next_requested" for e in entries),
         "again": sum(e.kind == "effect_started" for e in entries),
-        "tree": _tree(ship, f"steersman/{run}"),
-        "commits": _count(ship, f"main..steersman/{run}"),
+        "tree": _tree(project, f"steersman/{run}"),
+        "commits": _count(project, f"main..steersman/{run}"),
         "moves": len(log.read_text().splitlines()) if log.exists() else 0,
-        "documents": ship.documents(),
+        "documents": project.documents(),
         "alive": program_runner.alive(f"{run}:"),
-        "verified": ship.say("audit", "verify", run) == 0,
+        "verified": project.say("audit", "verify", run) == 0,
         "wrong_codes": sorted({code for code in codes[:-1] if code != 3} | {codes[-1]} - {0}),
     }
 
 
-def _count(ship: Ship, commits: str) -> int:
+def _count(project: KilledProject, commits: str) -> int:
     argv = ["git", "rev-list", "--count", commits]
-    return int(subprocess.run(argv, cwd=ship.repo, capture_output=True, text=True, check=True).stdout)
+    return int(subprocess.run(argv, cwd=project.repo, capture_output=True, text=True, check=True).stdout)
 
 
 SAME = ("outcome", "way", "decisions", "transitions", "answers", "tree", "commits", "moves", "documents")
@@ -199,11 +199,11 @@ def prove(quick: bool) -> dict[str, Any]:
     """The figures; `ok` when every killed task ended as the undisturbed one, each killed twenty times."""
     dice = random.Random(SEED)  # noqa: S311  a seed on purpose
     tasks, n = (1, 3) if quick else (TASKS, KILLS)
-    with sea("task-kill") as shore:
-        reference = lived(shore / "whole", [])
+    with proof_folder("task-kill") as parent_folder:
+        reference = lived(parent_folder / "whole", [])
         wrong = faults(reference, reference)
         wrong += [f"the undisturbed task went {reference['way']}"] * (reference["way"] != WAY)
-        told = [lived(shore / str(k), cuts(dice, reference["transitions"], n)) for k in range(tasks)]
+        told = [lived(parent_folder / str(k), cuts(dice, reference["transitions"], n)) for k in range(tasks)]
     wrong += [f"task {k}: {fault}" for k, one in enumerate(told) for fault in faults(one, reference)]
     return {
         "ok": not wrong
@@ -228,7 +228,7 @@ def prove(quick: bool) -> dict[str, Any]:
     }
 
 
-def told(result: dict[str, Any]) -> list[str]:
+def describe_result(result: dict[str, Any]) -> list[str]:
     """The figures in words."""
     kills = ", ".join(map(str, result["kills"]))
     figures = f"{result['tasks']} tasks killed {kills} times, {len(result['faults'])} faults"

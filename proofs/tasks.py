@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from crossing import sea
 from figures import main, stamp
+from interrupted_run import proof_folder
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.support import parallel_tasks  # stories that journeys tell too
@@ -102,9 +102,9 @@ def prove(quick: bool) -> dict[str, Any]:
         (parallel_tasks.COMMENT_TASK, parallel_tasks.CONFLICTING_TASK),
     )
     times = 1 if quick else TIMES
-    with sea("tasks", disk=True) as shore:
-        told = [story(shore / f"five-{n}", five) for n in range(times)]
-        pairs = [] if quick else [story(shore / f"pair-{n}", two) for n in range(times)]
+    with proof_folder("tasks", disk=True) as parent_folder:
+        told = [story(parent_folder / f"five-{n}", five) for n in range(times)]
+        pairs = [] if quick else [story(parent_folder / f"pair-{n}", two) for n in range(times)]
     wrong = [fault for one in (*told, *pairs) for fault in one["faults"]]
     again = [sum(one["again"].values()) for one in told]
     return {
@@ -126,7 +126,7 @@ def prove(quick: bool) -> dict[str, Any]:
     }
 
 
-def told(result: dict[str, Any]) -> list[str]:
+def describe_result(result: dict[str, Any]) -> list[str]:
     """The figures in words."""
     figures = f"{result['stories']} times {result['tasks']} tasks at once, verified again {result['verified_again']} times"
     pairs = f"{result['pairs_on_one_line']} pairs on one line, {len(result['faults'])} faults"

@@ -285,7 +285,7 @@ def _compared(text: str) -> str:
     return "refused" if found.problems and all(found.problems) else "unexplained"
 
 
-def told(result: dict[str, Any]) -> list[str]:
+def describe_result(result: dict[str, Any]) -> list[str]:
     """The figures in words."""
     return [
         f"   {result['mutated']} mutated verdicts: {result['refused']} refused, {result['accepted']} still exact and accepted",

@@ -87,7 +87,7 @@ def run_clean(place: Path, argv: Sequence[str], settings: dict[str, str]) -> str
     return done.stdout
 
 
-def told(result: dict[str, Any]) -> list[str]:
+def describe_result(result: dict[str, Any]) -> list[str]:
     lines = [
         f"   the wheel holds {result['files']} files; its demo ends {result['demo']} with {result['tests']} tests"
     ]

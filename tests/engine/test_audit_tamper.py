@@ -41,6 +41,6 @@ def test_told(proof):
         "kinds": {"flip": count},
         "without_anchor": blind,
     }
-    told = "\n".join(proof.told({**result, "misses": []}))
+    told = "\n".join(proof.describe_result({**result, "misses": []}))
     assert "9 of 9 not found" in told
     assert all(words in told for words in proof.UNANCHORED_GAPS)

@@ -14,17 +14,19 @@ from tests.support.hostile_git_config import GIT_HOOKS, PROGRAM_SETTING_FORMS, P
 def test_nothing_that_a_repository_names_is_run() -> None:
     """Setup, checks, capture, each form of delivery, revert, fork, abort: none of more than a thousand mines goes off,
     with no box around it (the proof has it with one, too)."""
-    sailed, _ = hostile.sailed("off", PROGRAM_SETTINGS)
-    assert sailed.marks == []
-    assert hostile.expected(sailed.told) == []
-    assert len(sailed.laid) > 10 * (len(PROGRAM_SETTINGS) + len(PROGRAM_SETTING_FORMS) + len(GIT_HOOKS)) // 2
+    commands, _ = hostile.run_in_hostile_repository("off", PROGRAM_SETTINGS)
+    assert commands.marks == []
+    assert hostile.expected(commands.told) == []
+    assert (
+        len(commands.laid) > 10 * (len(PROGRAM_SETTINGS) + len(PROGRAM_SETTING_FORMS) + len(GIT_HOOKS)) // 2
+    )
 
 
 def test_what_was_laid_is_alive(tmp_path: Path) -> None:
     """The same settings and hooks run when a person uses git there."""
-    reef = hostile.Reef(tmp_path, "off", PROGRAM_SETTINGS)
-    hostile.hostile_git_config.run_git_with_config(reef.repo, "status", env={"HOME": str(tmp_path)})
-    assert reef.field.marks != []
+    repository = hostile.HostileRepository(tmp_path, "off", PROGRAM_SETTINGS)
+    hostile.hostile_git_config.run_git_with_config(repository.repo, "status", env={"HOME": str(tmp_path)})
+    assert repository.field.marks != []
 
 
 def test_what_a_coder_leaves_where_nobody_looks_helps_no_check(project: Project) -> None:

@@ -7,30 +7,30 @@ import crash
 import disk
 import fanout
 import pytest
-from crossing import Crossing, faults, forked, sailed, sea, verdict
+from interrupted_run import InterruptedRun, drive_in_child, faults, proof_folder, run_in_child, verdict
 
 from steersman.adapters.storage.sqlite import SqliteJournal
 from steersman.engine.run_loop import RunLoop
 
 
 @pytest.fixture(scope="module")
-def shore():
-    """A folder for crossings, and an undisturbed one to hold others against."""
-    with sea("sample") as folder:
+def undisturbed():
+    """A folder for runs, and an undisturbed one to hold others against."""
+    with proof_folder("sample") as folder:
         total, reference = crash.moments(folder / "reference", "fake")
         yield folder, total, reference
 
 
-def test_an_undisturbed_crossing(shore):
+def test_an_undisturbed_crossing(undisturbed):
     """It ends approved, with nothing begun twice and one answer."""
-    _, total, reference = shore
+    _, total, reference = undisturbed
     assert (reference["outcome"], reference["again"], reference["answers"]) == ("approved", 0, 1)
     assert (total > 500, faults(reference, reference)) == (True, [])
 
 
-def test_killed_at_a_statement_and_gone_on_with(shore):
+def test_killed_at_a_statement_and_gone_on_with(undisturbed):
     """Nothing lost, nothing doubled, the same decisions, what may have run twice marked."""
-    folder, total, reference = shore
+    folder, total, reference = undisturbed
     points = [1, 9, *range(60, total, total // 5), total - 1]
     told = [crash.once(folder, "fake", [nth], reference) for nth in points]
     assert [fault for _, _, wrong in told for fault in wrong] == []
@@ -38,42 +38,42 @@ def test_killed_at_a_statement_and_gone_on_with(shore):
     assert sum(one["again"] for _, one, _ in told) > 0
 
 
-def test_killed_while_recovering(shore):
+def test_killed_while_recovering(undisturbed):
     """A recovery that is killed, twice, is a crash like any other."""
-    folder, total, reference = shore
+    folder, total, reference = undisturbed
     kills, _, wrong = crash.once(folder, "fake", [total // 2, 40, 25], reference)
     assert (kills, wrong) == (3, [])
 
 
-def test_killed_with_real_git(shore):
+def test_killed_with_real_git(undisturbed):
     """The same with worktrees of a real repository."""
-    folder, _, _ = shore
+    folder, _, _ = undisturbed
     total, reference = crash.moments(folder / "git", "git")
     kills, told, wrong = crash.once(folder, "git", [total * 2 // 3], reference)
     assert (kills, wrong, told["outcome"]) == (1, [], "approved")
 
 
 @pytest.mark.parametrize("trouble", disk.TROUBLES, ids=lambda t: f"{t[1]} at {t[0]}")
-def test_a_disk_that_fails(shore, trouble):
+def test_a_disk_that_fails(undisturbed, trouble):
     """At some write or sync: a clear error, nothing written after it, and the run goes on afterwards."""
-    folder, _, reference = shore
-    harbour = folder / f"harbour-{trouble[0]}-{trouble[1]}"
-    assert forked(lambda: Crossing(harbour).close()) == 0
+    folder, _, reference = undisturbed
+    made_store = folder / f"made_store-{trouble[0]}-{trouble[1]}"
+    assert run_in_child(lambda: InterruptedRun(made_store).close()) == 0
     points = range(1, 18, 6) if trouble[0] == "sync" else range(1, 260, 100)
-    told = disk.every(folder, harbour, trouble, points, reference)
+    told = disk.every(folder, made_store, trouble, points, reference)
     assert (told["faults"], told["failed"]) == ([], 3)
 
 
-def test_a_disk_that_fails_while_the_store_is_made(shore):
+def test_a_disk_that_fails_while_the_store_is_made(undisturbed):
     """Then there is no store yet, or a whole one."""
-    folder, _, reference = shore
+    folder, _, reference = undisturbed
     told = disk.every(folder, None, ("write", "full", False), range(3, 60, 25), reference)
     assert (told["faults"], told["failed"]) == ([], 3)
 
 
 def test_many_in_flight_killed_around_every_commit():
     """Five parts, three suffice: none that finished is done again, late ones are journaled and not folded."""
-    with sea("fan") as folder:
+    with proof_folder("fan") as folder:
         assert fanout.lived(folder / "whole") == 0
         moments = 12
         told = [fanout.tried(folder / str(nth), [nth]) for nth in range(1, moments + 1)]
@@ -84,22 +84,22 @@ def test_many_in_flight_killed_around_every_commit():
 # ── the proofs themselves ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_the_proof_notices_what_is_not_marked(shore, monkeypatch):
+def test_the_proof_notices_what_is_not_marked(undisturbed, monkeypatch):
     """With a driver that does not mark what it begins again, the same kills are a fault."""
 
     async def silent(_self, _begun):
         return None
 
     monkeypatch.setattr(RunLoop, "_begin_again", silent)
-    folder, total, reference = shore
+    folder, total, reference = undisturbed
     wrong = [
         crash.once(folder, "fake", [nth, 1], reference)[2] for nth in range(total // 2, total // 2 + 60, 12)
     ]
     assert any("unmarked" in fault for one in wrong for fault in one)
 
 
-def test_the_proof_notices_what_is_lost(shore, monkeypatch):
-    """With a store that acknowledges what it does not keep, the crossing is a fault."""
+def test_the_proof_notices_what_is_lost(undisturbed, monkeypatch):
+    """With a store that acknowledges what it does not keep, the run is a fault."""
     kept = SqliteJournal.append
 
     def forgetful(self, batch):
@@ -108,8 +108,8 @@ def test_the_proof_notices_what_is_lost(shore, monkeypatch):
             self._write.execute("DELETE FROM entry WHERE run=? AND seq=?", (batch.head.run, batch.head.seq))
 
     monkeypatch.setattr(SqliteJournal, "append", forgetful)
-    folder, _, reference = shore
-    assert sailed(folder / "forgetful", "fake") == 0
+    folder, _, reference = undisturbed
+    assert drive_in_child(folder / "forgetful", "fake") == 0
     wrong = faults(verdict(folder / "forgetful"), reference)
     assert any("lost" in fault for fault in wrong)
     shutil.rmtree(Path(folder, "forgetful"))

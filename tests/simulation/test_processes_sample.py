@@ -2,7 +2,7 @@
 
 import asyncio
 
-import caged
+import hostile_programs
 import processes as proof
 import pytest
 
@@ -18,7 +18,7 @@ def test_hostile_runs(tmp_path):
     told = asyncio.run(proof.held(proof.cases(6, around), tmp_path, sandbox))
     assert told["faults"] == []
     assert (told["survivors"], told["zombies"], told["leaked_descriptors"]) == (0, 0, 0)
-    assert told["growth_kib"] < caged.GROWTH >> 10
+    assert told["growth_kib"] < hostile_programs.GROWTH >> 10
     assert sum(told["outcomes"].values()) == 6
     assert "" not in told["outcomes"]
 
@@ -35,7 +35,11 @@ def test_vectors_in_a_box():
     sandbox = probe_sandbox("auto")
     if not sandbox.isolated:
         pytest.skip(f"NOT SHOWN, no box on this machine: {sandbox.why}")
-    with caged.scene("sample", sandbox) as (place, reached):
-        told = [asyncio.run(caged.tried(place, v)) for v in caged.vectors() if v.id in QUICK]
+    with hostile_programs.open_attacked_project("sample", sandbox) as (project, reached):
+        told = [
+            asyncio.run(hostile_programs.run_vector(project, v))
+            for v in hostile_programs.load_vectors()
+            if v.id in QUICK
+        ]
     assert [fault for one in told for fault in one.faults] == []
     assert (len(told), reached) == (len(QUICK), [])

@@ -1,6 +1,6 @@
-"""Everything a hand can do to a file of a task, to every file, in every phase: named, never trusted, put back.
+"""Every change by hand to every file of a task, in every phase, is named, never trusted, and can be restored.
 
-    python proofs/hands.py [--quick]
+    python proofs/damaged_documents.py [--quick]
 
 Three times: each phase by itself, its look at the files and its repair; a whole task each time, driven through the gate
 that names the file to the end that an undisturbed one has; and what is made from the tape, wherever the task stops.
@@ -13,9 +13,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from crossing import RUN, sea
 from figures import main, stamp
-from life import Life
+from interrupted_run import RUN, proof_folder
+from interrupted_task import InterruptedTask
 from msgspec.structs import replace
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -35,8 +35,9 @@ from tests.support.root_permissions import enforce_file_permissions
 from tests.support.task_effects import RECORD_INPUTS, TaskEffects  # beside the tests that take a sample
 
 from steersman.contracts.agent import AgentRequest
+from steersman.contracts.artifacts import STATE_FILE
 from steersman.contracts.task.documents import TASK_DOCUMENTS
-from steersman.contracts.task.words import COPIES_DIRECTORY, PATCH_FILE, STATE_FILE
+from steersman.contracts.task.words import COPIES_DIRECTORY, PATCH_FILE
 from steersman.engine.active_run import load_active_run
 from steersman.engine.effect_call import EffectCall
 from steersman.engine.start import StartRequest
@@ -47,7 +48,7 @@ Hand = tuple[str, str, str]  # phase, file, what is done
 SAME = ("outcome", "way", "documents", "state", "delivered", "whole", "stale", "troubles")
 
 
-class Handled(Life):
+class TamperedTask(InterruptedTask):
     """A task that goes straight to its end, into which a hand reaches once, when the phase has laid its documents down."""
 
     def __init__(
@@ -101,16 +102,16 @@ class Handled(Life):
                 return "approve"
         raise AssertionError(f"the task asks about {gate.job}")
 
-    def lived(self) -> dict[str, Any]:
+    def drive_to_end_and_collect(self) -> dict[str, Any]:
         """To its end, and what can be said about it."""
         try:
-            asyncio.run(self.sail())
+            asyncio.run(self.drive_to_end())
             return self.judged()
         finally:
             self.close()
 
 
-class Watched(Handled):
+class TamperedProjectionTask(TamperedTask):
     """The same, and wherever it stops hands reach into what is made from the tape."""
 
     def seen(self) -> None:
@@ -126,11 +127,11 @@ def _counts(name: str) -> bool:
     )
 
 
-def each_phase(shore: Path, step: int) -> tuple[int, list[str]]:
+def each_phase(parent_folder: Path, step: int) -> tuple[int, list[str]]:
     """Every phase with everything that is there then: its look, its repair."""
     cases, wrong = 0, []
     for phase in RECORD_INPUTS:
-        bench = TaskEffects(shore / phase, disk=True).through(phase)
+        bench = TaskEffects(parent_folder / phase, disk=True).through(phase)
         names = [
             *bench.c.documents,
             *(f"{COPIES_DIRECTORY}/{n}" for n in bench.artifacts.names(bench.run, COPIES_DIRECTORY)),
@@ -144,10 +145,16 @@ def each_phase(shore: Path, step: int) -> tuple[int, list[str]]:
     return cases, wrong
 
 
-def each_task(shore: Path, step: int) -> tuple[dict[str, list[str]], int, list[str]]:
+def each_task(parent_folder: Path, step: int) -> tuple[dict[str, list[str]], int, list[str]]:
     """A whole task for every phase, file and hand; which files there were in each phase."""
-    accepted, reverted = Handled(shore / "accepted"), Handled(shore / "reverted", end="revert")
-    references = {"approve": accepted.lived(), "revert": reverted.lived()}
+    accepted, reverted = (
+        TamperedTask(parent_folder / "accepted"),
+        TamperedTask(parent_folder / "reverted", end="revert"),
+    )
+    references = {
+        "approve": accepted.drive_to_end_and_collect(),
+        "revert": reverted.drive_to_end_and_collect(),
+    }
     laid = {**accepted.laid, "revert": reverted.laid["revert"]}
     cases = [(phase, name, hand) for phase, names in laid.items() for name in names for hand in TAMPERINGS]
     cases += [
@@ -159,13 +166,13 @@ def each_task(shore: Path, step: int) -> tuple[dict[str, list[str]], int, list[s
     cases = cases[::step]
     wrong = []
     for n, hand in enumerate(cases):
-        task = Handled(shore / str(n), hand, end="revert" if hand[0] == "revert" else "approve")
+        task = TamperedTask(parent_folder / str(n), hand, end="revert" if hand[0] == "revert" else "approve")
         wrong += [f"driven {' '.join(hand)}: {fault}" for fault in _amiss(task, references[task.end])]
     return laid, len(cases), wrong
 
 
-def _amiss(task: Handled, reference: dict[str, Any]) -> list[str]:
-    judged = task.lived()
+def _amiss(task: TamperedTask, reference: dict[str, Any]) -> list[str]:
+    judged = task.drive_to_end_and_collect()
     judged["documents"] = {
         n: d for n, d in judged["documents"].items() if not n.startswith(f"{ASIDE_DIRECTORY}/")
     }
@@ -176,23 +183,26 @@ def _amiss(task: Handled, reference: dict[str, Any]) -> list[str]:
     return wrong + ["nobody says what to do"] * ("`restore`" not in told[1])
 
 
-def each_stop(shore: Path) -> tuple[list[str], int, list[str]]:
+def each_stop(parent_folder: Path) -> tuple[list[str], int, list[str]]:
     """State and transcript, at every stop of a task that goes step by step, and of one that stops while it is taken back."""
     record = ("revert", "revert/record.json", "deleted")
-    tasks = [Watched(shore / "steps", pace="step"), Watched(shore / "back", record, end="revert")]
-    phases = sorted({phase for task in tasks for phase in task.lived()["way"]})
+    tasks = [
+        TamperedProjectionTask(parent_folder / "steps", pace="step"),
+        TamperedProjectionTask(parent_folder / "back", record, end="revert"),
+    ]
+    phases = sorted({phase for task in tasks for phase in task.drive_to_end_and_collect()["way"]})
     return phases, sum(task.looked for task in tasks), [fault for task in tasks for fault in task.retold]
 
 
 def prove(quick: bool) -> dict[str, Any]:
     """The figures; `ok` when there is no fault, and every hand could be shown."""
     step = 23 if quick else 1
-    with sea("hands") as shore, enforce_file_permissions() as counted:
+    with proof_folder("documents") as parent_folder, enforce_file_permissions() as counted:
         if not counted:
             raise AssertionError("nothing is unreadable to root here: run it as somebody else")
-        phases, wrong = each_phase(shore / "phases", step)
-        laid, tasks, amiss = each_task(shore / "tasks", step)
-        stops, beside, mistold = each_stop(shore / "stops")
+        phases, wrong = each_phase(parent_folder / "phases", step)
+        laid, tasks, amiss = each_task(parent_folder / "tasks", step)
+        stops, beside, mistold = each_stop(parent_folder / "stops")
     faults = [*wrong, *amiss, *mistold]
     return {
         "ok": not faults and set(laid) == set(RECORD_INPUTS),
@@ -212,7 +222,7 @@ def prove(quick: bool) -> dict[str, Any]:
     }
 
 
-def told(result: dict[str, Any]) -> list[str]:
+def describe_result(result: dict[str, Any]) -> list[str]:
     """The figures in words."""
     parts = f"{result['phases_by_themselves']} by phase, {result['whole_tasks']} whole tasks, {result['made_from_the_tape']} made from the tape"
     line = f"   {result['combinations']} combinations of phase, file and hand: {parts}, {len(result['faults'])} faults"

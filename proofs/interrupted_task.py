@@ -1,4 +1,4 @@
-"""A whole task that can be cut off anywhere and gone on with: its phases, its ways back, a hand in its files, a merge.
+"""A whole task that can be killed anywhere and resumed: its phases, its ways back, a hand in its files, a merge.
 
 It goes planning, plan_review, codegen, review, test; back to codegen, for a test fails; back to planning, for a reviewer
 finds the plan flawed; and on into the branch. On the way somebody spoils documents and has them put back. The agents
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from crossing import RUN, Crossing
+from interrupted_run import RUN, InterruptedRun
 from tests.support.packages import PACKAGES
 
 from steersman.adapters.storage.artifacts import DirectoryArtifacts
@@ -68,7 +68,7 @@ TIMES, RIGHT = "def add(a, b):\n    return a * b\n", "def add(a, b):\n    return
 SPOILT = ("plan.files.json", "code/files/calc.py")  # one is emptied, one deleted
 
 
-class Life(Crossing):
+class InterruptedTask(InterruptedRun):
     """One task below one folder; its person goes from phase to phase."""
 
     machine = MACHINE
@@ -172,7 +172,7 @@ class Life(Crossing):
         same = ("way", "put_back", "documents", "state", "delivered", "moves")
         wrong = [f"{k}: {told[k]!r}" for k in same if told[k] != reference[k]]
         wrong += [f"{k}: {told[k]}" for k in ("stale", "troubles") if told[k]]
-        return [*Crossing.faults(told, reference), *wrong]
+        return [*InterruptedRun.faults(told, reference), *wrong]
 
     def _moves(self) -> int:
         """How often the branch was moved, as git has noted it."""
@@ -191,15 +191,15 @@ class Life(Crossing):
         return [name for name, holds in fresh.items() if not holds]
 
 
-class Regret(Life):
+class RevertedTask(InterruptedTask):
     """The same task, taken back after it was delivered."""
 
-    async def sail(self) -> Head:
-        head = await super().sail()
+    async def drive_to_end(self) -> Head:
+        head = await super().drive_to_end()
         if head.outcome != "accepted":
             return head
         RunService(self.world).send(RUN, "redo_accept", {}, "ann")
-        return await super().sail()
+        return await super().drive_to_end()
 
     def choice(self, gate: Gate) -> str:
         delivered = load_active_run(self.world, RUN).snapshot.context.delivered == "yes"

@@ -1,7 +1,7 @@
-"""A whole run that can be cut off anywhere and gone on with: what the crash and disk proofs sail; here a roundtable.
+"""A whole roundtable that can be killed anywhere and resumed, for the crash and disk proofs.
 
-Everything is decided by seeds; store and working trees are real files. `sail` is a stubborn person: it starts the run
-if there is none, drives it, answers its gate once, until it has its outcome. Whatever was acknowledged and whatever was
+Everything is decided by seeds; store and working trees are real files. `drive_to_end` starts the run if there is
+none, drives it and answers its gate once, until it has its outcome. Whatever was acknowledged and whatever was
 begun is noted outside the store, so that `judged` can hold the tape against it.
 """
 
@@ -11,12 +11,15 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tests.support.packages import PACKAGES
 
@@ -61,7 +64,7 @@ REQUESTS = {**APPROVES, "decision": "changes_requested", "must_fix": ["put space
 TESTS = {"test_plan": "run it", "commands": [["pytest", "-q"]], "expected_results": ["ok"]}
 
 
-class Crossing:
+class InterruptedRun:
     """One run below one folder."""
 
     machine = MACHINE
@@ -138,7 +141,7 @@ class Crossing:
         for stored in entries:
             self.note("acknowledged", f"{stored.entry.seq} {stored.hash}")
 
-    async def sail(self) -> Head:
+    async def drive_to_end(self) -> Head:
         """Drives the run to its outcome, starting and answering whatever is still to be."""
         head = self.journal.head(RUN)
         for _ in range(self.turns):
@@ -226,7 +229,7 @@ def git_repository(folder: Path) -> Path:
 # ── processes ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def forked(work: Callable[[], Any]) -> int:
+def run_in_child(work: Callable[[], Any]) -> int:
     """Runs `work` in a real child process; how it ended: 0, or minus the signal that killed it.
 
     The child starts from here, with everything imported and nothing open: the store is never opened in the parent.
@@ -247,26 +250,26 @@ def forked(work: Callable[[], Any]) -> int:
     return os.waitstatus_to_exitcode(status)
 
 
-def sailed(
+def drive_in_child(
     folder: Path,
     trees: str,
     before: Callable[[], str | None] = lambda: None,
     after: Callable[[], Any] = lambda: None,
-    kind: type[Crossing] = Crossing,
+    kind: type[InterruptedRun] = InterruptedRun,
 ) -> int:
-    """A child process that sails what is in the folder to its end, notes what can be said about it, and ends.
+    """Drives the run in a folder to its end in a child process, which notes its result in `judged.json`.
 
     `before` may give the name of a disk (a VFS) to keep the store on.
     """
 
     def work() -> None:
-        crossing = kind(folder, trees, vfs=before())
-        asyncio.run(crossing.sail())
-        note = {**crossing.judged(), "after": after()}
-        crossing.close()
+        run = kind(folder, trees, vfs=before())
+        asyncio.run(run.drive_to_end())
+        note = {**run.judged(), "after": after()}
+        run.close()
         (folder / "judged.json").write_text(json.dumps(note))
 
-    return forked(work)
+    return run_in_child(work)
 
 
 def verdict(folder: Path) -> dict[str, Any]:
@@ -287,8 +290,8 @@ def faults(told: dict[str, Any], reference: dict[str, Any]) -> list[str]:
 
 
 @contextmanager
-def sea(name: str, *, disk: bool = False) -> Iterator[Path]:
-    """A folder for crossings; in memory unless the disk itself matters, for a kill loses nothing that was written."""
+def proof_folder(name: str, *, disk: bool = False) -> Iterator[Path]:
+    """A temporary folder for a proof; in memory unless the disk itself matters, for a kill loses nothing that was written."""
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) and not disk else None  # noqa: S108  a folder of our own below it
     with tempfile.TemporaryDirectory(
         prefix=f"steersman-{name}-", dir=memory, ignore_cleanup_errors=True

@@ -1,6 +1,6 @@
-"""A scene for hostile agents: a repository, a store with a finished run, a listener, and a box around each agent.
+"""Runs hostile programs as agents in a sandbox, beside a repository, a store with a finished run, and a listener.
 
-Every vector is a shell snippet that is started as the agent, through the `command` provider. The scene judges what it
+Every vector is a shell snippet that is started as the agent, through the `command` provider. `run_vector` judges what it
 did: what is alive, what is open, what was changed, what outcome it was given.
 """
 
@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
 
-from crossing import git_repository, sea
-from ship import Ship
+from finished_run import FinishedRun
+from interrupted_run import git_repository, proof_folder
 
 from steersman.adapters.agents.command import CommandAgent, CommandOptions
 from steersman.adapters.config import state_paths
@@ -47,7 +47,7 @@ class Vector(NamedTuple):
     check: str
 
 
-class Told(NamedTuple):
+class VectorResult(NamedTuple):
     """What became of one."""
 
     id: str
@@ -56,14 +56,14 @@ class Told(NamedTuple):
     faults: list[str]
 
 
-def vectors() -> list[Vector]:
+def load_vectors() -> list[Vector]:
     """The open ones."""
     found = json.loads(CORPUS.read_text())["vectors"]
     return [Vector(v["id"], v["input"], v["why"], v["check"]) for v in found]
 
 
-class Scene:
-    """Where they act."""
+class AttackedProject:
+    """The repository, store and listener that one vector after the other attacks."""
 
     def __init__(self, folder: Path, sandbox: Sandbox, port: int) -> None:
         self.name, self.port, self.sandbox = folder.name, port, sandbox
@@ -72,7 +72,7 @@ class Scene:
         self.state = Path(state_paths.state_directory_path(self.repo))
         self.state.mkdir(parents=True)
         (self.state / "token").write_text("the token")
-        self.ship = Ship(self.state, 1)
+        self.finished_run = FinishedRun(self.state, 1)
         self.workspace = GitWorkspace(self.repo, self.state)
         self.base = self.workspace.base(None).commit
         self.mark = folder / "mark"
@@ -90,7 +90,7 @@ class Scene:
         """Its text with our places in it."""
         held = {
             "{PORT}": str(self.port),
-            "{RUN}": self.ship.run,
+            "{RUN}": self.finished_run.run,
             "{GATE}": "1",
             "{JOURNAL}": str(self.state / "store.db"),
             "{TAPE}": str(self.state / "store.db"),
@@ -132,7 +132,7 @@ class Scene:
         lines: list[int] = []
         async with (
             self.sandbox.wrap(argv, SandboxPolicy((tree.path,)), _environment(), tree.path) as boxed,
-            peak() as grown,
+            PeakMemory() as grown,
         ):
             done = await program_runner.run_program(
                 boxed.argv, tree.path, boxed.env, seconds, f"{self.run(vector)}:1:2", errors_apart=True, doors=boxed.doors,
@@ -156,7 +156,7 @@ class Scene:
         return changes
 
     def alive(self) -> list[int]:
-        """The processes that see the scene mounted, and are not in our own view of the world."""
+        """The processes that see the project mounted, and are not in our own view of the world."""
         ours = os.readlink("/proc/self/ns/mnt")
         return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if self._sees(pid, ours)]
 
@@ -173,7 +173,7 @@ class Scene:
         """The store is byte for byte what it was and verifies; the token is what it was, with one name."""
         token = self.state / "token"
         same = self._store() == self.store and (token.read_text(), token.stat().st_nlink) == ("the token", 1)
-        return same and self.ship.verify().ok
+        return same and self.finished_run.verify().ok
 
 
 def _environment() -> dict[str, str]:
@@ -181,20 +181,20 @@ def _environment() -> dict[str, str]:
 
 
 @contextmanager
-def scene(name: str, sandbox: Sandbox) -> Iterator[tuple[Scene, list[str]]]:
-    """A scene with its own state directory, and a list of the connections that reached its listener."""
+def open_attacked_project(name: str, sandbox: Sandbox) -> Iterator[tuple[AttackedProject, list[str]]]:
+    """A project with its own state directory, and a list of the connections that reached its listener."""
     reached: list[str] = []
-    with sea(name) as folder, socket.create_server(("127.0.0.1", 0)) as listener:
+    with proof_folder(name) as folder, socket.create_server(("127.0.0.1", 0)) as listener:
         listener.setblocking(False)
         state = str(folder / "state")
         with mock.patch.dict(os.environ, {"XDG_STATE_HOME": state, "PROOF_SECRET": SECRET}):
-            yield Scene(folder, sandbox, listener.getsockname()[1]), reached
+            yield AttackedProject(folder, sandbox, listener.getsockname()[1]), reached
             with suppress(BlockingIOError):
                 while True:
                     reached.append(str(listener.accept()[1]))
 
 
-class peak:
+class PeakMemory:
     """By how many bytes this process has grown at most while something ran."""
 
     async def __aenter__(self) -> Callable[[], int]:
@@ -251,15 +251,15 @@ def fits(vector: Vector, outcome: str) -> bool:
     return outcome in wanted or not wanted
 
 
-async def tried(place: Scene, vector: Vector) -> Told:
+async def run_vector(project: AttackedProject, vector: Vector) -> VectorResult:
     """One vector, and everything that is wrong afterwards."""
-    tree = place.tree(vector)
+    tree = project.tree(vector)
     before, began = descriptors(), time.monotonic()
-    seen = asyncio.create_task(_most_inside(place.run(vector)))
-    reply = await place.called(vector, tree)
+    seen = asyncio.create_task(_most_inside(project.run(vector)))
+    reply = await project.called(vector, tree)
     seconds = time.monotonic() - began
     seen.cancel()
-    faults = await _left(place, before)
+    faults = await _left(project, before)
     outcome = reply.error or "answered"
     if not fits(vector, outcome):
         faults.append(f"outcome {outcome}: {reply.detail[:200]}")
@@ -268,17 +268,17 @@ async def tried(place: Scene, vector: Vector) -> Told:
     if vector.id in DANGEROUS and not 1 < (most := await seen) <= MOST:
         faults.append(f"{most} processes at once")
     if vector.id in FLOODS:
-        faults += await _flood(place, vector, tree)
-    faults += await asyncio.to_thread(_judged, place, vector, tree)
-    return Told(vector.id, outcome, round(seconds, 2), [f"{vector.id}: {fault}" for fault in faults])
+        faults += await _flood(project, vector, tree)
+    faults += await asyncio.to_thread(_judged, project, vector, tree)
+    return VectorResult(vector.id, outcome, round(seconds, 2), [f"{vector.id}: {fault}" for fault in faults])
 
 
-async def _left(place: Scene, before: int) -> list[str]:
+async def _left(project: AttackedProject, before: int) -> list[str]:
     """What is alive, unreaped or open after five seconds at most."""
     deadline = time.monotonic() + PATIENCE
-    while place.alive() and time.monotonic() < deadline:  # noqa: ASYNC110  processes ring no bell
+    while project.alive() and time.monotonic() < deadline:  # noqa: ASYNC110  processes ring no bell
         await asyncio.sleep(0.05)
-    told = {"alive": place.alive(), "zombies": own_zombies(), "descriptors": descriptors() - before}
+    told = {"alive": project.alive(), "zombies": own_zombies(), "descriptors": descriptors() - before}
     return [f"{what}: {value}" for what, value in told.items() if value]
 
 
@@ -292,9 +292,9 @@ async def _most_inside(run: str) -> int:
     return most
 
 
-async def _flood(place: Scene, vector: Vector, tree: Checkout) -> list[str]:
+async def _flood(project: AttackedProject, vector: Vector, tree: Checkout) -> list[str]:
     endless = vector.id == "PRC-002"
-    done, grown = await place.flooded(vector, tree, 15 if endless else 120)
+    done, grown = await project.flooded(vector, tree, 15 if endless else 120)
     kept = len(done.output) + len(done.errors)
     checks = {
         "grew too much": grown < GROWTH,
@@ -305,39 +305,42 @@ async def _flood(place: Scene, vector: Vector, tree: Checkout) -> list[str]:
     return [f"flood {claim} ({grown >> 20} MiB)" for claim, holds in checks.items() if not holds]
 
 
-def _judged(place: Scene, vector: Vector, tree: Checkout) -> list[str]:
+def _judged(project: AttackedProject, vector: Vector, tree: Checkout) -> list[str]:
     """The store, the marks and the tree that was left, as our own git calls see it."""
     faults = []
     huge = [p.name for p in Path(tree.path).iterdir() if p.is_file() and p.stat().st_size > 9 << 30]
     if huge:
         faults.append(f"a file beyond the limit: {huge}")
-    changes = place.recorded(vector, tree)
+    changes = project.recorded(vector, tree)
     if any("root:x:0:0" in change.patch or "the token" in change.patch for change in changes):
         faults.append("what is outside the tree was read")
-    if place.mark.exists():
+    if project.mark.exists():
         faults.append("what it planted was executed by us")
-    if not place.untouched():
+    if not project.untouched():
         faults.append("the store or the token was touched")
     return faults
 
 
-def whole(sandbox: Sandbox, *, quick: bool) -> dict[str, Any]:
+def run_all_vectors(sandbox: Sandbox, *, quick: bool) -> dict[str, Any]:
     """Every open vector in a box; what is left out is named."""
     bounded = any(
         os.path.exists(f"{place.own}/cgroup.procs")
         for place in cgroups.find_cgroup_hierarchies()
         if "pids" in place.root
     )
-    chosen = [v for v in vectors() if bounded or v.id not in DANGEROUS]
+    chosen = [v for v in load_vectors() if bounded or v.id not in DANGEROUS]
     if quick:
         chosen = [v for v in chosen if v.id not in DANGEROUS | FLOODS]
-    with mock.patch.object(cgroups, "MOST_PROCESSES", MOST), scene("caged", sandbox) as (place, reached):
-        told = [asyncio.run(tried(place, vector)) for vector in chosen]
+    with (
+        mock.patch.object(cgroups, "MAX_CGROUP_PROCESSES", MOST),
+        open_attacked_project("hostile-programs", sandbox) as (project, reached),
+    ):
+        told = [asyncio.run(run_vector(project, vector)) for vector in chosen]
     faults = [fault for one in told for fault in one.faults]
     faults += [f"PRC-029: the listener was reached from {peer}" for peer in reached]
     return {
         "vectors": len(told),
-        "left_out": sorted({v.id for v in vectors()} - {v.id for v in chosen}),
+        "left_out": sorted({v.id for v in load_vectors()} - {v.id for v in chosen}),
         "outcomes": {one.id: one.outcome for one in told},
         "slowest_seconds": max(one.seconds for one in told),
         "faults": faults,

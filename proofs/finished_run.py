@@ -32,7 +32,7 @@ FOLLOWUPS = 12
 LARGE = 65_600  # one text over 64 KB, so that it is a file
 
 
-class Ship:
+class FinishedRun:
     """One run, verified sound."""
 
     def __init__(self, folder: Path, followups: int = FOLLOWUPS) -> None:
