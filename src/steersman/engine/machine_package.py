@@ -58,6 +58,13 @@ class RunEnding(msgspec.Struct, frozen=True):
     fields: dict[str, Any] = {}  # for programs, whether the run is over or not
 
 
+class RunResult(msgspec.Struct, frozen=True):
+    """What a run has made, or why it made nothing: in lines for people, and as a document for programs."""
+
+    lines: tuple[str, ...] = ()
+    document: Any = None
+
+
 class DocumentOnDisk(msgspec.Struct, frozen=True):
     """One recorded document, and how the file on disk compares with it."""
 
@@ -96,6 +103,7 @@ class MachinePackage(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     split_gate_text: GateTextSplitter = no_gate_items
     preview_gate: Callable[[RunView, GateView, int | None], GatePreview | None] | None = None
     ending: Callable[[RunView], RunEnding | None] | None = None
+    read_result: Callable[[RunView], RunResult] | None = None  # where it is more than a change
     artifacts: Callable[[RunView], Iterable[Artifact]] | None = None  # in place of those of the same name
     find_file_problems: Callable[[Ports, ActiveRun], dict[str, str]] | None = None
     # Whether files that an effect has looked at (`seen` of its facts) are as they were: (artifacts, run, seen) -> bool.

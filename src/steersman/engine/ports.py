@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from steersman.errors import UserError
+
 if TYPE_CHECKING:
     from steersman.contracts.config import Config, FrozenConfig
     from steersman.engine.machine_package import MachinePackage
@@ -70,3 +72,10 @@ class PlanningPorts(msgspec.Struct, frozen=True, eq=False):
     sign: Callable[[bytes], tuple[str, bytes]]  # bytes -> (name of the key, signature)
     maker_key: Callable[[str], str]  # the public key in a file; without a file, the project's own, or empty
     is_signed: Callable[[str, bytes, bytes], bool]  # (public key, bytes, signature)
+
+
+def require_planning(ports: Ports) -> PlanningPorts:
+    """Returns what the planner needs; raises UserError where it is not connected."""
+    if ports.planning is None:
+        raise UserError("nothing here can plan: registry, scanner and memory are not wired")
+    return ports.planning()

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from steersman.ports.documents import DocumentFiles
     from steersman.ports.journal import Journal
     from steersman.ports.memory import Memories
-    from steersman.ports.plans import PlanDirectories
     from steersman.ports.registry import Registries
     from steersman.ports.scanner import FactScanner
 
@@ -77,11 +76,6 @@ class Services(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     open_registries: "Callable[[Path], Registries]"
     open_memories: "Callable[[Path], Memories]"
     open_fact_scanner: "Callable[[Path], FactScanner]"
-    open_frozen_plans: "Callable[[Path], PlanDirectories]"
-    read_maker_public_key: (
-        "Callable[[Path, str], str]"  # (project, file): of the file, else the project's; or ""
-    )
-    has_valid_signature: Callable[[str, bytes, bytes], bool]  # (public key, data, signature)
 
     # ── commands that a tester proposes ──────────────────────────────────────────────────────────────────────────────
     command_rules: "Callable[..., CommandRules]"  # (checks, commands): what may be proposed beside the checks

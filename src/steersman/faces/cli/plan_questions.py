@@ -1,73 +1,18 @@
-"""The questions of a plan that waits, and a person's answers to them: from a file, or one by one at a prompt."""
+"""Asks a person the questions of a plan that waits, one by one, and answers them."""
 
-import json
 import sys
 from typing import Any
 
 import click
-import msgspec
 
+from steersman.app.plans import PlanQuestions, answer_plan, default_plan_answer
+from steersman.app.principal import PostedMessage
 from steersman.contracts.planning.questions import AskedQuestion, QuestionAnswer, QuestionPack
 from steersman.errors import UserError
 from steersman.faces.cli.context import CommandContext, indent_stderr_text
-from steersman.faces.cli.drive import wait_for_verdict
-from steersman.judges.text import clip_text, printable_line
-from steersman.ports.journal import Gate
+from steersman.faces.cli.person_events import post_and_drive
+from steersman.judges.planning.places import NO_FIELD_LINES, FieldLines
 from steersman.views.planning.questions import render_question_lines
-
-
-def find_waiting_questions(context: CommandContext, run: str) -> tuple[Gate, QuestionPack]:
-    """The open gate of a planning run and the questions it is about."""
-    from steersman.app.gates import find_open_gate
-    from steersman.engine.projections import payload_reader
-
-    gate = find_open_gate(context.runs, context.principal, run)
-    if gate.job != "answers":
-        raise UserError(f"run {gate.run} asks no questions: see `{context.command_prefix} why {gate.run}`")
-    text = payload_reader(context.runs.live(gate.run))(gate.shown["questions"])
-    return gate, msgspec.json.decode(text, type=QuestionPack)
-
-
-def build_answer_template(pack: QuestionPack, *, plain: bool = False) -> Any:
-    """An answer pack in which every question has its default, to be changed by whoever knows better; one whose default
-    ends the run has no answer yet."""
-    answers = [
-        {
-            "question_id": question.question_id,
-            "answer": default_plan_answer(question),
-            "text": "",
-            "rationale": "",
-        }
-        for question in pack.questions
-    ]
-    question_texts = {question.question_id: _summarize_plan_question(question) for question in pack.questions}
-    value = {
-        "schema_version": "0.9.2",
-        "question_pack_id": pack.pack_id,
-        "questions": question_texts,
-        "answers": answers,
-    }
-    return value if plain else json.dumps(value, indent=2, ensure_ascii=False)
-
-
-def _summarize_plan_question(question: AskedQuestion) -> str:
-    choices = " | ".join(
-        f"{suggestion.answer}: {printable_line(suggestion.meaning)}"
-        for suggestion in question.suggested_answers
-    )
-    return clip_text(f"{printable_line(question.question_text)} {choices}", 4000)
-
-
-def default_plan_answer(question: AskedQuestion) -> str:
-    """The answer that a question's default stands for; nothing where that ends the run: a slip must not."""
-    from steersman.judges.planning.choices import ANSWER_STOP, default_answer_word
-
-    word = default_answer_word(question)
-    return (
-        word
-        if word != ANSWER_STOP and word in [suggestion.answer for suggestion in question.suggested_answers]
-        else ""
-    )
 
 
 def ask_plan_questions(context: CommandContext, pack: QuestionPack) -> Any:
@@ -139,14 +84,15 @@ def _read_answer_text(prompt: str, *, many: bool = False) -> str:
         lines.append(line.strip())
 
 
-def answer_plan_gate(context: CommandContext, gate: Gate, value: Any) -> int:
-    """Answers the gate with a pack, or with every default; then the run is driven on."""
-    choice = "answer" if value is not None else "defaults"
-    answer_text = (
-        {"text": context.runs.text(gate.run, json.dumps(value, ensure_ascii=False))}
-        if value is not None
-        else {}
-    )
-    message_id = context.runs.answer(gate, choice, context.person, **answer_text)
-    context.print(f"{context.person}: {choice} · gate {gate.id}")
-    return wait_for_verdict(context, gate.run, message_id)
+def answer_waiting_questions(
+    context: CommandContext, questions: PlanQuestions, answers: Any, lines: FieldLines = NO_FIELD_LINES
+) -> int:
+    """Answers with a pack, or with every default; then the run is driven on."""
+
+    def post() -> PostedMessage:
+        posted = answer_plan(context.runs, context.principal, questions, answers, lines)
+        choice = "defaults" if answers is None else "answer"
+        context.print(f"{context.person}: {choice} · gate {questions.gate.id}")
+        return posted
+
+    return post_and_drive(context, post)

@@ -259,20 +259,16 @@ class RunWords:
         return text
 
     def _answer_plan_questions(self, text: str, *, defaults: bool) -> int:
-        from steersman.faces.cli.plan_questions import (
-            answer_plan_gate,
-            ask_plan_questions,
-            find_waiting_questions,
-        )
+        from steersman.app.plans import find_plan_questions
+        from steersman.faces.cli.plan_questions import answer_waiting_questions, ask_plan_questions
 
-        gate, pack = find_waiting_questions(self.context, self.run)
+        questions = find_plan_questions(self.context.runs, self.context.principal, self.run)
         if text and not defaults:
             raise UserError(
                 "the questions of a plan are answered one by one: type /answer alone, or /defaults"
             )
-        return answer_plan_gate(
-            self.context, gate, None if defaults else ask_plan_questions(self.context, pack)
-        )
+        answers = None if defaults else ask_plan_questions(self.context, questions.pack)
+        return answer_waiting_questions(self.context, questions, answers)
 
     def _restore_files(self) -> int:
         from steersman.faces.repl.document_status import list_wrong_files, restore_run_files

@@ -8,7 +8,7 @@ import msgspec
 from steersman.app.runs import find_run
 from steersman.contracts.config import Config
 from steersman.engine.machine_package import StartOptions, StartPlan
-from steersman.engine.ports import Ports
+from steersman.engine.ports import Ports, require_planning
 from steersman.errors import UserError
 from steersman.judges.planning.attest import TrustedKey
 from steersman.judges.planning.plan_bounds import PlanBounds, find_outside_bounds, read_plan_bounds
@@ -64,9 +64,7 @@ def _read_bounds(start: StartOptions, directory: str, key: str) -> dict[str, str
         if key:
             raise UserError("--key is the key of whoever froze a plan: name the plan too, --plan DIR")
         return {}
-    if start.ports.planning is None:
-        raise UserError("nothing here can read a plan")
-    planning, config = start.ports.planning(), start.config
+    planning, config = require_planning(start.ports), start.config
     files = planning.plans.read(directory)
     trusted = TrustedKey(planning.maker_key(key), planning.is_signed)
     bounds = read_plan_bounds(files, trusted)

@@ -1,12 +1,18 @@
 """`steersman plan`: an intent becomes a frozen plan. **Invariant:** nothing of a plan is executed by any of these."""
 
-from typing import Any
+import json
+import os
+from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from steersman.errors import UserError
-from steersman.faces.cli.context import EXIT_DONE, EXIT_ENDED, EXIT_REFUSED, CommandContext, define_command
+from steersman.faces.cli.context import EXIT_DONE, EXIT_ENDED, CommandContext, define_command
 from steersman.faces.cli.main import LazyGroup
+
+if TYPE_CHECKING:
+    from steersman.app.plans import PlanQuestions
 
 PLAN_MODULE = "plan"
 PLAN_COMMANDS = {
@@ -73,17 +79,16 @@ def plan_make_command(context: CommandContext, *, what: str, policy: str, out: s
     """Plan INTENT_OR_GOAL, and execute nothing.
 
     INTENT_OR_GOAL is a file with an intent (- is standard input), or a goal in words. For a goal, the command drafts an intent first."""
+    from steersman.app.plans import order_plan
     from steersman.faces.cli.drive import drive_new_run
-    from steersman.faces.cli.plan_inputs import (
-        build_plan_order,
-        draft_goal_intent,
-        read_intent_argument,
-        read_policy,
-    )
+    from steersman.faces.cli.intent_drafts import draft_intent_document
+    from steersman.faces.cli.plan_inputs import read_intent_argument, read_policy
 
-    intent_document = read_intent_argument(context, what) or draft_goal_intent(context, what)
-    policy_document = read_policy(context, policy, intent_document.value)
-    order = build_plan_order(context, intent_document, policy_document, out)
+    intent = (read_intent_argument(context, what) or draft_intent_document(context, what)).value
+    policy_value = read_policy(context, policy, intent).value
+    directory = os.path.abspath(os.path.join(context.start_directory, out)) if out else ""
+    config = context.load_config().config
+    order = order_plan(context.ports, context.principal, config, intent, policy_value, directory)
     context.create_runs()
     return drive_new_run(context, order)
 
@@ -104,55 +109,43 @@ def plan_answer_command(
     context: CommandContext, *, run: str, file: str | None, template: bool, defaults: bool
 ) -> int:
     """Answer the questions of RUN from the file ANSWERS (- is standard input). Without ANSWERS, the command asks one question at a time."""
+    from steersman.app.plans import build_answer_template, find_plan_questions
     from steersman.faces.cli.person_events import refuse_agent_caller
-    from steersman.faces.cli.plan_questions import (
-        answer_plan_gate,
-        ask_plan_questions,
-        build_answer_template,
-        find_waiting_questions,
-    )
+    from steersman.faces.cli.plan_questions import answer_waiting_questions, ask_plan_questions
 
     if sum((bool(file), template, defaults)) > 1:
         raise UserError("choose one: a file, --template or --defaults")
-    gate, pack = find_waiting_questions(context, run)
+    questions = find_plan_questions(context.runs, context.principal, run)
     if template:
-        context.print(build_answer_template(pack))
-        context.set_result(build_answer_template(pack, plain=True))
+        value = build_answer_template(questions.pack)
+        context.print(json.dumps(value, indent=2, ensure_ascii=False))
+        context.set_result(value)
         return EXIT_DONE
-    refusal_code = refuse_agent_caller(context, gate.run, "answer")
+    refusal_code = refuse_agent_caller(context, questions.gate.run, "answer")
     if refusal_code is not None:
         return refusal_code
-    if defaults:
-        return answer_plan_gate(context, gate, None)
-    return answer_plan_gate(
-        context, gate, _read_answer_pack(context, file, pack) if file else ask_plan_questions(context, pack)
-    )
+    if file:
+        return _answer_from_file(context, questions, file)
+    answers = None if defaults else ask_plan_questions(context, questions.pack)
+    return answer_waiting_questions(context, questions, answers)
 
 
-class _AnswersRefusedError(UserError):
-    """What was given cannot be taken as it is."""
-
-    exit_code = EXIT_REFUSED
-
-
-def _read_answer_pack(context: CommandContext, file: str, pack: Any) -> Any:
+def _answer_from_file(context: CommandContext, questions: "PlanQuestions", file: str) -> int:
+    from steersman.app.plans import AnswersRefusedError
     from steersman.faces.cli.plan_inputs import read_stdin_document
-    from steersman.judges.planning.answers import find_answer_pack_problems
+    from steersman.faces.cli.plan_questions import answer_waiting_questions
 
-    documents, stdin_hint = (
-        context.services.open_documents(),
-        "send answers, such as: steersman plan answer RUN - < answers.json",
-    )
+    documents = context.services.open_documents()
     if file == "-":
-        file = "standard input"
-        answer_document = documents.parse(read_stdin_document(stdin_hint), file, "answer_pack")
+        hint = "send answers, such as: steersman plan answer RUN - < answers.json"
+        document = documents.parse(read_stdin_document(hint), "standard input", "answer_pack")
     else:
-        answer_document = documents.read(file, "answer_pack")
-    problem_list = find_answer_pack_problems(pack, answer_document.value, answer_document.lines)
-    if problem_list:
-        _warn_plan_problems(context, problem_list, file)
-        raise _AnswersRefusedError(f"{file} was not taken, the questions stay open: mend what is named above")
-    return answer_document.value
+        document = documents.read(file, "answer_pack")
+    try:
+        return answer_waiting_questions(context, questions, document.value, document.lines)
+    except AnswersRefusedError as refusal:
+        _warn_plan_problems(context, refusal.problems, document.file)
+        raise AnswersRefusedError(refusal.problems, document.file) from None
 
 
 @define_command(
@@ -161,12 +154,18 @@ def _read_answer_pack(context: CommandContext, file: str, pack: Any) -> Any:
 @click.argument("what", metavar="RUN_OR_DIR")
 def plan_explain_command(context: CommandContext, *, what: str) -> int:
     """Show what the plan of a run or in a directory says: objective, steps, risks, reviews, what was left out, and why."""
-    from steersman.faces.cli.plan_inputs import explain_plan
+    from steersman.app.plans import read_frozen_plan, read_plan_result
+    from steersman.faces.cli.drive import run_exit_code
 
-    lines, value, code = explain_plan(context, what)
-    for line in lines:
+    if os.path.isdir(what):
+        result, code = read_frozen_plan(context.ports, what), EXIT_DONE
+    else:
+        runs = context.read_only_runs
+        result = read_plan_result(runs, context.principal, what)
+        code = run_exit_code(runs.head(runs.find(what)))
+    for line in result.lines:
         context.print(line)
-    context.set_result(value)
+    context.set_result(result.document)
     return code
 
 
@@ -180,16 +179,17 @@ def plan_explain_command(context: CommandContext, *, what: str) -> int:
 @click.option("--key", default="", metavar="FILE", help="The public key (anchor.pub) of the project that froze the plan, if it is another project.")  # fmt: skip
 def plan_verify_command(context: CommandContext, *, place: str, key: str) -> int:
     """Check every byte of the frozen plan in DIR against its manifest, lineage and signature."""
-    from steersman.faces.cli.plan_inputs import verify_plan_directory
+    from steersman.app.plans import verify_frozen_plan
 
-    problems, signature = verify_plan_directory(context, place, key)
+    verdict = verify_frozen_plan(context.ports, place, key)
+    problems, signature = verdict.problems, verdict.signature
     _warn_plan_problems(context, problems, place)
     context.set_result(
         {
             "place": place,
             "whole": not problems,
             "signature": signature,
-            "problems": [_plan_problem_fields(plan_problem) for plan_problem in problems],
+            "problems": msgspec.to_builtins(problems),
         }
     )
     if problems:
@@ -213,19 +213,22 @@ def plan_verify_command(context: CommandContext, *, place: str, key: str) -> int
 @click.argument("other", metavar="DIR")
 def plan_diff_command(context: CommandContext, *, one: str, other: str) -> int:
     """Show how two frozen plans differ: first the inputs, then the files, then the plan itself."""
-    from steersman.faces.cli.plan_inputs import compare_frozen_plans
+    from steersman.app.plans import compare_frozen_plans
 
-    inputs, files, changes = compare_frozen_plans(context, one, other)
-    for name, lines in (("inputs", inputs), ("files", files), ("plan", changes)):
+    comparison = compare_frozen_plans(context.ports, one, other)
+    for name, lines in (
+        ("inputs", comparison.inputs),
+        ("files", comparison.files),
+        ("plan", comparison.plan),
+    ):
         if lines:
             context.print(f"{name}:")
             for line in lines:
                 context.print(f"  {line}")
-    is_same = not (inputs or files or changes)
-    if is_same:
+    if comparison.is_same:
         context.print("the same plan, byte for byte")
-    context.set_result({"same": is_same, "inputs": list(inputs), "files": list(files), "plan": list(changes)})
-    return EXIT_DONE if is_same else EXIT_ENDED
+    context.set_result({"same": comparison.is_same, **msgspec.to_builtins(comparison)})
+    return EXIT_DONE if comparison.is_same else EXIT_ENDED
 
 
 def _warn_plan_problems(context: CommandContext, problems: Any, source_name: str) -> None:
@@ -233,10 +236,3 @@ def _warn_plan_problems(context: CommandContext, problems: Any, source_name: str
 
     for line in document_problem_lines(problems, source_name):
         context.warn(line)
-
-
-def _plan_problem_fields(problem: Any) -> dict[str, Any]:
-    import msgspec
-
-    problem_fields: dict[str, Any] = msgspec.to_builtins(problem)
-    return problem_fields

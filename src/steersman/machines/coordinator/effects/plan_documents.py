@@ -19,7 +19,7 @@ from steersman.contracts.planning.policy import ExecutionPolicy
 from steersman.contracts.planning.questions import AskedQuestion, QuestionPack, SettledQuestions
 from steersman.contracts.planning.review import FailurePack
 from steersman.engine.effect_call import EffectCall
-from steersman.engine.ports import PlanningPorts
+from steersman.engine.ports import require_planning
 from steersman.errors import JournalError, UserError
 from steersman.judges.planning.intent import EffectiveAsking, resolve_effective_asking
 from steersman.judges.planning.plan_inputs import PlanInputs, build_plan_lineage, derive_plan_id
@@ -53,9 +53,7 @@ class PlanningDocuments:
 
     def __init__(self, call: EffectCall) -> None:
         self.call = call
-        if call.world.planning is None:
-            raise UserError("nothing here can plan: registry, scanner and memory are not wired")
-        self.world: PlanningPorts = call.world.planning()
+        self.world = require_planning(call.world)
 
     def read(self, name: str, document_type: Any) -> Any:
         ref = self.call.given(name, "")

@@ -2,13 +2,15 @@
 
 import msgspec
 
-from steersman.engine.machine_package import RunEnding
+from steersman.engine.machine_package import RunEnding, RunResult
 from steersman.engine.run_view import RunView
 from steersman.machines.coordinator.context import CoordinatorContext
 from steersman.machines.coordinator.views.outcome import (
     build_plan_run_summary,
     read_failure_pack,
+    read_review_pack,
     render_outcome_lines,
+    render_plan_lines,
 )
 from steersman.views.report import ReportFacts, quoted_section, reviews_section
 from steersman.views.run_summary import RunFacts, SummaryFields
@@ -45,6 +47,13 @@ def plan_ending(run_view: RunView) -> RunEnding:
             "failure": msgspec.to_builtins(read_failure_pack(snapshot, text)),
         },
     )
+
+
+def read_planned_result(run_view: RunView) -> RunResult:
+    """The whole plan of a run that is done; of one that has failed, why."""
+    snapshot, text = run_view.snapshot, run_view.text
+    lines = render_plan_lines(snapshot, text) or render_outcome_lines(snapshot, text, run_view.entries)
+    return RunResult(tuple(lines), read_failure_pack(snapshot, text) or read_review_pack(snapshot, text))
 
 
 def find_plan_directory(run_view: RunView) -> str:
