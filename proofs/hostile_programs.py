@@ -135,7 +135,7 @@ class AttackedProject:
             PeakMemory() as grown,
         ):
             done = await program_runner.run_program(
-                boxed.argv, tree.path, boxed.env, seconds, f"{self.run(vector)}:1:2", errors_apart=True, doors=boxed.doors,
+                boxed.argv, tree.path, boxed.env, seconds, f"{self.run(vector)}:1:2", doors=boxed.doors,
                 lines=(lambda line: lines.append(len(line))) if vector.id == "PRC-003" else None,
             )  # fmt: skip
         if lines and max(lines) > program_runner.LINE_CAP + 100:

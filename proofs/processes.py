@@ -109,14 +109,10 @@ async def executed(case: Case, token: Path, sandbox: Sandbox) -> ProgramResult |
     )
     effect = f"{token.name}:1:1"
     if case.fence != "box":
-        work = program_runner.run_program(
-            argv, token.parent, env, clocks, effect, lines=listener, errors_apart=True
-        )
+        work = program_runner.run_program(argv, token.parent, env, clocks, effect, lines=listener)
         return await ended(case, work)
     async with sandbox.wrap(argv, SandboxPolicy((str(token.parent),)), env, str(token.parent)) as boxed:
-        work = program_runner.run_program(
-            boxed.argv, token.parent, boxed.env, clocks, effect, lines=listener, errors_apart=True
-        )
+        work = program_runner.run_program(boxed.argv, token.parent, boxed.env, clocks, effect, lines=listener)
         return await ended(case, work)
 
 
@@ -218,8 +214,7 @@ async def flooded(gigabytes: float) -> dict[str, Any]:
     began = time.monotonic()
     async with PeakMemory() as grown:
         done = await program_runner.run_program(
-            ("sh", "-c", flood), "/", {"PATH": os.environ["PATH"]}, 300, "flood:1:1",
-            errors_apart=True, lines=lambda line: heard.append(len(line)),
+            ("sh", "-c", flood), "/", {"PATH": os.environ["PATH"]}, 300, "flood:1:1", lines=lambda line: heard.append(len(line)),
         )  # fmt: skip
     checks = {
         "not read to its end": (done.exit_code, done.expired) == (0, ""),

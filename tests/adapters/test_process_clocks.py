@@ -40,7 +40,7 @@ def test_the_clock_that_was_over_is_named(code, clocks, expired):
 def test_output_puts_the_idle_clock_off():
     """A program that keeps talking, on either stream, lives longer than its start and idle clocks."""
     code = "import sys, time\nfor n in range(8):\n    print(n, file=(sys.stdout, sys.stderr)[n % 2], flush=True)\n    time.sleep(0.4)"
-    done = run(code, ProgramClocks(20, 2.5, 60), errors_apart=True)
+    done = run(code, ProgramClocks(20, 2.5, 60))
     assert (done.exit_code, done.expired) == (0, "")
     assert (done.output, done.errors) == (b"0\n2\n4\n6\n", b"1\n3\n5\n7\n")
 
@@ -49,7 +49,7 @@ def test_lines_come_whole_and_once():
     """The listener gets each line of standard output without its newline, the last one also where it has none."""
     code = "import sys, time; w = sys.stdout.write; w('a\\nb'); sys.stdout.flush(); time.sleep(0.2); w('b\\n\\nc'); print('err', file=sys.stderr)"
     heard = []
-    done = run(code, lines=heard.append, errors_apart=True)
+    done = run(code, lines=heard.append)
     assert heard == [b"a", b"bb", b"", b"c"]
     assert (done.exit_code, done.stopped, done.output) == (0, False, b"a\nbb\n\nc")
 
@@ -86,7 +86,7 @@ def test_a_listener_that_breaks_stops_the_program_and_is_heard():
 def test_a_line_beyond_the_cap_is_cut_and_marked():
     """Of an endless line only the head is kept, with what is missing; the next line is whole again."""
     heard = []
-    done = run("print('x' * 3_000_000); print('next')", lines=heard.append, line_cap=1000, errors_apart=True)
+    done = run("print('x' * 3_000_000); print('next')", lines=heard.append, line_cap=1000)
     assert heard == [b"x" * 1000 + b" [... 2999000 bytes of this line left out ...]", b"next"]
     assert done.exit_code == 0
 
@@ -99,7 +99,7 @@ def test_a_success_after_the_clock_is_not_heard():
         "signal.signal(signal.SIGTERM, late)\nprint('begun', flush=True)\ntime.sleep(60)"
     )
     heard = []
-    done = run(code, ProgramClocks(20, 0.3, 60), lines=heard.append, errors_apart=True)
+    done = run(code, ProgramClocks(20, 0.3, 60), lines=heard.append)
     assert (done.exit_code, done.expired, done.timed_out) == (0, "idle", True)
     assert heard == [b"begun"]
 
@@ -119,7 +119,6 @@ def test_standard_error_has_a_listener_of_its_own():
             stdin_bytes=stdin,
             lines=lambda line: said.append(line) or os.close(writing),  # only then it goes on
             error_lines=lambda line: told.append(line) or True,
-            errors_apart=True,
         )
     assert (said, told, done.stopped) == ([b"out"], [b"err"], True)
 
@@ -135,6 +134,6 @@ def test_a_conversation_goes_through_a_pipe():
 
     code = "import sys\nprint('ready', flush=True)\nfor line in sys.stdin: print(line.strip(), flush=True)"
     with open(reading, "rb") as stdin:
-        done = run(code, 60, stdin_bytes=stdin, lines=listener, errors_apart=True)
+        done = run(code, 60, stdin_bytes=stdin, lines=listener)
     assert heard == [b"ready", b"again"]
     assert done.exit_code == 0

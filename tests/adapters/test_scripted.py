@@ -364,7 +364,7 @@ def test_broken_scripts(tmp_path, text, line, said):
     path = tmp_path / "script.yaml"
     path.write_text(text)
     with pytest.raises(UserError) as caught:
-        ScriptedAgent.load(path)
+        ScriptedAgent(path)
     assert said in str(caught.value)
     assert f"{path}, line {line}: " in str(caught.value)
 

@@ -1,14 +1,13 @@
 """Formats times, durations and amounts for people."""
 
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime
 
 TIME_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
-def format_timestamp(ms: int, offset: int = 0) -> str:
-    """Formats a time to the second; `offset` is the reader's distance from UTC in seconds."""
-    zone = timezone(timedelta(seconds=offset)) if offset else UTC
-    return datetime.fromtimestamp(ms // 1000, zone).strftime("%Y-%m-%d %H:%M:%S")
+def format_timestamp(ms: int) -> str:
+    """Formats a time in UTC to the second."""
+    return datetime.fromtimestamp(ms // 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def format_duration(ms: int) -> str:

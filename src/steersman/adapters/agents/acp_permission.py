@@ -12,7 +12,7 @@ from typing import Any
 from steersman.adapters.checks.tree_places import visible_tree_path
 from steersman.contracts.agent import Permissions
 from steersman.contracts.commands import Argv
-from steersman.judges.commands.agent_shell import is_outside_allowed_commands
+from steersman.judges.commands.agent_shell import find_commands_outside
 
 _HARMLESS_TOOL_KINDS = frozenset({"read", "search", "think"})
 _EDITING_TOOL_KINDS = frozenset({"edit", "delete", "move"})
@@ -37,7 +37,7 @@ def allows_tool_call(
     if kind in _EDITING_TOOL_KINDS:
         # Without a place named, only a sandbox knows where it will write.
         return permissions != "read" and (isolated or any(True for _ in list_call_paths(call)))
-    is_allowed_command = allows is None or not is_outside_allowed_commands(read_call_command(call), allows)
+    is_allowed_command = not find_commands_outside([read_call_command(call)], allows)
     return kind == "execute" and permissions == "shell" and isolated and is_allowed_command
 
 

@@ -22,7 +22,7 @@ from steersman.adapters.agents.sessions import SESSIONS_DIRECTORY, SessionStore,
 from steersman.adapters.checks.tree_places import visible_tree_path
 from steersman.contracts.agent import AgentReply, AgentRequest, ProviderUsage
 from steersman.contracts.replies import reply_schema
-from steersman.judges.commands.agent_shell import is_outside_allowed_commands
+from steersman.judges.commands.agent_shell import find_commands_outside
 from steersman.judges.config.model_address import find_model_host
 from steersman.ports.sandbox import Sandbox
 
@@ -93,7 +93,8 @@ class CodexAgent:
         return structs.replace(
             complete_reply,
             session=session_name,
-            outside=_list_outside_commands(request, reader.list_commands()),
+            # It cannot be kept from them, only from what comes of them.
+            outside=find_commands_outside(reader.list_commands(), request.allows),
         )
 
     def _build_invocation(
@@ -132,16 +133,6 @@ class CodexAgent:
         # A writer that was denied something has not done its work; a reader is meant to be.
         reason = f"inferred from what its last command said: it was not allowed to do {reply.denied[-1]}"
         return structs.replace(reply, error="provider_permission_denied", detail=reason, text="")
-
-
-def _list_outside_commands(request: AgentRequest, scripts: Iterable[str]) -> tuple[str, ...]:
-    """Commands beside those that it may run: it cannot be kept from them, only from what comes of them."""
-    allows = request.allows
-    return (
-        ()
-        if allows is None
-        else tuple(script for script in scripts if is_outside_allowed_commands(script, allows))
-    )
 
 
 def _subtract_earlier_tokens(usage: ProviderUsage, earlier_tokens: int | None) -> ProviderUsage:

@@ -136,7 +136,6 @@ async def run_agent_cli(request: AgentRequest, invocation: AgentInvocation, sand
             request.effect,
             invocation.stdin,
             cap=_MAX_KEPT_OUTPUT_BYTES,
-            errors_apart=True,
             lines=listen,
             error_lines=invocation.errors,
             line_cap=MAX_EVENT_LINE_BYTES,

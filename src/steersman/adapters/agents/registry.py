@@ -50,7 +50,7 @@ def _make_scripted_agent(spec: AgentSpec) -> Agent:
 
     if not spec.chosen.script:
         raise UserError(f'{spec.table} script is missing: the scripted agent needs script = "file.yaml"')
-    return ScriptedAgent.load(spec.project / spec.chosen.script)
+    return ScriptedAgent(spec.project / spec.chosen.script)
 
 
 def _make_claude_agent(spec: AgentSpec) -> Agent:

@@ -19,7 +19,7 @@ import msgspec
 from steersman.adapters.storage.confined_files import open_directory_below
 from steersman.contracts.agent import AgentReply, AgentRequest, ProviderClass, ProviderUsage
 from steersman.contracts.script import AgentScript, ScriptEdit, ScriptJob, ScriptStep
-from steersman.judges.commands.agent_shell import is_outside_allowed_commands
+from steersman.judges.commands.agent_shell import find_commands_outside
 from steersman.judges.text import escape_surrogates
 
 SCRIPTED_PROVIDER = "scripted"
@@ -84,15 +84,6 @@ def _apply_job_edits(job: ScriptJob) -> AgentReply | None:
     return None
 
 
-def _find_commands_outside(job: ScriptJob) -> tuple[str, ...]:
-    allows = job.allows
-    return (
-        ()
-        if allows is None
-        else tuple(script for script in job.step.wants if is_outside_allowed_commands(script, allows))
-    )
-
-
 def _build_scripted_reply(job: ScriptJob, outcome: AgentReply) -> AgentReply:
     return AgentReply(
         text=outcome.text,
@@ -104,7 +95,7 @@ def _build_scripted_reply(job: ScriptJob, outcome: AgentReply) -> AgentReply:
         provider=SCRIPTED_PROVIDER,
         model=job.model,
         denied=outcome.denied,
-        outside=_find_commands_outside(job),
+        outside=find_commands_outside(job.step.wants, job.allows),
     )
 
 

@@ -19,8 +19,6 @@ from steersman.contracts.agent import AgentReply, AgentRequest, ProviderClass
 from steersman.contracts.script import ScriptJob, ScriptStep
 from steersman.judges.text import decode_outside_bytes
 
-__all__ = ["ScriptedAgent", "load_script"]
-
 # -P: the working tree must not be able to stand in for a module of ours.
 SCRIPTED_CHILD_COMMAND = (
     os.path.abspath(sys.executable),
@@ -39,11 +37,6 @@ class ScriptedAgent:
         """Reads the script at once: a broken one is a UserError here, not in the middle of a run."""
         self._path = script
         self._script = load_script(script)
-
-    @classmethod
-    def load(cls, script: Path) -> "ScriptedAgent":
-        """The agent of a script file."""
-        return cls(script)
 
     @property
     def tells_cost(self) -> bool:
@@ -102,7 +95,6 @@ async def _perform_in_child(job: ScriptJob, request: AgentRequest) -> AgentReply
         request.effect,
         msgspec.json.encode(job),
         cap=_CHILD_OUTPUT_CAP,
-        errors_apart=True,
     )
     return _parse_child_reply(result, request.seconds)
 

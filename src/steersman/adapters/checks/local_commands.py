@@ -82,12 +82,11 @@ class LocalCommands:
         self._env = dict(env or {})
         self._trees = TreeCommands(self._sandbox, network=network, env=self._env, writable=writable)
 
-    def find_command_problem(self, command: Command) -> str | None:
-        """Why this command may not run here, or None: a project check may, a proposed one has to be on the list."""
-        return self._why_not(command)
+    def find_command_problem(self, command: Command, workdir: str | None = None) -> str | None:
+        """Why this command may not run here, or None: a project check may, a proposed one has to be on the list.
 
-    def _why_not(self, command: Command, workdir: str | None = None) -> str | None:
-        """In a working tree what a proposed command touches has to stay there, links and all, and to keep no secrets."""
+        In a working tree what a proposed command touches has to stay there, links and all, and to keep no secrets.
+        """
         if command.source == "project":
             return None
         verdict = self._rules.approve(list(command.argv))
@@ -101,7 +100,7 @@ class LocalCommands:
     ) -> CommandResult:
         """Returns what happened; never raises for a command that fails."""
         name, argv, source = command.name, command.argv, command.source
-        if (reason := self._why_not(command, workdir)) is not None:
+        if (reason := self.find_command_problem(command, workdir)) is not None:
             return CommandResult(
                 name=name, argv=argv, source=source, verdict="blocked", reason=reason, cwd=command.cwd
             )

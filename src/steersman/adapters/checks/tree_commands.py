@@ -139,9 +139,7 @@ class TreeCommands:
         if command.source == "tester" and command.argv[0] == "git":
             env |= quiet_git_environment()
         directory, env = os.path.join(workdir, command.cwd), join_report_environment(env, report.env)
-        return await run_program(
-            command.argv, directory, env, call.seconds, call.effect, cap=report.cap, errors_apart=True
-        )
+        return await run_program(command.argv, directory, env, call.seconds, call.effect, cap=report.cap)
 
     async def _run_in_sandbox(
         self, call: CommandCall, purpose: ViewPurpose, opened: OpenTreeView | None
@@ -170,7 +168,6 @@ class TreeCommands:
                         call.seconds,
                         call.effect,
                         cap=report.cap,
-                        errors_apart=True,
                         doors=sandboxed.doors,
                         space=sandboxed.space,
                     )

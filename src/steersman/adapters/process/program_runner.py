@@ -46,7 +46,7 @@ class ProgramResult(NamedTuple):
     timed_out: bool
     micros: int
     reason: str = ""
-    errors: bytes = b""  # standard error, when it was asked for apart
+    errors: bytes = b""  # standard error
     expired: ExpiredClock = ""  # the clock that was over
     stopped: bool = False  # `lines` had heard enough
     cause: StartFailure = ""  # why it could not start, as a word
@@ -63,7 +63,6 @@ async def run_program(
     stdin_bytes: bytes | IO[bytes] | None = None,
     *,
     cap: int = OUTPUT_CAP,
-    errors_apart: bool = False,
     lines: LineListener | None = None,
     error_lines: LineListener | None = None,
     line_cap: int = LINE_CAP,
@@ -75,13 +74,13 @@ async def run_program(
     `lines` gets each line of standard output without its newline, cut and marked beyond `line_cap`. When it returns
     something true the program is stopped at once; what it raises stops the program too and is raised here. Once the
     program is being stopped `lines` hears nothing more: what comes then is no success. `error_lines` is the same for
-    standard error, when that is asked for apart. Standard input is nothing, bytes, or a file that the caller closes.
+    standard error. Standard input is nothing, bytes, or a file that the caller closes.
     With `doors` it is a sandbox that no process leaves and that ends with us: it needs no subreaper. What `space` finds ends it.
     """
     began = time.monotonic_ns()
     activity = OutputActivity()
     line_readers = _split_streams((lines, error_lines), line_cap, activity)
-    sinks = [OutputSink(cap, activity, reader) for reader in line_readers][: 2 if errors_apart else 1]
+    sinks = [OutputSink(cap, activity, reader) for reader in line_readers]
     try:
         child, interrupted = await _finish_uninterrupted(
             _start_with_pipes(argv, cwd, env, effect, stdin_bytes, sinks, doors)
@@ -106,7 +105,7 @@ async def run_program(
         bool(expired),
         _elapsed_micros(began),
         reason=f"{survivors} of its processes could not be stopped" if survivors else "",
-        errors=sinks[1].value() if errors_apart else b"",
+        errors=sinks[1].value(),
         expired=expired,
         stopped=activity.enough.is_set() and not expired,
         excess=activity.excess or (space.find_excess() if space is not None else ""),
@@ -116,7 +115,7 @@ async def run_program(
 def _split_streams(
     listeners: Sequence[LineListener | None], cap: int, activity: OutputActivity
 ) -> list[LineSplitter | None]:
-    """One splitter for each listener. With both streams in one pipe the first listener hears both."""
+    """One splitter for each listener."""
     return [LineSplitter(listener, cap, activity) if listener is not None else None for listener in listeners]
 
 

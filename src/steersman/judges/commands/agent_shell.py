@@ -6,7 +6,7 @@ plan does not have, so that a coder held to a plan hears about them.
 """
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from steersman.contracts.commands import Argv
 
@@ -43,6 +43,13 @@ class _ShellOperator(str):
     """A word that the shell understands itself."""
 
     __slots__ = ()
+
+
+def find_commands_outside(scripts: Iterable[str], allowed: Collection[Argv] | None) -> tuple[str, ...]:
+    """The lines that do anything but these commands; none where an agent is held to no commands."""
+    if allowed is None:
+        return ()
+    return tuple(script for script in scripts if is_outside_allowed_commands(script, allowed))
 
 
 def is_outside_allowed_commands(script: str, allowed: Collection[Argv]) -> bool:

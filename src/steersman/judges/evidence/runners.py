@@ -35,7 +35,7 @@ def find_report_form(argv: Sequence[str]) -> RunnerForm | None:
     if (
         _starts_python_module(names, "pytest")
         or names[:1] in (["pytest"], ["py.test"])
-        or _starts_through_launcher(names, "pytest")
+        or _starts_pytest_through_launcher(names)
     ):
         return None if _ignores_environment(argv, "IE") else "pytest"
     if _starts_python_module(names, "unittest"):
@@ -108,7 +108,7 @@ def judge_exit_code(argv: Sequence[str], exit_code: int, tests: int | None) -> C
 
 def _starts_python_runner(names: Sequence[str]) -> bool:
     by_module = _starts_python_module(names, "pytest") or _starts_python_module(names, "unittest")
-    return by_module or names[:1] == ["pytest"] or _starts_through_launcher(names, "pytest")
+    return by_module or names[:1] == ["pytest"] or _starts_pytest_through_launcher(names)
 
 
 def _list_program_names(argv: Sequence[str]) -> list[str]:
@@ -119,8 +119,8 @@ def _starts_python_module(names: Sequence[str], module: str) -> bool:
     return any(flag == "-m" and name == module for flag, name in pairwise(names))
 
 
-def _starts_through_launcher(names: Sequence[str], program: str) -> bool:
-    return bool(names) and names[0] in _PYTHON_LAUNCHERS and program in names
+def _starts_pytest_through_launcher(names: Sequence[str]) -> bool:
+    return bool(names) and names[0] in _PYTHON_LAUNCHERS and "pytest" in names
 
 
 def _drop_toolchain_options(names: list[str]) -> list[str]:

@@ -43,9 +43,9 @@ class JsonReading(msgspec.Struct, frozen=True):
     problems: tuple[str, ...]
 
 
-def read_json_object(text: str, limit: int = MAX_REPLY_BYTES) -> DecodedObject | RefusedReply:
+def read_json_object(text: str) -> DecodedObject | RefusedReply:
     """The one object that is the whole text, optionally in one code fence."""
-    reading = read_strict_json(text, limit)
+    reading = read_strict_json(text)
     if reading.value is None or reading.problems:
         return RefusedReply(reading.problems)
     return DecodedObject(reading.value, reading.body)

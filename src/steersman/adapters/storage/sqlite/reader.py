@@ -153,7 +153,7 @@ class SqliteJournalReader:
 
     def definition(self, digest: str) -> bytes | None:
         rows = self._query("SELECT body FROM definition WHERE digest=?", (digest,))
-        return decode.require_json_document("definition", digest, rows[0][0]) if rows else None
+        return decode.require_definition(digest, rows[0][0]) if rows else None
 
     def budget(self, run: str) -> list[BudgetRow]:
         return self._rows(

@@ -157,12 +157,12 @@ def decode_verdict(number: int, body: Any) -> dict[str, Any]:
         raise _unreadable_store_error(f"inbox {number}", str(error)) from error
 
 
-def require_json_document(table: str, row_key: str, body: Any) -> bytes:
-    """A JSON object as it was kept."""
+def require_definition(digest: str, body: Any) -> bytes:
+    """The definition of a machine as it was kept."""
     try:
-        _decode_body_json(require_stored_bytes(table, row_key, body))
+        _decode_body_json(require_stored_bytes("definition", digest, body))
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise _unreadable_store_error(f"{table} {row_key}", str(error)) from error
+        raise _unreadable_store_error(f"definition {digest}", str(error)) from error
     return bytes(body)
 
 
