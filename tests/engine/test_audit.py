@@ -268,7 +268,7 @@ def test_around(world, head, sql, words):
 def test_beyond(world, head):
     """What no verdict can see is said with every verdict: the inbox, rows put aside, refusals that are only counted."""
     said = " ".join(audit_run(world, head.run).beyond)
-    assert all(word in said for word in ("inbox", "put aside", "refusals", "rights of this account"))
+    assert all(word in said for word in ("inbox", "put aside", "refusals", "program of this account"))
 
 
 def test_released(world, head):
@@ -349,7 +349,7 @@ def test_old_anchor(world, head):
     verdict = verify_run(world.journal, world.machines, head.run, RunAnchors((first,)))
     assert verdict.ok
     assert len(verdict.unseen) == 1
-    assert verdict.unseen[0].startswith(f"entries {first.seq + 1} to {head.seq} cut off or rewritten")
+    assert verdict.unseen[0].startswith(f"entries {first.seq + 1} to {head.seq} removed or rewritten")
 
 
 def audited_kept(world, head):
@@ -708,7 +708,7 @@ def test_prune(world, head):
     verdict = audit_run(world, head.run)
     assert verdict.ok
     assert verdict.unseen == (
-        "what the texts of this run said, its settings among them: they were pruned, their digests are left",
+        "changes to the texts and settings of this run: they were pruned, and only their digests are left",
     )
 
 

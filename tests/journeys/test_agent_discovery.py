@@ -40,7 +40,7 @@ def test_without_an_agent_init_says_what_to_do(project: Project) -> None:
     said = project.call("init", "--yes", PATH="/usr/bin:/bin")
     assert said.code == 0, said
     assert "\n[roles." not in (project.repo / "steersman.toml").read_text()
-    assert "next: say who plays coder" in said.out
+    assert "no agent was found: install one, or name an agent under [roles.…] in steersman.toml" in said.out
 
 
 def test_what_stands_in_the_way_is_told_before_it_starts(project: Project) -> None:

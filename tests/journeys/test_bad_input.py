@@ -123,7 +123,7 @@ def test_a_broken_configuration(project: Project, text: str, parts: tuple[str, .
 
 def test_nobody_plays_a_role(project: Project) -> None:
     """Without a crew the error says what to write."""
-    one_line(project.call("run", "x"), 2, "no agent has the role coder", "[roles.coder]")
+    one_line(project.call("run", "x"), 2, "no agent has the roles coder, reviewer, tester", "[roles.coder]")
     assert project.call("runs", "--json").json() == []
 
 
@@ -217,14 +217,14 @@ def test_a_deleted_store(project: Project) -> None:
         left.unlink()
     said = project.call("audit", "verify")
     assert said.code == 5
-    assert all(f"run {run}: does not fit, first at entry 1" in said.out for run in runs)
+    assert all(f"run {run}: not intact, first at entry 1" in said.out for run in runs)
     assert "restore it from a backup" in said.err
     assert [v["ok"] for v in project.call("audit", "verify", "--json").json()] == [False, False]
     assert project.call("audit", "verify", runs[0]).code == 5
     assert project.call("audit", "verify", "nobody").code == 2
     doctor = project.call("doctor")
     assert doctor.code == 5
-    assert all(f"MEND  run {run}: an anchor vouches for it" in doctor.out for run in runs)
+    assert all(f"FIX  run {run}: an anchor names it" in doctor.out for run in runs)
     listed = project.call("runs")
     assert "nothing has been run" not in listed.out
     assert all(run in listed.err for run in runs)
@@ -241,7 +241,7 @@ def test_a_run_that_only_its_anchor_remembers(project: Project) -> None:
         db.execute(f"DELETE FROM {table} WHERE run = ?", (run,))  # noqa: S608  a constant
     db.close()
     assert f"the store lacks what anchors vouch for: {run}" in project.call("runs").err
-    assert f"MEND  run {run}" in project.call("doctor").out
+    assert f"FIX  run {run}" in project.call("doctor").out
 
 
 def test_a_junk_signing_key(project: Project) -> None:
@@ -267,7 +267,7 @@ def test_a_hand_in_the_store(project: Project) -> None:
     said = project.call("audit", "verify", run)
     assert said.code == 0
     assert "waiting to be taken: approve by Ann, not yet on tape, so no anchor speaks for it" in said.out
-    assert "cannot be seen in any run: an answer, an event or an abort put into the inbox" in said.out
+    assert "an answer, event or abort that another program of this account put into the inbox" in said.out
     told = project.call("audit", "verify", "--json").json()
     assert [len(v["waiting"]) for v in told] == [1]
     assert told[0]["beyond"]
@@ -447,7 +447,7 @@ def test_there_is_no_flag_that_approves(project: Project) -> None:
 
 def test_unattended_looks_first(project: Project) -> None:
     """`--unattended` refuses to start what would stop halfway, and names the gates that will wait."""
-    one_line(project.call("run", "x", "--unattended"), 4, "no agent has the role coder")
+    one_line(project.call("run", "x", "--unattended"), 4, "no agent has the roles coder, reviewer, tester")
     assert project.call("runs", "--json").json() == []
     project.prepare(roundtable_story())
     said = project.call("run", "Fix add", "--unattended")

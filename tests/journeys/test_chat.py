@@ -201,12 +201,12 @@ def test_bad_input(talk):
 def test_doctor_looks_at_whom_one_can_talk_to(talk):
     """Each by name; one whose script is missing is told with its file."""
     project = talk()
-    assert "ok    @猫猫: can be talked to" in project.call("doctor").out
+    assert "ok   @猫猫: can be called" in project.call("doctor").out
     project.git("rm", "-qf", "bob.yaml")
     project.git("commit", "-qm", "Remove the script")
     said = project.call("doctor")
     assert said.code == 1
-    assert "MEND  @bob: cannot read the script" in said.out
+    assert "FIX  @bob: cannot read the script" in said.out
 
 
 def test_a_program_of_ones_own(talk):

@@ -93,7 +93,7 @@ def test_tables_that_are_not_what_they_should_be(fleet: Fleet, sql: str) -> None
         assert code == 5, (command, out, err)
         assert "store.db" in out + err, command
         assert "restore it from a backup" in out + err, command
-    assert "MEND  store:" in said["doctor"][1]
+    assert "FIX  store:" in said["doctor"][1]
 
 
 @pytest.mark.parametrize("what", ONE_RUN)
@@ -109,7 +109,7 @@ def test_one_run_that_cannot_be_read(fleet: Fleet, what: str) -> None:
     (line,) = [line for line in said["runs"][1].splitlines() if line.startswith(fleet.damaged)]
     assert (line.split()[1] == "broken") is (what not in UNLISTED)
     assert said["doctor"][0] == 5
-    assert f"MEND  run {fleet.damaged}:" in said["doctor"][1]
+    assert f"FIX  run {fleet.damaged}:" in said["doctor"][1]
     refused = [
         err for command in fleet.of(fleet.damaged) if said[command][0] == 5 for err in said[command][2:]
     ]
@@ -125,7 +125,7 @@ def test_a_definition_that_cannot_be_read(fleet: Fleet) -> None:
     fleet.damage("UPDATE definition SET body='junk'")
     said = fleet.speak(f"audit replay {fleet.damaged}", f"audit export {fleet.damaged}", "doctor", "runs")
     assert [code for code, _, _ in said.values()] == [5, 5, 5, 0], said
-    assert "MEND" in said["doctor"][1]
+    assert "FIX" in said["doctor"][1]
 
 
 def test_a_newer_store(fleet: Fleet) -> None:

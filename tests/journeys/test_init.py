@@ -183,8 +183,8 @@ def test_failures_on_the_base_are_acknowledged_only_by_name(project: Project) ->
         "failed"
     ]
     assert f"1 test failed: {name}" in said.out
-    assert "to acknowledge by name: steersman init --check --acknowledge-failures" in said.out
-    assert "to have a run repair it: steersman run" in said.out
+    assert "  acknowledge it by name:\n    steersman init --check --acknowledge-failures" in said.out
+    assert "  let a run repair it:\n    steersman run" in said.out
     assert "known_failures" not in written(project)
     said = project.call("init", "--check", "--yes")
     assert (said.code, "init --check --acknowledge-failures" in said.out) == (1, True)

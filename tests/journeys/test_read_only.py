@@ -57,8 +57,8 @@ def test_a_read_only_disk(project: Project) -> None:
         assert "make its disk writable" in said.err
     said = call(project, FREEZE, state, *STEERSMAN_COMMAND, "doctor")
     assert said.code == 5, said
-    assert "MEND  state directory" in said.out
-    assert "ok    store: whole" in said.out
+    assert "FIX  state directory" in said.out
+    assert "ok   store: no damage found" in said.out
     assert project.call("approve", run).code == 0
 
 
@@ -87,8 +87,8 @@ def test_a_full_disk(project: Project, tmp_path: Path) -> None:
     assert said.code == 0, said
     said = call(project, FILL, str(state), str(kept), *STEERSMAN_COMMAND, "doctor")
     assert said.code == 1, said
-    assert "MEND  disk" in said.out
-    assert "ok    store: whole" in said.out
+    assert "FIX  disk" in said.out
+    assert "ok   store: no damage found" in said.out
     assert "backup" not in said.out
     (kept / "store.db-wal").unlink()  # written back when it was closed: the next writer has to make it anew
     said = call(project, FILL, str(state), str(kept), *STEERSMAN_COMMAND, "abort", run)

@@ -55,7 +55,7 @@ def test_without_bubblewrap_a_required_box_starts_nothing(project, bare):
     assert (alone.code, "bubblewrap is not installed" in alone.err) == (4, True)
     doctor = project.call("doctor", PATH=bare)
     assert doctor.code == 1
-    assert "MEND  sandbox: " in doctor.out
+    assert "FIX  sandbox: " in doctor.out
 
 
 def test_without_bubblewrap_auto_goes_on_and_says_so(project, bare):
@@ -79,7 +79,7 @@ def test_the_question_itself_says_it(project):
     boxed(project, "off")
     said = project.call("run", "Fix add")
     assert said.code == 3, said
-    told = "approval not isolated: switched off; agents of this run could reach what keeps the answer"
+    told = "approval not isolated: switched off. An agent of this run could change the stored answer."
     assert told in said.out
     assert told in project.call("gates").out
     assert [g["not_isolated"] for g in project.call("gates", "--json").json()] == ["switched off"]
@@ -109,7 +109,7 @@ def test_in_a_box_nothing_is_said(project):
     run = project.only_run()
     shown = (said.out, project.call("show", run).out, project.call("report", run).out)
     assert not [words for words in shown if "isolated" in words]
-    assert "ok    sandbox: agents and checks run in a box" in project.call("doctor").out
+    assert "ok   sandbox: agents and checks run in a sandbox" in project.call("doctor").out
 
 
 @pytest.mark.parametrize("uid", [0, 1000])
@@ -124,8 +124,8 @@ def test_doctor_says_which_limit_does_not_bind_for_root(project, uid):
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=project.repo, env=project.env, capture_output=True, check=False
     )
-    told = "limit on the number of processes does not bind: the kernel does not count those of root"
-    assert "agents and checks run in a box" in done.stdout.decode()
+    told = "limit on the number of processes has no effect, because the kernel does not count the processes of root"
+    assert "agents and checks run in a sandbox" in done.stdout.decode()
     assert (told in done.stdout.decode()) == (uid == 0)
 
 

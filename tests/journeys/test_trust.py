@@ -107,8 +107,8 @@ def test_nothing_is_started_before_a_person_trusts(clone: Project) -> None:
     repl = clone.launch(CommandCall(("repl",), clone.repo, clone.env, b"/new Fix add\n", timeout=30))
     assert b"steersman trust --digest " in repl.stderr
     doctor = clone.call("doctor", timeout=30)
-    assert "MEND  trust: not trusted yet" in doctor.out
-    assert "crew of" not in doctor.out
+    assert "FIX  trust: not trusted yet" in doctor.out
+    assert "agents for" not in doctor.out
     assert not os.path.exists(marker)
     assert clone.call("runs", "--json").json() == []
     clone.trusted = True
@@ -372,7 +372,7 @@ def test_a_policy_only_tightens(project: Project) -> None:
     assert f"sandbox.mode: {policy} does not allow this" in refused.err
     nowhere = {"STEERSMAN_POLICY": "/nowhere/policy.toml"}
     assert project.call("run", "x", "--dry", **nowhere).code == 2
-    assert "MEND  settings: cannot read /nowhere/policy.toml" in project.call("doctor", **nowhere).out
+    assert "FIX  settings: cannot read /nowhere/policy.toml" in project.call("doctor", **nowhere).out
 
 
 def test_limits_of_now_hold_for_a_run_that_has_begun(project: Project) -> None:

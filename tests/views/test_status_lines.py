@@ -114,7 +114,7 @@ def test_a_gate_in_full():
     assert lines[3:5] == ["│ a", "│ \\x1b[2J\\u202eb\tc"]
     assert len(lines[7]) == 4_000 + 2
     assert "without an answer by 1970-01-01 00:00:00 UTC: reject" in lines
-    assert f"{NOT_ISOLATED}: no box; agents of this run could reach what keeps the answer" in lines
+    assert f"{NOT_ISOLATED}: no box. An agent of this run could change the stored answer." in lines
     assert lines[-4:] == ["answer with:", *(f"  {command}" for command in gate_commands(one, "me"))]
     assert len(render_gate_lines(one, texts.__getitem__, "me", most=None)[7]) == 9_000 + 2
     assert "it waits on" in render_gate_lines(gate(due=0), texts.__getitem__, "me")[2]
@@ -182,7 +182,7 @@ def test_the_top_of_a_screen():
     told = status_screen_lines(seen, seen.at)
     for line in (
         "proposal confirmed by a\\n\\x1b[2J\\u202eb\\tc",
-        "2 events were refused (see the tape)",
+        "2 events refused (see the tape)",
         f"{NOT_ISOLATED}: no box",
         "  a → b by ann: a\\n\\x1b[2J\\u202eb\\tc (entry 3)",
         "  refs/heads/x  cccccccccccc",

@@ -14,6 +14,7 @@ from steersman.views.wrapping import wrap_screen_text
         ("  │ one two three four five six seven", ["  │ one two three four", "  │ five six seven"]),
         ("• one two three four five six seven", ["• one two three four", "  five six seven"]),
         ("    one two three four five six seven", ["    one two three four", "    five six seven"]),
+        ("one `two three four five six` seven", ["one", "`two three four five six`", "seven"]),
         ("averylongwordthatcannotbebrokenanywhere", ["averylongwordthatcannotbebrokenanywhere"]),
     ],
 )  # fmt: skip

@@ -34,7 +34,7 @@ async def check_before_driving(active_run: ActiveRun, despite: tuple[str, str] |
         await _record_acceptance(active_run, marks, *despite)
     elif not set(marks) <= _accepted_marks(active_run):
         raise StoreBroken(
-            f"run {run} is not driven, because its tape does not fit: {verdict.problems[0]}\n"
+            f"run {run} is not driven, because its tape is not intact: {verdict.problems[0]}\n"
             f"Check it with `steersman audit verify {run}`. To continue anyway: "
             f'`steersman resume {run} --despite-verify "why"`'
         )

@@ -14,6 +14,7 @@ from steersman.engine.budgets import budget_limits, budget_reservations
 from steersman.engine.isolation_notice import isolation_warning
 from steersman.engine.ports import Ports
 from steersman.engine.project_files import freeze_project_files
+from steersman.engine.roles import require_roles
 from steersman.engine.run_writer import child_ended_posts
 from steersman.errors import OverBudget, StaleError, UserError
 from steersman.judges.redaction.redact import redact_text
@@ -56,8 +57,10 @@ async def start_run(ports: Ports, request: StartRequest, *, run: str | None = No
     machine = find_machine(ports, request.machine)
     base = _read_run_base(ports, request.config) if machine.tree else RunBase("", "")
     config = _freeze_run_config(ports, request.config, base)
-    for role in dict.fromkeys((*machine.roles, *request.roles)):
+    roles = dict.fromkeys((*machine.roles, *request.roles))
+    for role in (role for role in roles if role in config.roles):
         ports.agent(role, config)
+    require_roles(config, roles)
     _refuse_ignored_settings(config)
     _refuse_config_secrets(ports, config)
     _check_usable_budget(ports, config)

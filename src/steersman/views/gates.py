@@ -138,7 +138,7 @@ def render_gate_lines(
             f"without an answer by {format_timestamp(gate.due)} UTC: {gate.default or 'it waits on'}",
         ]
     if not_isolated:
-        lines += ["", f"{NOT_ISOLATED}: {not_isolated}; agents of this run could reach what keeps the answer"]
+        lines += ["", f"{NOT_ISOLATED}: {not_isolated}. An agent of this run could change the stored answer."]
     return [
         *lines,
         "",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from steersman.judges.text import clip_text
+from steersman.judges.text import clip_text, count_with_noun
 from steersman.kernel.machine import Machine
 from steersman.kernel.snapshot import Snapshot, runtime_field
 from steersman.kernel.tape import Entry
@@ -339,5 +339,5 @@ def _budget_section(details: RunSummary) -> list[str]:
 
 def _tape_section(entries: Sequence[Entry], snapshot: Snapshot) -> list[str]:
     refused = sum(1 for e in entries if e.kind == "refused")
-    sentence = f"{snapshot.seq} entries, the last with hash `{snapshot.hash}`; {refused} events were refused."
+    sentence = f"{snapshot.seq} entries, the last with hash `{snapshot.hash}`, and {count_with_noun(refused, 'event')} refused."
     return ["## Tape", "", sentence, "", f"Verify it with `steersman audit verify {snapshot.run}`."]

@@ -104,7 +104,7 @@ def _status_head_lines(details: RunSummary, now: int) -> list[str]:
     if details.confirmed_by:
         head_lines.append(printable_line(f"proposal confirmed by {details.confirmed_by}"))
     if details.refused:
-        head_lines.append(f"{details.refused} events were refused (see the tape)")
+        head_lines.append(f"{count_with_noun(details.refused, 'event')} refused (see the tape)")
     if details.not_isolated:
         head_lines.append(f"{NOT_ISOLATED}: {details.not_isolated}")
     return head_lines

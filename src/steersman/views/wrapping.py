@@ -1,12 +1,14 @@
 """Wraps screen text between words, so that a narrow terminal does not break lines inside words.
 
-**Invariant:** a line with a command stays in one piece, because people copy it.
+**Invariant:** a command stays in one piece, on a line of its own or between backticks, because people copy it.
 """
 
 import re
 import textwrap
 
 _LINE_START = re.compile(r"(?P<indent> *)(?P<bar>│ )?(?P<more>[•-] | *)")
+_QUOTED_COMMAND = re.compile(r"`[^`\n]+`")
+_UNBROKEN_SPACE = "\0"  # printable text holds none
 _COMMAND_STARTS = ("git ", "XDG_STATE_HOME=", "$ ")
 
 
@@ -21,7 +23,7 @@ def _wrap_line(line: str, columns: int, command_prefix: str) -> list[str]:
         return [line]
     rest_start = f"{start['indent']}{start['bar'] or ''}{' ' * len(start['more'])}"
     parts = textwrap.wrap(
-        line[start.end() :],
+        _QUOTED_COMMAND.sub(lambda quoted: quoted[0].replace(" ", _UNBROKEN_SPACE), line[start.end() :]),
         max(columns, len(rest_start) + 20),
         initial_indent=start[0],
         subsequent_indent=rest_start,
@@ -29,7 +31,7 @@ def _wrap_line(line: str, columns: int, command_prefix: str) -> list[str]:
         break_on_hyphens=False,
         replace_whitespace=False,
     )
-    return parts or [line]
+    return [part.replace(_UNBROKEN_SPACE, " ") for part in parts] or [line]
 
 
 def _is_command(line: str, command_prefix: str) -> bool:

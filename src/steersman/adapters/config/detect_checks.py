@@ -15,6 +15,11 @@ from steersman.contracts.commands import Argv
 from steersman.contracts.config import Check, Config
 from steersman.judges.facts.sentence import select_detected_checks
 
+_ROLE_EXAMPLE_LINES = (
+    "",
+    "# [roles.coder]                     # the same for [roles.reviewer] and [roles.tester]",
+    '# agent = "claude"                  # or codex, gemini, opencode; a run needs all three roles',
+)
 _COMMAND_EXAMPLE_LINES = (
     "# [commands]                        # what a tester may add; ask with `steersman check command`",
     '# sets = ["tests", "read"]          # known programs; without this line those that test',
@@ -73,6 +78,7 @@ def render_config(
         *([] if config.checks else ['# unit = ["python", "-m", "pytest", "-q"]']),
         *_render_env_lines(config.env),
         *(line for role, table in roles.items() for line in _render_role_lines(role, table)),
+        *([] if roles else _ROLE_EXAMPLE_LINES),
         "",
         *_render_rule_lines(config),
         *_COMMAND_EXAMPLE_LINES,

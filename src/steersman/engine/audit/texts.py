@@ -105,7 +105,7 @@ class PayloadAudit:
         """Adds a finding for missing payloads, unless the tape says that they were pruned."""
         if pruned:
             self._found.unseen.append(
-                "what the texts of this run said, its settings among them: they were pruned, their digests are left"
+                "changes to the texts and settings of this run: they were pruned, and only their digests are left"
             )
             return
         for seq, ref in self.gone.items():

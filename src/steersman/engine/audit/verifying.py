@@ -34,14 +34,14 @@ from steersman.ports.journal import UNFINISHED_STATUSES, BudgetRow, Gate, Head, 
 SHORT_TAPE_ENTRIES = 500  # before a drive, a longer run has only the texts read that it can still reach
 MAX_AUDIT_PASSES = 3  # a run that moves while it is read may look inconsistent
 UNANCHORED_GAPS = (
-    "entries cut off the end with the rows beside the tape rewritten to fit: no anchor says how long the tape was",
-    "a tape rewritten as a whole with every hash computed anew: no anchor says what it was",
+    "entries removed from the end, if the rows beside the tape were changed to match: no anchor recorded how long the tape was",
+    "a tape rewritten as a whole, with every hash computed again: no anchor recorded its hash",
 )
 UNVERIFIABLE_FACTS = (
-    "an answer, an event or an abort put into the inbox with the rights of this account: told while it waits, then on tape in the name it gave",
-    "inbox rows that were taken: the tape says what came of them",
-    "a run put aside by hand: it is released when it fits",
-    "refusals beyond those on tape: they are only counted",
+    "an answer, event or abort that another program of this account put into the inbox. It is reported while it waits, and recorded on tape under the name it gave",
+    "changes to inbox rows that were processed. The tape records what they caused",
+    "a run that was put aside by hand. It is released when its tape is intact",
+    "refusals that are not on tape. They are only counted",
 )
 
 
@@ -157,7 +157,7 @@ class _TapeAudit:
         unseen: tuple[str, ...] = UNANCHORED_GAPS if anchored_seq is None else ()
         if anchored_seq is not None and anchored_seq < seq:
             unseen = (
-                f"entries {anchored_seq + 1} to {seq} cut off or rewritten with new hashes: the newest anchor is of entry {anchored_seq}",
+                f"entries {anchored_seq + 1} to {seq} removed or rewritten with new hashes: the newest anchor is of entry {anchored_seq}",
             )
         if self.anchors.blanks:
             unseen += (f"what {self.anchors.blanks} unreadable lines among the anchors said",)

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property, update_wrapper
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -346,8 +346,13 @@ def _repair_json_text(value: Any) -> Any:
 
 
 def indent_stderr_text(text: str) -> str:
-    """Words for standard error: only the first line begins at its margin, so that no text poses as another message."""
-    return printable_text(text).replace("\n", "\n  ")
+    """Indents every line but the first, so that no text looks like another message; wraps them on a terminal."""
+    lines = printable_text(text).split("\n")
+    if columns := terminal_columns(sys.stderr):
+        from steersman.views.wrapping import wrap_screen_text
+
+        lines = [part for line in lines for part in wrap_screen_text(line, columns - 2, "steersman")]
+    return "\n  ".join(lines)
 
 
 class DocumentedCommand(click.Command):
@@ -405,14 +410,15 @@ _project_option = click.option(
 )
 
 
-def terminal_columns() -> int:
-    """The width of the terminal on standard output; 0 where it is none."""
+def terminal_columns(stream: TextIO | None = None) -> int:
+    """Returns the width of the terminal behind a stream, by default standard output; 0 if it is no terminal."""
+    stream = stream or sys.stdout
     try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns if is_output_terminal() else 0
+        return os.get_terminal_size(stream.fileno()).columns if is_output_terminal(stream) else 0
     except (OSError, ValueError):  # a stream without a file
         return 0
 
 
-def is_output_terminal() -> bool:
-    """Whether a person watches standard output."""
-    return sys.stdout.isatty() and os.environ.get("TERM", "") != "dumb"
+def is_output_terminal(stream: TextIO | None = None) -> bool:
+    """Returns whether a stream, by default standard output, is a terminal that can be drawn on."""
+    return (stream or sys.stdout).isatty() and os.environ.get("TERM", "") != "dumb"

@@ -1,4 +1,4 @@
-"""Before a run: what it could come to, and whether it can be left alone. **Invariant:** creates nothing."""
+"""Forecasts a run before it starts, and says whether it can be left alone. **Invariant:** creates nothing."""
 
 import os
 import shutil
@@ -58,15 +58,17 @@ def _dry_run_lines(fields: dict[str, Any], run_forecast: RunForecast) -> list[st
         for name, value in fields["budget"].items()
     ]
     return [
-        "nothing is created. This run could come to:",
+        "nothing is created. Such a run would have:",
         _wrap_dry_run_line(f"  gates where it waits for a person: {', '.join(fields['gates']) or 'none'}"),
         f"  agent calls at most: {fields['agent_calls']}, with every retry {fields['agent_attempts']}",
         *(
             _wrap_dry_run_line(f"    after {stretch.after}: {stretch.calls}")
             for stretch in run_forecast.stretches
         ),
-        f"  roles: {', '.join(f'{role} = {agent}' for role, agent in fields['roles'].items()) or 'nobody yet'}",
-        "  checks that are always run:" if checks else "  checks: none; without evidence nothing is approved",
+        f"  roles: {', '.join(f'{role} = {agent}' for role, agent in fields['roles'].items()) or 'none yet'}",
+        "  checks that are always run:"
+        if checks
+        else "  checks: none, and a run is approved only with evidence",
         *checks,
         "  budget:" if limits else "  budget: no limit",
         *limits,
@@ -104,7 +106,9 @@ def require_unattended_ready(
     definition = require_machine(context, machine)
     problem_texts = find_run_problems(context, definition, config)
     if not config.checks:
-        problem_texts.append("[checks] is empty: without evidence nothing is approved; run `steersman init`")
+        problem_texts.append(
+            "[checks] is empty, and a run is approved only with evidence: run `steersman init`"
+        )
     if problem_texts:
         raise _NotReadyUnattendedError("; ".join(problem_texts))
     gates = [
@@ -115,7 +119,7 @@ def require_unattended_ready(
     if not sandbox.isolated:
         context.warn(f"{NOT_ISOLATED}: {sandbox.why}; {sandbox.fix}", fg="yellow")
     context.print(
-        f"agents, disk and git are fine; gates that will wait for you: {', '.join(gates) or 'none'}"
+        f"agents, disk and git are ready; gates that will wait for you: {', '.join(gates) or 'none'}"
     )
 
 
@@ -145,9 +149,12 @@ def find_delivery_problems(context: CommandContext, config: Any) -> list[str]:
 def _find_role_problems(
     context: CommandContext, ports: "Ports", definition: Machine, config: "FrozenConfig"
 ) -> list[str]:
-    """What would stop an agent of this crew from being called."""
-    problem_texts = []
-    for role in definition.roles:
+    """Finds what would stop an agent of this machine from being called."""
+    from steersman.engine.roles import missing_roles_message
+
+    missing_roles = [role for role in definition.roles if role not in config.roles]
+    problem_texts = [missing_roles_message(missing_roles)] if missing_roles else []
+    for role in (role for role in definition.roles if role in config.roles):
         try:
             ports.agent(role, config)
             if obstacle_text := context.services.find_role_obstacle(config.roles[role]):

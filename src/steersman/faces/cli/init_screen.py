@@ -146,7 +146,7 @@ def init_next_lines(
     if config.checks and not is_setup_proven(proof):
         yield f"next: edit {CONFIG_FILE_NAME}, then `{context.command_prefix} init --check`"
     elif not roles:
-        yield "next: say who plays coder, reviewer and tester in [roles.…], or look at `steersman demo` first"
+        yield f"no agent was found: install one, or name an agent under [roles.…] in {CONFIG_FILE_NAME}. `steersman demo` needs none"
 
 
 def base_failure_remedies(context: CommandContext, failures: list[str]) -> Iterator[str]:
@@ -155,12 +155,12 @@ def base_failure_remedies(context: CommandContext, failures: list[str]) -> Itera
         return
     is_single = len(failures) == 1
     count = "1 test fails" if is_single else f"{len(failures)} tests fail"
-    yield f"{count} on the base, and no run starts there until you repair or acknowledge that"
-    yield f"  to acknowledge by name: {context.command_prefix} init --check --acknowledge-failures"
-    yield (
-        f"  to have a run repair {'it' if is_single else 'them'}:"
-        f' {context.command_prefix} run "Make the failing tests pass" --fix-base'
-    )
+    pronoun = "it" if is_single else "them"
+    yield f"{count} on the base, and no run starts there until you do one of these:"
+    yield f"  acknowledge {pronoun} by name:"
+    yield f"    {context.command_prefix} init --check --acknowledge-failures"
+    yield f"  let a run repair {pronoun}:"
+    yield f'    {context.command_prefix} run "Make the failing tests pass" --fix-base'
 
 
 def known_failure_lines(names: list[str], path: Path) -> Iterator[str]:

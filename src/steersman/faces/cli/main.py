@@ -207,7 +207,7 @@ def _print_command_failure(
     services: "Services", args: list[str], message: str, code: int, details: Mapping[str, str] | None = None
 ) -> int:
     redacted = _redact_failure_text(services, message)
-    click.secho(f"steersman: {indent_stderr_text(redacted)}", file=sys.stderr, fg="red")
+    click.secho(indent_stderr_text(f"steersman: {redacted}"), file=sys.stderr, fg="red")
     if "--json" in args:
         with convert_output_errors():
             click.echo(

@@ -1,4 +1,4 @@
-"""What is said when a run parks, stops or has its outcome: the outcome, what is asked, and what to type next."""
+"""Prints how a run ended or why it waits: the outcome, the open questions, and what to type next."""
 
 import shlex
 from collections.abc import Sequence
@@ -55,7 +55,7 @@ def _print_outcome_by_status(context: CommandContext, outcome: RunOutcome, code:
             for gate in (open_gate for open_gate in status.gates if not open_gate.answer):
                 _print_outcome_gate(context, outcome, gate)
         case _:
-            context.print(f"run {status.run} is let go in {status.state}, nothing is lost")
+            context.print(f"run {status.run} stopped being driven in {status.state}; nothing is lost")
             for line in () if context.prompting else _outcome_next_commands(context, run_view, ending):
                 context.print(f"  {line}")
 
@@ -82,7 +82,7 @@ def _print_outcome_gate(context: CommandContext, outcome: RunOutcome, gate: Gate
         more=[f"{context.command_prefix} {command}" for command in status.side_commands],
     )
     if context.prompting or context.answers_gates:
-        lines = lines[: lines.index("answer with:")]
+        lines = lines[: lines.index("answer with:") - 1]
     for line in (*lines_before, *lines):
         context.print(line)
 
@@ -114,9 +114,9 @@ def _print_final_outcome(context: CommandContext, run_view: RunView, ending: Run
         if status.url:
             context.print(f"  draft pull request: {status.url}")
         if status.reverted:
-            context.print(f"  taken back by commit {status.reverted[:12]}")
+            context.print(f"  reverted by commit {status.reverted[:12]}")
         if status.revert_failed:
-            context.print("  it could not be taken back, and nothing was changed:", fg="red")
+            context.print("  the revert failed and changed nothing:", fg="red")
     elif status.delivery_failed:
         context.print("  the delivery failed:", fg="red")
     elif is_done and run_view.machine.tree:
@@ -125,6 +125,8 @@ def _print_final_outcome(context: CommandContext, run_view: RunView, ending: Run
         context.print(f"  {line}")
     for line in ending.more_lines:
         context.print(f"  {line}")
+    if context.answers_gates:  # the command prints its own next steps
+        return
     context.print("next:")
     for line in _outcome_next_commands(context, run_view, ending):
         context.print(f"  {line}")

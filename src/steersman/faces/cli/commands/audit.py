@@ -126,8 +126,11 @@ def audit_verify_command(context: CommandContext, *, run: str | None) -> int:
     context.set_result(verdicts[0] if run else verdicts)
     for verdict in verdicts:
         _print_audit_verdict(context, verdict)
-    for blind_spot in dict.fromkeys(words for run_verdict in verdicts for words in run_verdict.beyond):
-        context.print(f"cannot be seen in any run: {blind_spot}")
+    blind_spots = dict.fromkeys(words for run_verdict in verdicts for words in run_verdict.beyond)
+    if blind_spots:
+        context.print("no check can detect, in any run:")
+    for blind_spot in blind_spots:
+        context.print(f"  {blind_spot}")
     return EXIT_DONE if all(run_verdict.ok for run_verdict in verdicts) else EXIT_STORE
 
 
@@ -146,14 +149,16 @@ def _open_store_audit(context: CommandContext) -> "StoreAudit":
 
 def _print_audit_verdict(context: CommandContext, verdict: "AuditVerdict") -> None:
     if verdict.ok and not verdict.run:
-        context.print("the store beside the runs: all fits", fg="green")
+        context.print("the rest of the store: intact", fg="green")
     elif verdict.ok:
-        anchor_text = "and an anchor agrees" if verdict.anchored else "but no anchor says how long it was"
-        context.print(f"run {verdict.run}: {verdict.entries} entries, all fit, {anchor_text}", fg="green")
+        anchor_text = (
+            "confirmed by an anchor" if verdict.anchored else "but no anchor confirms how long it was"
+        )
+        context.print(f"run {verdict.run}: {verdict.entries} entries, all intact, {anchor_text}", fg="green")
     else:
         place_text = f", first at entry {verdict.first_bad}" if verdict.first_bad is not None else ""
-        subject = f"run {verdict.run}" if verdict.run else "the store beside the runs"
-        context.print(f"{subject}: does not fit{place_text}", fg="red", bold=True)
+        subject = f"run {verdict.run}" if verdict.run else "the rest of the store"
+        context.print(f"{subject}: not intact{place_text}", fg="red", bold=True)
     for problem in verdict.problems:
         context.print(f"  {printable_line(problem)}")
     for missing_text in verdict.gone:
@@ -163,7 +168,7 @@ def _print_audit_verdict(context: CommandContext, verdict: "AuditVerdict") -> No
     for waiting_text in verdict.waiting:
         context.print(f"  waiting to be taken: {printable_line(waiting_text)}")
     for unseen_text in verdict.unseen:
-        context.print(f"  cannot be seen: {unseen_text}")
+        context.print(f"  cannot be detected here: {unseen_text}")
 
 
 @define_command("replay", "steersman audit replay 261116-abc", exits=AUDIT_EXIT_CODES)

@@ -57,7 +57,7 @@ turns = 60
 def demo_command(context: CommandContext, *, keep_state: bool) -> int:
     """Show a whole run in a few seconds, in a temporary repository.
 
-    Scripted agents propose a fix for a failing test, the demo approves it, the agents implement it in two rounds, steersman runs the tests, delivers a branch and verifies the tape. The demo needs Python and git, but no model, no login and no network. The repository stays, and the demo ends with commands that show what happened."""
+    Scripted agents propose a fix for a failing test, the demo approves it, the agents implement it in two rounds, steersman runs the tests, delivers a branch and verifies the tape. The demo needs Python and git, but no model, no login and no network. The demo keeps the repository and ends with commands that show what happened."""
     program_words = _find_program_words()
     demo_directory = Path(tempfile.mkdtemp(prefix="steersman-demo-"))
     repository = demo_directory / "shop"
@@ -74,12 +74,10 @@ def demo_command(context: CommandContext, *, keep_state: bool) -> int:
         context.print(f"    {line}")
     demo_context = CommandContext(context.services, str(repository), as_json=False, mute=context.as_json)
     demo_context.answers_gates = True
-    demo_context.command_prefix = " ".join(
-        (
-            *(() if keep_state else (f"XDG_STATE_HOME={shlex.quote(str(demo_directory / 'state'))}",)),
-            program_words,
-            f"--project {shlex.quote(str(repository))}",
-        )
+    demo_context.command_prefix = _write_demo_command(
+        demo_directory / "steersman",
+        *(() if keep_state else (f"XDG_STATE_HOME={shlex.quote(str(demo_directory / 'state'))}",)),
+        f"exec {program_words} --project {shlex.quote(str(repository))}",
     )
     try:
         return _drive_demo_run(context, demo_context)
@@ -143,17 +141,28 @@ def _print_demo_summary(
             "exit_code": EXIT_DONE if is_success else EXIT_ENDED,
         }
     )
-    audit_text = "verified, and an anchor agrees" if verdict.ok and verdict.anchored else "NOT verified"
+    audit_text = "verified and confirmed by an anchor" if verdict.ok and verdict.anchored else "NOT verified"
     context.print(f"\n{summary.outcome} · {count_with_noun(tests, 'test')} run · the tape of {verdict.entries} entries is {audit_text}",
              bold=True, fg="green" if is_success else "red")  # fmt: skip
     context.print("Look at the run:")
     for command in next_commands:
-        context.print(f"  {command}")
+        demo_context.print(f"  {command}")
     return EXIT_DONE if is_success else EXIT_ENDED
 
 
+def _write_demo_command(path: Path, *words: str) -> str:
+    """Writes a short command that runs steersman on the demo's repository, and returns how a shell calls it."""
+    path.write_text(
+        f'#!/bin/sh\n# Runs steersman on the repository of the demo.\n{" ".join(words)} "$@"\n',
+        encoding="utf-8",
+    )
+    path.chmod(0o755)
+    quoted_path = shlex.quote(str(path))
+    return quoted_path if os.access(path, os.X_OK) else f"sh {quoted_path}"  # a disk can be mounted noexec
+
+
 def _find_program_words() -> str:
-    """How a shell starts this program: by its name where PATH leads to it, else by its path."""
+    """Returns how a shell starts this program: by its name if PATH leads to it, else by its path."""
     program = Path(sys.argv[0])
     if program.name != "steersman":
         return f"{shlex.quote(sys.executable)} -m steersman"

@@ -1,4 +1,4 @@
-"""`steersman doctor`: looks at the surroundings and says how to mend them. It changes nothing."""
+"""`steersman doctor`: checks this machine and says how to fix each problem. It changes nothing."""
 
 import os
 import shutil
@@ -21,7 +21,7 @@ OLDEST_GIT_VERSION = (2, 38)
 
 
 class DoctorFinding(msgspec.Struct, frozen=True):
-    """One thing looked at."""
+    """The result of one check of this machine."""
 
     what: str
     ok: bool
@@ -44,7 +44,7 @@ def doctor_command(context: CommandContext) -> int:
         _check_state_disk,
         _check_settings_file,
         _check_sandbox_isolation,
-        _check_crew_agents,
+        _check_role_agents,
         _check_delivery_setup,
         _check_chat_agents,
         _check_store_health,
@@ -56,11 +56,11 @@ def doctor_command(context: CommandContext) -> int:
     context.set_result(findings)
     for finding in findings:
         context.print(
-            f"{'ok  ' if finding.ok else 'MEND'}  {finding.what}: {finding.told}",
+            f"{'ok ' if finding.ok else 'FIX'}  {finding.what}: {finding.told}",
             fg=None if finding.ok else "red",
         )
         if finding.fix and not finding.ok:
-            context.print(f"      {finding.fix}")
+            context.print(f"     {finding.fix}")
     if any(finding.store and not finding.ok for finding in findings):
         return EXIT_STORE
     return EXIT_ENDED if any(not finding.ok for finding in findings) else EXIT_DONE
@@ -99,13 +99,13 @@ def _check_state_disk(context: CommandContext) -> Iterator[DoctorFinding]:
     while not os.path.exists(directory):
         directory = os.path.dirname(directory)
     free_bytes = shutil.disk_usage(directory).free
-    fix = "make room: what is acknowledged has to fit"
+    fix = "free some space: steersman has to be able to write the store"
     yield DoctorFinding(
         "disk", free_bytes >= MIN_FREE_BYTES, f"{free_bytes // 2**20} MB free at {directory}", fix
     )
     writable = os.access(directory, os.W_OK)
     writable_text = (
-        "can be written" if writable else "is read-only: nothing can be written here, only looked at"
+        "can be written" if writable else "is read-only: runs can be listed and shown, but not started"
     )
     fix = "make its disk writable, check who owns it, or set XDG_STATE_HOME"
     yield DoctorFinding("state directory", writable, f"{directory} {writable_text}", fix, store=True)
@@ -121,11 +121,11 @@ def _check_settings_file(context: CommandContext) -> Iterator[DoctorFinding]:
     if loaded.powerful:
         is_known = is_config_trusted(context, loaded)
         count = count_lines_text(len(loaded.powerful))
-        trust_text = f"trusted: {count}" if is_known else "not trusted yet: nothing is started"
+        trust_text = f"trusted: {count}" if is_known else "not trusted yet: no run starts"
         yield DoctorFinding("trust", is_known, trust_text, f"{context.command_prefix} trust")
     if loaded.path is None:
         yield DoctorFinding(
-            "steersman.toml", ok=False, told="not there", fix=f"{context.command_prefix} init"
+            "steersman.toml", ok=False, told="there is none", fix=f"{context.command_prefix} init"
         )
         return
     yield DoctorFinding("steersman.toml", ok=True, told=str(loaded.path))
@@ -134,7 +134,7 @@ def _check_settings_file(context: CommandContext) -> Iterator[DoctorFinding]:
         "checks",
         bool(checks),
         f"{len(checks)} under [checks]",
-        "add one under [checks]: without evidence nothing is approved",
+        "add one under [checks]: a run is approved only with evidence",
     )
 
 
@@ -142,10 +142,15 @@ def _check_sandbox_isolation(context: CommandContext) -> Iterator[DoctorFinding]
     try:
         sandbox = context.services.open_project_sandbox(context.read_config().config)
     except SteersmanError as error:
-        yield DoctorFinding("sandbox", ok=False, told=str(error), fix="see above; no run starts without it")
+        yield DoctorFinding(
+            "sandbox",
+            ok=False,
+            told=str(error),
+            fix="install or start what the line above names; no run starts without it",
+        )
         return
     isolation_text = (
-        f"agents and checks run in a box{_root_limit_note()}"
+        f"agents and checks run in a sandbox{_root_limit_note()}"
         if sandbox.isolated
         else f"{NOT_ISOLATED}: {sandbox.why}"
     )
@@ -153,14 +158,12 @@ def _check_sandbox_isolation(context: CommandContext) -> Iterator[DoctorFinding]
 
 
 def _root_limit_note() -> str:
-    """Which of a box's limits does not hold for whoever asks."""
-    root_note = (
-        "; its limit on the number of processes does not bind: the kernel does not count those of root"
-    )
+    """Returns a note for root, to whom the sandbox's limit on processes does not apply."""
+    root_note = "; its limit on the number of processes has no effect, because the kernel does not count the processes of root"
     return root_note if os.geteuid() == 0 else ""
 
 
-def _check_crew_agents(context: CommandContext) -> Iterator[DoctorFinding]:
+def _check_role_agents(context: CommandContext) -> Iterator[DoctorFinding]:
     from steersman.faces.cli.dry_run import find_crew_problems
 
     try:
@@ -170,9 +173,9 @@ def _check_crew_agents(context: CommandContext) -> Iterator[DoctorFinding]:
     for definition in context.services.installed_machines().values():
         crew_problems_found = find_crew_problems(context, definition, config)
         yield DoctorFinding(
-            f"crew of {definition.name}",
+            f"agents for {definition.name}",
             not crew_problems_found,
-            "; ".join(crew_problems_found) or "everybody can be called",
+            "; ".join(crew_problems_found) or "every role has an agent that can be called",
             "see above",
         )
 
@@ -198,7 +201,7 @@ def _check_delivery_setup(context: CommandContext) -> Iterator[DoctorFinding]:
             .list_interrupted_runs()
         )
     except SteersmanError:
-        return  # no repository: said above
+        return  # no repository: another finding says so
     if interrupted_runs:
         interrupted_text = f"the delivery of run {', '.join(interrupted_runs)} was cut short; files of that run may be in your checkout"
         yield DoctorFinding(
@@ -219,25 +222,27 @@ def _check_chat_agents(context: CommandContext) -> Iterator[DoctorFinding]:
                 context.services.open_ports(context.project, journal=None), config
             ).require_ready_agents([name])
         except SteersmanError as error:
-            yield DoctorFinding(f"@{name}", ok=False, told=str(error), fix="mend [chat] in steersman.toml")
+            yield DoctorFinding(f"@{name}", ok=False, told=str(error), fix="correct [chat] in steersman.toml")
         else:
-            yield DoctorFinding(f"@{name}", ok=True, told="can be talked to")
+            yield DoctorFinding(f"@{name}", ok=True, told="can be called")
 
 
 def _check_store_health(context: CommandContext) -> Iterator[DoctorFinding]:
     yield DoctorFinding("sqlite", ok=True, told=context.services.sqlite_version())
     if not context.has_store():
         is_gone = bool(find_project_missing_runs(context))
-        store_text = "gone, but anchors say what was in it" if is_gone else "nothing has been run here yet"
+        store_text = (
+            "missing, but anchors name runs that were in it" if is_gone else "nothing has been run here yet"
+        )
         yield DoctorFinding("store", not is_gone, store_text, "restore it from a backup", store=True)
         return
     try:
         damage = context.journal.integrity()
     except JournalError as error:
-        yield DoctorFinding("store", ok=False, told=str(error), store=True)  # it names its own fix
+        yield DoctorFinding("store", ok=False, told=str(error), store=True)  # the message names the fix
         return
-    fix = "restore it from a backup; `steersman audit verify` says which runs still fit"
-    yield DoctorFinding("store", not damage, "; ".join(damage[:5]) or "whole", fix, store=True)
+    fix = "restore it from a backup; `steersman audit verify` says which runs are intact"
+    yield DoctorFinding("store", not damage, "; ".join(damage[:5]) or "no damage found", fix, store=True)
 
 
 def _check_memory_store(context: CommandContext) -> Iterator[DoctorFinding]:
@@ -250,16 +255,16 @@ def _check_memory_store(context: CommandContext) -> Iterator[DoctorFinding]:
             "memories", ok=False, told=str(error).removesuffix(f": {error.fix}"), fix=error.fix
         )
     else:
-        yield DoctorFinding("memories", ok=True, told=f"{memory_count} kept")
+        yield DoctorFinding("memories", ok=True, told=f"{memory_count} stored")
 
 
 def _check_missing_runs(context: CommandContext) -> Iterator[DoctorFinding]:
     try:
         runs = find_project_missing_runs(context)
-    except SteersmanError:  # the store has been told, or git
+    except SteersmanError:  # another finding names the store or git
         return
     for run in runs:
-        missing_text = "an anchor vouches for it, but the store does not have it"
+        missing_text = "an anchor names it, but the store does not have it"
         yield DoctorFinding(
             f"run {run}",
             ok=False,
@@ -295,13 +300,13 @@ def _check_broken_and_overdue_runs(context: CommandContext) -> Iterator[DoctorFi
         yield DoctorFinding(
             f"run {head.run}",
             ok=False,
-            told=f"{lateness} overdue and nobody drives it",
+            told=f"{lateness} overdue, and no process drives it",
             fix=f"{context.command_prefix} resume {head.run}",
         )
 
 
 def _find_damaged_runs(journal: Journal) -> dict[str, str]:
-    """Runs of which a row beside the tape cannot be read; a tape itself is read by `audit verify`."""
+    """Finds runs with an unreadable row beside the tape; `audit verify` reads the tapes themselves."""
     from steersman.engine.inbox import find_inbox_problem
 
     damaged_runs = {}

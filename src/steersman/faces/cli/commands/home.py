@@ -31,8 +31,8 @@ def home_command(context: CommandContext) -> None:
     broken = find_broken_runs([*heads, *last_heads], journal.quarantined())
     sections = {
         "waits for you:": [f"{g.run}  {gate_question(g)}   {prefix} gates {g.run}" for g in open_gates],
-        "can go on:": [f"{h.run}  {h.state}  {h.title}   {prefix} resume {h.run}" for h in idle_heads],
-        "at work:": [f"{h.run}  {h.state}  {h.title}   {prefix} watch {h.run}" for h in busy_heads],
+        "can be resumed:": [f"{h.run}  {h.state}  {h.title}   {prefix} resume {h.run}" for h in idle_heads],
+        "being driven:": [f"{h.run}  {h.state}  {h.title}   {prefix} watch {h.run}" for h in busy_heads],
         "broken:": [f"{run}  {reason}   {prefix} audit verify {run}" for run, reason in broken.items()],
         "last runs:": run_table_lines(last_heads, broken, time.time_ns() // 1_000_000, terminal_columns())[
             1:
@@ -40,7 +40,9 @@ def home_command(context: CommandContext) -> None:
     }
     for title, lines in sections.items():
         _print_home_section(context, title, lines)
-    if last_heads and last_heads[0].outcome == BASE_NOT_GREEN:  # of an older one somebody has taken care
+    if (
+        last_heads and last_heads[0].outcome == BASE_NOT_GREEN
+    ):  # only the newest run: an older one may be settled
         remedies = base_stop_remedies(
             BASE_NOT_GREEN,
             last_heads[0].run,
@@ -85,9 +87,9 @@ def _print_home_section(context: CommandContext, title: str, lines: list[str]) -
 def _print_welcome(context: CommandContext) -> None:
     context.print(f"nothing has been run in {context.project_root} yet.", bold=True)
     for command, description in (
-        ("demo", "a whole run on a throw-away repository, in seconds"),
+        ("demo", "watch a whole run in a temporary repository"),
         ("init", "find this project's checks and write steersman.toml"),
-        ('run "what to do"', "give the crew a task"),
+        ('run "what to do"', "give the agents a task"),
         ("--help", "everything else"),
     ):
         context.print(f"  {f'{context.command_prefix} {command}':38}  {description}")
