@@ -8,7 +8,7 @@ from steersman.contracts.planning.questions import QuestionCause
 from steersman.judges.planning import choices
 from steersman.judges.planning.attest import ENVELOPE_FILE, PAYLOAD_TYPE, PREDICATE_TYPE
 from steersman.judges.planning.freeze import FROZEN_DOCUMENT_TYPES, MANIFEST_FILE, RENDERED_PLAN_FILES
-from steersman.machines.coordinator.reasons import FAILURE_CAUSES
+from steersman.machines.coordinator.failure import FAILURE_CAUSES
 from steersman.views.markdown import escape_markdown_cell
 
 MEANT: dict[QuestionCause, str] = {

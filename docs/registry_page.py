@@ -8,7 +8,7 @@ from steersman.contracts.planning.words import ContentKind
 from steersman.judges.planning.environment import RULE_VARIABLES
 from steersman.judges.planning.registry import Registry
 from steersman.views.planning.content import describe_rule_scope, join_words
-from steersman.views.quotation import quote_cell, quote_inline
+from steersman.views.screen import quote_cell, quote_inline
 
 REGISTRY_PAGE_OPENING = """What comes with steersman and can be planned with. A project adds to it and replaces parts of it in \
 `.steersman/registry/`; `steersman registry list` shows what holds there. How rules outweigh each other is in \

@@ -81,7 +81,7 @@ def installed_machines() -> Mapping[str, "Machine"]:
 def load_limited_config(start: "Path", *, only_look: bool = False) -> Any:
     """The nearest steersman.toml from `start` up to the top of its repository, or the defaults, within this machine's
     limits. It is data: what in it needs a person's trust is listed beside it."""
-    from steersman.adapters.config.limit_files import apply_config_limits
+    from steersman.adapters.config.trust_file import apply_config_limits
 
     return apply_config_limits(read_written_config(start), only_look=only_look)
 
@@ -113,7 +113,7 @@ def open_run_service(start: "Path", *, kind: str = "command", create: bool = Tru
 
 def open_ports(project: "Path", *, kind: str = "command", create: bool = True, **overrides: Any) -> "Ports":
     """The real world; tests put something else in place of single ports."""
-    from steersman.adapters.process import reaper
+    from steersman.adapters.process import process_table
     from steersman.adapters.process.clock import SystemChance, SystemClock
     from steersman.adapters.process.run_locks import FileLocks
     from steersman.adapters.process.wakeup import WakeupSockets
@@ -128,7 +128,7 @@ def open_ports(project: "Path", *, kind: str = "command", create: bool = True, *
         "clock": SystemClock(),
         "chance": SystemChance(),
         "locks": FileLocks(state / "locks", kind),
-        "processes": reaper,
+        "processes": process_table,
         "bell": WakeupSockets(state / "bell"),
         "workspace": lambda config: _open_git_workspace(project, state, config),
         "commands": _build_local_commands,
@@ -303,7 +303,7 @@ def _build_local_commands(config: "Config") -> Any:
 
 
 def _apply_frozen_limits(config: "FrozenConfig") -> Any:
-    from steersman.adapters.config.limit_files import limit_config
+    from steersman.adapters.config.trust_file import limit_config
 
     return limit_config(config)
 
@@ -319,7 +319,7 @@ def open_project_sandbox(config: "Config") -> Any:
 def _build_role_agent(project: "Path", state: "Path", role: str, config: "FrozenConfig") -> Any:
     from steersman.adapters.agents.program_copies import PROGRAMS_DIRECTORY, substitute_program_copies
     from steersman.adapters.agents.registry import AgentSpec, make_agent
-    from steersman.engine.roles import find_role_settings
+    from steersman.contracts.config import find_role_settings
 
     directory = (state if state.is_dir() else _make_temporary_state()) / PROGRAMS_DIRECTORY
     role_config = substitute_program_copies(find_role_settings(config, role), config.programs, directory)
@@ -342,7 +342,7 @@ def _read_machine_prompt(machine: str, name: str) -> str:
 
 
 def _displayed_tree_path(config: "Config", path: str) -> str:
-    from steersman.adapters.checks.tree_places import visible_tree_path
+    from steersman.adapters.checks.setup_layers import visible_tree_path
 
     return visible_tree_path(path, isolated=open_project_sandbox(config).isolated)
 
@@ -401,7 +401,7 @@ def find_calling_effect(project: DirectoryLike) -> str:
 
     Stores elsewhere do not count: a project whose tests try out steersman itself has throw-away ones.
     """
-    from steersman.adapters.process.ancestry import find_recorded_effect
+    from steersman.adapters.process.process_table import find_recorded_effect
 
     return find_recorded_effect(state_paths.state_directory_path(project), _list_own_effects())
 
@@ -444,7 +444,7 @@ SERVICES = Services(
     detect_project_checks=_import_on_call("config.detect_checks", "detect_checks"),
     installed_agents=_import_on_call("agents.registry", "find_installed_agents"),
     find_role_obstacle=_import_on_call("agents.registry", "find_agent_obstacle"),
-    list_worktree_includes=_import_on_call("git.include_files", "read_include_patterns"),
+    list_worktree_includes=_import_on_call("git.run_trees", "read_include_patterns"),
     render_project_config=_import_on_call("config.detect_checks", "render_config"),
     open_project_sandbox=open_project_sandbox,
     sqlite_version=lambda: str(import_module("apsw").sqlitelibversion()),

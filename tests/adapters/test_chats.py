@@ -2,7 +2,7 @@
 
 import pytest
 
-from steersman.adapters.process.ancestry import find_recorded_effect
+from steersman.adapters.process.process_table import find_recorded_effect
 from steersman.adapters.storage.sqlite.chat import SqliteChats
 from steersman.adapters.storage.sqlite.reader import SqliteJournalReader
 from steersman.adapters.storage.sqlite.store import SqliteJournal

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from tests.support.git_repository import git, make_repository
 
-from steersman.adapters.git import change_diff, tree_hash
+from steersman.adapters.git import tree_hash
 from steersman.adapters.git.tree_hash import survey_working_tree
-from steersman.adapters.storage.remove_directory import delete_path
+from steersman.adapters.storage.durable_files import delete_path
 from steersman.errors import UnrecordableTreeError, WorkspaceError
 
 RUN = "260101-abcdef"
@@ -252,13 +252,13 @@ def test_a_long_file_does_not_hide_the_next(workspace, tree):
     assert "more bytes of this file's patch are left out" in change.patch
     assert "+evil\n" in change.patch
     assert change.patch.startswith("# This patch is cut in 1 places. The whole: git diff ")
-    assert len(change.patch) < 2 * change_diff.MAX_FILE_PATCH_BYTES
+    assert len(change.patch) < 2 * tree_hash.MAX_FILE_PATCH_BYTES
     assert change.added == 200_001
 
 
 def test_the_whole_patch_is_bounded(workspace, tree, monkeypatch):
     """Beyond its bound the patch ends and says so; every name is still in the list."""
-    monkeypatch.setattr(change_diff, "MAX_PATCH_BYTES", 2_000)
+    monkeypatch.setattr(tree_hash, "MAX_PATCH_BYTES", 2_000)
     for number in range(50):
         (tree / f"f{number:02}").write_text("line\n" * 20)
     change = capture(workspace, tree)
@@ -269,11 +269,11 @@ def test_the_whole_patch_is_bounded(workspace, tree, monkeypatch):
 
 def test_a_line_cannot_pretend_to_be_the_next_file(workspace, tree):
     """A long line is read in pieces; words of a header inside it begin no new file."""
-    piece = change_diff._PATCH_LINE_BYTES
+    piece = tree_hash._PATCH_LINE_BYTES
     (tree / "a").write_text("x" * (piece - 1) + "diff --git a/x b/x" + "y" * 200_000)
     change = capture(workspace, tree)
     assert "more bytes of this file's patch are left out" in change.patch
-    assert len(change.patch) < 2 * change_diff.MAX_FILE_PATCH_BYTES
+    assert len(change.patch) < 2 * tree_hash.MAX_FILE_PATCH_BYTES
 
 
 # -- depth and rights ------------------------------------------------------------------------------------------------

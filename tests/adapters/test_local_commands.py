@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from steersman.adapters.checks.command_environment import (
+from steersman.adapters.checks.local_commands import LocalCommands
+from steersman.adapters.checks.tree_commands import (
     COMMAND_CERTIFICATE_VARIABLES,
     COMMAND_VARIABLES,
     TOOLCHAIN_VARIABLES,
     clean_search_path,
 )
-from steersman.adapters.checks.local_commands import LocalCommands
 from steersman.adapters.process.program_runner import alive
 from steersman.adapters.sandbox.bubblewrap import probe_sandbox
 from steersman.contracts.commands import Command

@@ -9,8 +9,7 @@ import pytest
 from tests.support.sample_project import PYTEST_CHECK
 
 from steersman.adapters.checks.local_commands import LocalCommands
-from steersman.adapters.checks.reporter_socket import ReporterPipe, ReporterSocket
-from steersman.adapters.checks.runner_reports import request_report
+from steersman.adapters.checks.runner_reports import ReporterPipe, ReporterSocket, request_report
 from steersman.adapters.sandbox.bubblewrap import OpenSandbox, probe_sandbox
 from steersman.contracts.commands import Command
 

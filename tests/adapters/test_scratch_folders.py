@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from steersman.adapters.sandbox.scratch import SCRATCH_PREFIX, STALE_SCRATCH_SECONDS, scratch_directory
+from steersman.adapters.sandbox.space_limit import SCRATCH_PREFIX, STALE_SCRATCH_SECONDS, scratch_directory
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def test_a_folder_is_gone_with_its_box(place):
 
 def test_what_a_killed_process_has_left_is_swept(place):
     """The next box removes it; one that is young, or in use however old, stays."""
-    code = "import sys, time\nfrom steersman.adapters.sandbox.scratch import scratch_directory\nwith scratch_directory() as f: print(f, flush=True); time.sleep(60)"
+    code = "import sys, time\nfrom steersman.adapters.sandbox.space_limit import scratch_directory\nwith scratch_directory() as f: print(f, flush=True); time.sleep(60)"
     processes = [subprocess.Popen((sys.executable, "-c", code), stdout=subprocess.PIPE) for _ in range(3)]
     dead, young, used = (p.stdout.readline().decode().strip() for p in processes)
     try:

@@ -10,8 +10,7 @@ import msgspec
 import pytest
 from tests.support.cases import for_each_case
 
-from steersman.adapters.agents.script_file import load_script
-from steersman.adapters.agents.scripted_agent import ScriptedAgent
+from steersman.adapters.agents.scripted_agent import ScriptedAgent, load_script
 from steersman.adapters.config.plain_yaml import read_plain_yaml
 from steersman.adapters.process import program_runner
 from steersman.contracts.agent import PROVIDER_CLASSES, AgentRequest

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from test_setup_layers import Bench
 
-from steersman.adapters.checks.tree_places import SANDBOX_HOME
+from steersman.adapters.checks.setup_layers import SANDBOX_HOME
 from steersman.adapters.sandbox.bubblewrap import probe_sandbox
 from steersman.adapters.sandbox.space_limit import FILE_TIME_CLOCK, SpaceLimit
 

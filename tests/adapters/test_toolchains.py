@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from steersman.adapters.checks.command_environment import build_command_environment
+from steersman.adapters.checks.tree_commands import build_command_environment
 from steersman.adapters.config.visible_secrets import LOGIN_FILE_NAMES
 from steersman.adapters.process.program_runner import run_program
 from steersman.adapters.sandbox.bubblewrap import SandboxPolicy

@@ -15,9 +15,9 @@ from tests.support.model_server import ModelServer
 from tests.support.model_server.cases import answer_with_text
 
 from steersman.adapters.agents.acp import AcpAgent, AcpOptions
-from steersman.adapters.agents.acp_claude import make_claude_profile
 from steersman.adapters.agents.acp_gemini import make_gemini_profile
 from steersman.adapters.agents.acp_opencode import make_opencode_profile
+from steersman.adapters.agents.registry import make_claude_profile
 from steersman.adapters.sandbox.bubblewrap import probe_sandbox
 
 ALWAYS = ("text", "edit", "401", "refused", "cancel")

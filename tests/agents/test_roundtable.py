@@ -19,7 +19,7 @@ from tests.support.model_server import (
     WriteFile,
 )
 
-from steersman.judges.replies.findings import finding_id
+from steersman.judges.replies.agent_reply import finding_id
 
 WRONG = "def add(a, b):\n    return a - b\n"
 BARE = "def add(a, b):\n    return a + b\n"

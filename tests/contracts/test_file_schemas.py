@@ -2,8 +2,7 @@
 
 import msgspec
 
-from steersman.contracts.config import Config, config_schema
-from steersman.contracts.schemas import drop_null_types
+from steersman.contracts.config import Config, config_schema, drop_null_types
 from steersman.contracts.script import script_schema
 
 

@@ -9,8 +9,8 @@ from docs.configuration_page import AGENT_TABLES, LIMIT_TABLES, PROJECT_TABLES, 
 from tests.docs.test_prose import TOP
 
 from steersman.adapters.agents.registry import _AGENT_MAKERS
-from steersman.adapters.config.limit_files import read_limits_from
 from steersman.adapters.config.toml_file import parse_config
+from steersman.adapters.config.trust_file import read_limits_from
 
 SOURCE = TOP / "src" / "steersman"
 # These only say what keys there are, or turn a file into values.

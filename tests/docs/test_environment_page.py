@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from steersman.adapters.checks.command_environment import (
+from steersman.adapters.checks.tree_commands import (
     COMMAND_CERTIFICATE_VARIABLES,
     COMMAND_VARIABLES,
     SETUP_NETWORK_VARIABLES,

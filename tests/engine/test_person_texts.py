@@ -1,6 +1,6 @@
 """People's words and agents' names on their way to a tape."""
 
-from steersman.engine.person_text import (
+from steersman.engine.inbox import (
     MAX_REASON_CHARS,
     sanitize_agent_name,
     sanitize_event_data,

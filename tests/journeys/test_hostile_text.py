@@ -24,7 +24,7 @@ from tests.support.sample_project import (
 
 from steersman.faces.cli.context import CommandContext
 from steersman.faces.cli.live_pane import LivePane
-from steersman.judges.replies.findings import finding_id
+from steersman.judges.replies.agent_reply import finding_id
 from steersman.judges.text import printable_text
 
 VECTORS = [

@@ -22,7 +22,7 @@ from tests.support.sample_project import (
     roundtable_story,
 )
 
-from steersman.judges.replies.findings import finding_id
+from steersman.judges.replies.agent_reply import finding_id
 
 # Joined here, so that no scanner takes this file for a leak.
 SECRETS = {

@@ -3,7 +3,7 @@
 import pytest
 
 from steersman.contracts.commands import CommandResult, RunnerReport, full_output
-from steersman.judges.evidence.base_checks import (
+from steersman.judges.evidence.baseline import (
     count_known_failures,
     find_acknowledgeable_failures,
     judge_base_checks,

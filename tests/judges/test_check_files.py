@@ -3,7 +3,7 @@
 import pytest
 
 from steersman.contracts.workspace import FileText
-from steersman.judges.evidence.check_files import (
+from steersman.judges.changes.infrastructure import (
     find_check_files,
     find_check_manifests,
     list_used_check_words,

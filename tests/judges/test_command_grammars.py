@@ -11,14 +11,13 @@ from hypothesis import strategies as st
 
 from steersman.adapters.checks.command_grammars import load_command_grammars
 from steersman.contracts.grammars import CommandGrammar, Commands, GrammarSetName, OptionValueKind
-from steersman.judges.commands.command_words import split_command_line
 from steersman.judges.commands.tester_commands import (
     DEFAULT_COMMANDS,
     ApprovedCommand,
     BlockedCommand,
     CommandRules,
 )
-from steersman.judges.commands.value_kinds import find_word_kind
+from steersman.judges.commands.value_kinds import find_word_kind, split_command_line
 
 SHIPPED = load_command_grammars()
 GRAMMARS = {name: g for given in SHIPPED.values() for name, g in given.grammars.items()}

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.cases import for_each_case
 
-from steersman.judges.commands.command_words import (
+from steersman.judges.commands.value_kinds import (
     MAX_COMMAND_CHARACTERS,
     MAX_COMMAND_WORDS,
     UnsplittableCommand,

@@ -3,10 +3,11 @@
 import pytest
 
 from steersman.contracts.workspace import FileText, TouchedPath
-from steersman.judges.changes.review_reasons import ChangeContext, find_suspicious_files
-from steersman.judges.changes.test_detection import (
+from steersman.judges.changes.review_reasons import (
     ALWAYS_EQUAL_REASON,
     DETECTS_TESTS_REASON,
+    ChangeContext,
+    find_suspicious_files,
     find_test_detection,
 )
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.cases import for_each_case
 
-from steersman.judges.evidence.printed_summaries import (
+from steersman.judges.evidence.runners import (
     count_printed_failures,
     count_printed_passes,
     count_printed_tests,

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steersman.contracts.replies import ReviewerReply
-from steersman.judges.replies.findings import find_unfounded_fixes, finding_id, identify_finding
+from steersman.judges.replies.agent_reply import find_unfounded_fixes, finding_id, identify_finding
 
 ONE, TWO = finding_id("one"), finding_id("two")
 

@@ -3,7 +3,7 @@
 import pytest
 
 from steersman.contracts.workspace import FileText
-from steersman.judges.evidence.inline_tests import has_inline_test_change
+from steersman.judges.changes.review_reasons import has_inline_test_change
 
 MODULE = """pub fn add() {}
 

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.cases import for_each_case
 
-from steersman.judges.redaction.known_secrets import find_known_secrets
-from steersman.judges.redaction.redact import redact_text, redaction_marker
+from steersman.judges.redaction.redact import find_known_secrets, redact_text, redaction_marker
 
 VALUE = 'Swordfish/"7\\+x?yz'
 KNOWN = (VALUE,)

@@ -3,7 +3,7 @@
 import pytest
 
 from steersman.contracts.workspace import FileText, TouchedPath
-from steersman.judges.changes.manifests import find_dependency_paths_outside, has_only_version_change
+from steersman.judges.changes.infrastructure import find_dependency_paths_outside, has_only_version_change
 from steersman.judges.changes.review_reasons import ChangeContext, find_suspicious_files
 
 PYPROJECT = '[project]\nname = "x"\nversion = "1.0"\ndependencies = ["a>=1"]\n[tool.ruff]\nline-length = 80\n[tool.pytest.ini_options]\naddopts = "-q"\n'

@@ -2,7 +2,7 @@
 
 from tests.support.cases import for_each_case
 
-from steersman.judges.commands.agent_shell import is_outside_allowed_commands
+from steersman.judges.commands.tester_commands import is_outside_allowed_commands
 
 UNIT = ("python3", "-m", "unittest", "-q")
 INSIDE = [

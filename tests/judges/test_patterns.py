@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from steersman.judges.patterns import lazy_pattern
+from steersman.judges.text import lazy_pattern
 
 
 @pytest.mark.parametrize("flags", [0, re.IGNORECASE])

@@ -20,8 +20,12 @@ from steersman.contracts.config import (
 )
 from steersman.contracts.grammars import Commands
 from steersman.contracts.limits import EnvLimits, LimitFile, SandboxLimits, SettingsLimits
-from steersman.judges.config.limits import complete_own_limits, find_limit_excesses, tighten_config
-from steersman.judges.config.model_address import find_model_host
+from steersman.judges.config.limits import (
+    complete_own_limits,
+    find_limit_excesses,
+    find_model_host,
+    tighten_config,
+)
 from steersman.judges.config.powerful_parts import (
     HARMLESS_SETTINGS,
     compare_setting_lines,

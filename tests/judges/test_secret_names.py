@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steersman.judges.redaction.secret_names import is_secret_file_name
+from steersman.judges.redaction.named_secrets import is_secret_file_name
 
 SAMPLES = """
 .env .env.local .env.production .envrc prod.env .netrc _netrc .npmrc .pypirc .git-credentials .gitconfig .pgpass

@@ -7,9 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steersman.contracts.commands import RunnerReport
-from steersman.judges.evidence import test_reporter
-from steersman.judges.evidence.runner_reports import UnreadableReport
-from steersman.judges.evidence.test_reporter import find_failed_collection, read_reporter_events
+from steersman.judges.evidence import runner_reports
+from steersman.judges.evidence.runner_reports import (
+    UnreadableReport,
+    find_failed_collection,
+    read_reporter_events,
+)
 
 
 def told(*events, word="w"):
@@ -112,12 +115,12 @@ def test_what_is_not_whole_is_worthless(data, why):
 
 def test_what_is_told_is_bounded(monkeypatch):
     """Too many bytes and too many tests are refused."""
-    monkeypatch.setattr(test_reporter, "MAX_REPORT_CASES", 1)
+    monkeypatch.setattr(runner_reports, "MAX_REPORT_CASES", 1)
     assert isinstance(
         read_reporter_events("pytest", told(*phases("a"), *phases("b"), *phases("c"), ended()), "w"),
         UnreadableReport,
     )
-    monkeypatch.setattr(test_reporter, "MAX_REPORT_BYTES", 10)
+    monkeypatch.setattr(runner_reports, "MAX_REPORT_BYTES", 10)
     assert "longer than 10 bytes" in str(read_reporter_events("pytest", told(ended()), "w"))
 
 

@@ -16,11 +16,11 @@ from steersman.engine.person_words import (
     PrintNote,
     RefuseWord,
     ResumeRun,
+    RunView,
     SendEvent,
     WaiveGuard,
     WordCall,
 )
-from steersman.engine.run_view import RunView
 from steersman.errors import UserError
 from steersman.kernel.snapshot import JobItem
 from steersman.machines.task.package import PACKAGE

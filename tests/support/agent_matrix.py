@@ -21,7 +21,7 @@ from steersman import wiring
 from steersman.adapters.config.trust_file import TrustFile
 from steersman.adapters.sandbox.bubblewrap import probe_sandbox
 from steersman.contracts.agent import AgentReply, AgentRequest
-from steersman.contracts.trust import TrustedSettings
+from steersman.contracts.limits import TrustedSettings
 from steersman.judges.replies.agent_reply import ParsedReply, parse_reply
 from tests.support.model_server import MODEL_SERVER_KEY, ModelServer, unused_address
 from tests.support.model_server.cases import CASE_CONTENT, CASE_FILE, CASE_SCRIPTS, CASE_TEXT, SLEEP_COMMAND

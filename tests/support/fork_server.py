@@ -33,7 +33,7 @@ LIBRARIES = (  # what they import where they first need it
     *("importlib.readers", "jsonschema_rs", "resource"),
 )
 PATTERN_USERS = (  # functions that compile patterns when they are first called, and what to call them with
-    ("judges.evidence.printed_summaries", "count_printed_tests", ("",)),
+    ("judges.evidence.runners", "count_printed_tests", ("",)),
     ("judges.redaction.named_secrets", "find_named_secrets", ("password = 'secret'",)),
     ("adapters.checks.setup_layers", "_is_install_input", ("a", ())),
     ("adapters.checks.setup_layers", "_is_from_sources", ("a",)),

@@ -17,7 +17,7 @@ from typing import Any
 from steersman import wiring
 from steersman.adapters.config import state_paths
 from steersman.adapters.config.trust_file import TRUST_FILE_NAME, TrustFile
-from steersman.contracts.trust import TrustedSettings
+from steersman.contracts.limits import TrustedSettings
 from steersman.errors import SteersmanError
 from tests.support.command_launcher import (
     FIXED_ENVIRONMENT,

@@ -12,7 +12,7 @@ from tests.support.simulated_roundtable import (
     infrastructure_change_facts,
 )
 
-from steersman.machines.shared.proof_sections import (
+from steersman.machines.shared.tree_summary import (
     base_tree_section,
     escalation_section,
     evidence_questions_section,

@@ -18,7 +18,8 @@ from steersman.machines.roundtable.context import RoundtableContext
 from steersman.machines.roundtable.package import PACKAGE
 from steersman.views.markdown import machine_markdown
 from steersman.views.mermaid import machine_diagram
-from steersman.views.quotation import (
+from steersman.views.run_summary import CheckStatus, GuardOverride, ReviewFinding
+from steersman.views.screen import (
     MAX_INLINE_LENGTH,
     MAX_QUOTED_LENGTH,
     diagram_label,
@@ -26,7 +27,6 @@ from steersman.views.quotation import (
     quote_block,
     quote_inline,
 )
-from steersman.views.run_summary import CheckStatus, GuardOverride, ReviewFinding
 
 MARKUP = [
     "<img src=x onerror=alert(1)>",

@@ -2,7 +2,7 @@
 
 from steersman.kernel.snapshot import JobItem
 from steersman.kernel.tape import GENESIS_HASH, Entry
-from steersman.views.reviews import RecordedReview, find_recorded_reviews, recorded_reviews_section
+from steersman.views.report import RecordedReview, find_recorded_reviews, recorded_reviews_section
 
 
 def entry(seq, **more):

@@ -4,6 +4,7 @@ import msgspec
 
 from steersman.engine.active_run import ActiveRun
 from steersman.engine.machine_package import GatePreview, MachinePackage, RunEnding, find_package
+from steersman.engine.person_words import RunView
 from steersman.engine.ports import Ports
 from steersman.engine.projections import (
     build_run_view,
@@ -13,9 +14,8 @@ from steersman.engine.projections import (
     render_view_report,
     write_projections,
 )
-from steersman.engine.run_view import RunView
 from steersman.views.gates import GateView
-from steersman.views.reviews import RecordedReview, find_recorded_reviews
+from steersman.views.report import RecordedReview, find_recorded_reviews
 from steersman.views.run_summary import RunSummary, override_line
 from steersman.views.timeline import TimelineStep, build_timeline
 from steersman.views.why import WaitReason, find_wait_reasons

@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from steersman.engine import person_text
+from steersman.engine import inbox
 from steersman.engine.active_run import ActiveRun, load_active_run, require_head
 from steersman.engine.driver import Driver, RunBusy
-from steersman.engine.person_text import sanitize_event_data
+from steersman.engine.inbox import sanitize_event_data
 from steersman.engine.ports import Ports
 from steersman.engine.start import StartRequest, fork_run, start_run
 from steersman.errors import ContractError, UnknownRunError, UserError
@@ -75,22 +75,20 @@ class RunService:
             "event": clip_text(sanitize_event_data(self.ports, run, event), 100),
             "data": sanitize_event_data(self.ports, run, data),
             "person": person,
-            "reason": person_text.sanitize_reason(self.ports, run, reason),
+            "reason": inbox.sanitize_reason(self.ports, run, reason),
         }
         return self._post(run, "event", body)
 
     def abort(self, run: str, person: str, reason: str = "") -> int:
         return self._post(
-            run, "abort", {"person": person, "reason": person_text.sanitize_reason(self.ports, run, reason)}
+            run, "abort", {"person": person, "reason": inbox.sanitize_reason(self.ports, run, reason)}
         )
 
     def override(self, run: str, to: str, person: str, reason: str) -> int:
         """Asks for the guard before a phase to be waived; the kernel refuses what may not be."""
         self.live(run).apply_limits()
         body = {"to": clip_text(sanitize_event_data(self.ports, run, to), 100), "person": person}
-        return self._post(
-            run, "override", {**body, "reason": person_text.sanitize_reason(self.ports, run, reason)}
-        )
+        return self._post(run, "override", {**body, "reason": inbox.sanitize_reason(self.ports, run, reason)})
 
     def answer(
         self, gate: Gate, choice: str, person: str, *, digest: str | None = None, **answer_fields: Any
@@ -110,7 +108,7 @@ class RunService:
         self.live(gate.run).apply_limits()
         body = {"choice": choice, "person": person, "digest": gate.digest, **answer_fields}
         if "reason" in body:
-            body["reason"] = person_text.sanitize_reason(self.ports, gate.run, body["reason"])
+            body["reason"] = inbox.sanitize_reason(self.ports, gate.run, body["reason"])
         item_id = self.ports.journal.answer(gate.id, gate.digest, body, self.ports.clock.now())
         if item_id is None:
             current_gate = self.ports.journal.gate(gate.id)
@@ -221,7 +219,7 @@ class RunService:
             meta = StepMeta(
                 self.ports.clock.now(),
                 f"person:{person}",
-                why=person_text.sanitize_reason(self.ports, run, reason),
+                why=inbox.sanitize_reason(self.ports, run, reason),
             )
             advanced = migrate_run(machine, snapshot, meta)
             started_items = [

@@ -4,6 +4,7 @@
 """
 
 import re
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -13,7 +14,33 @@ from msgspec import Meta
 from steersman.contracts.agent import Permissions
 from steersman.contracts.commands import Command
 from steersman.contracts.grammars import Commands
-from steersman.contracts.schemas import drop_null_types
+from steersman.errors import UserError
+
+# ── schemas ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+# JSON Schemas of files that people write, where a field is left out rather than null.
+#
+# **Invariant:** only the form changes: what a schema accepts from a file without nulls stays the same.
+
+
+NULL_SCHEMA = {"type": "null"}
+
+
+def drop_null_types(schema: Any) -> Any:
+    """The schema with every `X or null` written as `X`, and without defaults: it then complains about X."""
+    match schema:
+        case {"anyOf": [only, second], **rest} if second == NULL_SCHEMA:
+            return {**drop_null_types(rest), **drop_null_types(only)}
+        case dict():
+            return {key: drop_null_types(item) for key, item in schema.items() if key != "default"}
+        case list():
+            return [drop_null_types(item) for item in schema]
+        case _:
+            return schema
+
+
+# ── config ────────────────────────────────────────────────────────────────────────────────
+
 
 MAX_USD = 1_000_000
 MAX_HOURS = 8_760
@@ -326,3 +353,32 @@ def _allow_plain_argv(parts: dict[str, Any]) -> None:
             "then": table,
             "else": argv,
         }
+
+
+# ── roles ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+# Finds the settings of a role in a run's frozen configuration.
+
+
+def find_role_settings(config: Config, name: str) -> Role:
+    """Returns the role's settings; raises UserError where no agent has it."""
+    role = config.roles.get(name)
+    if role is None:
+        raise UserError(missing_roles_message([name]))
+    return role
+
+
+def require_roles(config: Config, names: Iterable[str]) -> None:
+    """Raises one UserError that names every role that no agent has."""
+    if missing := [name for name in names if name not in config.roles]:
+        raise UserError(missing_roles_message(missing))
+
+
+def missing_roles_message(names: Sequence[str]) -> str:
+    """Says which roles no agent has, and what to write."""
+    roles = f"role{'s' * (len(names) > 1)} {', '.join(names)}"
+    tables = f"[roles.{names[0]}]" if len(names) == 1 else f"a table such as [roles.{names[0]}] for each"
+    return (
+        f'steersman.toml: no agent has the {roles}. Add {tables}, with agent = "claude" or another agent, '
+        "or try `steersman demo`"
+    )

@@ -43,3 +43,16 @@ class LimitFile(msgspec.Struct, frozen=True):
 
 # What holds for what the person's own file does not say, and where there is none.
 OWN_SANDBOX_DEFAULTS = SandboxLimits(mode="auto", reads=(), network=False, hosts=())
+
+
+# ── trust ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+# What a person has trusted of a repository's settings.
+
+
+class TrustedSettings(msgspec.Struct, frozen=True):
+    """The lines of one settings file that need trust, as they were when a person read them."""
+
+    lines: tuple[tuple[str, str], ...]
+    person: str
+    at: int  # milliseconds since 1970

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from steersman.contracts.agent import ProviderClass
-from steersman.contracts.schemas import drop_null_types
+from steersman.contracts.config import drop_null_types
 
 ROLE_NAME_PATTERN = r"^(?!version$)[a-z][a-z0-9_-]{0,63}$"
 SECONDS_PATTERN = r"^(0|[1-9][0-9]{0,4})(\.[0-9]{1,6})?$"

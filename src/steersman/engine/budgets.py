@@ -1,8 +1,7 @@
 """Reserves budget at a run and every ancestor when an agent starts, and settles it when the call is over."""
 
-from steersman.contracts.config import Config
+from steersman.contracts.config import Config, find_role_settings
 from steersman.engine.active_run import ActiveRun
-from steersman.engine.roles import find_role_settings
 from steersman.kernel.snapshot import JobItem
 from steersman.ports.journal import Spend
 

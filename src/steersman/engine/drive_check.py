@@ -3,11 +3,11 @@
 The check is the part of `audit verify` that reads no other run and no anchor, so that it is cheap enough for each drive.
 """
 
-from steersman.engine import person_text
+from steersman.engine import inbox
 from steersman.engine.active_run import ActiveRun, gate_row
 from steersman.engine.audit.refs import make_refs_reader
 from steersman.engine.audit.verifying import verify_for_driving
-from steersman.engine.gate_rows import gate_row_problem
+from steersman.engine.inbox import gate_row_problem
 from steersman.errors import StoreBroken, UserError
 from steersman.judges.text import has_visible_text
 from steersman.kernel.canonical import digest_of
@@ -62,7 +62,7 @@ async def _record_acceptance(active_run: ActiveRun, marks: list[str], person: st
     meta = StepMeta(
         active_run.world.clock.now(),
         f"person:{person}",
-        why=person_text.sanitize_reason(active_run.world, active_run.run, reason),
+        why=inbox.sanitize_reason(active_run.world, active_run.run, reason),
     )
     entry, snapshot_after = record_note(
         active_run.snapshot, meta, "note", event=DRIVEN_DESPITE_VERIFY, data={"problems": marks}

@@ -3,6 +3,7 @@
 A run takes each item exactly once: the commit that records the item also writes its verdict.
 """
 
+import re
 from typing import Any
 
 import msgspec
@@ -11,16 +12,77 @@ from msgspec.structs import replace
 
 from steersman.engine.active_run import release_held_item
 from steersman.engine.budgets import budget_reservations
-from steersman.engine.gate_rows import answer_problem
+from steersman.engine.ports import Ports
 from steersman.engine.run_writer import RunWriter, find_tape_problem
 from steersman.errors import OverBudget, StoreBroken
-from steersman.judges.text import clip_text, has_visible_text, printable_text
+from steersman.judges.redaction.redact import redact_text
+from steersman.judges.text import (
+    clip_text,
+    escape_surrogates,
+    has_visible_text,
+    printable_line,
+    printable_text,
+)
 from steersman.kernel.definition import ChildEnded, EventDef, GateAnswer, Origin
 from steersman.kernel.machine import Machine
 from steersman.kernel.record import StepMeta, record_override
 from steersman.kernel.snapshot import JobItem
 from steersman.kernel.step import EventOccurrence, StepRefused, legal_events, override_guard
-from steersman.ports.journal import UNFINISHED_STATUSES, InboxItem, Spend
+from steersman.ports.journal import UNFINISHED_STATUSES, Gate, InboxItem, Spend
+
+# ── gate rows ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+# Compares gate rows and inbox answers with the tape; `audit verify` and the driver use the same rule.
+#
+# **Invariant:** an answer counts only where its gate is open on tape, the gate's row equals the tape, and row and inbox
+# hold the same answer of the same person.
+
+
+VOID_GATE = "the gate is void: what it asked about has changed"
+
+
+def gate_row_problem(item: JobItem, row: Gate | None, run: str, opened_at: int | None = None) -> str:
+    """Returns how the row of an open gate differs from the tape, or nothing; `opened_at` is its time on tape, if known."""
+    if row is None:
+        return f"gate {item.id} is open on tape, but its row is missing"
+    differing_fields = _differing_gate_fields(row, item, run, opened_at)
+    if differing_fields:
+        return f"the row of gate {item.id} does not say what the tape gives: {', '.join(differing_fields)}"
+    return ""
+
+
+def answer_problem(inbox_item: InboxItem, item: JobItem | None, row: Gate | None) -> str:
+    """Returns why the run may not take an answer from the inbox, or nothing."""
+    body = inbox_item.body
+    if item is None:
+        return VOID_GATE
+    problem = gate_row_problem(item, row, inbox_item.run)
+    if problem or row is None:
+        return problem
+    if (row.answer, row.person) != (body.get("choice"), body.get("person", "")):
+        row_answer = f"{row.answer} by {row.person}" if row.answer else "none"
+        return f"an answer to gate {item.id} is waiting in the inbox, but its row has {row_answer}"
+    return "" if row.digest == body.get("digest") else VOID_GATE
+
+
+def _differing_gate_fields(gate: Gate, item: JobItem, run: str, opened_at: int | None) -> list[str]:
+    gate_input = item.input
+    expected_fields = {
+        "id": item.id,
+        "run": run,
+        "job": item.job,
+        "digest": gate_input.get("digest"),
+        "choices": tuple(gate_input.get("choices", ())),
+        "shown": gate_input.get("shown", {}),
+        "default": gate_input.get("default", ""),
+        "opened": gate.opened if opened_at is None else opened_at,
+        "due": item.due if item.due is not None else gate.due,  # a timer that has fired is no longer on tape
+    }
+    return [name for name, expected in expected_fields.items() if getattr(gate, name) != expected]
+
+
+# ── inbox ────────────────────────────────────────────────────────────────────────────────
+
 
 PRUNED_REFUSAL = "the texts of this run were pruned, so it cannot continue. Start a new run instead"
 
@@ -253,3 +315,60 @@ INBOX_HANDLERS: dict[str, Any] = {
     "child": _take_ended_child,
     "override": _take_override,
 }
+
+
+# ── person text ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+# Makes people's words safe for a tape: redacted, printable, bounded.
+#
+# **Invariant:** every person's words in an entry have passed through this module.
+
+
+MAX_REASON_CHARS = 500  # characters of a person's reason that stay in the entry
+MAX_NAME_CHARS = 200
+_PLAIN_AGENT_NAME = re.compile(r"[A-Za-z0-9_.:/@+ -]{0,60}")
+
+
+def sanitize_reason(ports: Ports, run: str, text: str) -> str:
+    """Returns a reason as an entry of this run keeps it; empty for text without a visible character."""
+    if not has_visible_text(text):
+        return ""
+    return clip_text(_sanitize_words(ports, _redaction_key(ports, run), text).strip(), MAX_REASON_CHARS)
+
+
+def sanitize_event_data(ports: Ports, run: str, value: Any) -> Any:
+    """Returns the data of a person's event with every text in it made safe."""
+    key = _redaction_key(ports, run)
+
+    def walk(part: Any) -> Any:
+        match part:
+            case str():
+                return _sanitize_words(ports, key, part)
+            case dict():
+                return {_sanitize_words(ports, key, str(name)): walk(item) for name, item in part.items()}
+            case list() | tuple():
+                return [walk(item) for item in part]
+            case _:
+                return part
+
+    return walk(value)
+
+
+def sanitize_agent_name(ports: Ports, text: str) -> str:
+    """Returns a name that an agent gives (a model, a session) as an entry keeps it: one line, bounded, redacted."""
+    if _PLAIN_AGENT_NAME.fullmatch(text):
+        return text
+    return clip_text(
+        printable_line(escape_surrogates(redact_text(text, ports.secrets(()), ports.chance.key()))),
+        MAX_NAME_CHARS,
+    )
+
+
+def _sanitize_words(ports: Ports, key: bytes, text: str) -> str:
+    return printable_text(escape_surrogates(redact_text(text, ports.secrets(()), key)))
+
+
+def _redaction_key(ports: Ports, run: str) -> bytes:
+    """Returns the key of the run tree, so that markers equal those of its texts; a new key where it was pruned."""
+    head = ports.journal.head(run)
+    return (ports.journal.key(head.root) if head is not None else None) or ports.chance.key()

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from steersman.contracts.agent import MAX_FAILURE_DETAIL, AgentReply, AgentRequest
-from steersman.contracts.config import Config
+from steersman.contracts.config import Config, find_role_settings
 from steersman.contracts.machine_names import PLANNING_MACHINE
 from steersman.contracts.replies import PlannerReply, reply_schema
 from steersman.engine.chat.agent_call import read_only_checkout
@@ -23,7 +23,6 @@ from steersman.engine.effects.prompt import (
 )
 from steersman.engine.ports import Ports
 from steersman.engine.project_files import freeze_current_files
-from steersman.engine.roles import find_role_settings
 from steersman.judges.redaction.redact import mask_secrets
 from steersman.judges.replies.agent_reply import RefusedReply, parse_reply
 from steersman.judges.text import clip_text

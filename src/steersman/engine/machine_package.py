@@ -11,9 +11,8 @@ import msgspec
 
 from steersman.contracts.config import Config
 from steersman.engine.active_run import ActiveRun
-from steersman.engine.person_words import PersonMove, PersonWord, WordCall
+from steersman.engine.person_words import PersonMove, PersonWord, RunView, WordCall
 from steersman.engine.ports import Ports
-from steersman.engine.run_view import RunView
 from steersman.judges.task.inspection import DamagedFile
 from steersman.kernel.machine import Machine
 from steersman.kernel.snapshot import Snapshot

@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from steersman.contracts.config import Config
 from steersman.errors import UserError
+from steersman.ports.sandbox import NOT_ISOLATED
 
 if TYPE_CHECKING:
     from steersman.contracts.config import Config, FrozenConfig
@@ -79,3 +81,16 @@ def require_planning(ports: Ports) -> PlanningPorts:
     if ports.planning is None:
         raise UserError("nothing here can plan: registry, scanner and memory are not wired")
     return ports.planning()
+
+
+# ── isolation notice ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+# Warns about runs without a sandbox, where programs could reach the store and approve a change themselves.
+
+
+def isolation_warning(ports: Ports, config: Config) -> str:
+    """Returns `approval not isolated: why`; nothing where there is a sandbox. Raises UserError where one is required."""
+    if ports.sandbox is None:
+        return ""
+    sandbox = ports.sandbox(config)
+    return "" if sandbox.isolated else f"{NOT_ISOLATED}: {sandbox.why}"

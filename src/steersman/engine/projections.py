@@ -11,8 +11,8 @@ import msgspec
 from steersman.contracts.artifacts import REPORT_FILE, STATE_FILE, TIMELINE_FILE, TRANSCRIPT_FILE
 from steersman.engine.active_run import ActiveRun, load_active_run
 from steersman.engine.machine_package import find_package
+from steersman.engine.person_words import RunView
 from steersman.engine.ports import Ports
-from steersman.engine.run_view import RunView
 from steersman.errors import SteersmanError
 from steersman.judges.text import printable_json
 from steersman.kernel.tape import Entry, read_entry

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import structs
 
-from steersman.engine import inbox, person_text
+from steersman.engine import inbox
 from steersman.engine.active_run import ActiveRun
 from steersman.engine.budgets import usage_spends
 from steersman.engine.effect_call import EffectCall, RetryRequest
 from steersman.engine.effects import load_performer
-from steersman.engine.isolation_notice import isolation_warning
 from steersman.engine.machine_package import find_package
+from steersman.engine.ports import isolation_warning
 from steersman.engine.run_writer import RunWriter, find_tape_problem
 from steersman.errors import BeyondLimitsError, JournalError, StaleError, SteersmanError, StoreFull, UserError
 from steersman.kernel.build import definition_data
@@ -384,7 +384,7 @@ class RunLoop:
         if isinstance(failure, StoreFull | BeyondLimitsError):
             raise failure
         if failure is not None and item.id in self.live.snapshot.items:
-            reason = person_text.sanitize_reason(self.world, self.live.run, str(failure))
+            reason = inbox.sanitize_reason(self.world, self.live.run, str(failure))
             meta = StepMeta(self._now(), cause=item.id, closes=(item.id,), why=reason)
             await self.moves.event(item, ChildEnded(item.id.replace(":", "."), "broken"), meta)
 

@@ -7,18 +7,16 @@ from typing import Any
 import msgspec
 
 from steersman.contracts.artifacts import STATE_FILE
-from steersman.contracts.config import Config, FrozenConfig, freeze_config
+from steersman.contracts.config import Config, FrozenConfig, freeze_config, require_roles
 from steersman.contracts.workspace import RunBase
 from steersman.engine.active_run import ActiveRun, PayloadStore, require_head
 from steersman.engine.budgets import budget_limits, budget_reservations
-from steersman.engine.isolation_notice import isolation_warning
-from steersman.engine.ports import Ports
+from steersman.engine.ports import Ports, isolation_warning
 from steersman.engine.project_files import freeze_project_files
-from steersman.engine.roles import require_roles
 from steersman.engine.run_writer import child_ended_posts
 from steersman.errors import OverBudget, StaleError, UserError
 from steersman.judges.redaction.redact import redact_text
-from steersman.judges.replies.schema_problems import render_field_path as field_name
+from steersman.judges.replies.strict_json import render_field_path as field_name
 from steersman.judges.text import clip_text, printable_text
 from steersman.kernel.build import Machine, definition_data
 from steersman.kernel.canonical import canonical_bytes

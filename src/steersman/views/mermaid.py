@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from steersman.kernel.definition import ANY, STAY, Row
 from steersman.kernel.machine import Machine, row_source_states
 from steersman.views.markdown import is_extension
-from steersman.views.quotation import diagram_label, diagram_node
+from steersman.views.screen import diagram_label, diagram_node
 
 ANY_STATE_NODE = "any_state"
 

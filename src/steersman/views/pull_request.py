@@ -10,8 +10,8 @@ import msgspec
 from steersman.judges.evidence.summary_patterns import COUNTED_BY_PATTERN, EXIT_CODE_ONLY
 from steersman.judges.text import count_with_noun
 from steersman.ports.anchors import Anchor
-from steersman.views.quotation import quote_cell
 from steersman.views.run_summary import RunSummary, known_failures_words
+from steersman.views.screen import quote_cell
 
 MAX_REPORT_LENGTH = 50_000
 

@@ -12,8 +12,6 @@ from steersman.kernel.machine import Machine
 from steersman.kernel.snapshot import Snapshot, runtime_field
 from steersman.kernel.tape import Entry
 from steersman.views.base_stop import base_stop_reason
-from steersman.views.quotation import quote_block, quote_cell, quote_inline
-from steersman.views.reviews import find_recorded_reviews, recorded_reviews_section
 from steersman.views.run_summary import (
     CheckStatus,
     PayloadReader,
@@ -22,7 +20,55 @@ from steersman.views.run_summary import (
     actor_name,
     verdict_words,
 )
+from steersman.views.screen import quote_block, quote_cell, quote_inline
 from steersman.views.time_format import FIGURE_LABELS, format_duration, format_figure, format_timestamp
+
+# ── reviews ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+# Reads the reviews of a run from its tape, in its order.
+#
+# **Invariant:** a review whose result came too late to count is left out.
+
+
+class RecordedReview(msgspec.Struct, frozen=True):
+    """One review that fits its contract."""
+
+    round: int
+    entry: int
+    by: str
+    decision: str
+    summary: str
+
+
+def find_recorded_reviews(entries: Sequence[Entry], text: PayloadReader) -> tuple[RecordedReview, ...]:
+    """Returns every review that counted."""
+    rounds = {i.id: i.input.get("round", 0) for entry in entries for i in entry.planned}
+    recorded = []
+    for entry in entries:
+        reply = entry.data.get("reply") if isinstance(entry.data, dict) and not entry.late else None
+        if isinstance(reply, dict) and "summary" in reply:
+            decision_and_summary = (reply.get("decision", ""), text(reply["summary"]))
+            recorded.append(
+                RecordedReview(
+                    rounds.get(entry.cause, 0), entry.seq, actor_name(entry.actor), *decision_and_summary
+                )
+            )
+    return tuple(recorded)
+
+
+def recorded_reviews_section(recorded: Sequence[RecordedReview]) -> list[str]:
+    """Renders reviews as a section of a report."""
+    if not recorded:
+        return []
+    rows = [
+        f"| {r.round} | {r.entry} | {quote_cell(r.by)} | {quote_cell(r.decision)} | {quote_cell(r.summary)} |"
+        for r in recorded
+    ]
+    return ["## Reviews", "", "| round | entry | who | decision | in its words |", "|---|---|---|---|---|", *rows, ""]  # fmt: skip
+
+
+# ── report ────────────────────────────────────────────────────────────────────────────────
+
 
 # The context fields that a person's answer sets, in words. An answer to the evidence or merge gate counts for one tree.
 _APPROVAL_WORDS = {

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from steersman.contracts.commands import CommandResult
-from steersman.judges.evidence.base_checks import count_known_failures
+from steersman.judges.evidence.baseline import count_known_failures
 from steersman.judges.evidence.check_results import ACKNOWLEDGED_AS_WHOLE
 from steersman.judges.text import printable_line
 from steersman.kernel.machine import Machine

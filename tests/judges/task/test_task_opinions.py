@@ -5,7 +5,7 @@ from tests.support.cases import for_each_case
 
 from steersman.contracts.task import documents as d
 from steersman.contracts.task import replies as r
-from steersman.judges.replies.findings import finding_id
+from steersman.judges.replies.agent_reply import finding_id
 from steersman.judges.task.opinions import build_code_review, build_plan_review
 
 TASK, SHA, TREE = "261116-abc123", "a" * 64, "b" * 40

@@ -22,6 +22,7 @@ from steersman.contracts.planning.review import FailurePack
 from steersman.judges.planning.registry import Registry, RegistryItem
 from steersman.kernel.canonical import canonical_bytes
 from steersman.machines.coordinator.failure import (
+    FAILURE_CAUSES,
     FailureSubject,
     answer_failure,
     broken_state_failure,
@@ -36,7 +37,6 @@ from steersman.machines.coordinator.failure import (
 )
 from steersman.machines.coordinator.faults import GraphFaults, find_graph_faults
 from steersman.machines.coordinator.graph import draft_plan_graph, questions_for_inputs
-from steersman.machines.coordinator.reasons import FAILURE_CAUSES
 from steersman.machines.coordinator.remaining import RemainingObjections
 from steersman.machines.coordinator.review import ReviewFaults, find_review_faults
 from steersman.machines.coordinator.uncertainties import ChosenQuestions

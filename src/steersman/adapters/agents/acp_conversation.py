@@ -13,7 +13,7 @@ import msgspec
 from steersman.adapters.agents import acp_permission as permission
 from steersman.adapters.agents.acp_errors import classify_acp_error, classify_stop_reason
 from steersman.adapters.agents.headless import CallSummary, ProviderFailure
-from steersman.adapters.checks.tree_places import visible_tree_path
+from steersman.adapters.checks.setup_layers import visible_tree_path
 from steersman.contracts.agent import AgentRequest, ProviderUsage
 
 ACP_VERSION = 1

@@ -16,7 +16,7 @@ from steersman.adapters.agents.acp_conversation import AcpAgentProfile, AcpObjec
 from steersman.adapters.agents.call_home import CallHome, user_home
 from steersman.adapters.agents.headless import ProviderFailure
 from steersman.errors import UserError
-from steersman.judges.config.model_address import find_model_host
+from steersman.judges.config.limits import find_model_host
 
 OPENCODE_NAME = "opencode"
 _OPENCODE_DISABLED = (

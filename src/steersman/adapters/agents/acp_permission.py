@@ -9,10 +9,10 @@ import shlex
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from steersman.adapters.checks.tree_places import visible_tree_path
+from steersman.adapters.checks.setup_layers import visible_tree_path
 from steersman.contracts.agent import Permissions
 from steersman.contracts.commands import Argv
-from steersman.judges.commands.agent_shell import find_commands_outside
+from steersman.judges.commands.tester_commands import find_commands_outside
 
 _HARMLESS_TOOL_KINDS = frozenset({"read", "search", "think"})
 _EDITING_TOOL_KINDS = frozenset({"edit", "delete", "move"})

@@ -27,7 +27,7 @@ from steersman.adapters.agents.sessions import (
     is_session_id,
     read_session_file,
 )
-from steersman.adapters.checks.tree_places import visible_tree_path
+from steersman.adapters.checks.setup_layers import visible_tree_path
 from steersman.contracts.agent import AgentReply, AgentRequest, Permissions, ProviderUsage
 from steersman.contracts.replies import reply_schema
 from steersman.ports.sandbox import Sandbox

@@ -19,11 +19,11 @@ from steersman.adapters.agents.call_home import CallHome, link_credential, open_
 from steersman.adapters.agents.codex_events import CodexReader
 from steersman.adapters.agents.headless import AgentInvocation, ProviderOptions, run_agent_cli
 from steersman.adapters.agents.sessions import SESSIONS_DIRECTORY, SessionStore, StoredSession
-from steersman.adapters.checks.tree_places import visible_tree_path
+from steersman.adapters.checks.setup_layers import visible_tree_path
 from steersman.contracts.agent import AgentReply, AgentRequest, ProviderUsage
 from steersman.contracts.replies import reply_schema
-from steersman.judges.commands.agent_shell import find_commands_outside
-from steersman.judges.config.model_address import find_model_host
+from steersman.judges.commands.tester_commands import find_commands_outside
+from steersman.judges.config.limits import find_model_host
 from steersman.ports.sandbox import Sandbox
 
 CODEX_PROVIDER = "codex"

@@ -18,7 +18,7 @@ from steersman.adapters.agents.headless import (
     ProviderOptions,
     run_agent_cli,
 )
-from steersman.adapters.checks.tree_places import visible_tree_path
+from steersman.adapters.checks.setup_layers import visible_tree_path
 from steersman.contracts.agent import AgentReply, AgentRequest
 from steersman.judges.text import decode_outside_bytes
 from steersman.ports.sandbox import Sandbox

@@ -17,9 +17,9 @@ import msgspec
 from msgspec import structs
 
 from steersman.adapters.agents.program_copies import find_program_copies
-from steersman.adapters.checks.command_environment import CACHE_VARIABLES, find_toolchain_homes
+from steersman.adapters.checks.tree_commands import CACHE_VARIABLES, find_toolchain_homes
 from steersman.adapters.checks.tree_views import OpenTreeView, TreeView, ViewPurpose
-from steersman.adapters.process.output import LineListener
+from steersman.adapters.process.child_process import LineListener
 from steersman.adapters.process.program_runner import ProgramClocks, ProgramResult, run_program
 from steersman.contracts.agent import AgentReply, AgentRequest, ProviderClass, ProviderUsage
 from steersman.judges.text import decode_outside_bytes

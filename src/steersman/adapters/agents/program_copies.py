@@ -15,8 +15,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from steersman.adapters.git.repository import GitRepository, TreeEntry
-from steersman.adapters.git.worktree_files import read_checked_out_file
-from steersman.adapters.storage.remove_directory import delete_path
+from steersman.adapters.git.run_trees import read_checked_out_file
+from steersman.adapters.storage.durable_files import delete_path
 from steersman.contracts.config import ProjectFile, Role
 from steersman.errors import WorkspaceError
 

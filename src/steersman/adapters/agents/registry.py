@@ -11,6 +11,15 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from steersman.adapters.agents.acp import AcpOptions, read_protocol_usage
+from steersman.adapters.agents.acp_conversation import AcpAgentProfile
+from steersman.adapters.agents.call_home import CallHome
+from steersman.adapters.agents.claude import (
+    CLAUDE_PASSED_VARIABLES,
+    CLAUDE_SWITCHES,
+    claude_hosts,
+    find_claude_login,
+)
 from steersman.contracts.config import Role, role_table_name
 from steersman.errors import UserError
 from steersman.ports.agent import Agent
@@ -86,7 +95,6 @@ def _make_opencode_agent(spec: AgentSpec) -> Agent:
 
 def _make_claude_acp_agent(spec: AgentSpec) -> Agent:
     from steersman.adapters.agents.acp import AcpAgent, AcpOptions
-    from steersman.adapters.agents.acp_claude import make_claude_profile
 
     return AcpAgent(spec.place, spec.sandbox, parse_agent_options(spec, AcpOptions), make_claude_profile)
 
@@ -180,3 +188,33 @@ def _find_missing_login(role: Role) -> str:
         if not is_gemini_logged_in():
             return "gemini is not logged in: run `gemini` and log in, or set GEMINI_API_KEY"
     return ""
+
+
+# ── acp claude ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+# claude over the Agent Client Protocol, through `claude-agent-acp`: the same login and switches as without a screen.
+#
+# It asks claude for settings of the working tree, hooks included; the switches are what keeps claude from acting on them.
+
+
+CLAUDE_ACP_NAME = "claude-acp"
+
+
+def make_claude_profile(options: AcpOptions, home: CallHome) -> AcpAgentProfile:
+    """How claude-agent-acp is called, once."""
+    claude_login = find_claude_login()
+    model_variables = {"ANTHROPIC_MODEL": options.model} if options.model else {}
+    switches = {
+        **dict.fromkeys(CLAUDE_SWITCHES, "1"),
+        "CLAUDE_CONFIG_DIR": str(home.config),
+        "IS_SANDBOX": "1",
+    }
+    return AcpAgentProfile(
+        CLAUDE_ACP_NAME,
+        (options.program or "claude-agent-acp",),
+        env={**home.environment(), **switches, **model_variables, **claude_login.environment},
+        keeps=CLAUDE_PASSED_VARIABLES,
+        writes=claude_login.files,
+        network=(*claude_hosts(renewed=bool(claude_login.files)), *options.hosts),
+        usage=read_protocol_usage,
+    )

@@ -16,10 +16,10 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from steersman.adapters.storage.confined_files import open_directory_below
+from steersman.adapters.storage.durable_files import open_directory_below
 from steersman.contracts.agent import AgentReply, AgentRequest, ProviderClass, ProviderUsage
 from steersman.contracts.script import AgentScript, ScriptEdit, ScriptJob, ScriptStep
-from steersman.judges.commands.agent_shell import find_commands_outside
+from steersman.judges.commands.tester_commands import find_commands_outside
 from steersman.judges.text import escape_surrogates
 
 SCRIPTED_PROVIDER = "scripted"

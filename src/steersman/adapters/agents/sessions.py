@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from steersman.adapters.storage.confined_files import read_plain_file
+from steersman.adapters.storage.durable_files import read_plain_file
 
 SESSIONS_DIRECTORY = "sessions"  # beside the homes of calls
 MAX_SESSION_BYTES = 64 * 1024 * 1024  # bytes of a session that are worth keeping

@@ -18,27 +18,29 @@ from steersman.adapters.checks.file_states import list_created_entries, read_fil
 from steersman.adapters.checks.runner_reports import request_report
 from steersman.adapters.checks.setup_layers import (
     AttachedSetup,
+    TreePlace,
     attach_setup_layer,
     find_setup_layer,
+    find_tree_place,
     lock_setup_layer,
     read_attached_setup,
     record_attached_setup,
     restore_changed_files,
     setup_layer_key,
     store_setup_layer,
+    visible_tree_path,
 )
 from steersman.adapters.checks.tree_commands import NOT_FOUND_EXIT_CODE, CommandCall, TreeCommands
 from steersman.adapters.checks.tree_paths import find_reach_problem
-from steersman.adapters.checks.tree_places import TreePlace, find_tree_place, visible_tree_path
 from steersman.adapters.process.program_runner import ProgramResult
 from steersman.adapters.sandbox.bubblewrap import OpenSandbox
-from steersman.adapters.storage.remove_directory import delete_path
+from steersman.adapters.storage.durable_files import delete_path
 from steersman.contracts.commands import Argv, Command, CommandResult, RunnerReport
 from steersman.contracts.grammars import Commands
 from steersman.contracts.workspace import Checkout
 from steersman.judges.commands.tester_commands import DEFAULT_COMMANDS, BlockedCommand, CommandRules
-from steersman.judges.evidence.printed_summaries import count_printed_passes, count_printed_tests
 from steersman.judges.evidence.runner_reports import UnreadableReport, judge_command_report
+from steersman.judges.evidence.runners import count_printed_passes, count_printed_tests
 from steersman.judges.evidence.summary_patterns import (
     COUNTED_BY_PATTERN,
     EXIT_CODE_ONLY,

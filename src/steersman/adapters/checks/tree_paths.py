@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from steersman.judges.artifact_names import find_name_collision
 from steersman.judges.commands.grammar import CommandReach
 from steersman.judges.commands.value_kinds import WILDCARD_PATTERN
-from steersman.judges.redaction.secret_names import is_secret_file_name
+from steersman.judges.redaction.named_secrets import is_secret_file_name
 
 MAX_SEARCHED_NAMES = 20_000  # names below the folders that a command searches
 

@@ -22,14 +22,16 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from steersman.adapters.checks.setup_layers import (
+    SANDBOX_HOME,
     WRITABLE_SUBDIRECTORIES,
     AttachedSetup,
     SetupLayer,
+    TreePlace,
+    find_tree_place,
     read_attached_setup,
     read_writable_directories,
 )
-from steersman.adapters.checks.tree_places import SANDBOX_HOME, TreePlace, find_tree_place
-from steersman.adapters.storage.remove_directory import delete_path
+from steersman.adapters.storage.durable_files import delete_path
 from steersman.ports.sandbox import BindMount
 
 ViewPurpose = Literal["setup", "base", "change", "edit", "read"]

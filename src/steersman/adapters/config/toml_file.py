@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from steersman.adapters.config.command_problems import find_command_problems, find_env_problems
+from steersman.adapters.config.toml_advice import find_command_problems, find_env_problems
 from steersman.contracts.config import (
     MAX_HOURS,
     MAX_USD,
@@ -25,7 +25,7 @@ from steersman.contracts.config import (
     expand_argv_commands,
 )
 from steersman.errors import UserError
-from steersman.judges.replies.schema_problems import SchemaProblem, find_json_schema_problems
+from steersman.judges.replies.strict_json import SchemaProblem, find_json_schema_problems
 from steersman.judges.text import clip_text, has_visible_text, printable_line
 from steersman.kernel.canonical import digest_of
 

@@ -26,15 +26,15 @@ from steersman.adapters.git.isolated_dir import (
     query_real_repository,
     read_small_file,
 )
-from steersman.adapters.git.move_marker import (
+from steersman.adapters.git.repository import GitRepository, TreeDifference, parse_raw_differences
+from steersman.adapters.git.user_checkout import (
     DELIVERY_DIRECTORY,
     FileId,
     FileMove,
     MoveMarker,
     write_move_marker,
 )
-from steersman.adapters.git.repository import GitRepository, TreeDifference, parse_raw_differences
-from steersman.adapters.storage.remove_directory import delete_path
+from steersman.adapters.storage.durable_files import delete_path
 from steersman.errors import BranchMovedError, WorkspaceError
 
 DELIVERY_REFLOG_MESSAGE = "steersman: deliver"

@@ -25,7 +25,7 @@ from steersman.adapters.git.git_command import (
     run_git,
     start_git,
 )
-from steersman.adapters.storage.confined_files import read_plain_file
+from steersman.adapters.storage.durable_files import read_plain_file
 from steersman.errors import WorkspaceError
 
 _MAX_SMALL_FILE_BYTES = 1 << 20  # bytes of HEAD, of the excluded names

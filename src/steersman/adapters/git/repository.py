@@ -5,19 +5,35 @@
 
 import os
 import re
+import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from steersman.adapters.git.git_command import GitResult, GitSetting, decode_git_path, run_git
+from msgspec.structs import replace
+
+from steersman.adapters.git.git_command import (
+    COMMITTER_EMAIL,
+    COMMITTER_NAME,
+    GitResult,
+    GitSetting,
+    decode_git_path,
+    run_git,
+)
 from steersman.adapters.git.isolated_dir import (
     IsolatedGitDir,
     RepositoryLocation,
     locate_repository,
     make_isolated_dir,
+    read_small_file,
+    render_isolated_config,
 )
+from steersman.adapters.storage.durable_files import delete_path
+from steersman.contracts.workspace import RecordedRef
 from steersman.errors import WorkspaceError
 
 _MAX_CACHED_ANSWERS = 1_000
@@ -248,3 +264,174 @@ def parse_raw_differences(output: bytes) -> Iterator[TreeDifference]:
     for fields, path in zip(parts[::2], parts[1::2], strict=False):
         old_mode, new_mode, old_blob, blob, status = fields.removeprefix(b":").decode().split(" ")
         yield TreeDifference(path, old_mode, new_mode, old_blob, blob, status)
+
+
+# ── refs ────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+# The refs of runs: commits stored under a ref, and the list of pinned trees and delivered branches with their entries.
+#
+# A `git gc --prune=now` at the same moment removes every loose object that no ref led to when it began. So a stored commit
+# is checked again once no gc runs, and stored again where an object is missing.
+
+
+_PINNED_PREFIX, _RUN_BRANCH_PREFIX = "refs/steersman/", "refs/heads/steersman/"
+_ANCHOR_REF_PREFIX = f"{_PINNED_PREFIX}anchors/"
+_ENTRY_TRAILER_FORMAT = "trailers:key=Steersman-Entry,valueonly"
+# Git 2.39 merges two such fields.
+_RUN_TRAILERS_FORMAT = "%(contents:trailers:key=Steersman-Run,key=Steersman-Entry)"
+_GC_WAIT_SECONDS = 120.0
+_STORE_ATTEMPTS = 5
+
+
+def list_recorded_refs(git: GitRepository, run: str = "") -> dict[str, RecordedRef]:
+    """The refs of a run, or of all runs, with what each names and the entry that it came from."""
+    patterns = (f"{_PINNED_PREFIX}{run}".rstrip("/"), f"{_RUN_BRANCH_PREFIX}{run}".rstrip("/"))
+    output = git.read(
+        "for-each-ref",
+        f"--format=%(refname)%00%(objectname)%00%(tree)%00{_RUN_TRAILERS_FORMAT}%00",
+        *patterns,
+    )
+    parts = [part.strip() for part in output.decode("utf-8", "backslashreplace").split("\0")]
+    refs = {
+        name: _parse_recorded_ref(
+            name,
+            commit,
+            tree,
+            dict(line.split(": ", 1) for line in trailer_text.splitlines() if ": " in line),
+        )
+        for name, commit, tree, trailer_text in zip(*(parts[n::4] for n in range(4)), strict=False)
+        if not name.startswith(_ANCHOR_REF_PREFIX)
+    }
+    pinned = {ref.commit for name, ref in refs.items() if name.startswith(_PINNED_PREFIX)}
+    return {
+        name: _add_delivered_entry(git, name, ref)
+        if name.startswith(_RUN_BRANCH_PREFIX) and ref.commit not in pinned
+        else ref
+        for name, ref in refs.items()
+    }
+
+
+def _parse_recorded_ref(name: str, commit: str, tree: str, trailers: dict[str, str]) -> RecordedRef:
+    entry = trailers.get("Steersman-Entry", _entry_number_suffix(name))
+    return RecordedRef(commit, tree, trailers.get("Steersman-Run", ""), _parse_entry_number(entry))
+
+
+def _add_delivered_entry(git: GitRepository, name: str, ref: RecordedRef) -> RecordedRef:
+    """A branch that is not where its run left it, with the entry of the newest commit that the run has delivered."""
+    trailer = f"^Steersman-Run: {name.removeprefix(_RUN_BRANCH_PREFIX)}$"
+    entry = git.line("log", "-1", f"--format=%({_ENTRY_TRAILER_FORMAT})", f"--grep={trailer}", name, "--")
+    return replace(ref, entry=_parse_entry_number(entry.strip()))
+
+
+def _entry_number_suffix(name: str) -> str:
+    """The number at the end of a pinned tree's name; what other names end with is none."""
+    label = name.rpartition("/")[2] if name.startswith(_PINNED_PREFIX) else ""
+    return "" if label.startswith(("start-", "delivery-")) else label.rpartition("-")[2]
+
+
+def _parse_entry_number(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) < 10 else 0
+
+
+def store_commit_despite_gc(git: GitRepository, ref: str, parent: str, build: Callable[[], str]) -> str:
+    """Points `ref` to the commit that `build` stores, and returns it whole."""
+    for attempt in range(_STORE_ATTEMPTS):
+        _wait_for_gc(git)
+        try:
+            commit = build()
+        except WorkspaceError:
+            if attempt == _STORE_ATTEMPTS - 1 or not _is_gc_running(git):
+                raise
+            continue
+        git.read("update-ref", ref, commit)
+        if not _is_gc_running(git) and is_commit_complete(git, commit, parent):
+            return commit
+    raise WorkspaceError(f"git does not keep {ref}; is a `git gc` at work? Try again when it has ended")
+
+
+def is_commit_complete(git: GitRepository, commit: str, parent: str) -> bool:
+    """Whether every object is there that a commit brings beyond its parent."""
+    return git.call("rev-list", "--objects", "--quiet", commit, "--not", parent).code == 0
+
+
+def _is_gc_running(git: GitRepository) -> bool:
+    """Whether a `git gc` of this machine is at work."""
+    match = re.match(rb"(\d+) ", read_small_file(git.require_repository.common / "gc.pid"))
+    if match is None:
+        return False
+    with suppress(PermissionError):  # another user's process is alive too
+        try:
+            os.kill(int(match[1]), 0)
+        except ProcessLookupError:
+            return False
+    return True
+
+
+def _wait_for_gc(git: GitRepository) -> None:
+    deadline = time.monotonic() + _GC_WAIT_SECONDS
+    while _is_gc_running(git) and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
+# ── worktree repo ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+# The private git repository of a working tree: an agent may do in it what it likes.
+#
+# It borrows the objects of the real one and has a copy of its tags. Commits, branches, settings and hooks
+# made inside stay inside: neither the person's git nor ours ever reads them, and nothing is left of them when the tree
+# is handed to the next.
+# **Invariant:** it knows no remote, no branch, no hook and no setting of the person's repository.
+
+
+MAX_COPIED_TAGS = 1_000
+_WORKTREE_REPO_DIRECTORIES = ("objects/info", "objects/pack", "refs/heads", "refs/tags", "info")
+_WORKTREE_REPO_SETTINGS: tuple[GitSetting, ...] = (
+    ("user.name", COMMITTER_NAME),
+    ("user.email", COMMITTER_EMAIL),
+    ("advice.detachedHead", "false"),
+)
+
+
+def worktree_repo_path(tree: Path) -> Path:
+    """Where the repository of a tree is: beside it, so that its files are the tree's alone."""
+    return tree.with_name(f"{tree.name}.git")
+
+
+def make_worktree_repo(git: GitRepository, tree: Path, commit: str, index: Path) -> None:
+    """Gives a tree a new repository: at `commit`, with nothing staged."""
+    repo_dir, common = worktree_repo_path(tree), git.require_repository.common
+    remove_worktree_repo(tree)
+    for name in _WORKTREE_REPO_DIRECTORIES:
+        (repo_dir / name).mkdir(parents=True)
+    (repo_dir / "objects" / "info" / "alternates").write_bytes(bytes(common / "objects") + b"\n")
+    (repo_dir / "packed-refs").write_bytes(_render_packed_tags(git))
+    (repo_dir / "info" / "exclude").write_bytes(read_small_file(common / "info" / "exclude"))
+    if shallow := read_small_file(common / "shallow"):
+        (repo_dir / "shallow").write_bytes(shallow)
+    (repo_dir / "config").write_bytes(
+        render_isolated_config(git.require_repository, more=_WORKTREE_REPO_SETTINGS)
+    )
+    shutil.copy2(index, repo_dir / "index")
+    (repo_dir / "HEAD").write_text(f"{commit}\n")
+    (tree / ".git").write_text(f"gitdir: {repo_dir}\n")
+
+
+def remove_worktree_repo(tree: Path) -> None:
+    """Removes it, whatever has become of it."""
+    delete_path(tree / ".git")
+    delete_path(worktree_repo_path(tree))
+
+
+def _render_packed_tags(git: GitRepository) -> bytes:
+    """The tags as they are now: many projects read their version from them."""
+    loose = git.require_repository.common / "refs" / "tags"
+    packed = git.require_repository.common / "packed-refs"
+    if loose.is_dir() and not any(loose.iterdir()) and not packed.exists():
+        return b""  # git would be asked seven times in a short run
+    format_flag = "--format=%(objectname) %(refname)"
+    limit_flags = ("--sort=-creatordate", f"--count={MAX_COPIED_TAGS}")
+    lines = sorted(
+        git.read("for-each-ref", *limit_flags, format_flag, "refs/tags").splitlines(),
+        key=lambda line: line.partition(b" ")[2],
+    )
+    return b"# pack-refs with: sorted \n" + b"".join(line + b"\n" for line in lines)

@@ -10,21 +10,90 @@ import fcntl
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from steersman.adapters.checks.setup_layers import read_attached_setup
-from steersman.adapters.checks.tree_places import find_tree_place
-from steersman.adapters.git.include_files import copy_included_files, read_include_patterns
-from steersman.adapters.git.repository import GitRepository
+from steersman.adapters.checks.setup_layers import find_tree_place, read_attached_setup
+from steersman.adapters.git.git_command import decode_git_path
+from steersman.adapters.git.repository import GitRepository, make_worktree_repo, remove_worktree_repo
 from steersman.adapters.git.tree_hash import TreeScan, WorkingTreeScanner
-from steersman.adapters.git.worktree_repo import make_worktree_repo, remove_worktree_repo
 from steersman.adapters.process.program_runner import alive
-from steersman.adapters.storage.remove_directory import delete_path
+from steersman.adapters.storage.durable_files import delete_path, open_directory_below, read_file_below
 from steersman.contracts.workspace import Checkout
-from steersman.errors import WorkspaceError
+from steersman.errors import UserError, WorkspaceError
+
+# ── include files ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+# Copies files that git does not keep (`.env.test`, local settings) from the user's checkout into a working tree.
+#
+# Which ones, `[worktree] include` of steersman.toml and `.worktreeinclude` of that checkout say.
+# **Invariant:** nothing is read from outside the checkout or written outside the tree, whatever links say; a file that
+# is already there is never replaced; `.git` is never touched.
+
+
+INCLUDE_FILE_NAME = ".worktreeinclude"
+_MAX_INCLUDE_BYTES = 64 << 10
+
+
+def check_include_patterns(patterns: tuple[str, ...], source: str = "[worktree] include") -> tuple[str, ...]:
+    """The patterns, if each is a relative glob that stays inside the repository."""
+    for pattern in patterns:
+        parts = PurePosixPath(pattern).parts
+        if not parts or pattern.startswith("/") or ".." in parts or "\0" in pattern:
+            raise UserError(f"{source}: {pattern!r} has to be a relative path or glob inside the repository")
+    return patterns
+
+
+def read_include_patterns(top: Path) -> tuple[str, ...]:
+    """The patterns of a checkout's own list: one a line, `#` begins a comment, a leading slash means the top."""
+    try:
+        fd = os.open(top / INCLUDE_FILE_NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return ()
+    with open(fd, "rb") as file:
+        data = file.read(_MAX_INCLUDE_BYTES) if os.path.isfile(fd) else b""
+    lines = [line.strip() for line in data.decode("utf-8", "replace").splitlines()]
+    patterns = tuple(line.removeprefix("/") for line in lines if line and not line.startswith("#"))
+    if negated := next((line for line in patterns if line.startswith("!")), None):
+        raise UserError(
+            f"{INCLUDE_FILE_NAME}: {negated!r} takes something out again, which is not done here: take the line out"
+        )
+    return check_include_patterns(patterns, INCLUDE_FILE_NAME)
+
+
+def copy_included_files(top: Path, tree: Path, patterns: tuple[str, ...]) -> tuple[str, ...]:
+    """Copies what matches and is not there yet; returns the copied paths, sorted."""
+    top, tree = top.resolve(), tree.resolve()
+    paths = {
+        path for pattern in patterns for match in top.glob(pattern) for path in _expand_include_match(match)
+    }
+    names = sorted(path.relative_to(top).as_posix() for path in paths)
+    return tuple(name for name in names if _copy_included_file(top, tree, name))
+
+
+def _expand_include_match(match: Path) -> Iterator[Path]:
+    """The match itself, or everything below it when it is a directory."""
+    if not match.is_dir() or match.is_symlink():
+        yield match
+        return
+    for directory, _, names in os.walk(match, followlinks=False):
+        yield from (Path(directory, name) for name in names)
+
+
+def _copy_included_file(top: Path, tree: Path, name: str) -> bool:
+    source, target = (top / name).resolve(), tree / name
+    inside = source.is_relative_to(top) and source.is_file() and ".git" not in source.relative_to(top).parts
+    # A directory of the tree may be a link that leads out of it.
+    if not inside or os.path.lexists(target) or not target.parent.resolve().is_relative_to(tree):
+        return False
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy2(source, target)
+    return True
+
+
+# ── run trees ────────────────────────────────────────────────────────────────────────────────
 
 
 class TreeRecord(msgspec.Struct, frozen=True):
@@ -221,3 +290,98 @@ def _write_tree_record(path: Path, content: bytes) -> None:
     temporary = path.with_name(f"{path.name}.new")
     temporary.write_bytes(content)
     temporary.replace(path)
+
+
+# ── worktree files ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+# Single files of a working tree, put as a commit has them.
+#
+# **Invariant:** never outside the tree and never through a link: every part of a path is opened by itself, without
+# following; no filter of the repository is asked.
+
+
+_CREATE_FILE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_LINK_MODE, _EXECUTABLE_MODE = "120000", "100755"
+MAX_CHECKED_OUT_BYTES = 4 << 20  # bytes of a file of the person's checkout
+
+BlobEntry = tuple[str, bytes]  # mode, content
+
+
+def restore_tree_files(
+    git: GitRepository, tree: Path, commit: str, names: Sequence[str], *, links: bool
+) -> None:
+    """Makes these names what they are in `commit`; a link only where `links` says so."""
+    for name in names:
+        entry = _read_blob_entry(git, commit, name)
+        wanted_entry = entry if entry is not None and (links or entry[0] != _LINK_MODE) else None
+        try:
+            _restore_tree_file(tree, name, wanted_entry)
+        except OSError as error:
+            raise WorkspaceError(f"{name} cannot be put as it was: {error.strerror}") from error
+
+
+def list_commit_links(git: GitRepository, commit: str) -> tuple[str, ...]:
+    """The symbolic links of a commit, sorted."""
+    return tuple(sorted(os.fsdecode(name) for name in _list_link_blobs(git, commit)))
+
+
+def read_link_targets(git: GitRepository, commit: str) -> dict[str, str]:
+    """The symbolic links of a commit with what each leads to."""
+    blobs = _list_link_blobs(git, commit)
+    targets = git.read_blobs(blobs.values())
+    return {decode_git_path(name): decode_git_path(targets[blob]) for name, blob in blobs.items()}
+
+
+def _list_link_blobs(git: GitRepository, commit: str) -> dict[bytes, str]:
+    entries = git.list_tree(commit, recursive=True)
+    return {entry.path: entry.object_id for entry in entries if entry.mode == _LINK_MODE}
+
+
+def read_commit_files(git: GitRepository, commit: str, names: Sequence[str]) -> dict[str, bytes]:
+    """Those of these names that are plain files of a commit, with what is in them."""
+    entries = _read_blob_entries(git, commit, names)
+    return {name: content for name, (mode, content) in entries.items() if mode != _LINK_MODE}
+
+
+def read_checked_out_file(top: Path, name: str) -> bytes | None:
+    """A plain file of a checkout, read without following a link; None where it is none, or too long."""
+    return read_file_below(top, name, MAX_CHECKED_OUT_BYTES)
+
+
+def _read_blob_entry(git: GitRepository, commit: str, name: str) -> BlobEntry | None:
+    return _read_blob_entries(git, commit, (name,)).get(name)
+
+
+def _read_blob_entries(git: GitRepository, commit: str, names: Sequence[str]) -> dict[str, BlobEntry]:
+    entries = {
+        os.fsdecode(entry.path): entry for entry in git.list_tree(commit, names) if entry.kind == "blob"
+    }
+    contents = git.read_blobs(entry.object_id for name, entry in entries.items() if name in names)
+    return {name: (entry.mode, contents[entry.object_id]) for name, entry in entries.items() if name in names}
+
+
+def _restore_tree_file(tree: Path, name: str, entry: BlobEntry | None) -> None:
+    *parents, file_name = name.split("/")
+    if any(part in ("", ".", "..") or part.casefold() == ".git" for part in (*parents, file_name)):
+        raise WorkspaceError(f"{name!r} is no file of a tree")
+    try:
+        with open_directory_below(tree, parents, make=entry is not None) as directory_fd:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(file_name, dir_fd=directory_fd)
+            if entry is not None:
+                _write_blob_entry(directory_fd, file_name, entry)
+    except FileNotFoundError:
+        if entry is not None:
+            raise
+
+
+def _write_blob_entry(directory_fd: int, name: str, entry: BlobEntry) -> None:
+    mode, content = entry
+    if mode == _LINK_MODE:
+        os.symlink(os.fsdecode(content), name, dir_fd=directory_fd)
+        return
+    with open(
+        os.open(name, _CREATE_FILE_FLAGS, 0o755 if mode == _EXECUTABLE_MODE else 0o644, dir_fd=directory_fd),
+        "wb",
+    ) as file:
+        file.write(content)

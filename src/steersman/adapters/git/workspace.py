@@ -16,22 +16,20 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from steersman.adapters.agents.program_copies import PROGRAMS_DIRECTORY, ProgramCopies
-from steersman.adapters.git.change_diff import read_commit_change
-from steersman.adapters.git.commit_texts import CommitTexts
+from steersman.adapters.git.deliver_tree import CommitTexts
 from steersman.adapters.git.git_command import decode_git_path, require_ref_part, run_git
-from steersman.adapters.git.include_files import check_include_patterns
-from steersman.adapters.git.move_marker import read_move_markers
-from steersman.adapters.git.refs import list_recorded_refs, store_commit_despite_gc
-from steersman.adapters.git.repository import GitRepository
-from steersman.adapters.git.run_trees import RunWorkingTrees
-from steersman.adapters.git.user_checkout import UserCheckouts
-from steersman.adapters.git.worktree_files import (
+from steersman.adapters.git.repository import GitRepository, list_recorded_refs, store_commit_despite_gc
+from steersman.adapters.git.run_trees import (
+    RunWorkingTrees,
+    check_include_patterns,
     list_commit_links,
     read_checked_out_file,
     read_commit_files,
     read_link_targets,
     restore_tree_files,
 )
+from steersman.adapters.git.tree_hash import read_commit_change
+from steersman.adapters.git.user_checkout import UserCheckouts, read_move_markers
 from steersman.contracts.commands import Argv
 from steersman.contracts.workspace import (
     Change,

@@ -20,11 +20,8 @@ from steersman.adapters.process.child_process import prefer_cached_bytecode
 from steersman.adapters.sandbox import machine_view as view
 from steersman.adapters.sandbox import sandbox_init
 from steersman.adapters.sandbox.egress_proxy import EgressProxy
-from steersman.adapters.sandbox.etc_view import etc_mounts
-from steersman.adapters.sandbox.git_view import list_git_mounts
-from steersman.adapters.sandbox.machine_view import SandboxMount
-from steersman.adapters.sandbox.scratch import scratch_directory
-from steersman.adapters.sandbox.space_limit import SpaceLimit
+from steersman.adapters.sandbox.machine_view import SandboxMount, etc_mounts, list_git_mounts
+from steersman.adapters.sandbox.space_limit import SpaceLimit, scratch_directory
 from steersman.adapters.sandbox.toolchains import toolchain_mounts
 from steersman.errors import UserError
 from steersman.judges.text import clip_text, printable_text

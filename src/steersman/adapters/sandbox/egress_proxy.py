@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from steersman.adapters.sandbox.scratch import scratch_directory
+from steersman.adapters.sandbox.space_limit import scratch_directory
 
 PROXY_CHUNK_BYTES = 64 * 1024
 MAX_PROXY_HEAD_BYTES = 64 * 1024  # bytes of a proxy request's head

@@ -4,13 +4,19 @@
 shown that a sandbox does not name, whatever else would cover it.
 """
 
+import atexit
+import contextlib
 import os
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from steersman.adapters.config import state_paths
+from steersman.adapters.git.repository import worktree_repo_path
+from steersman.adapters.sandbox.space_limit import scratch_directory
 
 _Function = TypeVar("_Function", bound=Callable[..., object])
 _cache_clearers: list[Callable[[], None]] = []
@@ -161,3 +167,171 @@ def _is_covered_mount(mount: SandboxMount, by_destination: Mapping[str, SandboxM
     while parent not in by_destination and parent != "/":
         parent = os.path.dirname(parent)
     return by_destination.get(parent) == read_only_mount(parent)
+
+
+# ── etc view ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+# The /etc of a sandbox: what programs look up, and nothing that holds a secret.
+#
+# Small files are copied into one folder, which is one mount: a mount for each of them would double a sandbox's start. The
+# folder serves every sandbox of this process, and another one is made when something in /etc has changed.
+# **Invariant:** a list of what is there, never of what is not: no shadow, no host keys, no configuration with tokens.
+
+
+MAX_COPIED_ETC_BYTES = 1 << 20  # bytes; larger files are shown as they are
+_ETC_NAMES = (
+    *("alternatives", "ca-certificates", "ca-certificates.conf", "crypto-policies", "fonts", "gai.conf"),
+    *("group", "host.conf", "hostname", "hosts", "java", "ld.so.cache", "ld.so.conf", "ld.so.conf.d"),
+    *("locale.alias", "localtime", "login.defs", "magic", "mime.types", "networks", "nsswitch.conf"),
+    *("os-release", "passwd", "perl", "pki/ca-trust", "pki/tls/certs", "pki/tls/cert.pem", "protocols"),
+    *("python3", "rpc", "services", "shells", "ssl/cert.pem", "ssl/certs", "ssl/openssl.cnf", "timezone"),
+    *("java-11-openjdk", "java-17-openjdk", "java-21-openjdk", "maven", "debian_version", "inputrc"),
+)
+_NETWORK_ETC_NAMES = ("resolv.conf",)  # only of use with the host's network
+_EtcState = tuple[tuple[str, int, int, int], ...]
+
+
+class _EtcMounts(NamedTuple):
+    maker: int  # a process that was forked off makes its own
+    state: _EtcState
+    mounts: tuple[SandboxMount, ...]
+
+
+_etc_cache: dict[bool, _EtcMounts] = {}
+
+
+def etc_mounts(*, network: bool) -> tuple[SandboxMount, ...]:
+    """The mounts for it."""
+    names = (*_ETC_NAMES, *(_NETWORK_ETC_NAMES if network else ()))
+    maker, state = os.getpid(), tuple(_read_etc_states(names))
+    cached = _etc_cache.get(network)
+    if cached is None or (cached.maker, cached.state) != (maker, state):
+        cached = _etc_cache[network] = _EtcMounts(
+            maker, state, tuple(_build_etc_mounts(_make_etc_directory(maker), names))
+        )
+    return cached.mounts
+
+
+def _read_etc_states(names: tuple[str, ...]) -> Iterator[tuple[str, int, int, int]]:
+    """What would look otherwise if one of the files had changed."""
+    for name in names:
+        try:
+            status = os.stat(f"/etc/{name}")
+        except OSError:
+            continue
+        yield name, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _make_etc_directory(maker: int) -> str:
+    """A folder until this process ends: a sandbox may still be open when the next one is made."""
+    stack = ExitStack()
+    directory = stack.enter_context(scratch_directory())
+    atexit.register(lambda: stack.close() if os.getpid() == maker else None)
+    return directory
+
+
+def _build_etc_mounts(directory: str, names: tuple[str, ...]) -> Iterator[SandboxMount]:
+    yield SandboxMount("/etc", ("--ro-bind", directory, "/etc"))
+    for name in names:
+        yield from _mount_etc_entry(f"/etc/{name}", directory)
+
+
+def _mount_etc_entry(path: str, copy_root: str) -> Iterator[SandboxMount]:
+    copy_path = copy_root + path.removeprefix("/etc")
+    if not os.path.lexists(path) or os.path.lexists(copy_path):
+        return
+    os.makedirs(os.path.dirname(copy_path), exist_ok=True)
+    if os.path.islink(path):
+        os.symlink(os.readlink(path), copy_path)
+        real = os.path.realpath(path)
+        if is_path_below(real, ("/etc",)):
+            yield from _mount_etc_entry(real, copy_root)
+        elif os.path.exists(real) and not is_system_path(real):
+            yield read_only_mount(real)
+    elif os.path.isfile(path) and os.path.getsize(path) <= MAX_COPIED_ETC_BYTES:
+        _copy_etc_file(path, copy_path)
+    elif os.path.isfile(path) or os.path.isdir(path):
+        _make_mount_target(path, copy_path)
+        yield read_only_mount(path)
+
+
+def _copy_etc_file(path: str, copy_path: str) -> None:
+    """What we may not read, the sandbox could not have read either."""
+    try:
+        shutil.copyfile(path, copy_path)
+    except OSError:
+        return
+    shutil.copymode(path, copy_path)
+
+
+def _make_mount_target(path: str, copy_path: str) -> None:
+    if os.path.isdir(path):
+        os.mkdir(copy_path)
+    else:
+        os.close(os.open(copy_path, os.O_WRONLY | os.O_CREAT, 0o600))
+
+
+# ── git view ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+# What a sandbox shows of git: to a run's tree a copy of its own small repository, to a person's checkout their own.
+#
+# In a run's tree the program finds the recorded commit, an index it may write and the history it may read; whatever it
+# does there is gone with the sandbox. **Invariant:** nothing that any git outside reads can be written from a sandbox; of the
+# person's repository a run's sandbox shows the objects, read-only, and nothing else.
+
+
+def list_git_mounts(tree: str, directory: str, shown_at: str) -> Iterator[SandboxMount]:
+    """The places that give `tree` its git, a copy of it made in `folder`; none where it is no worktree."""
+    pointer = Path(tree, ".git")
+    repository = _find_worktree_repository(pointer)
+    if repository is not None:
+        copy = Path(directory, "git")
+        shutil.copytree(repository, copy, symlinks=True)
+        yield SandboxMount(str(repository), ("--bind", str(copy), str(repository)))
+        yield from map(read_only_mount, _list_borrowed_objects(repository / "objects"))
+    else:
+        yield from map(read_only_mount, _find_linked_git_directories(pointer))
+    if pointer.exists() and not pointer.is_symlink():
+        # A mount: inside it can be neither written, renamed nor removed.
+        yield SandboxMount(f"{shown_at}/.git", ("--ro-bind", str(pointer), f"{shown_at}/.git"))
+
+
+def _find_worktree_repository(pointer: Path) -> Path | None:
+    """The repository of a run's tree: beside it, and nowhere else, whatever the pointer may say."""
+    repository = worktree_repo_path(pointer.parent)
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        is_plain = not pointer.is_symlink() and repository.is_dir() and not repository.is_symlink()
+        if is_plain and pointer.read_text() == f"gitdir: {repository}\n":
+            return repository
+    return None
+
+
+def _find_linked_git_directories(pointer: Path) -> list[str]:
+    """The git directories behind a checkout that the person has made with `git worktree add`."""
+    if pointer.is_symlink() or not pointer.is_file():
+        return []
+    with contextlib.suppress(OSError, UnicodeDecodeError, ValueError):
+        own_directory = Path(pointer.read_text().removeprefix("gitdir: ").removesuffix("\n"))
+        shared_directory = os.path.realpath(own_directory / (own_directory / "commondir").read_text().strip())
+        return [check_sandbox_path(shared_directory), check_sandbox_path(str(own_directory))]
+    return []
+
+
+def _list_borrowed_objects(objects: Path) -> list[str]:
+    """Where else the objects are; git follows these one after the other, and so do we, a few steps."""
+    object_directories: list[str] = []
+    pending = [objects]
+    for _ in range(5):
+        pending = [Path(place) for directory in pending for place in _read_alternates(directory)]
+        object_directories += map(str, pending)
+    return object_directories
+
+
+def _read_alternates(objects: Path) -> Iterator[str]:
+    with contextlib.suppress(OSError):
+        lines = (objects / "info" / "alternates").read_text(errors="surrogateescape").splitlines()
+        for line in lines:
+            place = os.path.realpath(objects / line)
+            with contextlib.suppress(ValueError):  # what no sandbox shows is no place for objects either
+                if line and not line.startswith("#"):
+                    yield check_sandbox_path(place)

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from steersman.adapters.scan.listing import ProjectListing, list_project_files
-from steersman.adapters.storage.confined_files import read_file_below
+from steersman.adapters.storage.durable_files import read_file_below
 from steersman.contracts.planning.context import FactPack, ScanBounds
 from steersman.errors import WorkspaceError
 from steersman.judges.facts.choice import select_project_files

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from steersman.engine.audit.verdict import AuditFindings
-from steersman.engine.gate_rows import answer_problem, gate_row_problem
+from steersman.engine.inbox import answer_problem, gate_row_problem
 from steersman.kernel.snapshot import JobItem, Snapshot
 from steersman.ports.journal import Gate, InboxItem
 

@@ -6,7 +6,7 @@ Hashes, entries and state stay. A removed text cannot be restored, and such a ru
 import msgspec
 
 from steersman.contracts.config import Config
-from steersman.engine import person_text
+from steersman.engine import inbox
 from steersman.engine.active_run import head_from_snapshot, load_active_run, require_head
 from steersman.engine.ports import Ports
 from steersman.errors import UserError
@@ -32,7 +32,7 @@ def prune_run(ports: Ports, run: str, person: str, reason: str = "") -> PruneRes
     locks: list[RunLock] = []
     try:
         tree = _lock_ended_tree(ports, head.root, locks)
-        safe_reason = person_text.sanitize_reason(ports, run, reason)
+        safe_reason = inbox.sanitize_reason(ports, run, reason)
         return _drop_payloads(
             ports, head.root, tree, StepMeta(ports.clock.now(), f"person:{person}", why=safe_reason)
         )

@@ -11,8 +11,7 @@ from typing import NamedTuple
 from steersman.contracts.chat import ChatCall, ChatLimits, ChatMessage, ChatThread
 from steersman.contracts.config import ChatAgent, Config
 from steersman.engine.chat.agent_call import build_chat_agent, call_chat_agent, chat_checkout_name
-from steersman.engine.isolation_notice import isolation_warning
-from steersman.engine.ports import Ports
+from steersman.engine.ports import Ports, isolation_warning
 from steersman.errors import OverBudget, UserError
 from steersman.judges.redaction.redact import redact_text
 from steersman.judges.replies.mentions import find_mentions, fold_mention_name

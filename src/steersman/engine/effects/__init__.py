@@ -13,7 +13,7 @@ from steersman.engine.machine_package import MachinePackage
 Performer = Callable[[EffectCall], Awaitable[EffectResult]]
 SHARED_PERFORMERS = {
     "agent": "steersman.engine.effects.agent_work:ask_agent",
-    "setup": "steersman.engine.effects.tree_setup:prepare_tree",
+    "setup": "steersman.engine.effects.checks:prepare_tree",
     "baseline": "steersman.engine.effects.checks:run_baseline_checks",
     "checks": "steersman.engine.effects.checks:run_checks",
     "recall": "steersman.engine.effects.checks:recall_check_results",

@@ -2,7 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
@@ -14,7 +16,7 @@ from steersman.contracts.agent import (
     AgentRequest,
     Permissions,
 )
-from steersman.contracts.config import FrozenConfig, Role
+from steersman.contracts.config import FrozenConfig, Role, find_role_settings
 from steersman.contracts.facts import AgentFacts
 from steersman.contracts.replies import ReviewerReply, TesterReply, reply_schema
 from steersman.contracts.task.replies import (
@@ -27,23 +29,88 @@ from steersman.contracts.task.replies import (
 from steersman.contracts.workspace import Change, Checkout
 from steersman.engine.budgets import call_ceiling
 from steersman.engine.effect_call import EffectCall, EffectResult, RetryRequest
-from steersman.engine.effects.agent_instructions import read_conventions, use_base_instructions
-from steersman.engine.effects.plan_bounds import (
+from steersman.engine.effects.change_context import (
     allowed_commands,
+    count_suspects,
     describe_commands_outside_bounds,
+    find_change_suspects,
     find_plan_bounds,
 )
+from steersman.engine.effects.checks import checkout_ready_tree, checkout_tree
 from steersman.engine.effects.prompt import compose_agent_prompt
-from steersman.engine.effects.suspicious_files import count_suspects, find_change_suspects
-from steersman.engine.effects.tree_setup import checkout_ready_tree, checkout_tree
-from steersman.engine.person_text import sanitize_agent_name
+from steersman.engine.inbox import sanitize_agent_name
 from steersman.engine.project_files import freeze_project_files
-from steersman.engine.roles import find_role_settings
 from steersman.errors import ContractError, UnrecordableTreeError
+from steersman.judges.changes.infrastructure import find_agent_instruction_reason
 from steersman.judges.changes.review_reasons import SuspiciousFile
-from steersman.judges.replies.agent_reply import ParsedReply, parse_reply
-from steersman.judges.replies.findings import find_unfounded_fixes, identify_finding
+from steersman.judges.replies.agent_reply import (
+    ParsedReply,
+    find_unfounded_fixes,
+    identify_finding,
+    parse_reply,
+)
 from steersman.judges.text import clip_text, printable_line
+from steersman.ports.workspace import Workspace
+
+# ── agent instructions ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+# Gives agents the repository's instruction files from the base commit, so that a change cannot instruct its reviewer.
+#
+# Links are removed for the time of the call, because their targets are in no commit.
+# **Invariant:** after the call the tree is as before, or the next checkout makes it again.
+
+
+INSTRUCTION_FILES = ("AGENTS.md", "CLAUDE.md", "GEMINI.md")
+MAX_INSTRUCTION_BYTES = 32 * 1024  # of one file
+
+
+@asynccontextmanager
+async def use_base_instructions(
+    call: EffectCall, workspace: Workspace, tree: Checkout
+) -> AsyncIterator[None]:
+    """Puts the base commit's instruction files into a tree for a reader; a writer keeps its own files without links."""
+    names = await asyncio.to_thread(_instruction_names, call, workspace, tree)
+    if not names:
+        yield
+        return
+    source = tree.commit if call.given("writes") else call.given("base")
+    await asyncio.to_thread(workspace.write_files, tree.path, source, names, links=False)
+    try:
+        yield
+    finally:
+        await asyncio.to_thread(_restore_instructions, call, workspace, tree, names)
+
+
+def read_conventions(call: EffectCall, workspace: Workspace) -> dict[str, str]:
+    """Reads the instruction files at the top of the base commit, by name; equal texts only once."""
+    texts_by_file: dict[str, str] = {}
+    for name, content in workspace.read_contents(call.given("base"), INSTRUCTION_FILES).items():
+        text = content[:MAX_INSTRUCTION_BYTES].decode("utf-8", "replace").strip()
+        if text and text not in texts_by_file.values():
+            texts_by_file[name] = text
+    return texts_by_file
+
+
+def _restore_instructions(
+    call: EffectCall, workspace: Workspace, tree: Checkout, names: tuple[str, ...]
+) -> None:
+    """Restores the tree; a file that a writer put in the place of a link stays, as part of its change."""
+    written_by_agent = [
+        n for n in names if call.given("writes") and os.path.lexists(os.path.join(tree.path, n))
+    ]
+    workspace.write_files(tree.path, tree.commit, [n for n in names if n not in written_by_agent], links=True)
+
+
+def _instruction_names(call: EffectCall, workspace: Workspace, tree: Checkout) -> tuple[str, ...]:
+    """Returns the instruction files that were changed, for a reader, and those that are links."""
+    ref = "" if call.given("writes") else call.given("instructions")
+    changed_names: list[str] = json.loads(call.payloads.get(ref)) if ref else []
+    linked_names = [name for name in workspace.links(tree.commit) if find_agent_instruction_reason(name)]
+    return tuple(dict.fromkeys((*changed_names, *linked_names)))
+
+
+# ── agent work ────────────────────────────────────────────────────────────────────────────────
+
 
 BACKOFF_MS = 1_000
 MAX_WAIT_MS = 60_000

@@ -150,7 +150,7 @@ def _find_role_problems(
     context: CommandContext, ports: "Ports", definition: Machine, config: "FrozenConfig"
 ) -> list[str]:
     """Finds what would stop an agent of this machine from being called."""
-    from steersman.engine.roles import missing_roles_message
+    from steersman.contracts.config import missing_roles_message
 
     missing_roles = [role for role in definition.roles if role not in config.roles]
     problem_texts = [missing_roles_message(missing_roles)] if missing_roles else []

@@ -16,7 +16,7 @@ from steersman.app.setup_plans import (
 from steersman.contracts.commands import CommandResult
 from steersman.contracts.config import Config
 from steersman.faces.cli.context import CommandContext
-from steersman.judges.evidence.base_checks import count_known_failures
+from steersman.judges.evidence.baseline import count_known_failures
 from steersman.judges.text import count_with_noun
 from steersman.views.failed_check import failed_check_lines, group_test_names
 from steersman.views.run_summary import verdict_words

@@ -162,8 +162,8 @@ def apply_agent_proposal(context: CommandContext, draft: "IntentDraft", role: st
     """The draft with what the agent of a role proposes for it; whoever has no agent, or no fitting answer, is told."""
     import asyncio
 
+    from steersman.contracts.config import find_role_settings
     from steersman.engine.intent_proposal import propose_intent
-    from steersman.engine.roles import find_role_settings
     from steersman.judges.planning.drafting import amend_intent_draft
 
     config = context.load_config().config

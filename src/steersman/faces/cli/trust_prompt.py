@@ -108,7 +108,7 @@ def _print_trust_pages(context: "CommandContext", rows: Sequence[str]) -> bool:
 
 def record_trust(context: "CommandContext", loaded: Any, lines: Sequence[SettingLine]) -> None:
     """Trusts these lines in the person's name."""
-    from steersman.contracts.trust import TrustedSettings
+    from steersman.contracts.limits import TrustedSettings
 
     refuse_agent_trust(context)
     trust_record = TrustedSettings(tuple(lines), context.person, time.time_ns() // 1_000_000)

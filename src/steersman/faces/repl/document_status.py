@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from steersman.contracts.artifacts import REPORT_FILE, STATE_FILE, TRANSCRIPT_FILE
 from steersman.engine.machine_package import DocumentOnDisk, MachinePackage, find_package
+from steersman.engine.person_words import RunView
 from steersman.engine.projections import read_overrides, read_run_view, render_projection
-from steersman.engine.run_view import RunView
 from steersman.errors import UserError
 from steersman.faces.cli.context import CommandContext
 from steersman.judges.text import printable_line

@@ -19,12 +19,12 @@ from steersman.engine.person_words import (
     RefuseWord,
     RestoreFiles,
     ResumeRun,
+    RunView,
     SendEvent,
     WaiveGuard,
     WordCall,
 )
 from steersman.engine.projections import read_run_view
-from steersman.engine.run_view import RunView
 from steersman.errors import SteersmanError, UserError
 from steersman.faces.cli.context import EXIT_DONE, EXIT_ENDED, EXIT_REFUSED, EXIT_WAITING, CommandContext
 from steersman.faces.cli.drive import resume_and_drive

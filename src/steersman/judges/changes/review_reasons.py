@@ -6,23 +6,167 @@ the product's files cannot be put back, so a change to those is shown.
 **Invariant:** pure; no change is harmless because of what it says of itself.
 """
 
+import ast
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
 from steersman.contracts.commands import Argv
 from steersman.contracts.workspace import FileText, TouchedPath
-from steersman.judges.changes import infrastructure, manifests
+from steersman.judges.changes import infrastructure
 from steersman.judges.changes.infrastructure import (
     find_agent_instruction_reason,
+    find_check_files,
     is_test_file,
     is_test_support,
+    list_check_words,
 )
-from steersman.judges.changes.test_detection import find_test_detection
-from steersman.judges.evidence.check_files import find_check_files, list_check_words
-from steersman.judges.evidence.inline_tests import has_inline_test_change
 from steersman.judges.text import printable_text
+
+# ── test detection ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+# Product code that asks in plain words whether it is being tested, or that is equal to everything.
+#
+# The base's own tests cannot judge such code: it passes them and is wrong outside. A match that the base has too is none.
+# **Invariant:** pure; a match only asks a person, and its absence proves nothing (SECURITY.md).
+
+
+DETECTS_TESTS_REASON = "the new code asks whether it is being tested"
+ALWAYS_EQUAL_REASON = "the new code has a value that is equal to everything"
+
+_TEST_DETECTION = re.compile(
+    r"""
+      \bPYTEST_(?:CURRENT_TEST|VERSION|XDIST_WORKER)\b | \bsys\.(?:modules|argv\[0\])[^\n]*(?:pytest|unittest)
+    | ['"](?:_?pytest|unittest)['"]\s+(?:not\s+)?in\s+sys\.modules
+    | \bNODE_TEST_CONTEXT\b | \bJEST_WORKER_ID\b | \bVITEST(?:_WORKER_ID|_POOL_ID)?\b
+    | process\.(?:exec)?[aA]rgv[^\n]*['"`]--test | \.stack\b[^\n]{0,200}\btest
+    | \btesting\.Testing\(\) | \bflag\.Lookup\(\s*"test\. | os\.Args\[0\][^\n]*\.test\b
+    | \b(?:_getframe|currentframe|inspect\.stack|f_back|runtime\.Callers?)\b[\s\S]{0,300}?(?:['"]_?[tT]est|_test\.go)
+    | \bMAKE(?:LEVEL|FLAGS)\b | \bRUST_TEST_THREADS\b | \bSTEERSMAN_(?:EFFECT|CALL|WITNESS)\b
+    """,
+    re.VERBOSE,
+)
+
+
+def find_test_detection(old: str, new: str) -> str | None:
+    """Why a person should look at new product code, in one sentence; None where nothing of the kind was added."""
+    if len(_TEST_DETECTION.findall(new)) > len(_TEST_DETECTION.findall(old)):
+        return DETECTS_TESTS_REASON
+    return ALWAYS_EQUAL_REASON if _count_blind_comparisons(new) > _count_blind_comparisons(old) else None
+
+
+def _count_blind_comparisons(text: str) -> int:
+    """Python's `__eq__` methods that never look at what they compare with."""
+    try:
+        nodes = list(ast.walk(ast.parse(text))) if "__eq__" in text else []
+    except (SyntaxError, ValueError, RecursionError):  # another language, or no program at all
+        return 0
+    methods = [node for node in nodes if isinstance(node, ast.FunctionDef) and node.name == "__eq__"]
+    return sum(not _uses_second_argument(method) for method in methods)
+
+
+def _uses_second_argument(method: ast.FunctionDef) -> bool:
+    names = [argument.arg for argument in (*method.args.posonlyargs, *method.args.args)][1:2]
+    used = {node.id for part in method.body for node in ast.walk(part) if isinstance(node, ast.Name)}
+    return not names or names[0] in used
+
+
+# ── inline tests ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+# Tests that stand in the product's own files: Rust's test modules, and examples in texts that a runner tries.
+#
+# The base's version of such a file cannot be put back without the product around it, so a change to these tests is shown.
+# What was there has to be there still; a further test behind it is as welcome as one in a new file.
+# **Invariant:** pure; linear in the text; only what the base has counts.
+
+
+_RUST_TEST_BEGIN = re.compile(r"#\[(?:cfg\((?:all\()?test\b|(?:\w+::){0,4}test[\](])")
+_RUST_TEXTS = re.compile(
+    r"""//[^\n]*|/\*.*?(?:\*/|\Z)|\bb?r(?P<hashes>#*)".*?(?:"(?P=hashes)|\Z)|"(?:[^"\\]|\\.)*"?"""
+    r"""|'(?:[^'\\\n]|\\[^\n][^'\n]{0,8})'""",
+    re.DOTALL,
+)
+_RUST_DOC_FENCE = re.compile(
+    r"^[ \t]*//[/!][ \t]?```[^\n]*\n(?P<body>(?:[ \t]*//[/!][^\n]*\n)*?)[ \t]*//[/!][ \t]?```", re.MULTILINE
+)
+_DOC_EXAMPLE = re.compile(r"^[ \t]*(?:>>>|iex(?:\(\d+\))?>)[^\n]*(?:\n[ \t]*[^\s>][^\n]*)*", re.MULTILINE)
+
+
+def has_inline_test_change(path: str, old: FileText, new: FileText, *, examples: bool = False) -> bool:
+    """Whether tests that stand in this file are not what they were; `examples`: a runner tried those in its texts."""
+    if path.casefold().endswith(".rs"):
+        find_tests = _find_rust_tests
+    elif examples or path.casefold().endswith((".ex", ".exs")):
+        find_tests = _find_doc_examples
+    else:
+        return False
+    return bool(find_tests(old.content) - find_tests(new.content))
+
+
+def _find_rust_tests(text: str) -> Counter[tuple[str, ...]]:
+    """Each test, each test module without its tests, and each example, without blank lines and comments."""
+    parts: list[list[str]] = []
+    open_parts: list[_OpenRustItem] = []
+    attributes: list[str] = []  # they belong to what follows them
+    depth = 0
+    for raw_line, code in zip(text.split("\n"), _remove_rust_texts(text).split("\n"), strict=True):
+        line, indent = raw_line.strip(), raw_line[: len(raw_line) - len(raw_line.lstrip())]
+        if not line or line.startswith("//"):
+            continue
+        if _RUST_TEST_BEGIN.match(code.strip()):
+            parts.append([])
+            open_parts.append(_OpenRustItem(indent, depth, parts[-1]))
+        elif code.strip().startswith("#[") and code.rstrip().endswith("]"):
+            attributes.append(line)
+            continue
+        if open_parts:
+            open_parts[-1].lines.extend((*attributes, line))
+        attributes.clear()
+        depth += code.count("{") - code.count("}")
+        while open_parts and open_parts[-1].ends_with(code, indent, depth):
+            open_parts.pop()
+    return Counter(map(_remove_closing_braces, parts)) + Counter(
+        (match["body"],) for match in _RUST_DOC_FENCE.finditer(text)
+    )
+
+
+class _OpenRustItem(NamedTuple):
+    """A test or a test module whose end has not come yet."""
+
+    indent: str
+    depth: int
+    lines: list[str]
+
+    def ends_with(self, code: str, indent: str, depth: int) -> bool:
+        """Whether its item closes where it began; what is formatted otherwise goes on as long as what is around it."""
+        closes = indent == self.indent and code.rstrip().endswith(("}", ";"))
+        return depth < self.depth or (depth == self.depth and closes)
+
+
+def _remove_rust_texts(text: str) -> str:
+    """The code without comments, strings and characters; every line stays a line."""
+    return _RUST_TEXTS.sub(lambda match: "\n" * match[0].count("\n"), text)
+
+
+def _remove_closing_braces(part: list[str]) -> tuple[str, ...]:
+    """A test behind the last one comes before the brace that closes their module."""
+    end = len(part)
+    while part[end - 1] == "}":
+        end -= 1
+    return tuple(part[:end])
+
+
+def _find_doc_examples(text: str) -> Counter[tuple[str, ...]]:
+    """The examples of each text in quotes: those of one are tried together."""
+    parts = (_DOC_EXAMPLE.findall(part) for part in re.split(r'"""|\'\'\'', text))
+    return Counter(tuple(" ".join(example.split()) for example in part) for part in parts if part)
+
+
+# ── review reasons ────────────────────────────────────────────────────────────────────────────────
+
 
 SuspicionRule = Literal["gate", "show"]
 SuspicionKind = Literal["tests", "dependencies", "ci", "agents", "inside", "link", "detects"]
@@ -115,7 +259,7 @@ def _find_suspicion_reasons(
         return [("tests", _MIXED_FILE_REASON)]
     if _is_base_test_file(change.path, context):
         return [("link", "a test is a link")] if change.kind == "link" and change.new else []
-    if manifests.is_known_manifest(change.path):
+    if infrastructure.is_known_manifest(change.path):
         return _judge_manifest_change(change, context, words, check_files)
     if (
         context.old.get(change.path)
@@ -159,12 +303,12 @@ def _is_base_test_file(path: str, context: ChangeContext) -> bool:
 
 
 def _has_test_file_name(path: str) -> bool:
-    return (is_test_support(path) or is_test_file(path)) and not manifests.is_known_manifest(path)
+    return (is_test_support(path) or is_test_file(path)) and not infrastructure.is_known_manifest(path)
 
 
 def _is_version_bump_change(path: str, context: ChangeContext) -> bool:
     old, new = context.old[path], context.new[path]
-    return old.whole and new.whole and manifests.has_only_version_change(old.content, new.content)
+    return old.whole and new.whole and infrastructure.has_only_version_change(old.content, new.content)
 
 
 def _judge_manifest_change(
@@ -175,9 +319,9 @@ def _judge_manifest_change(
         return [("tests", _TEST_SETTINGS_REASON)]
     reasons: list[tuple[SuspicionKind, str]] = []
     is_used = change.path in check_files or not change.path.casefold().endswith(_RECIPE_FILES)
-    if is_used and manifests.has_test_setting_change(change.path, old.content, new.content, words):
+    if is_used and infrastructure.has_test_setting_change(change.path, old.content, new.content, words):
         reasons.append(("tests", _TEST_SETTINGS_REASON))
-    if manifests.has_dependency_change(change.path, old.content, new.content):
+    if infrastructure.has_dependency_change(change.path, old.content, new.content):
         reasons.append(("dependencies", _DEPENDENCIES_REASON))
     return reasons
 

@@ -11,8 +11,12 @@ import msgspec
 
 from steersman.contracts.commands import Argv
 from steersman.contracts.grammars import CommandGrammar, Commands, OptionValues
-from steersman.judges.commands.command_words import render_command_words
-from steersman.judges.commands.value_kinds import WILDCARD_PATTERN, WordKind, find_word_kind
+from steersman.judges.commands.value_kinds import (
+    WILDCARD_PATTERN,
+    WordKind,
+    find_word_kind,
+    render_command_words,
+)
 from steersman.judges.text import clip_text
 
 _PYTHON_PROGRAM = re.compile(r"python3(?:\.[0-9]{1,2})?")

@@ -4,6 +4,7 @@ What a repository asks for beyond a limit is a problem that names the limit's fi
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -11,8 +12,29 @@ from msgspec.structs import replace
 
 from steersman.contracts.config import CHAT_AGENT_PREFIX, ENV_REFERENCE, AnyConfig, Budget, Config
 from steersman.contracts.limits import OWN_SANDBOX_DEFAULTS, EnvLimits, LimitFile, SettingsLimits
-from steersman.judges.config.model_address import find_model_host
-from steersman.judges.replies.schema_problems import SchemaProblem
+from steersman.judges.replies.strict_json import SchemaProblem
+
+# ── model address ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+# Reads the address of a model's server: one reading for the limits and for the agents that open the host.
+#
+# **Invariant:** an address that programs could read differently has no host: with a user, a query, a fragment or a `\`.
+
+
+_DEFAULT_PORTS = {"http": "80", "https": "443"}
+_PLAIN_ADDRESS = re.compile(
+    r"(https?)://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?(?:/[^\s?#@\\]*)?", re.ASCII
+)
+
+
+def find_model_host(address: str) -> str:
+    """The `host:port` of a plain http or https address; nothing for any other text."""
+    match = _PLAIN_ADDRESS.fullmatch(address)
+    return f"{match[2].strip('[]').lower()}:{match[3] or _DEFAULT_PORTS[match[1]]}" if match else ""
+
+
+# ── limits ────────────────────────────────────────────────────────────────────────────────
+
 
 _SANDBOX_MODES = ("off", "auto", "required")  # the later, the stricter
 _VARIABLE_OPTIONS = ("environment", "key_env")  # an agent's options that pass variables on

@@ -8,7 +8,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Sequence
 
-from steersman.judges.patterns import lazy_pattern
+from steersman.judges.text import lazy_pattern
 
 TomlKeyPath = tuple[str, ...]
 TomlLineNumbers = dict[TomlKeyPath, int]

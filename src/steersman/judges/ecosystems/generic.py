@@ -38,7 +38,7 @@ from steersman.judges.facts.reading import (
     list_yaml_members,
     parse_manifest_toml,
 )
-from steersman.judges.patterns import lazy_pattern
+from steersman.judges.text import lazy_pattern
 
 _MAKE_TARGET = lazy_pattern(r"([A-Za-z0-9][\w./-]{0,80})[ \t]{0,40}:(?!:{0,2}=)")
 _JUST_RECIPE = lazy_pattern(r"@?([A-Za-z_][\w-]{0,80})(?:[ \t]+[^:=\n]{0,200})?:(?!=)")

@@ -24,7 +24,7 @@ from steersman.judges.facts.finding import (
     marker_reader,
     parse_known_dependencies,
 )
-from steersman.judges.patterns import lazy_pattern
+from steersman.judges.text import lazy_pattern
 
 _KNOWN_DEPENDENCIES = parse_known_dependencies(
     frameworks="github.com/gin-gonic/gin=gin github.com/labstack/echo=echo github.com/gofiber/fiber=fiber "

@@ -46,7 +46,7 @@ from steersman.judges.facts.reading import (
     list_manifest_texts,
     parse_manifest_json,
 )
-from steersman.judges.patterns import lazy_pattern
+from steersman.judges.text import lazy_pattern
 
 _KNOWN_DEPENDENCIES = parse_known_dependencies(
     frameworks="react vue svelte @angular/core=angular next=next.js nuxt express fastify koa @nestjs/core=nestjs hono astro "

@@ -17,7 +17,7 @@ from steersman.judges.facts.finding import (
     parse_known_dependencies,
 )
 from steersman.judges.facts.reading import MAX_LINE_WIDTH, find_xml_problem, parse_xml_elements
-from steersman.judges.patterns import lazy_pattern
+from steersman.judges.text import lazy_pattern
 
 _KNOWN_DEPENDENCIES = parse_known_dependencies(
     frameworks="spring-boot org.springframework.boot=spring-boot io.quarkus=quarkus io.micronaut=micronaut "

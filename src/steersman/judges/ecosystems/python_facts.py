@@ -28,7 +28,7 @@ from steersman.judges.facts.reading import (
     parse_ini_lines,
     parse_manifest_toml,
 )
-from steersman.judges.patterns import lazy_pattern
+from steersman.judges.text import lazy_pattern
 
 _KNOWN_DEPENDENCIES = parse_known_dependencies(
     frameworks="django flask fastapi starlette litestar tornado aiohttp sanic pyramid bottle werkzeug click celery scrapy "

@@ -20,9 +20,8 @@ from steersman.judges.facts.finding import (
     parent_directory,
 )
 from steersman.judges.facts.reading import find_text_problem
-from steersman.judges.patterns import lazy_pattern
-from steersman.judges.redaction.secret_names import is_secret_file_name
-from steersman.judges.text import clip_text, printable_line
+from steersman.judges.redaction.named_secrets import is_secret_file_name
+from steersman.judges.text import clip_text, lazy_pattern, printable_line
 
 LOCK_FILE_READER = marker_reader(
     " ".join(ecosystem.lock_files for ecosystem in ECOSYSTEMS), "lock_file", "{file}"

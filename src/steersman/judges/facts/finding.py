@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from steersman.contracts.planning.context import FactKind
-from steersman.judges.patterns import lazy_pattern
+from steersman.judges.text import lazy_pattern
 
 PROJECT_TOP = "."
 MAX_INSPECTED_CHARACTERS = 512 * 1024  # characters of a file that are looked into

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from steersman.judges.facts.finding import MAX_INSPECTED_CHARACTERS
-from steersman.judges.patterns import lazy_pattern
+from steersman.judges.text import lazy_pattern
 
 if TYPE_CHECKING:
     from xml.parsers.expat import XMLParserType

@@ -14,9 +14,8 @@ import msgspec
 from steersman.contracts.planning.context import MemoryPack, MemoryRecord, RecalledMemory
 from steersman.contracts.planning.words import MemoryScope
 from steersman.errors import UserError
-from steersman.judges.patterns import lazy_pattern
 from steersman.judges.redaction.redact import mask_secrets
-from steersman.judges.text import escape_surrogates
+from steersman.judges.text import escape_surrogates, lazy_pattern
 from steersman.kernel.canonical import digest_of
 
 MEMORY_SCOPES: tuple[MemoryScope, ...] = ("project", "repo", "task", "agent")

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from steersman.contracts.planning.decisions import DocumentProblem
-from steersman.judges.replies.schema_problems import render_field_path
+from steersman.judges.replies.strict_json import render_field_path
 from steersman.judges.text import clip_text, printable_text
 
 FieldPath = tuple[str | int, ...]

@@ -21,7 +21,7 @@ from steersman.judges.planning.cel import CelProgram, RuleFault, compile_cel_exp
 from steersman.judges.planning.environment import FACT_KINDS
 from steersman.judges.planning.evidence import CitableEvidence
 from steersman.judges.planning.registry import ContentPath
-from steersman.judges.replies.schema_problems import render_field_path
+from steersman.judges.replies.strict_json import render_field_path
 
 EVIDENCE_DOCUMENTS = ("intent", "policy", "registry", "memory")
 KNOWN_PREFIX = "known:"

@@ -16,14 +16,14 @@ from steersman.contracts.planning.documents import PLANNING_DOCUMENTS, planning_
 from steersman.contracts.planning.words import FORMER_WORDS
 from steersman.judges.planning.payload import is_inspectable
 from steersman.judges.planning.places import NO_FIELD_LINES, FieldLines, FieldPath, document_problem
-from steersman.judges.replies.schema_problems import (
+from steersman.judges.replies.strict_json import (
+    MAX_JSON_DEPTH,
     SchemaProblem,
     build_schema_validator,
     find_schema_errors,
     spell_schema_error,
     suggest_known_word,
 )
-from steersman.judges.replies.strict_json import MAX_JSON_DEPTH
 from steersman.judges.text import clip_text
 from steersman.kernel.canonical import encode_sorted_json, find_unacceptable_value
 

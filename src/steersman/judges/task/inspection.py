@@ -15,8 +15,7 @@ from steersman.contracts.artifacts import STATE_FILE, ArtifactOnDisk
 from steersman.contracts.task.documents import TASK_DOCUMENTS, task_document_schema
 from steersman.contracts.task.words import PLAN_FILE, SCOPE_FILE
 from steersman.judges.artifact_names import find_file_name_problem
-from steersman.judges.replies.schema_problems import find_json_schema_problems
-from steersman.judges.replies.strict_json import read_strict_json
+from steersman.judges.replies.strict_json import find_json_schema_problems, read_strict_json
 from steersman.judges.text import clip_text, printable_line
 
 _MAX_QUOTED_CHARACTERS = 400  # characters of a quoted text

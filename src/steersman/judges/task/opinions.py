@@ -15,7 +15,7 @@ from steersman.contracts.task.documents import (
     ReviewIssue,
 )
 from steersman.contracts.task.replies import CodeReviewerReply, PlanReviewerReply
-from steersman.judges.replies.findings import identify_finding
+from steersman.judges.replies.agent_reply import identify_finding
 from steersman.judges.task.plan import NO_TEXTS
 from steersman.judges.text import clip_text
 

@@ -24,7 +24,7 @@ from steersman.contracts.task.documents import (
 )
 from steersman.contracts.task.replies import PlanCommentReply, ProposedQuestion, TaskPlannerReply
 from steersman.contracts.task.words import FileIntent
-from steersman.judges.task.paths import find_scope_path_problem, normalize_scope_path
+from steersman.judges.task.scope import find_scope_path_problem, normalize_scope_path
 from steersman.judges.text import clip_text, has_visible_text, printable_line
 
 NO_TEXTS: Mapping[str, str] = MappingProxyType({})

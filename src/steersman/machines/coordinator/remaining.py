@@ -19,10 +19,10 @@ from steersman.judges.planning.dangling_refs import find_ungrounded_commands
 from steersman.judges.planning.plan_inputs import PlanInputs
 from steersman.judges.planning.risk import assess_plan_risk
 from steersman.judges.text import clip_text
+from steersman.machines.coordinator.causes import find_unmet_phases, is_changing_phase
 from steersman.machines.coordinator.graph import choices_from_settled
 from steersman.machines.coordinator.nodes import gather_graph_sources
 from steersman.machines.coordinator.places import select_phases
-from steersman.machines.coordinator.purpose import find_unmet_phases, is_changing_phase
 
 IntentAdjudicator = Callable[[ExecutionIntent], tuple[RuleDecision, ...]]
 

@@ -5,18 +5,16 @@ from collections.abc import Iterator
 import msgspec
 
 from steersman.engine.machine_package import Artifact
+from steersman.engine.person_words import RunView
 from steersman.engine.projections import format_json_file
-from steersman.engine.run_view import RunView
 from steersman.kernel.record import run_outcome
 from steersman.machines.roundtable.context import RoundtableContext
-from steersman.machines.shared.proof_sections import (
-    base_tree_section,
-    escalation_section,
-    evidence_questions_section,
-)
 from steersman.machines.shared.tree_summary import (
     base_problem_of_outcome,
+    base_tree_section,
     check_result_files,
+    escalation_section,
+    evidence_questions_section,
     tree_summary_fields,
 )
 from steersman.views.report import (

@@ -12,8 +12,8 @@ from steersman.contracts.task.words import COPIES_DIRECTORY, PATCH_FILE
 from steersman.engine.active_run import ActiveRun
 from steersman.engine.effect_call import EffectCall
 from steersman.engine.machine_package import DocumentOnDisk, RunDocuments
+from steersman.engine.person_words import RunView
 from steersman.engine.ports import Ports
-from steersman.engine.run_view import RunView
 from steersman.judges.task.inspection import DamagedFile, find_unreadable_file_problem
 from steersman.kernel.snapshot import JobItem
 from steersman.machines.task import work

@@ -14,9 +14,9 @@ from steersman.contracts.task.documents import PhaseProgress, TaskState
 from steersman.contracts.task.words import TASK_PHASES
 from steersman.engine.active_run import ActiveRun
 from steersman.engine.machine_package import Artifact
+from steersman.engine.person_words import RunView
 from steersman.engine.ports import Ports
 from steersman.engine.projections import MAX_PROJECTION_BYTES
-from steersman.engine.run_view import RunView
 from steersman.judges.task.inspection import find_unreadable_file_problem
 from steersman.judges.text import printable_json
 from steersman.kernel.canonical import digest_of

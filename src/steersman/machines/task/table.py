@@ -22,14 +22,16 @@ from steersman.kernel.definition import (
     table,
 )
 from steersman.kernel.laws import Before, Law, Never, Only, Possible
-from steersman.machines.shared.document_rows import DISK, DocumentEvents, document_rows
 from steersman.machines.shared.tree_fragments import (
     ACCEPTS,
+    DISK,
     EVIDENCE,
     LOST_COMMITS,
     REWRITE,
     TOUCHES,
+    DocumentEvents,
     base_namings,
+    document_rows,
     fold_base_failure,
     fold_evidence_accepted,
     fold_failure_detail,

@@ -19,7 +19,7 @@ from steersman.judges.planning.paths import (
 )
 from steersman.kernel.canonical import encode_sorted_json
 from steersman.views.planning.phases import find_phase_conditions
-from steersman.views.quotation import quote_block, quote_cell, quote_inline
+from steersman.views.screen import quote_block, quote_cell, quote_inline
 
 _STEP_NUMBERS_NOTE = (
     "What has the same number stands side by side; anything else comes one after the other. "

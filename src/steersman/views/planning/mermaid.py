@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from steersman.contracts.planning.graph import ExecutionGraph, GraphEdge, GraphNode
 from steersman.judges.text import clip_text
-from steersman.views.quotation import diagram_label
+from steersman.views.screen import diagram_label
 
 MAX_MERMAID_LABEL = 80  # characters of one label
 _MERMAID_SHAPES = {

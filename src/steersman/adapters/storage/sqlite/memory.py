@@ -14,8 +14,7 @@ import apsw
 import msgspec
 
 from steersman.adapters.storage.durable_files import create_file
-from steersman.adapters.storage.sqlite.connection import MIN_DATABASE_BYTES
-from steersman.adapters.storage.sqlite.write_turns import poll_while_busy
+from steersman.adapters.storage.sqlite.connection import MIN_DATABASE_BYTES, poll_while_busy
 from steersman.contracts.planning.context import MemoryPack, MemoryRecord
 from steersman.contracts.planning.words import MemoryScope
 from steersman.errors import MemoryUnavailable, NoMemory, UserError

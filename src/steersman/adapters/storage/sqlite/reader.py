@@ -13,8 +13,8 @@ from steersman.adapters.storage.sqlite.connection import (
     STORE_SCHEMA_VERSION,
     StoreErrorTranslator,
     open_store,
+    poll_while_busy,
 )
-from steersman.adapters.storage.sqlite.write_turns import poll_while_busy
 from steersman.errors import JournalError, StoreBroken
 from steersman.ports.journal import BudgetRow, Gate, Head, InboxItem
 

@@ -98,8 +98,7 @@ def _load_base_results(context: CommandContext, run: str) -> list[CommandResult]
 def _choose_acknowledged_names(
     context: CommandContext, results: list[CommandResult], names: tuple[str, ...], config: Config
 ) -> tuple[str, ...]:
-    from steersman.judges.evidence.base_checks import find_acknowledgeable_failures
-    from steersman.judges.evidence.baseline import is_known_failure
+    from steersman.judges.evidence.baseline import find_acknowledgeable_failures, is_known_failure
 
     known_failures = frozenset(config.known_failures)
     acknowledgeable_failures = find_acknowledgeable_failures(results, known_failures, config.no_tests)

@@ -193,8 +193,7 @@ def _build_verdict_judge(role: str | None, nonce: str | None, schema: Any) -> "C
 
 def _read_schema_file(path: str) -> Any:
     """A schema from a file of the person's own: read as strictly as what it judges, and tried before it is used."""
-    from steersman.judges.replies.schema_problems import find_json_schema_problems
-    from steersman.judges.replies.strict_json import RefusedReply, read_json_object
+    from steersman.judges.replies.strict_json import RefusedReply, find_json_schema_problems, read_json_object
 
     schema_object = read_json_object(_read_reply_text(path))
     if isinstance(schema_object, RefusedReply):

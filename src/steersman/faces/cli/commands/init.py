@@ -37,7 +37,7 @@ from steersman.faces.cli.init_screen import (
     render_setup_commands,
     setup_result_lines,
 )
-from steersman.judges.evidence.base_checks import UNNAMED_FAILURES_REASON, list_failure_names
+from steersman.judges.evidence.baseline import UNNAMED_FAILURES_REASON, list_failure_names
 from steersman.ports.sandbox import NOT_ISOLATED
 
 INIT_CREW_ROLES = ("coder", "reviewer", "tester")

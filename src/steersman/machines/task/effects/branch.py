@@ -11,8 +11,8 @@ from steersman.contracts.task.facts import RevertFacts
 from steersman.contracts.workspace import RunBase
 from steersman.engine.effect_call import EffectCall
 from steersman.engine.effects.branch import rewritten_branch_facts
+from steersman.engine.effects.change_context import find_plan_bounds
 from steersman.engine.effects.delivery import effect_planned_at, find_lost_delivery, revert_message
-from steersman.engine.effects.plan_bounds import find_plan_bounds
 from steersman.errors import (
     AlreadyRevertedError,
     ChangeConflictError,

@@ -17,7 +17,7 @@ from steersman.contracts.task.facts import RecordFacts
 from steersman.contracts.task.words import COPIES_DIRECTORY, COPIES_LIST_FILE, PATCH_FILE, SCOPE_FILE
 from steersman.contracts.workspace import Change, TouchedPath
 from steersman.engine.effect_call import EffectCall
-from steersman.engine.effects.plan_bounds import (
+from steersman.engine.effects.change_context import (
     describe_commands_outside_bounds,
     files_outside_bounds,
     find_plan_bounds,

@@ -38,8 +38,12 @@ from steersman.contracts.task.words import (
     TaskPhase,
 )
 from steersman.engine.effect_call import EffectCall
-from steersman.engine.effects.plan_bounds import files_outside_bounds, find_plan_bounds
-from steersman.engine.effects.suspicious_files import count_suspects, find_change_suspects
+from steersman.engine.effects.change_context import (
+    count_suspects,
+    files_outside_bounds,
+    find_change_suspects,
+    find_plan_bounds,
+)
 from steersman.engine.projections import read_run_view
 from steersman.judges.task import opinions
 from steersman.judges.task.plan import (
