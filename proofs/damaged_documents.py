@@ -92,10 +92,9 @@ class TamperedTask(InterruptedTask):
         match gate.job:
             case "damage" | "damaged_plan":
                 self.told.append(load_active_run(self.world, RUN).payloads.get(gate.shown["damage"]))
+                if self.hand is not None:
+                    move_planted_folder_away(self.place, self.hand[1])
                 return "restore"
-            case "again" if self.hand is not None:
-                move_planted_folder_away(self.place, self.hand[1])
-                return "retry"
             case "decide":
                 return self.end
             case "next":
