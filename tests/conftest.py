@@ -43,10 +43,8 @@ def make_bare_python(place: Path) -> Path:
 BARE_PYTHON = make_bare_python(TOP / ".cache" / f"python-{sys.hexversion:x}")
 # A sandbox shows what each folder of PATH needs, so a folder stands there once and a version manager's stand-ins do not.
 FOLDERS = (
-    str(BARE_PYTHON),
-    str(Path(sys.executable).resolve().parent),
-    *os.environ["PATH"].split(os.pathsep),
-)
+    str(BARE_PYTHON), str(Path(sys.executable).resolve().parent), *os.environ["PATH"].split(os.pathsep),
+)  # fmt: skip
 os.environ["PATH"] = os.pathsep.join(
     folder for folder in dict.fromkeys(FOLDERS) if os.path.isdir(folder) and not folder.endswith("/shims")
 )

@@ -337,52 +337,20 @@ def test_nothing_is_allowed_for_ever(tree):
         ({"code": 401, "message": "{}"}, None, "provider_auth_error"),
         ({"code": 429, "message": "quota"}, None, "provider_rate_limited"),
         ({"code": 500, "message": "fetch failed"}, None, "provider_network_error"),
-        (
-            {"code": -32603, "message": "Internal error: no", "data": {"errorName": "APIError"}},
-            401,
-            "provider_auth_error",
-        ),
-        (
-            {"code": -32603, "message": "x", "data": {"errorName": "ProviderAuthError"}},
-            None,
-            "provider_auth_error",
-        ),
-        (
-            {"code": -32603, "message": "x", "data": {"errorKind": "authentication_failed"}},
-            None,
-            "provider_auth_error",
-        ),
-        (
-            {"code": -32603, "message": "x", "data": {"errorKind": "rate_limit"}},
-            None,
-            "provider_rate_limited",
-        ),
+        ({"code": -32603, "message": "Internal error: no", "data": {"errorName": "APIError"}}, 401, "provider_auth_error"),
+        ({"code": -32603, "message": "x", "data": {"errorName": "ProviderAuthError"}}, None, "provider_auth_error"),
+        ({"code": -32603, "message": "x", "data": {"errorKind": "authentication_failed"}}, None, "provider_auth_error"),
+        ({"code": -32603, "message": "x", "data": {"errorKind": "rate_limit"}}, None, "provider_rate_limited"),
         ({"code": -32603, "message": "x", "data": {"statusCode": 404}}, None, "provider_invalid_request"),
-        (
-            {
-                "code": -32603,
-                "message": "Internal error",
-                "data": {"message": "unexpected status 401 Unauthorized"},
-            },
-            None,
-            "provider_auth_error",
-        ),
-        (
-            {
-                "code": -32603,
-                "message": "Internal error: API Error: 529 x",
-                "data": {"errorKind": "server_error"},
-            },
-            None,
-            "provider_rate_limited",
-        ),
+        ({"code": -32603, "message": "Internal error", "data": {"message": "unexpected status 401 Unauthorized"}}, None, "provider_auth_error"),
+        ({"code": -32603, "message": "Internal error: API Error: 529 x", "data": {"errorKind": "server_error"}}, None, "provider_rate_limited"),
         ({"code": -32602, "message": "Invalid params"}, None, "provider_invalid_request"),
         ({"code": -32601, "message": "Method not found"}, None, "provider_protocol_error"),
         ({"code": -32603, "message": "Internal error"}, None, "provider_crashed"),
         ("nonsense", None, "provider_protocol_error"),
         ({}, None, "provider_crashed"),
     ],
-)
+)  # fmt: skip
 def test_an_error_has_its_class(error, status, expected):
     """Codes differ from agent to agent: an HTTP status, the protocol's codes, names in the data, then the words."""
     assert classify_acp_error(error, status).error == expected
@@ -408,18 +376,10 @@ def test_only_end_turn_is_a_good_end(reason, error):
     [
         ("Attempt 1 failed with status 429. Retrying with backoff...", "provider_rate_limited", False),
         ("Attempt 2 failed with status 503. Retrying", "provider_network_error", True),
-        (
-            "Attempt 2 failed. Retrying with backoff... TypeError: fetch failed",
-            "provider_network_error",
-            True,
-        ),
-        (
-            "When using Gemini API, you must specify the GEMINI_API_KEY environment variable",
-            "provider_auth_error",
-            False,
-        ),
+        ("Attempt 2 failed. Retrying with backoff... TypeError: fetch failed", "provider_network_error", True),
+        ("When using Gemini API, you must specify the GEMINI_API_KEY environment variable", "provider_auth_error", False),
     ],
-)
+)  # fmt: skip
 def test_gemini_complains_on_standard_error(line, error, now):
     """A failed attempt is told nowhere else; the second is enough."""
     found = acp_gemini.parse_gemini_stderr(line)

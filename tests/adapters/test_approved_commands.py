@@ -30,13 +30,11 @@ EVERYTHING = Commands(
     sets=("tests", "read"),
     grammars={
         "echo": CommandGrammar(
-            start=("echo-argv",),
-            flags=("-q", "--all"),
-            values={"-k": "expression", "--text": "text", "--choice": ("a b", "c'd")},
-            operands="test",
-        )
+            start=("echo-argv",), flags=("-q", "--all"),
+            values={"-k": "expression", "--text": "text", "--choice": ("a b", "c'd")}, operands="test",
+        ),
     },
-)
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -62,24 +60,10 @@ def sandbox(request):
 WORD = st.text(st.characters(min_codepoint=33, max_codepoint=0x2FF), min_size=1, max_size=12)
 NASTY = st.sampled_from(
     [
-        "$(touch x)",
-        "`id`",
-        "a;b",
-        "a b",
-        "'",
-        '"',
-        "*",
-        "~",
-        "$HOME",
-        "&&",
-        "|",
-        ">x",
-        "\\",
-        "{a,b}",
-        "!",
+        "$(touch x)", "`id`", "a;b", "a b", "'", '"', "*", "~", "$HOME", "&&", "|", ">x", "\\", "{a,b}", "!",
         "#",
-    ]
-)
+    ],
+)  # fmt: skip
 ARGVS = st.one_of(
     st.tuples(st.just("pytest"), st.just("-k"), st.from_regex(r"[a-z]+( (and|or) (not )?[a-z]+)?", fullmatch=True)),
     st.tuples(st.just("pytest"), st.sampled_from(["-q", "-xvs", "--tb=short"]), st.from_regex(r"[a-z]+(/[a-z_]+){0,2}::[a-z]+\[[a-z0-9 ,=]*\]", fullmatch=True)),
@@ -147,13 +131,9 @@ def test_a_proposed_git_runs_git_alone(tmp_path):
     git("-c", "user.name=t", "-c", "user.email=t@t", "add", "-A")
     git("-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qm", "x")
     programs = (
-        "core.fsmonitor",
-        "core.pager",
-        "pager.status",
-        "diff.external",
-        "diff.evil.command",
+        "core.fsmonitor", "core.pager", "pager.status", "diff.external", "diff.evil.command",
         "diff.evil.textconv",
-    )
+    )  # fmt: skip
     for name in programs:
         git("config", name, str(evil))
     (tree / "a.txt").write_text("b\n")
@@ -265,16 +245,10 @@ def test_what_would_show_a_secret(hoard, line, said):
 @pytest.mark.parametrize(
     "line",
     [
-        "grep -rn x src",
-        "grep -rn --include='*.py' x src",
-        "grep x src/app.py",
-        "rg x src",
-        "eslint 'deploy/*.js'",
-        "cat src/notes.txt",
-        "find . -name .env",
-        "grep -rn x nowhere",
+        "grep -rn x src", "grep -rn --include='*.py' x src", "grep x src/app.py", "rg x src",
+        "eslint 'deploy/*.js'", "cat src/notes.txt", "find . -name .env", "grep -rn x nowhere",
     ],
-)
+)  # fmt: skip
 def test_what_shows_none(hoard, line):
     """A search that looks elsewhere may run; names may be listed."""
     assert looked_at(hoard, line) is None

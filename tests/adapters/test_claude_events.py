@@ -226,15 +226,10 @@ def test_the_order_of_keys_means_nothing():
         (None, "server_error", "Request timed out", TIMEOUT),
         (None, "server_error", "Unable to connect to API (ECONNRESET)", NETWORK),
         (None, "unknown", "The socket connection was closed unexpectedly", NETWORK),
-        (
-            None,
-            "unknown",
-            "API returned an empty or malformed response (HTTP 200)",
-            "provider_protocol_error",
-        ),
+        (None, "unknown", "API returned an empty or malformed response (HTTP 200)", "provider_protocol_error"),
         (None, None, "", "provider_protocol_error"),
     ],
-)
+)  # fmt: skip
 def test_first_match_wins(status, kind, words, expected):
     """A status counts more than a kind, a kind more than words."""
     assert classify_claude_failure(status, kind, words) == expected

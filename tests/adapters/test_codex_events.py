@@ -198,10 +198,7 @@ def test_a_loop_of_denials_is_stopped():
         ("Quota exceeded. Check your plan and billing details.", "provider_rate_limited"),
         ("Selected model is at capacity. Please try a different model.", "provider_rate_limited"),
         ("stream disconnected before completion: Rate limit reached for m", "provider_rate_limited"),
-        (
-            "Your access token could not be refreshed. Please log out and sign in again.",
-            "provider_auth_error",
-        ),
+        ("Your access token could not be refreshed. Please log out and sign in again.", "provider_auth_error"),
         ("unexpected status 503 Service Unavailable: x", "provider_network_error"),
         ("unexpected status 408 Request Timeout: x", "provider_timeout"),
         ("request timed out", "provider_timeout"),
@@ -209,7 +206,7 @@ def test_a_loop_of_denials_is_stopped():
         ("internal error; agent loop died unexpectedly", "provider_crashed"),
         ("the model says: unexpected status 401, Connection failed", "provider_invalid_request"),
     ],
-)
+)  # fmt: skip
 def test_a_sentence_has_its_class_by_its_beginning(sentence, error):
     """The class comes from the beginning of codex's own sentence, never from the server's words inside it."""
     assert classify_codex_message(sentence, NOW).error == error
@@ -248,11 +245,8 @@ def called(command, output):
     call = {"type": "function_call", "call_id": "c", "name": "exec_command"}
     return (
         {"type": "response_item", "payload": {**call, "arguments": json.dumps({"cmd": command})}},
-        {
-            "type": "response_item",
-            "payload": {"type": "function_call_output", "call_id": "c", "output": output},
-        },
-    )
+        {"type": "response_item", "payload": {"type": "function_call_output", "call_id": "c", "output": output}},
+    )  # fmt: skip
 
 
 def recorded(folder, *records):

@@ -20,16 +20,9 @@ def called(tmp_path, code, *words, sandbox=OPEN, prompt="What is it?", **more):
     tree = tmp_path / "tree"
     tree.mkdir(exist_ok=True)
     asked = AgentRequest(
-        role="coder",
-        mode="implementation",
-        prompt=prompt,
-        workdir=str(tree),
-        writes=True,
-        effect="command:1:1",
-        nonce="n",
-        permissions="shell",
-        **{"seconds": 20, **more},
-    )
+        role="coder", mode="implementation", prompt=prompt, workdir=str(tree), writes=True,
+        effect="command:1:1", nonce="n", permissions="shell", **{"seconds": 20, **more},
+    )  # fmt: skip
     options = CommandOptions(command=(sys.executable, "-c", code, *words), model="m-1")
     return asyncio.run(CommandAgent(tmp_path / "homes", sandbox, options).call(asked))
 

@@ -62,10 +62,8 @@ def test_full():
     """Every field of the design is read, amounts exactly, and a role keeps its provider's own options."""
     config = parse_config(FULL, "x")
     assert (config.base, config.deliver, config.known_failures) == (
-        "main",
-        "draft-pr",
-        ("tests/test_old.py::test_slow",),
-    )
+        "main", "draft-pr", ("tests/test_old.py::test_slow",),
+    )  # fmt: skip
     assert config.worktree.setup == (SetupStep(("uv", "sync", "--frozen")),)
     assert config.checks == {"unit": Check(("uv", "run", "pytest", "-q"))}
     assert config.roles["coder"] == Role(
@@ -304,13 +302,9 @@ def test_render():
     }
     steps = (SetupStep(("npm", "ci")), SetupStep(("npm", "ci"), "docs"))
     given = Config(
-        base="trunk",
-        deliver="merge",
-        checks=checks,
-        worktree=Worktree(setup=steps),
-        env={"CI": "true"},
+        base="trunk", deliver="merge", checks=checks, worktree=Worktree(setup=steps), env={"CI": "true"},
         rules=Rules(check_seconds=30),
-    )
+    )  # fmt: skip
     roles = {"coder": {"agent": "claude"}, "tester": {"agent": "scripted", "script": "x.yaml"}}
     config = parse_config(render_config(config=given, roles=roles, known_failures=["a::b", 'c "d"']), "x")
     assert (config.checks, config.worktree, config.env) == (checks, given.worktree, given.env)

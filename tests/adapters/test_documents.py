@@ -46,10 +46,8 @@ def test_json_and_yaml_read_the_same():
     ):
         assert read(text).value == POLICY
     assert read("mode: 3\nquestion_budget: '3'\nmax_retries: 3").value == {
-        "mode": "3",
-        "question_budget": "3",
-        "max_retries": 3,
-    }
+        "mode": "3", "question_budget": "3", "max_retries": 3,
+    }  # fmt: skip
 
 
 def test_lines():

@@ -75,14 +75,11 @@ def test_an_old_git_is_a_problem(workspace, monkeypatch, tmp_path):
     [
         (lambda _: None, "not inside a git repository; run `git init`"),
         (lambda place: place.rmdir(), "not a directory; go to"),
-        (
-            lambda place: git(place, "init", "-q", "--bare"),
-            "bare repository, without files to work on; clone it",
-        ),
+        (lambda place: git(place, "init", "-q", "--bare"), "bare repository, without files to work on; clone it"),
         (lambda place: git(place, "init", "-q"), "no commit yet; run `git add"),
     ],
     ids=["empty", "missing", "bare", "unborn"],
-)
+)  # fmt: skip
 def test_a_place_without_commits_is_a_problem_with_a_next_step(tmp_path, make, words):
     """No repository, a bare one and an unborn one are told apart, by `problem` and by `base`."""
     place = tmp_path / "place"
@@ -293,17 +290,9 @@ def test_a_workers_own_commit_changes_nothing(workspace, repo):
 # -- what a capture holds --------------------------------------------------------------------------------------------
 
 ODD = [
-    "with space",
-    "new\nline",
-    "tab\there",
-    "größe ✓",
-    "-dash",
-    "--help",
-    'quo"te',
-    "back\\slash",
-    ":(top)x",
+    "with space", "new\nline", "tab\there", "größe ✓", "-dash", "--help", 'quo"te', "back\\slash", ":(top)x",
     "*",
-]
+]  # fmt: skip
 
 
 def test_odd_names_are_recorded_as_they_are(workspace):

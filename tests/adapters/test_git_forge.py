@@ -209,18 +209,11 @@ def test_a_forge_that_refuses_is_quoted(workspace, forge, remote):
 @pytest.mark.parametrize(
     "address",
     [
-        "ext::sh -c touch% mark",
-        "mine::x",
-        "ssh://-oProxyCommand=touch/x/y",
-        "-oProxyCommand=touch:x/y",
-        "https://",
-        "http://forge.invalid/a/b",
-        "git://forge.invalid/a/b",
-        "/no/such/directory",
-        "ssh://host/$(touch x)/y",
-        "fd::7",
+        "ext::sh -c touch% mark", "mine::x", "ssh://-oProxyCommand=touch/x/y", "-oProxyCommand=touch:x/y",
+        "https://", "http://forge.invalid/a/b", "git://forge.invalid/a/b", "/no/such/directory",
+        "ssh://host/$(touch x)/y", "fd::7",
     ],
-)
+)  # fmt: skip
 def test_an_address_that_is_no_place_is_refused(workspace, forge, repo, address, tmp_path):
     """A helper, a program or an option in the place of an address is neither obeyed nor contacted."""
     git(repo, "config", "remote.origin.url", address)

@@ -43,16 +43,10 @@ def test_links_are_recorded_as_links_wherever_they_lead(workspace, tree, tmp_pat
     """Out of the tree, in circles, into git's own files, to nothing: each is its target's name and nothing more."""
     (tmp_path / "secret").write_text("s3cret")
     goals = {
-        "out": "../../../../../../../../etc/passwd",
-        "far": str(tmp_path / "secret"),
-        "loop": "loop",
-        "one": "two",
-        "two": "one",
-        "config": ".git/config",
-        "gitdir": ".git",
-        "nothing": "no/such/place",
+        "out": "../../../../../../../../etc/passwd", "far": str(tmp_path / "secret"), "loop": "loop",
+        "one": "two", "two": "one", "config": ".git/config", "gitdir": ".git", "nothing": "no/such/place",
         "up": "..",
-    }
+    }  # fmt: skip
     for name, goal in goals.items():
         (tree / name).symlink_to(goal)
     change = capture(workspace, tree)

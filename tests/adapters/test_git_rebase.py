@@ -92,11 +92,9 @@ def test_conflicts_in_every_form_are_named(workspace, repo):
     """Added on both sides, a folder against a file, a link against a file, a name that is no text."""
     odd = os.fsdecode(b"od\xff")
     rebased = both(
-        workspace,
-        repo,
-        {"both": "mine\n", "sub": "a file\n", "README": Path("lines"), odd: "mine\n"},
+        workspace, repo, {"both": "mine\n", "sub": "a file\n", "README": Path("lines"), odd: "mine\n"},
         {"both": "theirs\n", "sub/x": "in a folder\n", "README": "theirs\n", odd: "theirs\n"},
-    )
+    )  # fmt: skip
     assert rebased.change is None
     assert {"both", "od\\xff"} <= set(rebased.conflicts)
     assert any(name.startswith("sub") for name in rebased.conflicts)

@@ -32,13 +32,9 @@ class Words:
         failure = ProviderFailure("provider_auth_error", failed[-1], 5) if failed else None
         ended = "bye" in self.lines
         return CallSummary(
-            ended=ended,
-            failure=failure,
-            text="".join(said),
-            usage=ProviderUsage(1, 2),
-            session="s",
+            ended=ended, failure=failure, text="".join(said), usage=ProviderUsage(1, 2), session="s",
             model="m",
-        )
+        )  # fmt: skip
 
     def explain_exit(self, code, errors):  # noqa: ARG002  the reader's own name for it
         return ProviderFailure("provider_invalid_request", errors) if "bad flag" in errors else None
@@ -53,17 +49,10 @@ def call(tmp_path):
         work.mkdir(exist_ok=True)
         start, idle, total = clocks
         asked = AgentRequest(
-            role="coder",
-            mode="implementation",
-            prompt="the prompt",
-            workdir=str(work),
-            writes=True,
-            effect=f"headless-{os.getpid()}:1:1",
-            nonce="n",
-            start_seconds=start,
-            idle_seconds=idle,
+            role="coder", mode="implementation", prompt="the prompt", workdir=str(work), writes=True,
+            effect=f"headless-{os.getpid()}:1:1", nonce="n", start_seconds=start, idle_seconds=idle,
             seconds=total,
-        )
+        )  # fmt: skip
         given = {"argv": (sys.executable, str(script)), "reader": Words(), "stdin": b"the prompt", **more}
         return asyncio.run(run_agent_cli(asked, AgentInvocation("fake", **given), OPEN))
 
@@ -89,15 +78,8 @@ def test_the_environment_is_an_allowlist(call, monkeypatch):
     assert (seen["MY_LOGIN"], seen["OWN"], seen["TZ"]) == ("yes", "1", "UTC")
     assert seen["STEERSMAN_EFFECT"].startswith("headless-")
     allowed = {
-        "PATH",
-        "LANG",
-        "LC_ALL",
-        "LC_CTYPE",
-        "TZ",
-        "SSL_CERT_FILE",
-        "SSL_CERT_DIR",
-        "NODE_EXTRA_CA_CERTS",
-    }
+        "PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS",
+    }  # fmt: skip
     ours = {name for name in seen if name.startswith("STEERSMAN_")}
     assert not ours & {"STEERSMAN_PERSON", "STEERSMAN_TOKEN"}
     assert set(seen) - allowed - ours <= {"MY_LOGIN", "OWN", "PWD", "PYTHONDONTWRITEBYTECODE"}
@@ -134,19 +116,11 @@ def test_every_end_has_a_class(call, program, error, told):
     ("program", "clocks", "told"),
     [
         ("import time; time.sleep(60)", (1, 20, 30), "no sign of life within 1 seconds"),
-        (
-            "import time; print('text x', flush=True); time.sleep(60)",
-            (20, 1, 30),
-            "no sign of life for 1 seconds",
-        ),
-        (
-            "import time\nwhile True: print('text x', flush=True); time.sleep(.1)",
-            (20, 20, 1),
-            "not done within 1 seconds",
-        ),
+        ("import time; print('text x', flush=True); time.sleep(60)", (20, 1, 30), "no sign of life for 1 seconds"),
+        ("import time\nwhile True: print('text x', flush=True); time.sleep(.1)", (20, 20, 1), "not done within 1 seconds"),
     ],
     ids=["start", "idle", "total"],
-)
+)  # fmt: skip
 def test_each_clock_is_told_by_name(call, program, clocks, told):
     """Start, silence and all of it have a clock each; what is over is a timeout that says which."""
     began = time.monotonic()

@@ -102,13 +102,9 @@ asyncio.run(main(sys.argv[1], sys.argv[2], sys.argv[3:]))
 def test_a_killed_steersman_takes_the_box_along(sandbox, token):
     """After kill -9 of the process that executes it nobody inside goes on."""
     argv = [
-        sys.executable,
-        "-c",
-        OWNER,
-        str(token.parent),
-        f"{token.name}:1:1",
+        sys.executable, "-c", OWNER, str(token.parent), f"{token.name}:1:1",
         *runaway_command("hides", token, "hang"),
-    ]
+    ]  # fmt: skip
     with subprocess.Popen(argv) as owner:
         while len(find_survivors(token)) < 4:  # the owner, the box, the program and what it hides
             time.sleep(0.02)

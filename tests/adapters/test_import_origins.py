@@ -22,15 +22,10 @@ def tree(tmp_path):
 def test_a_module_of_the_tree_that_came_from_elsewhere_is_named(tree):
     """By its name where imports begin; of a larger repository where it is no plain dependency."""
     modules = {
-        "shop": "/other/src/shop/__init__.py",
-        "calc": "/env/site-packages/calc.py",
-        "deep": "/other/deep/__init__.py",
-        "hidden": "/other/hidden.py",
-        "far": "/env/site-packages/far.py",
-        "here": "here.py",
-        "dep": ".venv/lib/site-packages/dep.py",
-        "random": "",
-    }
+        "shop": "/other/src/shop/__init__.py", "calc": "/env/site-packages/calc.py",
+        "deep": "/other/deep/__init__.py", "hidden": "/other/hidden.py", "far": "/env/site-packages/far.py",
+        "here": "here.py", "dep": ".venv/lib/site-packages/dep.py", "random": "",
+    }  # fmt: skip
     found = add_module_origins(RunnerReport(form="pytest", modules=modules), str(tree))
     assert found.outside == (
         "calc was loaded from /env/site-packages/calc.py",

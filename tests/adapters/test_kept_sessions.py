@@ -37,15 +37,9 @@ class Cli:
         work.mkdir(exist_ok=True)
         options = self.options(program=str(self.program), sessions=sessions)
         asked = AgentRequest(
-            role="coder",
-            mode="implementation",
-            prompt=prompt,
-            workdir=str(work),
-            writes=False,
-            effect=effect,
-            nonce="n",
-            session=session,
-        )
+            role="coder", mode="implementation", prompt=prompt, workdir=str(work), writes=False,
+            effect=effect, nonce="n", session=session,
+        )  # fmt: skip
         agent = self.agent(self.root / "state" / "homes", OpenSandbox("a test"), options)
         return asyncio.run(agent.call(asked))
 

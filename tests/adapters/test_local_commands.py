@@ -180,11 +180,9 @@ def test_a_timeout_is_its_own_verdict(workdir):
     """A check that does not end in time is stopped and is no pass."""
     effect, began = f"{uuid.uuid4().hex}:1:1", time.monotonic()
     result = run(
-        (PY, "-c", "print('3 passed in 0.1s', flush=True); import time; time.sleep(60)"),
-        workdir,
-        seconds=1,
+        (PY, "-c", "print('3 passed in 0.1s', flush=True); import time; time.sleep(60)"), workdir, seconds=1,
         effect=effect,
-    )
+    )  # fmt: skip
     assert result.verdict == "timeout"
     assert time.monotonic() - began < 30
     assert alive(effect) == []

@@ -327,7 +327,5 @@ def test_the_process_above_a_program_holds_no_secret(fence):
     )
     names = {pair.partition("=")[0] for pair in done.output.decode().strip().split("\0") if pair}
     assert names == {
-        process_table.EFFECT_VARIABLE,
-        process_table.CALL_VARIABLE,
-        process_table.SUBREAPER_VARIABLE,
-    }
+        process_table.EFFECT_VARIABLE, process_table.CALL_VARIABLE, process_table.SUBREAPER_VARIABLE,
+    }  # fmt: skip

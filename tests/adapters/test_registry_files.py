@@ -137,12 +137,8 @@ def test_all_problems_of_all_files(registries, put):
     put("agents/notes.txt", "remember")
     put("readme.md", "hello")
     assert [field.rpartition("/")[2] for field, _, _ in told(registries.load())] == [
-        "readme.md",
-        "notes.txt",
-        "a.yaml: cmd_polish.colour",
-        "a.yaml: cmd_polish.shape",
-        "b.yaml: document",
-    ]
+        "readme.md", "notes.txt", "a.yaml: cmd_polish.colour", "a.yaml: cmd_polish.shape", "b.yaml: document",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("place", ["commands/brass.yaml", "commands", ".", ".."])

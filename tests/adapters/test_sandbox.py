@@ -179,11 +179,8 @@ def test_nothing_in_the_environment_leads_out(sandbox, tree):
     code = "import os; print(sorted(os.environ))"
     seen = set(eval(run(sandbox, code, SandboxPolicy(writes=(str(tree),)), tree, env=given)))  # noqa: S307  our own list
     assert seen - {"STEERSMAN_EFFECT", "STEERSMAN_CALL", "LC_CTYPE", "PWD"} == {
-        "PATH",
-        "HOME",
-        "TMPDIR",
-        "COLOUR",
-    }
+        "PATH", "HOME", "TMPDIR", "COLOUR",
+    }  # fmt: skip
 
 
 def test_a_place_for_temporary_files_is_kept_where_it_can_be_written(sandbox, tree):

@@ -118,11 +118,9 @@ def test_a_reader_has_a_repository_too(sandbox, checkout):
     """A reviewer's git works on a tree that cannot be written."""
     _, base, tree = checkout
     code, said = sh(
-        sandbox,
-        "git log --format=%H; echo x > a.txt || git status --porcelain",
-        tree.path,
+        sandbox, "git log --format=%H; echo x > a.txt || git status --porcelain", tree.path,
         reads=(tree.path,),
-    )
+    )  # fmt: skip
     assert code == 0
     assert said.splitlines()[0] == base.commit
     assert Path(tree.path, "a.txt").read_text() == "one\n"

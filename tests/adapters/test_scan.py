@@ -37,11 +37,9 @@ def hulls(tmp_path_factory):
 
 
 SHOP = {
-    "pyproject.toml": "[project]\nname = 'shop'\n",
-    "src/shop.py": "x = 1\n",
-    "node_modules/x/package.json": '{"name": "x"}',
-    "README.md": "# Shop\n",
-}
+    "pyproject.toml": "[project]\nname = 'shop'\n", "src/shop.py": "x = 1\n",
+    "node_modules/x/package.json": '{"name": "x"}', "README.md": "# Shop\n",
+}  # fmt: skip
 
 
 def test_the_same_files_give_the_same_bytes(tmp_path, hulls):

@@ -39,13 +39,9 @@ def agent(tmp_path):
 
 def ask(agent, tree, **more):
     given = {
-        "role": "coder",
-        "mode": "implementation",
-        "prompt": "p",
-        "writes": True,
-        "effect": "t:1:1",
+        "role": "coder", "mode": "implementation", "prompt": "p", "writes": True, "effect": "t:1:1",
         "nonce": "n-1",
-    }
+    }  # fmt: skip
     return asyncio.run(agent.call(AgentRequest(workdir=str(tree), **{**given, **more})))
 
 
@@ -130,10 +126,8 @@ def test_other_replies(agent, tree):
     assert wrong == RefusedReply(("nonce: is not the one given with this request",))
     assert ask(one, tree, role="reviewer", round=3).text == "LGTM {"
     assert json.loads(ask(one, tree, role="tester", round=2).text) == {
-        "nonce": "n-1",
-        "score": 75,
-        "ok": True,
-    }
+        "nonce": "n-1", "score": 75, "ok": True,
+    }  # fmt: skip
 
 
 EDITS = """

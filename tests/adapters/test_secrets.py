@@ -9,33 +9,20 @@ from tests.support.cases import for_each_case
 from steersman.adapters.config.visible_secrets import KnownSecrets, find_secret_values, is_secret_variable
 
 SECRET = {
-    "ANTHROPIC_API_KEY": "sk-ant-api03-abcdefgh",
-    "GITHUB_TOKEN": "abcdefgh12",
-    "DB_PASSWORD": "correct-horse",
-    "AWS_SECRET_ACCESS_KEY": "wJalrXUtnFEMI/K7MDENG",
-    "DD_API_KEY": "0123456789abcdef0123456789abcdef",
-    "MY_PAT": "abcd1234efgh",
-    "GREETING": "Zx81qP0vLm3NsT7uWkYbR2",
-    "SERVICE_CREDENTIALS": "someword somewhere",
-}
+    "ANTHROPIC_API_KEY": "sk-ant-api03-abcdefgh", "GITHUB_TOKEN": "abcdefgh12",
+    "DB_PASSWORD": "correct-horse", "AWS_SECRET_ACCESS_KEY": "wJalrXUtnFEMI/K7MDENG",
+    "DD_API_KEY": "0123456789abcdef0123456789abcdef", "MY_PAT": "abcd1234efgh",
+    "GREETING": "Zx81qP0vLm3NsT7uWkYbR2", "SERVICE_CREDENTIALS": "someword somewhere",
+}  # fmt: skip
 ORDINARY = {
-    "PWD": "/work/project",
-    "OLDPWD": "/work",
-    "API_TOKEN_FILE": "/run/secrets/token",
-    "TOKEN_PATH": "~/.config/token",
-    "DB_PASSWORD": "postgres",
-    "PASSWORD": "short",
-    "TOKENS": "3000000",
+    "PWD": "/work/project", "OLDPWD": "/work", "API_TOKEN_FILE": "/run/secrets/token",
+    "TOKEN_PATH": "~/.config/token", "DB_PASSWORD": "postgres", "PASSWORD": "short", "TOKENS": "3000000",
     "GPG_KEY": "E3FF2839C048B25C084DEBE9B26995E310250568",
     "GIT_COMMIT": "2497138874416366ec0ab3834174912f75fd6168",
-    "WT_SESSION": "3f2504e0-4f89-11d3-9a0c-0305e82c3301",
-    "SSH_AUTH_SOCK": "/run/user/1000/ssh/agent.1",
-    "LANG": "en_US.UTF-8",
-    "LS_COLORS": "rs=0:di=01;34:ln=01;36:mh=00:pi=40;33:so=01;35",
-    "EDITOR_NAME": "aaaaaaaaaaaaaaaaaaaaAB1",
-    "KEY": "Ab1Ab1Ab1",
-    "PATH": "/usr/local/bin:/usr/bin",
-}
+    "WT_SESSION": "3f2504e0-4f89-11d3-9a0c-0305e82c3301", "SSH_AUTH_SOCK": "/run/user/1000/ssh/agent.1",
+    "LANG": "en_US.UTF-8", "LS_COLORS": "rs=0:di=01;34:ln=01;36:mh=00:pi=40;33:so=01;35",
+    "EDITOR_NAME": "aaaaaaaaaaaaaaaaaaaaAB1", "KEY": "Ab1Ab1Ab1", "PATH": "/usr/local/bin:/usr/bin",
+}  # fmt: skip
 
 
 @for_each_case(("name", "value"), SECRET.items())
@@ -61,15 +48,11 @@ FILES = {
     ".codex/auth.json": json.dumps({"tokens": {"refresh_token": "rt_abcdefgh12"}, "list": ["Yx81qP0vLm3NsT7uWkYbR2"]}),
 }  # fmt: skip
 EXPECTED = {
-    ".netrc": "secretword7",
-    ".git-credentials": "secretword7",
-    ".npmrc": "npm_" + "I" * 36,
-    ".aws/credentials": "wJalrXUtnFEMI/K7MDENG",
-    ".config/gh/hosts.yml": "gho_" + "C" * 36,
+    ".netrc": "secretword7", ".git-credentials": "secretword7", ".npmrc": "npm_" + "I" * 36,
+    ".aws/credentials": "wJalrXUtnFEMI/K7MDENG", ".config/gh/hosts.yml": "gho_" + "C" * 36,
     ".docker/config.json": base64.b64encode(b"me:secretword7xyz").decode(),
-    ".claude/.credentials.json": "Zx81qP0vLm3NsT7uWkYbR2",
-    ".codex/auth.json": "rt_abcdefgh12",
-}
+    ".claude/.credentials.json": "Zx81qP0vLm3NsT7uWkYbR2", ".codex/auth.json": "rt_abcdefgh12",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -151,22 +151,9 @@ def test_an_older_store_is_taken_forward(opened, path, version):
     db = old_store(path, version)
     seq, body, hash_ = sample_entry(SAMPLE_RUN, 1)
     row = (
-        SAMPLE_RUN,
-        SAMPLE_RUN,
-        "",
-        "roundtable",
-        "d1",
-        "t",
-        "plan",
-        "working",
-        "",
-        1,
-        bytes.fromhex(hash_),
-        1,
-        SAMPLE_TIME,
-        SAMPLE_TIME,
-        None,
-    )
+        SAMPLE_RUN, SAMPLE_RUN, "", "roundtable", "d1", "t", "plan", "working", "", 1, bytes.fromhex(hash_),
+        1, SAMPLE_TIME, SAMPLE_TIME, None,
+    )  # fmt: skip
     db.execute(f"INSERT INTO head VALUES({','.join('?' * len(row))})", row)
     db.execute("INSERT INTO entry VALUES(?, ?, ?, ?)", (SAMPLE_RUN, seq, bytes.fromhex(hash_), body))
     db.close()

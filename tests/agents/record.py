@@ -32,27 +32,20 @@ VERSION = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True,
 FOLDER = Path(__file__).parent / "fixtures" / f"claude-{VERSION}"
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 TOKEN = {
-    "accessToken": MODEL_SERVER_KEY,
-    "refreshToken": "none",
-    "expiresAt": 4_000_000_000_000,
-    "scopes": ["user:inference", "user:profile"],
-    "subscriptionType": "max",
-}
+    "accessToken": MODEL_SERVER_KEY, "refreshToken": "none", "expiresAt": 4_000_000_000_000,
+    "scopes": ["user:inference", "user:profile"], "subscriptionType": "max",
+}  # fmt: skip
 LIMITED = {
     "anthropic-ratelimit-unified-status": "rejected",
     "anthropic-ratelimit-unified-reset": "4000000000",
     "anthropic-ratelimit-unified-representative-claim": "five_hour",
 }
 SWITCHES = {
-    "CLAUDE_CODE_MAX_RETRIES": "1",
-    "CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK": "1",
-    "DISABLE_AUTOUPDATER": "1",
-    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-    "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
-    "CLAUDE_CODE_SAFE_MODE": "1",
-    "IS_SANDBOX": "1",
+    "CLAUDE_CODE_MAX_RETRIES": "1", "CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK": "1",
+    "DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1", "CLAUDE_CODE_SAFE_MODE": "1", "IS_SANDBOX": "1",
     "API_TIMEOUT_MS": "3000",
-}
+}  # fmt: skip
 
 
 def denied(turn):
@@ -110,17 +103,11 @@ def record(name: str) -> None:
             env["ANTHROPIC_API_KEY"] = key
         env.update(different.get("env", {}))
         asked = AgentRequest(
-            role="coder",
-            mode="implementation",
-            prompt=CALL_PROMPT,
-            workdir=str(work),
-            writes=permissions != "read",
-            effect="record:1:1",
-            nonce=CALL_NONCE,
-            contract=different.get("contract"),
-            session=different.get("session"),
+            role="coder", mode="implementation", prompt=CALL_PROMPT, workdir=str(work),
+            writes=permissions != "read", effect="record:1:1", nonce=CALL_NONCE,
+            contract=different.get("contract"), session=different.get("session"),
             micro_usd=different.get("micro_usd"),
-        )
+        )  # fmt: skip
         argv = [PROGRAM, *build_claude_args(asked, ClaudeOptions(), permissions), *different.get("more", ())]
         code, out, errors = _run(argv, env, work, different.get("seconds", 30))
         for pid in mentioning(root):  # a tool survives the CLI that started it

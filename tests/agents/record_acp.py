@@ -67,13 +67,10 @@ def record(name, case):
     case_ = AGENT_CASES[case]
     told = msgspec.json.encode(
         {
-            "class": row.got,
-            "permissions": case_.permissions,
-            "writes": case_.writes,
-            "status": status[-1] if status else None,
-            "heard": lines,
-        }
-    )
+            "class": row.got, "permissions": case_.permissions, "writes": case_.writes,
+            "status": status[-1] if status else None, "heard": lines,
+        },
+    )  # fmt: skip
     (folder / f"{case.replace(' ', '-')}.json").write_bytes(msgspec.json.format(told, indent=1) + b"\n")
     print(name, case, row.got, len(lines))
 

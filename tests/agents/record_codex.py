@@ -100,10 +100,8 @@ def _said(argv, env, more):
         )
     except subprocess.TimeoutExpired as error:
         return {
-            "exit": None,
-            "stdout": (error.stdout or b"").decode(),
-            "stderr": (error.stderr or b"").decode(),
-        }
+            "exit": None, "stdout": (error.stdout or b"").decode(), "stderr": (error.stderr or b"").decode(),
+        }  # fmt: skip
     return {"exit": done.returncode, "stdout": done.stdout.decode(), "stderr": done.stderr.decode()}
 
 

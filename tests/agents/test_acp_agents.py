@@ -27,11 +27,9 @@ KEY_NAME = "SCRIPTED_API_KEY"
 # What these agents do not tell: gemini says 500 for a model that is not there, opencode tries again without a status,
 # claude waits out a limit without a word.
 UNTOLD = {
-    ("gemini", "bad model"): "provider_network_error",
-    ("opencode", "429"): "provider_network_error",
-    ("opencode", "529"): "provider_network_error",
-    ("claude-acp", "429"): "provider_timeout",
-}
+    ("gemini", "bad model"): "provider_network_error", ("opencode", "429"): "provider_network_error",
+    ("opencode", "529"): "provider_network_error", ("claude-acp", "429"): "provider_timeout",
+}  # fmt: skip
 
 
 class Gemini:

@@ -17,12 +17,9 @@ from steersman.adapters.sandbox.bubblewrap import probe_sandbox
 
 WORD = "a-word-that-was-planted"
 TOKEN = {
-    "accessToken": MODEL_SERVER_KEY,
-    "refreshToken": "nobody-renews-this",
-    "expiresAt": 4_000_000_000_000,
-    "scopes": ["user:inference", "user:profile"],
-    "subscriptionType": "max",
-}
+    "accessToken": MODEL_SERVER_KEY, "refreshToken": "nobody-renews-this", "expiresAt": 4_000_000_000_000,
+    "scopes": ["user:inference", "user:profile"], "subscriptionType": "max",
+}  # fmt: skip
 
 
 def plant(rig):
@@ -51,13 +48,10 @@ def _settings(rig, name):
     events = ("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop")
     hooks = {e: [{"hooks": [{"type": "command", "command": rig.mark(f"hook-{name}-{e}")}]}] for e in events}
     return {
-        "hooks": hooks,
-        "model": f"{WORD}-model",
-        "env": {"PLANTED": WORD},
-        "apiKeyHelper": rig.mark(f"helper-{name}") + "; echo wrong-key",
-        "enableAllProjectMcpServers": True,
+        "hooks": hooks, "model": f"{WORD}-model", "env": {"PLANTED": WORD},
+        "apiKeyHelper": rig.mark(f"helper-{name}") + "; echo wrong-key", "enableAllProjectMcpServers": True,
         "permissions": {"deny": ["Write"]},
-    }
+    }  # fmt: skip
 
 
 @pytest.fixture
@@ -114,12 +108,9 @@ def test_the_same_home_is_active_without_steersman(planted):
     sent = b"".join(seen.body for seen in server.requests)
     assert WORD.encode() in sent
     acting = {
-        "hook-user-SessionStart",
-        "hook-repository-SessionStart",
-        "helper-repository",
-        "mcp-user",
+        "hook-user-SessionStart", "hook-repository-SessionStart", "helper-repository", "mcp-user",
         "mcp-repository",
-    }
+    }  # fmt: skip
     assert acting <= planted.marks()
 
 
@@ -158,11 +149,9 @@ def test_a_renewed_token_is_renewed_for_the_user(rig):
     def renew(path, body):
         asked.append((path, json.loads(body)["refresh_token"]))
         return {
-            "access_token": MODEL_SERVER_KEY,
-            "refresh_token": "the next one",
-            "expires_in": 3600,
+            "access_token": MODEL_SERVER_KEY, "refresh_token": "the next one", "expires_in": 3600,
             "scope": "user:inference",
-        }
+        }  # fmt: skip
 
     with (
         ModelServer(answer_with_edit) as server,

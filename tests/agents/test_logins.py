@@ -65,11 +65,9 @@ def _plant_gemini(rig, top, name):
     }
     servers = {"planted": {"command": "/bin/sh", "args": ["-c", rig.mark(f"mcp-{name}") + "; sleep 3"]}}
     settings = {
-        "security": {"auth": {"selectedType": "gemini-api-key"}},
-        "hooks": hooks,
-        "mcpServers": servers,
+        "security": {"auth": {"selectedType": "gemini-api-key"}}, "hooks": hooks, "mcpServers": servers,
         "hooksConfig": {"enabled": True},
-    }
+    }  # fmt: skip
     (folder / "settings.json").write_text(json.dumps(settings))
     (folder / "GEMINI.md").write_text(f"{WORD} of the {name}\n")
 
@@ -87,10 +85,8 @@ def _plant_opencode(rig, folder, name):
         + "  return {}\n}\n"
     )
     server = {
-        "type": "local",
-        "command": ["/bin/sh", "-c", rig.mark(f"mcp-{name}") + "; sleep 3"],
-        "enabled": True,
-    }
+        "type": "local", "command": ["/bin/sh", "-c", rig.mark(f"mcp-{name}") + "; sleep 3"], "enabled": True,
+    }  # fmt: skip
     (folder / "opencode.json").write_text(json.dumps({"mcp": {"planted": server}}))
     (folder / "AGENTS.md").write_text(f"{WORD} of the {name}\n")
 
@@ -112,11 +108,9 @@ def chatgpt(expires=4_000_000_000):
     """A login with an account, as `codex login` writes it."""
     who = token(email="a@example.org", exp=expires, **{"https://api.openai.com/auth": ACCOUNT})
     tokens = {
-        "id_token": who,
-        "access_token": token(exp=expires, n=1),
-        "refresh_token": "once",
+        "id_token": who, "access_token": token(exp=expires, n=1), "refresh_token": "once",
         "account_id": "a-1",
-    }
+    }  # fmt: skip
     renewed = "2026-01-01T00:00:00Z" if expires < 2e9 else "2099-01-01T00:00:00Z"
     return {"auth_mode": "chatgpt", "OPENAI_API_KEY": None, "tokens": tokens, "last_refresh": renewed}
 
@@ -140,20 +134,16 @@ class LoggedInOpencode(Opencode):
 # How each is logged in: the CLI, the file below the user's home, what is in it, and the key the server has to see.
 LOGINS = {
     "codex-key": (
-        LoggedInCodex,
-        ".codex/auth.json",
-        {"auth_mode": "apikey", "OPENAI_API_KEY": MODEL_SERVER_KEY},
+        LoggedInCodex, ".codex/auth.json", {"auth_mode": "apikey", "OPENAI_API_KEY": MODEL_SERVER_KEY},
         MODEL_SERVER_KEY,
     ),
     "codex-account": (LoggedInCodex, ".codex/auth.json", chatgpt(), chatgpt()["tokens"]["access_token"]),
     "gemini": (Gemini, ".gemini/.env", f"GEMINI_API_KEY={MODEL_SERVER_KEY}\n", MODEL_SERVER_KEY),
     "opencode": (
-        LoggedInOpencode,
-        ".local/share/opencode/auth.json",
-        {"scripted": {"type": "api", "key": MODEL_SERVER_KEY}},
-        MODEL_SERVER_KEY,
+        LoggedInOpencode, ".local/share/opencode/auth.json",
+        {"scripted": {"type": "api", "key": MODEL_SERVER_KEY}}, MODEL_SERVER_KEY,
     ),
-}
+}  # fmt: skip
 
 
 def log_in(rig, name):
@@ -285,13 +275,9 @@ def test_a_renewed_token_is_renewed_for_the_user(rig, mode):
     with renewal(asked) as port, ModelServer(answer_with_edit, key=NEW) as server:
         rig.monkeypatch.setenv("CODEX_REFRESH_TOKEN_URL_OVERRIDE", f"http://127.0.0.1:{port}/oauth/token")
         reply = call(
-            rig,
-            LoggedInCodex(),
-            server,
-            mode,
-            hosts=(f"127.0.0.1:{port}",),
+            rig, LoggedInCodex(), server, mode, hosts=(f"127.0.0.1:{port}",),
             environment=("CODEX_REFRESH_TOKEN_URL_OVERRIDE",),
-        )
+        )  # fmt: skip
     assert reply.error is None, reply.detail
     assert asked == ["once"]
     kept = json.loads(login.read_text())["tokens"]

@@ -40,14 +40,9 @@ def settled(project, cli, url, **more):
         **{role: {"agent": "scripted", "script": "crew.yaml"} for role in ("reviewer", "tester")},
     }
     lines = [
-        "version = 1",
-        "[checks]",
-        f"unit = {json.dumps(UNIT)}",
-        "[rules]",
-        'red_base = "fix"',
-        "[sandbox]",
+        "version = 1", "[checks]", f"unit = {json.dumps(UNIT)}", "[rules]", 'red_base = "fix"', "[sandbox]",
         'mode = "required"',
-    ]
+    ]  # fmt: skip
     for role, table in tables.items():
         lines += [f"[roles.{role}]", *(f"{key} = {json.dumps(value)}" for key, value in table.items())]
     (project / "steersman.toml").write_text("\n".join(lines) + "\n")

@@ -87,14 +87,9 @@ def settled(project, url):
     """steersman.toml: claude writes, codex reads."""
     tables = {"coder": Claude(), "reviewer": Codex(), "tester": Codex()}
     lines = [
-        "version = 1",
-        "[checks]",
-        f"unit = {json.dumps(UNIT)}",
-        "[rules]",
-        'red_base = "fix"',
-        "[sandbox]",
+        "version = 1", "[checks]", f"unit = {json.dumps(UNIT)}", "[rules]", 'red_base = "fix"', "[sandbox]",
         'mode = "required"',
-    ]
+    ]  # fmt: skip
     for role, cli in tables.items():
         table = {"agent": cli.name, **cli.options(url), "seconds": 120, "retries": 1}
         lines += [f"[roles.{role}]", *(f"{key} = {json.dumps(value)}" for key, value in table.items())]
@@ -107,15 +102,9 @@ def steersman(project, *words):
     env = {**os.environ, "GIT_AUTHOR_NAME": "Ann", "GIT_COMMITTER_NAME": "Ann", "STEERSMAN_PERSON": "Ann"}
     env["XDG_CONFIG_HOME"] = allow_project(project)
     return subprocess.run(
-        argv,
-        cwd=project,
-        env=env,
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        timeout=400,
+        argv, cwd=project, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=400,
         check=False,
-    )
+    )  # fmt: skip
 
 
 def git(project, *words):
@@ -164,11 +153,8 @@ def _on_tape(project, run):
     ]
     events = [entry.get("event") for entry in _entries(told)]
     wanted = [
-        "await_operator_confirm",
-        "implementation_confirmed",
-        "review_changes_requested",
-        "review_approved",
-    ]
+        "await_operator_confirm", "implementation_confirmed", "review_changes_requested", "review_approved",
+    ]  # fmt: skip
     places = [events.index(name) for name in (*wanted, "tests_passed")]
     assert places == sorted(places)
     assert events.count("start_reviewer") == 2

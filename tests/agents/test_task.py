@@ -22,28 +22,16 @@ TIMES = "def add(a, b):\n    return a * b\n"
 NOTES = "# what is known\n"
 WISH = "add() says in its docstring what it returns"
 PLAN = {
-    "title": "Make add() add",
-    "brief": "It subtracts.",
-    "requirements": ["add() adds"],
-    "in_scope": ["calc.py"],
-    "out_of_scope": [],
-    "steps": ["mend it"],
-    "risks": [],
-    "assumptions": [],
+    "title": "Make add() add", "brief": "It subtracts.", "requirements": ["add() adds"],
+    "in_scope": ["calc.py"], "out_of_scope": [], "steps": ["mend it"], "risks": [], "assumptions": [],
     "acceptance_criteria": ["the tests pass"],
-    "files": [{"path": "calc.py", "intent": "update", "summary": "the sum"}],
-    "test_strategy": "unit tests",
-    "test_cases": ["2 and 3"],
-    "questions": [],
-}
+    "files": [{"path": "calc.py", "intent": "update", "summary": "the sum"}], "test_strategy": "unit tests",
+    "test_cases": ["2 and 3"], "questions": [],
+}  # fmt: skip
 FINE = {"decision": "accept", "summary": "It can be built.", "blocking_issues": [], "suggestions": []}
 PASSES = {
-    "decision": "approve",
-    "summary": "Read.",
-    "blocking_issues": [],
-    "plan_issues": [],
-    "suggestions": [],
-}
+    "decision": "approve", "summary": "Read.", "blocking_issues": [], "plan_issues": [], "suggestions": [],
+}  # fmt: skip
 BUILT = {"status": "done", "summary": "It adds now.", "missing": []}
 HERE = {"calc.py": WRONG, "test_calc.py": TESTS, "notes.md": NOTES, "old.md": NOTES}
 CLOCK = 300.0
@@ -104,14 +92,9 @@ def project(rig):
 def settled(project, url, **roles):
     """steersman.toml: who plays which role."""
     lines = [
-        "version = 1",
-        "[checks]",
-        f"unit = {json.dumps(UNIT)}",
-        "[rules]",
-        'red_base = "fix"',
-        "[sandbox]",
+        "version = 1", "[checks]", f"unit = {json.dumps(UNIT)}", "[rules]", 'red_base = "fix"', "[sandbox]",
         'mode = "required"',
-    ]
+    ]  # fmt: skip
     lines += ["[task]", "max_regressions = 5"]
     for role, cli in roles.items():
         table = {"agent": cli.name, **cli.options(url), "seconds": 120, "retries": 1}
@@ -176,13 +159,9 @@ def test_a_whole_task(rig, project, who):
     taken = events(project, run)
     names = [entry["event"] for entry in taken]
     wanted = (
-        "planning_succeeded",
-        "review_ok",
-        "test_failures",
-        "needs_code_changes",
-        "tests_complete",
+        "planning_succeeded", "review_ok", "test_failures", "needs_code_changes", "tests_complete",
         "accepted",
-    )
+    )  # fmt: skip
     places = [names.index(name) for name in wanted]
     assert places == sorted(places)
     assert names.count("code_written") == 3
@@ -251,10 +230,6 @@ def test_a_task_held_to_a_frozen_plan(rig, project, cli):
     assert names.count("bounds_left") == 3
     assert os.listdir(rig.root / "outside") == ["precious.txt"]
     kept(
-        rig,
-        (cli,),
-        "task held to a plan",
-        began,
-        "delivered",
+        rig, (cli,), "task held to a plan", began, "delivered",
         f"{names.count('bounds_left')} times out of the plan",
-    )
+    )  # fmt: skip

@@ -14,14 +14,10 @@ def call_make(folder, target, python):
     make = shutil.which("make")
     assert make
     return subprocess.run(
-        [make, target, f"PYTHON={python}"],
-        cwd=folder,
-        env={"PATH": str(folder / "nothing"), "HOME": str(folder)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+        [make, target, f"PYTHON={python}"], cwd=folder,
+        env={"PATH": str(folder / "nothing"), "HOME": str(folder)}, capture_output=True, text=True,
+        timeout=60, check=False,
+    )  # fmt: skip
 
 
 def test_the_demo_speaks_before_it_installs(tmp_path):
@@ -37,8 +33,5 @@ def test_help_lists_every_target(tmp_path):
     done = call_make(tmp_path, "help", sys.executable)
     assert done.returncode == 0, done.stderr
     assert {line.split(":")[0] for line in done.stdout.splitlines()} >= {
-        "demo",
-        "test",
-        "check",
-        "wheel-check",
-    }
+        "demo", "test", "check", "wheel-check",
+    }  # fmt: skip

@@ -39,15 +39,8 @@ LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 REPLACES = re.compile(r"^Replaces (.+)\.$", re.MULTILINE)
 REGISTRIES = (
-    "pypi.org",
-    "pythonhosted.org",
-    "npmjs",
-    "crates.io",
-    "docker.io",
-    "ghcr.io",
-    "artifactory",
-    "quay.io",
-)
+    "pypi.org", "pythonhosted.org", "npmjs", "crates.io", "docker.io", "ghcr.io", "artifactory", "quay.io",
+)  # fmt: skip
 MACHINE_PATH = re.compile(r"(?<![\w.~$}>-])/(?:home|root|work|tmp|usr|Users|opt|mnt|private)/")
 
 
@@ -310,13 +303,9 @@ def typed_in(steps, written, folder):
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     env = {"PATH": path, "HOME": str(folder), "XDG_STATE_HOME": str(folder / "state"), "LC_ALL": "C.UTF-8"}
     done = subprocess.run(
-        ["bash", "-c", "exec 2>&1\n" + "\n".join(lines)],
-        cwd=folder,
-        env=env,
-        capture_output=True,
-        timeout=300,
-        check=False,
-    )
+        ["bash", "-c", "exec 2>&1\n" + "\n".join(lines)], cwd=folder, env=env, capture_output=True,
+        timeout=300, check=False,
+    )  # fmt: skip
     return done.stdout.decode().rstrip().splitlines()
 
 

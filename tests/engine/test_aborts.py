@@ -72,11 +72,8 @@ def test_while_it_is_driven(tmp_path, mode, role, state):
     assert (head.outcome, head.status, verdict["result"]) == ("canceled", "stopped", "taken")
     entry = read_run_tape(world, head.run)[verdict["seq"] - 1]
     assert (entry.event, entry.source, entry.actor, entry.why) == (
-        "aborted_by_operator",
-        state,
-        "person:ann",
-        "no more",
-    )
+        "aborted_by_operator", state, "person:ann", "no more",
+    )  # fmt: skip
     assert f"{head.run}:" in world.processes.stopped
 
 

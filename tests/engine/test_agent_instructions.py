@@ -7,19 +7,11 @@ from tests.support.small_machines import fake_ports_with_machines, play_run
 from steersman.testing import FakeAgent, fake_config, fake_reply
 
 FILES = {
-    "README": "hello\n",
-    "AGENTS.md": "Use tabs.\n",
-    "CLAUDE.md": "Use tabs.\n",
-    "GEMINI.md": "Be kind.\n",
-}
+    "README": "hello\n", "AGENTS.md": "Use tabs.\n", "CLAUDE.md": "Use tabs.\n", "GEMINI.md": "Be kind.\n",
+}  # fmt: skip
 GOOD = {
-    "decision": "approve",
-    "summary": "read",
-    "must_fix": [],
-    "nice_to_have": [],
-    "tests": [],
-    "security": [],
-}
+    "decision": "approve", "summary": "read", "must_fix": [], "nice_to_have": [], "tests": [], "security": [],
+}  # fmt: skip
 MORE = {**GOOD, "decision": "changes_requested", "must_fix": ["once more"]}
 PLAN = {"test_plan": "all of it", "commands": [["true"]], "expected_results": ["ok"]}
 

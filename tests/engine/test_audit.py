@@ -210,10 +210,8 @@ def test_waiting_rows(asked):
     verdict = audit_run(world, run)
     assert verdict.ok
     assert [w.partition(f", {NOT_ON_TAPE}")[0] for w in verdict.waiting] == [
-        "abort by Mallory",
-        "task_followup_received by nobody who is named",
-        "{'a': 1} by 7",
-    ]
+        "abort by Mallory", "task_followup_received by nobody who is named", "{'a': 1} by 7",
+    ]  # fmt: skip
     assert verdict.waiting[2].endswith("its gate is not open on tape, so it will be refused")
 
 
@@ -242,10 +240,7 @@ def test_answered_while_read(asked, monkeypatch, check, look, nth):
     ("sql", "words"),
     [
         ("CREATE TABLE cargo(x)", "there is a table cargo"),
-        (
-            "CREATE TRIGGER hand AFTER INSERT ON entry BEGIN DELETE FROM gate; END",
-            "there is a trigger hand, which steersman has not made",
-        ),
+        ("CREATE TRIGGER hand AFTER INSERT ON entry BEGIN DELETE FROM gate; END", "there is a trigger hand, which steersman has not made"),
         ("DROP INDEX gate_run", "the index gate_run is missing"),
         ("INSERT INTO gate VALUES('x:1:1', 'x', 'd', '{}', '', '')", "rows in gate of run x"),
         ("INSERT INTO budget VALUES('x', 'turns', 1, 0, NULL)", "rows in budget of run x"),
@@ -254,7 +249,7 @@ def test_answered_while_read(asked, monkeypatch, check, look, nth):
         ("INSERT INTO quarantine VALUES('x', 'why', 1)", "rows in quarantine of run x"),
         ("DROP TABLE quarantine", "the table quarantine is missing"),
     ],
-)
+)  # fmt: skip
 def test_around(world, head, sql, words):
     """What nobody's run has put into the store is a finding of its own, and no run is blamed for it."""
     assert audit_store(world).ok
@@ -535,18 +530,14 @@ CREATED = {"kind": "created", "to": "s", "context": {}, "root": "r", "machine": 
         ([{"kind": "note"}], "does not begin the run", 1),
         ([CREATED, CREATED], "begins the run a second time", 2),
         ([{**CREATED, "context": None}], "creates nothing", 1),
-        (
-            [CREATED, {"kind": "transition", "source": "t", "to": "s"}],
-            "leads from t, but the run was in s",
-            2,
-        ),
+        ([CREATED, {"kind": "transition", "source": "t", "to": "s"}], "leads from t, but the run was in s", 2),
         ([CREATED, {"kind": "sealed", "state_hash": "0"}], "seals another state", 2),
         ([CREATED, {"kind": "note", "ops": (["take", "f", "g"],)}], "cannot be read", 2),
         ([CREATED, {"kind": "note", "ops": ([],)}], "cannot be read", 2),
         ([{**CREATED, "definition": "d"}], "names definition d, which is not in the store", 1),
         ([{**CREATED, "data": "p-" + "0" * 32}], "is not in the store", 1),
     ],
-)
+)  # fmt: skip
 def test_forged(entries, words, seq):
     """A tape whose hashes fit but whose story does not is found at the entry where it stops making sense."""
     verdict = verify_run(Forged(entries), {}, "r")

@@ -34,13 +34,8 @@ def test_told(proof):
     count = {"tried": 2, "found": 2, "named": 2, "impossible": 0}
     blind = {"tried": 9, "not_found_as_said": 9}
     result = {
-        "entries": 1,
-        "run_bytes": 1,
-        "seed": 1,
-        **count,
-        "kinds": {"flip": count},
-        "without_anchor": blind,
-    }
+        "entries": 1, "run_bytes": 1, "seed": 1, **count, "kinds": {"flip": count}, "without_anchor": blind,
+    }  # fmt: skip
     told = "\n".join(proof.describe_result({**result, "misses": []}))
     assert "9 of 9 not found" in told
     assert all(words in told for words in proof.UNANCHORED_GAPS)

@@ -47,12 +47,9 @@ def crew(files=None):
 def reported(command, passed=(), failed=()):
     """A run of a runner that reports names."""
     report = RunnerReport(
-        form="junit",
-        passed=tuple(passed),
-        failed=tuple(failed),
-        ran=len(passed) + len(failed),
+        form="junit", passed=tuple(passed), failed=tuple(failed), ran=len(passed) + len(failed),
         failures=len(failed),
-    )
+    )  # fmt: skip
     done = fake_command_result(command, 1 if failed else 0, tests=report.ran)
     return msgspec.structs.replace(done, report=report)
 
@@ -228,10 +225,8 @@ def test_changed_infrastructure_is_never_approved_alone(tmp_path, files):
     world, head, _ = run_of(tmp_path, lambda c, _: fake_command_result(c, tests=3), crew(files), config, base)
     gate = RunService(world).gate(head.run)
     assert (head.state, gate.job, gate.digest) == (
-        "test",
-        "evidence",
-        last(world, head.run, "start_reviewer").data["tree"],
-    )
+        "test", "evidence", last(world, head.run, "start_reviewer").data["tree"],
+    )  # fmt: skip
     assert (gate.due, gate.default) == (None, "")
     (name,) = files
     assert name in words(world, head.run, gate.shown["changed"])

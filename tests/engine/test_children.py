@@ -172,10 +172,8 @@ def test_a_child_that_rests_at_a_gate_is_not_over(tmp_path):
     head = play_run(world, "captain", child="roundtable", options=options)
     (child,) = world.journal.children(head.run)
     assert (child.outcome, child.status, head.state) == (
-        "await_operator_confirm",
-        "waiting for you",
-        "commanding",
-    )
+        "await_operator_confirm", "waiting for you", "commanding",
+    )  # fmt: skip
     posted = RunService(world).answer(RunService(world).gate(child.run), "reject", "ann")
     settle_post(world, child.run, posted)
     assert (world.journal.head(head.run).state, world.journal.head(child.run).outcome) == (
@@ -257,10 +255,8 @@ def test_stopping_while_another_drives_the_child(tmp_path):
 
     run, child = asyncio.run(play())
     assert (child.outcome, world.journal.head(run).state, isinstance(world.locks, FakeLocks)) == (
-        "canceled",
-        "stopped",
-        True,
-    )
+        "canceled", "stopped", True,
+    )  # fmt: skip
 
 
 def test_a_whole_family_of_roundtables(tmp_path):

@@ -66,11 +66,9 @@ def test_no_recorded_tree_loses_its_pin(tmp_path):
     head = play_run(world, "roundtable", mode="implementation")
     assert head.outcome == "max_iterations_reached"
     world.journal.post(
-        head.run,
-        "event",
-        {"event": "task_followup_received", "data": {"choice": "followup"}, "person": "ann"},
-        0,
-    )
+        head.run, "event",
+        {"event": "task_followup_received", "data": {"choice": "followup"}, "person": "ann"}, 0,
+    )  # fmt: skip
     asyncio.run(drive_run(world, head.run))
     assert len(pinned.labels) == 6
     assert len(set(pinned.labels)) == 6

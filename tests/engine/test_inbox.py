@@ -273,10 +273,8 @@ def test_an_answer_given_first_counts_first(tmp_path):
     first = bridge.send(run, "changed", {"task_ref": "e"}, "bob")
     second = bridge.answer(gate, "approve", "ann")
     assert settle_post(world, run, second) == {
-        "result": "taken",
-        "seq": world.journal.head(run).seq - 2,
-        "state": "granted",
-    }
+        "result": "taken", "seq": world.journal.head(run).seq - 2, "state": "granted",
+    }  # fmt: skip
     assert world.journal.verdict(first)["result"] == "refused"
     assert world.journal.head(run).state == "granted"
 

@@ -151,10 +151,8 @@ def test_late_after_the_end(tmp_path):
 
     head = asyncio.run(play())
     assert (head.status, head.outcome, entry_kinds(world, head.run)[-2:]) == (
-        "done",
-        "over",
-        ["sealed", "effect_finished"],
-    )
+        "done", "over", ["sealed", "effect_finished"],
+    )  # fmt: skip
 
 
 # ── parts inside one effect ───────────────────────────────────────────────────────────────────────────────────────────
@@ -189,10 +187,8 @@ def test_parts_are_kept_as_they_come(tmp_path):
     head = asyncio.run(play())
     assert (head.state, done) == ("home", ["a", "b", "stop", "c"])
     assert [e.data["n"] for e in read_run_tape(world, head.run) if e.kind == "part_finished"] == [
-        "a",
-        "b",
-        "c",
-    ]
+        "a", "b", "c",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("facts", [1.5, 2**60, b"x", object()])

@@ -19,13 +19,8 @@ from steersman.testing import FakeAgent, fake_config, fake_reply
 from steersman.testing.clock import FAKE_START_MS
 
 GOOD = {
-    "decision": "approve",
-    "summary": "read",
-    "must_fix": [],
-    "nice_to_have": [],
-    "tests": [],
-    "security": [],
-}
+    "decision": "approve", "summary": "read", "must_fix": [], "nice_to_have": [], "tests": [], "security": [],
+}  # fmt: skip
 PLAN = {"test_plan": "all of it", "commands": [["true"]], "expected_results": ["ok"]}
 
 

@@ -29,14 +29,10 @@ PATCH, LIST, COPIES = "code/diff.patch", "code/files.json", "code/files"
 RIGHT = "def add(a, b):\n    return a + b\n"
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"
 EVENTS = {
-    "planning": "planning_succeeded",
-    "plan_review": "review_ok",
-    "codegen": "codegen_completed",
-    "review": "review_passes",
-    "test": "tests_complete",
-    "accept": "decision_recorded",
+    "planning": "planning_succeeded", "plan_review": "review_ok", "codegen": "codegen_completed",
+    "review": "review_passes", "test": "tests_complete", "accept": "decision_recorded",
     "revert": "revert_recorded",
-}
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -111,10 +107,8 @@ def test_what_the_plan_says_is_told(bench):
     told = bench.said(facts.told_ref).splitlines()
     assert told[0].endswith(": which one?")
     assert told[1:] == [
-        "may touch: calc.py (update)",
-        "may touch: old.py (delete)",
-        "may touch: new/ (create)",
-    ]
+        "may touch: calc.py (update)", "may touch: old.py (delete)", "may touch: new/ (create)",
+    ]  # fmt: skip
 
 
 # ── answers ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -212,11 +206,9 @@ def test_a_change_is_laid_down_with_a_copy_of_every_file(bench):
     bench.plan()
     facts = bench.code({"calc.py": RIGHT, "new/b.py": "new\n", "old.py": None, "README": "hello you\n"})
     assert copies(bench) == {
-        "README": ("updated", True, ""),
-        "calc.py": ("updated", True, ""),
-        "new/b.py": ("created", True, ""),
+        "README": ("updated", True, ""), "calc.py": ("updated", True, ""), "new/b.py": ("created", True, ""),
         "old.py": ("deleted", True, ""),
-    }
+    }  # fmt: skip
     assert bench.read(f"{COPIES}/calc.py") == RIGHT.encode()
     assert bench.artifacts.names(bench.run, COPIES) == ("README", "calc.py", "new/b.py")
     assert bench.document(LIST)["outside"] == ["README"]
@@ -447,17 +439,13 @@ def test_opinions_on_a_change_become_one_verdict(bench, opinions, event):
         ((suite_result("unit"),), {}, "tests_complete"),
         ((suite_result("unit"), suite_result("lint", tests=None)), {}, "tests_complete"),
         ((suite_result("unit", "failed", exit_code=1),), {"failed": 1}, "test_failures"),
-        (
-            (suite_result("unit"), suite_result("types", "failed", exit_code=1)),
-            {"failed": 1},
-            "test_failures",
-        ),
+        ((suite_result("unit"), suite_result("types", "failed", exit_code=1)), {"failed": 1}, "test_failures"),
         ((), {}, "test_failures"),
         ((suite_result("unit"),), {"tree": "f" * 40}, "test_failures"),
         ((suite_result("unit"),), {"error": "workspace"}, "test_failures"),
         ((suite_result("unit"),), {"flaky": 1}, "evidence_questioned"),
     ],
-)
+)  # fmt: skip
 def test_suites_become_a_report(bench, suites, counted, event):
     """Every one of them, on exactly this tree; what is not shown has failed."""
     bench.through("review")
@@ -482,11 +470,8 @@ def test_a_decision_says_what_it_is_about(bench):
     bench.through("accept")
     made = bench.document("accept/decision.json")
     assert (made["decision"], made["decided_by"], made["reason"], made["tree"]) == (
-        "accepted",
-        "ann",
-        "good",
-        bench.c.tree,
-    )
+        "accepted", "ann", "good", bench.c.tree,
+    )  # fmt: skip
     assert made["artifacts"] == {n: d for n, d in bench.c.artifacts.items() if n != "accept/decision.json"}
     assert made["overrides"] == []
     bench.know(decided_by="", reason="x" * 5000)

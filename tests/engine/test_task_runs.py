@@ -223,15 +223,10 @@ class Filling(MemoryArtifacts):
 @pytest.mark.parametrize(
     "name",
     [
-        PLAN,
-        SCOPE,
-        "review/plan-review.json",
-        "code/diff.patch",
-        "code/files.json",
-        "review/code-review.json",
-        "test/report.json",
+        PLAN, SCOPE, "review/plan-review.json", "code/diff.patch", "code/files.json",
+        "review/code-review.json", "test/report.json",
     ],
-)
+)  # fmt: skip
 def test_a_full_disk_costs_no_work(tmp_path, name):
     """The document is laid down again when a person says so; nobody is asked to work again, and nothing is lost."""
     disk = Filling()
@@ -333,7 +328,5 @@ def test_a_reply_that_never_fits_and_checks_that_never_pass_are_told(tmp_path):
     told = "The tests did not pass (too often to go back by itself): unit: failed (exit 127): there is no such program"
     assert standstill(task) == told
     assert read_run_view(task.world, task.run).status.besides == (
-        "next --override",
-        "redo codegen",
-        "redo test",
-    )
+        "next --override", "redo codegen", "redo test",
+    )  # fmt: skip

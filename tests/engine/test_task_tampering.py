@@ -489,13 +489,9 @@ def driven(tmp_path, look):
         return facts
 
     world = fake_ports(
-        tmp_path,
-        {"task": MACHINE},
-        agent=FakeAgent(crew),
-        artifacts=artifacts,
-        performers={"task_inspect": looked},
-        packages=PACKAGES,
-    )
+        tmp_path, {"task": MACHINE}, agent=FakeAgent(crew), artifacts=artifacts,
+        performers={"task_inspect": looked}, packages=PACKAGES,
+    )  # fmt: skip
     config = fake_config(
         roles={name: fake_config().roles["coder"] for name in ("planner", "coder", "reviewer", "tester")}
     )

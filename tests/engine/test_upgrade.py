@@ -78,11 +78,8 @@ def test_a_run_goes_on_when_what_it_can_still_reach_is_unchanged(tmp_path, store
     run = on_the_shelf(tmp_path, store)
     head = say(helm(tmp_path, store, NEW_LETTERS), run)
     assert (head.state, head.outcome, head.status, head.definition) == (
-        "sent",
-        "sent",
-        "done",
-        NEW_LETTERS.digest,
-    )
+        "sent", "sent", "done", NEW_LETTERS.digest,
+    )  # fmt: skip
     after = read_snapshot(store, run)
     assert (after.context["grams"], after.context["postage"], after.context_version) == (10, 0, 2)
     assert "migrated" not in kinds(store, run)

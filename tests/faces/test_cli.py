@@ -120,14 +120,10 @@ def test_an_expected_error_is_one_line_with_its_exit_code(
 @pytest.mark.parametrize(
     "words",
     [
-        "runs",
-        "runs --json",
-        "machine show roundtable --format json",
-        "nope --json",
-        "--version",
+        "runs", "runs --json", "machine show roundtable --format json", "nope --json", "--version",
         "runs --help",
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("buffered", ["", "1"])
 def test_an_answer_that_cannot_be_written_is_one_line_and_exit_5(
     words: str, buffered: str, tmp_path: Path
@@ -214,13 +210,11 @@ def test_a_defect_is_said_to_be_one(capsys: pytest.CaptureFixture[str], tmp_path
 @pytest.mark.parametrize(
     "how",
     [
-        "exec >&- 2>&-",
-        "exec <&-",
-        "export LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0",
+        "exec >&- 2>&-", "exec <&-", "export LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0",
         "export PYTHONIOENCODING=latin-1",
     ],
     ids=["closed", "no input", "ascii", "latin-1"],
-)
+)  # fmt: skip
 def test_any_surroundings_will_do(how: str, tmp_path: object) -> None:
     """A closed stream, no input or a narrow encoding is no reason to break."""
     for words in ("runs", "--help", "machine show roundtable", "nonsense"):

@@ -147,19 +147,9 @@ def test_the_other_lines_of_a_sitting(talk):
     """Help, threads, another thread, a new one; what goes wrong is said and the next line is read."""
     project = talk()
     said = typed(
-        project,
-        "/show",
-        "/again",
-        "/help",
-        "hello",
-        "/threads",
-        "/new about cats",
-        "/show",
-        "/thread nothing",
-        "/again",
-        "",
-        "/exit",
-    )
+        project, "/show", "/again", "/help", "hello", "/threads", "/new about cats", "/show",
+        "/thread nothing", "/again", "", "/exit",
+    )  # fmt: skip
     assert said.returncode == 0
     for part in ("ask something first", "no thread 'nothing'", "no question is pending in this thread"):
         assert part in said.stderr
@@ -251,10 +241,8 @@ def test_a_failure_is_shown_and_can_be_asked_again(talk):
     assert "@bob has failed (provider_rate_limited)" in project.call("chat", "show", thread).out
     again = project.call("chat", "again", thread, "--json")
     assert (again.code, again.json()["answers"][0]["text"], again.json()["answers"][0]["attempt"]) == (
-        0,
-        "Now.",
-        2,
-    )
+        0, "Now.", 2,
+    )  # fmt: skip
     assert project.call("chat", "again", thread).code == 2
 
 
@@ -334,11 +322,8 @@ def test_killed_between_question_and_answer(talk):
     shown = project.call("chat", "show", thread)
     assert "[1] @bob has not answered" in shown.out
     assert project.call("chat", "show", thread, "--json").json()["spent"] == {
-        "turns": 1,
-        "tokens": 0,
-        "micro_usd": 0,
-        "unknown": 1,
-    }
+        "turns": 1, "tokens": 0, "micro_usd": 0, "unknown": 1,
+    }  # fmt: skip
     assert trees(project) == [f"{thread}.1.1"]
     assert project.call("chat", "send", "@cat hello").code == 0
     assert trees(project) == []

@@ -24,14 +24,9 @@ MIB = 1024 * 1024
 CPU_SECONDS, MEMORY = 0.2, 32 * MIB
 GOOD = '{"decision":"approve","summary":"ok","must_fix":[]}'
 REPLY = {
-    "nonce": "n-1",
-    "decision": "approve",
-    "summary": "read",
-    "must_fix": [],
-    "nice_to_have": [],
-    "tests": [],
+    "nonce": "n-1", "decision": "approve", "summary": "read", "must_fix": [], "nice_to_have": [], "tests": [],
     "security": [],
-}
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -66,11 +61,9 @@ class Said:
 
 def call(place, *words, feed=b"", **env):
     home = {
-        **FIXED_ENVIRONMENT,
-        "PATH": os.environ["PATH"],
-        "HOME": str(place.parent),
+        **FIXED_ENVIRONMENT, "PATH": os.environ["PATH"], "HOME": str(place.parent),
         "XDG_STATE_HOME": str(place.parent / "state"),
-    }
+    }  # fmt: skip
     return Said(Project.launcher(CommandCall(("check", *words), place, home | env, feed)))
 
 
@@ -281,11 +274,9 @@ def test_a_command(place):
     said = call(place, "command", "pytest -q", "--json")
     assert said.code == 0
     assert json.loads(said.out) == {
-        "input": ["pytest -q"],
-        "result": "accept",
-        "reason": "fits pytest (set tests), proves tests",
+        "input": ["pytest -q"], "result": "accept", "reason": "fits pytest (set tests), proves tests",
         "exit_code": 0,
-    }
+    }  # fmt: skip
     assert call(place, "command", "--", "pytest", "-k", "a and not b").code == 0
     refused = call(place, "command", "pytest -p evil")
     assert refused.code == 4
@@ -309,12 +300,9 @@ def test_a_command_by_the_projects_own_rules(place):
         'flags = ["--stop-on-failure"]\nvalues = {"--filter" = "name", "--order" = ["random", "default"]}\noperands = "path"\n'
     )
     good = (
-        "uv run pytest -q tests/a.py",
-        "npm run lint",
-        "make verify",
-        "vendor/bin/phpunit --filter=Cart --order random tests",
-        "./odd '*'",
-    )
+        "uv run pytest -q tests/a.py", "npm run lint", "make verify",
+        "vendor/bin/phpunit --filter=Cart --order random tests", "./odd '*'",
+    )  # fmt: skip
     bad = ("find . -name x", "poetry run pytest", "npm run build", "vendor/bin/phpunit --order=x", "./odd x")
     assert set(judged(place, "command", good).values()) == {"accept"}
     assert set(judged(place, "command", bad).values()) == {"refuse"}
@@ -388,18 +376,9 @@ def test_an_artifact(place):
     (place / "deep").mkdir()
     good = ("claims.json", "deep/x.md", "new/deep/x.md", "seed.txt")
     bad = (
-        "README.md",
-        "link/x",
-        "loop",
-        "dev",
-        "hard",
-        "fifo",
-        "deep",
-        "Deep/x",
-        "seed.txt/x",
-        "state.json",
+        "README.md", "link/x", "loop", "dev", "hard", "fifo", "deep", "Deep/x", "seed.txt/x", "state.json",
         "../x",
-    )
+    )  # fmt: skip
     assert set(judged(place, "artifact", good).values()) == {"accept"}
     assert set(judged(place, "artifact", bad).values()) == {"refuse"}
     assert "opens a gate: pytest loads it" in call(place, "artifact", "code/files/conftest.py").out

@@ -154,11 +154,9 @@ def test_tests_may_be_renamed_reformatted_and_moved(name: str, tmp_path: Path) -
     kind = KINDS[name]
     text = kind.base[kind.test]
     moved = {"calc_test.go": "moved_test.go", "calc.test.js": "moved.test.js"}.get(kind.test, "test_moved.py")
-    renamed = (
-        text.replace("test_zero", "test_nought")
-        .replace("TestZero", "TestNought")
-        .replace("'zero'", "'nought'")
-    )
+    renamed = text.replace("test_zero", "test_nought") .replace("TestZero", "TestNought") .replace(
+        "'zero'", "'nought'",
+    )  # fmt: skip
     edits = {kind.product: kind.base[kind.product] + "\n", kind.test: None, moved: renamed + "\n"}
     ran = Ran(tmp_path, kind.base, edits, kind.check, kind.more)
     assert ran.ended == "approved", ran.questions + ran.must_fix

@@ -14,13 +14,10 @@ LISTING = ("", "runs", "gates")
 OF_A_RUN = ("show", "why", "report", "audit verify", "audit replay", "audit export", "resume", "abort")
 
 WHOLE_STORE = {
-    "an older version": "PRAGMA user_version=2",
-    "no version": "PRAGMA user_version=0",
-    "no head": "DROP TABLE head",
-    "no inbox": "DROP TABLE inbox",
-    "no budget": "DROP TABLE budget",
+    "an older version": "PRAGMA user_version=2", "no version": "PRAGMA user_version=0",
+    "no head": "DROP TABLE head", "no inbox": "DROP TABLE inbox", "no budget": "DROP TABLE budget",
     "another name": "ALTER TABLE quarantine RENAME TO q2",
-}
+}  # fmt: skip
 ONE_RUN = {
     "a gate": "UPDATE gate SET body='{{' WHERE run=?",
     "a gate's digest": "UPDATE gate SET digest=CAST(x'ff00' AS TEXT) WHERE run=?",

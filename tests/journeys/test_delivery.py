@@ -101,12 +101,8 @@ def test_the_report_names_the_delivered_tree_and_who_let_it_through(project: Pro
     edits = {"calc.py": RIGHT_CODE, "test_calc.py": more, "pytest.ini": "[pytest]\n"}
     coder = [
         {"mode": "proposal", "say": "I will."},
-        {
-            "mode": "implementation",
-            "say": "done",
-            "edit": [{"write": n, "text": t} for n, t in edits.items()],
-        },
-    ]
+        {"mode": "implementation", "say": "done", "edit": [{"write": n, "text": t} for n, t in edits.items()]},
+    ]  # fmt: skip
     run = project.run(
         roundtable_story(mode="proposal", deliver="merge", crew=roundtable_crew(coder=coder))
     ).json()["run"]

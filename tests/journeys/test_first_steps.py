@@ -124,14 +124,8 @@ def test_doctor_names_each_fix(project: Project) -> None:
     assert [(f["what"], bool(f["fix"])) for f in well.json() if not f["ok"]] == lacking
     assert well.code == (1 if lacking else 0), well
     assert {f["what"] for f in well.json()} >= {
-        "python",
-        "git",
-        "sqlite",
-        "store",
-        "disk",
-        "steersman.toml",
-        "checks",
-    }
+        "python", "git", "sqlite", "store", "disk", "steersman.toml", "checks",
+    }  # fmt: skip
 
 
 def test_an_overdue_timer_is_shown_in_red_by_every_command(project: Project) -> None:

@@ -161,12 +161,10 @@ def test_checks_of_packages_have_their_folder(project: Project) -> None:
     commit(
         project,
         {
-            "one/package.json": "{}",
-            "one/a.test.js": NODE_TEST,
-            "two/package.json": '{"scripts": {"test": "node --test"}}',
-            "two/a.test.js": NODE_TEST,
+            "one/package.json": "{}", "one/a.test.js": NODE_TEST,
+            "two/package.json": '{"scripts": {"test": "node --test"}}', "two/a.test.js": NODE_TEST,
         },
-    )
+    )  # fmt: skip
     said = project.call("init", "--yes", "--json")
     checks = said.json()["checks"]
     assert {name: (check["cwd"], check["argv"]) for name, check in checks.items()} == {

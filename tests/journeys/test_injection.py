@@ -207,11 +207,8 @@ class InjectedRun:
     def __init__(self, place: Path, told: Story, *, link: str = "") -> None:
         self.repo, self.told = place / "repo", told
         files = {
-            "calc.py": WRONG_CODE,
-            "test_calc.py": UNIT_TESTS,
-            **told.base,
-            "steersman.toml": _config(told),
-        }
+            "calc.py": WRONG_CODE, "test_calc.py": UNIT_TESTS, **told.base, "steersman.toml": _config(told),
+        }  # fmt: skip
         for name, text in files.items():
             (self.repo / name).parent.mkdir(parents=True, exist_ok=True)
             (self.repo / name).write_text(text, encoding="utf-8")

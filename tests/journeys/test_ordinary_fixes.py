@@ -62,19 +62,14 @@ UNBOXED = '[sandbox]\nmode = "off"\n'  # in a box go builds its whole library an
 RATE = {"shop/shop.go": "package shop\n\nconst Rate = 3\n"}
 STORIES = {
     "unittest": Story(
-        "approved",
-        UNITTEST,
-        {"calc.py": RIGHT_CODE + CHECKED, "shop.py": SHOP},
+        "approved", UNITTEST, {"calc.py": RIGHT_CODE + CHECKED, "shop.py": SHOP},
         checks={"unit": ["python3", "-m", "unittest", "-v"]},
     ),
     "pytest, and a test hides": Story(
-        "gate evidence",
-        {**PYTESTS, "test_shop.py": HIDES},
-        {"shop.py": WARNS},
-        checks={"unit": PYTEST_CHECK},
-        holds="test_shop.py::test_total",
+        "gate evidence", {**PYTESTS, "test_shop.py": HIDES}, {"shop.py": WARNS},
+        checks={"unit": PYTEST_CHECK}, holds="test_shop.py::test_total",
     ),
-}
+}  # fmt: skip
 if shutil.which("go"):
     CHECK = {"unit": ["go", "test", "./..."]}
     right = GO["calc.go"].replace("-", "+")

@@ -31,14 +31,9 @@ pytestmark = pytest.mark.skipif(
 def call(project: Project, script: str, *words: str) -> CommandResult:
     """One command in a namespace in which the state directory is as the script makes it; root is refused, too."""
     done = subprocess.run(
-        ["unshare", "-rm", "sh", "-c", script, *words],
-        cwd=project.repo,
-        env=project.env,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=False,
-        timeout=120,
-    )
+        ["unshare", "-rm", "sh", "-c", script, *words], cwd=project.repo, env=project.env,
+        stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=120,
+    )  # fmt: skip
     return CommandResult(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 

@@ -174,30 +174,20 @@ def test_a_failing_check_of_a_round_is_shown_everywhere(project):
     """`run`, `show`, the report and the coder's next prompt have the command, its end and both streams."""
     (project.repo / "test_calc.py").write_text(LOUD)
     coder = [
-        {
-            "mode": "implementation",
-            "round": "1",
-            "say": "x",
-            "edit": [{"write": "calc.py", "text": WRONG_CODE + "#\n"}],
-        },
+        {"mode": "implementation", "round": "1", "say": "x", "edit": [{"write": "calc.py", "text": WRONG_CODE + "#\n"}]},
         {"mode": "implementation", "say": "y", "edit": [{"write": "calc.py", "text": WRONG_CODE + "##\n"}]},
-    ]
+    ]  # fmt: skip
     told = roundtable_story(crew=roundtable_crew(coder=coder), rules={"repeated_failure": "same_failure"})
     project.prepare(told)
     done = project.call("run", "Fix add", "--mode", "implementation", "--max-iterations", "2")
     run = project.only_run()
     parts = (
-        "python3 -m unittest -q",
-        "standard output:",
-        "│ said aloud",
-        "standard error",
+        "python3 -m unittest -q", "standard output:", "│ said aloud", "standard error",
         "│ FAILED (failures=1)",
-    )
+    )  # fmt: skip
     shown = {
-        "run": done.out,
-        "show": project.call("show", run).out,
-        "report": project.call("report", run).out,
-    }
+        "run": done.out, "show": project.call("show", run).out, "report": project.call("report", run).out,
+    }  # fmt: skip
     kept = map(json.loads, project.call("audit", "export", run, "--payloads").out.splitlines())
     texts = [str(line.get("text", "")) for line in kept]
     shown["prompt"] = next(text for text in texts if "## must fix" in text)

@@ -47,17 +47,9 @@ def test_a_pipe_tells_by_its_exit_code_what_was_not_done(task: Project):
 def test_words_that_are_none(task: Project):
     """The nearest one is named; a command without its slash is not told to the planner; whatever bytes come, it goes on."""
     lines = (
-        b"/statsu",
-        b"next",
-        b"/",
-        b"/ next",
-        b"/\xff\x1b[2J",
-        b"/redo plannning",
-        b"/redo done",
-        b"/raise turns",
-        b"/next\t",
-        b"/review\tplan",
-    )
+        b"/statsu", b"next", b"/", b"/ next", b"/\xff\x1b[2J", b"/redo plannning", b"/redo done",
+        b"/raise turns", b"/next\t", b"/review\tplan",
+    )  # fmt: skip
     before = len(task.entries(task.only_run()))
     said = fed(task, b"\n".join(lines[:-2]))
     assert (said.code, len(task.entries(task.only_run()))) == (2, before), said

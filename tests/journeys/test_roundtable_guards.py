@@ -57,19 +57,14 @@ AGAIN = roundtable_story(
     crew=roundtable_crew(
         coder=[
             {"mode": "implementation", "edit": [{"write": "calc.py", "text": RIGHT_CODE}], "say": "a"},
-            {
-                "mode": "implementation",
-                "round": "2",
-                "edit": [{"append": "calc.py", "text": "# why\n"}],
-                "say": "b",
-            },
+            {"mode": "implementation", "round": "2", "edit": [{"append": "calc.py", "text": "# why\n"}], "say": "b"},
         ],
         reviewer=[
             {"mode": "implementation", "round": "1", "reply": CHANGE_REQUEST},
             {"mode": "implementation", "reply": APPROVAL},
         ],
-    )
-)
+    ),
+)  # fmt: skip
 FAILS_TWICE = roundtable_story(
     rules={"repeated_failure": "same_command"},
     crew=roundtable_crew(

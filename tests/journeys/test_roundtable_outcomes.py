@@ -74,10 +74,7 @@ OTHER_FAILURE = roundtable_story(
 SECTION_3 = (
     Reached("await_operator_confirm", PROPOSAL, code=3),
     Reached("approved", roundtable_story(), code=0),
-    Reached(
-        "review_schema_invalid",
-        roundtable_story(crew=roundtable_crew(reviewer=[{"mode": "implementation", "raw": "I approve."}])),
-    ),
+    Reached("review_schema_invalid", roundtable_story(crew=roundtable_crew(reviewer=[{"mode": "implementation", "raw": "I approve."}]))),
     Reached("max_iterations_reached", {**NOTHING, "max_iterations": 1}, last_round="tester_schema_invalid"),
     Reached("max_iterations_reached", OTHER_FAILURE, last_round="test_failed"),
     Reached("tester_command_blocked", BLOCKED),
@@ -97,7 +94,7 @@ SECTION_3 = (
         ),
         last_round="review_changes_requested",
     ),
-)
+)  # fmt: skip
 SECTION_4 = (
     *(Reached(name, failing("coder", name)) for name in PROVIDER_CLASSES),
     *(Reached("provider_timeout", failing(role, "provider_timeout")) for role in ("reviewer", "tester")),

@@ -60,13 +60,9 @@ def test_what_a_run_leaves_beside_it(project: Project) -> None:
     folder = project.repo / ".steersman" / "runs" / run
     found = {str(f.relative_to(folder)) for f in folder.rglob("*") if f.is_file()}
     assert found == {
-        "state.json",
-        "report.md",
-        "timeline.json",
-        "transcript.jsonl",
-        "code/diff.patch",
+        "state.json", "report.md", "timeline.json", "transcript.jsonl", "code/diff.patch",
         "test-results.json",
-    }
+    }  # fmt: skip
     assert json.loads((folder / "state.json").read_text())["outcome"] == "approved"
     assert "+    return a + b" in (folder / "code" / "diff.patch").read_text()
     assert project.git("status", "--porcelain") == ""

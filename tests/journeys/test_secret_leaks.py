@@ -26,16 +26,12 @@ from steersman.judges.replies.agent_reply import finding_id
 
 # Joined here, so that no scanner takes this file for a leak.
 SECRETS = {
-    "anthropic": "sk-ant" + "-api03-" + "Aq1" * 24,
-    "github": "ghp_" + "Cd2" * 12,
-    "github fine": "github" + "_pat_" + "De3" * 20,
-    "npm": "npm_" + "If4" * 12,
-    "aws": "AKIA" + "QW" * 8,
+    "anthropic": "sk-ant" + "-api03-" + "Aq1" * 24, "github": "ghp_" + "Cd2" * 12,
+    "github fine": "github" + "_pat_" + "De3" * 20, "npm": "npm_" + "If4" * 12, "aws": "AKIA" + "QW" * 8,
     "jwt": "eyJhbGciOiJIUzI1NiJ9" + ".eyJzdWIiOiJhbm4ifQ.c2lnbmF0dXJlMQ",
-    "url": "https://user:pw12345x@example.invalid/x.git",
-    "assignment": "aws_secret_access_key=" + "Fg5" * 13,
+    "url": "https://user:pw12345x@example.invalid/x.git", "assignment": "aws_secret_access_key=" + "Fg5" * 13,
     "pem": "-----BEGIN RSA PRIV" + "ATE KEY-----\nMIIEsecretkeylines\n-----END RSA PRIV" + "ATE KEY-----",
-}
+}  # fmt: skip
 PARTS = {
     **SECRETS,
     "url": "user:pw12345x",

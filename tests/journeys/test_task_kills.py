@@ -58,14 +58,8 @@ def test_killed_while_an_agent_works(project: Project):
     assert project.call("tasks", "next", run).code == 3
     assert project.call("tasks", "accept", run).code == 0
     assert task_phases(project, run) == [
-        "planning",
-        "plan_review",
-        "codegen",
-        "review",
-        "test",
-        "accept",
-        "done",
-    ]
+        "planning", "plan_review", "codegen", "review", "test", "accept", "done",
+    ]  # fmt: skip
     assert delivered_code(project, run) == RIGHT_CODE
     assert project.git("rev-list", "--count", f"main..steersman/{run}").strip() == "1"
     again = [e["retry"]["retry_reason"] for e in project.entries(run) if e["kind"] == "effect_started"]

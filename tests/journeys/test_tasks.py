@@ -126,23 +126,13 @@ def test_no_word_skips_a_phase(project: Project):
     run = begun(project, None, "--step")
     before = len(project.entries(run))
     words = (
-        "/codegen",
-        "/review code",
-        "/test",
-        "/accept",
-        "/revert",
-        "/restore",
-        "/adopt",
-        "/retry",
+        "/codegen", "/review code", "/test", "/accept", "/revert", "/restore", "/adopt", "/retry",
         "/answer yes",
-    )
+    )  # fmt: skip
     options = (
-        "/next now",
-        '/next --override "',
-        '/next --override "x" --from test',
-        "/next --to test",
+        "/next now", '/next --override "', '/next --override "x" --from test', "/next --to test",
         "/next --override x --to nowhere",
-    )
+    )  # fmt: skip
     said = typed(project, *words, "/nonsense", "/review", *options, "/redo codegen", "/redo revert", "/quit")
     assert said.code == 4
     assert said.err.count("the task is in planning (ready, waiting for you)") == len(words) + 1
@@ -432,24 +422,12 @@ def test_what_can_be_completed(project: Project):
         "print(json.dumps([s.completions(t) for t in json.loads(sys.argv[1])]))"
     )
     typed_so_far = [
-        "/re",
-        "/redo ",
-        "/review ",
-        "/switch ",
-        "/show plan",
-        "/next ",
-        "/help ac",
-        "/plan x y",
-        "words",
-    ]
+        "/re", "/redo ", "/review ", "/switch ", "/show plan", "/next ", "/help ac", "/plan x y", "words",
+    ]  # fmt: skip
     done = subprocess.run(
-        [sys.executable, "-c", code, json.dumps(typed_so_far)],
-        cwd=project.repo,
-        env=project.env,
-        capture_output=True,
-        check=True,
-        timeout=60,
-    )
+        [sys.executable, "-c", code, json.dumps(typed_so_far)], cwd=project.repo, env=project.env,
+        capture_output=True, check=True, timeout=60,
+    )  # fmt: skip
     assert json.loads(done.stdout) == [
         ["/review", "/revert", "/redo", "/restore", "/retry", "/rework", "/reject", "/resume"],
         ["planning"],
@@ -513,10 +491,8 @@ def test_nothing_of_a_task_lies_behind_a_link(project: Project):
     ours.symlink_to(aside)
     told = project.call("tasks", "new", "Fix add", "--step")
     assert (told.code, ".steersman is a link" in told.err, "Replace it with a directory" in told.err) == (
-        2,
-        True,
-        True,
-    )
+        2, True, True,
+    )  # fmt: skip
     assert (list(aside.iterdir()), project.call("runs", "--json").json()) == ([], [])
     ours.unlink()
     assert project.call("tasks", "new", "Fix add", "--step").code == 3

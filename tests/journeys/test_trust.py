@@ -30,14 +30,9 @@ def answer(project: Project, reply: str, *words: str, **env: str) -> CommandResu
     """Runs a command at a terminal and answers its question."""
     ours, theirs = os.openpty()
     command = subprocess.Popen(
-        [*STEERSMAN_COMMAND, *words],
-        cwd=project.repo,
-        env={**project.env, **env},
-        stdin=theirs,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
+        [*STEERSMAN_COMMAND, *words], cwd=project.repo, env={**project.env, **env}, stdin=theirs,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
     os.close(theirs)
     asked = b""
     while not asked.endswith(b"[y/N]: ") and (piece := os.read(command.stderr.fileno(), 1)):

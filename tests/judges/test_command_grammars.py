@@ -177,18 +177,12 @@ PROPOSED = {
     "python3 -m pytest -q": "python3 -m pytest -x tests",
     "python3 -m unittest": "python3 -m unittest tests.test_a",
     "uv run pytest -q": "uv run pytest -q tests/test_a.py",
-    "node_modules/.bin/jest": "node_modules/.bin/jest tests/a.test.js",
-    "npm test": "npm run test",
-    "pnpm test": "pnpm run test",
-    "yarn test": "yarn run test",
-    "bun test": "bun test src/a.test.ts",
-    "go test ./...": "go test -run TestAdd ./pkg",
-    "cargo test": "cargo test adds -- --nocapture",
-    "mvn test": "mvn -B test -Dtest=CartTest",
-    "./gradlew test": "./gradlew test --tests CartTest",
-    "tox": "tox -e py311",
-    "make test": "make -s test",
-}
+    "node_modules/.bin/jest": "node_modules/.bin/jest tests/a.test.js", "npm test": "npm run test",
+    "pnpm test": "pnpm run test", "yarn test": "yarn run test", "bun test": "bun test src/a.test.ts",
+    "go test ./...": "go test -run TestAdd ./pkg", "cargo test": "cargo test adds -- --nocapture",
+    "mvn test": "mvn -B test -Dtest=CartTest", "./gradlew test": "./gradlew test --tests CartTest",
+    "tox": "tox -e py311", "make test": "make -s test",
+}  # fmt: skip
 
 
 def test_what_init_proposes_may_be_narrowed_by_a_tester():
@@ -205,13 +199,9 @@ def test_what_init_proposes_may_be_narrowed_by_a_tester():
 def test_a_project_adds_its_own():
     """Its words, its flags, values by kind or by list, operands; it may build on a grammar that ships, or replace one."""
     phpunit = CommandGrammar(
-        start=("vendor/bin/phpunit",),
-        flags=("--stop-on-failure",),
-        values={"--filter": "name", "--order-by": ("random", "default")},
-        operands="path",
-        least=1,
-        most=2,
-    )
+        start=("vendor/bin/phpunit",), flags=("--stop-on-failure",),
+        values={"--filter": "name", "--order-by": ("random", "default")}, operands="path", least=1, most=2,
+    )  # fmt: skip
     php = rules(grammars={"phpunit": phpunit})
     good = php.approve("vendor/bin/phpunit --stop-on-failure --filter=Cart --order-by random tests")
     assert (good.fits, good.set, good.proves, good.reach.paths) == ("phpunit", "own", "tests", ("tests",))

@@ -18,21 +18,15 @@ from steersman.judges.commands.value_kinds import (
 )
 
 PLAIN = {
-    "pytest -q": ("pytest", "-q"),
-    "  pytest \t -q  ": ("pytest", "-q"),
+    "pytest -q": ("pytest", "-q"), "  pytest \t -q  ": ("pytest", "-q"),
     'pytest -k "a and not b"': ("pytest", "-k", "a and not b"),
     "pytest -k 'a and not b'": ("pytest", "-k", "a and not b"),
-    'pytest --tb="short"': ("pytest", "--tb=short"),
-    "rg --glob='*.py' x": ("rg", "--glob=*.py", "x"),
-    "grep 'a$b`c\\d!' x": ("grep", "a$b`c\\d!", "x"),
-    "grep 'a\"b' x": ("grep", 'a"b', "x"),
-    'grep "a\'b" x': ("grep", "a'b", "x"),
-    "a:b,c@d%e+f=g/h.i_j-k": ("a:b,c@d%e+f=g/h.i_j-k",),
-    "git diff HEAD~1 a#b": ("git", "diff", "HEAD~1", "a#b"),
-    "größe/测试.py": ("größe/测试.py",),
-    "": (),
+    'pytest --tb="short"': ("pytest", "--tb=short"), "rg --glob='*.py' x": ("rg", "--glob=*.py", "x"),
+    "grep 'a$b`c\\d!' x": ("grep", "a$b`c\\d!", "x"), "grep 'a\"b' x": ("grep", 'a"b', "x"),
+    'grep "a\'b" x': ("grep", "a'b", "x"), "a:b,c@d%e+f=g/h.i_j-k": ("a:b,c@d%e+f=g/h.i_j-k",),
+    "git diff HEAD~1 a#b": ("git", "diff", "HEAD~1", "a#b"), "größe/测试.py": ("größe/测试.py",), "": (),
     " \t ": (),
-}
+}  # fmt: skip
 
 SPECIAL = [
     "a;b", "a; b", "a && b", "a || b", "a | b", "a & b", "a&", "a > b", "a < b", "a >> b", "a 2>b", "a <(b)", "a $(b)", "a $b",
@@ -69,23 +63,10 @@ def test_the_place_is_named():
 @for_each_case(
     "proposal",
     [
-        None,
-        True,
-        7,
-        1.5,
-        b"pytest",
-        {"cmd": "pytest"},
-        ["pytest", 7],
-        ["pytest", None],
-        [["pytest"]],
-        [],
-        "",
-        " ",
-        {},
-        "a;b",
-        "a ｂ",
+        None, True, 7, 1.5, b"pytest", {"cmd": "pytest"}, ["pytest", 7], ["pytest", None], [["pytest"]], [],
+        "", " ", {}, "a;b", "a ｂ",
     ],
-)
+)  # fmt: skip
 def test_what_is_no_command(proposal):
     """A command is a text or a list of words; an object with a folder, an environment or a time is none."""
     assert isinstance(parse_proposed_command(proposal), UnsplittableCommand)

@@ -265,7 +265,5 @@ def test_material_is_no_part_of_a_project():
     assert is_material_path("examples/a/setup.py")
     assert not is_material_path("example_app/setup.py")
     assert list_files_to_read(["b/setup.py", "setup.py", "x.txt", "tests/test_a.py"]) == [
-        "tests/test_a.py",
-        "setup.py",
-        "b/setup.py",
-    ]
+        "tests/test_a.py", "setup.py", "b/setup.py",
+    ]  # fmt: skip

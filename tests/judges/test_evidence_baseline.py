@@ -257,11 +257,9 @@ def test_what_is_done_to_the_runner_is_held_against_the_base():
     """A function that is replaced, or a module that is hidden, counts where the base tree did not do the same."""
     base = report("a", form="pytest", replaced=("x.Old",), modules={"random": "", "calc": "calc.py"})
     now = report(
-        "a",
-        form="pytest",
-        replaced=("x.Old", "unittest.case.TestCase.assertEqual"),
+        "a", form="pytest", replaced=("x.Old", "unittest.case.TestCase.assertEqual"),
         modules={"random": "random.py", "calc": "src/calc.py", "new": "new.py"},
-    )
+    )  # fmt: skip
     told = weigh_check_results([plain(0, 1, report=now)], [plain(0, 1, report=base)])
     assert told.doubts == 1
     assert told.questions == (

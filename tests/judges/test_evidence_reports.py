@@ -33,14 +33,12 @@ def test_node_tells_every_test_with_its_file():
     """Passed, failed and skipped tests are told apart by name; a suite is none; files are told from the tree."""
     told = read_node_report(
         node(
-            case("one"),
-            case("two", "failed", ["grp", "inner"]),
+            case("one"), case("two", "failed", ["grp", "inner"]),
             ["suite", [], "grp", "failed", "/w/1/a.test.js"],
-            case("three", "skipped", file="/elsewhere/b.test.js"),
-            ["replaced", "assert.equal"],
+            case("three", "skipped", file="/elsewhere/b.test.js"), ["replaced", "assert.equal"],
         ),
         ("/w/1",),
-    )
+    )  # fmt: skip
     assert (told.passed, told.failed, told.skipped) == (("one",), ("grp::inner::two",), ("three",))
     assert told.files == {"a.test.js": ("grp::inner::two", "one")}
     assert (told.form, told.ran, told.failures, told.expected) == ("junit", 2, 1, 0)

@@ -46,14 +46,11 @@ def test_what_was_there_has_to_stay(old, new):
     ("old", "new"),
     [
         ("pub fn add() {}", "pub fn add() { 1 }"),
-        (
-            "    #[tokio::test]",
-            "    // more\n    #[test]\n    fn more() { let x = 1; }\n\n    #[tokio::test]",
-        ),
+        ("    #[tokio::test]", "    // more\n    #[test]\n    fn more() { let x = 1; }\n\n    #[tokio::test]"),
         ("}\n}\n", "}\n}\n\n#[test]\nfn top() {}\n"),
         ("    #[test]\n", "\n\n        #[test]\n"),
     ],
-)
+)  # fmt: skip
 def test_more_beside_it_is_welcome(old, new):
     """The product around the tests, a further test, blank lines."""
     assert not changed("a.rs", MODULE, MODULE.replace(old, new))

@@ -12,22 +12,15 @@ from steersman.judges.redaction.redact import find_known_secrets, redact_text, r
 VALUE = 'Swordfish/"7\\+x?yz'
 KNOWN = (VALUE,)
 FORMS = {
-    "plain": VALUE,
-    "json": 'Swordfish/\\"7\\\\+x?yz',
-    "percent": quote(VALUE, safe=""),
-    "percent small": "Swordfish%2f%227%5c%2bx%3fyz",
-    "hex": VALUE.encode().hex(),
-    "hex capitals": VALUE.encode().hex().upper(),
-    "base64": base64.b64encode(VALUE.encode()).decode(),
+    "plain": VALUE, "json": 'Swordfish/\\"7\\\\+x?yz', "percent": quote(VALUE, safe=""),
+    "percent small": "Swordfish%2f%227%5c%2bx%3fyz", "hex": VALUE.encode().hex(),
+    "hex capitals": VALUE.encode().hex().upper(), "base64": base64.b64encode(VALUE.encode()).decode(),
     "base64 for addresses": base64.urlsafe_b64encode(VALUE.encode()).decode(),
-    "colours": f"{VALUE[:4]}\x1b[31m{VALUE[4:9]}\x1b[0m{VALUE[9:]}",
-    "zero width": "\u200b".join(VALUE),
-    "title": f"{VALUE[:4]}\x1b]0;t\x07{VALUE[4:]}",
-    "lines": f"{VALUE[:7]}\n    {VALUE[7:]}",
-    "shell lines": f"{VALUE[:7]}\\\n{VALUE[7:]}",
-    "diff lines": f"{VALUE[:7]}\n+ {VALUE[7:]}",
+    "colours": f"{VALUE[:4]}\x1b[31m{VALUE[4:9]}\x1b[0m{VALUE[9:]}", "zero width": "\u200b".join(VALUE),
+    "title": f"{VALUE[:4]}\x1b]0;t\x07{VALUE[4:]}", "lines": f"{VALUE[:7]}\n    {VALUE[7:]}",
+    "shell lines": f"{VALUE[:7]}\\\n{VALUE[7:]}", "diff lines": f"{VALUE[:7]}\n+ {VALUE[7:]}",
     "escaped line": f"{VALUE[:7]}\\n{VALUE[7:]}",
-}
+}  # fmt: skip
 
 
 @for_each_case("form", FORMS.values())

@@ -103,15 +103,13 @@ OUTSIDE = {
     "another module": ("go.mod", "replace x => example.org/y v1\n", ()),
     "a workspace": ("go.work", "go 1.20\nuse (\n\t./a\n\t../b\n)\n", ("../b",)),
     "a crate": (
-        "Cargo.toml",
-        '[dependencies]\na = { path = "../a" }\nb = { path = "b" }\nc = "1"\n',
-        ("../a",),
+        "Cargo.toml", '[dependencies]\na = { path = "../a" }\nb = { path = "b" }\nc = "1"\n', ("../a",),
     ),
     "a patch": ("Cargo.toml", '[patch.crates-io]\na = { path = "../a" }\n', ("../a",)),
     "odd tables": ("Cargo.toml", "dependencies = 1\n", ()),
     "no manifest of either": ("package.json", "{}", ()),
     "broken": ("Cargo.toml", "[", ()),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("path", "text", "places"), OUTSIDE.values(), ids=OUTSIDE)

@@ -76,12 +76,10 @@ def test_alike_lines_share_a_row_and_nothing_is_left_out():
         (".worktreeinclude", '["x"]'),
     )
     assert group_setting_lines(lines) == [
-        'env.A = ""',
-        'deliver = "merge"',
-        '.worktreeinclude = ["x"]',
+        'env.A = ""', 'deliver = "merge"', '.worktreeinclude = ["x"]',
         """checks.*.run: a, b=["x"]; "c.d"=["y"]""",
         """.steersman/registry/rules/*: a.yaml, "b, c.yaml"=a file; l=a link to 'x'""",
-    ]
+    ]  # fmt: skip
 
 
 def test_lines_hold_what_is_written_and_nothing_harmless():

@@ -24,11 +24,8 @@ LISTS = {"nice_to_have": [], "tests": [], "security": []}
 APPROVE = {"nonce": NONCE, "decision": "approve", "summary": "read", "must_fix": [], **LISTS}
 CHANGES = {**APPROVE, "decision": "changes_requested", "must_fix": ["the loop never ends"]}
 TESTS = {
-    "nonce": NONCE,
-    "test_plan": "run them",
-    "commands": [["pytest", "-q"]],
-    "expected_results": ["green"],
-}
+    "nonce": NONCE, "test_plan": "run them", "commands": [["pytest", "-q"]], "expected_results": ["green"],
+}  # fmt: skip
 GOOD = json.dumps(APPROVE)
 
 
@@ -45,19 +42,13 @@ def problems(value, contract="reviewer"):
 @for_each_case(
     "text",
     [
-        GOOD,
-        json.dumps(CHANGES),
-        json.dumps(APPROVE, indent=2),
-        f" \n\t{GOOD}\r\n",
-        f"```json\n{GOOD}\n```",
-        f"```JSON\n{GOOD}\n```",
-        f"```Json \n{GOOD}\n```",
-        f"```\n{GOOD}\n```\n",
+        GOOD, json.dumps(CHANGES), json.dumps(APPROVE, indent=2), f" \n\t{GOOD}\r\n", f"```json\n{GOOD}\n```",
+        f"```JSON\n{GOOD}\n```", f"```Json \n{GOOD}\n```", f"```\n{GOOD}\n```\n",
         f"\n```json  \r\n{json.dumps(APPROVE, indent=1)}\r\n```",
         json.dumps({**CHANGES, "must_fix": ['café 你好 🚀\n\t"q" ```json\n{}\n``` {"decision":"approve"}']}),
         json.dumps({**CHANGES, "must_fix": ["x" * 4000] * 50}),
     ],
-)
+)  # fmt: skip
 def test_good(text):
     """One object that fits is parsed, alone or in one fence, in any layout."""
     found = parse(text)
@@ -73,50 +64,23 @@ def test_good_tester():
 
 
 NOT_ONE_OBJECT = {
-    "empty": "",
-    "blank": " \n ",
-    "null": "null",
-    "bool": "true",
-    "number": "1",
-    "string": '"approve"',
-    "word": "approve",
-    "prose": "LGTM",
-    "list": f"[{GOOD}]",
-    "truncated": GOOD[:-1],
-    "unquoted": "{decision:1}",
-    "single quotes": "{'decision':'approve'}",
-    "trailing comma": GOOD[:-1] + ",}",
-    "comment": GOOD[:-1] + "/*c*/}",
-    "python": str(APPROVE),
-    "prose before": f"Here it is: {GOOD}",
-    "prose after": f"{GOOD} Hope that helps.",
-    "two objects": GOOD + GOOD,
-    "two lines": f"{GOOD}\n{GOOD}",
-    "trailing brace": GOOD + "}",
-    "nul after": GOOD + "\0",
-    "bom": "\ufeff" + GOOD,
-    "no-break space": "\u00a0" + GOOD,
-    "form feed": "\f" + GOOD,
+    "empty": "", "blank": " \n ", "null": "null", "bool": "true", "number": "1", "string": '"approve"',
+    "word": "approve", "prose": "LGTM", "list": f"[{GOOD}]", "truncated": GOOD[:-1],
+    "unquoted": "{decision:1}", "single quotes": "{'decision':'approve'}", "trailing comma": GOOD[:-1] + ",}",
+    "comment": GOOD[:-1] + "/*c*/}", "python": str(APPROVE), "prose before": f"Here it is: {GOOD}",
+    "prose after": f"{GOOD} Hope that helps.", "two objects": GOOD + GOOD, "two lines": f"{GOOD}\n{GOOD}",
+    "trailing brace": GOOD + "}", "nul after": GOOD + "\0", "bom": "\ufeff" + GOOD,
+    "no-break space": "\u00a0" + GOOD, "form feed": "\f" + GOOD,
     "two fences": f"```json\n{GOOD}\n```\n```json\n{GOOD}\n```",
-    "prose and fence": f"Done.\n```json\n{GOOD}\n```",
-    "fence and prose": f"```json\n{GOOD}\n```\nDone.",
-    "long s": f"```J\u017fON\n{GOOD}\n```",
-    "open fence": f"```json\n{GOOD}",
-    "close fence": f"{GOOD}\n```",
-    "other fence": f"```python\n{GOOD}\n```",
-    "tildes": f"~~~\n{GOOD}\n~~~",
-    "four ticks": f"````json\n{GOOD}\n````",
-    "one line": f"```json {GOOD} ```",
-    "empty fence": "```json\n\n```",
-    "bad escape": GOOD.replace("approve", "\\x61pprove"),
-    "raw newline": GOOD.replace("approve", "appr\nove"),
-    "raw tab": GOOD.replace("approve", "appr\tove"),
-    "surrogate": GOOD.replace("approve", "\ud800"),
-    "leading zero": '{"a": 01}',
-    "plus": '{"a": +1}',
-    "hex": '{"a": 0x1}',
-    "unterminated": '{"a": "b',
-}
+    "prose and fence": f"Done.\n```json\n{GOOD}\n```", "fence and prose": f"```json\n{GOOD}\n```\nDone.",
+    "long s": f"```J\u017fON\n{GOOD}\n```", "open fence": f"```json\n{GOOD}", "close fence": f"{GOOD}\n```",
+    "other fence": f"```python\n{GOOD}\n```", "tildes": f"~~~\n{GOOD}\n~~~",
+    "four ticks": f"````json\n{GOOD}\n````", "one line": f"```json {GOOD} ```",
+    "empty fence": "```json\n\n```", "bad escape": GOOD.replace("approve", "\\x61pprove"),
+    "raw newline": GOOD.replace("approve", "appr\nove"), "raw tab": GOOD.replace("approve", "appr\tove"),
+    "surrogate": GOOD.replace("approve", "\ud800"), "leading zero": '{"a": 01}', "plus": '{"a": +1}',
+    "hex": '{"a": 0x1}', "unterminated": '{"a": "b',
+}  # fmt: skip
 
 
 @for_each_case("text", NOT_ONE_OBJECT.values())
@@ -186,20 +150,10 @@ def test_all_problems_at_once():
 @for_each_case(
     "decision",
     [
-        " approve",
-        "Approve",
-        "approved",
-        "pass",
-        "",
-        True,
-        False,
-        1,
-        0,
-        None,
-        ["approve"],
+        " approve", "Approve", "approved", "pass", "", True, False, 1, 0, None, ["approve"],
         {"value": "approve"},
     ],
-)
+)  # fmt: skip
 def test_decision(decision):
     """Only the two words are decisions; a boolean or a number is none of them."""
     assert problems({**APPROVE, "decision": decision})[0].startswith("decision: ")
@@ -239,17 +193,10 @@ def test_nonce(nonce):
 @for_each_case(
     "commands",
     [
-        None,
-        "pytest -q",
-        ["pytest -q"],
-        [[]],
-        [["x"] * 65],
-        [["x"]] * 21,
-        [["x", 1]],
-        [["x" * 4001]],
+        None, "pytest -q", ["pytest -q"], [[]], [["x"] * 65], [["x"]] * 21, [["x", 1]], [["x" * 4001]],
         {"0": ["x"]},
     ],
-)
+)  # fmt: skip
 def test_commands(commands):
     """Commands are argv lists, never shell lines, within bounds."""
     assert any(p.startswith("commands") for p in problems({**TESTS, "commands": commands}, "tester"))
@@ -368,10 +315,8 @@ def test_any_schema():
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a", "b"]}
     assert find_text_schema_problems('{"a":1,"b":0}', schema) == ()
     assert set(find_text_schema_problems('{"a":"x","a":"y"}', schema)) == {
-        "a: duplicate key",
-        'a: "y" is not of type "integer"',
-        "b: is missing",
-    }
+        "a: duplicate key", 'a: "y" is not of type "integer"', "b: is missing",
+    }  # fmt: skip
     assert find_text_schema_problems("[1]", schema) == ("reply: is not a JSON object",)
 
 

@@ -45,10 +45,8 @@ def test_only_a_runner_that_is_started_directly_is_asked(argv, form):
 def test_a_report_is_asked_through_the_environment():
     """The argv stays as it was approved; a place is quoted; a project that asks go for its events is given them."""
     assert reporter_environment(PYTEST, "pytest", "/r") == {
-        "PYTEST_ADDOPTS": "-p steersman_witness",
-        "PYTHONPATH": "/r",
-        "STEERSMAN_WITNESS": "/r/wire",
-    }
+        "PYTEST_ADDOPTS": "-p steersman_witness", "PYTHONPATH": "/r", "STEERSMAN_WITNESS": "/r/wire",
+    }  # fmt: skip
     assert reporter_environment((), "unittest", "/r") == {"PYTHONPATH": "/r", "STEERSMAN_WITNESS": "/r/wire"}
     assert 'destination="/r/a b/report.xml"' in reporter_environment((), "node", "/r/a b")["NODE_OPTIONS"]
     assert reporter_environment(("go", "test"), "go", "/r") == {"GOFLAGS": "-json -exec=/r/steersman_go.sh"}

@@ -25,18 +25,13 @@ UNSEEN = (
 )  # fmt: skip
 
 SHOWN = {
-    "colour": ("\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"),
-    "backspace": ("FAILED\b\b", "FAILED\\x08\\x08"),
-    "return": ("FAILED\rPASSED", "FAILED\\x0dPASSED"),
-    "title": ("\x1b]0;t\x07", "\\x1b]0;t\\x07"),
-    "eight bit": ("\x9d0;t\x9c", "\\x9d0;t\\x9c"),
-    "bidi": ("a\u202eb\u2066", "a\\u202eb\\u2066"),
-    "zero width": ("\u200b\u2060\ufeff", "\\u200b\\u2060\\ufeff"),
-    "tags": ("\U000e0041", "\\U000e0041"),
-    "surrogate": ("\udcff", "\\udcff"),
-    "separator": ("a\u2028b", "a\\u2028b"),
+    "colour": ("\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"), "backspace": ("FAILED\b\b", "FAILED\\x08\\x08"),
+    "return": ("FAILED\rPASSED", "FAILED\\x0dPASSED"), "title": ("\x1b]0;t\x07", "\\x1b]0;t\\x07"),
+    "eight bit": ("\x9d0;t\x9c", "\\x9d0;t\\x9c"), "bidi": ("a\u202eb\u2066", "a\\u202eb\\u2066"),
+    "zero width": ("\u200b\u2060\ufeff", "\\u200b\\u2060\\ufeff"), "tags": ("\U000e0041", "\\U000e0041"),
+    "surrogate": ("\udcff", "\\udcff"), "separator": ("a\u2028b", "a\\u2028b"),
     "plain": ("tab\tline\nemoji 🚀 é 你好 [red]x[/]", "tab\tline\nemoji 🚀 é 你好 [red]x[/]"),
-}
+}  # fmt: skip
 
 
 @for_each_case(("text", "expected"), SHOWN.values())

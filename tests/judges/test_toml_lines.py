@@ -33,21 +33,12 @@ q = 1
 def test_lines():
     """Every table and key has the line it starts on; strings, arrays and comments hide nothing and add nothing."""
     assert find_toml_lines(TEXT) == {
-        ("version",): 1,
-        ("deliver",): 2,
-        ("worktree",): 6,
-        ("worktree", "include"): 7,
-        ("worktree", "setup"): 11,
-        ("roles",): 13,
-        ("roles", "co der"): 13,
-        ("roles", "co der", "agent"): 14,
-        ("roles", "co der", "agent", "name"): 14,
-        ("roles", "co der", "model"): 15,
-        ("roles", "co der", "\\U0001F680"): 17,
-        ("roles", "co der", "lit"): 18,
-        ("list",): 19,
+        ("version",): 1, ("deliver",): 2, ("worktree",): 6, ("worktree", "include"): 7,
+        ("worktree", "setup"): 11, ("roles",): 13, ("roles", "co der"): 13, ("roles", "co der", "agent"): 14,
+        ("roles", "co der", "agent", "name"): 14, ("roles", "co der", "model"): 15,
+        ("roles", "co der", "\\U0001F680"): 17, ("roles", "co der", "lit"): 18, ("list",): 19,
         ("list", "q"): 20,
-    }
+    }  # fmt: skip
 
 
 def test_nearest():

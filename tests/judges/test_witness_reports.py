@@ -33,20 +33,13 @@ def test_every_test_is_told_by_name():
     report = read_reporter_events(
         "pytest",
         told(
-            ["test", "", "broken.py", "collect", "failed", False],
-            *phases("a"),
-            *phases("b", call="failed"),
-            *phases("c", teardown="failed"),
-            *phases("d", call=None, setup="skipped"),
-            *phases("e", call="skipped", expected=True),
-            *phases("f", call="rerun"),
-            *phases("f"),
-            *phases("g", call=None),
-            ["test", "", "class", "call", "skipped", False],
-            ended(1, 90),
+            ["test", "", "broken.py", "collect", "failed", False], *phases("a"), *phases("b", call="failed"),
+            *phases("c", teardown="failed"), *phases("d", call=None, setup="skipped"),
+            *phases("e", call="skipped", expected=True), *phases("f", call="rerun"), *phases("f"),
+            *phases("g", call=None), ["test", "", "class", "call", "skipped", False], ended(1, 90),
         ),
         "w",
-    )
+    )  # fmt: skip
     assert (report.form, report.ran, report.failures, report.expected) == ("pytest", 5, 3, 1)
     assert report.passed == ("a", "f")
     assert report.failed == ("b", "broken.py", "c")
@@ -76,11 +69,8 @@ def test_what_unittest_could_not_load_or_set_up_is_no_test():
     assert set(report.broken) == set(names)
     assert set(report.failed) == {*names, "test_a.A.test_x"}
     assert [find_failed_collection(name) for name in (*names, "test_a.A.test_x")] == [
-        "pkg.test_b",
-        "test_a.A",
-        "test_a",
-        "",
-    ]
+        "pkg.test_b", "test_a.A", "test_a", "",
+    ]  # fmt: skip
 
 
 def test_a_name_is_told_from_the_root_of_the_tree():
@@ -144,10 +134,8 @@ def test_files_modules_and_replacements_are_told():
     )  # fmt: skip
     report = read_reporter_events("pytest", data, "w", ("/w/1",))
     assert report.files == {
-        "test_a.py": ("test_a.py::a",),
-        "base.py": ("test_a.py::a",),
-        "test_b.py": ("test_b.py::b",),
-    }
+        "test_a.py": ("test_a.py::a",), "base.py": ("test_a.py::a",), "test_b.py": ("test_b.py::b",),
+    }  # fmt: skip
     assert report.examples == ("calc.py", "shown.py")
     assert report.modules == {"calc": "calc.py", "random": "", "far": "/far.py"}
     assert report.replaced == ("a", "b")

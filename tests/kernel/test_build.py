@@ -92,14 +92,9 @@ class Two(State):
 def r(**changes):
     """The ferry's rows with one more."""
     made = {
-        "source": S.dock,
-        "on": E.cast_off,
-        "when": otherwise,
-        "to": S.sail,
-        "cap": None,
-        "label": "x",
+        "source": S.dock, "on": E.cast_off, "when": otherwise, "to": S.sail, "cap": None, "label": "x",
         "origin": "§",
-    }
+    }  # fmt: skip
     return (*FERRY_TABLE, row(**{**made, **changes}))
 
 

@@ -19,12 +19,10 @@ from steersman.kernel.canonical import (
 
 # Private-use keys sort differently by UTF-16 unit and by code point; control characters and astral ones have escapes.
 alphabets = st.one_of(
-    st.characters(exclude_categories=("Cs",)),
-    st.characters(min_codepoint=0xE000, max_codepoint=0xFFFF),
-    st.characters(min_codepoint=0x10000, max_codepoint=0x10FFFF),
-    st.characters(max_codepoint=0x1F),
+    st.characters(exclude_categories=("Cs",)), st.characters(min_codepoint=0xE000, max_codepoint=0xFFFF),
+    st.characters(min_codepoint=0x10000, max_codepoint=0x10FFFF), st.characters(max_codepoint=0x1F),
     st.sampled_from('"\\/\x7f\u2028\u2029'),
-)
+)  # fmt: skip
 texts = st.text(alphabets, max_size=8)
 integers = st.integers(-LARGEST_TAPE_INTEGER, LARGEST_TAPE_INTEGER)
 values = st.recursive(
@@ -87,18 +85,10 @@ def test_what_may_not_go_on_tape_is_named(value, why):
 @for_each_case(
     "value",
     [
-        None,
-        True,
-        0,
-        LARGEST_TAPE_INTEGER,
-        -LARGEST_TAPE_INTEGER,
-        "é",
-        "\ue000",
-        [],
-        {},
+        None, True, 0, LARGEST_TAPE_INTEGER, -LARGEST_TAPE_INTEGER, "é", "\ue000", [], {},
         {"a": [None, (1, 2)]},
     ],
-)
+)  # fmt: skip
 def test_what_may_go_on_tape_is_let_through(value):
     """Plain JSON without floats is acceptable; True is a truth value, not a number."""
     assert find_unacceptable_value(value) is None

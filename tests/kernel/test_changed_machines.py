@@ -147,11 +147,9 @@ NEWER = ferry(
 def leaking(m=FERRY):
     """A run that has leaked once and rows on."""
     out = advance_run(
-        m,
-        begin_ferry(m).snapshot,
-        EventOccurrence(E.cast_off, E.cast_off.carries(), Origin.PERSON),
+        m, begin_ferry(m).snapshot, EventOccurrence(E.cast_off, E.cast_off.carries(), Origin.PERSON),
         StepMeta(20),
-    )
+    )  # fmt: skip
     (item,) = out.snapshot.items
     happened = name_facts(m, out.snapshot, "row", WaterFacts(40))
     done = advance_run(m, out.snapshot, happened, StepMeta(30, cause=item, closes=(item,)))

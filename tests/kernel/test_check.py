@@ -228,12 +228,9 @@ def test_each_kind_of_law_can_be_broken():
 def test_a_law_may_ask_about_a_cap():
     """A law over a cap speaks of the moments when it has room: a ferry is given up when it may not be bailed any more."""
     lost = Guard(
-        "lost",
-        "lost though one may bail once more",
-        lambda c, _: c.outcome == "lost",
-        reads=("outcome",),
+        "lost", "lost though one may bail once more", lambda c, _: c.outcome == "lost", reads=("outcome",),
         cap=LEAKS,
-    )
+    )  # fmt: skip
     by_water = (Never(S.sunk, when=lost),)
     only_leaks = tuple(r for r in FERRY_TABLE if r.on is not E.left)
     assert "broken law" not in kinds(ferry(rows=only_leaks, laws=by_water))

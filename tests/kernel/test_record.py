@@ -39,23 +39,17 @@ from steersman.kernel.tape import GENESIS_HASH, EntryRetry, read_entry
 
 def sailing(**meta):
     return advance_run(
-        FERRY,
-        begin_ferry().snapshot,
-        EventOccurrence(E.cast_off, E.cast_off.carries(), Origin.PERSON),
+        FERRY, begin_ferry().snapshot, EventOccurrence(E.cast_off, E.cast_off.carries(), Origin.PERSON),
         StepMeta(20, **meta),
-    )
+    )  # fmt: skip
 
 
 def test_a_creation_says_everything_about_the_beginning():
     """The first entry carries machine, definition, context and its version, and follows nothing."""
     entry = begin_ferry(actor="person:ann").entries[0].entry
     assert (entry.seq, entry.prev, entry.kind, entry.machine, entry.definition) == (
-        1,
-        GENESIS_HASH,
-        "created",
-        "ferry",
-        FERRY.digest,
-    )
+        1, GENESIS_HASH, "created", "ferry", FERRY.digest,
+    )  # fmt: skip
     assert entry.context == msgspec.to_builtins(FerryContext())
     assert (entry.context_version, entry.root, entry.actor) == (1, FERRY_RUN, "person:ann")
 
@@ -85,18 +79,13 @@ def test_a_refusal_is_an_entry_that_changes_nothing():
     """A refused event is journaled with why and what is legal, and counted."""
     before = begin_ferry().snapshot
     done = advance_run(
-        FERRY,
-        before,
-        EventOccurrence(E.rowed, WaterFacts(), Origin.EFFECT),
+        FERRY, before, EventOccurrence(E.rowed, WaterFacts(), Origin.EFFECT),
         StepMeta(30, cause="x", why="said so"),
-    )
+    )  # fmt: skip
     entry = done.entries[0].entry
     assert (entry.kind, entry.event, entry.source, entry.legal) == (
-        "refused",
-        "rowed",
-        "dock",
-        ("cast_off", "left"),
-    )
+        "refused", "rowed", "dock", ("cast_off", "left"),
+    )  # fmt: skip
     assert entry.why == "no row for rowed in dock fits now"
     assert done.refused is not None
     assert (done.snapshot.state, done.snapshot.refused, done.snapshot.context) == ("dock", 1, before.context)
@@ -105,11 +94,9 @@ def test_a_refusal_is_an_entry_that_changes_nothing():
 def test_a_run_that_reaches_its_outcome_is_sealed():
     """Entering a resting or final state adds a seal over the whole state in the same commit."""
     done = advance_run(
-        FERRY,
-        begin_ferry().snapshot,
-        EventOccurrence(E.left, GateAnswer("abort"), Origin.PERSON),
+        FERRY, begin_ferry().snapshot, EventOccurrence(E.left, GateAnswer("abort"), Origin.PERSON),
         StepMeta(20),
-    )
+    )  # fmt: skip
     assert [s.entry.kind for s in done.entries] == ["transition", "sealed"]
     before = msgspec.structs.replace(done.snapshot, seq=2)
     assert done.entries[1].entry.state_hash == state_hash(before)
@@ -135,16 +122,12 @@ def test_a_note_takes_no_row():
     (item,) = snapshot.items
     again = msgspec.structs.replace(snapshot.items[item], starts=2)
     stored, after = record_note(
-        snapshot,
-        StepMeta(30, retry=EntryRetry(1, "interrupted"), why="claimed"),
-        "effect_started",
+        snapshot, StepMeta(30, retry=EntryRetry(1, "interrupted"), why="claimed"), "effect_started",
         held=(again,),
-    )
+    )  # fmt: skip
     assert (stored.entry.why, stored.entry.retry, after.items[item].starts) == (
-        "claimed",
-        EntryRetry(1, "interrupted"),
-        2,
-    )
+        "claimed", EntryRetry(1, "interrupted"), 2,
+    )  # fmt: skip
     stored, after = record_note(
         after, StepMeta(31, closes=(item,), why="one"), "note", why="another", closed=("x",)
     )
@@ -155,10 +138,8 @@ def test_a_run_may_end_from_outside_and_be_reopened():
     """An outcome given in place of the table's own holds until a row is taken again."""
     stored, ended = record_note(begin_ferry().snapshot, StepMeta(30), "note", ended="canceled")
     assert (ended.ended, run_outcome(FERRY, ended), stored.entry.ended) == (
-        "canceled",
-        "canceled",
-        "canceled",
-    )
+        "canceled", "canceled", "canceled",
+    )  # fmt: skip
     again = advance_run(
         FERRY, ended, EventOccurrence(E.cast_off, E.cast_off.carries(), Origin.PERSON), StepMeta(40)
     )
@@ -216,12 +197,9 @@ BUDGETED = machine(
 
 def asked(**meta):
     return create_run_entries(
-        BUDGETED,
-        FERRY_RUN,
-        EventOccurrence(BE.asked, BE.asked.carries(), Origin.PERSON),
-        Asked(),
+        BUDGETED, FERRY_RUN, EventOccurrence(BE.asked, BE.asked.carries(), Origin.PERSON), Asked(),
         StepMeta(10, **meta),
-    )
+    )  # fmt: skip
 
 
 def test_a_used_up_budget_holds_agents_at_a_gate():

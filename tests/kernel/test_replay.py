@@ -56,11 +56,9 @@ def replay_story(m=FERRY):
     ):  # fmt: skip
         if job is None:
             done = advance_run(
-                m,
-                snapshot,
-                EventOccurrence(event_, event_.carries(), Origin.PERSON),
+                m, snapshot, EventOccurrence(event_, event_.carries(), Origin.PERSON),
                 StepMeta(snapshot.seq * 10),
-            )
+            )  # fmt: skip
         else:
             (item,) = snapshot.items
             happened = name_facts(m, snapshot, job, data)
@@ -247,15 +245,9 @@ SEA = machine(
 
 def _entry(name, version, data):
     return Entry(
-        run=FERRY_RUN,
-        seq=1,
-        at=1,
-        kind="transition",
-        prev=GENESIS_HASH,
-        event=name,
-        event_version=version,
+        run=FERRY_RUN, seq=1, at=1, kind="transition", prev=GENESIS_HASH, event=name, event_version=version,
         data=data,
-    )
+    )  # fmt: skip
 
 
 def test_an_old_event_is_read_in_its_new_form():

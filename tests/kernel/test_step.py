@@ -243,12 +243,9 @@ def _each(c):
 
 class CS(State):
     call = state(
-        "Everybody is called.",
-        do(FETCH, each=_each),
-        do(DRILL, when=READY),
-        do(ALARM, lambda _: {"after_ms": 500}),
-        initial=True,
-    )
+        "Everybody is called.", do(FETCH, each=_each), do(DRILL, when=READY),
+        do(ALARM, lambda _: {"after_ms": 500}), initial=True,
+    )  # fmt: skip
     off = resting("They are off.")
 
 
@@ -308,11 +305,8 @@ def test_leaving_closes_what_does_not_outlive():
     done = advance_run(CREW, snapshot, rang, StepMeta(700, closes=(f"{FERRY_RUN}:1:3",)))
     assert [i.job for i in done.snapshot.items.values()] == ["drill"]
     assert done.entries[0].entry.closed == (
-        f"{FERRY_RUN}:1:3",
-        f"{FERRY_RUN}:1:1",
-        f"{FERRY_RUN}:1:2",
-        f"{FERRY_RUN}:2:1",
-    )
+        f"{FERRY_RUN}:1:3", f"{FERRY_RUN}:1:1", f"{FERRY_RUN}:1:2", f"{FERRY_RUN}:2:1",
+    )  # fmt: skip
 
 
 def test_a_timer_is_due_when_its_input_says():
@@ -410,11 +404,8 @@ def test_an_override_waives_one_guard():
     done = record_override(m, before, taken, StepMeta(30, "person:ann"))
     entry = done.entries[0].entry
     assert (entry.kind, entry.actor, entry.why, entry.to) == (
-        "override",
-        "person:ann",
-        "the tide is out",
-        "dock",
-    )
+        "override", "person:ann", "the tide is out", "dock",
+    )  # fmt: skip
     assert done.snapshot.items == {}
 
 

@@ -99,15 +99,9 @@ def test_any_guard_that_is_dropped_is_found(noticed):
 def test_a_row_behind_a_catch_all_is_found():
     """A row that an earlier one hides is never taken, and the check says how near one gets to it."""
     catch_all = row(
-        S.finalize,
-        E.task_followup_received,
-        otherwise,
-        S.intake,
-        None,
-        "anything",
-        "extension: test",
+        S.finalize, E.task_followup_received, otherwise, S.intake, None, "anything", "extension: test",
         sets=table.AFRESH,
-    )
+    )  # fmt: skip
     (finding, *_) = found(rebuilt(rows=(catch_all, *table.TABLE)), "row that is never taken")
     assert "append mode" in finding.where
     assert finding.path[0].startswith("task_received")
@@ -132,15 +126,9 @@ def test_a_cap_that_nothing_counts_is_told():
 def test_an_unguarded_way_to_approval_breaks_a_law():
     """A shortcut from review to approved is found by the laws, with its path."""
     short = row(
-        S.review,
-        E.review_approved,
-        otherwise,
-        S.finalize,
-        None,
-        "lgtm",
-        "extension: test",
+        S.review, E.review_approved, otherwise, S.finalize, None, "lgtm", "extension: test",
         sets={"outcome": "approved"},
-    )
+    )  # fmt: skip
     smaller = rebuilt(rows=(short, *table.TABLE), constants=SMALLEST)
     laws = {f.where for f in found(smaller, "broken law")}
     assert any(w.startswith("outcome becomes approved only by tests_passed") for w in laws)

@@ -29,12 +29,9 @@ from steersman.kernel.step import name_facts
 from steersman.machines.roundtable import MACHINE
 
 HERE = {
-    "tree": "t1",
-    "failed_commands": ["unit"],
-    "failure_keys": ["unit!"],
-    "contract_digest": "d",
+    "tree": "t1", "failed_commands": ["unit"], "failure_keys": ["unit!"], "contract_digest": "d",
     "deliver": "merge",
-}
+}  # fmt: skip
 
 # fmt: off
 CASES = [

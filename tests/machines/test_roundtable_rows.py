@@ -19,12 +19,10 @@ CASES = [(r, source) for r in MACHINE.rows for source in row_source_states(r, ST
 HOLDS = {
     "proposal_mode": {"mode": "proposal"},
     "confirms": {"outcome": "await_operator_confirm", "contract_digest": "d"},
-    "awaits": {"outcome": "await_operator_confirm"},
-    "touches": {},
+    "awaits": {"outcome": "await_operator_confirm"}, "touches": {},
     "delivery_failed": {"outcome": "approved", "handover": "failed"},
-    "delivered": {"outcome": "approved", "handover": "done"},
-    "otherwise": {},
-}
+    "delivered": {"outcome": "approved", "handover": "done"}, "otherwise": {},
+}  # fmt: skip
 
 
 def _id(case):

@@ -443,11 +443,9 @@ def test_a_provider_error_stops_the_run_wherever_it_happens(job):
         else building_run()
     )
     steps = {
-        "propose": agent_facts(),
-        "discuss_review": agent_facts(),
-        "implement": change_facts("t1"),
+        "propose": agent_facts(), "discuss_review": agent_facts(), "implement": change_facts("t1"),
         "review": approval_facts(),
-    }
+    }  # fmt: skip
     while job not in tape.open_jobs():
         (now,) = tape.open_jobs()
         tape.finish(now, steps[now])
@@ -461,10 +459,8 @@ def test_a_tree_that_cannot_be_made_ready_is_not_a_round():
     tape = SimulatedRun(mode="implementation")
     tape.finish("prepare", SetupFacts(detail_ref="p-why"))
     assert (tape.context.outcome, tape.context.detail_ref, tape.snapshot.counts) == (
-        "setup_failed",
-        "p-why",
-        {},
-    )
+        "setup_failed", "p-why", {},
+    )  # fmt: skip
 
 
 def test_an_approved_change_is_handed_over():
@@ -544,10 +540,8 @@ def test_a_red_base_that_is_measured_again_stops_nothing():
     tape.finish("look_at_base", moved(1))
     tape.finish("measure_again", BaselineFacts(tree="bt1", red=1, unstarted=1, results_ref="p-red"))
     assert (tape.context.outcome, tape.open_jobs(), tape.item("run_checks").input["baseline"]) == (
-        None,
-        ["run_checks"],
-        "p-red",
-    )
+        None, ["run_checks"], "p-red",
+    )  # fmt: skip
 
 
 def test_a_rewritten_branch_waits_for_a_person():

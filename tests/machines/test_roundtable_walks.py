@@ -23,12 +23,8 @@ from steersman.machines.roundtable import MACHINE
 WALKS = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 
 SENT = (
-    "task_followup_received",
-    "aborted_by_operator",
-    "delivery_requested",
-    "revert_requested",
-    "tests_passed",
-)
+    "task_followup_received", "aborted_by_operator", "delivery_requested", "revert_requested", "tests_passed",
+)  # fmt: skip
 trees = st.sampled_from(("", "t0", "t1", "t2", "t3"))
 names = st.lists(st.sampled_from(("unit", "lint", "types")), max_size=2, unique=True).map(tuple)
 small = st.sampled_from((0, 1, 1, 2))

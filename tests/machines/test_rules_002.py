@@ -106,14 +106,10 @@ def test_a_plan_has_a_scope():
     assert led("planning", files=0)[:2] == ("scope_missing", "planning")
     assert {to for _, to, _ in damaged("planning", "plan.files.json")} == {"planning"}
     plan = TaskPlan(
-        task_id="r",
-        round=1,
-        title="t",
-        brief="b",
-        requirements=("r",),
+        task_id="r", round=1, title="t", brief="b", requirements=("r",),
         acceptance_criteria=(AcceptanceCriterion(id="AC1", description="c"),),
         file_plan=(PlannedFile(path="src/a.py", intent="update"),),
-    )
+    )  # fmt: skip
     inferred = infer_plan_files(plan)
     assert inferred is not None
     assert (inferred.inferred, [f.path for f in inferred.files]) == (True, ["src/a.py"])
@@ -300,12 +296,10 @@ def test_only_an_accepted_change_is_done():
         _, to, at_step = led("accept", {"decision": decision}, decision=decision)
         exits[decision] = (to, at_step if to == "accept" else "")
     assert exits == {
-        "accepted": ("accept", "deliver"),
-        "changes_requested": ("codegen", ""),
-        "review_requested": ("review", ""),
-        "replan_requested": ("planning", ""),
+        "accepted": ("accept", "deliver"), "changes_requested": ("codegen", ""),
+        "review_requested": ("review", ""), "replan_requested": ("planning", ""),
         "revert_requested": ("revert", ""),
-    }
+    }  # fmt: skip
     assert SimulatedTask().advance_to("done").snapshot.context.outcome == "accepted"
 
 
@@ -321,12 +315,9 @@ def test_a_decision_that_is_not_on_disk_is_none():
     for seen in ("", "garbage"):
         known = task_at("accept").context.artifacts
         told = led(
-            "accept",
-            {"decision": "accepted"},
-            decision="accepted",
-            seen={**known, "accept/decision.json": seen},
-            damaged=1,
-        )
+            "accept", {"decision": "accepted"}, decision="accepted",
+            seen={**known, "accept/decision.json": seen}, damaged=1,
+        )  # fmt: skip
         assert told[1:] == ("accept", "damaged")
 
 

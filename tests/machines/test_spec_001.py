@@ -174,13 +174,9 @@ def test_what_broke_is_never_a_pass(job):
 def test_abortion_comes_before_blocking():
     """§13: where both a red line and a constraint are broken, the red line is what ends the run."""
     worst = facts.PrecheckFacts(
-        looked=True,
-        payload=1,
-        schema_problems=3,
-        broken=("I2", "I3", "I4", "I5"),
-        missing=1,
+        looked=True, payload=1, schema_problems=3, broken=("I2", "I3", "I4", "I5"), missing=1,
         mode="full_auto",
-    )
+    )  # fmt: skip
     assert led("precheck", worst) == "ABORTED"
     assert led("adjudicate", facts.RulesFacts(hard_denies=1, undecidable=1, forbidden=1)) == "ABORTED"
     assert led("freeze", facts.FreezeFacts(malformed=1, unmatched=1, untraced=1)) == "ABORTED"
@@ -259,12 +255,8 @@ def test_the_check_finds_nothing_and_would_find_any_missing_row():
 def test_a_run_begins_with_an_intent_and_a_policy():
     """§1: what begins a run is fixed for good; without an intent nothing begins."""
     asked = {
-        "mode": "semi_auto",
-        "task_ref": "p-1",
-        "intent_ref": "p-2",
-        "policy_ref": "p-3",
-        "person": "ann",
-    }
+        "mode": "semi_auto", "task_ref": "p-1", "intent_ref": "p-2", "policy_ref": "p-3", "person": "ann",
+    }  # fmt: skip
     event, told, made = MACHINE.begin(asked)
     assert (event, told) == (E.intent_received, IntentReceived("p-2", "p-3", "ann"))
     assert (made.mode, made.answers, made.plan_id) == ("semi_auto", "none", "")
@@ -278,25 +270,17 @@ def test_the_gate_asks_about_exactly_one_pack_and_its_silence_approves_nothing()
         c = context(pack_ref="p-5", pack_digest="d", problems_ref="p-6", fallback=fallback, wait_ms=5000)
         (asked,) = [d.give(c) for d in S.AWAITING_ANSWERS.work if d.job is table.ASK]
         assert asked == {
-            "digest": "d",
-            "choices": ["answer", "defaults", "stop"],
-            "shown": {"questions": "p-5", "problems": "p-6"},
-            "after_ms": 5000,
-            "default": fallback,
-        }
+            "digest": "d", "choices": ["answer", "defaults", "stop"],
+            "shown": {"questions": "p-5", "problems": "p-6"}, "after_ms": 5000, "default": fallback,
+        }  # fmt: skip
 
 
 def test_every_state_asks_for_what_it_needs():
     """Inputs of effects are names of documents that the states before have made."""
     c = context(
-        bundle_ref="b",
-        decisions_ref="d",
-        risk_ref="r",
-        graph_ref="g",
-        packs=["q"],
-        review_ref="v",
+        bundle_ref="b", decisions_ref="d", risk_ref="r", graph_ref="g", packs=["q"], review_ref="v",
         plan_id="plan_1",
-    )
+    )  # fmt: skip
     asked = {d.job.name: d.give(c) for s in MACHINE.states.values() for d in s.work if d.job is not table.ASK}
     assert set(asked) == set(WELL) - {"answers"}
     for given in asked.values():
@@ -318,12 +302,8 @@ def test_what_the_states_bring_is_kept():
     assert here.state == "DONE"
     assert (c.report_ref, c.bundle_ref, c.decisions_ref, c.graph_ref) == ("p-1", "p-2", "p-3", "p-8")
     assert (c.packs, c.answers_ref, c.settled_ref, c.review_ref, c.manifest_ref) == (
-        ["p-5"],
-        "p-6",
-        "p-7",
-        "p-9",
-        "p-10",
-    )
+        ["p-5"], "p-6", "p-7", "p-9", "p-10",
+    )  # fmt: skip
     assert (c.round, c.consumed, c.answered.count) == (1, 1, 1)
     told = facts.QuestionFacts(over=1, failure_ref="p-11", detail_ref="p-12")
     taken = take_step(

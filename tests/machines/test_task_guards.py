@@ -370,20 +370,10 @@ def test_what_broke_is_never_a_pass(job):
     empty = ChildEnded("r.1", "broken") if job == "crew" else _broken(MACHINE.jobs[job].returns)
     event = name_facts(MACHINE, task_at("planning", tree="t0"), job, empty).event.name
     assert event in {
-        "agent_failed",
-        "base_unseen",
-        "baseline_recorded",
-        "check_cannot_start",
-        "crew_failed",
-        "delivery_failed",
-        "documents_damaged",
-        "others_missing",
-        "recording_failed",
-        "repair_failed",
-        "revert_conflicted",
-        "setup_failed",
-        "suites_run",
-    }
+        "agent_failed", "base_unseen", "baseline_recorded", "check_cannot_start", "crew_failed",
+        "delivery_failed", "documents_damaged", "others_missing", "recording_failed", "repair_failed",
+        "revert_conflicted", "setup_failed", "suites_run",
+    }  # fmt: skip
 
 
 def _broken(returns):

@@ -52,11 +52,8 @@ def test_a_task_goes_all_the_way():
     assert sorted(c.artifacts) == sorted(name for name in ALL_DOCUMENTS if name != "revert/record.json")
     assert sorted(c.documents) == sorted(name for name in c.artifacts if name != "code/files")
     assert (c.outcome, c.delivered, c.delivered_tree, c.delivered_commit) == (
-        "accepted",
-        "yes",
-        "t1",
-        "c-delivered",
-    )
+        "accepted", "yes", "t1", "c-delivered",
+    )  # fmt: skip
     assert (run_outcome(MACHINE, shift.snapshot), run_status_word(MACHINE, shift.snapshot)) == (
         "accepted",
         "done",
@@ -113,10 +110,8 @@ def test_several_planners_settle_a_plan():
     shift.finish("comment", reply_facts("second", ready=False, concerns=1, blocking=0))
     shift.advance("comment")
     assert (shift.events[-1], shift.position, shift.context.round) == (
-        "round_needed",
-        ("planning", "work"),
-        2,
-    )
+        "round_needed", ("planning", "work"), 2,
+    )  # fmt: skip
     texts = shift.item("draft").input["texts"]
     assert (texts["comment_of_second"], texts["comment_of_third"]) == ("p-second", "p-third")
     shift.advance("draft")
@@ -341,10 +336,8 @@ def test_a_crew_builds_in_place_of_a_coder():
     assert shift.position == ("codegen", "broken")
     shift.advance("again", "crew")
     assert (shift.position, shift.context.tree, shift.context.evidence) == (
-        ("codegen", "record"),
-        "t1",
-        "touched",
-    )
+        ("codegen", "record"), "t1", "touched",
+    )  # fmt: skip
     shift.advance_to("test", "evidence")
     assert shift.open_jobs() == ["evidence"]
 
@@ -360,10 +353,8 @@ def test_changed_tests_are_accepted_by_a_person():
     assert gate["shown"] == {"changed": "p-infra", "patch": shift.context.documents["code/diff.patch"]}
     shift.advance("evidence")
     assert (shift.context.evidence, shift.context.accepted_tree, shift.context.accepted_by) == (
-        "accepted",
-        "t1",
-        "ann",
-    )
+        "accepted", "t1", "ann",
+    )  # fmt: skip
     shift.advance_to("accept", "deliver")
     assert shift.item("deliver").input["accepted_by"] == "ann"
 
@@ -379,13 +370,9 @@ def test_a_person_may_send_changed_tests_back():
 
 def test_new_results_are_accepted_anew():
     """What somebody accepted were results: when the suites run again on the same tree, they are asked again."""
-    shift = (
-        SimulatedTask()
-        .advance_to("codegen")
-        .advance("code", infrastructure=1)
-        .advance_to("test", "evidence")
-        .advance("evidence")
-    )
+    shift = SimulatedTask() .advance_to("codegen") .advance("code", infrastructure=1) .advance_to("test", "evidence") .advance(
+        "evidence",
+    )  # fmt: skip
     shift.advance_to("accept", "decide").advance("decide", choice="review").advance_to("test", "work")
     assert (shift.context.tree, shift.context.evidence) == ("t1", "accepted")
     shift.advance("run_suites", flaky=1)
@@ -395,30 +382,20 @@ def test_new_results_are_accepted_anew():
 
 def test_what_the_suites_counted_is_kept():
     """Counts, the tree they are about, and which commands failed; nothing that is nought."""
-    shift = (
-        SimulatedTask()
-        .advance_to("test")
-        .advance("run_suites", failed=1, failed_commands=("abc",), questions_ref="p-q")
-    )
+    shift = SimulatedTask() .advance_to("test") .advance(
+        "run_suites", failed=1, failed_commands=("abc",), questions_ref="p-q",
+    )  # fmt: skip
     assert shift.context.checks == {
-        "passed": 1,
-        "failed": 1,
-        "tests": 3,
-        "tree": "t1",
-        "failed_commands": ["abc"],
-    }
+        "passed": 1, "failed": 1, "tests": 3, "tree": "t1", "failed_commands": ["abc"],
+    }  # fmt: skip
     assert (shift.context.results_ref, shift.context.evidence_ref) == ("p-results", "p-q")
 
 
 def test_another_tree_voids_what_was_accepted():
     """The coder worked again: nobody has accepted anything about that."""
-    shift = (
-        SimulatedTask()
-        .advance_to("codegen")
-        .advance("code", infrastructure=1)
-        .advance_to("test", "evidence")
-        .advance("evidence")
-    )
+    shift = SimulatedTask() .advance_to("codegen") .advance("code", infrastructure=1) .advance_to("test", "evidence") .advance(
+        "evidence",
+    )  # fmt: skip
     shift.tell("redo_codegen")
     shift.advance("code")
     assert (shift.context.tree, shift.context.accepted_tree, shift.context.evidence) == ("t1", "", "plain")
@@ -503,10 +480,8 @@ def test_documents_that_cannot_be_laid_down_are_told(phase):
     assert shift.open_jobs() == ["again"]
     shift.advance("again")
     assert (shift.position, shift.open_jobs(), shift.item("record").input) == (
-        (phase, "record"),
-        ["record"],
-        asked,
-    )
+        (phase, "record"), ["record"], asked,
+    )  # fmt: skip
     shift.advance_to("done")
 
 
@@ -532,11 +507,8 @@ def test_each_exit_of_accept_is_a_recorded_decision(choice, decision, to):
     shift.advance("decide", choice=choice, reason="why not", text="p-why")
     told = shift.item("record").input
     assert (told["decision"], told["person"], told["reason"], told["tree"]) == (
-        decision,
-        "ann",
-        "why not",
-        "t1",
-    )
+        decision, "ann", "why not", "t1",
+    )  # fmt: skip
     shift.advance("record")
     assert shift.position == ("accept", "inspect")
     shift.advance("inspect_decision")
@@ -593,12 +565,8 @@ def test_a_branch_that_has_moved_is_reviewed_and_tested_again():
     shift.finish("look_at_base", moved_base_facts())
     c = shift.context
     assert (shift.position, c.base_commit, c.base_tree, c.commit, c.tree) == (
-        ("review", "work"),
-        "c9",
-        "t9",
-        "c-t8",
-        "t8",
-    )
+        ("review", "work"), "c9", "t9", "c-t8", "t8",
+    )  # fmt: skip
     assert c.artifacts["code/diff.patch"] == "r-code/diff.patch"
     assert shift.item("review_code").input["texts"]["patch"] == "p-r-code/diff.patch"
     shift.advance_to("test")
@@ -624,10 +592,8 @@ def test_a_branch_that_cannot_be_looked_at_is_told():
     shift = SimulatedTask().advance_to("accept", "base")
     shift.finish("look_at_base", BaseFacts(error="workspace", told_ref="p-gone"))
     assert (shift.position, shift.context.tree, shift.context.base_commit) == (
-        ("accept", "broken"),
-        "t1",
-        "c0",
-    )
+        ("accept", "broken"), "t1", "c0",
+    )  # fmt: skip
     assert shift.item("again").input["shown"]["detail"] == "p-gone"
 
 
@@ -680,12 +646,9 @@ def test_what_cannot_be_taken_back_is_decided_again(status):
 
 def test_there_may_be_nothing_to_take_back():
     """Nothing was delivered: the record says so, and the task is over."""
-    shift = (
-        SimulatedTask()
-        .advance_to("accept", "decide")
-        .advance("decide", choice="revert")
-        .advance_to("revert", "record")
-    )
+    shift = SimulatedTask() .advance_to("accept", "decide") .advance("decide", choice="revert") .advance_to(
+        "revert", "record",
+    )  # fmt: skip
     assert shift.item("record").input["revert"] == {"status": "nothing_delivered", "detail": ""}
     shift.advance("record").advance("inspect_revert", status="nothing_delivered")
     assert (shift.state, shift.context.outcome, shift.context.delivered) == ("done", "reverted", "no")
@@ -759,11 +722,9 @@ def test_a_branch_that_has_it_all_leaves_nothing_to_accept():
 
 def test_another_try_at_the_tests_runs_them_again():
     """A report that is there already is not believed a second time."""
-    shift = (
-        SimulatedTask(max_regressions=1)
-        .advance_to("test", "inspect")
-        .advance("inspect_tests", overall_pass=False)
-    )
+    shift = SimulatedTask(max_regressions=1) .advance_to("test", "inspect") .advance(
+        "inspect_tests", overall_pass=False,
+    )  # fmt: skip
     shift.advance_to("test", "inspect").advance("inspect_tests", overall_pass=False)
     assert shift.position == ("test", "stuck")
     shift.advance("again")
@@ -878,10 +839,8 @@ def test_nothing_but_a_reason_begins_without_them():
     shift.advance("look_at_others", error="workspace", missing=0)
     shift.advance("others", choice="begin", reason="nothing in common")
     assert (shift.position, shift.open_jobs(), shift.context.others) == (
-        ("planning", "work"),
-        ["prepare"],
-        "none",
-    )
+        ("planning", "work"), ["prepare"], "none",
+    )  # fmt: skip
     assert shift.context.base_commit == "c0"
 
 

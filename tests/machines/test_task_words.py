@@ -31,24 +31,14 @@ from steersman.ports.journal import Gate
 from steersman.views.gates import describe_gate
 
 CHOICES = {
-    "next": ("approve", "rework"),
-    "others": ("retry", "begin"),
-    "questions": ("answer",),
-    "again": ("retry",),
-    "decide": ("approve", "rework", "review", "replan", "revert"),
-    "evidence": ("approve", "rework"),
-    "damaged_plan": ("restore", "adopt"),
-}
+    "next": ("approve", "rework"), "others": ("retry", "begin"), "questions": ("answer",),
+    "again": ("retry",), "decide": ("approve", "rework", "review", "replan", "revert"),
+    "evidence": ("approve", "rework"), "damaged_plan": ("restore", "adopt"),
+}  # fmt: skip
 PLAN = TaskPlan(
-    task_id=SIMULATED_RUN,
-    round=1,
-    title="t",
-    brief="b",
-    requirements=("r",),
-    acceptance_criteria=(),
-    file_plan=(),
-    questions=(TaskQuestion(id="q-1", text="Which?", blocking=True),),
-)
+    task_id=SIMULATED_RUN, round=1, title="t", brief="b", requirements=("r",), acceptance_criteria=(),
+    file_plan=(), questions=(TaskQuestion(id="q-1", text="Which?", blocking=True),),
+)  # fmt: skip
 QUESTIONS = msgspec.json.encode(PLAN)
 
 
@@ -113,13 +103,7 @@ def describe_move(move: PersonMove) -> str:
         ("next", "planning", "next", '--override "in a hurry"', "waive plan_review in a hurry"),
         ("next", "planning", "next", '--override "x" --to codegen', "waive codegen x"),
         ("override", "review", "", "I know", "waive test I know"),
-        (
-            "override",
-            "review",
-            "",
-            " ",
-            'no: an override needs a reason: --override "why it may go on all the same"',
-        ),
+        ("override", "review", "", " ", 'no: an override needs a reason: --override "why it may go on all the same"'),
         ("begin", "planning", "others", "why not", "others begin why not"),
         ("begin", "planning", "next", "", "no: it waits for no other task"),
         ("say", "codegen", "next", "use decimal", "send words_given use decimal"),
@@ -154,7 +138,7 @@ def describe_move(move: PersonMove) -> str:
         ("revert", "done", "", "", "no: there is nothing to take back"),
         ("revert", "codegen", "next", "", "no: there is nothing to take back"),
     ],
-)
+)  # fmt: skip
 def test_what_a_word_comes_to(word, state, gate, text, comes_to):
     """The answer to the open gate where that is what the word says, else the machine's event, else a refusal."""
     assert describe_move(read_word(word, word_call(state, gate, text))) == comes_to

@@ -23,23 +23,12 @@ def inputs(c):
 
 
 FULL = task_context(
-    planners=["lead", "second", "third"],
-    plan_reviewers=["one", "two"],
-    code_reviewers=["two"],
-    comments={"second": {"reply": "p-second"}},
-    plan_opinions={"one": {"reply": "p-one"}},
-    code_opinions={},
-    draft={"reply": "p-draft"},
-    answers=[{"text": "p-answer", "plan": "d"}],
-    notes=["p-note", ""],
-    sessions={"lead": "s-1"},
-    told_ref="p-told",
-    bounds_ref="p-bounds",
-    baseline_ref="p-base",
-    instructions_ref="p-instructions",
-    round=2,
-    turn=3,
-)
+    planners=["lead", "second", "third"], plan_reviewers=["one", "two"], code_reviewers=["two"],
+    comments={"second": {"reply": "p-second"}}, plan_opinions={"one": {"reply": "p-one"}}, code_opinions={},
+    draft={"reply": "p-draft"}, answers=[{"text": "p-answer", "plan": "d"}], notes=["p-note", ""],
+    sessions={"lead": "s-1"}, told_ref="p-told", bounds_ref="p-bounds", baseline_ref="p-base",
+    instructions_ref="p-instructions", round=2, turn=3,
+)  # fmt: skip
 
 
 def test_every_job_has_an_input_for_everything_it_needs():
@@ -113,10 +102,8 @@ def test_what_is_delivered_says_on_whose_word():
     c = task_context(decided_by="ann", accepted_by="bob", accepted_tree="t1")
     told = work.task_delivery_input(c)
     assert (told["confirmed_by"], told["accepted_by"], told["contract"]) == (
-        "ann",
-        "bob",
-        c.artifacts["planning/planning.ai.json"],
-    )
+        "ann", "bob", c.artifacts["planning/planning.ai.json"],
+    )  # fmt: skip
     assert work.task_delivery_input(task_context(accepted_by="bob", accepted_tree="t0"))["accepted_by"] == ""
 
 

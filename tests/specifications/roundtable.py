@@ -47,27 +47,16 @@ TRANSITIONS = (
 # fmt: on
 
 OUTCOMES = (
-    "await_operator_confirm",
-    "proposal_changes_requested",
-    "approved",
-    "review_schema_invalid",
-    "tester_schema_invalid",
-    "test_failed",
-    "tester_command_blocked",
-    "repeated_test_failure",
-    "max_iterations_reached",
-    "canceled",
-)
+    "await_operator_confirm", "proposal_changes_requested", "approved", "review_schema_invalid",
+    "tester_schema_invalid", "test_failed", "tester_command_blocked", "repeated_test_failure",
+    "max_iterations_reached", "canceled",
+)  # fmt: skip
 LEGACY = ("proposal_changes_requested",)  # of tasks from before
 
 ADDITIONS = (
-    "discussion_complete",
-    "provider_network_error",
-    "provider_timeout",
-    "provider_auth_error",
-    "provider_not_found",
-    "provider_permission_denied",
-)
+    "discussion_complete", "provider_network_error", "provider_timeout", "provider_auth_error",
+    "provider_not_found", "provider_permission_denied",
+)  # fmt: skip
 RETRY = ("retry_count", "retry_reason")
 
 WORDINGS = {  # the fingerprint of the wording that each identifier stands for

@@ -11,12 +11,9 @@ from tests.specifications.documents import name_wording
 from tests.support.cases import for_each_case
 
 READERS = {
-    roundtable: readers.read_roundtable,
-    coordinator: readers.read_coordinator,
-    task: readers.read_task,
-    feature: readers.read_feature,
-    orchestrator: readers.read_orchestrator,
-}
+    roundtable: readers.read_roundtable, coordinator: readers.read_coordinator, task: readers.read_task,
+    feature: readers.read_feature, orchestrator: readers.read_orchestrator,
+}  # fmt: skip
 # Of everything that a module transcribes: a change without a document beside it is noticed as well.
 DIGESTS = {
     roundtable: "2f74fe465964e501ee46578962f72df390c2cce5627b3c4fdef2a667dfe8f5fa",

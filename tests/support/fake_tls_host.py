@@ -20,18 +20,9 @@ def make_certificate(name, folder):
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     day = dt.timedelta(days=1)
     now = dt.datetime.now(dt.UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(subject)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - day)
-        .not_valid_after(now + day)
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
+    made = x509.CertificateBuilder() .subject_name(subject) .issuer_name(subject) .public_key(key.public_key()) .serial_number(x509.random_serial_number()) .not_valid_before(now - day) .not_valid_after(now + day) .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False) .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True) .sign(
+        key, hashes.SHA256(),
+    )  # fmt: skip
     files = folder / f"{name}.pem", folder / f"{name}.key"
     files[0].write_bytes(made.public_bytes(serialization.Encoding.PEM))
     plain = serialization.NoEncryption()

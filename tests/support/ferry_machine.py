@@ -132,11 +132,9 @@ FERRY_LAWS = (
     Only("outcome", "landed", by=(E.landed,)),
     Before(S.moor, then=S.ashore),
     Before(S.dock, then=S.sail),
-    Never(
-        S.ashore, when=Guard("lost", "the boat is lost", lambda c, _: c.outcome == "lost", reads=("outcome",))
-    ),
+    Never(S.ashore, when=Guard("lost", "the boat is lost", lambda c, _: c.outcome == "lost", reads=("outcome",))),
     Possible(S.ashore, when=LANDED),
-)
+)  # fmt: skip
 
 
 def ferry(**changes: Any):

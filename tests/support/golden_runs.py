@@ -109,17 +109,13 @@ def make_golden_files(folder: Path) -> dict[str, bytes]:
     try:
         park_run(open_run_service(folder, journal, "waits"), "Fix add, after a proposal")
         park_run(
-            open_run_service(folder, journal, "halfway"),
-            "Fix add, half done",
-            stop_in=("build", 2),
+            open_run_service(folder, journal, "halfway"), "Fix add, half done", stop_in=("build", 2),
             mode="implementation",
-        )
+        )  # fmt: skip
         park_run(
-            open_run_service(folder, journal, "merge"),
-            "Fix add, and merge it",
-            mode="implementation",
+            open_run_service(folder, journal, "merge"), "Fix add, and merge it", mode="implementation",
             deliver="merge",
-        )
+        )  # fmt: skip
         decided = {h.title: run_decision_hash(journal, h.run) for h in journal.heads()}
     finally:
         journal.close()

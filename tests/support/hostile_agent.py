@@ -17,11 +17,8 @@ STATE, REPO, RUN, PLACE = HERE["state"], HERE["repo"], HERE["run"], HERE["place"
 TMP = os.environ.get("TMPDIR", "/tmp")  # noqa: S108  the box's own
 APPROVE = (sys.executable, "-m", "steersman", "--project", REPO, "approve", RUN)
 BARE = {
-    "PATH": os.environ["PATH"],
-    "HOME": PLACE,
-    "XDG_STATE_HOME": f"{PLACE}/state",
-    "STEERSMAN_PERSON": "ann",
-}
+    "PATH": os.environ["PATH"], "HOME": PLACE, "XDG_STATE_HOME": f"{PLACE}/state", "STEERSMAN_PERSON": "ann",
+}  # fmt: skip
 
 
 def approve(env=None, argv=APPROVE):

@@ -57,13 +57,8 @@ UNSETTABLE_SETTINGS = re.compile(r"(?i)(advice|color|column|extensions|fsck|rece
 PROGRAM_VARIABLES = ("GIT_SSH", "GIT_SSH_COMMAND", "GIT_EXTERNAL_DIFF", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_PAGER", "PAGER", "EDITOR", "VISUAL",
              "GIT_ASKPASS", "SSH_ASKPASS", "GIT_PROXY_COMMAND", "GIT_MAN_VIEWER", "GIT_BROWSER", "GIT_DIFFTOOL_EXTCMD")  # fmt: skip
 TRACE_VARIABLES = (
-    "GIT_TRACE",
-    "GIT_TRACE2",
-    "GIT_TRACE2_EVENT",
-    "GIT_TRACE_SETUP",
-    "GIT_TRACE_PACKET",
-    "GIT_TRACE_REFS",
-)
+    "GIT_TRACE", "GIT_TRACE2", "GIT_TRACE2_EVENT", "GIT_TRACE_SETUP", "GIT_TRACE_PACKET", "GIT_TRACE_REFS",
+)  # fmt: skip
 MISLEADING_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR", "GIT_EXEC_PATH", "GIT_TEMPLATE_DIR",
               "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_NAMESPACE", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "GIT_REPLACE_REF_BASE")  # fmt: skip
 
@@ -238,11 +233,8 @@ def list_git_settings() -> tuple[str, ...]:
 
 def _fill_setting_placeholders(name: str) -> str:
     places = {
-        "<url>": "https://forge.invalid",
-        "<cmd>": "status",
-        "<command>": "status",
-        "<format>": "openpgp",
-    }
+        "<url>": "https://forge.invalid", "<cmd>": "status", "<command>": "status", "<format>": "openpgp",
+    }  # fmt: skip
     for place, word in places.items():
         name = name.replace(place, word)
     return re.sub(r"<[^>]*>|\*", "mine", name)
@@ -288,10 +280,8 @@ def _git_refusal_text(repo: Path, keys: list[str]) -> str:
     """What git says when it does not work with these."""
     (repo / "settings").write_text(_format_git_config(dict.fromkeys(keys, "/bin/true")))
     env = {
-        "PATH": os.environ["PATH"],
-        "GIT_CONFIG_GLOBAL": str(repo / "settings"),
-        "GIT_CONFIG_NOSYSTEM": "1",
-    }
+        "PATH": os.environ["PATH"], "GIT_CONFIG_GLOBAL": str(repo / "settings"), "GIT_CONFIG_NOSYSTEM": "1",
+    }  # fmt: skip
     for words in (
         ("rev-parse", "--git-dir"),
         ("worktree", "list"),

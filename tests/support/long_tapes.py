@@ -87,12 +87,9 @@ def scripted_crew(clock: FakeClock, large: int = 0) -> Mapping[str, Callable[[Ef
         return _crew_agent_facts(call, large)
 
     return {
-        "agent": agent,
-        "setup": _crew_setup_facts,
-        "baseline": _crew_baseline_facts,
-        "checks": _crew_check_facts,
-        "deliver": _crew_delivery_facts,
-    }
+        "agent": agent, "setup": _crew_setup_facts, "baseline": _crew_baseline_facts,
+        "checks": _crew_check_facts, "deliver": _crew_delivery_facts,
+    }  # fmt: skip
 
 
 def _crew_agent_facts(call: EffectCall, large: int) -> AgentFacts:
@@ -104,12 +101,8 @@ def _crew_agent_facts(call: EffectCall, large: int) -> AgentFacts:
             first = round_ == 1 and "followup" not in call.given("texts")
             patch = put_payload(words + " patch" + "x" * (large if first else 0))
             more: dict[str, Any] = {
-                "tree": tree,
-                "commit": tree[::-1],
-                "files": 1,
-                "added": 3,
-                "patch_ref": patch,
-            }
+                "tree": tree, "commit": tree[::-1], "files": 1, "added": 3, "patch_ref": patch,
+            }  # fmt: skip
         case "review":
             wanted = [{"id": "f1", "text": put_payload(f"mend {round_}")}] if round_ == 1 else []
             more = {"reply": {"decision": "changes_requested" if wanted else "approve", "must_fix": wanted}}
@@ -141,12 +134,9 @@ async def _crew_check_facts(call: EffectCall) -> CheckFacts:
 
 async def _crew_delivery_facts(call: EffectCall) -> DeliveryFacts:
     return DeliveryFacts(
-        done=True,
-        form="branch",
-        ref=f"steersman/{call.run}",
-        commit=call.given("commit"),
+        done=True, form="branch", ref=f"steersman/{call.run}", commit=call.given("commit"),
         tree=call.given("tree"),
-    )
+    )  # fmt: skip
 
 
 def drive_sample_run(

@@ -22,15 +22,8 @@ from tests.support.sample_project import UNIT_TESTS, WRONG_CODE, Project, roundt
 
 GOLDEN_FOLDER = Path(__file__).resolve().parents[1] / "golden"
 REBUILT_ENTRIES = (
-    "worktrees",
-    "hulls",
-    "locks",
-    "setups",
-    "cache",
-    "bell",
-    "store.db-urgent",
-    "store.db-waiting",
-)
+    "worktrees", "hulls", "locks", "setups", "cache", "bell", "store.db-urgent", "store.db-waiting",
+)  # fmt: skip
 ARCHIVED_STATE = "state-of-the-project"  # its real name depends on where the repository is
 
 

@@ -10,11 +10,9 @@ from tests.support.sample_project import CommandResult, Project
 PLAN_GOAL = "Fix the discount of large orders"
 PLANNED_FILE = "src/chandler/prices.py"
 COMMAND_BODY = {
-    "version": "1.0.0",
-    "status": "active",
-    "description": "For a story.",
+    "version": "1.0.0", "status": "active", "description": "For a story.",
     "lineage": {"introduced_in": "story"},
-}
+}  # fmt: skip
 
 
 class PlanProject:

@@ -76,11 +76,8 @@ LINEAGE = ContentLineage(introduced_in="0.1.0")
 CREATED_AT = "2026-01-25T09:00:00Z"
 
 _BODY: dict[str, Any] = {
-    "version": "1.0.0",
-    "status": "active",
-    "description": "For tests.",
-    "lineage": LINEAGE,
-}
+    "version": "1.0.0", "status": "active", "description": "For tests.", "lineage": LINEAGE,
+}  # fmt: skip
 
 
 def make_phase(name: str, role: str = "coder", **more: Any) -> WorkflowPhase:
@@ -103,15 +100,10 @@ def make_command(id_: str, *phases: str, **more: Any) -> CommandSpec:
 
 def make_rule(id_: str, decision: str = "deny", severity: str = "warn", **more: Any) -> RegistryRule:
     return RegistryRule(
-        id=id_,
-        title=id_,
-        severity=severity,
-        scope=RuleScope(effects=("write",)),
-        when="true",
+        id=id_, title=id_, severity=severity, scope=RuleScope(effects=("write",)), when="true",
         then=RuleConsequence(decision=decision, reason="because of a test", **more),
-        evidence_required=("language",),
-        **_BODY,
-    )
+        evidence_required=("language",), **_BODY,
+    )  # fmt: skip
 
 
 REGISTRY_CONTENT: tuple[RegistryContent, ...] = (
@@ -140,11 +132,9 @@ def make_registry(*more: RegistryContent, without: tuple[str, ...] = ()) -> Regi
 
 def planned_command(id_: str, **more: Any) -> PlannedCommand:
     body = {
-        "intent": f"To {id_}.",
-        "effects": ("read",),
-        "risk_level": "low",
+        "intent": f"To {id_}.", "effects": ("read",), "risk_level": "low",
         "evidence_refs": ("fact://language/python",),
-    }
+    }  # fmt: skip
     return PlannedCommand(command_id=id_, **{**body, **more})
 
 
@@ -216,16 +206,12 @@ FACT_PACK = FactPack(
     ),
     evidence=(
         ScanEvidence(
-            id="ev0123456789ab",
-            source_file="pyproject.toml",
-            first_line=1,
-            last_line=4,
-            digest="2" * 64,
+            id="ev0123456789ab", source_file="pyproject.toml", first_line=1, last_line=4, digest="2" * 64,
             snippet="[project]",
         ),
     ),
     bounds=ScanBounds(files_seen=3, files_read=3, bytes_read=99, skipped=0, complete=True),
-)
+)  # fmt: skip
 MEMORY_PACK = MemoryPack(
     project_id="boat",
     query="leak",
@@ -236,11 +222,9 @@ MEMORY_PACK = MemoryPack(
     ),
 )  # fmt: skip
 EVIDENCE_REFS = (
-    "fact://language/python",
-    "fact://test_command/pytest",
-    "memory://mem_0123456789ab",
+    "fact://language/python", "fact://test_command/pytest", "memory://mem_0123456789ab",
     "scan://ev0123456789ab",
-)
+)  # fmt: skip
 
 
 def make_context_bundle(under: ExecutionPolicy | None = None, **changes: Any) -> ContextBundle:
@@ -253,15 +237,10 @@ def make_context_bundle(under: ExecutionPolicy | None = None, **changes: Any) ->
 def make_decision(id_: str, what: str = "allow", severity: str = "info", **more: Any) -> RuleDecision:
     fired = (
         RuleOutcome(
-            rule_id="rule_no_writes",
-            rule_version="1.0.0",
-            severity=severity,
-            decision=what,
-            outcome="fired",
-            evidence_used=("fact://language/python",),
-            reason="because of a test",
+            rule_id="rule_no_writes", rule_version="1.0.0", severity=severity, decision=what, outcome="fired",
+            evidence_used=("fact://language/python",), reason="because of a test",
         ),
-    )
+    )  # fmt: skip
     body: dict[str, Any] = {
         "hard": False,
         "undecidable": False,
@@ -312,17 +291,10 @@ def precheck_report(i: PlanInputs, **changes: Any) -> PrecheckReport:
         for e in i.registry.entries.values()
     )
     made = PrecheckReport(
-        intent_id=i.intent.id,
-        schema_valid=True,
-        schema_problems=(),
-        checksum_matches=True,
-        checksum_expected=i.intent.audit.checksum,
-        red_lines=passed,
-        execution_payload=(),
-        references=references,
-        registry_digest=i.registry.digest,
-        policy_problems=(),
-    )
+        intent_id=i.intent.id, schema_valid=True, schema_problems=(), checksum_matches=True,
+        checksum_expected=i.intent.audit.checksum, red_lines=passed, execution_payload=(),
+        references=references, registry_digest=i.registry.digest, policy_problems=(),
+    )  # fmt: skip
     return replace(made, **changes)
 
 

@@ -16,14 +16,9 @@ RAW_LINEAGE = {"introduced_in": "test"}
 def raw_content(kind: str, id_: str, **fields: Any) -> RegistryItem:
     """One piece of content, active unless it says otherwise."""
     plain = {
-        "id": id_,
-        "version": "1.0.0",
-        "status": "active",
-        "title": id_,
-        "description": f"What {id_} is.",
-        "lineage": RAW_LINEAGE,
-        **fields,
-    }
+        "id": id_, "version": "1.0.0", "status": "active", "title": id_, "description": f"What {id_} is.",
+        "lineage": RAW_LINEAGE, **fields,
+    }  # fmt: skip
     return RegistryItem(msgspec.convert(plain, CONTENT_TYPES[kind]), "built-in")
 
 
@@ -32,31 +27,18 @@ def raw_phase(name: str, role: str, **fields: Any) -> dict[str, Any]:
 
 
 RAW_ITEMS = (
-    raw_content(
-        "workflow", "wf_fix", phases=[raw_phase("analysis", "reader"), raw_phase("implementation", "coder")]
-    ),
+    raw_content("workflow", "wf_fix", phases=[raw_phase("analysis", "reader"), raw_phase("implementation", "coder")]),
     raw_content("workflow", "wf_old", phases=[raw_phase("review", "reader")], status="deprecated"),
-    raw_content(
-        "agent", "agent_coder", role="coder", phases=["implementation"], capabilities=["writes code"]
-    ),
+    raw_content("agent", "agent_coder", role="coder", phases=["implementation"], capabilities=["writes code"]),
     raw_content("agent", "agent_reader", role="reader", phases=["analysis"], capabilities=["reads code"]),
     raw_content("command", "cmd_read", effects=["read"], risk_level="low", phases=["analysis"]),
+    raw_content("command", "cmd_edit", effects=["read", "write"], risk_level="medium", phases=["implementation"]),
+    raw_content("command", "cmd_ship", effects=["deploy", "network"], risk_level="critical", phases=["release"]),
     raw_content(
-        "command", "cmd_edit", effects=["read", "write"], risk_level="medium", phases=["implementation"]
+        "rule", "rule_one", severity="warn", scope={"effects": ["write"]}, when="true",
+        then={"decision": "warn", "reason": "because"}, evidence_required=["language"],
     ),
-    raw_content(
-        "command", "cmd_ship", effects=["deploy", "network"], risk_level="critical", phases=["release"]
-    ),
-    raw_content(
-        "rule",
-        "rule_one",
-        severity="warn",
-        scope={"effects": ["write"]},
-        when="true",
-        then={"decision": "warn", "reason": "because"},
-        evidence_required=["language"],
-    ),
-)
+)  # fmt: skip
 RAW_REGISTRY = Registry(RAW_ITEMS)
 
 PLAIN_INTENT: dict[str, Any] = {
@@ -76,19 +58,10 @@ PLAIN_INTENT: dict[str, Any] = {
         {"agent_id": "agent_reader", "role": "reader", "responsibilities": ["the cause"]},
     ],
     "planned_commands": [
+        {"command_id": "cmd_read", "intent": "find the cause", "effects": ["read"], "risk_level": "low", "evidence_refs": ["fact://language/python"]},
         {
-            "command_id": "cmd_read",
-            "intent": "find the cause",
-            "effects": ["read"],
-            "risk_level": "low",
-            "evidence_refs": ["fact://language/python"],
-        },
-        {
-            "command_id": "cmd_edit",
-            "intent": "allow dots",
-            "effects": ["read", "write"],
-            "risk_level": "medium",
-            "evidence_refs": ["scan://ev0123456789ab", "doc://docs/names.md"],
+            "command_id": "cmd_edit", "intent": "allow dots", "effects": ["read", "write"],
+            "risk_level": "medium", "evidence_refs": ["scan://ev0123456789ab", "doc://docs/names.md"],
         },
     ],
     "interaction": {"mode": "interactive", "question_budget": 5, "question_policy": "conceptual_only"},
@@ -96,13 +69,11 @@ PLAIN_INTENT: dict[str, Any] = {
     "budgets": {"max_files": 5, "max_commits": 2, "max_tokens": 100_000, "max_cost_usd": 5},
     "evidence_refs": ["fact://language/python"],
     "constraints": {
-        "execution": "forbidden",
-        "no_fabrication": True,
-        "registry_only": True,
+        "execution": "forbidden", "no_fabrication": True, "registry_only": True,
         "lock_scope": {"mode": "none"},
     },
     "audit": {"created_by": "ada", "source": "human", "checksum": "0" * 64},
-}
+}  # fmt: skip
 INTERACTIVE_POLICY: dict[str, Any] = msgspec.to_builtins(POLICY_PRESETS["interactive"])
 
 

@@ -51,13 +51,8 @@ PYTEST_CHECK = [
     *(word for name in _PLUGINS for word in ("-p", f"no:{name}")),
 ]
 APPROVAL = {
-    "decision": "approve",
-    "summary": "read",
-    "must_fix": [],
-    "nice_to_have": [],
-    "tests": [],
-    "security": [],
-}
+    "decision": "approve", "summary": "read", "must_fix": [], "nice_to_have": [], "tests": [], "security": [],
+}  # fmt: skip
 CHANGE_REQUEST = {**APPROVAL, "decision": "changes_requested", "must_fix": ["say why"]}
 TESTER_REPLY = {"test_plan": "run it", "commands": [UNIT_CHECK], "expected_results": ["ok"]}
 
@@ -78,19 +73,10 @@ def roundtable_crew(**instead: Any) -> dict[str, Any]:
 def roundtable_story(**instead: Any) -> dict[str, Any]:
     """The plain story: implementation at once, approved after one round."""
     return {
-        "mode": "implementation",
-        "max_iterations": 2,
-        "deliver": "branch",
-        "checks": {"unit": UNIT_CHECK},
-        "setup": [],
-        "retries": 0,
-        "rules": {},
-        "budget": {},
-        "unattended": {},
-        "crew": roundtable_crew(),
-        "then": [],
-        **instead,
-    }
+        "mode": "implementation", "max_iterations": 2, "deliver": "branch", "checks": {"unit": UNIT_CHECK},
+        "setup": [], "retries": 0, "rules": {}, "budget": {}, "unattended": {}, "crew": roundtable_crew(),
+        "then": [], **instead,
+    }  # fmt: skip
 
 
 def change_story(of: dict[str, Any], *path: Any, to: Any) -> dict[str, Any]:
@@ -114,12 +100,9 @@ class Project:
         self.place, self.repo = place, place / "repo"
         shutil.copytree(template, self.repo)
         self.env = {
-            "PATH": os.environ["PATH"],
-            "HOME": str(place),
-            "XDG_STATE_HOME": str(place / "state"),
-            "STEERSMAN_PERSON": "ann",
-            **FIXED_ENVIRONMENT,
-        }
+            "PATH": os.environ["PATH"], "HOME": str(place), "XDG_STATE_HOME": str(place / "state"),
+            "STEERSMAN_PERSON": "ann", **FIXED_ENVIRONMENT,
+        }  # fmt: skip
 
     def trust(self, env: Mapping[str, str] | None = None) -> None:
         """Trusts the settings as they are, the way `steersman trust` records it; broken ones stay what they are."""
@@ -147,11 +130,9 @@ class Project:
         state_paths += [folder.rglob("*") for folder in beside.glob("*") if folder.name != "runs"]
         files = [path for found in state_paths for path in found]
         files += [
-            git / "HEAD",
-            git / "packed-refs",
-            self.place / ".config/steersman/config.toml",
+            git / "HEAD", git / "packed-refs", self.place / ".config/steersman/config.toml",
             state / TRUST_FILE_NAME,
-        ]
+        ]  # fmt: skip
         return {path: path.read_bytes() for path in files if path.is_file()}
 
     def allow(self, text: str) -> None:
@@ -206,13 +187,9 @@ class Project:
         """Starts one command that the test will meet again."""
         self.trust({**self.env, **env})
         return subprocess.Popen(
-            [*STEERSMAN_COMMAND, *words],
-            cwd=self.repo,
-            env={**self.env, **env},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
+            [*STEERSMAN_COMMAND, *words], cwd=self.repo, env={**self.env, **env}, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
 
     def run(self, told: dict[str, Any], *more: str) -> "CommandResult":
         """Plays a story's run: its task, its options."""
@@ -261,19 +238,14 @@ class CommandResult:
 def render_config(told: dict[str, Any]) -> str:
     """A story's steersman.toml."""
     lines = [
-        "version = 1",
-        f'deliver = "{told["deliver"]}"',
-        "[worktree]",
-        f"setup = {json.dumps(told['setup'])}",
-    ]
+        "version = 1", f'deliver = "{told["deliver"]}"', "[worktree]", f"setup = {json.dumps(told['setup'])}",
+    ]  # fmt: skip
     lines += ["[checks]", *(f"{name} = {json.dumps(argv)}" for name, argv in told["checks"].items())]
     for role in ("coder", "reviewer", "tester"):
         lines += [
-            f"[roles.{role}]",
-            'agent = "scripted"',
-            'script = "../crew.yaml"',
+            f"[roles.{role}]", 'agent = "scripted"', 'script = "../crew.yaml"',
             f"retries = {told['retries']}",
-        ]
+        ]  # fmt: skip
     told = {**told, "rules": {"red_base": "fix", **told["rules"]}}  # the project's test fails at first
     for table in ("rules", "budget", "unattended"):
         lines += [f"[{table}]", *(f"{k} = {json.dumps(v)}" for k, v in told[table].items())]

@@ -24,13 +24,9 @@ class SimulatedRun:
             {"task_ref": "p-task", "base_commit": "c0", "base_tree": "t0", **request}
         )
         made = create_run_entries(
-            m,
-            SIMULATED_RUN,
-            EventOccurrence(event, data, Origin.PERSON),
-            context,
-            StepMeta(START_TIME, "person:ann"),
-            epoch=1,
-        )
+            m, SIMULATED_RUN, EventOccurrence(event, data, Origin.PERSON), context,
+            StepMeta(START_TIME, "person:ann"), epoch=1,
+        )  # fmt: skip
         self.stored = list(made.entries)
         self.snapshot = made.snapshot
 
@@ -166,13 +162,9 @@ def roundtable_at(state: str, **fields: Any) -> Snapshot:
     """A run put into a state by hand."""
     context = RoundtableContext(mode=fields.pop("mode", "implementation"), task_ref="p-task", **fields)
     return Snapshot(
-        run=SIMULATED_RUN,
-        machine="roundtable",
-        definition=MACHINE.digest,
-        state=state,
-        context=context,
+        run=SIMULATED_RUN, machine="roundtable", definition=MACHINE.digest, state=state, context=context,
         seq=7,
-    )
+    )  # fmt: skip
 
 
 def roundtable_payload(event: str) -> Any:

@@ -21,35 +21,20 @@ from tests.support.simulated_roundtable import SIMULATED_RUN, SimulatedRun
 
 # What the documents of each phase are called.
 PHASE_DOCUMENTS = {
-    "planning": ("planning/planning.ai.json", "plan.files.json"),
-    "plan_review": ("review/plan-review.json",),
-    "codegen": ("code/diff.patch", "code/files", "code/files.json"),
-    "review": ("review/code-review.json",),
-    "test": ("test/report.json",),
-    "accept": ("accept/decision.json",),
-    "revert": ("revert/record.json",),
-}
+    "planning": ("planning/planning.ai.json", "plan.files.json"), "plan_review": ("review/plan-review.json",),
+    "codegen": ("code/diff.patch", "code/files", "code/files.json"), "review": ("review/code-review.json",),
+    "test": ("test/report.json",), "accept": ("accept/decision.json",), "revert": ("revert/record.json",),
+}  # fmt: skip
 ALL_DOCUMENTS = tuple(name for names in PHASE_DOCUMENTS.values() for name in names)
 GATE_CHOICES = {
-    "others": "retry",
-    "questions": "answer",
-    "evidence": "approve",
-    "decide": "approve",
-    "rewrite": "approve",
-    "next": "approve",
-    "damage": "restore",
-    "damaged_plan": "restore",
-    "again": "retry",
-}
+    "others": "retry", "questions": "answer", "evidence": "approve", "decide": "approve",
+    "rewrite": "approve", "next": "approve", "damage": "restore", "damaged_plan": "restore", "again": "retry",
+}  # fmt: skip
 INSPECTION_FACTS: dict[str, dict[str, Any]] = {
-    "planning": {"files": 2},
-    "plan_review": {"ok": True, "decision": "accepted"},
-    "codegen": {"copies": 1, "patch": 10},
-    "review": {"ok": True, "decision": "passes"},
-    "test": {"overall_pass": True},
-    "accept": {},
-    "revert": {"status": "reverted"},
-}
+    "planning": {"files": 2}, "plan_review": {"ok": True, "decision": "accepted"},
+    "codegen": {"copies": 1, "patch": 10}, "review": {"ok": True, "decision": "passes"},
+    "test": {"overall_pass": True}, "accept": {}, "revert": {"status": "reverted"},
+}  # fmt: skip
 
 
 def task_context(**given: Any) -> TaskContext:
@@ -71,15 +56,9 @@ def task_context(**given: Any) -> TaskContext:
 def task_at(state: str, counts: dict[str, int] | None = None, **given: Any) -> Snapshot:
     """A task put into a state by hand."""
     return Snapshot(
-        SIMULATED_RUN,
-        "task",
-        MACHINE.digest,
-        state,
-        task_context(**given),
-        seq=7,
-        visit=7,
+        SIMULATED_RUN, "task", MACHINE.digest, state, task_context(**given), seq=7, visit=7,
         counts=counts or {},
-    )
+    )  # fmt: skip
 
 
 def reply_facts(role: str, **reply: Any) -> AgentFacts:
@@ -254,12 +233,6 @@ def task_payload(event: str) -> Any:
 
 
 __all__ = [
-    "ALL_DOCUMENTS",
-    "MACHINE",
-    "PHASE_DOCUMENTS",
-    "SIMULATED_RUN",
-    "Origin",
-    "SimulatedTask",
-    "task_at",
+    "ALL_DOCUMENTS", "MACHINE", "PHASE_DOCUMENTS", "SIMULATED_RUN", "Origin", "SimulatedTask", "task_at",
     "task_context",
-]
+]  # fmt: skip

@@ -213,22 +213,12 @@ def _captain(name, abort):
             row(None, CaptainEvents.ordered, otherwise, CaptainStates.commanding, None, "begin", "toy"),
             row(CaptainStates.commanding, CaptainEvents.mate_back, otherwise, STAY, None, "one", "toy"),
             row(
-                CaptainStates.commanding,
-                CaptainEvents.all_back,
-                otherwise,
-                CaptainStates.satisfied,
-                None,
-                "all",
-                "toy",
+                CaptainStates.commanding, CaptainEvents.all_back, otherwise, CaptainStates.satisfied, None,
+                "all", "toy",
             ),
             row(
-                CaptainStates.commanding,
-                CaptainEvents.mate_lost,
-                otherwise,
-                CaptainStates.angry,
-                None,
-                "bad",
-                "toy",
+                CaptainStates.commanding, CaptainEvents.mate_lost, otherwise, CaptainStates.angry, None,
+                "bad", "toy",
             ),
             row(ANY, CaptainEvents.called_off, otherwise, CaptainStates.stopped, None, "stop", "toy"),
         ),
@@ -239,7 +229,7 @@ def _captain(name, abort):
         abort=CaptainEvents.called_off if abort else None,
         successes=("satisfied",),
         begin=_begin_with(CaptainEvents.ordered),
-    )
+    )  # fmt: skip
 
 
 CAPTAIN = _captain("captain", abort=True)

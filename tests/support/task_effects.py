@@ -21,32 +21,21 @@ from tests.support.packages import PACKAGES
 
 BASE_FILES = {"README": "hello\n", "calc.py": "def add(a, b):\n    return a - b\n", "old.py": "gone soon\n"}
 INSPECTION_EFFECTS = {
-    "planning": "inspect_plan",
-    "plan_review": "inspect_plan_review",
-    "codegen": "inspect_code",
-    "review": "inspect_review",
-    "test": "inspect_tests",
-    "accept": "inspect_decision",
+    "planning": "inspect_plan", "plan_review": "inspect_plan_review", "codegen": "inspect_code",
+    "review": "inspect_review", "test": "inspect_tests", "accept": "inspect_decision",
     "revert": "inspect_revert",
-}
+}  # fmt: skip
 INSPECTION_INPUTS = {
-    "planning": work.plan_inspection_input,
-    "plan_review": work.plan_review_inspection_input,
-    "codegen": work.code_inspection_input,
-    "review": work.code_review_inspection_input,
-    "test": work.test_inspection_input,
-    "accept": work.decision_inspection_input,
+    "planning": work.plan_inspection_input, "plan_review": work.plan_review_inspection_input,
+    "codegen": work.code_inspection_input, "review": work.code_review_inspection_input,
+    "test": work.test_inspection_input, "accept": work.decision_inspection_input,
     "revert": work.revert_inspection_input,
-}
+}  # fmt: skip
 RECORD_INPUTS = {
-    "planning": work.plan_record_input,
-    "plan_review": work.plan_review_record_input,
-    "codegen": work.code_record_input,
-    "review": work.code_review_record_input,
-    "test": work.test_record_input,
-    "accept": work.decision_record_input,
-    "revert": work.revert_record_input,
-}
+    "planning": work.plan_record_input, "plan_review": work.plan_review_record_input,
+    "codegen": work.code_record_input, "review": work.code_review_record_input,
+    "test": work.test_record_input, "accept": work.decision_record_input, "revert": work.revert_record_input,
+}  # fmt: skip
 
 
 def plan_reply(**more: Any) -> r.TaskPlannerReply:

@@ -7,34 +7,20 @@ from typing import Any
 from tests.support.sample_project import RIGHT_CODE, UNIT_CHECK, Project
 
 TASK_PLAN = {
-    "title": "Fix add",
-    "brief": "add must add",
-    "requirements": ["add adds"],
-    "in_scope": ["calc"],
-    "out_of_scope": [],
-    "steps": ["fix it"],
-    "risks": [],
-    "assumptions": [],
+    "title": "Fix add", "brief": "add must add", "requirements": ["add adds"], "in_scope": ["calc"],
+    "out_of_scope": [], "steps": ["fix it"], "risks": [], "assumptions": [],
     "acceptance_criteria": ["the tests pass"],
-    "files": [{"path": "calc.py", "intent": "update", "summary": "fix"}],
-    "test_strategy": "unit",
-    "test_cases": ["add"],
-    "questions": [],
-}
+    "files": [{"path": "calc.py", "intent": "update", "summary": "fix"}], "test_strategy": "unit",
+    "test_cases": ["add"], "questions": [],
+}  # fmt: skip
 PLAN_ACCEPTED = {"decision": "accept", "summary": "fine", "blocking_issues": [], "suggestions": []}
 CODE_APPROVED = {
-    "decision": "approve",
-    "summary": "ok",
-    "blocking_issues": [],
-    "plan_issues": [],
-    "suggestions": [],
-}
+    "decision": "approve", "summary": "ok", "blocking_issues": [], "plan_issues": [], "suggestions": [],
+}  # fmt: skip
 CODE_CHANGES_WANTED = {**CODE_APPROVED, "decision": "needs_changes", "blocking_issues": ["say why"]}
 CODE_PLAN_FLAWED = {
-    **CODE_APPROVED,
-    "decision": "plan_flawed",
-    "plan_issues": ["negative numbers are not planned"],
-}
+    **CODE_APPROVED, "decision": "plan_flawed", "plan_issues": ["negative numbers are not planned"],
+}  # fmt: skip
 CODER_REPLY = {"status": "done", "summary": "done", "missing": []}
 MULTIPLYING_CODE = "def add(a, b):\n    return a * b\n"
 TASK_ROLES = ("planner", "coder", "reviewer", "tester")

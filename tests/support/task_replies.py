@@ -7,21 +7,12 @@ from steersman.contracts.task import replies as r
 def sample_draft(**changed):
     """A planner's reply that is complete."""
     words = {
-        "nonce": "n",
-        "title": "Add a total",
-        "brief": "A receipt has no total.",
-        "requirements": ("a total",),
-        "in_scope": ("receipts",),
-        "out_of_scope": ("taxes",),
-        "steps": ("write it", "test it"),
-        "risks": ("rounding",),
-        "assumptions": ("one currency",),
-        "acceptance_criteria": ("the total is the sum",),
-        "files": (sample_file("src/receipt.py"),),
-        "test_strategy": "by example",
-        "test_cases": ("an empty receipt",),
-        "questions": (),
-    }
+        "nonce": "n", "title": "Add a total", "brief": "A receipt has no total.",
+        "requirements": ("a total",), "in_scope": ("receipts",), "out_of_scope": ("taxes",),
+        "steps": ("write it", "test it"), "risks": ("rounding",), "assumptions": ("one currency",),
+        "acceptance_criteria": ("the total is the sum",), "files": (sample_file("src/receipt.py"),),
+        "test_strategy": "by example", "test_cases": ("an empty receipt",), "questions": (),
+    }  # fmt: skip
     return r.TaskPlannerReply(**{**words, **changed})
 
 

@@ -18,32 +18,24 @@ TASK_STATES = tuple(MACHINE.states.values())
 PERSON_EVENTS = {
     "planning": {"words_given": "planning", "redo_planning": "planning"},
     "plan_review": {
-        "words_given": "plan_review",
-        "redo_planning": "planning",
-        "redo_plan_review": "plan_review",
+        "words_given": "plan_review", "redo_planning": "planning", "redo_plan_review": "plan_review",
     },
     "codegen": {
-        "words_given": "codegen",
-        "redo_planning": "planning",
-        "redo_plan_review": "plan_review",
+        "words_given": "codegen", "redo_planning": "planning", "redo_plan_review": "plan_review",
         "redo_codegen": "codegen",
     },
     "review": {
-        "words_given": "review",
-        "redo_planning": "planning",
-        "redo_codegen": "codegen",
+        "words_given": "review", "redo_planning": "planning", "redo_codegen": "codegen",
         "redo_review": "review",
     },
     "test": {"words_given": "test", "redo_codegen": "codegen", "redo_test": "test"},
     "accept": {
-        "words_given": "accept",
-        "redo_planning": "planning",
-        "redo_codegen": "codegen",
+        "words_given": "accept", "redo_planning": "planning", "redo_codegen": "codegen",
         "redo_review": "review",
     },
     "revert": {"words_given": "revert"},
     "done": {"redo_planning": "planning", "redo_codegen": "codegen", "redo_accept": "accept"},
-}
+}  # fmt: skip
 # What another try does: the step that a phase which waits goes to.
 RETRY_STEPS = {
     **{
@@ -155,10 +147,6 @@ def is_row_loss_unnoticed(n):
 def find_table_errors(m):
     """Everything in which a machine is not what is written down here."""
     return [
-        *find_missing_edges(m.rows),
-        *find_unexplained_rows(m.rows),
-        *find_uncounted_parks(m.rows),
-        *find_unused_guards(m),
-        *find_wrong_person_events(m),
-        *find_wrong_retries(m),
-    ]
+        *find_missing_edges(m.rows), *find_unexplained_rows(m.rows), *find_uncounted_parks(m.rows),
+        *find_unused_guards(m), *find_wrong_person_events(m), *find_wrong_retries(m),
+    ]  # fmt: skip

@@ -22,10 +22,8 @@ SCHEMA = {"type": "object"}
 def _responses(tools=(), results=0):
     outputs = [{"type": "function_call_output", "call_id": "c", "output": "a result"}] * results
     message = {
-        "type": "message",
-        "role": "user",
-        "content": [{"type": "input_text", "text": USER["content"]}],
-    }
+        "type": "message", "role": "user", "content": [{"type": "input_text", "text": USER["content"]}],
+    }  # fmt: skip
     added = {"type": "additional_tools", "tools": [{"type": "namespace", "name": "functions", "tools": []}]}
     return "/v1/responses", {
         "model": "m",

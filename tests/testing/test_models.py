@@ -25,12 +25,9 @@ from tests.support.model_server.script import make_concrete_answer
 
 TOOLS = [{"name": "Write", "input_schema": {}}, {"name": "Bash", "input_schema": {}}]
 ASKED = {
-    "model": "m-1",
-    "stream": True,
-    "system": [{"type": "text", "text": "be brief"}],
-    "tools": TOOLS,
+    "model": "m-1", "stream": True, "system": [{"type": "text", "text": "be brief"}], "tools": TOOLS,
     "messages": [{"role": "user", "content": "hello, nonce abc-1: now"}],
-}
+}  # fmt: skip
 
 
 def post(server, body, headers=None, path="/v1/messages?beta=true"):
@@ -62,11 +59,8 @@ def test_a_turn_is_what_was_asked():
     assert status == 200
     assert (turn.wire, turn.model, turn.key, turn.nonce) == ("anthropic", "m-1", MODEL_SERVER_KEY, "abc-1")
     assert (turn.tools, turn.results, turn.last, turn.system) == (
-        ("Write", "Bash"),
-        1,
-        "it is done",
-        "be brief",
-    )
+        ("Write", "Bash"), 1, "it is done", "be brief",
+    )  # fmt: skip
     assert "".join(e["delta"].get("text", "") for e in events(body) if "delta" in e) == "1 it is done"
 
 

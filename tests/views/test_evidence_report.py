@@ -28,10 +28,8 @@ RESULTS = json.dumps(
     ]
 )  # fmt: skip
 TEXTS = {
-    "p-base": RESULTS,
-    "p-conftest": "conftest.py: pytest loads it\n# not a heading",
-    "p-f-1": "say | why",
-}
+    "p-base": RESULTS, "p-conftest": "conftest.py: pytest loads it\n# not a heading", "p-f-1": "say | why",
+}  # fmt: skip
 
 
 def text(ref):

@@ -9,12 +9,8 @@ from steersman.views.failed_check import failed_check_lines, pick_error_lines
 
 def result(**more):
     given = {
-        "name": "unit",
-        "argv": ("py test", "-q"),
-        "source": "project",
-        "verdict": "failed",
-        "exit_code": 1,
-    }
+        "name": "unit", "argv": ("py test", "-q"), "source": "project", "verdict": "failed", "exit_code": 1,
+    }  # fmt: skip
     return CommandResult(**{**given, **more})
 
 
@@ -25,15 +21,10 @@ def test_everything_that_says_why():
         result(micros=1_260_000, cwd="packages/a", report=report, output="out\n\n", errors="e1\ne2\n")
     )
     assert told == [
-        "unit: failed · exit code 1 · 1.3 s",
-        "  'py test' -q   (in packages/a)",
-        "  1 test failed: t/test_x.py::test_a",
-        "  standard output:",
-        "  │ out",
-        "  standard error:",
-        "  │ e1",
-        "  │ e2",
-    ]
+        "unit: failed · exit code 1 · 1.3 s", "  'py test' -q   (in packages/a)",
+        "  1 test failed: t/test_x.py::test_a", "  standard output:", "  │ out", "  standard error:",
+        "  │ e1", "  │ e2",
+    ]  # fmt: skip
 
 
 def test_a_place_that_could_not_be_written():
@@ -47,12 +38,8 @@ def test_the_last_lines_of_each_stream():
     """What is left out is counted."""
     told = failed_check_lines(result(output="\n".join(f"o{n}" for n in range(50)), errors="e"), 2)
     assert told[2:] == [
-        "  standard output, last 2 of 50 lines:",
-        "  │ o48",
-        "  │ o49",
-        "  standard error:",
-        "  │ e",
-    ]
+        "  standard output, last 2 of 50 lines:", "  │ o48", "  │ o49", "  standard error:", "  │ e",
+    ]  # fmt: skip
 
 
 def test_the_heading_of_an_error_is_shown_before_its_stack():
@@ -62,24 +49,15 @@ def test_the_heading_of_an_error_is_shown_before_its_stack():
         ["noise", "\x1b[31m FAIL \x1b[39m a.spec.ts", "Error: no entry", *frames, "Error: last", "end"]
     )
     assert failed_check_lines(result(errors=text))[2:] == [
-        "  standard error, first 2 errors and last 4 of 25 lines:",
-        "  │  FAIL  a.spec.ts",
-        "  │ Error: no entry",
-        "  │  ❯ frame18 node_modules/x.js",
-        "  │  ❯ frame19 node_modules/x.js",
-        "  │ Error: last",
-        "  │ end",
-    ]
+        "  standard error, first 2 errors and last 4 of 25 lines:", "  │  FAIL  a.spec.ts",
+        "  │ Error: no entry", "  │  ❯ frame18 node_modules/x.js", "  │  ❯ frame19 node_modules/x.js",
+        "  │ Error: last", "  │ end",
+    ]  # fmt: skip
 
 
 HEADINGS = [
-    "error[E0425]: x",
-    "E   assert 1 == 2",
-    "panic: boom",
-    "  × a test",
-    "pkg.SomeError: x",
-    "FAILED t.py::a",
-]
+    "error[E0425]: x", "E   assert 1 == 2", "panic: boom", "  × a test", "pkg.SomeError: x", "FAILED t.py::a",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("line", HEADINGS)

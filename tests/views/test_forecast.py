@@ -41,10 +41,5 @@ def test_a_branch_of_its_own_cannot_be_overtaken(deliver):
 def test_a_merge_has_gates_of_its_own():
     """Only with deliver = merge do the merge gate and the gates about a branch that has moved come into sight."""
     assert forecast_run(MACHINE, {"mode": "proposal", "deliver": "merge", "max_iterations": 1}).gates == (
-        "confirm",
-        "evidence",
-        "merge",
-        "moving",
-        "recheck",
-        "rewrite",
-    )
+        "confirm", "evidence", "merge", "moving", "recheck", "rewrite",
+    )  # fmt: skip

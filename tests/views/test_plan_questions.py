@@ -27,14 +27,9 @@ def pack(many: int) -> QuestionPack:
     """A pack with one question of ours, many times over."""
     i = make_plan_inputs(ruled=(make_decision("edit_files", "require_review", "warn"),))
     chosen = choose_round_questions(
-        questions_for_inputs(i),
-        i.effective,
-        i.bundle.policy,
-        consumed=0,
-        round_=1,
-        plan_id=i.plan_id,
+        questions_for_inputs(i), i.effective, i.bundle.policy, consumed=0, round_=1, plan_id=i.plan_id,
         intent=i.intent,
-    )
+    )  # fmt: skip
     (first, *_) = chosen.pack.questions
     made = tuple(
         replace(first, question_id=f"q_{n:016x}", question_text=f"Question {n}: {'what about it? ' * 30}")

@@ -33,16 +33,12 @@ HOSTILE = make_plan_inputs(
     ),
     known=make_registry(
         make_workflow(
-            "bug_fix",
-            make_phase("analysis", condition=EVIL),
-            make_phase("implementation", condition=EVIL),
-            make_phase("validation", "tester"),
-            make_phase("review", "reviewer"),
-            title=EVIL,
-        )
+            "bug_fix", make_phase("analysis", condition=EVIL), make_phase("implementation", condition=EVIL),
+            make_phase("validation", "tester"), make_phase("review", "reviewer"), title=EVIL,
+        ),
     ),
     ruled=(make_decision("edit_files", "deny", "warn", reason=EVIL),),
-)
+)  # fmt: skip
 
 
 def drawn(i):
@@ -124,11 +120,8 @@ def test_every_kind_of_edge_can_be_drawn():
     edges = tuple(replace(graph.edges[0], edge_type=kind, condition="c") for kind in kinds)
     text = render_graph_mermaid(replace(graph, edges=edges))
     assert [text.count(arrow) for arrow in (" --> ", " ==> ", ' -.->|"c"| ', " -. fallback .-> ")] == [
-        1,
-        1,
-        1,
-        1,
-    ]
+        1, 1, 1, 1,
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["draft.mmd", "final.mmd"])

@@ -29,36 +29,20 @@ from steersman.views.screen import (
 )
 
 MARKUP = [
-    "<img src=x onerror=alert(1)>",
-    "<details open ontoggle=alert(1)>",
-    '<a href="javascript:alert(1)">x</a>',
-    "[x](javascript:alert(1))",
-    "[x](JaVaScRiPt&colon;alert(1))",
-    "[x](data:text/html;base64,PHNjcmlwdD5hbGVydCgxKTwvc2NyaXB0Pg==)",
-    "![x](http://127.0.0.1:9/?leak=1)",
-    "<http://127.0.0.1:9/?leak=1>",
-    "[x]: javascript:alert(1)\n\n[x]",
-    '<style>@import "http://127.0.0.1:9/x";</style>',
-    "<link rel=stylesheet href=//127.0.0.1:9/x>",
-    '<meta http-equiv=refresh content="0;url=//127.0.0.1:9">',
-    "<iframe src=/></iframe>",
+    "<img src=x onerror=alert(1)>", "<details open ontoggle=alert(1)>", '<a href="javascript:alert(1)">x</a>',
+    "[x](javascript:alert(1))", "[x](JaVaScRiPt&colon;alert(1))",
+    "[x](data:text/html;base64,PHNjcmlwdD5hbGVydCgxKTwvc2NyaXB0Pg==)", "![x](http://127.0.0.1:9/?leak=1)",
+    "<http://127.0.0.1:9/?leak=1>", "[x]: javascript:alert(1)\n\n[x]",
+    '<style>@import "http://127.0.0.1:9/x";</style>', "<link rel=stylesheet href=//127.0.0.1:9/x>",
+    '<meta http-equiv=refresh content="0;url=//127.0.0.1:9">', "<iframe src=/></iframe>",
     '<math><mtext><table><mglyph><style><!--</style><img title="--&gt;&lt;img src=x onerror=alert(1)&gt;">',
-    "</textarea><script>alert(1)</script>",
-    "</code></pre><script>alert(1)</script>",
-    "\u2028alert(1)//",
-    '"><img src=x onerror=alert(1)>',
-    "`<img src=x onerror=alert(1)>",
-    "``` \n<script>alert(1)</script>",
-    "| a | b |\n|---|---|\n| c | d |",
-    "# a heading\n\n- a list\n\n> a quotation\n\n***",
-    "*a* **b** _c_ ~~d~~ &lt;b&gt; &#60;i&#62;",
-    "$$\\text{<img src=x onerror=alert(1)>}$$",
-    "\\<b\\>\\[x\\]\\(javascript:alert(1)\\)",
-    "@everybody look",
-    "\u202eevorppa\u202c a\u200bpprove",
-    "> " * 20_000 + "x",
-    "[" * 20_000,
-]
+    "</textarea><script>alert(1)</script>", "</code></pre><script>alert(1)</script>", "\u2028alert(1)//",
+    '"><img src=x onerror=alert(1)>', "`<img src=x onerror=alert(1)>", "``` \n<script>alert(1)</script>",
+    "| a | b |\n|---|---|\n| c | d |", "# a heading\n\n- a list\n\n> a quotation\n\n***",
+    "*a* **b** _c_ ~~d~~ &lt;b&gt; &#60;i&#62;", "$$\\text{<img src=x onerror=alert(1)>}$$",
+    "\\<b\\>\\[x\\]\\(javascript:alert(1)\\)", "@everybody look", "\u202eevorppa\u202c a\u200bpprove",
+    "> " * 20_000 + "x", "[" * 20_000,
+]  # fmt: skip
 OURS = {"h1", "h2", "table", "thead", "tbody", "tr", "th", "td", "p", "pre", "code", "ul", "li"}
 
 
@@ -93,14 +77,10 @@ def full_report(text: str) -> str:
     entries = [e for e, _ in tape.entries]
     plain = summary_of(PACKAGE, tape.snapshot, text, entries, text=lambda _: "")
     seen = replace(
-        plain,
-        title=text,
-        detail=text,
-        findings=(ReviewFinding("f1", "open", 1, text),),
+        plain, title=text, detail=text, findings=(ReviewFinding("f1", "open", 1, text),),
         checks=(CheckStatus(text, "failed", (text, text), 1, 0, text),),
-        overrides=(GuardOverride(9, text, "a", "b", text),),
-        delivered=f"refs/heads/{text}",
-    )
+        overrides=(GuardOverride(9, text, "a", "b", text),), delivered=f"refs/heads/{text}",
+    )  # fmt: skip
     return report_of(PACKAGE, tape.snapshot, seen, entries, lambda ref: text if ref else "")
 
 
@@ -172,23 +152,12 @@ def test_what_people_decided_is_quoted():
 # ── diagrams ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 DRAWN = [
-    'x\n  click plan href "javascript:alert(1)"',
-    "---\nconfig:\n  securityLevel: loose\n---",
-    "plan --> done : $$\\text{<img src=x onerror=alert(1)>}$$",
-    "Alice->>Bob: <img src=x onerror=alert(1)>",
-    "service a(<img src=x onerror=alert(1)>)[x]",
-    "classDef x fill:red}*{background:url(http://127.0.0.1:9)}",
-    "plan --> done: ok\n    done --> plan: fake",
-    "end",
-    "[*]",
-    'a"b',
-    "note right of plan: forged note",
-    "\u202edone",
-    "%%{init: {'securityLevel': 'loose'}}%%",
-    "",
-    "state x {",
-    "a\\nb",
-]
+    'x\n  click plan href "javascript:alert(1)"', "---\nconfig:\n  securityLevel: loose\n---",
+    "plan --> done : $$\\text{<img src=x onerror=alert(1)>}$$", "Alice->>Bob: <img src=x onerror=alert(1)>",
+    "service a(<img src=x onerror=alert(1)>)[x]", "classDef x fill:red}*{background:url(http://127.0.0.1:9)}",
+    "plan --> done: ok\n    done --> plan: fake", "end", "[*]", 'a"b', "note right of plan: forged note",
+    "\u202edone", "%%{init: {'securityLevel': 'loose'}}%%", "", "state x {", "a\\nb",
+]  # fmt: skip
 EDGE = re.compile(r"    (\S+) --> (\S+) : ([^\n]+)")
 
 

@@ -74,12 +74,9 @@ def entry(kind: str, **more) -> Entry:
         ({}, "Shall this proposal be implemented?"),
         ({"job": "merge"}, "Shall this change be merged?"),
         ({"job": "own", "choices": ("yes", "no")}, "own: yes | no?"),
-        (
-            {"job": "budget", "shown": {"figure": "tokens"}},
-            "The budget is used up. Raise it, or stop? (tokens)",
-        ),
+        ({"job": "budget", "shown": {"figure": "tokens"}}, "The budget is used up. Raise it, or stop? (tokens)"),
     ],
-)
+)  # fmt: skip
 def test_what_a_gate_asks(given, words):
     """One sentence; a gate of a machine's own names its choices."""
     assert gate_question(gate(**given)) == words
@@ -123,21 +120,9 @@ def test_a_gate_in_full():
 # ── listings ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 HEAD = Head(
-    SIMULATED_RUN,
-    SIMULATED_RUN,
-    "",
-    "roundtable",
-    "d",
-    HOSTILE + "x" * 90,
-    "build",
-    "working",
-    "",
-    7,
-    "h",
-    1,
-    0,
-    0,
-)
+    SIMULATED_RUN, SIMULATED_RUN, "", "roundtable", "d", HOSTILE + "x" * 90, "build", "working", "", 7, "h",
+    1, 0, 0,
+)  # fmt: skip
 
 
 def test_a_listing():
@@ -168,17 +153,10 @@ def test_the_top_of_a_screen():
     tape = checking_run()
     plain = shown(tape, budget=[BudgetRow("tokens", 1, 0, None)])
     seen = replace(
-        plain,
-        confirmed_by=HOSTILE,
-        refused=2,
-        not_isolated="no box",
-        overrides=(GuardOverride(3, "ann", "a", "b", HOSTILE),),
-        delivered="refs/heads/x",
-        commit="c" * 40,
-        detail=HOSTILE,
-        round=0,
-        rounds=None,
-    )
+        plain, confirmed_by=HOSTILE, refused=2, not_isolated="no box",
+        overrides=(GuardOverride(3, "ann", "a", "b", HOSTILE),), delivered="refs/heads/x", commit="c" * 40,
+        detail=HOSTILE, round=0, rounds=None,
+    )  # fmt: skip
     told = status_screen_lines(seen, seen.at)
     for line in (
         "proposal confirmed by a\\n\\x1b[2J\\u202eb\\tc",
@@ -304,10 +282,8 @@ def test_a_failed_delivery_comes_first(detail, told):
     assert (summary.delivery_failed, summary.revert_failed) == (True, False)
     found = next(r for r in reasons(tape, text=lambda _: detail) if r.kind == "delivery")
     assert (found.what, found.urgent, found.commands) == (
-        told,
-        True,
-        (f"me send {SIMULATED_RUN} delivery_requested",),
-    )
+        told, True, (f"me send {SIMULATED_RUN} delivery_requested",),
+    )  # fmt: skip
     assert not [r for r in reasons(tape) if r.kind == "event" and "delivery_requested" in r.what]
 
 

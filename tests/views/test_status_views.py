@@ -32,11 +32,9 @@ RESULTS = json.dumps(
     ]
 )  # fmt: skip
 TEXTS = {
-    "p-task": "Fix | the # table",
-    "p-f1": "say why\n# not a heading",
-    "p-results": RESULTS,
+    "p-task": "Fix | the # table", "p-f1": "say why\n# not a heading", "p-results": RESULTS,
     "p-detail": "no login",
-}
+}  # fmt: skip
 
 
 def text(ref: str) -> str:
@@ -50,13 +48,9 @@ def shown(tape: SimulatedRun, **more):
 def gate_of(tape: SimulatedRun) -> Gate:
     item = next(i for i in tape.snapshot.items.values() if i.kind == "gate")
     return Gate(
-        id=item.id,
-        run=tape.snapshot.run,
-        job=item.job,
-        digest=item.input["digest"],
-        choices=tuple(item.input["choices"]),
-        shown=item.input.get("shown", {}),
-    )
+        id=item.id, run=tape.snapshot.run, job=item.job, digest=item.input["digest"],
+        choices=tuple(item.input["choices"]), shown=item.input.get("shown", {}),
+    )  # fmt: skip
 
 
 def approved() -> SimulatedRun:
@@ -95,14 +89,9 @@ def test_checks_that_run_now_come_first():
     tape = checking_run()
     item = tape.item("run_checks")
     running = JobItem(
-        item.id,
-        item.job,
-        item.kind,
-        item.key,
-        item.input,
-        item.visit,
+        item.id, item.job, item.kind, item.key, item.input, item.visit,
         parts={"0:unit": {"verdict": "failed"}},
-    )
+    )  # fmt: skip
     tape.snapshot.items = {item.id: running}
     assert [(c.name, c.verdict) for c in shown(tape).checks] == [("unit", "failed")]
 

@@ -52,21 +52,11 @@ MADE = {
         ),
     ),
     PLAN_REVIEW_FILE: PlanReview(
-        task_id="r",
-        round=1,
-        plan_digest="",
-        ok=True,
-        blocked=False,
-        decision="accepted",
+        task_id="r", round=1, plan_digest="", ok=True, blocked=False, decision="accepted",
         reviewers=(PlanOpinion(reviewer="rev", decision="accept", summary=HOSTILE),),
     ),
     CODE_REVIEW_FILE: CodeReview(
-        task_id="r",
-        round=1,
-        tree=TREE,
-        patch_digest="",
-        ok=False,
-        decision="plan_flawed",
+        task_id="r", round=1, tree=TREE, patch_digest="", ok=False, decision="plan_flawed",
         reviewers=(CodeOpinion(reviewer="rev", decision="plan_flawed", summary=HOSTILE),),
         blocking_issues=(ReviewIssue(id="f-0123456789", text="say why", found_by="rev"),),
         plan_issues=(ReviewIssue(id="f-9876543210", text=HOSTILE, found_by="rev"),),
@@ -77,17 +67,13 @@ MADE = {
         files=tuple(documents.PlannedFile(path=p, intent="create") for p in ("calc.py", "secret.log")),
     ),
     COPIES_LIST_FILE: documents.ChangeCopies(
-        task_id="r",
-        base=TREE,
-        tree=TREE,
-        commit=TREE,
-        patch_digest="",
+        task_id="r", base=TREE, tree=TREE, commit=TREE, patch_digest="",
         files=(documents.FileCopy(path="calc.py", change="updated"),),
     ),
     TEST_REPORT_FILE: documents.TestReport(
-        task_id="r", round=1, tree=TREE, overall_pass=False, summary={}, suites=()
+        task_id="r", round=1, tree=TREE, overall_pass=False, summary={}, suites=(),
     ),
-}
+}  # fmt: skip
 TEXTS = {**{name: canonical_bytes(made).decode() for name, made in MADE.items()}, PATCH_FILE: f"+{HOSTILE}"}
 
 
@@ -173,13 +159,10 @@ def test_whoever_accepts_sees_what_was_waived_and_what_was_left_open():
     ("patch", "told"),
     [
         ("+key = '[redacted:aws:0123abcd]'\n-old = '[redacted:aws:0123abce]'\n", "1 place is hidden"),
-        (
-            "+a [redacted:aws:0123abcd] [redacted:word_x:0123abce]\n b [redacted:aws:0123abcd]\n",
-            "3 places are hidden",
-        ),
+        ("+a [redacted:aws:0123abcd] [redacted:word_x:0123abce]\n b [redacted:aws:0123abcd]\n", "3 places are hidden"),
         ("-old = '[redacted:aws:0123abce]'\n+[redacted]\n", ""),
     ],
-)
+)  # fmt: skip
 def test_what_is_hidden_in_the_change_is_delivered_all_the_same(patch, told):
     """The places are counted where it is accepted; what goes away is none."""
     found = [line for line in accepted(PATCH_FILE, patch=patch) if "HOLDS it in plain text" in line]
@@ -193,9 +176,7 @@ def test_what_is_kept_comes_before():
     assert kept_document_lines(seen, "planning") == []
     assert kept_document_lines(seen, "plan_review") == [f"{PLAN_FILE} {short}"]
     assert kept_document_lines(seen, "codegen") == [
-        f"{PLAN_FILE} {short}",
-        f"{PLAN_REVIEW_FILE} {short}",
-        "the checks of the base tree",
-    ]
+        f"{PLAN_FILE} {short}", f"{PLAN_REVIEW_FILE} {short}", "the checks of the base tree",
+    ]  # fmt: skip
     assert kept_document_lines(seen, "nowhere") == []
     assert json.dumps(kept_document_lines(seen, "accept")).count(short) == 5

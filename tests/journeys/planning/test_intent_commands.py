@@ -100,11 +100,8 @@ def test_a_file_is_named_from_where_one_stands(chandlery):
     named = ("chandler/prices.py", "chandler/", "../docs/prices.md", "./chandler/orders.py")
     told = standing(chandlery, "src", "new", GOAL, *(word for name in named for word in ("--file", name)))
     assert told["intent"]["scope"]["targets"]["files"] == [
-        "src/chandler/prices.py",
-        "src/chandler/",
-        "docs/prices.md",
-        "src/chandler/orders.py",
-    ]
+        "src/chandler/prices.py", "src/chandler/", "docs/prices.md", "src/chandler/orders.py",
+    ]  # fmt: skip
     assert told["remarks"] == []
     whole = str(chandlery.repo / "src/chandler/prices.py")
     for given, name in (
@@ -179,11 +176,8 @@ def test_all_problems_at_once_with_line_and_field(chandlery):
     answer = chandlery.call("intent", "check", "fix.yaml", "--json").json()
     assert answer["result"] == "refuse"
     assert {p["field"] for p in answer["problems"]} >= {
-        "budgets.max_files",
-        "status",
-        "shell",
-        "audit.checksum",
-    }
+        "budgets.max_files", "status", "shell", "audit.checksum",
+    }  # fmt: skip
 
 
 def test_notes_do_not_refuse(chandlery):

@@ -92,12 +92,9 @@ def test_what_the_whole_intent_makes_up_is_told_and_satisfies_no_rule(plans):
         risks = json.load(file)["plan_summary"]["risks"]
     assert "medium: the intent cites what cannot be found: fact://ci/jenkins" in risks
     plans.rule(
-        "rule_story_ci",
-        "warn",
-        "warn",
-        when="facts.complete",
+        "rule_story_ci", "warn", "warn", when="facts.complete",
         evidence_required=["fact://ci/jenkins", "known:ci"],
-    )
+    )  # fmt: skip
     blocked = plans.plan(name)
     assert blocked.state == "BLOCKED"
     assert "without fact://ci/jenkins" in json.dumps(blocked.failure)

@@ -54,13 +54,9 @@ def test_a_backup_and_its_reviews_come_before_the_migration(plans):
     names = {n["node_id"]: n for n in graph["nodes"]}
     text = (folder / "plan.md").read_text()
     order = [
-        "Edit existing",
-        "Record a commit",
-        "Run the unit tests",
-        "Back a database up",
-        "Review: release",
+        "Edit existing", "Record a commit", "Run the unit tests", "Back a database up", "Review: release",
         "Apply a database",
-    ]
+    ]  # fmt: skip
     found = [
         min(n for n, line in enumerate(text.splitlines()) if word.casefold() in line.casefold())
         for word in order

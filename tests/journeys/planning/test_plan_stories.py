@@ -476,11 +476,8 @@ def test_every_transition_is_in_both_forms(plans, ends):
         assert recorded["duration_ms"] >= 0
     assert tape["rule_evaluations"]
     assert {d["decision_type"] for d in tape["decisions"]} >= {
-        "policy_check",
-        "rule_adjudication",
-        "risk_assessment",
-        "model_routing",
-    }
+        "policy_check", "rule_adjudication", "risk_assessment", "model_routing",
+    }  # fmt: skip
     assert all(d["rationale"] for d in tape["decisions"])
     assert (tape["failure_info"] is None) == (ends == "DONE")
     log = plans.project.call("audit", "tape", done.run, "--as", "auditlog", "--json").json()

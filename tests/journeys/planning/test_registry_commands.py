@@ -130,11 +130,8 @@ def test_diff_of_a_pinned_command(chandlery):
     said = chandlery.call("registry", "diff", "fix.json", "--json")
     (drifted,) = said.json()["drifted"]
     assert (said.code, drifted["id"], drifted["found"], drifted["kept"]) == (
-        1,
-        "cmd_edit_files",
-        "drifted",
-        True,
-    )
+        1, "cmd_edit_files", "drifted", True,
+    )  # fmt: skip
     assert ["risk_level", "medium", "low"] in drifted["fields"]
     people = chandlery.call("registry", "diff", "fix.json").out
     assert "risk_level: medium → low" in people

@@ -156,10 +156,8 @@ def test_section_4_no_milder_decision_outweighs_a_deny(plans):
     edit(value)["risk_level"] = "high"
     hard = plans.plan(plans.write(value), "--policy", plans.policy())
     assert (hard.state, hard.states()[-2], hard.failure["cause"]) == (
-        "ABORTED",
-        "RULES_EVALUATED",
-        "rule_denied",
-    )
+        "ABORTED", "RULES_EVALUATED", "rule_denied",
+    )  # fmt: skip
 
 
 def test_section_2_rule_references_are_checked_before_anything_is_planned(plans):
@@ -171,10 +169,8 @@ def test_section_2_rule_references_are_checked_before_anything_is_planned(plans)
     value["evidence_refs"] += ["rule://rule_reading_is_free@1.0.0", "rule://rule_gone"]
     at = len(value["evidence_refs"]) - 1
     edit(value)["evidence_refs"] += [
-        "rule://rule_story_draft",
-        "rule://rule_reading_is_free@9.0.0",
-        "rule://No",
-    ]
+        "rule://rule_story_draft", "rule://rule_reading_is_free@9.0.0", "rule://No",
+    ]  # fmt: skip
     first = len(edit(value)["evidence_refs"]) - 3
     name = plans.write(value)
     checked = plans.project.call("intent", "check", name, "--json").json()
@@ -260,10 +256,8 @@ def test_section_7_answers_are_recorded_as_the_persons(plans):
     assert given["actor"] == "person:ann"
     (record,) = log(done, "answer_received")
     assert (record["operator"], record["record"]["person"], record["record"]["timed_out"]) == (
-        "person:ann",
-        "ann",
-        False,
-    )
+        "person:ann", "ann", False,
+    )  # fmt: skip
     assert "no answer came in time" not in plans.project.call("audit", "tape", done.run).out
     value["scope"]["targets"]["files"] = [PLANNED_FILE]
     taken = plans.defaults(plans.plan(plans.write(value), "--policy", policy).run)

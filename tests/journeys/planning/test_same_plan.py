@@ -19,13 +19,9 @@ def test_the_same_inputs_give_the_same_bytes(chandlery, tmp_path):
 
 
 CHANGES = {
-    "intent": ("intent_checksum",),
-    "policy": ("policy_digest",),
-    "project file": ("facts_digest",),
-    "memory": ("memory_digest",),
-    "registry": ("registry_digest",),
-    "answers": ("answers_digest",),
-}
+    "intent": ("intent_checksum",), "policy": ("policy_digest",), "project file": ("facts_digest",),
+    "memory": ("memory_digest",), "registry": ("registry_digest",), "answers": ("answers_digest",),
+}  # fmt: skip
 SCOPES = {"one file": "src/chandler/prices.py", "a folder": "src/chandler/", "everything": ""}
 
 

@@ -43,12 +43,9 @@ def test_everything_known_is_listed_and_the_bundle_fits_its_contract():
     )
     bounds = ScanBounds(files_seen=1, files_read=1, bytes_read=1, skipped=0, complete=True)
     facts = FactPack(
-        project_id="p",
-        fingerprint="0" * 64,
-        facts=(a_fact("b"), a_fact("é " * 100), a_fact("a\n" * 100)),
-        evidence=(seen,),
-        bounds=bounds,
-    )
+        project_id="p", fingerprint="0" * 64, facts=(a_fact("b"), a_fact("é " * 100), a_fact("a\n" * 100)),
+        evidence=(seen,), bounds=bounds,
+    )  # fmt: skip
     kept = RecalledMemory(id="mem_0123456789ab", scope="project", text="x")
     memory = MemoryPack(project_id="p", query="", scopes=("project",), threshold=1, memories=(kept,))
     made = build_context_bundle(memory, facts, POLICY_PRESETS["interactive"])

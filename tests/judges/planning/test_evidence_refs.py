@@ -20,13 +20,9 @@ INTENT = plan_commands("cmd_lint")
 OWN = f"intent://{INTENT.id}"
 KNOWN = fact_bundle("ci/github_actions")
 SECRET = replace(
-    SCANNED_FILES[0],
-    id="ev00000000000a",
-    source_file=".env",
-    first_line=0,
-    last_line=0,
+    SCANNED_FILES[0], id="ev00000000000a", source_file=".env", first_line=0, last_line=0,
     digest=sha256_hex(b""),
-)
+)  # fmt: skip
 CONTEXT = replace(KNOWN, facts=replace(KNOWN.facts, evidence=(*SCANNED_FILES, SECRET)))
 SHELF = CitableEvidence(INTENT, BUILT_IN_REGISTRY, CONTEXT)
 
@@ -108,11 +104,9 @@ def test_what_the_intent_as_a_whole_makes_up_is_a_risk():
     for refs, told in ((["doc://why", "doc://b", "doc://a"], ["doc://a, doc://b"]), (["doc://why"], [])):
         intent = plan_commands("cmd_lint", evidence_refs=refs, risk__overall="low")
         risk = assess_plan_risk(
-            intent,
-            BUILT_IN_REGISTRY,
-            decide_commands(intent, fact_bundle("test_command/pytest", "ci/x")),
+            intent, BUILT_IN_REGISTRY, decide_commands(intent, fact_bundle("test_command/pytest", "ci/x")),
             fact_bundle("test_command/pytest", "ci/x"),
-        )
+        )  # fmt: skip
         found = [f for f in risk.factors if "cannot be found" in f.what]
         assert [f.what.partition(": ")[2] for f in found] == told
         assert risk.overall_risk == ("medium" if told else "low")

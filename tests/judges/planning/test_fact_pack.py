@@ -120,12 +120,9 @@ def test_evidence_of_one_fact_is_bounded():
 def test_the_order_of_reading_makes_no_difference():
     """Pages in any order give the same bytes."""
     files = {
-        "a/go.mod": "module a\n",
-        "go.mod": "module b\n",
-        "b.py": "",
-        "a.py": "",
+        "a/go.mod": "module a\n", "go.mod": "module b\n", "b.py": "", "a.py": "",
         "Makefile": "test:\nlint:\n",
-    }
+    }  # fmt: skip
     wanted = canonical_bytes(scan_texts(files))
     for shuffled in itertools.permutations(files.items()):
         assert canonical_bytes(scan_texts(dict(shuffled))) == wanted
@@ -213,10 +210,7 @@ def test_lines_of_keys():
     """Keys of JSON are found from a line on; nothing is line 0."""
     source = ProjectSource("a/b.json", '{"a": 1,\n"b": {"a" : 2}}', frozenset({"c"}))
     assert [source.line_of("a"), source.line_of("a", 2), source.line_of("a", 3), source.line_of("x")] == [
-        1,
-        2,
-        0,
-        0,
-    ]
+        1, 2, 0, 0,
+    ]  # fmt: skip
     assert [source.line_with("b"), source.line_with('"a"', 2), source.line_with("zz")] == [2, 2, 0]
     assert (source.name, source.folder, source.has("c", "d"), source.has("d")) == ("b.json", "a", True, False)

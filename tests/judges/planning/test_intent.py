@@ -133,15 +133,11 @@ def test_guard_drift():
         (
             *RAW_ITEMS,
             raw_content(
-                "command",
-                "cmd_read",
-                version="1.1.0",
-                effects=["read"],
-                risk_level="low",
+                "command", "cmd_read", version="1.1.0", effects=["read"], risk_level="low",
                 phases=["analysis"],
             ),
-        )
-    )
+        ),
+    )  # fmt: skip
     report = check(raw_intent(), registry=newer)
     assert [(r.id, r.found) for r in report.references if r.found != "usable"] == [("cmd_read", "drifted")]
     assert count_precheck_facts(report, raw_intent(), INTERACTIVE_POLICY).drifted == 1

@@ -166,20 +166,15 @@ def test_part():
 def test_typed():
     """Bare text becomes a number or a truth where the schema wants one, and nowhere else."""
     raw = {
-        "budgets": {"max_files": "5", "max_commits": "05", "max_tokens": "7"},
-        "title": "12345",
-        "x": ["true"],
-        "n": None,
-    }
+        "budgets": {"max_files": "5", "max_commits": "05", "max_tokens": "7"}, "title": "12345",
+        "x": ["true"], "n": None,
+    }  # fmt: skip
     raw["constraints"] = {"no_fabrication": "true", "registry_only": "True", "execution": "true"}
     bare = {p for p, _ in walk_texts(raw)} - {("budgets", "max_tokens")}
     assert convert_bare_scalars(raw, INTENT, bare) == {
-        "budgets": {"max_files": 5, "max_commits": "05", "max_tokens": "7"},
-        "title": "12345",
-        "x": ["true"],
-        "n": None,
-        "constraints": {"no_fabrication": True, "registry_only": "True", "execution": "true"},
-    }
+        "budgets": {"max_files": 5, "max_commits": "05", "max_tokens": "7"}, "title": "12345", "x": ["true"],
+        "n": None, "constraints": {"no_fabrication": True, "registry_only": "True", "execution": "true"},
+    }  # fmt: skip
 
 
 def test_typed_goes_no_deeper_than_it_has_to():

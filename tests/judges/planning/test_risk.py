@@ -73,13 +73,9 @@ def test_what_is_left_out_is_no_danger():
 def test_no_way_back_is_told():
     """A destroying command says how it is undone, or that nobody knows."""
     burn = raw_content(
-        "command",
-        "cmd_burn",
-        effects=["write"],
-        risk_level="low",
-        phases=["implementation"],
+        "command", "cmd_burn", effects=["write"], risk_level="low", phases=["implementation"],
         destructive=True,
-    )
+    )  # fmt: skip
     registry = Registry((burn,))
     risk = assessed(plan_commands("cmd_burn", registry=registry), fact_bundle(*READY), registry)
     assert ("high", "cmd_burn destroys; no way back is known") in said(risk)
@@ -175,14 +171,9 @@ def test_figures_fit_their_contract():
     """Tokens and cost stay within what a document counts to."""
     dear = {"model": "dear", "placement": "cloud", "micro_usd_per_million_tokens": 1_000_000_000}
     agent = raw_content(
-        "agent",
-        "agent_dear",
-        role="x",
-        phases=["implementation"],
-        capabilities=["y"],
-        models=[dear],
+        "agent", "agent_dear", role="x", phases=["implementation"], capabilities=["y"], models=[dear],
         tokens_per_action=2_000_000,
-    )
+    )  # fmt: skip
     chosen = [{"agent_id": "agent_dear", "role": "x", "responsibilities": ["z"]}]
     (advice,) = advise_models(
         plan_commands("cmd_edit_files", selected_agents=chosen), Registry((agent,)), policy()

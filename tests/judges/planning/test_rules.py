@@ -37,19 +37,14 @@ def faults(when):
 @for_each_case(
     "when",
     [
-        "true",
-        'command.id == "cmd_lint"',
-        '"write" in command.effects && !command.destructive',
-        "intent.files.exists(f, f.endsWith('.sql'))",
-        "facts.names['language'].exists_one(l, l == 'python')",
+        "true", 'command.id == "cmd_lint"', '"write" in command.effects && !command.destructive',
+        "intent.files.exists(f, f.endsWith('.sql'))", "facts.names['language'].exists_one(l, l == 'python')",
         "size(intent.areas.filter(a, a == 'infra')) > 0",
         r"command.id.matches(r'^cmd_\w+$') // a raw text, and this",
         "command.id . matches('a{1000}') && intent.files.exists(matches, matches == '')",
-        "command.risk in (['high'])",
-        "has(facts.names.ci)",
-        """command.id == '"' || command.id == "'" """,
+        "command.risk in (['high'])", "has(facts.names.ci)", """command.id == '"' || command.id == "'" """,
     ],
-)
+)  # fmt: skip
 def test_typed(when):
     """What rules are written in compiles."""
     assert faults(when) == []
@@ -102,13 +97,9 @@ def test_all_faults_at_once():
     """A condition tells everything that is wrong with it, and so does a rule."""
     assert len(faults("comand.id == '' && dyn(1) == 1 && intent.idd == ''")) == 3
     broken = warning_rule(
-        "rule_broken",
-        "command.id == 3 && 'ci' in facts.kinds",
-        scope={},
-        decision="require_review",
-        then={"review": []},
-        evidence_required=["weather", "intent"],
-    )
+        "rule_broken", "command.id == 3 && 'ci' in facts.kinds", scope={}, decision="require_review",
+        then={"review": []}, evidence_required=["weather", "intent"],
+    )  # fmt: skip
     assert [p.field for p in compile_rules([broken]).problems] == [
         "rule_broken.when", "rule_broken.scope", "rule_broken.evidence_required[0]",
         "rule_broken.evidence_required", "rule_broken.then.review",
@@ -126,12 +117,9 @@ def test_without_the_library(monkeypatch):
 def test_every_variable_has_a_value():
     """Each declared variable can be asked for and has the declared type for every built-in command."""
     shown = {
-        "string": "{} == {}",
-        "bool": "{} == {}",
-        "int": "{} >= {}",
-        "list(string)": "{}.all(x, x in {})",
+        "string": "{} == {}", "bool": "{} == {}", "int": "{} >= {}", "list(string)": "{}.all(x, x in {})",
         "map(string, list(string))": "size({}) >= size({})",
-    }
+    }  # fmt: skip
     rules = [
         warning_rule(f"rule_{n}", shown[v.shape].format(v.name, v.name), evidence_required=["known:ci"])
         for n, v in enumerate(RULE_VARIABLES)
@@ -197,11 +185,9 @@ def test_nothing_is_talked_down():
 def test_silence():
     """Where no rule fires, the command is allowed, and the decision says how many were asked."""
     decision = one(
-        plan_commands("cmd_lint"),
-        fact_bundle(),
-        warning_rule("rule_a", "false"),
+        plan_commands("cmd_lint"), fact_bundle(), warning_rule("rule_a", "false"),
         warning_rule("rule_b", "false"),
-    )
+    )  # fmt: skip
     assert (decision.decision, decision.severity, decision.hard) == ("allow", "info", False)
     assert decision.reason == "no rule objects, of 2 that were asked"
     assert [(r.rule_id, r.outcome) for r in decision.rules] == [("rule_a", "silent"), ("rule_b", "silent")]
@@ -214,12 +200,10 @@ def test_silence():
 def test_each_decision_is_explained():
     """A decision has the rule's version, the evidence it went by, its reason, changes and reviews."""
     told = warning_rule(
-        "rule_x",
-        "'ci' in facts.kinds",
-        decision="require_review",
+        "rule_x", "'ci' in facts.kinds", decision="require_review",
         then={"required_changes": ["do that"], "review": ["security", "data"]},
         evidence_required=["ci", "policy", "memory", "doc://why", "known:database", "registry"],
-    )
+    )  # fmt: skip
     decision = one(plan_commands("cmd_lint", evidence_refs=["doc://why"]), fact_bundle(*READY), told)
     (said,) = decision.rules
     assert (said.rule_version, said.outcome, said.reason) == ("1.0.0", "fired", "rule_x says so")
@@ -388,11 +372,9 @@ def test_graver_severity(graver, decision, other):
 def test_what_is_outweighed_is_told():
     """The reason names the rules that hold, and those that they outweigh."""
     decision = one(
-        plan_commands("cmd_lint"),
-        fact_bundle(),
-        warning_rule("rule_a", severity="error", decision="allow"),
+        plan_commands("cmd_lint"), fact_bundle(), warning_rule("rule_a", severity="error", decision="allow"),
         warning_rule("rule_b", decision="deny"),
-    )
+    )  # fmt: skip
     assert (decision.decision, decision.hard) == ("deny", False)
     assert decision.reason == "rule_b (warn, deny): rule_b says so; outweighs rule_a (error, allow)"
 
@@ -400,11 +382,9 @@ def test_what_is_outweighed_is_told():
 def test_a_conflict():
     """Deny against allow at severity block is told as a conflict, with both names."""
     decision = one(
-        plan_commands("cmd_lint"),
-        fact_bundle(),
-        warning_rule("rule_no", severity="block", decision="deny"),
+        plan_commands("cmd_lint"), fact_bundle(), warning_rule("rule_no", severity="block", decision="deny"),
         warning_rule("rule_yes", severity="block", decision="allow"),
-    )
+    )  # fmt: skip
     assert decision.conflict == "rule_no against rule_yes: deny and allow, both at severity block"
     assert (decision.decision, decision.hard) == ("deny", True)
 

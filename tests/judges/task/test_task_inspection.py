@@ -56,12 +56,10 @@ def test_what_was_recorded(name):
 
 
 NO_FILE = {
-    "missing": "is deleted",
-    "link": "is a link, and links are not followed: to \\x1b",
-    "other": "is no plain file, but a folder or a device: to \\x1b",
-    "unreadable": "cannot be read: to \\x1b",
+    "missing": "is deleted", "link": "is a link, and links are not followed: to \\x1b",
+    "other": "is no plain file, but a folder or a device: to \\x1b", "unreadable": "cannot be read: to \\x1b",
     "too_long": "is longer than what is read: to \\x1b",
-}
+}  # fmt: skip
 
 
 @for_each_case(("kind", "problem"), NO_FILE.items())

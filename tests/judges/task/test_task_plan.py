@@ -144,15 +144,10 @@ def test_the_longest_reply_fits(reply):
 def test_the_scope_of_a_plan():
     """Names in one spelling, each once; what is not fit is not in the scope."""
     document = sample_plan(
-        ("./src//a.py", "create", "new"),
-        ("src/a.py", "update"),
-        ("src/b.py", "delete"),
-        ("src/b.py", "update"),
-        ("docs/./", "update"),
-        ("lib/**", "create"),
-        ("lib/", "create"),
+        ("./src//a.py", "create", "new"), ("src/a.py", "update"), ("src/b.py", "delete"),
+        ("src/b.py", "update"), ("docs/./", "update"), ("lib/**", "create"), ("lib/", "create"),
         ("../x", "update"),
-    )
+    )  # fmt: skip
     files = infer_plan_files(document)
     assert files.inferred
     assert files.task_id == TASK
@@ -165,28 +160,13 @@ def test_the_scope_of_a_plan():
 
 
 UNFIT = {
-    "/etc/passwd": "leads out",
-    "../a": "leads out",
-    "a/../../b": "leads out",
-    "~/a": "leads out",
-    "C:\\a": "leads out",
-    "a\0b": "leads out",
-    "./": "whole repository",
-    ".": "whole repository",
-    "**": "whole repository",
-    "a\x1b[2J": "invisible",
-    "a\u202eb": "invisible",
-    "a\nb": "invisible",
-    "a\tb": "invisible",
-    "src/*.py": "pattern",
-    "src/a?.py": "pattern",
-    ".git/config": "not the repository's",
-    "sub/.GIT/hooks/": "not the repository's",
-    ".steersman/runs/x": "not the repository's",
-    "./.Steersman/": "not the repository's",
-    "steersman.toml": "own",
-    "./Steersman.TOML": "own",
-}
+    "/etc/passwd": "leads out", "../a": "leads out", "a/../../b": "leads out", "~/a": "leads out",
+    "C:\\a": "leads out", "a\0b": "leads out", "./": "whole repository", ".": "whole repository",
+    "**": "whole repository", "a\x1b[2J": "invisible", "a\u202eb": "invisible", "a\nb": "invisible",
+    "a\tb": "invisible", "src/*.py": "pattern", "src/a?.py": "pattern", ".git/config": "not the repository's",
+    "sub/.GIT/hooks/": "not the repository's", ".steersman/runs/x": "not the repository's",
+    "./.Steersman/": "not the repository's", "steersman.toml": "own", "./Steersman.TOML": "own",
+}  # fmt: skip
 
 
 @for_each_case(("path", "why"), UNFIT.items())

@@ -15,12 +15,9 @@ ON_PLAN = {"nonce": "n", "decision": "accept", "summary": "read", "blocking_issu
 CODE = {"nonce": "n", "status": "done", "summary": "written", "missing": []}
 ON_CODE = {**ON_PLAN, "decision": "approve", "plan_issues": []}
 GOOD = {
-    "task_planner": PLAN,
-    "plan_comment": COMMENT,
-    "plan_reviewer": ON_PLAN,
-    "task_coder": CODE,
+    "task_planner": PLAN, "plan_comment": COMMENT, "plan_reviewer": ON_PLAN, "task_coder": CODE,
     "code_reviewer": ON_CODE,
-}
+}  # fmt: skip
 
 
 def parsed(contract, **changed):

@@ -15,11 +15,8 @@ from steersman.judges.task.scope import (
 
 CREATED, UPDATED, DELETED = ("", "1"), ("1", "2"), ("1", "")
 ALLOWED = {
-    "create": {CREATED},
-    "update": {UPDATED},
-    "delete": {DELETED},
-    "create_or_update": {CREATED, UPDATED},
-}
+    "create": {CREATED}, "update": {UPDATED}, "delete": {DELETED}, "create_or_update": {CREATED, UPDATED},
+}  # fmt: skip
 
 
 @for_each_case("change", [CREATED, UPDATED, DELETED])

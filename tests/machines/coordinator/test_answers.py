@@ -42,15 +42,9 @@ OPEN = make_intent(scope=replace(make_intent().scope, targets=ScopeTargets()))
 def packed(i, *, budget=10, round_=1, settled=None):
     effective = i.effective._replace(budget=budget)
     chosen = choose_round_questions(
-        questions_for_inputs(i),
-        effective,
-        i.bundle.policy,
-        consumed=0,
-        round_=round_,
-        plan_id=i.plan_id,
-        intent=i.intent,
-        settled=settled,
-    )
+        questions_for_inputs(i), effective, i.bundle.policy, consumed=0, round_=round_, plan_id=i.plan_id,
+        intent=i.intent, settled=settled,
+    )  # fmt: skip
     return chosen.pack
 
 
@@ -415,12 +409,8 @@ def test_the_time_that_is_left_is_what_the_next_gate_has():
     """001 §7: after answers that were refused the questions wait for the rest of the time; a run of the first version
     knows of no rest."""
     given = {
-        "mode": "interactive",
-        "task_ref": "p-0",
-        "intent_ref": "p-0",
-        "policy_ref": "p-0",
-        "wait_ms": 9_000,
-    }
+        "mode": "interactive", "task_ref": "p-0", "intent_ref": "p-0", "policy_ref": "p-0", "wait_ms": 9_000,
+    }  # fmt: skip
     assert answers_gate_input(CoordinatorContext(**given))["after_ms"] == 9_000
     assert answers_gate_input(CoordinatorContext(**given, left_ms=7))["after_ms"] == 7
     assert CoordinatorContext(**upcast_add_answered_by(upcast_add_time_left(given))).left_ms == 0

@@ -227,10 +227,8 @@ def test_what_places_have_in_common():
     assert intersect_paths(".", ["docs/", "src"]) == ("docs/", "src")
     assert intersect_paths("src", ["docs"]) == ()
     assert (describe_region(("./",)), describe_region(("src", "docs/")), describe_region(())) == (
-        "the project",
-        "src, docs/",
-        "nothing",
-    )
+        "the project", "src, docs/", "nothing",
+    )  # fmt: skip
     assert outside_plan_reason("a.py", ()) == "lies outside of nothing"
 
 

@@ -90,10 +90,8 @@ def test_commands_need_facts():
     assert dict(nothing.left_out)["cmd_read_code"] == "nothing that was found speaks for it"
     other = drafted(found=(fact("licence", "mit"), fact("licence", "no name of one")))
     assert other.value["planned_commands"][0]["evidence_refs"] == [
-        "fact://licence/mit",
-        "scan://ev0123456789ab",
-        "fact://licence/no%20name%20of%20one",
-    ]
+        "fact://licence/mit", "scan://ev0123456789ab", "fact://licence/no%20name%20of%20one",
+    ]  # fmt: skip
 
 
 def test_scope():
@@ -184,10 +182,8 @@ def test_no_workflow_at_all():
 def test_files_of_a_goal():
     """What looks like a file, in its order, once."""
     assert goals.find_goal_files("Move src/a.py and b.py, see src/a.py (docs/x/y.md).") == (
-        "src/a.py",
-        "b.py",
-        "docs/x/y.md",
-    )
+        "src/a.py", "b.py", "docs/x/y.md",
+    )  # fmt: skip
     assert goals.find_goal_files("nothing here, 1.0 or /etc/passwd or ~/x.py") == ()
 
 
@@ -198,17 +194,10 @@ def test_an_agent_adds_caution_and_takes_commands_away():
     """Its words and scope are taken; reviews are only added, commands only left out, and the seal is broken."""
     first = drafted()
     reply = PlannerReply(
-        nonce="n",
-        title="Dots in names",
-        description="why",
-        success_criteria=("a test",),
-        non_goals=("mail",),
-        files=("src/a.py",),
-        areas=(),
-        risk_drivers=("it is the login",),
-        requires_review=("security",),
-        leave_out=("cmd_lint", "cmd_unknown"),
-    )
+        nonce="n", title="Dots in names", description="why", success_criteria=("a test",),
+        non_goals=("mail",), files=("src/a.py",), areas=(), risk_drivers=("it is the login",),
+        requires_review=("security",), leave_out=("cmd_lint", "cmd_unknown"),
+    )  # fmt: skip
     now = amend_intent_draft(first, reply)
     assert now.value["risk"]["requires_review"] == ["architecture", "security"]
     assert now.value["risk"]["drivers"] == [*first.value["risk"]["drivers"], "it is the login"]

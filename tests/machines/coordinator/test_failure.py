@@ -158,12 +158,8 @@ def test_a_failure_pack_names_its_cause_and_what_to_change(cause):
 def test_only_what_aborts_is_a_red_line():
     """001 §13: red_line_violation is the type of every cause that aborts, and of no other."""
     assert {cause for cause, row in FAILURE_CAUSES.items() if row.type == "red_line_violation"} == {
-        "execution_payload",
-        "routing_violation",
-        "rule_conflict",
-        "rule_denied",
-        "output_malformed",
-    }
+        "execution_payload", "routing_violation", "rule_conflict", "rule_denied", "output_malformed",
+    }  # fmt: skip
 
 
 def test_the_states_are_the_specifications():

@@ -120,19 +120,13 @@ print(sha256_hex(b"".join(made[name] for name in sorted(made))))
 def test_another_process_makes_the_same_bytes(seed, language, tmp_path):
     """001 Implementation Notes: deterministic, whatever the hash seed, the locale and the directory."""
     environment = {
-        **os.environ,
-        "PYTHONHASHSEED": seed,
-        "LC_ALL": language,
+        **os.environ, "PYTHONHASHSEED": seed, "LC_ALL": language,
         "PYTHONPATH": str(Path(__file__).parents[3]),
-    }
+    }  # fmt: skip
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
+        [sys.executable, "-c", SCRIPT], cwd=tmp_path, env=environment, capture_output=True, text=True,
         check=True,
-    )
+    )  # fmt: skip
     assert done.stdout.strip() == sha256_hex(b"".join(FILES[name] for name in sorted(FILES)))
 
 
@@ -284,13 +278,10 @@ def test_a_lineage_with_gaps_is_told():
         ),
     )
     assert [p.field for p in find_lineage_gaps(replace(graph, lineage=less), snapshot)] == [
-        "lineage.registry_versions.workflows.bug_fix",
-        "lineage.registry_versions.agents.agent_coder",
-        "lineage.registry_versions.agents.agent_reviewer",
-        "lineage.registry_versions.agents.agent_tester",
-        "lineage.registry_versions.commands.read_code",
-        "lineage.registry_versions.rules.rule_no_writes",
-    ]
+        "lineage.registry_versions.workflows.bug_fix", "lineage.registry_versions.agents.agent_coder",
+        "lineage.registry_versions.agents.agent_reviewer", "lineage.registry_versions.agents.agent_tester",
+        "lineage.registry_versions.commands.read_code", "lineage.registry_versions.rules.rule_no_writes",
+    ]  # fmt: skip
 
 
 # ── The statement that is signed ────────────────────────────────────────────────────────────────────────────────────

@@ -73,13 +73,9 @@ def test_phases_follow_each_other_and_so_do_the_actions_of_one_phase():
         ("phase/analysis", "action_proposal/analysis/read_code", "sequential"),
         ("action_proposal/analysis/read_code", "phase/implementation", "sequential"),
         ("phase/implementation", "action_proposal/implementation/read_code", "sequential"),
-        (
-            "action_proposal/implementation/read_code",
-            "action_proposal/implementation/edit_files",
-            "sequential",
-        ),
+        ("action_proposal/implementation/read_code", "action_proposal/implementation/edit_files", "sequential"),
         ("action_proposal/implementation/edit_files", "phase/validation", "sequential"),
-    }
+    }  # fmt: skip
 
 
 WAREHOUSE = (
@@ -209,10 +205,8 @@ def test_the_reviews_of_an_intent_stand_before_what_they_are_about():
     flow = (
         make_phase("validation", commands=("rehearse", "ship")),
         make_phase("release", commands=("tag", "migrate"), after=("validation",)),
-        make_phase(
-            "operations", commands=("rotate", "migrate"), after=("validation",), condition="it went wrong"
-        ),
-    )
+        make_phase("operations", commands=("rotate", "migrate"), after=("validation",), condition="it went wrong"),
+    )  # fmt: skip
     graph = yard(
         *flow, reviews=("release", "data", "security", "architecture"),
         plans=("rehearse", "ship", "tag", "migrate", "rotate"),
@@ -391,11 +385,9 @@ def test_a_phase_that_is_not_selected_is_stepped_over():
 def test_a_circle_through_an_unselected_phase_is_still_a_circle():
     """Stepping over a phase that comes after itself ends, and the circle is seen."""
     flow = make_workflow(
-        "bug_fix",
-        make_phase("analysis", after=("design",)),
-        make_phase("design", after=("analysis", "setup")),
-        make_phase("setup", after=("design",)),
-    )
+        "bug_fix", make_phase("analysis", after=("design",)),
+        make_phase("design", after=("analysis", "setup")), make_phase("setup", after=("design",)),
+    )  # fmt: skip
     of = make_intent(selected_workflows=(selected_workflow("bug_fix", "analysis"),), planned_commands=())
     i = make_plan_inputs(of, known=make_registry(flow))
     assert len(find_graph_faults(draft_plan_graph(i), i).cycles) == 1
@@ -424,12 +416,10 @@ def test_a_condition_is_on_the_edge_into_its_phase():
 def test_a_fallback_is_an_edge_where_it_leads_on(fallback, found):
     """A fallback to a later phase is an edge; one that leads back or nowhere is none, so the graph stays without circles."""
     flow = make_workflow(
-        "bug_fix",
-        make_phase("analysis"),
-        make_phase("design", after=("analysis",), fallback=fallback),
+        "bug_fix", make_phase("analysis"), make_phase("design", after=("analysis",), fallback=fallback),
         make_phase("implementation", after=("design",)),
         make_phase("review", "reviewer", after=("implementation",)),
-    )
+    )  # fmt: skip
     of = make_intent(
         selected_workflows=(selected_workflow("bug_fix", "analysis", "design", "implementation", "review"),),
         selected_agents=(
@@ -515,12 +505,10 @@ def test_what_the_intent_wants_reviewed_has_a_gate_in_the_review_phase_or_at_the
 def test_a_command_belongs_where_a_phase_asks_for_it():
     """Phases that name the command have it; where none does, those that name no commands; else all it is made for."""
     flow = make_workflow(
-        "bug_fix",
-        make_phase("analysis", commands=("read_code", "read_code")),
+        "bug_fix", make_phase("analysis", commands=("read_code", "read_code")),
         make_phase("implementation", commands=("edit_files",)),
-        make_phase("validation", "tester", commands=("something_else",)),
-        make_phase("review", "reviewer"),
-    )
+        make_phase("validation", "tester", commands=("something_else",)), make_phase("review", "reviewer"),
+    )  # fmt: skip
     known = make_registry(flow, make_command("look_again", "review", "analysis", "review"))
     of = make_intent(planned_commands=(*make_intent().planned_commands, planned_command("look_again")))
     found = [
@@ -539,11 +527,9 @@ def test_a_command_without_a_phase_is_shown_as_left_out():
     """A planned command that belongs to no selected phase is in the graph, excluded, with the reason."""
     of = make_intent(
         planned_commands=(
-            *make_intent().planned_commands,
-            planned_command("deploy_it"),
-            planned_command("unknown_one"),
-        )
-    )
+            *make_intent().planned_commands, planned_command("deploy_it"), planned_command("unknown_one"),
+        ),
+    )  # fmt: skip
     i = make_plan_inputs(of, known=make_registry(make_command("deploy_it", "release")))
     found = {
         n.command_ref: n for n in by_type(draft_plan_graph(i), "action_proposal") if n.status == "excluded"
@@ -572,10 +558,8 @@ def test_every_node_is_in_the_lane_that_its_phase_asks_for():
     """001 §5: swimlanes by role, reviews in the reviewer's."""
     lanes = {lane.agent_id: lane for lane in draft_plan_graph(make_plan_inputs()).swimlanes}
     assert {id_: len(lane.node_refs) for id_, lane in lanes.items()} == {
-        "agent_coder": 5,
-        "agent_reviewer": 2,
-        "agent_tester": 2,
-    }
+        "agent_coder": 5, "agent_reviewer": 2, "agent_tester": 2,
+    }  # fmt: skip
 
 
 def test_an_agent_that_only_covers_a_phase_has_it_when_no_role_fits():
@@ -882,11 +866,9 @@ def shuffled(i, seed):
     by_id = {c.id: c for c in content}
     known = Registry(tuple(RegistryItem(c, "built-in") for c in by_id.values()))
     return i._replace(
-        intent=turned_intent,
-        registry=known,
-        decisions=turned(i.decisions),
+        intent=turned_intent, registry=known, decisions=turned(i.decisions),
         bundle=make_context_bundle(evidence_refs=turned(i.bundle.evidence_refs)),
-    )
+    )  # fmt: skip
 
 
 @given(st.integers(0, 10_000), st.integers(0, 10_000))

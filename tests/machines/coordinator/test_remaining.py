@@ -206,14 +206,10 @@ def uncited(*ids):
         (("read_code",), []),
         (
             ("read_code", "edit_files", "run_tests"),
-            [
-                "planned_commands",
-                "selected_workflows.bug_fix/implementation",
-                "selected_workflows.bug_fix/validation",
-            ],
+            ["planned_commands", "selected_workflows.bug_fix/implementation", "selected_workflows.bug_fix/validation"],
         ),
     ],
-)
+)  # fmt: skip
 def test_a_phase_that_has_to_show_something_is_not_left_empty(ids, fields):
     """Whatever has left its commands out; and a plan without any command is none."""
     i = make_plan_inputs(uncited(*ids))

@@ -39,17 +39,12 @@ def test_a_pack_has_everything_a_reviewer_needs():
     """001 §9: change impact, rollback guide, review gates, estimates, actions; its bytes fit its schema."""
     pack = make_plan_outputs().review
     assert budgets(pack) == {
-        "max_files": (10, 3, True),
-        "max_commits": (5, 1, True),
-        "max_tokens": (100_000, 4_000, True),
-        "max_cost_usd": (10, 0, True),
-        "max_files_per_commit": (50, 3, True),
-    }
+        "max_files": (10, 3, True), "max_commits": (5, 1, True), "max_tokens": (100_000, 4_000, True),
+        "max_cost_usd": (10, 0, True), "max_files_per_commit": (50, 3, True),
+    }  # fmt: skip
     assert [(a.command_id, a.phase, a.argv) for a in pack.actions][-1] == (
-        "run_tests",
-        "validation",
-        ("pytest", "-q"),
-    )
+        "run_tests", "validation", ("pytest", "-q"),
+    )  # fmt: skip
     assert [g.category for g in pack.review_gates] == ["architecture"]
     assert pack.generated_at == make_intent().created_at
     assert msgspec.json.decode(canonical_bytes(pack), type=ReviewPack) == pack
@@ -161,12 +156,9 @@ def test_a_command_is_carried_out_as_the_facts_have_it_else_as_the_registry():
 def test_reviews_of_phases_rules_and_intent_have_gates():
     """001 §9 guard: the pack satisfies all requires_review categories, whoever asks for them."""
     flow = make_workflow(
-        "bug_fix",
-        make_phase("analysis"),
-        make_phase("implementation", review=("security",)),
-        make_phase("validation", "tester"),
-        make_phase("review", "reviewer"),
-    )
+        "bug_fix", make_phase("analysis"), make_phase("implementation", review=("security",)),
+        make_phase("validation", "tester"), make_phase("review", "reviewer"),
+    )  # fmt: skip
     i = make_plan_inputs(
         known=make_registry(flow),
         ruled=(make_decision("edit_files", "require_review", "warn", review=("data",)),),

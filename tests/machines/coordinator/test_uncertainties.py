@@ -67,12 +67,10 @@ MANUAL = make_workflow("bug_fix", make_phase("analysis"), make_phase("implementa
 ONLY_LOOKS = make_plan_inputs(ruled=(make_decision("edit_files", "deny", "warn"),))
 LOOKING = make_intent(planned_commands=(BASE.planned_commands[0], BASE.planned_commands[2]))
 LISTING = make_workflow(
-    "bug_fix",
-    make_phase("analysis"),
+    "bug_fix", make_phase("analysis"),
     make_phase("implementation", needs_command=True, commands=("read_code", "edit_files", "gone_one")),
-    make_phase("validation", "tester"),
-    make_phase("review", "reviewer"),
-)
+    make_phase("validation", "tester"), make_phase("review", "reviewer"),
+)  # fmt: skip
 READING = with_commands(planned_command("read_code"))
 NO_TESTS = make_intent(planned_commands=BASE.planned_commands[:2])
 
@@ -260,15 +258,9 @@ def asked(
     policy_ = under or i.bundle.policy
     effective = i.effective._replace(mode=mode, budget=budget, asking=asking)
     return choose_round_questions(
-        questions_for_inputs(i),
-        effective,
-        policy_,
-        consumed=consumed,
-        round_=1,
-        plan_id=i.plan_id,
-        intent=i.intent,
-        settled=settled,
-    )
+        questions_for_inputs(i), effective, policy_, consumed=consumed, round_=1, plan_id=i.plan_id,
+        intent=i.intent, settled=settled,
+    )  # fmt: skip
 
 
 def kinds(questions):
@@ -415,13 +407,8 @@ def test_the_effective_mode_is_used_end_to_end():
     )
     i = make_plan_inputs(of, ruled=(make_decision("edit_files", "require_review", "warn"),))
     chosen = choose_round_questions(
-        questions_for_inputs(i),
-        i.effective,
-        i.bundle.policy,
-        consumed=0,
-        round_=1,
-        plan_id=i.plan_id,
+        questions_for_inputs(i), i.effective, i.bundle.policy, consumed=0, round_=1, plan_id=i.plan_id,
         intent=of,
-    )
+    )  # fmt: skip
     assert chosen.pack is None
     assert kinds(chosen.defaulted) == [("requires_review", "medium")]

@@ -21,21 +21,7 @@ from tests.support.model_server.script import (
 from tests.support.model_server.server import MODEL_SERVER_KEY, ModelServer, ReceivedRequest, unused_address
 
 __all__ = [
-    "MODEL_SERVER_KEY",
-    "DropConnection",
-    "HangForever",
-    "HangMidway",
-    "HttpFailure",
-    "ModelAnswer",
-    "ModelScript",
-    "ModelServer",
-    "ModelTokens",
-    "ModelTurn",
-    "ReceivedRequest",
-    "RunShell",
-    "SayText",
-    "StructuredReply",
-    "UseTool",
-    "WriteFile",
-    "unused_address",
-]
+    "MODEL_SERVER_KEY", "DropConnection", "HangForever", "HangMidway", "HttpFailure", "ModelAnswer",
+    "ModelScript", "ModelServer", "ModelTokens", "ModelTurn", "ReceivedRequest", "RunShell", "SayText",
+    "StructuredReply", "UseTool", "WriteFile", "unused_address",
+]  # fmt: skip

@@ -16,13 +16,9 @@ from tests.support.model_server.script import (
 )
 
 _ANTHROPIC_ERRORS = {
-    400: "invalid_request_error",
-    401: "authentication_error",
-    403: "permission_error",
-    404: "not_found_error",
-    429: "rate_limit_error",
-    529: "overloaded_error",
-}
+    400: "invalid_request_error", 401: "authentication_error", 403: "permission_error",
+    404: "not_found_error", 429: "rate_limit_error", 529: "overloaded_error",
+}  # fmt: skip
 
 
 class AnthropicWire:
@@ -91,15 +87,10 @@ def _anthropic_event(kind: str, **fields: Any) -> bytes:
 
 def _message_start_event(turn: ModelTurn, usage: ModelTokens) -> bytes:
     message: dict[str, Any] = {
-        "id": "msg_scripted",
-        "type": "message",
-        "role": "assistant",
-        "model": turn.model,
-        "content": [],
-        "stop_reason": None,
-        "stop_sequence": None,
+        "id": "msg_scripted", "type": "message", "role": "assistant", "model": turn.model, "content": [],
+        "stop_reason": None, "stop_sequence": None,
         "usage": {"input_tokens": usage.input, "output_tokens": 1},
-    }
+    }  # fmt: skip
     return _anthropic_event("message_start", message=message)
 
 

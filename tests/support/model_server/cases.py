@@ -18,14 +18,9 @@ CASE_TEXT = "The scripted model has spoken."
 CASE_FILE, CASE_CONTENT = "hello.txt", "written by the scripted model\n"
 SLEEP_COMMAND = "sleep 317"
 CASE_REVIEW = {
-    "decision": "approve",
-    "summary": "read and understood",
-    "must_fix": [],
-    "nice_to_have": ["shorter names"],
-    "tests": ["the whole suite"],
-    "security": [],
-    "fixed": [],
-}
+    "decision": "approve", "summary": "read and understood", "must_fix": [],
+    "nice_to_have": ["shorter names"], "tests": ["the whole suite"], "security": [], "fixed": [],
+}  # fmt: skip
 
 
 def answer_with_text(turn: ModelTurn) -> ModelAnswer:
@@ -75,23 +70,11 @@ def answer_with_drop(turn: ModelTurn) -> ModelAnswer:
 
 # By the name of the case; those that need no script of their own (no key, refused, cancel) use `say` or `shell`.
 CASE_SCRIPTS: dict[str, ModelScript] = {
-    "text": answer_with_text,
-    "edit": answer_with_edit,
-    "schema": answer_with_review,
-    "schema not met": answer_with_wrong_shape,
-    "schema ignored": answer_with_text,
-    "401": answer_with_failure(401),
-    "403": answer_with_failure(403),
-    "no key": answer_with_text,
-    "429": answer_with_failure(429, **{"retry-after": "60"}),
-    "500": answer_with_failure(500),
-    "529": answer_with_failure(529),
-    "refused": answer_with_text,
-    "never answers": answer_with_hang,
-    "hangs midway": answer_with_hang_midway,
-    "dropped": answer_with_drop,
-    "denied tool": answer_with_edit,
-    "bad model": answer_with_failure(404),
-    "cancel": answer_with_shell,
-    "kill -9": answer_with_shell,
-}
+    "text": answer_with_text, "edit": answer_with_edit, "schema": answer_with_review,
+    "schema not met": answer_with_wrong_shape, "schema ignored": answer_with_text,
+    "401": answer_with_failure(401), "403": answer_with_failure(403), "no key": answer_with_text,
+    "429": answer_with_failure(429, **{"retry-after": "60"}), "500": answer_with_failure(500),
+    "529": answer_with_failure(529), "refused": answer_with_text, "never answers": answer_with_hang,
+    "hangs midway": answer_with_hang_midway, "dropped": answer_with_drop, "denied tool": answer_with_edit,
+    "bad model": answer_with_failure(404), "cancel": answer_with_shell, "kill -9": answer_with_shell,
+}  # fmt: skip

@@ -18,11 +18,8 @@ from tests.support.model_server.script import (
 
 _GEMINI_PATH = re.compile(r"/models/([^/:]+):(streamGenerateContent|generateContent)(?:\?|$)")
 _GEMINI_STATUSES = {
-    400: "INVALID_ARGUMENT",
-    401: "UNAUTHENTICATED",
-    403: "PERMISSION_DENIED",
-    404: "NOT_FOUND",
-}
+    400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND",
+}  # fmt: skip
 _GEMINI_STATUSES |= {429: "RESOURCE_EXHAUSTED", 500: "INTERNAL", 503: "UNAVAILABLE"}
 
 

@@ -104,12 +104,10 @@ def _responses_events(items: list[dict[str, Any]], usage: ModelTokens) -> Iterat
     for n, item in enumerate(items):
         yield _responses_event("response.output_item.done", output_index=n, item=item)
     spent = {
-        "input_tokens": usage.input,
-        "input_tokens_details": {"cached_tokens": 0},
-        "output_tokens": usage.output,
-        "output_tokens_details": {"reasoning_tokens": 0},
+        "input_tokens": usage.input, "input_tokens_details": {"cached_tokens": 0},
+        "output_tokens": usage.output, "output_tokens_details": {"reasoning_tokens": 0},
         "total_tokens": usage.input + usage.output,
-    }
+    }  # fmt: skip
     yield _responses_event("response.completed", response={"id": "resp_scripted", "usage": spent})
 
 
