@@ -82,13 +82,6 @@ def test_a_program_that_ends_is_recorded(effect):
     assert done.micros > 0
 
 
-def test_errors_can_be_kept_apart(effect):
-    """Standard error comes back by itself when it is asked for."""
-    code = "import sys; print('out'); print('err', file=sys.stderr)"
-    done = run(PY, "-c", code, effect=effect)
-    assert (done.output, done.errors) == (b"out\n", b"err\n")
-
-
 def test_input_is_given_or_empty(effect):
     """A program reads the bytes it was given, and end-of-file when it was given none."""
     echo = "import sys; sys.stdout.write(repr(sys.stdin.read()))"

@@ -1,7 +1,9 @@
 """Defines what a performer receives (`EffectCall`) and returns: facts, or a `RetryRequest`."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -43,3 +45,16 @@ class EffectCall(msgspec.Struct, frozen=True, eq=False):
 
 
 EffectResult = msgspec.Struct | RetryRequest
+ResultFacts = TypeVar("ResultFacts", bound=msgspec.Struct)
+
+
+def perform_beside_loop(
+    work: Callable[[EffectCall], ResultFacts],
+) -> Callable[[EffectCall], Awaitable[ResultFacts]]:
+    """Makes a performer of work that waits for files or git: it runs in a thread, beside the event loop."""
+
+    @wraps(work)
+    async def perform(call: EffectCall) -> ResultFacts:
+        return await asyncio.to_thread(work, call)
+
+    return perform

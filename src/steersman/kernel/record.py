@@ -232,7 +232,7 @@ def planned_items(
                 visit,
                 1,
                 1,
-                _item_due_time(p, meta.at) if "after_ms" in p.input else None,
+                meta.at + int(p.input["after_ms"]) if "after_ms" in p.input else None,
                 p.outlives,
             )
             for n, p in enumerate(planned, 1)
@@ -260,10 +260,6 @@ def build_budget_gate(run: str, seq: int, n: int, visit: int, figure: str) -> Jo
         "shown": {"figure": figure},
     }
     return JobItem(f"{run}:{seq}:{n}", BUDGET_GATE_JOB, "gate", BUDGET_GATE_JOB, gate_input, visit)
-
-
-def _item_due_time(planned: PlannedJob, at: int) -> int:
-    return at + int(planned.input["after_ms"])
 
 
 def record_refusal(snapshot: Snapshot, refused: StepRefused, meta: StepMeta) -> RunAdvance:

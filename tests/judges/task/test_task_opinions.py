@@ -112,21 +112,6 @@ def test_what_a_code_review_holds():
     assert (review.tree, review.patch_digest) == (TREE, SHA)
 
 
-def test_issues_keep_their_names():
-    """The id is that of a finding; an earlier issue that is named by its id is that one, in its old words or new ones."""
-    key = finding_id("it leaks")
-    assert key == finding_id("It leaks!")
-    known = {key: "it leaks"}
-    (again,) = on_code(
-        {"a": of_code("needs_changes", f"[{key}] still does")}, open_before=known
-    ).blocking_issues
-    assert (again.id, again.text) == (key, "still does")
-    (bare,) = on_plan({"a": says("needs_changes", key)}, open_before=known).blocking_issues
-    assert (bare.id, bare.text) == (key, "it leaks")
-    (other,) = on_plan({"a": says("needs_changes", key)}).blocking_issues
-    assert other.id != key
-
-
 def test_more_than_a_review_holds():
     """However many speak, the document fits, and those who are not listed are heard."""
     crowd = {f"r{n:02}": says("accept") for n in range(21)}

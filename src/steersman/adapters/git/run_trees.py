@@ -312,7 +312,7 @@ def restore_tree_files(
 ) -> None:
     """Makes these names what they are in `commit`; a link only where `links` says so."""
     for name in names:
-        entry = _read_blob_entry(git, commit, name)
+        entry = _read_blob_entries(git, commit, (name,)).get(name)
         wanted_entry = entry if entry is not None and (links or entry[0] != _LINK_MODE) else None
         try:
             _restore_tree_file(tree, name, wanted_entry)
@@ -346,10 +346,6 @@ def read_commit_files(git: GitRepository, commit: str, names: Sequence[str]) -> 
 def read_checked_out_file(top: Path, name: str) -> bytes | None:
     """A plain file of a checkout, read without following a link; None where it is none, or too long."""
     return read_file_below(top, name, MAX_CHECKED_OUT_BYTES)
-
-
-def _read_blob_entry(git: GitRepository, commit: str, name: str) -> BlobEntry | None:
-    return _read_blob_entries(git, commit, (name,)).get(name)
 
 
 def _read_blob_entries(git: GitRepository, commit: str, names: Sequence[str]) -> dict[str, BlobEntry]:

@@ -3,31 +3,22 @@
 **Invariant:** the target branch itself does not change.
 """
 
-import asyncio
+from collections.abc import Callable
 
 from steersman.contracts.facts import BaseFacts
 from steersman.contracts.workspace import RebasedChange
-from steersman.engine.effect_call import EffectCall
+from steersman.engine.effect_call import EffectCall, perform_beside_loop
 from steersman.errors import SteersmanError
 from steersman.judges.text import printable_line
+from steersman.ports.workspace import Workspace
 
 
-async def follow_base(call: EffectCall) -> BaseFacts:
+@perform_beside_loop
+def follow_base(call: EffectCall) -> BaseFacts:
     """Reports whether the target branch has moved, with the change rebased on it."""
-    return await asyncio.to_thread(_follow_moved_branch, call)
-
-
-def _follow_moved_branch(call: EffectCall) -> BaseFacts:
-    workspace, target = call.world.workspace(call.config), call.given("target")
-    label = f"rebased-{call.effect.split(':')[1]}"
-    try:
-        rebased = workspace.rebase_change(call.run, call.given("commit"), call.given("base"), target, label)
-    except SteersmanError as error:
-        return BaseFacts(error="workspace", told_ref=call.payloads.add_text(str(error)))
-    if not rebased.moved:
-        return BaseFacts()
-    if rewritten_facts := rewritten_branch_facts(call, rebased):
-        return rewritten_facts
+    target, rebased = call.given("target"), rebase_on_target(call, lambda _: str(call.given("base")))
+    if isinstance(rebased, BaseFacts):
+        return rebased
     if rebased.change is None:
         message = f"{target} has moved to {rebased.base[:12]}, and the change conflicts with it in {', '.join(map(printable_line, rebased.conflicts))}: it cannot be merged there as it is"
         return BaseFacts(
@@ -48,7 +39,20 @@ def _follow_moved_branch(call: EffectCall) -> BaseFacts:
     )
 
 
-def rewritten_branch_facts(call: EffectCall, rebased: RebasedChange) -> BaseFacts | None:
+def rebase_on_target(call: EffectCall, find_base: Callable[[Workspace], str]) -> RebasedChange | BaseFacts:
+    """Returns the change on top of its target branch, or facts where that stayed, was rewritten or cannot be read."""
+    workspace, label = call.world.workspace(call.config), f"rebased-{call.effect.split(':')[1]}"
+    try:
+        base, target = find_base(workspace), call.given("target")
+        rebased = workspace.rebase_change(call.run, call.given("commit"), base, target, label)
+    except SteersmanError as error:
+        return BaseFacts(error="workspace", told_ref=call.payloads.add_text(str(error)))
+    if not rebased.moved:
+        return BaseFacts()
+    return _rewritten_branch_facts(call, rebased) or rebased
+
+
+def _rewritten_branch_facts(call: EffectCall, rebased: RebasedChange) -> BaseFacts | None:
     """Returns facts where the branch lost commits that the change was made on, unless a person has seen this tip."""
     if not rebased.dropped or call.given("seen_tip") == rebased.base:
         return None

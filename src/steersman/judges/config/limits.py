@@ -81,7 +81,7 @@ def tighten_config(config: AnyConfig, files: Sequence[LimitFile]) -> tuple[AnyCo
     """The configuration within all limits, and what that changed, in words."""
     changes = []
     for file in files:
-        mode = _stricter_sandbox_mode(config, file.limits)
+        mode = max(config.sandbox.mode, file.limits.sandbox.mode or "off", key=_SANDBOX_MODES.index)
         budget = _smaller_budget(config.budget, file.limits.budget)
         if mode != config.sandbox.mode:
             changes.append(f'{file.path}: [sandbox] mode is "{mode}", not "{config.sandbox.mode}"')
@@ -178,10 +178,6 @@ def _list_option_words(value: Any) -> list[str]:
 def _is_path_below(path: str, place: str) -> bool:
     parts = path.split("/")
     return ".." not in parts and f"{path.rstrip('/')}/".startswith(f"{place.rstrip('/')}/")
-
-
-def _stricter_sandbox_mode(config: Config, limits: SettingsLimits) -> Any:
-    return max(config.sandbox.mode, limits.sandbox.mode or "off", key=_SANDBOX_MODES.index)
 
 
 def _smaller_budget(requested: Budget, ceiling: Budget) -> Budget:

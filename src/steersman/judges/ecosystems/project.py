@@ -52,7 +52,7 @@ class ProjectFiles(msgspec.Struct, frozen=True, eq=False):
         directories = {
             folder
             for path in self.paths
-            if (folder := _parent_directory(path)) and path.rpartition("/")[2] in names
+            if (folder := path.rpartition("/")[0]) and path.rpartition("/")[2] in names
         }
         return sorted(
             (each for each in directories if not is_material_path(each)),
@@ -94,7 +94,3 @@ def list_distinct_plans(plans: Iterable[SetupPlan]) -> tuple[SetupPlan, ...]:
         if plan not in distinct:
             distinct.append(plan)
     return tuple(distinct)
-
-
-def _parent_directory(path: str) -> str:
-    return path.rpartition("/")[0]

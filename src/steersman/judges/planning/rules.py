@@ -5,7 +5,6 @@ equal severity the stricter decision. A deny and an allow that both have severit
 **Invariant:** a rule that cannot answer is recorded as undecidable. Silence is never read into it.
 """
 
-from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple, cast
 
 import msgspec
@@ -19,7 +18,6 @@ from steersman.contracts.planning.words import (
     RULE_SEVERITIES,
     DecisionKind,
     EvidenceRef,
-    ReviewCategory,
     RuleSeverity,
 )
 from steersman.judges.planning.cel import CelProgram, FailedProgram, build_cel_activation, find_quoted_texts
@@ -277,10 +275,10 @@ def _build_rule_decision(
         conflict=ruling.conflict,
         evidence_used=tuple(sorted(used)),
         reason=clip_text(_explain_rule_decision(ruling, rule_answers), 2000),
-        required_changes=_unique_texts(
-            change for rule in rule_answers.fired for change in rule.then.required_changes
+        required_changes=tuple(
+            dict.fromkeys(change for rule in rule_answers.fired for change in rule.then.required_changes)
         ),
-        review=_collect_rule_reviews(rule_answers.fired),
+        review=tuple(sorted({review for rule in rule_answers.fired for review in rule.then.review})),
         rules=rule_answers.answers,
     )
 
@@ -316,11 +314,3 @@ def _unknown_command_decision(position: int, planned: PlannedCommand) -> RuleDec
 def _rule_decision_id(position: int, planned: PlannedCommand, outspoken: list[RuleOutcome]) -> str:
     outcomes = [[a.rule_id, a.rule_version, a.outcome] for a in outspoken]
     return f"decision_{digest_of([position, planned.command_id, outcomes])[:16]}"
-
-
-def _collect_rule_reviews(fired: tuple[RegistryRule, ...]) -> tuple[ReviewCategory, ...]:
-    return tuple(sorted({review for rule in fired for review in rule.then.review}))
-
-
-def _unique_texts(texts: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(texts))

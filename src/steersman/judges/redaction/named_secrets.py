@@ -90,7 +90,7 @@ def _is_assigned_secret(name: str, match: re.Match[str]) -> bool:
     if (
         not _is_not_code(match)
         or name.lower().endswith(value.lower())
-        or value.lower().endswith(_last_name_part(name))
+        or value.lower().endswith(name.rpartition(".")[2].lower())
     ):
         return False  # token=token, password=user_password
     start = match.start() - len(name)
@@ -191,10 +191,6 @@ def _is_not_code(match: re.Match[str]) -> bool:
         and _is_secret_value("", match)
         and CODE_ATTRIBUTE_PATH.fullmatch(match["s"]) is None
     )
-
-
-def _last_name_part(name: str) -> str:
-    return name.rpartition(".")[2].lower()
 
 
 def _find_word_before(text: str, end: int) -> str:

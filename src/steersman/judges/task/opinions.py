@@ -15,8 +15,7 @@ from steersman.contracts.task.documents import (
     ReviewIssue,
 )
 from steersman.contracts.task.replies import CodeReviewerReply, PlanReviewerReply
-from steersman.judges.replies.agent_reply import identify_finding
-from steersman.judges.task.plan import NO_TEXTS
+from steersman.judges.replies.agent_reply import finding_id
 from steersman.judges.text import clip_text
 
 # The bounds of the contract.
@@ -30,15 +29,14 @@ def build_plan_review(
     opinions: Mapping[str, PlanReviewerReply],
     providers: Mapping[str, str],
     flaws: Sequence[PlanFlaw],
-    open_before: Mapping[str, str] = NO_TEXTS,
 ) -> PlanReview:
-    """Every opinion on a plan and what follows; `open_before` are earlier issues by id, which a reviewer may name."""
+    """Every opinion on a plan and what follows."""
     plan_opinions = [
         PlanOpinion(
             reviewer=role,
             decision=opinion.decision,
             summary=opinion.summary,
-            blocking_issues=_collect_reviewer_issues(role, opinion.blocking_issues, open_before),
+            blocking_issues=_collect_reviewer_issues(role, opinion.blocking_issues),
             suggestions=opinion.suggestions,
             provider=clip_text(providers.get(role, ""), MAX_PROVIDER_CHARACTERS),
         )
@@ -73,16 +71,15 @@ def build_code_review(
     patch_digest: str,
     opinions: Mapping[str, CodeReviewerReply],
     providers: Mapping[str, str],
-    open_before: Mapping[str, str] = NO_TEXTS,
 ) -> CodeReview:
-    """Every opinion on a change and what follows; `open_before` are earlier issues by id, which a reviewer may name."""
+    """Every opinion on a change and what follows."""
     code_opinions = [
         CodeOpinion(
             reviewer=role,
             decision=opinion.decision,
             summary=opinion.summary,
-            blocking_issues=_collect_reviewer_issues(role, opinion.blocking_issues, open_before),
-            plan_issues=_collect_reviewer_issues(role, opinion.plan_issues, open_before),
+            blocking_issues=_collect_reviewer_issues(role, opinion.blocking_issues),
+            plan_issues=_collect_reviewer_issues(role, opinion.plan_issues),
             suggestions=opinion.suggestions,
             provider=clip_text(providers.get(role, ""), MAX_PROVIDER_CHARACTERS),
         )
@@ -113,14 +110,8 @@ def _decide_code_review(
     return "passes" if passes else "needs_changes"
 
 
-def _collect_reviewer_issues(
-    role: str, texts: Sequence[str], open_before: Mapping[str, str]
-) -> tuple[ReviewIssue, ...]:
-    """The issues of one reviewer; one that is named by its id alone keeps the words it had."""
-    findings = (identify_finding(text, open_before) for text in texts)
-    return _unique_review_issues(
-        ReviewIssue(id=key, text=words or open_before[key], found_by=role) for key, words in findings
-    )
+def _collect_reviewer_issues(role: str, texts: Sequence[str]) -> tuple[ReviewIssue, ...]:
+    return _unique_review_issues(ReviewIssue(id=finding_id(text), text=text, found_by=role) for text in texts)
 
 
 def _unique_review_issues(issues: Iterable[ReviewIssue]) -> tuple[ReviewIssue, ...]:

@@ -115,7 +115,7 @@ class SqliteJournalReader:
     def rows(self, run: str, after: int = 0) -> Iterator[tuple[int, bytes, str]]:
         sql = "SELECT seq, body, hash FROM entry WHERE run=? AND seq>? ORDER BY seq LIMIT ?"
         for seq, body, hash_ in self._pages(sql, run, after):
-            yield seq, _bytes_or_repr(body), _hex_or_repr(hash_)
+            yield seq, _bytes_or_repr(body), (hash_.hex() if isinstance(hash_, bytes) else repr(hash_))
 
     def _pages(self, sql: str, owner: str, after: Any) -> Iterator[Any]:
         """Rows a page at a time: a reader that dawdles holds no transaction, so the others see what is new."""
@@ -248,10 +248,6 @@ def _capture_broken_rows(
             return error.with_traceback(None)
 
     return attempt
-
-
-def _hex_or_repr(value: Any) -> str:
-    return value.hex() if isinstance(value, bytes) else repr(value)
 
 
 def _bytes_or_repr(value: Any) -> bytes:

@@ -3,21 +3,19 @@
 **Invariant:** looking at a branch leaves it as it is.
 """
 
-import asyncio
 from typing import Literal
 
 from steersman.contracts.facts import BaseFacts
 from steersman.contracts.task.facts import RevertFacts
 from steersman.contracts.workspace import RunBase
-from steersman.engine.effect_call import EffectCall
-from steersman.engine.effects.branch import rewritten_branch_facts
+from steersman.engine.effect_call import EffectCall, perform_beside_loop
+from steersman.engine.effects.branch import rebase_on_target
 from steersman.engine.effects.change_context import find_plan_bounds
 from steersman.engine.effects.delivery import effect_planned_at, find_lost_delivery, revert_message
 from steersman.errors import (
     AlreadyRevertedError,
     ChangeConflictError,
     ChangeNotOnBranchError,
-    SteersmanError,
     WorkspaceError,
 )
 from steersman.judges.text import printable_line
@@ -29,29 +27,17 @@ from steersman.machines.task.effects.document_writer import (
 from steersman.ports.workspace import Workspace
 
 
-async def check_base(call: EffectCall) -> BaseFacts:
+@perform_beside_loop
+def check_base(call: EffectCall) -> BaseFacts:
     """Whether the branch has moved, and the change on top of where it is now."""
-    return await asyncio.to_thread(_check_base_for_task, call)
-
-
-def _check_base_for_task(call: EffectCall) -> BaseFacts:
     if call.given("delivered"):
         lost_reason = find_lost_delivery(call)
         return _lost_delivery_facts(call, lost_reason) if lost_reason else BaseFacts()
     if call.given("form") != "merge" and not call.given("follows"):
         return BaseFacts()
-    workspace = call.world.workspace(call.config)
-    label = f"rebased-{call.effect.split(':')[1]}"
-    try:
-        rebased = workspace.rebase_change(
-            call.run, call.given("commit"), _change_base_commit(call, workspace), call.given("target"), label
-        )
-    except SteersmanError as error:
-        return BaseFacts(error="workspace", told_ref=call.payloads.add_text(str(error)))
-    if not rebased.moved:
-        return BaseFacts()
-    if rewritten_facts := rewritten_branch_facts(call, rebased):
-        return rewritten_facts
+    rebased = rebase_on_target(call, lambda workspace: _change_base_commit(call, workspace))
+    if isinstance(rebased, BaseFacts):
+        return rebased
     if rebased.change is None:
         message = "\n".join(printable_line(name) for name in rebased.conflicts)
         return BaseFacts(
@@ -120,12 +106,9 @@ def _base_of_deliveries(call: EffectCall, deliveries: list[str]) -> RunBase:
         return RunBase("", "")
 
 
-async def take_change_back(call: EffectCall) -> RevertFacts:
+@perform_beside_loop
+def take_change_back(call: EffectCall) -> RevertFacts:
     """What was delivered, undone on the branch it went to; or what is in the way, and of which kind."""
-    return await asyncio.to_thread(_revert_delivered_change, call)
-
-
-def _revert_delivered_change(call: EffectCall) -> RevertFacts:
     if not call.given("target"):
         return _refused_revert_facts(
             call, "blocked", f"run {call.run} began on no branch: take its change back by hand"

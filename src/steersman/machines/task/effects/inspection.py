@@ -3,7 +3,6 @@
 **Invariant:** nothing is written, no link is followed, and a document that is not as recorded is not read for facts.
 """
 
-import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -24,7 +23,7 @@ from steersman.contracts.task.words import (
     SCOPE_FILE,
     TEST_REPORT_FILE,
 )
-from steersman.engine.effect_call import EffectCall
+from steersman.engine.effect_call import EffectCall, perform_beside_loop
 from steersman.judges.task import inspection
 from steersman.judges.task.inspection import (
     DamagedFile,
@@ -40,11 +39,6 @@ from steersman.machines.task.effects.document_digests import (
     read_artifact_copies,
     read_artifacts,
 )
-
-
-async def inspect_task_files(call: EffectCall) -> InspectFacts:
-    """Returns how every recorded document compares with the disk, and what those of the phase say."""
-    return await asyncio.to_thread(_inspect_task_files, call)
 
 
 class TaskFilesOnDisk(NamedTuple):
@@ -84,7 +78,9 @@ def read_task_files(call: EffectCall) -> TaskFilesOnDisk:
     return TaskFilesOnDisk(documents, digests, damages)
 
 
-def _inspect_task_files(call: EffectCall) -> InspectFacts:
+@perform_beside_loop
+def inspect_task_files(call: EffectCall) -> InspectFacts:
+    """Returns how every recorded document compares with the disk, and what those of the phase say."""
     documents, digests, damages = read_task_files(call)
     document_facts = (
         {}

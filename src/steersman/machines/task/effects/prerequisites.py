@@ -4,12 +4,10 @@
 missing.
 """
 
-import asyncio
-
 from steersman.contracts.task.facts import PrerequisiteFacts
 from steersman.contracts.workspace import RunBase
 from steersman.engine.active_run import read_snapshot
-from steersman.engine.effect_call import EffectCall
+from steersman.engine.effect_call import EffectCall, perform_beside_loop
 from steersman.errors import SteersmanError
 from steersman.judges.text import printable_line
 from steersman.kernel.replay import BadEntry
@@ -17,12 +15,9 @@ from steersman.kernel.snapshot import context_fields
 from steersman.ports.workspace import Workspace
 
 
-async def check_prerequisites(call: EffectCall) -> PrerequisiteFacts:
+@perform_beside_loop
+def check_prerequisites(call: EffectCall) -> PrerequisiteFacts:
     """Where each of them is, and the commit that this one would begin on."""
-    return await asyncio.to_thread(_check_prerequisites, call)
-
-
-def _check_prerequisites(call: EffectCall) -> PrerequisiteFacts:
     workspace = call.world.workspace(call.config)
     try:
         base = workspace.base(call.given("target") or call.given("base"))
