@@ -39,7 +39,7 @@ from steersman.contracts.artifacts import STATE_FILE
 from steersman.contracts.task.documents import TASK_DOCUMENTS
 from steersman.contracts.task.words import COPIES_DIRECTORY, PATCH_FILE
 from steersman.engine.active_run import load_active_run
-from steersman.engine.effect_call import EffectCall
+from steersman.engine.effects import EffectCall
 from steersman.engine.start import StartRequest
 from steersman.machines.task.effects.document_restore import ASIDE_DIRECTORY
 from steersman.ports.journal import Gate

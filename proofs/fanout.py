@@ -26,7 +26,7 @@ from steersman.adapters.process.run_locks import FileLocks
 from steersman.adapters.storage.sqlite import SqliteJournal
 from steersman.engine.audit import verify_run
 from steersman.engine.driver import Driver
-from steersman.engine.effect_call import EffectCall
+from steersman.engine.effects import EffectCall
 from steersman.engine.start import StartRequest, start_run
 from steersman.kernel.build import machine
 from steersman.kernel.definition import (

@@ -22,8 +22,7 @@ from steersman.contracts.agent import AgentRequest
 from steersman.contracts.config import Role, Rules
 from steersman.engine import projections
 from steersman.engine.active_run import load_active_run
-from steersman.engine.effect_call import EffectCall
-from steersman.engine.effects import load_performer
+from steersman.engine.effects import EffectCall, load_performer
 from steersman.engine.start import StartRequest
 from steersman.machines.task import MACHINE
 from steersman.ports.journal import Gate, Head

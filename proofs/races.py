@@ -32,7 +32,7 @@ from steersman.adapters.storage.sqlite import SqliteJournal
 from steersman.app.runs import RunService
 from steersman.engine.audit import verify_run
 from steersman.engine.driver import Driver, RunBusy
-from steersman.engine.effect_call import EffectCall
+from steersman.engine.effects import EffectCall
 from steersman.engine.start import StartRequest, start_run
 from steersman.errors import StaleError
 from steersman.kernel.build import machine

@@ -155,7 +155,7 @@ def open_ports(project: "Path", *, kind: str = "command", create: bool = True, *
 
 
 def _open_planning(project: "Path", state: "Path") -> Any:
-    from steersman.adapters.storage.anchor_key import AnchorKey
+    from steersman.adapters.storage.anchors import AnchorKey
     from steersman.engine.ports import PlanningPorts
 
     return PlanningPorts(
@@ -181,7 +181,7 @@ def open_frozen_plans(project: "Path") -> Any:
 
 def read_maker_public_key(project: "Path", file: str = "") -> str:
     """The public key in a file, else this project's own; empty where it has none yet."""
-    from steersman.adapters.storage.anchor_key import read_public_key_file
+    from steersman.adapters.storage.anchors import read_public_key_file
 
     project_key = project_state_directory(project) / "anchor.pub"
     return read_public_key_file(file or str(project_key)) if file or project_key.is_file() else ""
@@ -422,7 +422,7 @@ def _import_on_call(module: str, name: str) -> "Callable[..., Any]":
 
 
 _list_own_effects = _import_on_call("process.process_table", "list_own_effects")
-_is_signature_valid = _import_on_call("storage.anchor_key", "is_signature_valid")
+_is_signature_valid = _import_on_call("storage.anchors", "is_signature_valid")
 
 SERVICES = Services(
     find_repository_root=state_paths.find_repository_top,

@@ -8,8 +8,7 @@ import sys
 import pytest
 
 from steersman import wiring
-from steersman.adapters.storage.anchor_key import AnchorKey
-from steersman.adapters.storage.anchors import CommandAnchors, FileAnchors, GitAnchors
+from steersman.adapters.storage.anchors import AnchorKey, CommandAnchors, FileAnchors, GitAnchors
 from steersman.contracts.limits import TrustedSettings
 from steersman.errors import UserError
 from steersman.ports.anchors import RunAnchors

@@ -10,7 +10,7 @@ from steersman.contracts.config import Config
 from steersman.contracts.replies import REPLY_CONTRACTS
 from steersman.contracts.task import replies as r
 from steersman.engine.active_run import PayloadStore
-from steersman.engine.effect_call import EffectCall
+from steersman.engine.effects import EffectCall
 from steersman.engine.effects.agent_work import plain_reply
 from steersman.errors import ContractError
 from steersman.kernel.snapshot import JobItem

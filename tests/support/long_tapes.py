@@ -11,7 +11,7 @@ from steersman.app.runs import RunService
 from steersman.contracts.config import Budget, Config, Role
 from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, DeliveryFacts, SetupFacts
 from steersman.contracts.workspace import RunBase
-from steersman.engine.effect_call import EffectCall
+from steersman.engine.effects import EffectCall
 from steersman.engine.ports import Ports
 from steersman.engine.start import StartRequest
 from steersman.kernel.canonical import digest_of

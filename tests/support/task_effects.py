@@ -9,8 +9,7 @@ import msgspec
 from steersman.adapters.storage.artifacts import DirectoryArtifacts
 from steersman.contracts.config import Role
 from steersman.contracts.task import replies as r
-from steersman.engine.effect_call import EffectCall
-from steersman.engine.effects import load_performer
+from steersman.engine.effects import EffectCall, load_performer
 from steersman.engine.start import StartRequest, start_run
 from steersman.kernel.ops import apply_ops
 from steersman.kernel.snapshot import JobItem, Snapshot

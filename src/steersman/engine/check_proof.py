@@ -14,7 +14,7 @@ import msgspec
 from steersman.contracts.commands import CommandResult
 from steersman.contracts.config import Config, freeze_config
 from steersman.engine.active_run import PayloadStore
-from steersman.engine.effect_call import EffectCall
+from steersman.engine.effects import EffectCall
 from steersman.engine.effects.checks import checkout_tree, run_baseline_checks, set_up_tree
 from steersman.engine.ports import Ports
 from steersman.errors import SteersmanError, WorkspaceError

@@ -16,8 +16,7 @@ from msgspec import structs
 from steersman.engine import inbox
 from steersman.engine.active_run import ActiveRun
 from steersman.engine.budgets import usage_spends
-from steersman.engine.effect_call import EffectCall, RetryRequest
-from steersman.engine.effects import load_performer
+from steersman.engine.effects import EffectCall, RetryRequest, load_performer
 from steersman.engine.machine_package import find_package
 from steersman.engine.ports import isolation_warning
 from steersman.engine.run_writer import RunWriter, find_tape_problem

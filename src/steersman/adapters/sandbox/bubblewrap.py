@@ -100,15 +100,20 @@ class BubblewrapSandbox:
         """What to start so that `argv` runs in the sandbox."""
         async with AsyncExitStack() as stack:
             directory = stack.enter_context(scratch_directory())
-            proxy = EgressProxy(policy.network or ())
-            socket_path = await stack.enter_async_context(proxy.open_socket()) if policy.network else ""
-            command = self.build_argv(argv, policy, env, cwd, directory, socket_path, proxy.ports)
+            proxy = EgressProxy(policy.network) if policy.network else None
+            socket_path = await stack.enter_async_context(proxy.open_socket()) if proxy else ""
+            ports = proxy.ports if proxy else ()
+            command = self.build_argv(argv, policy, env, cwd, directory, socket_path, ports)
             write_paths = (*policy.writes, *(bind.source for bind in policy.binds if bind.writable))
             space = SpaceLimit(
                 write_paths, self._disk, tuple(filter(None, (*_MEMORY_SHARES, view.find_home_directory())))
             )
             yield SandboxLaunch(
-                command, sandbox_environment(env, policy), proxy.refused, _supported_doors(), space
+                command,
+                sandbox_environment(env, policy),
+                proxy.refused if proxy else [],
+                _supported_doors(),
+                space,
             )
 
     def build_argv(

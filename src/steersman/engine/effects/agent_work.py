@@ -28,7 +28,7 @@ from steersman.contracts.task.replies import (
 )
 from steersman.contracts.workspace import Change, Checkout
 from steersman.engine.budgets import call_ceiling
-from steersman.engine.effect_call import EffectCall, EffectResult, RetryRequest
+from steersman.engine.effects import EffectCall, EffectResult, RetryRequest
 from steersman.engine.effects.change_context import (
     allowed_commands,
     count_suspects,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from steersman.contracts.facts import BaseFacts
 from steersman.contracts.workspace import RebasedChange
-from steersman.engine.effect_call import EffectCall, perform_beside_loop
+from steersman.engine.effects import EffectCall, perform_beside_loop
 from steersman.errors import SteersmanError
 from steersman.judges.text import printable_line
 from steersman.ports.workspace import Workspace

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from steersman.contracts.commands import Argv, Command, CommandResult, VariantFinding
 from steersman.contracts.workspace import Change
-from steersman.engine.effect_call import EffectCall
+from steersman.engine.effects import EffectCall
 from steersman.engine.project_files import program_roles
 from steersman.judges.changes.infrastructure import (
     find_check_files,

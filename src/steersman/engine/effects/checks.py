@@ -15,7 +15,7 @@ from steersman.contracts.commands import Command, CommandResult
 from steersman.contracts.config import list_check_commands, list_setup_commands
 from steersman.contracts.facts import BaselineFacts, CheckFacts, SetupFacts
 from steersman.contracts.workspace import Checkout
-from steersman.engine.effect_call import EffectCall
+from steersman.engine.effects import EffectCall
 from steersman.engine.effects.change_context import (
     command_outside_bounds,
     find_code_outside_tree,

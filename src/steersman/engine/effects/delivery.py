@@ -8,7 +8,7 @@ import contextlib
 
 from steersman.contracts.facts import DeliveryFacts
 from steersman.contracts.workspace import Delivery
-from steersman.engine.effect_call import EffectCall
+from steersman.engine.effects import EffectCall
 from steersman.engine.effects.change_context import files_outside_bounds, find_plan_bounds
 from steersman.engine.projections import read_run_view, render_view_report
 from steersman.errors import BranchMovedError, SteersmanError, WorkspaceError

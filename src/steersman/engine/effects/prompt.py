@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 
 from steersman.contracts.replies import reply_schema
-from steersman.engine.effect_call import EffectCall
+from steersman.engine.effects import EffectCall
 from steersman.judges.text import printable_text
 
 DATA_NOTICE = (

@@ -10,7 +10,7 @@ from typing import Any
 from steersman.contracts.task.facts import RecordFacts
 from steersman.contracts.task.words import COPIES_DIRECTORY, PATCH_FILE
 from steersman.engine.active_run import ActiveRun
-from steersman.engine.effect_call import EffectCall
+from steersman.engine.effects import EffectCall
 from steersman.engine.machine_package import DocumentOnDisk, RunDocuments
 from steersman.engine.person_words import RunView
 from steersman.engine.ports import Ports

@@ -18,7 +18,7 @@ from steersman.contracts.planning.intent import ExecutionIntent
 from steersman.contracts.planning.policy import ExecutionPolicy
 from steersman.contracts.planning.questions import AskedQuestion, QuestionPack, SettledQuestions
 from steersman.contracts.planning.review import FailurePack
-from steersman.engine.effect_call import EffectCall
+from steersman.engine.effects import EffectCall
 from steersman.engine.ports import require_planning
 from steersman.errors import JournalError, UserError
 from steersman.judges.planning.intent import EffectiveAsking, resolve_effective_asking

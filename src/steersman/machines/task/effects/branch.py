@@ -8,7 +8,7 @@ from typing import Literal
 from steersman.contracts.facts import BaseFacts
 from steersman.contracts.task.facts import RevertFacts
 from steersman.contracts.workspace import RunBase
-from steersman.engine.effect_call import EffectCall, perform_beside_loop
+from steersman.engine.effects import EffectCall, perform_beside_loop
 from steersman.engine.effects.branch import rebase_on_target
 from steersman.engine.effects.change_context import find_plan_bounds
 from steersman.engine.effects.delivery import effect_planned_at, find_lost_delivery, revert_message

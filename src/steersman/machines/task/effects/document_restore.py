@@ -12,7 +12,7 @@ import msgspec
 from steersman.contracts.task.documents import PlanFiles, TaskPlan
 from steersman.contracts.task.facts import RecordFacts
 from steersman.contracts.task.words import COPIES_DIRECTORY, PLAN_FILE, SCOPE_FILE
-from steersman.engine.effect_call import EffectCall
+from steersman.engine.effects import EffectCall
 from steersman.errors import SteersmanError
 from steersman.judges.artifact_names import find_file_name_problem
 from steersman.judges.task.inspection import find_file_damage

@@ -16,7 +16,7 @@ from steersman.contracts.task.documents import ChangeCopies, FileCopy, PlanFiles
 from steersman.contracts.task.facts import RecordFacts
 from steersman.contracts.task.words import COPIES_DIRECTORY, COPIES_LIST_FILE, PATCH_FILE, SCOPE_FILE
 from steersman.contracts.workspace import Change, TouchedPath
-from steersman.engine.effect_call import EffectCall
+from steersman.engine.effects import EffectCall
 from steersman.engine.effects.change_context import (
     describe_commands_outside_bounds,
     files_outside_bounds,

@@ -23,7 +23,7 @@ from steersman.contracts.task.words import (
     SCOPE_FILE,
     TEST_REPORT_FILE,
 )
-from steersman.engine.effect_call import EffectCall, perform_beside_loop
+from steersman.engine.effects import EffectCall, perform_beside_loop
 from steersman.judges.task import inspection
 from steersman.judges.task.inspection import (
     DamagedFile,

@@ -7,7 +7,7 @@ missing.
 from steersman.contracts.task.facts import PrerequisiteFacts
 from steersman.contracts.workspace import RunBase
 from steersman.engine.active_run import read_snapshot
-from steersman.engine.effect_call import EffectCall, perform_beside_loop
+from steersman.engine.effects import EffectCall, perform_beside_loop
 from steersman.errors import SteersmanError
 from steersman.judges.text import printable_line
 from steersman.kernel.replay import BadEntry

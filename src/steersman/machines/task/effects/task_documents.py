@@ -37,7 +37,7 @@ from steersman.contracts.task.words import (
     TEST_REPORT_FILE,
     TaskPhase,
 )
-from steersman.engine.effect_call import EffectCall
+from steersman.engine.effects import EffectCall
 from steersman.engine.effects.change_context import (
     count_suspects,
     files_outside_bounds,
