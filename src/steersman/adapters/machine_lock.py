@@ -59,9 +59,7 @@ def build_machine_lock(
     machines_by_name = load_installed_machines() if machines_by_name is None else machines_by_name
     return {
         "format": LOCK_FORMAT,
-        "machines": {
-            name: machine_fingerprint(machine, sources) for name, machine in sorted(machines_by_name.items())
-        },
+        "machines": {name: machine_fingerprint(m, sources) for name, m in sorted(machines_by_name.items())},
     }
 
 

@@ -181,9 +181,7 @@ async def _take_budget_answer(writer: RunWriter, item: InboxItem, gate: JobItem,
         return
     active_run, limits = writer.live, item.body.get("limits", {})
     released_items = tuple(release_held_item(i) for i in active_run.snapshot.items.values() if i.held)
-    raised_limits = tuple(
-        Spend(active_run.ancestors[-1], name, limit=value) for name, value in limits.items()
-    )
+    raised_limits = tuple(Spend(active_run.ancestors[-1], name, limit=v) for name, v in limits.items())
     spends = raised_limits + tuple(
         s for i in released_items for s in budget_reservations(active_run, i, active_run.config)
     )

@@ -63,9 +63,7 @@ class MemoryArtifacts:
         blocked = self._blocked(run, f"{start}x")
         if blocked is not None:
             return () if blocked.kind == "missing" else ("",)
-        below = [
-            name for owner, name in {**self.files, **self._planted} if owner == run and name.startswith(start)
-        ]
+        below = [name for o, name in {**self.files, **self._planted} if o == run and name.startswith(start)]
         kinds = {name: self._is(run, name) for name in below if self._blocked(run, name) is None}
         listed = (
             f"{name}/" if what == "locked" else name for name, what in kinds.items() if what != "folder"

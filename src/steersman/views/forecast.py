@@ -64,9 +64,7 @@ def _explore_forecast(machine: Machine, settings: Mapping[str, Any], less: int) 
         name: max(1, min(n, MAX_EXPLORED_ROUNDS) - less)
         for name, n in _setting_cap_limits(machine, settings).items()
     }
-    chosen = {
-        name: (settings[name],) if name in settings else values for name, values in machine.constants.items()
-    }
+    chosen = {name: (settings[name],) if name in settings else v for name, v in machine.constants.items()}
     graph = explore_machine(replace(_apply_real_limits(machine, limits), constants=chosen))
     longest = _LongestStretch(machine, graph)
     gates = sorted({j for node in graph.edges for j in node.open if machine.jobs[j].kind == "gate"})

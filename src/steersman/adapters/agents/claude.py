@@ -267,8 +267,6 @@ def _read_claude_session(projects: Path, session: str | None) -> bytes | None:
         return None
     with contextlib.suppress(OSError):
         directories = [entry.path for entry in os.scandir(projects) if entry.is_dir(follow_symlinks=False)]
-        transcripts = (
-            read_session_file(Path(directory, f"{session}.jsonl")) for directory in sorted(directories)
-        )
+        transcripts = (read_session_file(Path(d, f"{session}.jsonl")) for d in sorted(directories))
         return next((transcript for transcript in transcripts if transcript is not None), None)
     return None

@@ -62,9 +62,7 @@ class ProgramCopies:
         entries = self._list_files(
             commit, (path if alone or not directory else f"{directory}/",), recursive=True
         )
-        entries = {
-            name: entry for name, entry in entries.items() if entry.mode.startswith(_PROGRAM_FILE_MODE)
-        }
+        entries = {name: e for name, e in entries.items() if e.mode.startswith(_PROGRAM_FILE_MODE)}
         if (
             len(entries) > MAX_PROGRAM_FILES
             or sum(entry.size for entry in entries.values()) > MAX_PROGRAM_BYTES
@@ -74,10 +72,7 @@ class ProgramCopies:
                 f"{MAX_PROGRAM_FILES} files in commit {commit[:12]}: move the program to a smaller folder"
             )
         blobs = self._git.read_blobs(entry.object_id for entry in entries.values())
-        return {
-            name: (entry.mode == _PROGRAM_EXECUTABLE_MODE, blobs[entry.object_id])
-            for name, entry in entries.items()
-        }
+        return {name: (e.mode == _PROGRAM_EXECUTABLE_MODE, blobs[e.object_id]) for name, e in entries.items()}
 
     def _list_files(self, commit: str, names: Sequence[str], *, recursive: bool) -> dict[str, TreeEntry]:
         entries = self._git.list_tree(commit, names, recursive=recursive, sizes=True)

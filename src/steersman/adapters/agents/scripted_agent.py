@@ -71,10 +71,7 @@ def load_script(path: Path) -> AgentScript:
 
 
 def _script_error(name: str, document: PlainYaml, problems: tuple[SchemaProblem, ...]) -> UserError:
-    lines = [
-        f"{name}, line {document.line_of(problem.path)}: {problem if problem.path else problem.what}"
-        for problem in problems
-    ]
+    lines = [f"{name}, line {document.line_of(p.path)}: {p if p.path else p.what}" for p in problems]
     return UserError("\n".join(["the script cannot be used; correct it and try again:", *lines]))
 
 
@@ -117,10 +114,7 @@ def _find_script_conflicts(roles: dict[str, tuple[ScriptStep, ...]]) -> Iterator
                     (role, index),
                     f"has the same mode, round and attempt as step {earlier}: which one is meant?",
                 )
-            yield from (
-                SchemaProblem((role, index, *problem.path), problem.what)
-                for problem in _find_step_problems(step)
-            )
+            yield from (SchemaProblem((role, index, *p.path), p.what) for p in _find_step_problems(step))
 
 
 def _find_step_problems(step: ScriptStep) -> Iterator[SchemaProblem]:
@@ -134,10 +128,7 @@ def _find_step_problems(step: ScriptStep) -> Iterator[SchemaProblem]:
     if step.json is not None and isinstance(parsed := read_json_object(step.json), RefusedReply):
         yield from (SchemaProblem(("json",), what) for what in parsed.problems)
     for index, edit in enumerate(step.edit):
-        yield from (
-            SchemaProblem(("edit", index, *problem.path), problem.what)
-            for problem in _find_edit_problems(edit)
-        )
+        yield from (SchemaProblem(("edit", index, *p.path), p.what) for p in _find_edit_problems(edit))
 
 
 def _find_edit_problems(edit: ScriptEdit) -> Iterator[SchemaProblem]:

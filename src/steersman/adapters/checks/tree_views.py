@@ -55,9 +55,7 @@ class TreeView(NamedTuple):
 
     def changed_links(self) -> list[str]:
         """Links that the command has replaced."""
-        return [
-            path for path, target in self.links if not os.path.islink(path) or os.readlink(path) != target
-        ]
+        return [path for path, t in self.links if not os.path.islink(path) or os.readlink(path) != t]
 
 
 @contextmanager

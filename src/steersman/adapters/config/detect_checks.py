@@ -71,10 +71,7 @@ def render_config(
         *(["]"] if worktree.setup else []),
         "",
         "[checks]                            # always run; a tester only adds to them",
-        *(
-            f"{_render_toml_key(name)} = {_render_check_value(check)}"
-            for name, check in config.checks.items()
-        ),
+        *(f"{_render_toml_key(name)} = {_render_check_value(c)}" for name, c in config.checks.items()),
         *([] if config.checks else ['# unit = ["python", "-m", "pytest", "-q"]']),
         *_render_env_lines(config.env),
         *(line for role, table in roles.items() for line in _render_role_lines(role, table)),

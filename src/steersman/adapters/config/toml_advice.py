@@ -79,14 +79,8 @@ _TABLE_STRUCTS: dict[tuple[str, ...], str] = {
 def build_config_error(name: str, text: str, problems: list[SchemaProblem]) -> UserError:
     """All problems in the order of their lines, each with its advice."""
     lines = find_toml_lines(text)
-    messages = [
-        (find_nearest_toml_line(lines, problem.path) or 1, f"{problem}{_field_advice(problem)}")
-        for problem in problems
-    ]
-    body = [
-        f"{name}, line {line}: {message}"
-        for line, message in sorted(messages, key=lambda numbered: numbered[0])
-    ]
+    messages = [(find_nearest_toml_line(lines, p.path) or 1, f"{p}{_field_advice(p)}") for p in problems]
+    body = [f"{name}, line {line}: {m}" for line, m in sorted(messages, key=lambda numbered: numbered[0])]
     return UserError("\n".join(["the configuration cannot be used; correct it and try again:", *body]))
 
 

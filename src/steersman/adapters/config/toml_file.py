@@ -73,9 +73,7 @@ def find_config(start: Path) -> Path | None:
     above = [start, *start.parents]
     top = next((n for n, directory_above in enumerate(above) if (directory_above / ".git").exists()), 0)
     candidates = (
-        path
-        for directory in above[: top + 1]
-        if (path := directory / SETTINGS_FILE_NAME).is_symlink() or path.is_file()
+        path for d in above[: top + 1] if (path := d / SETTINGS_FILE_NAME).is_symlink() or path.is_file()
     )
     config_file = next(candidates, None)
     if config_file is not None and config_file.is_symlink():

@@ -298,9 +298,7 @@ class BranchMove:
         """The path, if the file there still is the one we have looked at and no link leads elsewhere."""
         top = Path(self._marker.top)
         path = top / os.fsdecode(move.path)
-        is_behind_link = any(
-            parent.is_symlink() for parent in path.parents if parent != top and parent.is_relative_to(top)
-        )
+        is_behind_link = any(p.is_symlink() for p in path.parents if p != top and p.is_relative_to(top))
         if is_behind_link or _read_file_id(path) != move.before:
             raise WorkspaceError(
                 f"{path} was changed while it was delivered; commit or stash that and try again"

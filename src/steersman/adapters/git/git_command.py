@@ -120,9 +120,7 @@ def kill_git_process(process: "subprocess.Popen[bytes]") -> int:
 def safe_search_path() -> str:
     """PATH without its relative places: a repository must not be able to stand in for a program."""
     return os.pathsep.join(
-        directory
-        for directory in os.environ.get("PATH", os.defpath).split(os.pathsep)
-        if os.path.isabs(directory)
+        d for d in os.environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(d)
     )
 
 

@@ -196,9 +196,7 @@ def render_isolated_config(
     if not logs:
         settings.append(("core.logAllRefUpdates", "false"))
     settings += [(f'merge "{name}".driver', "false") for name in location.drivers]
-    lines = [
-        f"[{name.rpartition('.')[0]}]\n\t{name.rpartition('.')[2]} = {value}\n" for name, value in settings
-    ]
+    lines = [f"[{name.rpartition('.')[0]}]\n\t{name.rpartition('.')[2]} = {v}\n" for name, v in settings]
     return "".join(lines).encode()
 
 

@@ -26,11 +26,7 @@ def revert_deliveries(
     """Undoes these deliveries of a run, the newest first, on the branch `target`; once done, asking again gives the same
     answer."""
     delivered_commits, tip = [git.commit_of(commit) for commit in commits], deliverer.tip(target)
-    reverts = {
-        delivered_commit: _find_earlier_revert(git, tip, delivered_commit)
-        for delivered_commit in delivered_commits
-        if git.contains(tip, delivered_commit)
-    }
+    reverts = {c: _find_earlier_revert(git, tip, c) for c in delivered_commits if git.contains(tip, c)}
     tree = _revert_together(git, deliverer, delivered_commits, tip)
     if not reverts and tree in (None, git.tree_of(tip)):
         raise ChangeNotOnBranchError(_not_delivered_message(git, run, delivered_commits[0], target))

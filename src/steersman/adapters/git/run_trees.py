@@ -349,9 +349,7 @@ def read_checked_out_file(top: Path, name: str) -> bytes | None:
 
 
 def _read_blob_entries(git: GitRepository, commit: str, names: Sequence[str]) -> dict[str, BlobEntry]:
-    entries = {
-        os.fsdecode(entry.path): entry for entry in git.list_tree(commit, names) if entry.kind == "blob"
-    }
+    entries = {os.fsdecode(e.path): e for e in git.list_tree(commit, names) if e.kind == "blob"}
     contents = git.read_blobs(entry.object_id for name, entry in entries.items() if name in names)
     return {name: (entry.mode, contents[entry.object_id]) for name, entry in entries.items() if name in names}
 

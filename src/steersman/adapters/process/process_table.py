@@ -213,18 +213,14 @@ def stop_tree(effect_prefix: str, grace: float) -> int:
 
     def find_pids() -> set[int]:
         group_members = group.members()
-        subreapers.update(
-            process.pid for process in list_other_processes() if process.keeps and is_wanted(process)
-        )
+        subreapers.update(p.pid for p in list_other_processes() if p.keeps and is_wanted(p))
         pids = find_process_tree(lambda process: is_wanted(process) or process.pid in group_members)
         # What is below a subreaper is lost from sight once that is dead; but any process may claim to be one.
         return pids - subreapers or pids if time.monotonic() < spare_until else pids
 
     def kill_group() -> None:
         # A process that works for the run may stop the rest of it, and must not be hit by its own blow.
-        if set(filter(is_process_alive, group.members())) <= {
-            process.pid for process in list_other_processes()
-        }:
+        if set(filter(is_process_alive, group.members())) <= {p.pid for p in list_other_processes()}:
             group.kill()
 
     stopped: set[int] = set()

@@ -216,9 +216,7 @@ def _supported_doors() -> SandboxDescriptors | None:
 
 
 def _kernel_release() -> tuple[int, ...]:
-    return tuple(
-        int(number) for number in platform.release().split("-")[0].split(".")[:2] if number.isdigit()
-    )
+    return tuple(int(n) for n in platform.release().split("-")[0].split(".")[:2] if n.isdigit())
 
 
 def probe_sandbox(

@@ -238,9 +238,7 @@ def _own_needs() -> Iterator[str]:
 
 def _variable_needs(env: Mapping[str, str]) -> Iterator[str]:
     """What the variables of a command show: the toolchain's part of the root they name, or an installation."""
-    shows = {
-        toolchain.variable: toolchain.shows for toolchain in TOOLCHAIN_TABLE.values() if toolchain.variable
-    }
+    shows = {t.variable: t.shows for t in TOOLCHAIN_TABLE.values() if t.variable}
     for name, value in env.items():
         for root in dict.fromkeys((value, resolve_real_path(value))) if os.path.isabs(value) else ():
             if name in shows and not _is_above_home(root):

@@ -303,9 +303,7 @@ def plain_reply(call: EffectCall, value: Any) -> dict[str, Any]:
 
 def _commands_outside_plan(call: EffectCall, reply: AgentReply) -> dict[str, str]:
     """Returns the commands outside the frozen plan, one a line."""
-    commands = "\n".join(
-        clip_text(printable_line(call.payloads.hide(script)), 400) for script in reply.outside
-    )
+    commands = "\n".join(clip_text(printable_line(call.payloads.hide(s)), 400) for s in reply.outside)
     return {"outside": call.payloads.add_text(commands)} if commands else {}
 
 

@@ -70,11 +70,7 @@ def match_command_grammars(
 
 def _match_grammar(argv: Argv, name: str, table: GrammarTable) -> GrammarMatch | GrammarMismatch:
     grammar = table.grammars[name]
-    starts = [
-        start
-        for start in (grammar.start, *grammar.also)
-        if _count_shared_words(argv, start, table) == len(start)
-    ]
+    starts = [s for s in (grammar.start, *grammar.also) if _count_shared_words(argv, s, table) == len(s)]
     if not starts:
         return GrammarMismatch(0, "")
     length = max(map(len, starts))
@@ -116,11 +112,7 @@ def _explain_unknown_start(argv: Argv, names: Sequence[str], table: GrammarTable
     count = max((_count_shared_words(argv, start, table) for start in starts), default=0)
     if not count:
         return GrammarMismatch(0, f"`{render_command_words(argv[:1])}` is not a program of the table")
-    words = dict.fromkeys(
-        f"`{words_of_start[count]}`"
-        for words_of_start in starts
-        if _count_shared_words(argv, words_of_start, table) == count
-    )
+    words = dict.fromkeys(f"`{s[count]}`" for s in starts if _count_shared_words(argv, s, table) == count)
     actual = f", not `{render_command_words(argv[count : count + 1])}`" if argv[count:] else ""
     return GrammarMismatch(
         count,

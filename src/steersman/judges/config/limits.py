@@ -51,11 +51,7 @@ def complete_own_limits(file: LimitFile) -> LimitFile:
     limits = file.limits
     sandbox = replace(
         limits.sandbox,
-        **{
-            name: default
-            for name, default in _own_sandbox_defaults()
-            if getattr(limits.sandbox, name) is None
-        },
+        **{name: d for name, d in _own_sandbox_defaults() if getattr(limits.sandbox, name) is None},
     )
     env = limits.env if limits.env.names is not None else EnvLimits(names=())
     return replace(file, limits=replace(limits, sandbox=sandbox, env=env))
@@ -135,9 +131,7 @@ def _find_config_excesses(config: Config, limits: SettingsLimits) -> Iterator[_L
         if limits.env.names is not None and value != variable and variable not in limits.env.names:
             yield _LimitExcess(("env", name), "env.pass", variable)
     for keys, agent in _list_configured_agents(config):
-        yield from (
-            excess._replace(place=keys + excess.place) for excess in _find_agent_excesses(agent, limits)
-        )
+        yield from (e._replace(place=keys + e.place) for e in _find_agent_excesses(agent, limits))
 
 
 def _find_agent_excesses(agent: Any, limits: SettingsLimits) -> Iterator[_LimitExcess]:

@@ -86,11 +86,7 @@ def compare_setting_lines(
     """The places whose value differs, with the old and the new value; None where there is none."""
     before, after = dict(old), dict(new)
     places = dict.fromkeys([*after, *before])
-    return [
-        (place, before.get(place), after.get(place))
-        for place in places
-        if before.get(place) != after.get(place)
-    ]
+    return [(p, before.get(p), after.get(p)) for p in places if before.get(p) != after.get(p)]
 
 
 def _find_setting_leaves(value: Any, keys: SettingKeys) -> Iterator[tuple[SettingKeys, Any]]:

@@ -282,11 +282,7 @@ def _find_workspace_members(files: ProjectFiles, package: dict[str, Any]) -> lis
     wanted = [glob.strip("./").rstrip("/") for glob in globs if not glob.startswith("!")]
     unwanted = [glob[1:].strip("./").rstrip("/") for glob in globs if glob.startswith("!")]
     directories = files.folders_with("package.json") if wanted else []
-    return [
-        directory
-        for directory in directories
-        if _matches_any_glob(directory, wanted) and not _matches_any_glob(directory, unwanted)
-    ]
+    return [d for d in directories if _matches_any_glob(d, wanted) and not _matches_any_glob(d, unwanted)]
 
 
 def find_left_out_packages(files: ProjectFiles) -> list[str]:
@@ -313,9 +309,7 @@ def _matches_glob(directory: list[str], glob: list[str]) -> bool:
     if not glob or not directory:
         return not glob and not directory
     if glob[0] == "**":
-        return len(glob) == 1 or any(
-            _matches_glob(directory[index:], glob[1:]) for index in range(len(directory))
-        )
+        return len(glob) == 1 or any(_matches_glob(directory[i:], glob[1:]) for i in range(len(directory)))
     return fnmatchcase(directory[0], glob[0]) and _matches_glob(directory[1:], glob[1:])
 
 

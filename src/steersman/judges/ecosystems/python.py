@@ -173,9 +173,7 @@ def _read_test_sections(text: str, _: frozenset[str]) -> str:
     parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
     parser.read_string(text)
     wanted = [
-        section
-        for section in parser.sections()
-        if section.partition(":")[0] in _TEST_INI_SECTIONS or section in _TEST_INI_SECTIONS
+        s for s in parser.sections() if s.partition(":")[0] in _TEST_INI_SECTIONS or s in _TEST_INI_SECTIONS
     ]
     return "\n".join(f"{key} = {value or ''}" for section in wanted for key, value in parser.items(section))
 

@@ -115,9 +115,7 @@ def _list_requirements(project: dict[str, Any]) -> Iterator[str]:
     groups += get_manifest_table(main, "optional-dependencies").values()
     groups += get_manifest_table(project, "dependency-groups").values()
     groups += [poetry.get("dependencies"), poetry.get("dev-dependencies")]
-    groups += [
-        get_manifest_table(group, "dependencies") for group in get_manifest_table(poetry, "group").values()
-    ]
+    groups += [get_manifest_table(g, "dependencies") for g in get_manifest_table(poetry, "group").values()]
     yield from (word for group in groups for word in list_manifest_texts(group))
 
 

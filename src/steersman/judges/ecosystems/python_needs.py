@@ -143,11 +143,7 @@ def choose_test_group_names(requirements_by_name: dict[str, list[str]]) -> list[
     for words in _TEST_GROUP_WORDS:
         if names := [name for name in requirements_by_name if name.lower() in words]:
             return names
-    return [
-        name
-        for name, requirements in requirements_by_name.items()
-        if _PYTEST_WORD.search(" ".join(requirements))
-    ]
+    return [name for name, r in requirements_by_name.items() if _PYTEST_WORD.search(" ".join(r))]
 
 
 def list_test_dependency_groups(data: dict[str, Any]) -> list[str]:

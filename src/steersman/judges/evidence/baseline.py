@@ -187,11 +187,7 @@ def is_no_worse_than_base(runs: Sequence[CommandResult], base: Sequence[CommandR
 
 def _count_outcomes(results: Sequence[CommandResult]) -> tuple[int, int, int] | None:
     """The fewest tests that passed, the most that failed, and the most failures that were printed."""
-    counted = [
-        (result.passed, (result.tests or 0) - result.passed)
-        for result in results
-        if result.passed is not None
-    ]
+    counted = [(r.passed, (r.tests or 0) - r.passed) for r in results if r.passed is not None]
     if not counted or len(counted) < len(results):
         return None
     printed = max(count_printed_failures(full_output(result)) for result in results)
@@ -247,14 +243,9 @@ def find_stale_known_failures(known: Iterable[str], base: Sequence[CommandResult
 def _count_supporting_tests(runs: Sequence[CommandResult], verdict: CheckVerdict) -> int:
     """How many tests speak for a pass; what failed does not."""
     if verdict == "known":
-        return min(
-            result.report.ran - result.report.failures if result.report else result.passed or 0
-            for result in runs
-        )
+        return min(r.report.ran - r.report.failures if r.report else r.passed or 0 for r in runs)
     counted = [
-        result.tests or int(result.exit_code_only)
-        for result in runs
-        if verdict != "flaky" or sound_verdict(result) == "passed"
+        r.tests or int(r.exit_code_only) for r in runs if verdict != "flaky" or sound_verdict(r) == "passed"
     ]
     return min(counted)
 
@@ -346,9 +337,7 @@ def _find_check_doubt(
     for result in base or ():
         before |= _count_other_failure_lines(result)
     speaks_of_failures = any(
-        Counter(find_failure_lines(full_output(result))) - before
-        for result in runs
-        if sound_verdict(result) == "passed"
+        Counter(find_failure_lines(full_output(r))) - before for r in runs if sound_verdict(r) == "passed"
     )
     return "its exit code is 0, its words speak of failures" if speaks_of_failures else ""
 
@@ -416,20 +405,14 @@ def find_acknowledgeable_failures(
     base = judge_base_checks(results, known)
     failing = {result.name for result in base.red if result.verdict == "failed"}
     names_by_result = [
-        (result, list_failure_names(result, no_tests))
-        for result in results
-        if result.name in failing and result.verdict == "failed"
+        (r, list_failure_names(r, no_tests)) for r in results if r.name in failing and r.verdict == "failed"
     ]
     names = (name for _, failures in names_by_result for name in failures)
     fresh = (name for name in dict.fromkeys(names) if not is_known_failure(name, known))
     refused = [(result.name, "it cannot start") for result in base.unstarted]
-    refused += [
-        (result.name, "it did not come to its end") for result in base.red if result.verdict == "timeout"
-    ]
+    refused += [(r.name, "it did not come to its end") for r in base.red if r.verdict == "timeout"]
     refused += [(result.name, "it may not run here") for result in base.red if result.verdict == "blocked"]
-    refused += dict.fromkeys(
-        (result.name, UNNAMED_FAILURES_REASON) for result, failures in names_by_result if not failures
-    )
+    refused += dict.fromkeys((result.name, UNNAMED_FAILURES_REASON) for result, f in names_by_result if not f)
     return AcknowledgeableFailures(tuple(fresh), tuple(refused))
 
 
@@ -438,11 +421,7 @@ def count_known_failures(result: CommandResult, base: Sequence[CommandResult], k
 
     A check whose failures have no names counts as one.
     """
-    before = [
-        base_result
-        for base_result in base
-        if (base_result.cwd, base_result.argv) == (result.cwd, result.argv)
-    ]
+    before = [r for r in base if (r.cwd, r.argv) == (result.cwd, result.argv)]
     return (
         len(list_failure_names(result)) or 1 if judge_check([result], before, known).verdict == "known" else 0
     )

@@ -61,10 +61,7 @@ def explain_unproven_results(results: RoundResults, no_tests: Collection[str] = 
         sound_verdict(result) != "passed" for result in results
     ):
         return list(results)
-    return [
-        _explain_unproven_result(result, no_tests) if result.source == "project" else result
-        for result in results
-    ]
+    return [_explain_unproven_result(r, no_tests) if r.source == "project" else r for r in results]
 
 
 def _explain_unproven_result(result: CommandResult, no_tests: Collection[str]) -> CommandResult:
@@ -113,9 +110,7 @@ def weigh_check_results(
     ]
     unresolved = _list_judged_results(groups.values(), judgements, _OPEN_VERDICTS)
     verdicts = [judgement.verdict for judgement in judgements]
-    tests = sum(
-        judgement.tests for judgement in judgements if judgement.verdict in ("passed", "known", "flaky")
-    )
+    tests = sum(j.tests for j in judgements if j.verdict in ("passed", "known", "flaky"))
     return RoundEvidence(
         passed=verdicts.count("passed"),
         failed=verdicts.count("failed") + sum(finding.weight == "failure" for _, finding in findings),
@@ -126,15 +121,10 @@ def weigh_check_results(
         flaky=verdicts.count("flaky"),
         tests=tests,
         missing=sum(judgement.missing for judgement in judgements),
-        doubts=sum(
-            bool(judgement.doubt) + bool(judgement.silent) + bool(judgement.tampered)
-            for judgement in judgements
-        )
+        doubts=sum(bool(j.doubt) + bool(j.silent) + bool(j.tampered) for j in judgements)
         + sum(finding.weight == "question" for _, finding in findings),
         failed_commands=_unique_keys(check_key(result) for result in failing),
-        failure_keys=_unique_keys(
-            failure_key(result, output_digest(full_output(result))) for result in failing
-        ),
+        failure_keys=_unique_keys(failure_key(r, output_digest(full_output(r))) for r in failing),
         first=next(iter((*failing, *unresolved, *(results if tests == 0 else ()))), None),
         questions=(
             *(line for judgement in judgements for line in _list_evidence_questions(judgement)),
@@ -154,9 +144,7 @@ def _list_judged_results(
     groups: Iterable[Sequence[CommandResult]], judgements: Iterable[CheckJudgement], verdicts: Collection[str]
 ) -> list[CommandResult]:
     """The first run of each command that was judged with one of these verdicts."""
-    return [
-        runs[0] for runs, judgement in zip(groups, judgements, strict=True) if judgement.verdict in verdicts
-    ]
+    return [runs[0] for runs, j in zip(groups, judgements, strict=True) if j.verdict in verdicts]
 
 
 def _base_check_name(result: CommandResult) -> str:

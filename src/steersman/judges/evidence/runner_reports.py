@@ -183,11 +183,7 @@ class _GoReportReader:
         if any(test and package in self._left for package, test in self._results):
             return UnreadableReport("it ended before its tests had come to their end")
         ran = {package for package, test in self._results if test}
-        explained = {
-            failed_package
-            for (failed_package, test), result in self._results.items()
-            if test and result in ("failed", "run")
-        }
+        explained = {p for (p, test), result in self._results.items() if test and result in ("failed", "run")}
         cases = []
         for (package, test), result in self._results.items():
             if test:
@@ -234,9 +230,7 @@ def build_runner_report(form: ReportForm, cases: Sequence[tuple[str, str]], expe
         names_by_result[result].append(clip_text(name, MAX_TEST_NAME_CHARACTERS))
     names_by_result["failed"] += names_by_result["broken"]
     counts = {result: len(names) for result, names in names_by_result.items()}
-    kept_names = {
-        result: tuple(sorted(names)[:MAX_KEPT_TEST_NAMES]) for result, names in names_by_result.items()
-    }
+    kept_names = {result: tuple(sorted(n)[:MAX_KEPT_TEST_NAMES]) for result, n in names_by_result.items()}
     return RunnerReport(
         form=form,
         ran=counts["passed"] + counts["failed"],
@@ -403,9 +397,7 @@ class _ReporterSession:
                 self._loaded = {module: path for module, path in modules.items() if isinstance(path, str)}
                 return True
             case ["replaced", list(names)]:
-                self._replaced = [
-                    clip_text(module, MAX_TEST_NAME_CHARACTERS) for module in names if isinstance(module, str)
-                ]
+                self._replaced = [clip_text(m, MAX_TEST_NAME_CHARACTERS) for m in names if isinstance(m, str)]
                 return True
             case ["ended", int(code), int(collected)]:
                 self._exit, self._collected, self.ended = code, collected, True

@@ -102,9 +102,7 @@ def find_envelope_problems(
     try:
         envelope_data = msgspec.json.decode(data, type=DsseEnvelope)
         payload = _decode_strict_base64(envelope_data.payload)
-        signed = [
-            (signature.keyid, _decode_strict_base64(signature.sig)) for signature in envelope_data.signatures
-        ]
+        signed = [(s.keyid, _decode_strict_base64(s.sig)) for s in envelope_data.signatures]
     except (msgspec.MsgspecError, UnicodeError, ValueError) as error:
         return (_envelope_problem(f"It is no DSSE envelope: {clip_text(str(error), 600)}"),)
     return tuple(_find_envelope_differences(data, envelope_data, payload, signed, files, holds))

@@ -156,10 +156,7 @@ def _select_intent_agents(phases: Sequence[WorkflowPhase], registry: Registry) -
                 agent.id, {"agent_id": agent.id, "role": agent.role, "responsibilities": []}
             )
             selected["responsibilities"].append(clip_text(f"{phase.phase}: {phase.purpose}", 400))
-    return [
-        {**selected, "responsibilities": selected["responsibilities"][:12]}
-        for selected in agents_by_id.values()
-    ][:13]
+    return [{**s, "responsibilities": s["responsibilities"][:12]} for s in agents_by_id.values()][:13]
 
 
 def _find_phase_agent(phase: WorkflowPhase, registry: Registry) -> AgentProfile | None:

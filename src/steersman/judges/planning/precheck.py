@@ -113,9 +113,7 @@ def _find_cited_references(raw: Any, registry: Registry, lines: FieldLines) -> I
 
 def find_unusable_references(report: PrecheckReport, *states: str) -> tuple[DocumentProblem, ...]:
     """What the intent names and cannot be planned with, as far as it was found to be one of these."""
-    return tuple(
-        _reference_problem(reference) for reference in report.references if reference.found in states
-    )
+    return tuple(_reference_problem(r) for r in report.references if r.found in states)
 
 
 def _reference_problem(reference: RegistryReference) -> DocumentProblem:

@@ -28,9 +28,7 @@ ContentPath = tuple[str | int, ...]
 ContentPins = Mapping[tuple[ContentKind, str], tuple[str, str]]
 
 USABLE_STATUSES: tuple[ContentStatus, ...] = ("active", "frozen")
-_KIND_BY_TYPE: dict[type[RegistryContent], ContentKind] = {
-    shape: kind for kind, shape in CONTENT_TYPES.items()
-}
+_KIND_BY_TYPE: dict[type[RegistryContent], ContentKind] = {s: kind for kind, s in CONTENT_TYPES.items()}
 CONFLICTING_PINS_TEXT = "two pins that differ"
 _PIN_REF_PATTERN = re.compile(
     r"registry://(workflow|agent|command|rule)/([a-z][a-z0-9_]{2,79})@(\d+\.\d+\.\d+)#([0-9a-f]{12})",
@@ -251,10 +249,8 @@ def encode_registry_archive(registry: Registry) -> bytes:
 def decode_registry_archive(data: bytes) -> tuple[RegistryItem, ...]:
     """What an archive holds. Raises msgspec.DecodeError."""
     return tuple(
-        RegistryItem(
-            msgspec.json.decode(record.content, type=CONTENT_TYPES[record.kind]), record.origin, record.file
-        )
-        for record in _decode_archived_items(data)
+        RegistryItem(msgspec.json.decode(r.content, type=CONTENT_TYPES[r.kind]), r.origin, r.file)
+        for r in _decode_archived_items(data)
     )
 
 

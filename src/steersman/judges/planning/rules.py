@@ -147,18 +147,12 @@ class _RuleAdjudicator:
     def _in_scope(self, target: CommandTarget) -> tuple[_PreparedRule, ...]:
         key = (target.effects, target.risk, target.phases)
         if key not in self._scopes:
-            rules = tuple(
-                prepared for prepared in self._asked if _is_in_rule_scope(prepared.case.rule, target)
-            )
+            rules = tuple(p for p in self._asked if _is_in_rule_scope(p.case.rule, target))
             self._scopes[key] = rules, any(prepared.case.commands for prepared in rules)
         candidates, by_name = self._scopes[key]
         if not by_name:
             return candidates
-        return tuple(
-            prepared
-            for prepared in candidates
-            if not prepared.case.commands or target.id in prepared.case.commands
-        )
+        return tuple(p for p in candidates if not p.case.commands or target.id in p.case.commands)
 
 
 def _prepare_rule(compiled_rule: CompiledRule, basis: EvidenceBasis, files: tuple[str, ...]) -> _PreparedRule:

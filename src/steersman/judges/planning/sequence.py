@@ -47,13 +47,8 @@ def find_selected_phases(intent: ExecutionIntent, registry: Registry) -> tuple[P
 def find_earlier_phases(selected_phases: Iterable[PlannedPhase]) -> tuple[frozenset[PlanPhase], ...]:
     """For each home: every phase of its workflow that comes before it, near or far."""
     selected_phases = tuple(selected_phases)
-    predecessors = {
-        (selected.workflow.id, selected.phase.phase): selected.before for selected in selected_phases
-    }
-    return tuple(
-        _reach_earlier_phases(selected.workflow.id, selected.before, predecessors)
-        for selected in selected_phases
-    )
+    predecessors = {(s.workflow.id, s.phase.phase): s.before for s in selected_phases}
+    return tuple(_reach_earlier_phases(s.workflow.id, s.before, predecessors) for s in selected_phases)
 
 
 def group_command_steps(

@@ -50,9 +50,7 @@ def find_identity_problems(registry: Registry) -> tuple[DocumentProblem, ...]:
     for item in registry.items:
         earlier = items_by_id.setdefault((get_content_kind(item.content), item.content.id), item)
         if earlier is not item:
-            problem_list += (
-                locate_registry_finding(item, finding) for finding in _check_duplicate_id(earlier, item)
-            )
+            problem_list += (locate_registry_finding(item, f) for f in _check_duplicate_id(earlier, item))
     return tuple(problem_list)
 
 

@@ -34,11 +34,7 @@ def find_mentions(text: str, known: Mapping[str, str]) -> Mentions:
     for sign in _MENTION_SIGN.finditer(prose):
         rest = fold_mention_name(prose[sign.end() : sign.end() + 200])
         name = next(
-            (
-                candidate
-                for candidate in longest_first
-                if rest.startswith(candidate) and _ends_mention(candidate, rest)
-            ),
+            (c for c in longest_first if rest.startswith(c) and _ends_mention(c, rest)),
             None,
         )
         word = _MENTION_WORD.match(prose, sign.end())

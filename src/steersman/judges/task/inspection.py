@@ -120,9 +120,7 @@ def _find_document_text_problem(name: str, data: bytes) -> str:
     reading = read_strict_json(text, len(data), len(data))
     if reading.problems:
         return _explain_document_json_error(reading.problems[0], reading.body)
-    schema_problems = [
-        str(problem) for problem in find_json_schema_problems(reading.value, task_document_schema(name))
-    ]
+    schema_problems = [str(p) for p in find_json_schema_problems(reading.value, task_document_schema(name))]
     return (
         _schema_mismatch_problem("; ".join(schema_problems[:_MAX_SHOWN_PROBLEMS]))
         if schema_problems
@@ -190,9 +188,7 @@ def render_damaged_files(damages: Sequence[DamagedFile]) -> str:
 
 def encode_directory_listing(entries: Mapping[str, str]) -> bytes:
     """A folder as bytes: every file by its name with the digest of its content."""
-    return b"".join(
-        f"{digest} {name}\0".encode("utf-8", "surrogatepass") for name, digest in sorted(entries.items())
-    )
+    return b"".join(f"{d} {name}\0".encode("utf-8", "surrogatepass") for name, d in sorted(entries.items()))
 
 
 def digest_directory_listing(entries: Mapping[str, str]) -> str:

@@ -136,9 +136,7 @@ def _list_settled_notes(
 
 def find_open_plan_questions(plan: TaskPlan) -> tuple[TaskQuestion, ...]:
     """What has to be answered before anything is built; an answer in which nothing can be seen is none."""
-    return tuple(
-        question for question in plan.questions if question.blocking and not has_visible_text(question.answer)
-    )
+    return tuple(q for q in plan.questions if q.blocking and not has_visible_text(q.answer))
 
 
 def infer_plan_files(plan: TaskPlan) -> PlanFiles | None:

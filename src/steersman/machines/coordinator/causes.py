@@ -53,11 +53,7 @@ def find_unmet_phases(
     inputs: PlanInputs, selected_phases: tuple[SelectedPhase, ...], kept_ids: Container[str]
 ) -> Iterator[SelectedPhase]:
     """The phases that have to show something and could not."""
-    return (
-        place
-        for place in selected_phases
-        if place.phase.needs_command and is_purpose_unmet(inputs, place, kept_ids)
-    )
+    return (p for p in selected_phases if p.phase.needs_command and is_purpose_unmet(inputs, p, kept_ids))
 
 
 def is_changing_phase(inputs: PlanInputs, place: SelectedPhase) -> bool:

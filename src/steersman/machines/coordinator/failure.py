@@ -323,9 +323,7 @@ def _build_failure_pack(
     evidence: Iterable[str] = (),
 ) -> FailurePack:
     """The first cause with a problem names the failure; the problems of all of them are in it, and ways to mend them."""
-    listed_by_cause = {
-        cause: listed for cause, problems in problems_by_cause.items() if (listed := tuple(problems))
-    }
+    listed_by_cause = {cause: listed for cause, p in problems_by_cause.items() if (listed := tuple(p))}
     rows = [FAILURE_CAUSES[cause] for cause in listed_by_cause] or [FAILURE_CAUSES[otherwise]]
     problems = tuple(dict.fromkeys(problem for listed in listed_by_cause.values() for problem in listed))
     # What named the failure is mended first.

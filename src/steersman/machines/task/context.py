@@ -172,9 +172,7 @@ def inspection_digest(context: TaskContext) -> str:
 
 def has_blocking_question(context: TaskContext, facts: AgentFacts) -> bool:
     """Whether an agent asks what a person has to answer first."""
-    return any(
-        reply.get("blocking", 0) for reply in (context.draft, *context.comments.values(), facts.reply or {})
-    )
+    return any(r.get("blocking", 0) for r in (context.draft, *context.comments.values(), facts.reply or {}))
 
 
 def has_open_concern(context: TaskContext, facts: AgentFacts) -> bool:

@@ -25,9 +25,7 @@ def prerequisites_gate_input(context: TaskContext) -> dict[str, Any]:
 
 def plan_draft_input(context: TaskContext) -> dict[str, Any]:
     comment_refs = {
-        f"comment_of_{role}": comment["reply"]
-        for role, comment in context.comments.items()
-        if comment.get("reply")
+        f"comment_of_{role}": c["reply"] for role, c in context.comments.items() if c.get("reply")
     }
     plan = context.documents.get("planning/planning.ai.json", "")
     return {

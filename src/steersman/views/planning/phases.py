@@ -19,11 +19,7 @@ class PhaseSummary(NamedTuple):
 
 def find_phase_conditions(graph: ExecutionGraph) -> dict[tuple[str, str], str]:
     """Returns the condition of each phase that has one, by workflow and phase."""
-    return {
-        name: summary.condition
-        for name, summary in summarize_graph_phases(graph).items()
-        if summary.condition
-    }
+    return {name: s.condition for name, s in summarize_graph_phases(graph).items() if s.condition}
 
 
 def summarize_graph_phases(graph: ExecutionGraph) -> dict[tuple[str, str], PhaseSummary]:

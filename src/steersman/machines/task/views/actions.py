@@ -73,9 +73,7 @@ def find_task_actions(
     )
     actions_by_word = {action.word: action for action in reversed(every)}
     own = {
-        f"redo {phase}"
-        for word, phase in PHASE_BY_WORD.items()
-        if word in actions_by_word and word in _REDO_WORDS
+        f"redo {p}" for word, p in PHASE_BY_WORD.items() if word in actions_by_word and word in _REDO_WORDS
     }
     return tuple(action for action in reversed(actions_by_word.values()) if action.word not in own)
 

@@ -190,7 +190,5 @@ def _find_waiting_followers(run_view: RunView) -> list[str]:
     waiting = [gate.run for gate in journal.gates() if gate.job == "others" and not gate.answer]
     snapshots = ((run, read_snapshot(journal, run)) for run in waiting)
     return [  # one that cannot be read says so elsewhere
-        run
-        for run, snapshot in snapshots
-        if isinstance(snapshot, Snapshot) and run_view.snapshot.run in snapshot.context["after"]
+        run for run, s in snapshots if isinstance(s, Snapshot) and run_view.snapshot.run in s.context["after"]
     ]
