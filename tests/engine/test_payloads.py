@@ -49,7 +49,7 @@ def test_letters_that_stand_for_others():
 def test_an_empty_text_is_a_text():
     """A file with nothing in it is kept like any other, and is there before its commit."""
     kept = payloads()
-    ref = kept.put_hidden("")
+    ref = kept.put_redacted("")
     assert kept.get(ref) == ""
     assert kept.take() == ((ref, b""),)
 
@@ -58,7 +58,7 @@ def test_what_is_put_while_a_commit_is_made_is_carried_by_the_next():
     """Effects put texts beside the loop: none is lost, whenever a commit takes what is there."""
     kept = payloads()
     texts = [f"text {n}" for n in range(3_000)]
-    effect = threading.Thread(target=lambda: [kept.put_hidden(text) for text in texts])
+    effect = threading.Thread(target=lambda: [kept.put_redacted(text) for text in texts])
     effect.start()
     taken = []
     while effect.is_alive():

@@ -90,7 +90,7 @@ def test_the_proof_notices_what_is_not_marked(undisturbed, monkeypatch):
     async def silent(_self, _begun):
         return None
 
-    monkeypatch.setattr(RunLoop, "_begin_again", silent)
+    monkeypatch.setattr(RunLoop, "_restart_open_effects", silent)
     folder, total, reference = undisturbed
     wrong = [
         crash.once(folder, "fake", [nth, 1], reference)[2] for nth in range(total // 2, total // 2 + 60, 12)

@@ -57,15 +57,15 @@ class PayloadStore:
         known_secrets = self._known()
         cache_key = known_secrets, hmac.digest(self._key, text.encode("utf-8", "surrogatepass"), "sha256")
         if (ref := self._refs.get(cache_key)) is None or not self._has_payload(ref):
-            ref = self.put_hidden(redact_text(text, known_secrets, self._key))
+            ref = self.put_redacted(redact_text(text, known_secrets, self._key))
             self._refs[cache_key] = ref
         return ref
 
     def _has_payload(self, ref: str) -> bool:
         return ref in self._waiting or self._journal.payload(self._root, ref) is not None
 
-    def put_hidden(self, redacted: str) -> str:
-        """Returns the name of a text that `hide` has already redacted."""
+    def put_redacted(self, redacted: str) -> str:
+        """Returns the name of a text that `redact_secrets` has already redacted."""
         assert self._key is not None  # noqa: S101  a run that begins has its key
         data = redacted.encode("utf-8", "backslashreplace")
         ref = payload_ref(self._key, data)
@@ -73,7 +73,7 @@ class PayloadStore:
             self._waiting[ref] = data
         return ref
 
-    def hide(self, text: str) -> str:
+    def redact_secrets(self, text: str) -> str:
         """Returns a text with its secrets replaced, for a caller that keeps only a part of it."""
         return redact_text(text, self._known(), self._key or b"")
 

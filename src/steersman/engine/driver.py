@@ -1,6 +1,7 @@
 """Drives runs: lock, load, claim, then the run loop, until the run waits or has its outcome.
 
-A lock that dies with its process keeps two drivers apart, and an epoch in the store voids the writes of an older one.
+`drive` starts, continues and resumes a run alike. After a crash the lock of the dead driver is free at once; the next
+driver resumes the run with `RunLoop.claim`, whose new epoch voids late writes of an older driver.
 A parked run holds no memory and no thread.
 """
 

@@ -1,5 +1,8 @@
 """Drives one run: claims it, starts its effects, and takes results, inbox items, timers and children in one loop.
 
+A resume after a crash begins with `claim`: it fences the last driver, stops what that driver left running, and starts
+its open effects again (`_restart_open_effects`).
+
 Effects run as tasks side by side; their results are queued, and the loop takes them in order.
 **Invariant:** only that loop appends to the run.
 """
@@ -60,7 +63,7 @@ class RunLoop:
     # ── beginning and end ───────────────────────────────────────────────────────────────────────────────────────────
 
     async def claim(self) -> None:
-        """Takes the run over: stops what the last owner left running, and marks its effects as begun again.
+        """Takes the run over, also after a crash of its last driver: stops what that left running and restarts its effects.
 
         The fence comes first, so that an owner that still lives cannot record the stop as a failure.
         """
@@ -79,7 +82,7 @@ class RunLoop:
                 for i, item in snapshot_before.items.items()
                 if not item.held and i in self.live.snapshot.items
             ]
-            await self._begin_again(begun_items)
+            await self._restart_open_effects(begun_items)
 
     @property
     def was_only_refused(self) -> bool:
@@ -115,8 +118,8 @@ class RunLoop:
             definition=(machine.digest, canonical_bytes(definition_data(machine))),
         )
 
-    async def _begin_again(self, begun_items: list[str]) -> None:
-        """Records that the effects which the last owner may have begun begin again, and so may run twice."""
+    async def _restart_open_effects(self, begun_items: list[str]) -> None:
+        """Records a restart for each open effect that the last driver may have begun; such an effect may run twice."""
         entries, snapshot = [], self.live.snapshot
         for item in [snapshot.items[i] for i in begun_items]:
             if item.kind != "effect" or item.held or item.due is not None:

@@ -150,19 +150,19 @@ async def _create_started_run(
 
 def _redact_run_config(config: FrozenConfig, request: StartRequest, payloads: PayloadStore) -> FrozenConfig:
     """Returns the configuration to store; texts of others are redacted before JSON escapes them."""
-    prompts = {role: payloads.hide(text) for role, text in config.prompts.items()}
+    prompts = {role: payloads.redact_secrets(text) for role, text in config.prompts.items()}
     return msgspec.structs.replace(config, prompts=prompts, issue_ref=payloads.add_text(request.issue))
 
 
 def _store_start_document(payloads: PayloadStore, name: str, text: str) -> str:
     """Stores a document that counts word for word; raises UserError where it holds a secret."""
-    redacted = payloads.hide(text)
+    redacted = payloads.redact_secrets(text)
     if redacted != text:
         line = next((n for n, (a, b) in enumerate(_line_pairs(text, redacted), 1) if a != b), 1)
         raise UserError(
             f"line {line} of the {name} looks like a secret, and steersman stores no secrets. Remove it and try again"
         )
-    return payloads.put_hidden(redacted)
+    return payloads.put_redacted(redacted)
 
 
 def _line_pairs(text: str, redacted: str) -> Iterator[tuple[str, str]]:

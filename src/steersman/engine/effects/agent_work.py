@@ -238,7 +238,7 @@ def judge_agent_reply(
         return RetryRequest("reply_invalid", 0, put(problems), spent)
     return AgentFacts(
         error=reply.error or "",
-        detail_ref=put(clip_text(call.payloads.hide(reply.detail), MAX_FAILURE_DETAIL)),
+        detail_ref=put(clip_text(call.payloads.redact_secrets(reply.detail), MAX_FAILURE_DETAIL)),
         reset_at=reply.reset_at,
         text_ref=put(reply.text),
         prompt_ref=prompt_ref,
@@ -303,25 +303,27 @@ def plain_reply(call: EffectCall, value: Any) -> dict[str, Any]:
 
 def _commands_outside_plan(call: EffectCall, reply: AgentReply) -> dict[str, str]:
     """Returns the commands outside the frozen plan, one a line."""
-    commands = "\n".join(clip_text(printable_line(call.payloads.hide(s)), 400) for s in reply.outside)
+    commands = "\n".join(
+        clip_text(printable_line(call.payloads.redact_secrets(s)), 400) for s in reply.outside
+    )
     return {"outside": call.payloads.add_text(commands)} if commands else {}
 
 
 def _reply_without_nonce(call: EffectCall, value: msgspec.Struct) -> str:
     """Encodes a reply without its nonce; a text that redaction made too long is clipped to its contract."""
     schema = reply_schema(call.given("contract"))
-    reply_fields = _clip_to_schema(msgspec.to_builtins(value), schema, call.payloads.hide)
+    reply_fields = _clip_to_schema(msgspec.to_builtins(value), schema, call.payloads.redact_secrets)
     return msgspec.json.encode({k: v for k, v in reply_fields.items() if k != "nonce"}).decode()
 
 
-def _clip_to_schema(value: Any, schema: dict[str, Any], hide: Callable[[str], str]) -> Any:
+def _clip_to_schema(value: Any, schema: dict[str, Any], redact: Callable[[str], str]) -> Any:
     match value:
         case str() if "maxLength" in schema:
-            return clip_text(hide(value), schema["maxLength"])
+            return clip_text(redact(value), schema["maxLength"])
         case list() | tuple():
-            return [_clip_to_schema(item, schema["items"], hide) for item in value]
+            return [_clip_to_schema(item, schema["items"], redact) for item in value]
         case dict():
-            return {k: _clip_to_schema(item, schema["properties"][k], hide) for k, item in value.items()}
+            return {k: _clip_to_schema(item, schema["properties"][k], redact) for k, item in value.items()}
         case _:
             return value
 

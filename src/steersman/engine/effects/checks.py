@@ -92,9 +92,9 @@ async def set_up_tree(call: EffectCall, tree: Checkout) -> tuple[int, CommandRes
 
 def command_failure_text(call: EffectCall, result: CommandResult, tail: int = TAIL_LINES) -> str:
     """Renders a failed command with the last `tail` lines of each stream; redacts before it clips."""
-    hide = call.payloads.hide
+    redact = call.payloads.redact_secrets
     redacted_result = replace(
-        result, output=hide(result.output), errors=hide(result.errors), reason=hide(result.reason)
+        result, output=redact(result.output), errors=redact(result.errors), reason=redact(result.reason)
     )
     return "\n".join(failed_check_lines(redacted_result, tail))
 

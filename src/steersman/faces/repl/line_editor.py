@@ -129,7 +129,7 @@ def _build_prompt_history(context: CommandContext) -> Any:
             return reversed(history_file.read())
 
         def append_string(self, string: str) -> None:
-            super().append_string(history_file.hide(string))
+            super().append_string(history_file.redact_entry(string))
 
         def store_string(self, string: str) -> None:
             history_file.write(string)
@@ -144,7 +144,7 @@ class HistoryFile:
         self._path = context.services.project_state_directory(context.project) / "repl-history"
         self._secrets, self._salt = context.services.list_known_secrets(context.project_root), os.urandom(16)
 
-    def hide(self, text: str) -> str:
+    def redact_entry(self, text: str) -> str:
         """The entry without secrets."""
         return redact_text(text, self._secrets, self._salt)
 
@@ -176,7 +176,7 @@ class HistoryFile:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with os.fdopen(self._opened(os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab") as file:
                 os.fchmod(file.fileno(), 0o600)
-                file.write(msgspec.json.encode(self.hide(escape_surrogates(text))) + b"\n")
+                file.write(msgspec.json.encode(self.redact_entry(escape_surrogates(text))) + b"\n")
 
     def _opened(self, flags: int) -> int:
         """A plain file, or an error: no link is followed, no pipe is waited for."""

@@ -68,7 +68,9 @@ class DocumentWriter:
 
     def lay_down(self, name: str, document: msgspec.Struct) -> None:
         """Writes a document as people read it; what is a secret is hidden in the file too, and it can be read back."""
-        redacted = self.call.payloads.hide(msgspec.json.format(canonical_bytes(document)).decode() + "\n")
+        redacted = self.call.payloads.redact_secrets(
+            msgspec.json.format(canonical_bytes(document)).decode() + "\n"
+        )
         try:
             msgspec.json.decode(redacted, type=type(document))
         except msgspec.MsgspecError as error:
@@ -76,12 +78,12 @@ class DocumentWriter:
         self._keep(name, redacted)
 
     def lay_text(self, name: str, text: str) -> str:
-        return self._keep(name, self.call.payloads.hide(text))
+        return self._keep(name, self.call.payloads.redact_secrets(text))
 
     def _keep(self, name: str, redacted: str) -> str:
         data = redacted.encode("utf-8", "backslashreplace")  # as a payload keeps it
         self.call.world.artifacts.write(self.call.run, name, data, durable=True)
-        self.refs[name] = self.call.payloads.put_hidden(redacted)
+        self.refs[name] = self.call.payloads.put_redacted(redacted)
         self.written[name] = sha256(data).hexdigest()
         return self.written[name]
 
@@ -214,6 +216,6 @@ def _uncopied_reason(call: EffectCall, path: str, data: bytes) -> str:
     """Why a file has no copy, or nothing."""
     if len(data) > MAX_COPY_BYTES:
         return f"it is longer than {MAX_COPY_BYTES} bytes"
-    if call.payloads.hide(path) != path:
+    if call.payloads.redact_secrets(path) != path:
         return "its name holds a secret"
     return find_file_name_problem(f"{COPIES_DIRECTORY}/{path}") or ""
