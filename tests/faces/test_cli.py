@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
-import msgspec
 import pytest
 from tests.support.cases import for_each_case
 
@@ -112,7 +111,7 @@ def test_an_expected_error_is_one_line_with_its_exit_code(
     def broken(_project: object) -> bool:
         raise StoreBroken("the \x1b[2Jstore is broken: mend it")
 
-    services = msgspec.structs.replace(SERVICES, has_store=broken)
+    services = SERVICES._replace(has_store=broken)
     assert run_command_line(services, ["runs", "--project", str(tmp_path)]) == 5
     assert capsys.readouterr().err == "steersman: the \\x1b[2Jstore is broken: mend it\n"
 
@@ -200,7 +199,7 @@ def test_a_defect_is_said_to_be_one(capsys: pytest.CaptureFixture[str], tmp_path
     def broken(_project: object) -> bool:
         raise ZeroDivisionError
 
-    services = msgspec.structs.replace(SERVICES, has_store=broken)
+    services = SERVICES._replace(has_store=broken)
     assert run_command_line(services, ["runs", "--project", str(tmp_path)]) == 70
     told = capsys.readouterr().err
     assert "ZeroDivisionError" in told

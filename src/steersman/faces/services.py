@@ -4,9 +4,7 @@
 """
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
-
-import msgspec
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
     from steersman.ports.scanner import FactScanner
 
 
-class Services(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+class Services(NamedTuple):
     """The project's store, runs and surroundings; each function opens what it names when it is called."""
 
     # ── the project ──────────────────────────────────────────────────────────────────────────────────────────────────

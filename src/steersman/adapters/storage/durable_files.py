@@ -11,10 +11,12 @@ import stat
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from pathlib import Path
-from typing import AnyStr
+from typing import TYPE_CHECKING, AnyStr
 
 from steersman.errors import WorkspaceError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _CREATE_EXCLUSIVELY = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -128,7 +130,7 @@ def _read_plain(fd: int, max_bytes: int) -> bytes | None:
 # **Invariant:** links are removed, never followed; nothing outside the directory is touched.
 
 
-def delete_path(path: Path) -> None:
+def delete_path(path: "Path") -> None:
     """Removes a file, a link or a directory with all it holds; one that is not there is fine."""
     try:
         if stat.S_ISDIR(os.lstat(path).st_mode):
@@ -141,7 +143,7 @@ def delete_path(path: Path) -> None:
         raise WorkspaceError(f"{path} could not be removed: {error}; remove it by hand") from error
 
 
-def _delete_directory_tree(top: Path) -> None:
+def _delete_directory_tree(top: "Path") -> None:
     """Level by level: what lies deeper is moved up first, so that no path grows long and nothing recurses."""
     numbers = itertools.count()
     while directories := _delete_files_in(top):
@@ -152,20 +154,20 @@ def _delete_directory_tree(top: Path) -> None:
     os.rmdir(top)
 
 
-def _delete_files_in(directory: Path) -> list[Path]:
+def _delete_files_in(directory: "Path") -> "list[Path]":
     """Removes everything from a directory but its directories, and gives those."""
     os.chmod(directory, stat.S_IRWXU)
     directories = []
     with os.scandir(directory) as entries:
         for entry in list(entries):
             if entry.is_dir(follow_symlinks=False):
-                directories.append(Path(entry.path))
+                directories.append(directory / entry.name)
             else:
                 os.unlink(entry.path)
     return directories
 
 
-def _move_directory_up(directory: Path, top: Path, numbers: "itertools.count[int]") -> None:
+def _move_directory_up(directory: "Path", top: "Path", numbers: "itertools.count[int]") -> None:
     os.chmod(directory, stat.S_IRWXU)  # one that may not be written cannot be moved
     for number in numbers:
         try:
