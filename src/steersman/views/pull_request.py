@@ -10,6 +10,7 @@ import msgspec
 from steersman.judges.evidence.summary_patterns import COUNTED_BY_PATTERN, EXIT_CODE_ONLY
 from steersman.judges.text import count_with_noun
 from steersman.ports.anchors import Anchor
+from steersman.views.report import table_lines
 from steersman.views.run_summary import RunSummary, known_failures_words
 from steersman.views.screen import quote_cell
 
@@ -38,8 +39,7 @@ def pull_request_body(details: RunSummary, report: str, anchor: Anchor | None) -
         ("tree", f"`{details.tree}`"),
         ("base", f"`{details.base}`"),
     ]
-    table = [f"| {name} | {value} |" for name, value in rows]
-    parts = ["Draft by steersman. A person decides.", "", "| | |", "|---|---|", *table, ""]
+    parts = ["Draft by steersman. A person decides.", "", *table_lines(("", ""), rows)]
     return "\n".join([*parts, *_report_details(report), *_tape_anchor_lines(details, anchor)])
 
 

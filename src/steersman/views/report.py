@@ -60,11 +60,9 @@ def recorded_reviews_section(recorded: Sequence[RecordedReview]) -> list[str]:
     """Renders reviews as a section of a report."""
     if not recorded:
         return []
-    rows = [
-        f"| {r.round} | {r.entry} | {quote_cell(r.by)} | {quote_cell(r.decision)} | {quote_cell(r.summary)} |"
-        for r in recorded
-    ]
-    return ["## Reviews", "", "| round | entry | who | decision | in its words |", "|---|---|---|---|---|", *rows, ""]  # fmt: skip
+    cells = ((r.round, r.entry, r.by, r.decision, r.summary) for r in recorded)
+    rows = ([quote_cell(str(cell)) for cell in row] for row in cells)
+    return ["## Reviews", "", *table_lines(("round", "entry", "who", "decision", "in its words"), rows)]
 
 
 # ── report ────────────────────────────────────────────────────────────────────────────────
@@ -165,12 +163,12 @@ def _report_head(machine: Machine, details: RunSummary) -> list[str]:
     return [
         f"# Run {details.run}: {quote_inline(details.title)}",
         "",
-        *_table_lines(("", ""), table),
+        *table_lines(("", ""), table),
         *detail,
     ]
 
 
-def _table_lines(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+def table_lines(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     """Renders a table, with an empty line after it; the cells are quoted already."""
     head = f"| {' | '.join(columns)} |" if any(columns) else "|" + " |" * len(columns)
     return [head, "|" + "---|" * len(columns), *(f"| {' | '.join(row)} |" for row in rows), ""]
@@ -195,7 +193,7 @@ def _decisions_section(entries: Sequence[Entry], text: PayloadReader) -> list[st
         )
         for e in person_entries
     ]
-    return ["## What people decided", "", *_table_lines(("entry", "UTC", "who", "what", "why"), rows)]
+    return ["## What people decided", "", *table_lines(("entry", "UTC", "who", "what", "why"), rows)]
 
 
 def _decision_cell(entry: Entry) -> str:
@@ -229,7 +227,7 @@ def rounds_section(report: ReportFacts) -> list[str]:
         for seq, record in records
     ]
     columns = ("round", "outcome", "tree or contract", "entry")
-    return ["## Rounds", "", *_table_lines(columns, rows)] if rows else []
+    return ["## Rounds", "", *table_lines(columns, rows)] if rows else []
 
 
 def findings_section(report: ReportFacts) -> list[str]:
@@ -239,7 +237,7 @@ def findings_section(report: ReportFacts) -> list[str]:
         for f in report.summary.findings
     ]
     columns = ("id", "state", "since round", "fixed in", "what")
-    return ["## Findings", "", *_table_lines(columns, rows)] if rows else []
+    return ["## Findings", "", *table_lines(columns, rows)] if rows else []
 
 
 def check_evidence_section(report: ReportFacts) -> list[str]:
@@ -258,7 +256,7 @@ def check_evidence_section(report: ReportFacts) -> list[str]:
         "",
         f"{about}.",
         "",
-        *_table_lines((*CHECK_COLUMNS, "argv"), rows),
+        *table_lines((*CHECK_COLUMNS, "argv"), rows),
         *_check_objection_lines(own),
         *_variants_section([c for c in details.checks if c.variant]),
     ]
@@ -272,7 +270,7 @@ def _variants_section(checks: list[CheckStatus]) -> list[str]:
         "",
         "The same checks with the base's tests, or on the base's code: they judge the change, and are no evidence for the tree.",
         "",
-        *_table_lines(CHECK_COLUMNS, map(_check_cells, checks)),
+        *table_lines(CHECK_COLUMNS, map(_check_cells, checks)),
         *_check_objection_lines(checks),
     ]
 
@@ -305,7 +303,7 @@ def _delivery_section(details: RunSummary, delivery: DeliveredTree | None) -> li
         "",
         f"{quote_inline(details.delivered)} at commit `{details.commit}`, tree `{tree}`, from base `{details.base}`.",
         "",
-        *_approval_table_lines(delivery),
+        *_approvaltable_lines(delivery),
         *([f"Draft pull request: {quote_inline(details.url)}", ""] if details.url else []),
         *([f"Reverted by commit `{details.reverted}`.", ""] if details.reverted else []),
     ]
@@ -333,13 +331,13 @@ def find_delivered_tree(entries: Sequence[Entry]) -> DeliveredTree | None:
     return delivered
 
 
-def _approval_table_lines(delivery: DeliveredTree | None) -> list[str]:
+def _approvaltable_lines(delivery: DeliveredTree | None) -> list[str]:
     if delivery is None:
         return []
     if not delivery.approvals:
         return ["The checks passed, and no gate asked a person.", ""]
     rows = [(quote_cell(a.person), a.what, f"`{a.digest}`", str(a.seq)) for a in delivery.approvals]
-    return _table_lines(("who", "what", "tree or contract", "entry"), rows)
+    return table_lines(("who", "what", "tree or contract", "entry"), rows)
 
 
 def _doubts_section(details: RunSummary) -> list[str]:
@@ -380,7 +378,7 @@ def _budget_section(details: RunSummary) -> list[str]:
     note = (
         [f"{silent} calls did not report their cost, so the figures are a lower bound.", ""] if silent else []
     )
-    return ["## Budget", "", *_table_lines(("", "spent", "limit"), rows), *note]
+    return ["## Budget", "", *table_lines(("", "spent", "limit"), rows), *note]
 
 
 def _tape_section(entries: Sequence[Entry], snapshot: Snapshot) -> list[str]:

@@ -14,6 +14,7 @@ from steersman.judges.text import clip_text
 from steersman.kernel.snapshot import Snapshot
 from steersman.views.base_stop import BASE_PROBLEMS
 from steersman.views.failed_check import failed_check_lines
+from steersman.views.report import CHECK_COLUMNS, quoted_section, table_lines
 from steersman.views.run_summary import (
     CheckStatus,
     PayloadReader,
@@ -112,29 +113,23 @@ def base_tree_section(context: TreeContext, text: PayloadReader) -> list[str]:
     known = known_failure_names(text(context.config_ref))
     counts = [count_known_failures(r, results, known) for r in results]
     rows = [
-        f"| {quote_cell(r.name)} | {verdict_words(r.verdict, count)} | {_number_or_dash(r.exit_code)} | {_number_or_dash(r.tests)} | {quote_cell(clip_text(_failed_test_names(r), MAX_EVIDENCE_CELL))} |"
+        (
+            quote_cell(r.name),
+            verdict_words(r.verdict, count),
+            _number_or_dash(r.exit_code),
+            _number_or_dash(r.tests),
+            quote_cell(clip_text(_failed_test_names(r), MAX_EVIDENCE_CELL)),
+        )
         for r, count in zip(results, counts, strict=True)
     ]
-    head = [
-        "## The base tree",
-        "",
-        f"The project's checks before any change, on tree `{context.base_tree}`.",
-        "",
-    ]
+    sentence = f"The project's checks before any change, on tree `{context.base_tree}`."
     failures = [
         line
         for r, count in zip(results, counts, strict=True)
         if r.verdict != "passed" and not count
         for line in (*quote_block("\n".join(failed_check_lines(r))), "")
     ]
-    return [
-        *head,
-        "| check | verdict | exit | tests | failed |",
-        "|---|---|---|---|---|",
-        *rows,
-        "",
-        *failures,
-    ]
+    return ["## The base tree", "", sentence, "", *table_lines((*CHECK_COLUMNS, "failed"), rows), *failures]
 
 
 def evidence_questions_section(
@@ -144,14 +139,8 @@ def evidence_questions_section(
     questions_text = "\n".join(filter(None, (text(context.infrastructure_ref), text(questions_ref))))
     if not questions_text:
         return []
-    return [
-        "## What was in question",
-        "",
-        *quote_block(questions_text),
-        "",
-        _acceptance_sentence(context, asks=asks),
-        "",
-    ]
+    questions = quoted_section("What was in question", questions_text)
+    return [*questions, _acceptance_sentence(context, asks=asks), ""]
 
 
 def _acceptance_sentence(context: QuestionedContext, *, asks: bool) -> str:
@@ -162,26 +151,24 @@ def _acceptance_sentence(context: QuestionedContext, *, asks: bool) -> str:
 
 def escalation_section(pack: Mapping[str, Any], text: PayloadReader) -> list[str]:
     """What stayed open, since when, and what was tried."""
-    finding_rows = [
-        f"| {f['id']} | {f['since']} | {f['rounds']} | {quote_cell(clip_text(text(f['text']), MAX_EVIDENCE_CELL))} |"
+    findings = [
+        (
+            f["id"],
+            str(f["since"]),
+            str(f["rounds"]),
+            quote_cell(clip_text(text(f["text"]), MAX_EVIDENCE_CELL)),
+        )
         for f in pack.get("findings", ())
     ]
-    attempt_rows = [f"| {t['round']} | `{str(t['tree'])[:12]}` |" for t in pack.get("tried", ())]
-    open_ = (
-        ["| finding | since round | reviews | what |", "|---|---|---|---|", *finding_rows, ""]
-        if finding_rows
-        else []
-    )
-    if not finding_rows and not attempt_rows:
+    attempts = [(str(t["round"]), f"`{str(t['tree'])[:12]}`") for t in pack.get("tried", ())]
+    if not findings and not attempts:
         return []
+    open_findings = table_lines(("finding", "since round", "reviews", "what"), findings) if findings else []
     return [
         "## What stayed open",
         "",
-        *open_,
-        "| round | tree that was tried |",
-        "|---|---|",
-        *attempt_rows,
-        "",
+        *open_findings,
+        *table_lines(("round", "tree that was tried"), attempts),
     ]
 
 

@@ -22,6 +22,7 @@ from steersman.contracts.planning.review import FailurePack
 from steersman.kernel.machine import Machine
 from steersman.kernel.tape import Entry
 from steersman.machines.coordinator.views.guards import FAILED_PLAN_STATES, describe_guard_evaluation
+from steersman.machines.coordinator.views.outcome import decode_plan_document
 
 TapePayloadReader = Callable[[str], str]
 PRECHECK_PASSED = "validation_passed"
@@ -43,9 +44,9 @@ def read_run_documents(context: dict[str, Any], text: TapePayloadReader) -> RunD
     """Reads what a run's context names."""
 
     def read_document(name: str, shape: Any) -> Any:
-        return _decode_run_document(text(context.get(name, "")), shape)
+        return decode_plan_document(text(context.get(name, "")), shape)
 
-    packs = (_decode_run_document(text(ref), QuestionPack) for ref in context.get("packs", ()))
+    packs = (decode_plan_document(text(ref), QuestionPack) for ref in context.get("packs", ()))
     return RunDocuments(
         report=read_document("report_ref", PrecheckReport),
         decisions=read_document("decisions_ref", tuple[RuleDecision, ...]) or (),
@@ -63,14 +64,6 @@ def collect_entry_changes(entry: Entry) -> dict[str, Any]:
     return (
         {**changes, "packs": packs[-1:] if changes.get("pack_ref") else ()} if "packs" in changes else changes
     )
-
-
-def _decode_run_document(text: str, shape: Any) -> Any:
-    """A document, or None where its text is gone."""
-    try:
-        return msgspec.json.decode(text, type=shape)
-    except msgspec.MsgspecError:
-        return None
 
 
 def build_run_tape(

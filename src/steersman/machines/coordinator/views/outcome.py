@@ -28,7 +28,7 @@ _FINAL_STATES: dict[str, _FinalState] = {end: end for end in get_args(_FinalStat
 def read_failure_pack(snapshot: Snapshot, text: PayloadLookup) -> FailurePack | None:
     """Why a run that has failed has failed; None of any other, and where the text is gone."""
     return (
-        _decode_plan_document(text(context_fields(snapshot.context).get("failure_ref", "")), FailurePack)
+        decode_plan_document(text(context_fields(snapshot.context).get("failure_ref", "")), FailurePack)
         if snapshot.state in PLAN_FAILURE_STATES
         else None
     )
@@ -37,13 +37,14 @@ def read_failure_pack(snapshot: Snapshot, text: PayloadLookup) -> FailurePack | 
 def read_review_pack(snapshot: Snapshot, text: PayloadLookup) -> ReviewPack | None:
     """The review pack of a run that is done."""
     return (
-        _decode_plan_document(text(context_fields(snapshot.context).get("review_ref", "")), ReviewPack)
+        decode_plan_document(text(context_fields(snapshot.context).get("review_ref", "")), ReviewPack)
         if snapshot.state == "DONE"
         else None
     )
 
 
-def _decode_plan_document(text: str, shape: Any) -> Any:
+def decode_plan_document(text: str, shape: Any) -> Any:
+    """A document, or None where its text is gone."""
     try:
         return msgspec.json.decode(text, type=shape)
     except msgspec.MsgspecError:
@@ -69,8 +70,8 @@ def build_plan_run_summary(
     context = context_fields(snapshot.context)
     pack = read_review_pack(snapshot, text)
     failure = read_failure_pack(snapshot, text)
-    settled = _decode_plan_document(text(context.get("settled_ref", "")), dict[str, Any]) or {}
-    packs = filter(None, (_decode_plan_document(text(ref), QuestionPack) for ref in context.get("packs", ())))
+    settled = decode_plan_document(text(context.get("settled_ref", "")), dict[str, Any]) or {}
+    packs = filter(None, (decode_plan_document(text(ref), QuestionPack) for ref in context.get("packs", ())))
     defaulted = [a for a in settled.get("answers", ()) if a.get("provided_by") != "human"]
     return CoordinatorRunSummary(
         run_id=snapshot.run,
@@ -90,9 +91,9 @@ def build_plan_run_summary(
 def render_plan_lines(snapshot: Snapshot, text: PayloadLookup) -> list[str]:
     """The whole plan of a run that is done, as its `plan.md` has it; nothing of any other, and where a text is gone."""
     context, pack = context_fields(snapshot.context), read_review_pack(snapshot, text)
-    graph = _decode_plan_document(text(context.get("graph_ref", "")), ExecutionGraph)
-    settled = _decode_plan_document(text(context.get("settled_ref", "")), SettledQuestions)
-    questions = _decode_plan_document(text(context.get("uncertainties_ref", "")), tuple[AskedQuestion, ...])
+    graph = decode_plan_document(text(context.get("graph_ref", "")), ExecutionGraph)
+    settled = decode_plan_document(text(context.get("settled_ref", "")), SettledQuestions)
+    questions = decode_plan_document(text(context.get("uncertainties_ref", "")), tuple[AskedQuestion, ...])
     if pack is None or graph is None or settled is None or questions is None:
         return []
     return render_plan_markdown(graph, pack, questions, settled).splitlines()
