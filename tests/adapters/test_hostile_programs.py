@@ -124,7 +124,7 @@ def test_a_fence_bounds_what_is_in_a_box(sandbox, token, monkeypatch):
         "import os, time\nfor n in range(60):\n    if not os.fork(): time.sleep(60)\n    print(n, flush=True)"
     )
     done, alive = asyncio.run(boxed(sandbox, token, (sys.executable, "-c", code), 60))
-    assert b"Resource temporarily unavailable" in done.output
+    assert b"Resource temporarily unavailable" in done.errors
     assert alive == []
 
 
