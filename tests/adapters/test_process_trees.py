@@ -155,14 +155,13 @@ asyncio.run(program_runner.run_program(sys.argv[3:], os.path.dirname(sys.argv[-2
 
 
 def owned(token, name, fence):
-    """A process that executes the program; returned when the program has done its worst."""
+    """A process that executes the program; returned when the program has started all that it leaves behind."""
     argv = [PY, "-c", OWNER, fence, f"{token.name}:1:1", *runaway_command(name, token, "hang")]
     owner = subprocess.Popen(argv)
-    noted = token.with_name(f"{token.name}.pids")
+    ended = token.with_name(f"{token.name}.ended")
     deadline = time.monotonic() + PATIENCE
-    while not (noted.exists() and len(noted.read_text().split()) > 1) and time.monotonic() < deadline:
+    while not ended.exists() and time.monotonic() < deadline:
         time.sleep(0.02)
-    time.sleep(0.2)
     assert find_survivors(token)
     return owner
 

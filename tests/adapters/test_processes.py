@@ -9,7 +9,6 @@ import sys
 import time
 import uuid
 
-import psutil
 import pytest
 from tests.support.cases import for_each_case
 
@@ -136,32 +135,12 @@ def test_output_is_left_out_between_lines(effect):
     assert len(head.rstrip()) + 1 + int(left_out) + len(tail) == 40_000 * 14
 
 
-def test_a_timeout_stops_the_whole_tree(effect, tmp_path):
-    """After a timeout a double-forked child in a session of its own is dead too."""
-    note = tmp_path / "pid"
-    done = run(PY, "-c", DAEMON, str(note), "60", clocks=SILENT, effect=effect)
-    assert done.timed_out
-    assert done.exit_code == -signal.SIGTERM
-    assert gone(int(note.read_text()))
-    assert program_runner.alive(effect) == []
-
-
 def test_a_program_that_ignores_the_question_is_killed(effect):
     """SIGTERM comes first; what ignores it is killed a second later."""
     code = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('on', flush=True); time.sleep(60)"
     done = run(PY, "-c", code, clocks=SILENT, effect=effect)
     assert done.timed_out
     assert (done.exit_code, done.output) == (-signal.SIGKILL, b"on\n")
-
-
-def test_a_normal_end_leaves_nothing_behind(effect, tmp_path):
-    """A daemon that a program leaves running is stopped, and its hold on the pipe does not make us wait."""
-    note = tmp_path / "pid"
-    began = time.monotonic()
-    done = run(PY, "-c", DAEMON, str(note), "0", effect=effect)
-    assert (done.exit_code, done.timed_out) == (0, False)
-    assert gone(int(note.read_text()))
-    assert time.monotonic() - began < 30  # the daemon sleeps for a minute
 
 
 def test_cancellation_stops_the_whole_tree(effect, tmp_path):
@@ -197,14 +176,6 @@ def test_two_executions_of_one_effect_do_not_stop_each_other(effect):
 
     slow, fast = asyncio.run(story())
     assert (slow.output, fast.output) == (b"slow\n", b"fast\n")
-
-
-def test_nothing_started_here_stays_a_zombie(effect):
-    """Every child is reaped, whichever way it ended."""
-    earlier_children = set(psutil.Process().children())  # of tests that ran before in this process
-    run(PY, "-c", "pass", effect=effect)
-    run(PY, "-c", "import time; time.sleep(60)", effect=effect, clocks=0.2)
-    assert set(psutil.Process().children()) <= earlier_children
 
 
 def test_descriptors_do_not_leak(effect):

@@ -26,7 +26,9 @@ def daemon(work):
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:
-            note(); os.close(write); work(); os._exit(0)
+            note()
+            if work is not hidden: os.close(write)  # else it is closed when the other program begins
+            work(); os._exit(0)
         os._exit(0)
     os.close(write); os.wait(); os.read(read, 1)
 def hidden(seconds="60"):
@@ -34,7 +36,7 @@ def hidden(seconds="60"):
     os.execve(shutil.which("sleep"), ["sleep-" + os.path.basename(token), seconds], {})
 def deaf(): [signal.signal(n, signal.SIG_IGN) for n in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)]
 def end():
-    print("done", flush=True)
+    print("done", flush=True); open(token + ".ended", "w").close()
     if then == "hang": linger()
     os._exit(0)
 note()
