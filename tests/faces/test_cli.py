@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from steersman.faces.cli.context import DocumentedCommand
 from steersman.faces.cli.main import TOP_LEVEL_COMMANDS, LazyGroup, run_command_line, steersman_group
 from steersman.wiring import SERVICES
 
+README = Path(__file__).resolve().parents[2] / "README.md"
 HEAVY = ("asyncio", "rich", "yaml", "cryptography", "psutil", "jsonschema_rs", "pathlib", "hashlib", "ctypes")
 
 
@@ -66,10 +68,14 @@ def test_every_example_can_be_parsed(name: str) -> None:
             assert words == [], f"only a group: {line}"
 
 
-def test_the_spoken_commands_are_all_there() -> None:
-    """The dozen everyday verbs and the groups."""
-    wanted = "init trust run acknowledge runs show watch gates approve accept-evidence rework reject answer send followup abort resume fork why report audit machine doctor demo check chat revert plan intent registry memory facts tasks repl"
-    assert set(wanted.split()) == set(TOP_LEVEL_COMMANDS)
+def test_the_commands_are_the_listed_ones() -> None:
+    """The top-level commands and those of the groups are exactly these, and README.md describes each top-level one."""
+    listed = "init trust run acknowledge runs show watch gates approve accept-evidence rework reject answer send followup abort resume fork why report audit machine doctor demo check chat revert plan intent registry memory facts tasks repl"
+    assert set(listed.split()) == set(TOP_LEVEL_COMMANDS), (
+        "the list above and TOP_LEVEL_COMMANDS in faces/cli/main.py differ; see CONTRIBUTING.md, Add a command"
+    )
+    described = set(re.findall(r"^\| `steersman ([a-z-]+)", README.read_text(encoding="utf-8"), re.MULTILINE))
+    assert described == set(TOP_LEVEL_COMMANDS), "the table of commands in README.md differs from --help"
     assert {n.split()[2] for n in VERBS if n.startswith("steersman plan")} == {
         "make", "answer", "explain", "verify", "diff",
     }  # fmt: skip

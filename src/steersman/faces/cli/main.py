@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 EXIT_DEFECT, EXIT_INTERRUPTED = 70, 130  # sysexits.h; 128 + SIGINT
 COMMANDS_PACKAGE = "steersman.faces.cli.commands"
 
-# name: (module and attribute, what it does); in the order in which a person meets them
+# name: (module and attribute, one line for the list of commands); in the order of --help
 TOP_LEVEL_COMMANDS = {
     "demo": ("demo:demo_command", "Show a whole run in a temporary repository."),
     "init": ("init:init_command", "Find the project's checks, try them, and write steersman.toml."),
