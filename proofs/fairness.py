@@ -17,7 +17,7 @@ import apsw
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from steersman.adapters.storage.sqlite import SqliteJournal
+from steersman.adapters.storage.sqlite.store import SqliteJournal
 from steersman.errors import JournalError
 from steersman.testing.journal_samples import sample_batch
 

@@ -23,7 +23,7 @@ from interrupted_run import KILLED, proof_folder, run_in_child
 from tests.support.packages import PACKAGES
 
 from steersman.adapters.process.run_locks import FileLocks
-from steersman.adapters.storage.sqlite import SqliteJournal
+from steersman.adapters.storage.sqlite.store import SqliteJournal
 from steersman.engine.audit import verify_run
 from steersman.engine.driver import Driver
 from steersman.engine.effects import EffectCall

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.support.long_tapes import CREW_ROLES, SAMPLE_PERSON, anchor_ports, drive_sample_run, instant_ports
 
 from steersman.adapters.storage.anchors import FileAnchors
-from steersman.adapters.storage.sqlite import SqliteJournal
+from steersman.adapters.storage.sqlite.store import SqliteJournal
 from steersman.app.runs import RunService
 from steersman.contracts.config import Config, Role
 from steersman.engine.active_run import head_from_snapshot

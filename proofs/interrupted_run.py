@@ -26,7 +26,7 @@ from tests.support.packages import PACKAGES
 from steersman.adapters.git.workspace import GitWorkspace
 from steersman.adapters.process import program_runner
 from steersman.adapters.process.run_locks import FileLocks
-from steersman.adapters.storage.sqlite import SqliteJournal
+from steersman.adapters.storage.sqlite.store import SqliteJournal
 from steersman.contracts.agent import AgentRequest
 from steersman.contracts.config import Rules
 from steersman.engine.audit import verify_run

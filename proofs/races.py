@@ -28,7 +28,7 @@ from steersman.adapters.process import program_runner
 from steersman.adapters.process.clock import SystemClock
 from steersman.adapters.process.run_locks import FileLocks
 from steersman.adapters.process.wakeup import WakeupSockets
-from steersman.adapters.storage.sqlite import SqliteJournal
+from steersman.adapters.storage.sqlite.store import SqliteJournal
 from steersman.app.runs import RunService
 from steersman.engine.audit import verify_run
 from steersman.engine.driver import Driver, RunBusy

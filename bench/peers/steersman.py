@@ -436,7 +436,7 @@ class _Reader:
 
 @contextmanager
 def _opened(folder: Path):
-    from steersman.adapters.storage.sqlite import SqliteJournal
+    from steersman.adapters.storage.sqlite.store import SqliteJournal
     from steersman.wiring import project_state_directory
 
     os.environ["XDG_STATE_HOME"] = str(folder / "state")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from steersman.adapters.storage.sqlite import SqliteJournal
+from steersman.adapters.storage.sqlite.store import SqliteJournal
 from steersman.testing.conformance_journal import JournalConformance
 from steersman.testing.memory import MemoryJournal
 

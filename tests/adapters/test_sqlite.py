@@ -12,13 +12,14 @@ import apsw
 import pytest
 from tests.support.faulty_disks import CountingVFS, FailingVFS
 
-from steersman.adapters.storage.sqlite import SqliteJournal, connection
+from steersman.adapters.storage.sqlite import connection
 from steersman.adapters.storage.sqlite.connection import (
     GROWN_WAL_BYTES,
     STORE_APPLICATION_ID,
     STORE_SCHEMA_VERSION,
 )
 from steersman.adapters.storage.sqlite.reader import SqliteJournalReader
+from steersman.adapters.storage.sqlite.store import SqliteJournal
 from steersman.errors import JournalError, StaleError, StoreBroken, StoreFull
 from steersman.ports.journal import Spend
 from steersman.testing.journal_samples import SAMPLE_RUN, SAMPLE_TIME, sample_batch, sample_entry, sample_gate
@@ -434,7 +435,8 @@ def test_a_large_payload_that_was_changed_is_noticed(opened, path):
 
 WRITER = """
 import sys
-from steersman.adapters.storage.sqlite import SqliteJournal, connection
+from steersman.adapters.storage.sqlite import connection
+from steersman.adapters.storage.sqlite.store import SqliteJournal
 from steersman.errors import StaleError
 from steersman.testing.journal_samples import sample_batch
 path, me, n = sys.argv[1], sys.argv[2], int(sys.argv[3])

@@ -14,7 +14,7 @@ from tests.support.long_tapes import CREW_ROLES, SAMPLE_PERSON, anchor_ports, dr
 from tests.support.small_machines import MACHINES, fake_ports_with_machines, play_run, settle_post
 
 from steersman.adapters.storage.anchors import FileAnchors
-from steersman.adapters.storage.sqlite import SqliteJournal
+from steersman.adapters.storage.sqlite.store import SqliteJournal
 from steersman.app.runs import RunService
 from steersman.contracts.config import Budget, Config, Role
 from steersman.engine.audit import (

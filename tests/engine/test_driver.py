@@ -21,7 +21,7 @@ from tests.support.small_machines import (
     wait_until,
 )
 
-from steersman.adapters.storage.sqlite import SqliteJournal
+from steersman.adapters.storage.sqlite.store import SqliteJournal
 from steersman.app.runs import RunService
 from steersman.engine.active_run import load_active_run
 from steersman.engine.driver import Driver, RunBusy

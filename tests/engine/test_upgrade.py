@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from tests.support.letter_versions import NEW_LETTERS, OLD_LETTERS, PlaceFacts, WeighFacts
 
-from steersman.adapters.storage.sqlite import SqliteJournal
+from steersman.adapters.storage.sqlite.store import SqliteJournal
 from steersman.app.runs import RunService
 from steersman.engine.active_run import read_snapshot
 from steersman.engine.audit import replay_run

@@ -16,8 +16,8 @@ from tests.support.task_project import (
 )
 
 from steersman.adapters.process import program_runner
-from steersman.adapters.storage.sqlite import SqliteJournal
 from steersman.adapters.storage.sqlite.reader import SqliteJournalReader
+from steersman.adapters.storage.sqlite.store import SqliteJournal
 
 LONG = {"process": "yes", "sleep": "600"}
 

@@ -9,7 +9,7 @@ import fanout
 import pytest
 from interrupted_run import InterruptedRun, drive_in_child, faults, proof_folder, run_in_child, verdict
 
-from steersman.adapters.storage.sqlite import SqliteJournal
+from steersman.adapters.storage.sqlite.store import SqliteJournal
 from steersman.engine.run_loop import RunLoop
 
 

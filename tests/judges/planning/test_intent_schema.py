@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from tests.support.cases import for_each_case
 from tests.support.raw_intents import INTERACTIVE_POLICY, raw_intent, set_field
 
+from steersman.contracts.planning.documents import planning_document_schema
 from steersman.judges.planning.places import (
     get_text_at,
     get_value_at,
@@ -13,14 +14,13 @@ from steersman.judges.planning.places import (
     walk_texts,
 )
 from steersman.judges.planning.schema_errors import (
-    _cached_document_schema,
     _cached_document_validator,
     convert_bare_scalars,
     find_schema_part,
     find_schema_problems,
 )
 
-INTENT = _cached_document_schema("execution_intent")
+INTENT = planning_document_schema("execution_intent")
 
 
 @for_each_case(

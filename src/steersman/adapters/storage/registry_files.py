@@ -47,15 +47,13 @@ class FileRegistries:
         self._known: dict[str, Registry] = {}  # what was read or kept here, by digest
 
     def built_in(self) -> LoadedRegistry:
-        items, problems = _load_built_in()
-        return LoadedRegistry(Registry(items), problems)
+        return LoadedRegistry(Registry(_load_built_in()), ())
 
     def load(self, folder: str = "") -> LoadedRegistry:
-        items, problems = _load_built_in()
         top, below = (Path(folder), ()) if folder else (self._project, tuple(REGISTRY_OVERLAY.split("/")))
         own_items, own_problems = _RegistryOverlay(folder or REGISTRY_OVERLAY).read(top, below)
-        registry = Registry((*items, *own_items))
-        return LoadedRegistry(registry, (*problems, *own_problems, *find_identity_problems(registry)))
+        registry = Registry((*_load_built_in(), *own_items))
+        return LoadedRegistry(registry, (*own_problems, *find_identity_problems(registry)))
 
     def store_registry(self, registry: Registry) -> str:
         path = self._kept / f"{registry.digest}.json"
@@ -90,9 +88,9 @@ ARCHIVE_FILE_NAME = "archive.json"
 
 
 @cache
-def _load_built_in() -> RegistryReading:
+def _load_built_in() -> tuple[RegistryItem, ...]:
     """From one generated file: reading all the YAML takes longer than planning does."""
-    return decode_registry_archive((_BUILT_IN_DIRECTORY / ARCHIVE_FILE_NAME).read_bytes()), ()
+    return decode_registry_archive((_BUILT_IN_DIRECTORY / ARCHIVE_FILE_NAME).read_bytes())
 
 
 def load_built_in_yaml() -> LoadedRegistry:

@@ -1,5 +1,6 @@
 """Every planning document by its file name: what has a JSON Schema, and what outputs are held against."""
 
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -48,7 +49,8 @@ PLANNING_DOCUMENTS: dict[str, type[msgspec.Struct]] = {
 }
 
 
+@cache
 def planning_document_schema(name: str) -> dict[str, Any]:
-    """The JSON Schema of one document."""
+    """The JSON Schema of one document, for readers alone: every caller gets the same."""
     header = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": name.replace("_", " ")}
     return {**header, **msgspec.json.schema(PLANNING_DOCUMENTS[name])}

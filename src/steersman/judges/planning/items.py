@@ -4,7 +4,6 @@
 """
 
 from collections.abc import Collection
-from functools import cache
 from typing import Any
 
 import msgspec
@@ -15,7 +14,7 @@ from steersman.contracts.planning.documents import planning_document_schema
 from steersman.contracts.planning.words import ContentKind
 from steersman.judges.planning.places import FieldLines, FieldPath
 from steersman.judges.planning.registry import ContentOrigin, RegistryItem
-from steersman.judges.planning.schema_errors import JsonSchema, convert_bare_scalars, find_schema_problems
+from steersman.judges.planning.schema_errors import convert_bare_scalars, find_schema_problems
 from steersman.judges.text import clip_text
 
 KIND_DIRECTORIES: dict[str, ContentKind] = {
@@ -75,18 +74,13 @@ def _split_content_parts(count: int, lines: FieldLines, bare: Collection[FieldPa
 def _parse_registry_item(
     value: Any, part: _ContentPart, source: ContentSource
 ) -> RegistryItem | tuple[DocumentProblem, ...]:
-    raw = convert_bare_scalars(value, _content_schema(source.kind), part.bare)
+    raw = convert_bare_scalars(value, planning_document_schema(source.kind), part.bare)
     problems = find_schema_problems(raw, part.lines, source.kind)
     if not problems:
         return RegistryItem(
             msgspec.convert(raw, CONTENT_TYPES[source.kind]), source.origin, source.file, part.lines
         )
     return tuple(_add_problem_source(p, value, part, source) for p in problems)
-
-
-@cache
-def _content_schema(kind: ContentKind) -> JsonSchema:
-    return planning_document_schema(kind)
 
 
 def _add_problem_source(

@@ -76,7 +76,7 @@ def find_schema_problems(
         return (document_problem((), message, "use text, whole numbers and true or false", lines),)
     if _is_plainly_valid(raw, PLANNING_DOCUMENTS[name]):
         return ()
-    schema = _cached_document_schema(name)
+    schema = planning_document_schema(name)
     problems: dict[FieldPath, DocumentProblem] = {}
     for error in find_schema_errors(raw, _cached_document_validator(name)):
         for problem in spell_schema_error(error):
@@ -93,13 +93,8 @@ def convert_valid_document(raw: Any, shape: type[T], name: str) -> T | None:
 
 
 @cache
-def _cached_document_schema(name: str) -> JsonSchema:
-    return planning_document_schema(name)
-
-
-@cache
 def _cached_document_validator(name: str) -> Any:
-    return build_schema_validator(_cached_document_schema(name))
+    return build_schema_validator(planning_document_schema(name))
 
 
 def _is_plainly_valid(raw: Any, shape: type[msgspec.Struct]) -> bool:

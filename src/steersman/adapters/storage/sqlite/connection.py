@@ -227,7 +227,7 @@ def _refuse_missing_store(path: str) -> None:
 
 def _configure_store_connection(db: apsw.Connection, busy: Callable[[int], bool]) -> None:
     db.set_busy_handler(busy)
-    _enable_store_wal(db)
+    enable_wal(db)
     for pragma in (
         f"wal_autocheckpoint={WAL_PAGES}",
         "synchronous=FULL",
@@ -239,7 +239,7 @@ def _configure_store_connection(db: apsw.Connection, busy: Callable[[int], bool]
         db.execute(f"PRAGMA {pragma}").fetchall()
 
 
-def _enable_store_wal(db: apsw.Connection) -> None:
+def enable_wal(db: apsw.Connection) -> None:
     """SQLite does not ask the busy handler when two processes make a new file at the same time."""
     deadline = time.monotonic() + LOCK_PATIENCE_SECONDS
     while True:
@@ -263,7 +263,7 @@ def _keep_wal_file(db: apsw.Connection) -> None:
 def _migrate_store_schema(db: apsw.Connection, path: str) -> None:
     from importlib.resources import files  # slow to import, and needed once a store
 
-    with _store_transaction(db):
+    with hold_write_transaction(db):
         for step in range(_read_store_version(db, path) + 1, STORE_SCHEMA_VERSION + 1):
             db.execute(files("steersman.adapters.storage.sqlite").joinpath(f"sql/{step:03}.sql").read_text())
             db.execute(f"PRAGMA user_version={step}")
@@ -295,7 +295,7 @@ def _grow_wal_file(db: apsw.Connection, path: str) -> None:
     wal = f"{path}-wal"
     if os.path.exists(wal) and os.path.getsize(wal) >= GROWN_WAL_BYTES:
         return
-    with _store_transaction(db):
+    with hold_write_transaction(db):
         db.execute("CREATE TABLE growth(filler)")
         db.execute("INSERT INTO growth VALUES(zeroblob(?))", (GROWN_WAL_BYTES,))
         db.execute("DROP TABLE growth")
@@ -304,7 +304,7 @@ def _grow_wal_file(db: apsw.Connection, path: str) -> None:
 
 
 @contextmanager
-def _store_transaction(db: apsw.Connection) -> Iterator[None]:
+def hold_write_transaction(db: apsw.Connection) -> Iterator[None]:
     """The lock from the beginning: one that is taken in the middle fails at once when another was quicker."""
     db.execute("BEGIN IMMEDIATE")
     try:

@@ -14,7 +14,12 @@ import apsw
 import msgspec
 
 from steersman.adapters.storage.durable_files import create_file
-from steersman.adapters.storage.sqlite.connection import MIN_DATABASE_BYTES, poll_while_busy
+from steersman.adapters.storage.sqlite.connection import (
+    MIN_DATABASE_BYTES,
+    enable_wal,
+    hold_write_transaction,
+    poll_while_busy,
+)
 from steersman.contracts.planning.context import MemoryPack, MemoryRecord
 from steersman.contracts.planning.words import MemoryScope
 from steersman.errors import MemoryUnavailable, NoMemory, UserError
@@ -29,7 +34,6 @@ from steersman.judges.planning.memory_words import (
     split_memory_words,
 )
 
-MEMORY_FILE_NAME = "memory.db"
 MEMORY_APPLICATION_ID = 0x57EE6
 MEMORY_SCHEMA_VERSION = 1
 MAX_MEMORIES = 10_000
@@ -71,7 +75,7 @@ class SqliteMemories:
             created_at=created_at,
             known=self._known(),
         )
-        with self._open(create=True) as db, _memory_transaction(db):
+        with self._open(create=True) as db, hold_write_transaction(db):
             row = db.execute("SELECT body FROM memory WHERE id = ?", (memory.id,)).fetchone()
             if row is not None:
                 return _decode_memory(row[0]), False
@@ -112,7 +116,7 @@ class SqliteMemories:
 
     def forget(self, name: str) -> bool:
         with self._open() as db:
-            with _memory_transaction(db):
+            with hold_write_transaction(db):
                 row = db.execute("SELECT number FROM memory WHERE id = ?", (name,)).fetchone()
                 if row is None:
                     return False
@@ -172,7 +176,7 @@ def _connect_memory(path: str) -> apsw.Connection:
     try:
         db.set_busy_handler(poll_while_busy)
         _refuse_foreign_memory(db)
-        _enable_memory_wal(db)
+        enable_wal(db)
         for pragma in ("synchronous=FULL", "fullfsync=ON", "secure_delete=ON", "trusted_schema=OFF"):
             db.execute(f"PRAGMA {pragma}").fetchall()
     except BaseException:
@@ -211,31 +215,6 @@ def _refuse_foreign_memory(db: apsw.Connection) -> None:
         raise OSError("it is a database, but not one of ours")
     if version != MEMORY_SCHEMA_VERSION:
         raise OSError(f"another steersman has written it, in form {version}")
-
-
-def _enable_memory_wal(db: apsw.Connection) -> None:
-    """SQLite does not ask the busy handler when two open a new file at the same time."""
-    tries = 0
-    while True:
-        try:
-            db.execute("PRAGMA journal_mode=WAL").fetchall()
-        except apsw.BusyError:
-            if not poll_while_busy(tries):
-                raise
-            tries += 1
-        else:
-            return
-
-
-@contextmanager
-def _memory_transaction(db: apsw.Connection) -> Iterator[None]:
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        db.execute("COMMIT")
-    finally:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
 
 
 def _search_memories(
