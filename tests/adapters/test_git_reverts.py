@@ -75,11 +75,11 @@ def test_where_it_is_instead_is_named(workspace, repo, change):
     """The branches that have it, and how ours is dropped; none where all are gone."""
     kept = workspace.deliver(RUN, change.commit, "main", "branch", None, "new").commit
     with pytest.raises(
-        ChangeNotOnBranchError, match=f"the branch steersman/{RUN} has it; drop it with `git branch -D"
+        ChangeNotOnBranchError, match=f"the branch steersman/{RUN} has it. Delete it with `git branch -D"
     ):
         workspace.revert(RUN, kept, "main", "Undo")
     git(repo, "branch", "mine", kept)
-    with pytest.raises(ChangeNotOnBranchError, match=f"mine, steersman/{RUN} have it; drop"):
+    with pytest.raises(ChangeNotOnBranchError, match=f"mine, steersman/{RUN} have it. Delete"):
         workspace.revert(RUN, kept, "main", "Undo")
     git(repo, "branch", "-D", "mine", f"steersman/{RUN}")
     with pytest.raises(ChangeNotOnBranchError, match="no branch here has it"):

@@ -78,7 +78,7 @@ def test_a_command_that_is_not_allowed_is_blocked_and_not_started(workdir):
     """A blocked command leaves no trace but its reason."""
     result = run(("touch", "here"), workdir, source="tester")
     assert (result.verdict, result.exit_code) == ("blocked", None)
-    assert "not on the allow-list: touch here" in result.reason
+    assert "`touch here` is not on the allow-list" in result.reason
     assert not (workdir / "here").exists()
 
 

@@ -99,7 +99,7 @@ def test_a_gate_has_three_names(asked):
 def test_a_gate_that_is_not_there_is_named(asked):
     """The error lists the gates that the run asks at."""
     runs, run = asked
-    with pytest.raises(UserError, match=f"has no gate {run}:99:1: it asks at {run}:"):
+    with pytest.raises(UserError, match=f"has no open gate {run}:99:1. Its open gates: {run}:"):
         find_open_gate(runs, ANN, f"{run}:99:1")
 
 
@@ -108,9 +108,7 @@ def test_an_answered_gate_says_who_was_first(asked):
     runs, run = asked
     post_answer(runs, ANN, check_answer(runs, ANN, run, APPROVE))
     caller = Principal("bob", command_prefix="steersman --project /x")
-    with pytest.raises(
-        NoOpenGateError, match="ann has answered approve: see `steersman --project /x why"
-    ) as late:
+    with pytest.raises(NoOpenGateError, match=r"ann chose approve\. See `steersman --project /x why") as late:
         find_open_gate(runs, caller, run)
     assert late.value.exit_code == 4
 
@@ -134,7 +132,7 @@ def test_the_first_of_two_racing_answers_counts(asked):
         check_answer(runs, BOB, run, AnswerRequest(choice="reject")),
     )
     posted = post_answer(runs, ANN, first)
-    with pytest.raises(RunBusy, match="ann has answered approve"):
+    with pytest.raises(RunBusy, match="ann chose approve"):
         post_answer(runs, BOB, second)
     assert (posted.run, runs.ports.journal.gates(run)[0].person) == (run, "ann")
 
@@ -143,14 +141,14 @@ def test_an_answer_to_something_else_does_not_count(asked):
     """A digest that is not the gate's refuses the answer."""
     runs, run = asked
     answer = check_answer(runs, ANN, run, AnswerRequest(choice="approve", digest="another"))
-    with pytest.raises(ContractError, match="is about d, not another"):
+    with pytest.raises(ContractError, match="is now about d, not another"):
         post_answer(runs, ANN, answer)
 
 
 def test_a_gate_offers_its_own_choices(asked):
     """Another choice is refused with the choices that there are."""
     runs, run = asked
-    with pytest.raises(UserError, match=r"offers approve \| reject, not maybe"):
+    with pytest.raises(UserError, match=r"has no choice 'maybe'. Choose one of approve, reject"):
         post_answer(runs, ANN, check_answer(runs, ANN, run, AnswerRequest(choice="maybe")))
 
 

@@ -57,7 +57,7 @@ def test_an_order_names_a_machine_that_carries_something_out():
     """The errors list the machines, and send an order for the planner to its own command."""
     machines = installed_packages()
     with pytest.raises(
-        UserError, match="there are coordinator, roundtable, task; see `steersman machine list`"
+        UserError, match="Choose one of coordinator, roundtable, task, or see `steersman machine list`"
     ):
         check_order(machines, RunOrder(machine="nope", task="x"))
     with pytest.raises(UserError, match="use `steersman --project /x plan`"):

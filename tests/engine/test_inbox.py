@@ -74,11 +74,11 @@ def test_an_override_says_why(tmp_path, reason):
     ("event", "data", "words"),
     [
         ("nonsense", {}, "has no event 'nonsense'"),
-        ("errand_done", {"ok": True}, "comes from effect, never from a person"),
+        ("errand_done", {"ok": True}, "comes from an effect, never from a person"),
         ("nudged", {"ok": "very"}, "does not fit"),
         ("nudged", {"ok": True, "weight": 1.5}, "float"),
         ("nudged", {"ok": True, "weight": 2**60}, "beyond 2^53"),
-        ("errand_given", {}, "no row for errand_given in out"),
+        ("errand_given", {}, "no row accepts errand_given in out"),
     ],
 )
 def test_what_may_not_be_is_refused(tmp_path, event, data, words):
@@ -185,7 +185,7 @@ def test_a_gate_is_answered_once(tmp_path):
     run, gate = asking(world)
     bridge = RunService(world)
     posted = bridge.answer(gate, "approve", "ann", reason="fine")
-    with pytest.raises(RunBusy, match=f"gate {gate.id} was answered already: ann has answered approve"):
+    with pytest.raises(RunBusy, match=f"gate {gate.id} is answered already: ann chose approve"):
         bridge.answer(gate, "reject", "bob")
     assert settle_post(world, run, posted)["result"] == "taken"
     with pytest.raises(RunBusy, match="it is closed"):
@@ -199,9 +199,9 @@ def test_an_answer_that_is_not_offered(tmp_path):
     """Only the gate's own choices, about the very thing it shows."""
     world = fake_ports_with_machines(tmp_path)
     _, gate = asking(world)
-    with pytest.raises(UserError, match=r"offers approve \| reject, not maybe"):
+    with pytest.raises(UserError, match=r"has no choice 'maybe'. Choose one of approve, reject"):
         RunService(world).answer(gate, "maybe", "ann")
-    with pytest.raises(ContractError, match="is about d, not e"):
+    with pytest.raises(ContractError, match="is now about d, not e"):
         RunService(world).answer(gate, "approve", "ann", digest="e")
 
 

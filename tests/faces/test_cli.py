@@ -171,15 +171,15 @@ def test_what_a_command_says_at_its_end_is_one_document(
 def test_a_missing_argument_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     """What is missing and where to look, with one mark between them."""
     assert run_command_line(SERVICES, ["show"]) == 2
-    assert "Missing argument 'RUN'; see `steersman show --help`" in capsys.readouterr().err
+    assert "Missing argument 'RUN'. See `steersman show --help`" in capsys.readouterr().err
 
 
 def test_an_unknown_command_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
     """One hint where to look, and what was nearly meant."""
     assert run_command_line(SERVICES, ["nope"]) == 2
-    assert capsys.readouterr().err == "steersman: there is no command 'nope'; see `steersman --help`\n"
+    assert capsys.readouterr().err == "steersman: there is no command 'nope'. See `steersman --help`\n"
     assert run_command_line(SERVICES, ["rnus"]) == 2
-    assert "did you mean `runs`?" in capsys.readouterr().err
+    assert "Did you mean `runs`?" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("library", ["steersman.wiring", "steersman.adapters", "click"])

@@ -69,10 +69,10 @@ def test_events_that_may_not_happen(project: Project) -> None:
     run = project.run(roundtable_story(mode="proposal")).json()["run"]
     for event, why in (
         ("nonsense", "roundtable has no event 'nonsense'"),
-        ("tests_passed", "comes from effect, never from a person"),
-        ("start_coder", "comes from machine, never from a person"),
-        ("merge_granted", "comes from gate, never from a person"),
-        ("task_received", "no row for task_received in finalize fits now"),
+        ("tests_passed", "comes from an effect, never from a person"),
+        ("start_coder", "comes from the machine, never from a person"),
+        ("merge_granted", "comes from an answer to a gate, never from a person"),
+        ("task_received", "no row accepts task_received in finalize now"),
     ):
         data = {"task_ref": "p-x"} if event == "task_received" else {}
         said = project.call("send", run, event, "--data", json.dumps(data), "--json")
@@ -409,14 +409,14 @@ def test_a_dirty_repository(project: Project) -> None:
 @for_each_case(
     ("words", "part"),
     [
-        (["rnu", "x"], "did you mean `run`?"),
+        (["rnu", "x"], "Did you mean `run`?"),
         (["run"], "a run needs a task"),
         (["run", ""], "needs a task"),
         (["run", "\u200b"], "needs a task"),
         (["run", "x", "--mode", "other"], "--mode"),
         (["run", "x", "--max-iterations", "0"], "--max-iterations"),
         (["audit"], "Missing command"),
-        (["audit", "verfy"], "did you mean `verify`?"),
+        (["audit", "verfy"], "Did you mean `verify`?"),
         (["--project", "/nowhere", "runs"], "not a directory"),
         (["report"], "Missing argument"),
     ],

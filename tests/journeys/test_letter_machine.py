@@ -117,7 +117,7 @@ def test_a_letter_at_the_prompt(letters: Project):
 def test_a_word_of_another_machine_is_refused_on_the_command_line(letters: Project):
     """What only a task has, a letter has not; `run` names the options that it does not take."""
     run = start_letter(letters)
-    assert f"run {run} is no task but a letter" in letters.call("tasks", "next", run).err
+    assert f"run {run} is a letter, not a task" in letters.call("tasks", "next", run).err
     assert (
         "letter does not take --mode" in letters.call("run", "--as", "letter", "x", "--mode", "proposal").err
     )

@@ -22,7 +22,7 @@ def test_a_merged_change_is_taken_back_once(project: Project) -> None:
     run = merged(project)
     done = project.call("revert", run, "--reason", "breaks the import")
     assert done.code == 0, done
-    assert "taken back by commit" in done.out
+    assert "reverted by commit" in done.out
     assert "a - b" in project.git("show", "main:calc.py")
     assert "a - b" in (project.repo / "calc.py").read_text()
     assert project.git("status", "--porcelain", "--untracked-files=no") == ""
@@ -33,7 +33,7 @@ def test_a_merged_change_is_taken_back_once(project: Project) -> None:
         assert trailer in project.git("interpret-trailers", "--parse", str(_file(project, said)))
     again = project.call("revert", run, "--json")
     assert again.code == 4
-    assert "it was taken back already, by commit" in again.err
+    assert "it is reverted already, by commit" in again.err
     events = [(e["kind"], e.get("event")) for e in project.entries(run)]
     assert ("transition", "reverted") in events
     assert ("refused", "revert_requested") in events

@@ -166,7 +166,7 @@ def test_what_was_reopened_says_where_its_change_is(alone: Project):
     assert alone.call("tasks", "redo", run, "planning").code == 3
     told = alone.call("tasks", "revert", run)
     made = alone.git("rev-parse", "main").strip()
-    assert (told.code, f"`git revert {made[:12]}` takes it back by hand" in told.err) == (4, True)
+    assert (told.code, f"`git revert {made[:12]}` reverts it by hand" in told.err) == (4, True)
 
 
 @pytest.mark.parametrize("deliver", ["merge", "branch"])

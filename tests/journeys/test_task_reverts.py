@@ -94,7 +94,7 @@ def test_taken_back_built_again_and_taken_back(ready: Ready):
     assert read_document(project, run, "revert/record.json")["delivered"] == at(project, "main~1")
 
     twice = project.call("tasks", "revert", run)
-    assert (twice.code, f"taken back already, by commit {first[:12]}" in twice.err) == (4, True), twice
+    assert (twice.code, f"reverted already, by commit {first[:12]}" in twice.err) == (4, True), twice
     assert f"steersman tasks redo {run} codegen" in twice.err
     assert at(project) == first
 
@@ -204,7 +204,7 @@ def test_what_was_never_merged(project: Project):
     assert said.code == 3, said
     for words in (
         f"run {run} is not in main: there is nothing to revert, and",
-        f"the branch steersman/{run} has it; drop it with `git branch -D steersman/{run}`",
+        f"the branch steersman/{run} has it. Delete it with `git branch -D steersman/{run}`",
     ):
         assert words in said.out, said
     assert record(project, run)[:2] == ("not_merged", "")

@@ -171,7 +171,7 @@ def test_files_are_named_with_the_command_that_shows_them(clone: Project) -> Non
     clone.git("commit", "-qm", "prompt")
     prompt.write_text("Be long.\n")  # a run takes it from the commit all the same
     asked = answer(clone, "n", "run", "x", "--dry").err.splitlines()
-    assert asked[0] == ".steersman/ has changed since you trusted the settings: 2 new."
+    assert asked[0] == ".steersman/ has changed since you trusted the settings (2 new)."
     assert any(line.startswith("trust these 2 lines? [y/N]: ") for line in asked)
     commands = [line for line in asked if line.startswith(("  git show ", "  tail "))]
     printed = [
@@ -244,7 +244,7 @@ def test_what_a_person_sees_of_trust_elsewhere(clone: Project) -> None:
     assert "nothing here needs trust" in clone.call("trust", "--show").out
     write(clone, 'version = 1\ndeliver = "draft-pr"\n')
     home = clone.call()
-    assert (home.code, "steersman.toml is new here: 1 line." in home.out) == (0, True), home
+    assert (home.code, "steersman.toml is new here, with 1 line to read." in home.out) == (0, True), home
     refused = clone.call("run", "x", "--json").json()
     assert refused["command"] == f"steersman trust --digest {refused['digest']}"
     trusted = clone.call("trust", "--digest", refused["digest"].upper())
@@ -293,7 +293,7 @@ def test_what_init_writes_is_trusted(clone: Project) -> None:
     assert clone.call("init", "--yes", "--script", "crew.yaml").code in (0, 1)
     asked = clone.call("run", "Fix add", "--dry")
     assert (asked.code, "Read 1 line with" in asked.err) == (4, True), asked
-    assert ".steersman/ has changed since you trusted the settings: 1 new" in asked.err
+    assert ".steersman/ has changed since you trusted the settings (1 new)" in asked.err
     clone.git("rm", "-q", ".steersman/prompts/coder.md")
     clone.git("commit", "-qm", "no prompt")
     assert clone.call("run", "Fix add", "--dry").code == 0

@@ -86,7 +86,7 @@ def test_a_refusal_is_an_entry_that_changes_nothing():
     assert (entry.kind, entry.event, entry.source, entry.legal) == (
         "refused", "rowed", "dock", ("cast_off", "left"),
     )  # fmt: skip
-    assert entry.why == "no row for rowed in dock fits now"
+    assert entry.why == "no row accepts rowed in dock now"
     assert done.refused is not None
     assert (done.snapshot.state, done.snapshot.refused, done.snapshot.context) == ("dock", 1, before.context)
 

@@ -151,7 +151,7 @@ def test_a_decision_that_would_be_refused_is_told():
     """A recorded transition for which no row would fit is different, with the refusal's reason."""
     entry = msgspec.structs.replace(READ[1][0], event="bailed")
     verdicts = list(repeat_decisions(FERRY, [READ[0], (entry, "x")]))
-    assert verdicts[1] == RepeatedDecision(2, "different", "no row for bailed in dock fits now")
+    assert verdicts[1] == RepeatedDecision(2, "different", "no row accepts bailed in dock now")
 
 
 def test_another_definition_is_another_version():

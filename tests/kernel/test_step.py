@@ -187,7 +187,7 @@ def test_a_computed_event_must_have_a_row():
     for _ in range(2):
         snapshot = came_back(m, snapshot, 1).snapshot
     with pytest.raises(
-        DefinitionError, match="in bail the machine computes bailed, but no row for bailed in bail fits now"
+        DefinitionError, match="in bail the machine computes bailed, but no row accepts bailed in bail now"
     ):
         came_back(m, snapshot, 1)
 
@@ -209,7 +209,7 @@ def test_a_run_begins_with_what_was_declared():
 
 def test_a_run_needs_a_row_that_creates_it():
     """An event that creates nothing is refused when somebody tries to begin with it."""
-    with pytest.raises(DefinitionError, match="no row for cast_off in None fits now"):
+    with pytest.raises(DefinitionError, match="no row accepts cast_off in None now"):
         begin_ferry(event=E.cast_off)
 
 

@@ -135,8 +135,8 @@ def describe_move(move: PersonMove) -> str:
         ("approve", "accept", "decide", "", "decide approve"),
         ("approve", "test", "next", "", "next approve"),
         ("revert", "accept", "decide", "broken", "decide revert broken"),
-        ("revert", "done", "", "", "no: there is nothing to take back"),
-        ("revert", "codegen", "next", "", "no: there is nothing to take back"),
+        ("revert", "done", "", "", "no: there is nothing to revert"),
+        ("revert", "codegen", "next", "", "no: there is nothing to revert"),
     ],
 )  # fmt: skip
 def test_what_a_word_comes_to(word, state, gate, text, comes_to):
@@ -196,9 +196,9 @@ def test_a_late_revert():
     assert describe_move(late.then(word_call("accept", "decide", "why"))) == "decide revert why"
     assert describe_move(late.then(word_call("accept", "again"))) == "no: the decision is not open"
     again = word_call("done", delivered="yes", outcome="reverted", reverted_commit="c9")
-    assert describe_move(read_word("revert", again)) == "no: it was taken back already, by commit c9"
+    assert describe_move(read_word("revert", again)) == "no: it is reverted already, by commit c9"
     reopened = word_call("codegen", "next", delivered="yes", deliveries=["c1", "c2"])
-    assert "`git revert c2 c1` takes it back by hand" in describe_move(read_word("revert", reopened))
+    assert "`git revert c2 c1` reverts it by hand" in describe_move(read_word("revert", reopened))
 
 
 @for_each_case(

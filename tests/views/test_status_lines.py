@@ -211,7 +211,7 @@ def test_findings_and_checks():
         (entry("effect_started", retry=EntryRetry(1, "provider_timeout")), "again: provider_timeout (attempt 2)"),
         (entry("effect_started", retry=EntryRetry(1, "interrupted"), held=(BEGUN_TWICE,)), "setup was interrupted and is begun again (start 2): it may have run twice"),
         (entry("effect_started"), None),
-        (entry("refused", event="a\nb", why="no\nno"), "refused: a\\nb: no\\nno"),
+        (entry("refused", event="a\nb", why="no\nno"), "refused a\\nb: no\\nno"),
         (entry("gate_answered", actor="person:ann"), "answered by ann"),
         (entry("effect_finished", late=True, cause="i"), "late, not used: i"),
         (entry("effect_finished"), None),

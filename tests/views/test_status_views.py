@@ -193,7 +193,7 @@ def test_steps_are_told_in_one_line():
     told = [entry_line(e) for e, _ in tape.entries]
     assert "review → iterate  review_changes_requested" in told[-3]
     assert told[-1] is not None
-    assert told[-1].startswith("refused: tests_passed")
+    assert told[-1].startswith("refused tests_passed")
     sealed = approved()
     assert entry_line(sealed.entries[-1][0]) is None
 

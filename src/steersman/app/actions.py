@@ -92,13 +92,13 @@ def _event_for_word(runs: RunService, run: str, word: str) -> str:
 
 
 def explain_refused_revert(ports: Ports, run: str) -> str:
-    """Why there is nothing that a revert could take back."""
+    """Says why there is nothing to revert."""
     view = read_run_view(ports, run)
     if view.status.reverted:
-        return f"it was taken back already, by commit {view.status.reverted[:12]}"
+        return f"it is reverted already, by commit {view.status.reverted[:12]}"
     if view.status.outcome != "approved":
-        return "it has delivered nothing: only an approved change can be taken back"
-    return "it has delivered nothing that could be taken back"
+        return "it has delivered nothing: only an approved change can be reverted"
+    return "it has delivered nothing that could be reverted"
 
 
 def require_resume_rights(runs: RunService, principal: Principal, run: str) -> None:

@@ -140,12 +140,12 @@ def find_open_gate(runs: RunService, principal: Principal, name: str) -> GateVie
     if len(matching_gates) == 1:
         return describe_gate(ports.machines.get(runs.head(run).machine), matching_gates[0])
     if matching_gates:
-        raise UserError(f"run {run} has several gates, name one: {_gate_ids(matching_gates)}")
+        raise UserError(f"run {run} has several open gates. Name one: {_gate_ids(matching_gates)}")
     last_answer = _describe_last_answer(ports, run, wanted_id)
     if last_answer is None and open_gates:
-        raise UserError(f"run {run} has no gate {wanted_id}: it asks at {_gate_ids(open_gates)}")
+        raise UserError(f"run {run} has no open gate {wanted_id}. Its open gates: {_gate_ids(open_gates)}")
     raise NoOpenGateError(
-        f"{last_answer or f'run {run} asks nothing now'}: see `{principal.command_prefix} why {run}`"
+        f"{last_answer or f'run {run} has no open question'}. See `{principal.command_prefix} why {run}`"
     )
 
 
@@ -157,7 +157,7 @@ def _describe_last_answer(ports: Ports, run: str, wanted_id: str) -> str | None:
     """Who answered the gate, or who canceled the run that asked; None where neither happened."""
     for gate in ports.journal.gates(run):
         if gate.answer and wanted_id in (run, gate.id):
-            return f"gate {gate.id} was answered already: {gate.person} has answered {gate.answer}"
+            return f"gate {gate.id} is answered already: {gate.person} chose {gate.answer}"
     entries = [read_entry(body) for _, body, _ in ports.journal.rows(run)]
     end_entry = next((entry for entry in entries if entry.ended), None)
     if end_entry is not None and wanted_id == run:
@@ -177,9 +177,7 @@ def _describe_recorded_answer(entries: list[Entry], run: str, wanted_id: str) ->
         if entry.cause in asked_ids:
             choice = entry.data.get("choice", "") if isinstance(entry.data, dict) else ""
             actor = actor_name(entry.actor)
-            return (
-                f"gate {entry.cause} was answered already: {actor} has answered {choice} (entry {entry.seq})"
-            )
+            return f"gate {entry.cause} is answered already: {actor} chose {choice} (entry {entry.seq})"
     return None
 
 

@@ -61,9 +61,11 @@ class RunService:
         run = self.find(name.split(":", 1)[0])
         open_gates = [g for g in self.ports.journal.gates(run) if not g.answer]
         if not open_gates:
-            raise UserError(f"run {run} asks nothing now: see `steersman why {run}`")
+            raise UserError(f"run {run} has no open question. See `steersman why {run}`")
         if len(open_gates) > 1:
-            raise UserError(f"run {run} has several gates, name one: {', '.join(g.id for g in open_gates)}")
+            raise UserError(
+                f"run {run} has several open gates. Name one: {', '.join(g.id for g in open_gates)}"
+            )
         return open_gates[0]
 
     # ── speaking ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -93,16 +95,18 @@ class RunService:
     def answer(
         self, gate: Gate, choice: str, person: str, *, digest: str | None = None, **answer_fields: Any
     ) -> int:
-        """Answers a gate once; whoever comes second is told who was first."""
+        """Answers a gate once; a second answer raises RunBusy with the name of the first person."""
         if choice not in gate.choices:
-            raise UserError(f"gate {gate.id} offers {' | '.join(gate.choices)}, not {choice}")
+            raise UserError(
+                f"gate {gate.id} has no choice {choice!r}. Choose one of {', '.join(gate.choices)}"
+            )
         if digest is not None and digest != gate.digest:
             raise ContractError(
-                f"gate {gate.id} is about {gate.digest}, not {digest}: look at it again with `steersman show {gate.run}`"
+                f"gate {gate.id} is now about {gate.digest}, not {digest}. Look at it again with `steersman show {gate.run}`"
             )
         if (gate.job, choice) == ("evidence", "approve") and digest is None:
             raise ContractError(
-                f"gate {gate.id} is about evidence: an approval names the digest {gate.digest} that was looked at"
+                f"gate {gate.id} is about evidence, so an approval has to name the digest that you looked at: {gate.digest}"
             )
         self._in_time(gate)
         self.live(gate.run).apply_limits()
@@ -113,16 +117,14 @@ class RunService:
         if item_id is None:
             current_gate = self.ports.journal.gate(gate.id)
             answered_by = (
-                (current_gate.person or "nobody in time, so that steersman")
+                (current_gate.person or "no person answered in time, and steersman")
                 if current_gate is not None
                 else ""
             )
             gate_outcome = (
-                f"{answered_by} has answered {current_gate.answer}"
-                if current_gate is not None
-                else "it is closed"
+                f"{answered_by} chose {current_gate.answer}" if current_gate is not None else "it is closed"
             )
-            raise RunBusy(f"gate {gate.id} was answered already: {gate_outcome}")
+            raise RunBusy(f"gate {gate.id} is answered already: {gate_outcome}")
         self.ports.bell.notify()
         return item_id
 

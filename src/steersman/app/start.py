@@ -57,7 +57,7 @@ def require_package(packages: Mapping[str, MachinePackage], name: str, command_p
     if package is None:
         known_names = ", ".join(sorted(packages))
         raise UserError(
-            f"there is no machine {name!r}: there are {known_names}; see `{command_prefix} machine list`"
+            f"there is no machine {name!r}. Choose one of {known_names}, or see `{command_prefix} machine list`"
         )
     return package
 

@@ -103,7 +103,7 @@ class BaseFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Where the branch is that the change goes to."""
 
     error: str = ""  # why it could not be looked at; told_ref has the words
-    lost: bool = False  # what was handed over before is not there any more
+    lost: bool = False  # what was delivered before is not there any more
     absorbed: bool = False  # the branch has all of the change already, from somewhere else
     moved: bool = False
     # Commits that the change was made on and the branch no longer has; told_ref lists them.

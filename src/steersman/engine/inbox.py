@@ -84,6 +84,14 @@ def _differing_gate_fields(gate: Gate, item: JobItem, run: str, opened_at: int |
 # ── inbox ────────────────────────────────────────────────────────────────────────────────
 
 
+_ORIGIN_WORDS = {
+    Origin.GATE: "an answer to a gate",
+    Origin.EFFECT: "an effect",
+    Origin.TIMER: "a timer",
+    Origin.CHILD: "a child run",
+    Origin.MACHINE: "the machine",
+}
+
 PRUNED_REFUSAL = "the texts of this run were pruned, so it cannot continue. Start a new run instead"
 
 
@@ -143,7 +151,7 @@ def _read_person_event(machine: Machine, body: dict[str, Any]) -> tuple[EventDef
     if event is None:
         return None, None, f"{machine.name} has no event {name!r}"
     if event.origin is not Origin.PERSON:
-        return event, None, f"{name} comes from {event.origin.value}, never from a person"
+        return event, None, f"{name} comes from {_ORIGIN_WORDS[event.origin]}, never from a person"
     try:
         data = msgspec.convert(body.get("data", {}), event.carries)
     except msgspec.ValidationError as error:

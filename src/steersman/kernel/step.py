@@ -171,7 +171,7 @@ def take_step(
         if yes:
             return _take_row(machine, snapshot, row, occurrence, guards, context, counts)
     return _refuse_step(
-        machine, state, occurrence, context, f"no row for {event.name} in {state} fits now", guards
+        machine, state, occurrence, context, f"no row accepts {event.name} in {state} now", guards
     )
 
 

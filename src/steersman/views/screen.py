@@ -232,7 +232,7 @@ def _entry_words(entry: Entry) -> str | None:
         case "effect_started" | "timer_set" if entry.retry is not None:
             return f"again: {entry.retry.retry_reason} (attempt {entry.retry.retry_count + 1})"
         case "refused":
-            return f"refused: {entry.event}: {entry.why}"
+            return f"refused {entry.event}: {entry.why}"
         case "gate_answered":
             return f"answered by {actor_name(entry.actor)}"
         case "effect_finished" | "child_ended" if entry.late:

@@ -53,7 +53,7 @@ def find_wait_reasons(
         )
     reached = summary.outcome
     if reached:
-        reasons.append(WaitReason("outcome", f"it has its outcome: {reached}"))
+        reasons.append(WaitReason("outcome", f"its outcome is {reached}"))
     if summary.base_problem:
         reasons += _base_stop_wait_reasons(summary, command_prefix)
     elif reached or (summary.cause and not any(g.job == EVIDENCE_GATE for g in summary.gates)):

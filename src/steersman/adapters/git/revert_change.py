@@ -83,7 +83,7 @@ def _not_delivered_message(git: GitRepository, run: str, commit: str, target: st
         if len(branches) == 1
         else f"{', '.join(branches[:MAX_NAMED_BRANCHES])} have"
     )
-    drop_hint = f"; drop it with `git branch -D steersman/{run}`" if f"steersman/{run}" in branches else ""
+    drop_hint = f". Delete it with `git branch -D steersman/{run}`" if f"steersman/{run}" in branches else ""
     location_text = f"{holder_text} it{drop_hint}" if branches else "no branch here has it"
     return (
         f"run {run} is not in {target}: there is nothing to revert, and {location_text}. If it came there as "

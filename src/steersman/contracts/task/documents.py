@@ -276,7 +276,7 @@ class AcceptDecision(StrictDocument, frozen=True, kw_only=True):
 
 
 class RevertRecord(StrictDocument, frozen=True, kw_only=True):
-    """`revert/record.json`: what was taken back, and by which commit; or why it could not be: later commits changed the
+    """`revert/record.json`: what was reverted, and by which commit; or why the revert failed: later commits changed the
     same lines, the branch never had it, or something stood in the way."""
 
     schema_version: Literal["1.0.0"] = "1.0.0"

@@ -129,7 +129,7 @@ def revert_message(call: EffectCall) -> str:
     """Returns the message of the commit that reverts a delivery."""
     person = " ".join(printable_text(call.given("person") or "somebody").split())
     delivered_commits = " and ".join((call.given("commit"), *call.given("also", ())))
-    explanation = f"This takes back what run {call.run} delivered as {delivered_commits}."
+    explanation = f"This reverts what run {call.run} delivered as {delivered_commits}."
     trailers = "\n".join((*_origin_trailers(call), f"Reverted-by: {person}"))
     return f'Revert "{_task_title_line(call)}"\n\n{explanation}\n\n{trailers}\n'
 

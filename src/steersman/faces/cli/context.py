@@ -253,21 +253,24 @@ class CommandContext:
                 sys.stdout.flush()
 
     def flush_result(self, code: int) -> None:
-        """Says what was told, once: an object has the exit code in it."""
+        """Prints the result once; an object gets the exit code as a field."""
         result, self._result = self._result, None
         if self.as_json and result is not None:
             self.print_json_line(_add_exit_code(result, code))
 
     def confirm(self, question: str, otherwise: str | None) -> bool:
-        """A person's yes, asked beside the answer; where nobody can answer, `otherwise` says what to type, or it is a no."""
+        """Asks a yes-or-no question on standard error and returns the answer.
+
+        At the end of input it raises UserError with `otherwise`, which says what to type; without `otherwise` it is a no.
+        """
         click.echo(f"{indent_stderr_text(question)} [y/N]: ", nl=False, file=sys.stderr)
         line = sys.stdin.readline() if sys.stdin is not None else ""
         if not line:
             click.echo(file=sys.stderr)
             if otherwise is None:
-                self.warn("no answer: taken as no")
+                self.warn("no answer, so steersman takes it as no")
                 return False
-            raise UserError(f"nobody is here to answer, and nothing was done: {otherwise}")
+            raise UserError(f"nothing was done, because standard input has no answer. {otherwise}")
         return line.strip().lower() in ("y", "yes")
 
     # ── the end of every command ────────────────────────────────────────────────────────────────────────────────────

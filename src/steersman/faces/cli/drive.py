@@ -204,10 +204,10 @@ def print_verdict_refusal(
     verdict: dict[str, Any],
     list_typed_actions: Callable[[], list[str]] | None = None,
 ) -> int:
-    """A refusal is on tape; says why and what is legal now, unless a prompt follows that does."""
+    """Prints why a word was refused and what is legal now, unless a prompt follows that does."""
     legal = _legal_person_events(context, run, verdict.get("legal", ()))
     legal_text = "; ".join(list_typed_actions()) if list_typed_actions is not None else ", ".join(legal)
-    legal_hint = f"; legal now: {legal_text or 'nothing'} (see `{context.command_prefix} why {run}`)"
+    legal_hint = f". Legal now: {legal_text or 'nothing'}. See `{context.command_prefix} why {run}`"
     context.warn(f"refused: {verdict['why']}{'' if context.prompting else legal_hint}", fg="red")
     context.set_result({"run": run, **verdict, "legal": legal, "exit_code": EXIT_REFUSED})
     return EXIT_REFUSED

@@ -203,7 +203,7 @@ def require_machine(context: CommandContext, name: str) -> Machine:
     if definition is None:
         known_names = ", ".join(sorted(context.services.installed_machines()))
         raise UserError(
-            f"there is no machine {name!r}: there are {known_names}; see `{context.command_prefix} machine list`"
+            f"there is no machine {name!r}. Choose one of {known_names}, or see `{context.command_prefix} machine list`"
         )
     return definition
 

@@ -118,7 +118,7 @@ class LazyGroup(click.Group):
             import difflib
 
             close_matches = difflib.get_close_matches(args[0], self.known, 1, 0.6)
-            hint = f": did you mean `{close_matches[0]}`?" if close_matches else ""
+            hint = f". Did you mean `{close_matches[0]}`?" if close_matches else "."
             ctx.fail(f"there is no command {args[0]!r}{hint}")
         return super().resolve_command(ctx, args)
 
@@ -156,7 +156,7 @@ def run_command_line(services: "Services", argv: Sequence[str] | None = None) ->
         code = _invoke_command(services, args)
         with convert_output_errors():
             sys.stdout.flush()
-    except BrokenPipeError:  # whoever read has enough
+    except BrokenPipeError:  # the reader has closed its end
         _discard_stdout()
         return EXIT_DONE
     except OutputWriteError as error:
@@ -178,7 +178,7 @@ def _invoke_command(services: "Services", args: list[str]) -> int:
         return _print_usage_failure(services, args, error)
     except (click.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
-    except SystemExit:  # click's own way of saying that the pipe is closed
+    except SystemExit:  # click exits like this when the pipe is closed
         _discard_stdout()
         return EXIT_DONE
     except BrokenPipeError:
@@ -189,12 +189,12 @@ def _invoke_command(services: "Services", args: list[str]) -> int:
 
 
 def _discard_stdout() -> None:
-    """Nothing is written any more, not by the interpreter at its end either."""
+    """Redirects standard output to nowhere, so that the interpreter does not fail when it exits."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _make_streams_writable() -> None:
-    """Speaks through whatever there is: a closed stream swallows, a narrow encoding writes out what it does not have."""
+    """Replaces closed streams and escapes characters that an encoding does not have, so that printing never fails."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -217,7 +217,7 @@ def _print_command_failure(
 
 
 def _redact_failure_text(services: "Services", text: str) -> str:
-    """What fails is often said in somebody else's words, and standard error is often a file."""
+    """Removes secrets from an error: its text often comes from outside, and standard error is often a file."""
     from contextlib import suppress
 
     from steersman.judges.redaction.redact import redact_text
@@ -230,10 +230,10 @@ def _redact_failure_text(services: "Services", text: str) -> str:
 
 def _print_usage_failure(services: "Services", args: list[str], error: click.ClickException) -> int:
     ctx = getattr(error, "ctx", None)
-    help_hint = f"; see `{ctx.command_path} --help`" if ctx is not None else ""
-    return _print_command_failure(
-        services, args, f"{printable_line(error.format_message()).rstrip('.')}{help_hint}", EXIT_USAGE
-    )
+    message = printable_line(error.format_message())
+    end = "" if message.endswith((".", "?")) else "."
+    help_hint = f"{end} See `{ctx.command_path} --help`" if ctx is not None else ""
+    return _print_command_failure(services, args, f"{message}{help_hint}", EXIT_USAGE)
 
 
 def _print_defect(services: "Services", args: list[str]) -> int:

@@ -27,7 +27,7 @@ MAX_CHANGE_LINES = 100  # lines of a change; all of them are shown to whoever ac
 
 def print_run_outcome(context: CommandContext, run: str, code: int) -> int:
     """For people in words, for programs the status with the exit code; gives that code, which is not 0 where an
-    approved change could not be handed over, or not be taken back."""
+    approved change could not be delivered or not be reverted."""
     outcome = read_run_outcome(context.runs.ports, run)
     status = outcome.view.status
     if code == EXIT_DONE and (status.delivery_failed or status.revert_failed):

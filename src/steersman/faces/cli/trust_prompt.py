@@ -84,7 +84,8 @@ def ask_for_trust(context: "CommandContext", loaded: Any) -> bool:
         discard_typeahead()
         count = count_lines_text(len(_untrusted_changes(context, loaded)))
         is_agreed = context.confirm(
-            f"trust {'this' if count == '1 line' else 'these'} {count}?", details["command"]
+            f"trust {'this' if count == '1 line' else 'these'} {count}?",
+            f"To trust them: {details['command']}",
         )
     if is_agreed:
         record_trust(context, loaded, loaded.powerful)
@@ -183,21 +184,21 @@ def _trust_read_commands(context: "CommandContext", loaded: Any, lines: Sequence
 
 
 def describe_trust_state(context: "CommandContext", loaded: Any) -> str:
-    """What is not trusted yet, and how much of it."""
+    """Says which files are not trusted yet, and how many of their lines."""
     changes, trusted_before = _untrusted_changes(context, loaded), trusted_lines(context, loaded)
     names = list(dict.fromkeys(_trust_line_source(context, loaded, place) for place, _, _ in changes))
     subject, is_plural = " and ".join(names), len(names) > 1
     if trusted_before is None:
-        return f"{subject} {'are' if is_plural else 'is'} new here: {count_lines_text(len(changes))}"
+        return f"{subject} {'are' if is_plural else 'is'} new here, with {count_lines_text(len(changes))} to read"
     kinds = [
         "new" if before is None else "removed" if after is None else "changed" for _, before, after in changes
     ]
     counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
-    return f"{subject} {'have' if is_plural else 'has'} changed since you trusted the settings: {counts}"
+    return f"{subject} {'have' if is_plural else 'has'} changed since you trusted the settings ({counts})"
 
 
 def count_lines_text(count: int) -> str:
-    """A number of lines in words."""
+    """Returns a number of lines in words."""
     return "1 line" if count == 1 else f"{count} lines"
 
 
@@ -208,7 +209,7 @@ def trust_details(context: "CommandContext", loaded: Any) -> dict[str, str]:
 
 
 def trust_command_text(context: "CommandContext", option: str = "") -> str:
-    """`steersman trust` as it is typed from here."""
+    """Returns the `steersman trust` command for the current directory."""
     project_text = (
         "" if context.project_option is None else f" --project {shlex.quote(context.start_directory)}"
     )
@@ -216,7 +217,7 @@ def trust_command_text(context: "CommandContext", option: str = "") -> str:
 
 
 def revoke_trust(context: "CommandContext", loaded: Any) -> bool:
-    """Forgets what was trusted; whether anything was."""
+    """Forgets what was trusted; returns whether anything was."""
     was_trusted: bool = context.services.open_trust_file(context.project).revoke(_trust_key(context, loaded))
     return was_trusted
 
@@ -224,7 +225,7 @@ def revoke_trust(context: "CommandContext", loaded: Any) -> bool:
 def _explain_missing_trust(context: "CommandContext", loaded: Any) -> str:
     count = count_lines_text(len(_untrusted_changes(context, loaded)))
     return (
-        f"not trusted yet: {describe_trust_state(context, loaded)}. Nothing was started.\n"
+        f"the settings are not trusted: {describe_trust_state(context, loaded)}. Nothing was started.\n"
         f"Read {count} with `{trust_command_text(context, '--show')}`, then trust with\n{trust_details(context, loaded)['command']}"
     )
 

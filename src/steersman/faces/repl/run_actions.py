@@ -251,7 +251,7 @@ class RunWords:
     def _confirm(self, question: str) -> bool:
         """A yes that was typed after the question."""
         discard_typeahead()
-        return self.context.confirm(question, "answer in the next line: y")
+        return self.context.confirm(question, "Answer y in the next line")
 
     def _read_answers(self, move: AnswerGate) -> str:
         text = move.text if has_visible_text(move.text) else ask_task_questions(move.questions)

@@ -111,7 +111,7 @@ def _explain_unknown_start(argv: Argv, names: Sequence[str], table: GrammarTable
     ]
     count = max((_count_shared_words(argv, start, table) for start in starts), default=0)
     if not count:
-        return GrammarMismatch(0, f"`{render_command_words(argv[:1])}` is not a program of the table")
+        return GrammarMismatch(0, f"`{render_command_words(argv[:1])}` has no grammar")
     words = dict.fromkeys(f"`{s[count]}`" for s in starts if _count_shared_words(argv, s, table) == count)
     actual = f", not `{render_command_words(argv[count : count + 1])}`" if argv[count:] else ""
     return GrammarMismatch(

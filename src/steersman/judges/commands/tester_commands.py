@@ -78,7 +78,7 @@ class CommandRules(msgspec.Struct, frozen=True):
         disabled_match = match_command_grammars(
             words, [name for name in sets if sets[name] not in sets_in_use], table
         )
-        refusal = f"not on the allow-list: {render_command_words(words)}"
+        refusal = f"`{render_command_words(words)}` is not on the allow-list"
         if isinstance(disabled_match, GrammarMatch):
             name = sets[disabled_match.name]
             hint = f"it is in the set {name!r}, which is off; add {name!r} to sets under [commands]"

@@ -108,8 +108,8 @@ QUESTIONED = Guard("questioned", "a person has to say what the results are worth
 SEEN = Guard("seen", "a person has accepted the results", lambda c, _: c.evidence == "accepted", reads=("evidence",))
 AWAITS = Guard("awaits", "a proposal awaits the operator", lambda c, _: c.outcome == "await_operator_confirm", reads=("outcome",))
 ASKS_MERGE = Guard("asks_merge", "an approved change is to be merged", lambda c, _: c.outcome == "approved" and c.deliver == "merge" and c.handover == "none", reads=("outcome", "deliver", "handover"))
-HANDS_OVER = Guard("hands_over", "an approved change may be handed over", lambda c, _: (c.outcome == "approved" and ((c.deliver in ("branch", "draft-pr") and c.handover == "none") or c.handover == "granted")), reads=("outcome", "deliver", "handover"))
-TAKES_BACK = Guard("takes_back", "a delivered change is to be taken back", lambda c, _: c.outcome == "approved" and c.handover == "recalled", reads=("outcome", "handover"))
+HANDS_OVER = Guard("hands_over", "an approved change may be delivered", lambda c, _: (c.outcome == "approved" and ((c.deliver in ("branch", "draft-pr") and c.handover == "none") or c.handover == "granted")), reads=("outcome", "deliver", "handover"))
+TAKES_BACK = Guard("takes_back", "a delivered change is to be reverted", lambda c, _: c.outcome == "approved" and c.handover == "recalled", reads=("outcome", "handover"))
 # fmt: on
 
 # ── States ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -157,7 +157,7 @@ P, X, M = Origin.PERSON, Origin.EFFECT, Origin.MACHINE
 
 class E(Events):
     task_received = event("A person gives a task.", P, ctx.RoundtableTaskReceived)
-    task_followup_received = event("A person follows up: confirms, asks for rework, or asks for more.", P, GateAnswer, action=FOLLOWUP)  # fmt: skip
+    task_followup_received = event("A person confirms, asks for rework or asks for more.", P, GateAnswer, action=FOLLOWUP)  # fmt: skip
     aborted_by_operator = event("A person stops the run.", P, GateAnswer)
     draft_proposal = event("The proposal phase begins.", M)
     implementation_confirmed = event("The implementation phase begins.", M)
@@ -212,16 +212,16 @@ class E(Events):
     provider_crashed = event("The agent broke down.", X, AgentFacts)
     merge_granted = event("A person lets the change be merged.", Origin.GATE, GateAnswer)
     merge_declined = event("A person keeps the change on its branch.", Origin.GATE, GateAnswer)
-    delivered = event("The change is handed over.", X, DeliveryFacts)
-    delivery_failed = event("The change could not be handed over.", X, DeliveryFacts)
+    delivered = event("The change is delivered.", X, DeliveryFacts)
+    delivery_failed = event("The change could not be delivered.", X, DeliveryFacts)
     delivery_overtaken = event("The branch moved after the approval, which is void.", X, DeliveryFacts)
     recheck_granted = event(
         "A person has the change checked on the branch as it is now.", Origin.GATE, GateAnswer
     )
     delivery_requested = event("A person asks for the delivery to be tried again.", P, action=DELIVER_AGAIN)
-    revert_requested = event("A person asks for a delivered change to be taken back.", P, ctx.RevertRequested, action=REVERT_DELIVERED)  # fmt: skip
+    revert_requested = event("A person asks to revert a delivered change.", P, ctx.RevertRequested, action=REVERT_DELIVERED)  # fmt: skip
     reverted = event("The change is undone by a commit of its own.", X, DeliveryFacts)
-    revert_failed = event("The change could not be taken back; nothing was changed.", X, DeliveryFacts)
+    revert_failed = event("The revert failed and changed nothing.", X, DeliveryFacts)
 
 
 PROVIDER: tuple[EventDef, ...] = tuple(getattr(E, name) for name in PROVIDER_CLASSES)
@@ -256,8 +256,8 @@ OVERTOOK = Guard("overtook", "the branch is not where the change was checked", l
 BRANCH_ONLY = Guard("branch_only", "the change goes to a branch of its own, so that no branch can move away from it", lambda c, _: c.deliver != "merge", reads=("deliver",))
 GRANTED = Guard("granted", "the operator approves this very tree", lambda c, e: e.choice == "approve" and e.digest == c.tree)
 DONE = Guard("done", "the change is where it should be", lambda _, e: e.done)
-DELIVERY_FAILED = Guard("delivery_failed", "an approved change could not be handed over", lambda c, _: c.outcome == "approved" and c.handover == "failed", reads=("outcome", "handover"))
-DELIVERED = Guard("delivered", "an approved change was handed over, and nobody has taken it back", lambda c, _: c.outcome == "approved" and c.handover == "done", reads=("outcome", "handover"))
+DELIVERY_FAILED = Guard("delivery_failed", "an approved change could not be delivered", lambda c, _: c.outcome == "approved" and c.handover == "failed", reads=("outcome", "handover"))
+DELIVERED = Guard("delivered", "an approved change was delivered and not reverted", lambda c, _: c.outcome == "approved" and c.handover == "done", reads=("outcome", "handover"))
 # fmt: on
 
 
@@ -352,9 +352,9 @@ TABLE = table(
     row(S.finalize,  E.delivery_overtaken,        otherwise,     STAY,       None,       "the approval is void: ask for another check",      ONTO, sets={"handover": "overtaken"}),
     row(S.finalize,  E.recheck_granted,           otherwise,     S.test,     None,       "check the change on the branch as it is now",      ONTO, sets={"outcome": None, "evidence": "none", "handover": "none", "base": "unseen"}),
     row(S.finalize,  E.delivery_requested,        DELIVERY_FAILED, S.finalize, None,     "try the delivery again",                           "extension: a failed delivery can be repeated", sets={"handover": "none"}),
-    row(S.finalize,  E.revert_requested,          DELIVERED,     S.finalize, None,       "take the change back",                             "extension: a delivered change can be taken back, once", sets={"handover": "recalled"}),
-    row(S.finalize,  E.reverted,                  otherwise,     STAY,       None,       "note the commit that undoes it",                   "extension: a delivered change can be taken back, once", sets={"handover": "reverted"}),
-    row(S.finalize,  E.revert_failed,             otherwise,     STAY,       None,       "note why it stays",                                "extension: a delivered change can be taken back, once", sets={"handover": "done"}),
+    row(S.finalize,  E.revert_requested,          DELIVERED,     S.finalize, None,       "revert the change",                                "extension: a delivered change can be reverted, once", sets={"handover": "recalled"}),
+    row(S.finalize,  E.reverted,                  otherwise,     STAY,       None,       "note the commit that undoes it",                   "extension: a delivered change can be reverted, once", sets={"handover": "reverted"}),
+    row(S.finalize,  E.revert_failed,             otherwise,     STAY,       None,       "note why it stays",                                "extension: a delivered change can be reverted, once", sets={"handover": "done"}),
 )
 # fmt: on
 

@@ -45,7 +45,7 @@ def fold_task_base_rewritten(_c: TaskContext, facts: BaseFacts) -> tuple[Op, ...
 
 
 def fold_delivery_lost(_c: TaskContext, facts: BaseFacts) -> tuple[Op, ...]:
-    """What was handed over is not there: it has to be handed over again, like any other change."""
+    """What was delivered is not there: it has to be delivered again, like any other change."""
     return (("set", "delivered_tree", ""), ("set", "detail_ref", facts.told_ref), *_new_base_ops(facts))
 
 
@@ -85,7 +85,7 @@ def fold_person_decision(_c: TaskContext, answer: GateAnswer) -> tuple[Op, ...]:
 
 
 def fold_revert_decision(context: TaskContext, _e: InspectFacts) -> tuple[Op, ...]:
-    """Where nothing was delivered there is nothing to take back, and the record says so."""
+    """Where nothing was delivered there is nothing to revert, and the record says so."""
     status = "pending" if context.delivered == "yes" else "nothing_delivered"
     return (*reset_phase_ops(), ("set", "revert", {"status": status, "detail": ""}))
 

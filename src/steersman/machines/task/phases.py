@@ -47,7 +47,7 @@ EVIDENCE_ASKED = step_guard("evidence_asked", "a person has to say what the resu
 BASE_ASKED = step_guard("base_asked", "where the change would go is to be looked at", "base")
 REWRITTEN_ASKED = step_guard("rewritten_asked", "the branch was rewritten, and nobody has said that the change may go there", "rewritten")
 DECIDES = step_guard("decides", "a person decides", "decide")
-DELIVERS = step_guard("delivers", "an accepted change is handed over", "deliver")
+DELIVERS = step_guard("delivers", "an accepted change is delivered", "deliver")
 DRAFTS = Guard("drafts", "the base tree was checked, and the lead planner drafts", lambda c, _: c.step == "work" and c.workspace == "measured", reads=("step", "workspace"))
 PREPARES = Guard("prepares", "the working tree is not ready", lambda c, _: c.step == "work" and c.workspace == "unprepared", reads=("step", "workspace"))
 MEASURES = Guard("measures", "the base tree was not checked yet", lambda c, _: c.step == "work" and c.workspace == "ready", reads=("step", "workspace"))
@@ -55,7 +55,7 @@ MEASURES_AGAIN = Guard("measures_again", "the base tree is another one than was 
 CODES = Guard("codes", "a coder works alone", lambda c, _: c.step == "work" and c.workspace == "measured" and c.codegen == "coder", reads=("step", "workspace", "codegen"))
 GOES_ROUND = Guard("goes_round", "a crew goes round", lambda c, _: c.step == "work" and c.workspace == "measured" and c.codegen == "roundtable", reads=("step", "workspace", "codegen"))
 RUNS = Guard("runs", "the base tree was checked, and the suites were not run yet", lambda c, _: c.step == "work" and c.workspace == "measured", reads=("step", "workspace"))
-TAKES_BACK = Guard("takes_back", "what was delivered is to be taken back", lambda c, _: c.step == "work" and c.delivered == "yes", reads=("step", "delivered"))
+TAKES_BACK = Guard("takes_back", "a delivered change is to be reverted", lambda c, _: c.step == "work" and c.delivered == "yes", reads=("step", "delivered"))
 # fmt: on
 
 # ── Jobs ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -212,7 +212,7 @@ class S(State):
         *SHARED_PHASE_WORK,
     )
     revert = state(
-        "A delivered change is taken back.",
+        "A delivered change is reverted.",
         do(TAKE_BACK, work.task_revert_input, when=TAKES_BACK),
         do(INSPECT_REVERT, work.revert_inspection_input, when=INSPECTS),
         do(DAMAGE, work.damage_gate_input, when=DAMAGED),

@@ -52,7 +52,7 @@ def _find_earlier_tasks(ports: Ports, names: Iterable[str], config: Config) -> l
     for run in runs:
         head = ports.journal.head(run)
         if head is None or head.machine != "task":
-            raise UserError(f"--after {run}: that is no task but a {head.machine if head else 'missing run'}")
+            raise UserError(f"--after {run}: that is a {head.machine if head else 'missing run'}, not a task")
         if head.status == "stopped" and head.outcome != "reverted":
             raise UserError(f"--after {run}: that task has ended ({head.outcome}) and will never be accepted")
     return list(dict.fromkeys(runs))

@@ -138,7 +138,7 @@ TOUCHED = Guard("touched", "what decides about tests or agents is changed, and n
 DOUBTED = Guard("doubted", "tests vanished, a check was flaky, or its words speak against it", lambda c, e: ctx.has_doubtful_results(c, e) and c.evidence != "accepted")
 PROVEN = Guard("proven", "every suite ran on this tree and passed", ctx.is_task_tree_proven)
 CONFLICTS = Guard("conflicts", "the branch has moved, and the change conflicts with it", lambda _, e: e.conflicts > 0 and bool(e.base_tree))
-LOST = Guard("lost", "what was handed over before is not there any more", lambda _, e: e.lost)
+LOST = Guard("lost", "what was delivered before is not there any more", lambda _, e: e.lost)
 ABSORBED = Guard("absorbed", "the branch has all of the change already", lambda _, e: e.absorbed)
 MOVED = Guard("moved", "the branch has moved", lambda _, e: e.moved and bool(e.tree))
 STANDS = Guard("stands", "the branch is where it was", lambda _, e: not e.error and not e.moved and not e.conflicts)
@@ -147,7 +147,7 @@ SAYS_ADOPT = Guard("says_adopt", "the person wants what is on disk", lambda _, e
 DONE = Guard("done_well", "the change is where it should be", lambda _, e: e.done)
 TAKEN_BACK = Guard("taken_back", "the branch does not have the change any more", lambda _, e: e.status == "reverted")
 REVERT_DONE = Guard("revert_done", "record.json: reverted, or nothing was delivered", lambda _, e: e.status in ("reverted", "nothing_delivered"))
-WAS_DELIVERED = Guard("was_delivered", "a delivered change that nobody has taken back", lambda c, _: c.delivered == "yes", reads=("delivered",))
+WAS_DELIVERED = Guard("was_delivered", "a delivered change that was not reverted", lambda c, _: c.delivered == "yes", reads=("delivered",))
 SEEN_BY_PERSON = Guard("seen_by_person", "a person has accepted earlier results", lambda c, _: c.evidence == "accepted", reads=("evidence",))
 UNSEEN_RESULTS = Guard("unseen_results", "results that nobody has looked at count as accepted", lambda c, _: c.step == "record" and c.evidence == "accepted", reads=("step", "evidence"))
 AT_WORK = step_guard("at_work", "it broke in the phase's own work", "broken")
@@ -282,7 +282,7 @@ TABLE = table(
     row(S.accept,      E.rewrite_accepted,          otherwise,       S.accept,       None,        "put the change alone on the rewritten branch",    EXT + "what the person has dropped does not come back", sets={"step": "base"}),
     row(S.accept,      E.rewrite_declined,          otherwise,       S.accept,       None,        "leave the branch alone",                          EXT + "what the person has dropped does not come back", sets={"step": "broken"}),
     row(S.accept,      E.base_absorbed,             otherwise,       S.accept,       None,        "no change is left: ask a person",                 EXT + "an empty change is never accepted", sets={"decision": "none", "step": "broken"}),
-    row(S.accept,      E.delivery_lost,             otherwise,       S.accept,       REGRESSIONS, "look where it would go",                          EXT + "what was handed over can be lost", sets={"decision": "none", "step": "base"}),
+    row(S.accept,      E.delivery_lost,             otherwise,       S.accept,       REGRESSIONS, "look where it would go",                          EXT + "what was delivered can be lost", sets={"decision": "none", "step": "base"}),
     row(S.accept,      E.delivery_lost,             otherwise,       S.accept,       None,        "it keeps getting lost: ask a person",             PARK, sets={"decision": "none", "step": "broken"}),
     row(S.accept,      E.base_unseen,               otherwise,       S.accept,       None,        "say why: ask a person",                           EXT + "what is accepted stands on what it goes to", sets={"decision": "none", "step": "broken"}),
     *(row(S.accept,    E.decision_given,            _person_choice_guard(choice), S.accept,      None,        "lay the decision down",                           "§3.10, §3.11", sets={"step": "record", "decision": decision}) for choice, decision in DECISIONS.items()),
@@ -446,7 +446,7 @@ LAWS: tuple[Law, ...] = (
 
 MACHINE = machine(
     "task",
-    "A task's life over its files: planned, reviewed, built, reviewed, tested, accepted, taken back.",
+    "A task's life over its files: planned, reviewed, built, reviewed, tested, accepted, reverted.",
     states=S,
     events=E,
     rows=TABLE,

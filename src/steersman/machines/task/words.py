@@ -263,16 +263,16 @@ def read_revert(call: WordCall) -> PersonMove:
     context: TaskContext = call.snapshot.context
     is_done = call.snapshot.state == "done"
     if is_done and context.reverted_commit:
-        return RefuseWord(f"it was taken back already, by commit {context.reverted_commit[:12]}")
+        return RefuseWord(f"it is reverted already, by commit {context.reverted_commit[:12]}")
     if context.delivered == "yes" and not is_done:
         commits = " ".join(commit[:12] for commit in reversed(context.deliveries))
         problem = (
-            "what it handed over is still there, but the task was reopened and can take it back only from "
-            f"accept or done; `git revert {commits}` takes it back by hand"
+            "what it delivered is still there, but the task was reopened and can be reverted only from "
+            f"accept or done; `git revert {commits}` reverts it by hand"
         )
         return RefuseWord(problem)
     if not is_done or context.delivered != "yes":
-        return RefuseWord("there is nothing to take back")
+        return RefuseWord("there is nothing to revert")
     return SendEvent(REOPEN_EVENT, reason=call.text, announce=True, then=_revert_reopened)
 
 

@@ -200,7 +200,7 @@ def task_delivery_input(context: TaskContext) -> dict[str, Any]:
 
 
 def _delivered_commit_of_tree(context: TaskContext) -> str:
-    """The commit of this very change, where it was handed over before."""
+    """The commit of this very change, where it was delivered before."""
     return (
         context.delivered_commit
         if context.delivered == "yes" and context.delivered_tree == context.tree

@@ -58,7 +58,9 @@ def acknowledge_command(context: CommandContext, *, run: str, names: tuple[str, 
         *_render_acknowledged_names(chosen_names),
     ):
         context.print(line)
-    if not yes and not context.confirm("Acknowledge these failures?", "--yes writes without asking"):
+    if not yes and not context.confirm(
+        "Acknowledge these failures?", "Add --yes to write without a question"
+    ):
         return EXIT_REFUSED
     write_known_failures(context, loaded, new_text)
     next_command = _next_run_command(context, run_id)

@@ -180,7 +180,7 @@ def audit_replay_command(context: CommandContext, *, run: str) -> int:
     replay_result = replay_tape(context.read_only_runs, run)
     context.set_result(replay_result)
     context.print(
-        f"run {replay_result.run}: {replay_result.same} decided the same again, {replay_result.different} differently, {replay_result.other_version} by another version"
+        f"run {replay_result.run}: {replay_result.same} steps decided the same way again, {replay_result.different} differently, {replay_result.other_version} recorded by another version of the machine"
     )
     for decision in replay_result.decisions:
         context.print(f"  entry {decision.seq}: {decision.verdict} {decision.detail}")
@@ -234,12 +234,14 @@ def audit_prune_command(context: CommandContext, *, run: str, reason: str, yes: 
     refusal_code = refuse_agent_caller(context, run_id, "prune")
     if refusal_code is not None:
         return refusal_code
-    question = f"drop all texts of run {run_id} and its children? They cannot be had back"
-    if not yes and not context.confirm(question, f"{context.command_prefix} audit prune {run_id} --yes"):
-        raise UserError("nothing was dropped")
+    question = f"Delete all texts of run {run_id} and its child runs? They cannot be restored"
+    if not yes and not context.confirm(
+        question, f"To delete them: {context.command_prefix} audit prune {run_id} --yes"
+    ):
+        raise UserError("nothing was deleted")
     pruned = prune_texts(context.runs, context.principal, run_id, reason)
     context.set_result(pruned)
-    context.print(f"run {pruned.run}: {pruned.payloads} texts dropped, entry {pruned.seq} says so")
+    context.print(f"run {pruned.run}: {pruned.payloads} texts deleted, recorded as entry {pruned.seq}")
     return EXIT_DONE
 
 
@@ -265,7 +267,7 @@ def audit_export_command(context: CommandContext, *, run: str, payloads: bool, o
                 file.write(printable_json(line.decode()).encode() + b"\n")
             file.flush()  # a reader who has enough is met here, not at exit
     except BrokenPipeError:
-        raise  # whoever read has enough: no trouble of the file's
+        raise  # the reader has closed its end: no trouble of the file
     except OSError as error:
         if out is None:
             raise OutputWriteError(error) from None

@@ -83,7 +83,7 @@ def send_chat_question(context: CommandContext, chat_service: "ChatService", thr
     question, route = chat_service.say(thread, context.person, text)
     for name in route.unknown:
         context.warn(
-            f"nobody here is called {name}; asked are {', '.join(f'@{agent_name}' for agent_name in route.agents)}",
+            f"there is no agent {name}. Asked: {', '.join(f'@{agent_name}' for agent_name in route.agents)}",
             fg="yellow",
         )
     return ask_chat_agents(context, chat_service, [(question, list(question.asked))])
@@ -246,7 +246,7 @@ def chat_again_command(context: CommandContext, *, thread: str, question: int | 
     unanswered = find_unanswered_question(chat_service, thread_record.id, question)
     if unanswered is None:
         show_command = f"{context.command_prefix} chat show {thread_record.id}"
-        raise UserError(f"no question is pending in this thread: see `{show_command}`")
+        raise UserError(f"no question is pending in this thread. See `{show_command}`")
     return ask_chat_agents(context, chat_service, [unanswered])
 
 
@@ -259,13 +259,13 @@ def chat_drop_command(context: CommandContext, *, thread: str, yes: bool) -> int
         return EXIT_REFUSED
     chat_service = open_chat_service(context, only_look=True)
     thread_record = chat_service.find(thread)
-    question = f"forget thread {thread_record.id} and everything said in it? It cannot be had back"
+    question = f"Delete thread {thread_record.id} and all its messages? They cannot be restored"
     if not yes and not context.confirm(
-        question, f"{context.command_prefix} chat drop {thread_record.id} --yes"
+        question, f"To delete it: {context.command_prefix} chat drop {thread_record.id} --yes"
     ):
-        raise UserError("nothing was dropped")
+        raise UserError("nothing was deleted")
     chat_service.drop(thread_record.id)
-    context.print(f"thread {thread_record.id} is gone")
+    context.print(f"thread {thread_record.id} is deleted")
     context.set_result({"thread": thread_record.id, "exit_code": EXIT_DONE})
     return EXIT_DONE
 

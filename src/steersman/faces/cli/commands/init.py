@@ -231,7 +231,7 @@ def _confirm_setup_commands(
         context.print(line) if yes or not context.as_json else context.warn(line)
     if base.dirty:
         context.warn("uncommitted changes are not part of a run: checks are proven without them", fg="yellow")
-    return yes or context.confirm("run them?", f"run them with `{_retyped_init_command(context)} --yes`")
+    return yes or context.confirm("run them?", f"Run them with `{_retyped_init_command(context)} --yes`")
 
 
 def _retyped_init_command(context: CommandContext) -> str:

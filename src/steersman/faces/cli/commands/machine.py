@@ -212,5 +212,5 @@ def _write_decision_lock(lockfile_adapter: Any, lock_path: str) -> list[str]:
 def _find_installed_machine(context: CommandContext, name: str) -> Any:
     known_machines = context.services.installed_machines()
     if name not in known_machines:
-        raise UserError(f"there is no machine {name!r}: there are {', '.join(sorted(known_machines))}")
+        raise UserError(f"there is no machine {name!r}. Choose one of {', '.join(sorted(known_machines))}")
     return known_machines[name]

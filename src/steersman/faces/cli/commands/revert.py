@@ -33,7 +33,7 @@ def revert_delivered_change(context: CommandContext, run_id: str, branch: str, r
 
     if "revert" in find_run_package(context, run_id).words:
         if branch:
-            raise UserError("a task is taken back where it was delivered to: leave --on out")
+            raise UserError("a task is reverted on the branch that it was delivered to. Leave --on out")
         return RunWords(context, run_id).perform("revert", reason)
     from steersman.app.actions import explain_refused_revert, post_revert
 

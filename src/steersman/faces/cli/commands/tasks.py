@@ -272,6 +272,6 @@ def _open_task_actions(context: CommandContext, run: str) -> "RunWords":
     machine = context.runs.head(run_id).machine
     if machine != TASKS_MACHINE:
         raise UserError(
-            f"run {run_id} is no task but a {machine}: see `{context.command_prefix} why {run_id}`"
+            f"run {run_id} is a {machine}, not a task. See `{context.command_prefix} why {run_id}`"
         )
     return RunWords(context, run_id)

@@ -1,4 +1,4 @@
-"""`steersman why`: what a run waits for and what would move it."""
+"""`steersman why`: says what a run waits for and which command moves it."""
 
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ def why_command(context: CommandContext, *, run: str) -> None:
 
 
 def print_run_reasons(context: CommandContext, run_id: str) -> None:
-    """Why a run is where it is."""
+    """Prints what a run waits for, for people and for programs."""
     from steersman.app.run_status import explain_run
     from steersman.faces.repl.document_status import describe_touched_files
     from steersman.views.why import WaitReason, wait_reason_lines
@@ -29,13 +29,14 @@ def print_run_reasons(context: CommandContext, run_id: str) -> None:
     context.set_result(
         {"run": run_id, "state": explained.state, "status": explained.status, "reasons": reasons}
     )
-    context.print(f"run {run_id} is in {explained.state}, {explained.status}: {explained.meaning}")
+    meaning = "" if any(reason.kind == "outcome" for reason in reasons) else f": {explained.meaning}"
+    context.print(f"run {run_id} is {explained.status}, in state {explained.state}{meaning}")
     for line, urgent in wait_reason_lines(_drop_reason_commands(reasons) if context.prompting else reasons):
         context.print(line, fg="red" if urgent else None)
 
 
 def _drop_reason_commands(reasons: "list[WaitReason]") -> "list[WaitReason]":
-    """For a prompt, which has words of its own for what can be done: without the commands."""
+    """Removes the commands, because a prompt has words of its own for them."""
     from msgspec.structs import replace
 
     return [replace(reason, commands=()) for reason in reasons if reason.kind != "event"]

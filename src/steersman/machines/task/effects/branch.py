@@ -88,7 +88,7 @@ def _change_base_commit(call: EffectCall, workspace: Workspace) -> str:
 
 
 def _lost_delivery_facts(call: EffectCall, reason: str) -> BaseFacts:
-    """What was handed over is gone: the whole change is to be handed over again, not what the last delivery brought."""
+    """What was delivered is gone: the whole change is to be delivered again, not what the last delivery brought."""
     original_base = _base_of_deliveries(call, call.given("deliveries"))
     return BaseFacts(
         lost=True,
