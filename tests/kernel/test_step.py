@@ -17,6 +17,8 @@ from tests.support.ferry_machine import (
     begin_ferry,
     ferry,
 )
+from tests.support.simulated_roundtable import SimulatedRun
+from tests.support.small_machines import WATCH
 
 from steersman.errors import DefinitionError, UserError
 from steersman.kernel.build import machine
@@ -312,6 +314,16 @@ def test_leaving_closes_what_does_not_outlive():
 def test_a_timer_is_due_when_its_input_says():
     """`after_ms` becomes a moment on tape."""
     assert [i.due for i in called().items.values()] == [None, None, 600]
+
+
+def test_a_timer_that_fires_names_its_event():
+    """The event is taken at the moment on the tape, and a gate planned then counts its deadline from there."""
+    tape = SimulatedRun(WATCH, after=500)
+    due = tape.item("alarm").due
+    assert due == tape.snapshot.at + 500
+    tape.let_timer_fire("alarm")
+    assert (tape.events[-1], tape.snapshot.state, tape.snapshot.at) == ("rang", "asking", due)
+    assert (tape.open_jobs(), tape.item("ask").due) == (["ask"], due + 500)
 
 
 def test_work_of_a_guard_with_a_cap():

@@ -11,6 +11,7 @@ from steersman.app.runs import RunService
 from steersman.contracts.config import Budget, Config, Role
 from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, DeliveryFacts, SetupFacts
 from steersman.contracts.workspace import RunBase
+from steersman.engine.driver import Driver
 from steersman.engine.effects import EffectCall
 from steersman.engine.ports import Ports
 from steersman.engine.start import StartRequest
@@ -149,13 +150,20 @@ def drive_sample_run(
 
 async def _drive_sample_run(bridge: RunService, followups: int, title: str, config: Config) -> Head:
     driver, lock, live = await bridge.start(StartRequest(MACHINE.name, title, SAMPLE_PERSON, config))
-    run = live.run
+    run, driver.patience_ms = live.run, 0
     await driver.drive(run, held=lock, live=live)
-    await bridge.settle(run, bridge.answer(bridge.gate(run), "approve", SAMPLE_PERSON))
+    await _settle_post(bridge, run, bridge.answer(bridge.gate(run), "approve", SAMPLE_PERSON))
     for n in range(followups):
         followup = {"choice": "rework", "person": SAMPLE_PERSON, "text": bridge.text(run, f"and then {n}")}
-        await bridge.settle(run, bridge.send(run, "task_followup_received", followup, SAMPLE_PERSON))
+        posted = bridge.send(run, "task_followup_received", followup, SAMPLE_PERSON)
+        await _settle_post(bridge, run, posted)
     return bridge.head(run)
+
+
+async def _settle_post(bridge: RunService, run: str, posted: int) -> None:
+    """Drives without patience: the clock stands still, so that a drive that waits for a timer would never end."""
+    await bridge.settle(run, posted, driver=Driver(bridge.ports, patience_ms=0))
+    assert bridge.head(run).status != "waiting until", "a timer waits, the clock stands still"
 
 
 def anchor_ports(places: Mapping[str, Anchors]) -> dict[str, Any]:

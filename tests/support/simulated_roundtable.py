@@ -3,7 +3,7 @@
 from typing import Any
 
 from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, DeliveryFacts, SetupFacts
-from steersman.kernel.definition import GateAnswer, Origin
+from steersman.kernel.definition import GateAnswer, Origin, TimerDue
 from steersman.kernel.record import StepMeta, advance_run, create_run_entries
 from steersman.kernel.snapshot import Snapshot
 from steersman.kernel.step import EventOccurrence, name_facts
@@ -59,14 +59,21 @@ class SimulatedRun:
         item = self.item(job)
         return self._take(name_facts(self.m, self.snapshot, job, facts), cause=item.id, closes=(item.id,))
 
+    def let_timer_fire(self, job: str):
+        """The time of a timer comes: its event is taken at the moment that is on the tape."""
+        item = self.item(job)
+        facts = name_facts(self.m, self.snapshot, job, TimerDue(item.due))
+        return self._take(facts, at=item.due, cause=item.id, closes=(item.id,))
+
     def send(self, event: str, data: Any, origin: Origin = Origin.PERSON):
         """Somebody makes an event happen."""
         return self._take(
             EventOccurrence(self.m.events[event], data, origin), actor="person:ann", cause="inbox:1"
         )
 
-    def _take(self, happened: EventOccurrence, **meta: Any):
-        done = advance_run(self.m, self.snapshot, happened, StepMeta(START_TIME + self.snapshot.seq, **meta))
+    def _take(self, happened: EventOccurrence, *, at: int | None = None, **meta: Any):
+        at = max(START_TIME + self.snapshot.seq, self.snapshot.at) if at is None else at
+        done = advance_run(self.m, self.snapshot, happened, StepMeta(at, **meta))
         self.stored += done.entries
         self.snapshot = done.snapshot
         return done

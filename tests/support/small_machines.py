@@ -320,13 +320,16 @@ async def drive_run(world, run, **more):
 
 
 def play_run(world, machine="errand", config=None, **options):
-    """A run from its start until it is parked or ended: its head."""
+    """A run from its start until it is parked or ended: its head.
+
+    The clock stands still meanwhile, so that the driver waits for no timer; move it and call `drive_run`.
+    """
 
     async def play():
         live, lock = await start_run(
             world, StartRequest(machine, "Fetch it", "ann", config or fake_config(), options)
         )
-        return await Driver(world).drive(live.run, held=lock, live=live)
+        return await Driver(world, patience_ms=0).drive(live.run, held=lock, live=live)
 
     return asyncio.run(play())
 
