@@ -287,7 +287,9 @@ def _node_runner(argv: Sequence[str], manifest: Mapping[str, object]) -> tuple[s
     """The test runner that a command ends in, through the scripts of package.json, and its command line."""
     scripts = manifest.get("scripts")
     scripts = scripts if isinstance(scripts, dict) else {}
-    waiting, known = [" ".join(argv)], set()
+    # `npx --yes pnpm@10.14.0 test` is `pnpm test` with the version that the project asks for.
+    own_words = re.sub(r"^npx --yes (npm|pnpm|yarn|bun)@\S+ ", r"\1 ", " ".join(argv))
+    waiting, known = [own_words], set()
     while waiting:
         command = waiting.pop(0)
         for part in re.split(r"&&|;|\|\|", command):
