@@ -30,7 +30,7 @@ from steersman.engine.audit import (
     verify_run,
     verifying,
 )
-from steersman.engine.audit.gates import NOT_ON_TAPE
+from steersman.engine.audit.side_rows import NOT_ON_TAPE
 from steersman.engine.audit.verifying import UNANCHORED_GAPS, verify_for_driving
 from steersman.engine.start import StartRequest, fork_run
 from steersman.errors import JournalError, StoreBroken, UserError

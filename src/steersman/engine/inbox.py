@@ -103,15 +103,13 @@ async def take_inbox(writer: RunWriter) -> None:
                 break  # it took another item first: read the inbox again
 
 
-def find_inbox_problem(inbox_item: InboxItem) -> str:
+def find_inbox_problem(item: InboxItem) -> str:
     """Returns which fields of an item are missing or wrong, or nothing; steersman itself never posts such an item."""
-    text_fields = {"person", "reason", *TEXT_FIELDS_BY_KIND.get(inbox_item.kind, ())}
-    non_text_fields = sorted(
-        w for w in text_fields & inbox_item.body.keys() if not isinstance(inbox_item.body[w], str)
-    )
-    missing_fields = sorted(set(REQUIRED_FIELDS_BY_KIND.get(inbox_item.kind, ())) - inbox_item.body.keys())
+    text_fields = {"person", "reason", *TEXT_FIELDS_BY_KIND.get(item.kind, ())}
+    non_text_fields = sorted(w for w in text_fields & item.body.keys() if not isinstance(item.body[w], str))
+    missing_fields = sorted(set(REQUIRED_FIELDS_BY_KIND.get(item.kind, ())) - item.body.keys())
     problems = [*(f"{w} is no text" for w in non_text_fields), *(f"{w} is missing" for w in missing_fields)]
-    return f"item {inbox_item.id} of its inbox cannot be read: {', '.join(problems)}" if problems else ""
+    return f"item {item.id} of its inbox cannot be read: {', '.join(problems)}" if problems else ""
 
 
 async def take_inbox_item(writer: RunWriter, inbox_item: InboxItem) -> bool:

@@ -246,18 +246,16 @@ def keep_claude_session(
     )
 
 
-def restore_claude_session(stored_session: StoredSession, projects: Path, workdir: str) -> ProviderUsage:
+def restore_claude_session(session: StoredSession, projects: Path, workdir: str) -> ProviderUsage:
     """Puts a kept session where the CLI looks for it from this directory; gives what it had used, as far as is known."""
     session_dir = projects / re.sub(r"[^a-zA-Z0-9]", "-", os.path.realpath(workdir))
     with contextlib.suppress(OSError):  # the CLI misses it then, and says so
         session_dir.mkdir(parents=True, mode=0o700)
-        (session_dir / f"{stored_session.session}.jsonl").write_bytes(
-            (stored_session.folder / _SESSION_TRANSCRIPT_FILE).read_bytes()
+        (session_dir / f"{session.session}.jsonl").write_bytes(
+            (session.folder / _SESSION_TRANSCRIPT_FILE).read_bytes()
         )
     try:
-        return msgspec.json.decode(
-            (stored_session.folder / _SESSION_USAGE_FILE).read_bytes(), type=ProviderUsage
-        )
+        return msgspec.json.decode((session.folder / _SESSION_USAGE_FILE).read_bytes(), type=ProviderUsage)
     except (OSError, msgspec.DecodeError):
         return ProviderUsage()
 

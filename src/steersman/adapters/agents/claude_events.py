@@ -265,17 +265,15 @@ def read_claude_usage(result: ClaudeEvent) -> ProviderUsage:
     return ProviderUsage(_count_all_claude_tokens(result), _parse_micro_usd(result.get("total_cost_usd")))
 
 
-def usage_since_resume(
-    earlier: ProviderUsage, reported: ProviderUsage, call_tokens: int | None
-) -> ProviderUsage:
+def usage_since_resume(earlier: ProviderUsage, reported: ProviderUsage, tokens: int | None) -> ProviderUsage:
     """What one call of a continued session used: some versions tell that, some all there ever was; else it is unknown."""
-    if call_tokens is None or reported.tokens is None:
+    if tokens is None or reported.tokens is None:
         return ProviderUsage()
-    if reported.tokens == call_tokens:
+    if reported.tokens == tokens:
         return reported
-    if earlier.tokens is None or reported.tokens != earlier.tokens + call_tokens:
+    if earlier.tokens is None or reported.tokens != earlier.tokens + tokens:
         return ProviderUsage()
-    return ProviderUsage(call_tokens, _subtract_known(reported.micro_usd, earlier.micro_usd))
+    return ProviderUsage(tokens, _subtract_known(reported.micro_usd, earlier.micro_usd))
 
 
 def _subtract_known(total: int | None, earlier: int | None) -> int | None:

@@ -80,14 +80,12 @@ def restore_codex_session(stored_session: StoredSession, sessions_dir: Path) -> 
     return count_session_tokens(rollout_file)
 
 
-def keep_codex_session(
-    store: SessionStore, effect: str, rollout_file: Path | None, thread: str | None
-) -> str | None:
+def keep_codex_session(store: SessionStore, effect: str, file: Path | None, thread: str | None) -> str | None:
     """Keeps what a call has made of a session; gives its name, or None where there is nothing to keep."""
-    transcript = read_session_file(rollout_file) if rollout_file is not None else None
-    if rollout_file is None or thread is None or transcript is None:
+    transcript = read_session_file(file) if file is not None else None
+    if file is None or thread is None or transcript is None:
         return None
-    return store.keep(effect, thread, {rollout_file.name: transcript})
+    return store.keep(effect, thread, {file.name: transcript})
 
 
 def _read_rollout_records(path: Path | None) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -14,10 +14,14 @@ from msgspec.structs import replace
 
 from steersman.contracts.config import decode_frozen_config
 from steersman.engine.audit.anchoring import AnchorComparison, collect_anchors, list_known_runs
-from steersman.engine.audit.budgets import TapeSpending, compare_budget
-from steersman.engine.audit.gates import compare_gates, describe_waiting_items
-from steersman.engine.audit.heads import compare_head
 from steersman.engine.audit.refs import RefComparison, RefsReader, find_unknown_runs, make_refs_reader
+from steersman.engine.audit.side_rows import (
+    TapeSpending,
+    compare_budget,
+    compare_gates,
+    compare_head,
+    describe_waiting_items,
+)
 from steersman.engine.audit.texts import PayloadAudit
 from steersman.engine.audit.verdict import AuditFindings, AuditVerdict
 from steersman.engine.budgets import budget_limits

@@ -66,26 +66,22 @@ def read_plan_bounds(files: Mapping[str, bytes], key: TrustedKey) -> PlanBounds 
 
 
 def find_outside_bounds(
-    plan_bounds: PlanBounds,
+    bounds: PlanBounds,
     *,
     files: Iterable[str] = (),
     argvs: Iterable[tuple[str, ...]] = (),
     commits: int = 0,
 ) -> tuple[DocumentProblem, ...]:
     """Everything of this that the plan does not cover; empty when all of it is inside."""
-    file_names = sorted(set(files))
+    names = sorted(set(files))
     return (
+        *(_outside_file_problem(bounds, name) for name in names if not _is_file_inside_bounds(bounds, name)),
+        *_find_budget_excess(bounds, "max_files", len(names)),
+        *_find_budget_excess(bounds, "max_commits", commits),
         *(
-            _outside_file_problem(plan_bounds, name)
-            for name in file_names
-            if not _is_file_inside_bounds(plan_bounds, name)
-        ),
-        *_find_budget_excess(plan_bounds, "max_files", len(file_names)),
-        *_find_budget_excess(plan_bounds, "max_commits", commits),
-        *(
-            _outside_argv_problem(plan_bounds, argv)
+            _outside_argv_problem(bounds, argv)
             for argv in argvs
-            if not any(_is_planned_argv(plan_bounds, action, argv) for action in plan_bounds.actions)
+            if not any(_is_planned_argv(bounds, action, argv) for action in bounds.actions)
         ),
     )
 

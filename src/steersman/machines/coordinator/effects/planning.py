@@ -4,7 +4,8 @@ What a plan is worked out from and how is in `judges.planning` and the coordinat
 fetched, handed on and kept. **Invariant:** nothing is started, and nothing but a frozen plan is written.
 """
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -16,7 +17,7 @@ from steersman.contracts.planning.decisions import (
 from steersman.contracts.planning.graph import ExecutionGraph
 from steersman.contracts.planning.intent import ExecutionIntent
 from steersman.contracts.planning.questions import AnswerPack, QuestionAnswer, QuestionPack, SettledQuestions
-from steersman.engine.effects.fetch_with_retry import fetch_with_retry
+from steersman.errors import SteersmanError
 from steersman.judges.planning import answers as replies
 from steersman.judges.planning.choices import intent_as_rules_see_it
 from steersman.judges.planning.evidence import build_context_bundle
@@ -29,6 +30,7 @@ from steersman.judges.planning.risk import assess_plan_risk
 from steersman.judges.planning.routing import advise_models
 from steersman.judges.planning.rule_evidence import compile_rules
 from steersman.judges.planning.rules import adjudicate_planned_commands as adjudicated
+from steersman.judges.text import clip_text, printable_text
 from steersman.machines.coordinator import failure, graph, review, uncertainties
 from steersman.machines.coordinator.effects.plan_documents import (
     COORDINATOR_NAME,
@@ -397,3 +399,23 @@ def assemble_review_pack(documents: PlanningDocuments) -> facts.ReviewFacts:
         pack_digest=digest,
         failure_ref=documents.why(any(problems), lambda: failure.review_failure(documents.about, problems)),
     )
+
+
+class FetchResult(NamedTuple):
+    """A value, or why there is none and how to fix that, where known."""
+
+    what: Any
+    why: str = ""
+    fix: str = ""
+
+
+def fetch_with_retry(fetch: Callable[[], Any], retries: int = 0) -> FetchResult:
+    """Calls `fetch` until it returns, at most `retries` times more; returns its value or the last error."""
+    while True:
+        try:
+            return FetchResult(fetch())
+        except (SteersmanError, OSError, msgspec.MsgspecError) as error:
+            if retries <= 0:
+                texts = (str(error), getattr(error, "fix", ""))
+                return FetchResult(None, *(clip_text(printable_text(text), 1000) for text in texts))
+            retries -= 1

@@ -3,8 +3,8 @@
 import pytest
 from tests.support.cases import for_each_case
 
-from steersman.engine.effects.fetch_with_retry import fetch_with_retry
 from steersman.errors import MemoryUnavailable
+from steersman.machines.coordinator.effects.planning import fetch_with_retry
 
 
 class Busy:
