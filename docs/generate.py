@@ -26,7 +26,7 @@ from steersman.contracts.planning.documents import PLANNING_DOCUMENTS, planning_
 from steersman.contracts.replies import REPLY_CONTRACTS, reply_schema
 from steersman.contracts.script import script_schema
 from steersman.contracts.task.documents import TASK_DOCUMENTS, task_document_schema
-from steersman.kernel.build import Machine
+from steersman.kernel.machine import Machine
 from steersman.kernel.tape import Entry
 from steersman.ports.anchors import Anchor
 from steersman.views.machine_json import machine_json

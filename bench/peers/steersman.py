@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import msgspec
 from workload import EMPTY, PARKED_AFTER, SCRIPT, check_end, endless, note
 
-from steersman.kernel.build import Machine, definition_data, machine
+from steersman.kernel.build import machine
 from steersman.kernel.canonical import canonical_bytes
 from steersman.kernel.definition import (
     Cap,
@@ -39,6 +39,8 @@ from steersman.kernel.definition import (
     state,
     table,
 )
+from steersman.kernel.definition_digest import definition_data
+from steersman.kernel.machine import Machine
 from steersman.kernel.ops import Log
 from steersman.kernel.record import StepMeta, advance_run, create_run_entries
 from steersman.kernel.step import EventOccurrence, name_facts

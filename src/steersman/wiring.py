@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from steersman.contracts.config import Config, FrozenConfig
     from steersman.engine.machine_package import MachinePackage
     from steersman.engine.ports import Ports
-    from steersman.kernel.build import Machine
+    from steersman.kernel.machine import Machine
     from steersman.ports.journal import Journal
 
 

@@ -23,7 +23,6 @@ from tests.support.ferry_machine import (
 )  # fmt: skip
 
 from steersman.errors import DefinitionError
-from steersman.kernel.build import definition_data, machine_guards, row_source_states
 from steersman.kernel.definition import (
     STAY,
     Cap,
@@ -43,6 +42,8 @@ from steersman.kernel.definition import (
     row,
     state,
 )
+from steersman.kernel.definition_digest import definition_data
+from steersman.kernel.machine import machine_guards, row_source_states
 
 
 class Elsewhere(Events):

@@ -22,7 +22,6 @@ from tests.support.ferry_machine import (
 )
 
 from steersman.errors import ContractError, UserError
-from steersman.kernel.build import definition_data
 from steersman.kernel.canonical import plain_value
 from steersman.kernel.compatible import find_definition_changes, reachable_states
 from steersman.kernel.definition import (
@@ -41,6 +40,7 @@ from steersman.kernel.definition import (
     row,
     state,
 )
+from steersman.kernel.definition_digest import definition_data
 from steersman.kernel.record import StepMeta, advance_run, build_budget_gate, migrate_run
 from steersman.kernel.replay import apply_entry, convert_context, repeat_decisions
 from steersman.kernel.step import EventOccurrence, name_facts

@@ -8,8 +8,8 @@ from tests.support.simulated_roundtable import (
     roundtable_payload,
 )
 
-from steersman.kernel.build import row_source_states
 from steersman.kernel.definition import STAY, Origin, otherwise
+from steersman.kernel.machine import row_source_states
 from steersman.kernel.step import EventOccurrence, StepRefused, StepTaken, legal_events, take_step
 from steersman.machines.roundtable import MACHINE
 

@@ -25,8 +25,8 @@ from steersman.contracts.task.replies import CodeReviewerReply, PlanReviewerRepl
 from steersman.judges.task.opinions import build_code_review, build_plan_review
 from steersman.judges.task.plan import infer_plan_files
 from steersman.judges.task.suites import build_task_test_report as report_of
-from steersman.kernel.build import row_source_states
 from steersman.kernel.definition import Origin
+from steersman.kernel.machine import row_source_states
 from steersman.kernel.step import (
     EventOccurrence,
     StepRefused,

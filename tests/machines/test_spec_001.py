@@ -10,10 +10,11 @@ from tests.support.cases import for_each_case
 
 from steersman.contracts.planning import facts
 from steersman.errors import UserError
-from steersman.kernel.build import machine, row_source_states
+from steersman.kernel.build import machine
 from steersman.kernel.check import check_machine
 from steersman.kernel.definition import STAY, GateAnswer, Origin, StateDef, otherwise
 from steersman.kernel.explore import explore_machine
+from steersman.kernel.machine import row_source_states
 from steersman.kernel.snapshot import Snapshot
 from steersman.kernel.step import EventOccurrence, StepRefused, StepTaken, name_facts, take_step
 from steersman.machines.coordinator import MACHINE, table

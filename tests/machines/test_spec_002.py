@@ -22,9 +22,9 @@ from tests.support.task_table_errors import (
     row_target,
 )
 
-from steersman.kernel.build import row_source_states
 from steersman.kernel.check import check_machine
 from steersman.kernel.definition import Origin
+from steersman.kernel.machine import row_source_states
 from steersman.kernel.step import EventOccurrence, StepRefused, StepTaken, override_guard, take_step
 from steersman.machines.task import MACHINE, phases, table
 from steersman.views.machine_json import machine_json

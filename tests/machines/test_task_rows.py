@@ -6,8 +6,8 @@ from tests.support.cases import for_each_case
 from tests.support.simulated_task import SimulatedTask, coder_facts, task_at, task_gate_answer, task_payload
 
 from steersman.errors import UserError
-from steersman.kernel.build import row_source_states
 from steersman.kernel.definition import STAY, Origin, otherwise
+from steersman.kernel.machine import row_source_states
 from steersman.kernel.step import EventOccurrence, StepRefused, StepTaken, legal_events, take_step
 from steersman.machines.task import MACHINE, table
 from steersman.machines.task.context import TaskContext, TaskReceived

@@ -19,7 +19,7 @@ from steersman.app.runs import RunService
 from steersman.contracts.config import Budget
 from steersman.engine.audit import run_decision_hash
 from steersman.engine.start import StartRequest
-from steersman.kernel.build import Machine
+from steersman.kernel.machine import Machine
 from steersman.machines.roundtable import MACHINE
 from steersman.testing import (
     FakeAgent,

@@ -3,10 +3,10 @@
 import re
 from itertools import product
 
-from steersman.kernel.build import machine, row_source_states
+from steersman.kernel.build import machine
 from steersman.kernel.check import check_machine
 from steersman.kernel.definition import STAY, Guard, Origin, otherwise
-from steersman.kernel.machine import machine_guards
+from steersman.kernel.machine import machine_guards, row_source_states
 from steersman.kernel.step import EventOccurrence, StepTaken, take_step
 from steersman.machines.task import MACHINE, phases, table
 from tests.specifications import task as spec

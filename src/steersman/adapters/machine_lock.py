@@ -15,8 +15,8 @@ import steersman
 from steersman import machines
 from steersman.adapters.installed_machines import BUILT_IN_MACHINES
 from steersman.errors import DefinitionError
-from steersman.kernel.build import Machine
 from steersman.kernel.fingerprint import machine_fingerprint
+from steersman.kernel.machine import Machine
 
 LOCKED_PACKAGES = ("machines", "judges", "contracts")
 # What a machine's folder holds beside what decides: what it does, shows and writes.

@@ -204,8 +204,8 @@ class RunService:
     async def migrate(self, run: str, person: str, reason: str) -> Head:
         """Takes a paused run over to the machine as it is now; on tape, with a reason."""
         from steersman.engine.budgets import budget_releases, budget_reservations
-        from steersman.kernel.build import definition_data
         from steersman.kernel.canonical import canonical_bytes
+        from steersman.kernel.definition_digest import definition_data
         from steersman.kernel.record import migrate_run
 
         if not has_visible_text(reason):

@@ -12,7 +12,7 @@ from steersman.ports.sandbox import NOT_ISOLATED
 if TYPE_CHECKING:
     from steersman.contracts.config import Config, FrozenConfig
     from steersman.engine.machine_package import MachinePackage
-    from steersman.kernel.build import Machine
+    from steersman.kernel.machine import Machine
     from steersman.ports.agent import Agent
     from steersman.ports.anchors import Anchors
     from steersman.ports.artifacts import Artifacts

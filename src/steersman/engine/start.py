@@ -18,9 +18,10 @@ from steersman.errors import OverBudget, StaleError, UserError
 from steersman.judges.redaction.redact import redact_text
 from steersman.judges.replies.strict_json import render_field_path as field_name
 from steersman.judges.text import clip_text, printable_text
-from steersman.kernel.build import Machine, definition_data
 from steersman.kernel.canonical import canonical_bytes
 from steersman.kernel.definition import Origin
+from steersman.kernel.definition_digest import definition_data
+from steersman.kernel.machine import Machine
 from steersman.kernel.record import (
     RunAdvance,
     StepMeta,

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from steersman.engine.ports import Ports
     from steersman.judges.commands.grammar import CommandReach
     from steersman.judges.commands.tester_commands import CommandRules
-    from steersman.kernel.build import Machine
+    from steersman.kernel.machine import Machine
     from steersman.ports.chat import Chats
     from steersman.ports.documents import DocumentFiles
     from steersman.ports.journal import Journal

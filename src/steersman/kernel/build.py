@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from steersman.errors import DefinitionError
 from steersman.kernel.definition import (
-    ANY,
     STAY,
     Cap,
     ComputedNaming,
@@ -25,13 +24,10 @@ from steersman.kernel.definition import (
     otherwise,
 )
 from steersman.kernel.definition_digest import (
-    KERNEL_VERSION,
-    definition_data,
     definition_digest,
-    state_definition,
 )
 from steersman.kernel.laws import Law
-from steersman.kernel.machine import Machine, cap_limit, machine_guards, row_source_states
+from steersman.kernel.machine import Machine, machine_guards, row_source_states
 
 # ── table problems ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -253,17 +249,3 @@ def _find_initial_state(name: str, states: Sequence[StateDef]) -> StateDef:
     if len(initial) != 1:
         raise DefinitionError(f"{name}: exactly one state must be initial, found {len(initial)}")
     return initial[0]
-
-
-__all__ = [
-    "ANY",
-    "KERNEL_VERSION",
-    "Machine",
-    "cap_limit",
-    "definition_data",
-    "definition_digest",
-    "machine",
-    "machine_guards",
-    "row_source_states",
-    "state_definition",
-]

@@ -7,8 +7,8 @@ import msgspec
 from msgspec import structs
 
 from steersman.errors import DefinitionError, UserError
-from steersman.kernel.build import Machine
 from steersman.kernel.definition import Origin
+from steersman.kernel.machine import Machine
 from steersman.kernel.replay import apply_entry
 from steersman.kernel.snapshot import JobItem, Snapshot, state_hash
 from steersman.kernel.step import (

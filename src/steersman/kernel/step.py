@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 
 from steersman.errors import DefinitionError
-from steersman.kernel.build import Machine, cap_limit
 from steersman.kernel.definition import (
     STAY,
     Cap,
@@ -22,6 +21,7 @@ from steersman.kernel.definition import (
     StateDef,
     otherwise,
 )
+from steersman.kernel.machine import Machine, cap_limit
 from steersman.kernel.ops import Op, apply_count_ops, apply_ops
 from steersman.kernel.snapshot import Snapshot
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from steersman.contracts.config import Check, Config, Role
 from steersman.engine.ports import Ports
-from steersman.kernel.build import Machine
+from steersman.kernel.machine import Machine
 from steersman.testing.agent import FakeAgent, fake_reply
 from steersman.testing.clock import FakeChance, FakeClock
 from steersman.testing.files import MemoryArtifacts, ScriptedCommands, passing_judge

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from steersman.kernel.build import Machine
+from steersman.kernel.machine import Machine
 from steersman.kernel.replay import BadEntry, RepeatedDecision, decision_hash, repeat_decisions, verify_chain
 from steersman.kernel.tape import Entry
 from steersman.ports.journal import Journal

@@ -11,7 +11,7 @@ from msgspec import structs
 from steersman.engine.active_run import head_from_snapshot
 from steersman.engine.audit.verdict import AuditFindings
 from steersman.engine.inbox import answer_problem, gate_row_problem
-from steersman.kernel.build import Machine
+from steersman.kernel.machine import Machine
 from steersman.kernel.snapshot import JobItem, Snapshot
 from steersman.kernel.tape import Entry
 from steersman.ports.journal import BudgetRow, Gate, Head, InboxItem

@@ -27,8 +27,8 @@ from steersman.engine.audit.verdict import AuditFindings, AuditVerdict
 from steersman.engine.budgets import budget_limits
 from steersman.engine.ports import Ports
 from steersman.errors import UnknownRunError
-from steersman.kernel.build import Machine
 from steersman.kernel.canonical import canonical_bytes, sha256_hex
+from steersman.kernel.machine import Machine
 from steersman.kernel.replay import BadEntry, StoredRow, apply_entry, verify_chain
 from steersman.kernel.snapshot import Snapshot, runtime_field, state_hash
 from steersman.kernel.tape import Entry, read_entry
