@@ -65,8 +65,8 @@ class TamperedTask(InterruptedTask):
         wanted = super().order()
         return replace(wanted, options={**wanted.options, "pace": self.pace})
 
-    def ports(self) -> dict[str, Any]:
-        found = super().ports()
+    def port_overrides(self) -> dict[str, Any]:
+        found = super().port_overrides()
         found["performers"]["task_record"] = self._reached(found["performers"]["task_record"])
         return found
 
@@ -91,7 +91,7 @@ class TamperedTask(InterruptedTask):
     def choice(self, gate: Gate) -> str:
         match gate.job:
             case "damage" | "damaged_plan":
-                self.told.append(load_active_run(self.world, RUN).payloads.get(gate.shown["damage"]))
+                self.told.append(load_active_run(self.ports, RUN).payloads.get(gate.shown["damage"]))
                 if self.hand is not None:
                     move_planted_folder_away(self.place, self.hand[1])
                 return "restore"
@@ -117,7 +117,7 @@ class TamperedProjectionTask(TamperedTask):
         super().seen()
         for name, hand in product(DERIVED_FILES, TAMPERINGS):
             self.looked += 1
-            self.retold += find_derived_file_failures(self.world, RUN, name, hand)
+            self.retold += find_derived_file_failures(self.ports, RUN, name, hand)
 
 
 def _counts(name: str) -> bool:

@@ -142,7 +142,7 @@ class Fan:
         folder.mkdir(parents=True, exist_ok=True)
         self.journal = SqliteJournal(folder / "state" / "store.db")
         performers = {"part": self._part, "survey": self._survey}
-        self.world = fake_ports(
+        self.ports = fake_ports(
             folder,
             {FAN.name: FAN},
             journal=self.journal,
@@ -194,10 +194,10 @@ class Fan:
         """Drives the run to its end, starting it where there is none."""
         if self.journal.head(RUN) is None:
             live, lock = await start_run(
-                self.world, StartRequest("fan", "Ask", "ann", fake_config()), run=RUN
+                self.ports, StartRequest("fan", "Ask", "ann", fake_config()), run=RUN
             )
-            return await Driver(self.world).drive(RUN, held=lock, live=live)
-        return await Driver(self.world).drive(RUN)
+            return await Driver(self.ports).drive(RUN, held=lock, live=live)
+        return await Driver(self.ports).drive(RUN)
 
     def judged(self) -> list[str]:
         """What is wrong with the run at its end."""
@@ -219,7 +219,7 @@ class Fan:
             "what was begun again is marked": all(
                 lines.count(f"part {n}") <= starts[n] for n in range(PARTS)
             ),
-            "the tape is whole": verify_run(self.journal, self.world.machines, RUN).ok,
+            "the tape is whole": verify_run(self.journal, self.ports.machines, RUN).ok,
         }
         return [claim for claim, holds in checks.items() if not holds]
 

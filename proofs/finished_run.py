@@ -38,10 +38,10 @@ class FinishedRun:
     def __init__(self, folder: Path, followups: int = FOLLOWUPS) -> None:
         self.anchors = FileAnchors(folder)
         self.journal = SqliteJournal(folder / "store.db")
-        world = instant_ports(self.journal, large=LARGE, **anchor_ports({"file": self.anchors}))
-        self.machines = world.machines
-        self.asking = asyncio.run(_asking(world))
-        self.head = drive_sample_run(world, followups)
+        ports = instant_ports(self.journal, large=LARGE, **anchor_ports({"file": self.anchors}))
+        self.machines = ports.machines
+        self.asking = asyncio.run(_asking(ports))
+        self.head = drive_sample_run(ports, followups)
         self.run = self.head.run
         self.rows = list(self.journal.rows(self.run))
         self.last = self.rows[-1][0]
@@ -78,10 +78,10 @@ class FinishedRun:
         self.journal.close()
 
 
-async def _asking(world: Ports) -> str:
+async def _asking(ports: Ports) -> str:
     """A second run, which stays at its first gate."""
     config = Config(roles={name: Role(agent="fake") for name in CREW_ROLES})
-    driver, lock, live = await RunService(world).start(
+    driver, lock, live = await RunService(ports).start(
         StartRequest(MACHINE.name, "Mend the sail", SAMPLE_PERSON, config)
     )
     await driver.drive(live.run, held=lock, live=live)

@@ -74,9 +74,9 @@ class InterruptedRun:
         self.folder, self._trees = folder, trees
         folder.mkdir(parents=True, exist_ok=True)
         self.journal = SqliteJournal(folder / "state" / "store.db", vfs=vfs)
-        self.world = self._world()
+        self.ports = self._make_ports()
 
-    def _world(self) -> Ports:
+    def _make_ports(self) -> Ports:
         agent = FakeAgent(self.answer)
         commands = ScriptedCommands(self.checked, allow=(("pytest", "-q"),))
         instead: dict[str, Any] = {"processes": program_runner} if self._trees == "git" else {}
@@ -95,11 +95,11 @@ class InterruptedRun:
             agent=agent,
             commands=commands,
             **instead,
-            **self.ports(),
+            **self.port_overrides(),
             packages=PACKAGES,
         )
 
-    def ports(self) -> dict[str, Any]:
+    def port_overrides(self) -> dict[str, Any]:
         """What else is put in place of fakes."""
         return {}
 
@@ -146,18 +146,18 @@ class InterruptedRun:
         head = self.journal.head(RUN)
         for _ in range(self.turns):
             if head is None:
-                live, lock = await start_run(self.world, self.order(), run=RUN)
+                live, lock = await start_run(self.ports, self.order(), run=RUN)
                 self._acknowledged(live, live.made.entries if live.made else ())
-                head = await Driver(self.world, self._acknowledged).drive(RUN, held=lock, live=live)
+                head = await Driver(self.ports, self._acknowledged).drive(RUN, held=lock, live=live)
             else:
-                head = await Driver(self.world, self._acknowledged).drive(RUN)
+                head = await Driver(self.ports, self._acknowledged).drive(RUN)
             self.seen()
             if head.status not in UNFINISHED_STATUSES:
                 return head
             for gate in self.journal.gates(RUN):
                 if not gate.answer:
                     said_ = {"choice": self.choice(gate), "person": "ann", "digest": gate.digest}
-                    self.journal.answer(gate.id, gate.digest, said_, self.world.clock.now())
+                    self.journal.answer(gate.id, gate.digest, said_, self.ports.clock.now())
         raise AssertionError(f"run {RUN} did not come to an end: {head}")
 
     # ── afterwards ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -168,7 +168,7 @@ class InterruptedRun:
         entries = [link[0] for link in links if not isinstance(link, BadEntry)]
         there = {f"{entry.seq} {hash_}" for entry, hash_ in (k for k in links if not isinstance(k, BadEntry))}
         head = self.journal.head(RUN)
-        audit = verify_run(self.journal, self.world.machines, RUN)
+        audit = verify_run(self.journal, self.ports.machines, RUN)
         return {
             "whole": len(entries) == len(links) and audit.ok,
             "problems": list(audit.problems),

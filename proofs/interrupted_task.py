@@ -73,7 +73,7 @@ class InterruptedTask(InterruptedRun):
     machine = MACHINE
     turns = 60  # of the person: an undisturbed one needs sixteen
 
-    def ports(self) -> dict[str, Any]:
+    def port_overrides(self) -> dict[str, Any]:
         self.artifacts = DirectoryArtifacts(self.folder / "repo" / ".steersman" / "runs")
         doing = {
             job.does
@@ -123,7 +123,7 @@ class InterruptedTask(InterruptedRun):
             return "restore"
         if gate.job not in ("next", "decide"):
             raise AssertionError(f"the task asks about {gate.job}")
-        here = load_active_run(self.world, RUN).snapshot
+        here = load_active_run(self.ports, RUN).snapshot
         if (here.state, here.context.turn) == ("codegen", 2):
             self._spoil()
         return "approve"
@@ -138,7 +138,7 @@ class InterruptedTask(InterruptedRun):
         self.note("spoilt", " ".join(SPOILT))
 
     def seen(self) -> None:
-        for trouble in projections.write_projections(self.world, RUN):
+        for trouble in projections.write_projections(self.ports, RUN):
             self.note("troubles", trouble)
 
     # ── afterwards ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -147,7 +147,7 @@ class InterruptedTask(InterruptedRun):
         told = super().judged()
         folder = Path(self.artifacts.folder(RUN))
         files = {str(p.relative_to(folder)): p for p in sorted(folder.rglob("*")) if not p.is_dir()}
-        workspace = self.world.workspace(self.order().config)
+        workspace = self.ports.workspace(self.order().config)
         events = [e for _, e, _ in told["transitions"]]
         return {
             **told,
@@ -180,11 +180,11 @@ class InterruptedTask(InterruptedRun):
 
     def _stale(self, files: dict[str, Path]) -> list[str]:
         """Files that are not what the tape says now."""
-        p = projections.read_run_view(self.world, RUN)
+        p = projections.read_run_view(self.ports, RUN)
         lines = [json.loads(line) for line in files["transcript.jsonl"].read_text().splitlines()]
         fresh = {
             "transcript.jsonl": lines == [json.loads(msgspec.json.encode(e)) for e in p.entries],
-            "report.md": files["report.md"].read_text() == projections.render_view_report(self.world, p),
+            "report.md": files["report.md"].read_text() == projections.render_view_report(self.ports, p),
             **{n: _digest(f.read_bytes()) == _known(p, n) for n, f in files.items() if _known(p, n)},
         }
         return [name for name, holds in fresh.items() if not holds]
@@ -197,11 +197,11 @@ class RevertedTask(InterruptedTask):
         head = await super().drive_to_end()
         if head.outcome != "accepted":
             return head
-        RunService(self.world).send(RUN, "redo_accept", {}, "ann")
+        RunService(self.ports).send(RUN, "redo_accept", {}, "ann")
         return await super().drive_to_end()
 
     def choice(self, gate: Gate) -> str:
-        delivered = load_active_run(self.world, RUN).snapshot.context.delivered == "yes"
+        delivered = load_active_run(self.ports, RUN).snapshot.context.delivered == "yes"
         return "revert" if gate.job == "decide" and delivered else super().choice(gate)
 
 

@@ -132,7 +132,7 @@ class Party:
         self.folder, self.kind, self._pause = folder, kind, pause
         trees = GitWorkspace(git_repository(folder), folder / "state") if git else None
         self.journal = SqliteJournal(folder / "state" / "store.db")
-        self.world = fake_ports(
+        self.ports = fake_ports(
             folder,
             {RACE.name: RACE},
             journal=self.journal,
@@ -145,12 +145,12 @@ class Party:
             **({"workspace": lambda _config: trees} if git else {}),
             packages=PACKAGES,
         )
-        self.bridge = RunService(self.world)
+        self.bridge = RunService(self.ports)
         self.entered: Callable[[], Any] = lambda: None
 
     async def _work(self, call: EffectCall) -> Done:
         """Takes the working tree for itself: two at once in one tree are noted as a fault."""
-        tree = self.world.workspace(call.config).checkout(call.run, call.given("commit"), call.effect)
+        tree = self.ports.workspace(call.config).checkout(call.run, call.given("commit"), call.effect)
         mark = self.folder / "held" / tree.path.replace("/", "+")
         try:
             mark.touch(exist_ok=False)
@@ -169,7 +169,7 @@ class Party:
 
     async def drive(self, run: str) -> None:
         try:
-            await Driver(self.world, kind=self.kind).drive(run)
+            await Driver(self.ports, kind=self.kind).drive(run)
             self.note("drove", f"{self.kind} {run}")
         except RunBusy:
             self.note("busy", f"{self.kind} {run}")
@@ -206,7 +206,7 @@ def _party(folder: Path, kind: str, rounds: int, meet: Any) -> None:
         for n in range(rounds):
             if kind == "server":
                 _, lock = await start_run(
-                    party.world, StartRequest("race", "Go", "ann", fake_config()), run=_run(n)
+                    party.ports, StartRequest("race", "Go", "ann", fake_config()), run=_run(n)
                 )
                 lock.release()
             meet.wait(60)
@@ -278,7 +278,7 @@ def _judge(folder: Path, n: int) -> None:
         ids = [i.id for e in entries for i in e.planned if i.kind == "effect"]
         checks = {
             "the tape is whole": len(links) == len(entries)
-            and verify_run(party.journal, party.world.machines, run).ok,
+            and verify_run(party.journal, party.ports.machines, run).ok,
             "its answer is the winner's": answers == [f"person:{person}"],
             "it ended as answered": state_ == {"approve": "granted", "reject": "declined"}.get(choice),
             "effects ran no more often than marked": all(performed[i] <= 1 + again[i] for i in ids),
@@ -294,11 +294,11 @@ def _judge(folder: Path, n: int) -> None:
 def _owner(folder: Path, run: str, ready: Any) -> None:
     async def own() -> str:
         party = Party(folder, "owner", pause=0.05, git=True)
-        _, lock = await start_run(party.world, StartRequest("race", "Go", "ann", fake_config()), run=run)
+        _, lock = await start_run(party.ports, StartRequest("race", "Go", "ann", fake_config()), run=run)
         lock.release()
         party.entered = ready.set
         try:
-            await Driver(party.world).drive(run)
+            await Driver(party.ports).drive(run)
         except StaleError:
             return "stale"
         return "wrote"
@@ -309,7 +309,7 @@ def _owner(folder: Path, run: str, ready: Any) -> None:
 def _usurper(folder: Path, run: str) -> None:
     async def take() -> str:
         party = Party(folder, "usurper", git=True)
-        head = await Driver(party.world).drive(run, take_over=True)
+        head = await Driver(party.ports).drive(run, take_over=True)
         posted = party.bridge.answer(party.bridge.gate(run), "approve", "ann")
         await party.bridge.settle(run, posted)
         return f"{head.state} {party.journal.head(run).state} {party.journal.head(run).seq}"

@@ -57,68 +57,68 @@ class Stuck(FakeAgent):
 def test_while_it_is_driven(tmp_path, mode, role, state):
     """The machine's own abort row is taken, and what was under way is stopped."""
     agent = Stuck(role)
-    world = fake_ports_with_machines(tmp_path, agent=agent)
+    ports = fake_ports_with_machines(tmp_path, agent=agent)
 
     async def play():
-        run = await begin_run(world, "roundtable", mode=mode)
-        drive = asyncio.create_task(drive_run(world, run))
+        run = await begin_run(ports, "roundtable", mode=mode)
+        drive = asyncio.create_task(drive_run(ports, run))
         await agent.reached.wait()
-        assert world.journal.head(run).state == state
-        posted = RunService(world).abort(run, "ann", "no more")
+        assert ports.journal.head(run).state == state
+        posted = RunService(ports).abort(run, "ann", "no more")
         head = await asyncio.wait_for(drive, PATIENCE_SECONDS)
-        return head, world.journal.verdict(posted)
+        return head, ports.journal.verdict(posted)
 
     head, verdict = asyncio.run(play())
     assert (head.outcome, head.status, verdict["result"]) == ("canceled", "stopped", "taken")
-    entry = read_run_tape(world, head.run)[verdict["seq"] - 1]
+    entry = read_run_tape(ports, head.run)[verdict["seq"] - 1]
     assert (entry.event, entry.source, entry.actor, entry.why) == (
         "aborted_by_operator", state, "person:ann", "no more",
     )  # fmt: skip
-    assert f"{head.run}:" in world.processes.stopped
+    assert f"{head.run}:" in ports.processes.stopped
 
 
 @pytest.mark.parametrize(("mode", "role", "state"), STATES)
 def test_when_nobody_drives_it(tmp_path, mode, role, state):
     """The command takes the run over, ends it, and begins no effect, not even on tape."""
     agent = Stuck(role)
-    world = fake_ports_with_machines(tmp_path, agent=agent)
+    ports = fake_ports_with_machines(tmp_path, agent=agent)
 
     async def play():
-        run = await begin_run(world, "roundtable", mode=mode)
-        driver = Driver(world)
+        run = await begin_run(ports, "roundtable", mode=mode)
+        driver = Driver(ports)
         drive = asyncio.create_task(driver.drive(run))
         await agent.reached.wait()
         driver.stop()
         await drive
         asked = len(agent.asked)
-        before = world.journal.head(run)
-        verdict, _ = await RunService(world).settle(run, RunService(world).abort(run, "ann"))
+        before = ports.journal.head(run)
+        verdict, _ = await RunService(ports).settle(run, RunService(ports).abort(run, "ann"))
         return before, verdict, len(agent.asked) - asked
 
     before, verdict, asked = asyncio.run(play())
-    head = world.journal.head(before.run)
+    head = ports.journal.head(before.run)
     assert (before.state, before.status) == (state, "working")
     assert (head.outcome, verdict["result"], asked) == ("canceled", "taken", 0)
-    new = [e.kind for e in read_run_tape(world, head.run) if e.seq > before.seq]
+    new = [e.kind for e in read_run_tape(ports, head.run) if e.seq > before.seq]
     assert new == ["claimed", "transition", "sealed"]
 
 
 def test_while_a_proposal_waits(tmp_path):
     """The gate goes with it."""
-    world = fake_ports_with_machines(tmp_path)
-    head = play_run(world, "roundtable")
+    ports = fake_ports_with_machines(tmp_path)
+    head = play_run(ports, "roundtable")
     assert head.outcome == "await_operator_confirm"
-    assert settle_post(world, head.run, RunService(world).abort(head.run, "ann"))["result"] == "taken"
-    assert (world.journal.head(head.run).outcome, world.journal.gates()) == ("canceled", [])
+    assert settle_post(ports, head.run, RunService(ports).abort(head.run, "ann"))["result"] == "taken"
+    assert (ports.journal.head(head.run).outcome, ports.journal.gates()) == ("canceled", [])
 
 
 def test_a_run_with_its_outcome(tmp_path):
     """There is nothing to stop any more: refused, and told so."""
-    world = fake_ports_with_machines(tmp_path, agent=Stuck("nobody"))
-    head = play_run(world, "roundtable", mode="implementation")
+    ports = fake_ports_with_machines(tmp_path, agent=Stuck("nobody"))
+    head = play_run(ports, "roundtable", mode="implementation")
     assert head.outcome == "approved"
-    verdict = settle_post(world, head.run, RunService(world).abort(head.run, "ann"))
-    assert (verdict["result"], world.journal.head(head.run).outcome) == ("refused", "approved")
+    verdict = settle_post(ports, head.run, RunService(ports).abort(head.run, "ann"))
+    assert (verdict["result"], ports.journal.head(head.run).outcome) == ("refused", "approved")
 
 
 def test_a_machine_without_an_abort_row(tmp_path):
@@ -127,32 +127,32 @@ def test_a_machine_without_an_abort_row(tmp_path):
     async def endless(_call):
         await asyncio.sleep(60)
 
-    world = fake_ports_with_machines(tmp_path, endless)
+    ports = fake_ports_with_machines(tmp_path, endless)
 
     async def play():
-        run = await begin_run(world)
-        drive = asyncio.create_task(drive_run(world, run))
-        await wait_until(lambda: world.journal.head(run).epoch > 1)
-        RunService(world).abort(run, "ann", "no")
+        run = await begin_run(ports)
+        drive = asyncio.create_task(drive_run(ports, run))
+        await wait_until(lambda: ports.journal.head(run).epoch > 1)
+        RunService(ports).abort(run, "ann", "no")
         return await asyncio.wait_for(drive, PATIENCE_SECONDS)
 
     head = asyncio.run(play())
     assert (head.state, head.status, head.outcome) == ("out", "stopped", "canceled")
-    assert [e.kind for e in read_run_tape(world, head.run)][-2:] == ["note", "sealed"]
-    assert settle_post(world, head.run, RunService(world).abort(head.run, "bob"))["result"] == "refused"
+    assert [e.kind for e in read_run_tape(ports, head.run)][-2:] == ["note", "sealed"]
+    assert settle_post(ports, head.run, RunService(ports).abort(head.run, "bob"))["result"] == "refused"
     assert (
-        settle_post(world, head.run, RunService(world).send(head.run, "nudged", {}, "bob"))["result"]
+        settle_post(ports, head.run, RunService(ports).send(head.run, "nudged", {}, "bob"))["result"]
         == "refused"
     )
-    assert world.journal.head(head.run).outcome == "canceled"
+    assert ports.journal.head(head.run).outcome == "canceled"
 
 
 def test_while_it_waits_for_a_time(tmp_path):
     """A run that waits until tomorrow is stopped today."""
-    world = fake_ports_with_machines(tmp_path)
-    head = play_run(world, "watch", after=10**9)
-    assert settle_post(world, head.run, RunService(world).abort(head.run, "ann"))["result"] == "taken"
-    after = world.journal.head(head.run)
+    ports = fake_ports_with_machines(tmp_path)
+    head = play_run(ports, "watch", after=10**9)
+    assert settle_post(ports, head.run, RunService(ports).abort(head.run, "ann"))["result"] == "taken"
+    after = ports.journal.head(head.run)
     assert (after.outcome, after.due) == ("canceled", None)
 
 
@@ -165,13 +165,13 @@ def test_an_effect_that_will_not_stop(tmp_path):
         except asyncio.CancelledError:
             return ErrandFacts(ok=True)
 
-    world = fake_ports_with_machines(tmp_path, stubborn)
+    ports = fake_ports_with_machines(tmp_path, stubborn)
 
     async def play():
-        run = await begin_run(world)
-        drive = asyncio.create_task(drive_run(world, run))
-        await wait_until(lambda: world.journal.head(run).epoch > 1)
-        RunService(world).abort(run, "ann")
+        run = await begin_run(ports)
+        drive = asyncio.create_task(drive_run(ports, run))
+        await wait_until(lambda: ports.journal.head(run).epoch > 1)
+        RunService(ports).abort(run, "ann")
         return await asyncio.wait_for(drive, PATIENCE_SECONDS)
 
     assert asyncio.run(play()).outcome == "canceled"

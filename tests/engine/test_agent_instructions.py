@@ -32,8 +32,8 @@ def crew(request):
 def asked(tmp_path, files):
     """Every request of a run over this repository."""
     agent = FakeAgent(crew)
-    world = fake_ports_with_machines(tmp_path, agent=agent, files=files)
-    play_run(world, "roundtable", fake_config(), mode="implementation")
+    ports = fake_ports_with_machines(tmp_path, agent=agent, files=files)
+    play_run(ports, "roundtable", fake_config(), mode="implementation")
     return agent.asked
 
 

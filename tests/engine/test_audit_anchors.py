@@ -164,12 +164,12 @@ def test_places(tmp_path, repo, monkeypatch):
     (repo / "steersman.toml").write_text(f"version = 1\n[audit]\nanchor = {json.dumps(argv)}\n")
     lines = wiring.read_written_config(repo).powerful
     wiring.open_trust_file(repo).record("steersman.toml", TrustedSettings(lines, "ann", 0))
-    world = wiring.open_ports(repo)
+    ports = wiring.open_ports(repo)
     for place in ("file", "git", "command"):
-        world.anchors[place].store_anchor("r", 1, HASH, 1)
-    assert [len(world.anchors[p].list_anchors("r").genuine) for p in ("file", "git", "command")] == [1, 1, 0]
+        ports.anchors[place].store_anchor("r", 1, HASH, 1)
+    assert [len(ports.anchors[p].list_anchors("r").genuine) for p in ("file", "git", "command")] == [1, 1, 0]
     assert json.loads((repo / "got").read_text())["run"] == "r"
-    world.journal.close()
+    ports.journal.close()
 
 
 def test_two_at_once(tmp_path):

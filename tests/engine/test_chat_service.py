@@ -35,8 +35,8 @@ def world_of(tmp_path, agent=None, **instead):
     ), agent
 
 
-def talks_of(tmp_path, agent=None, *, agents=AGENTS, world=None, **chat):
-    made, agent = world_of(tmp_path, agent, **(world or {}))
+def talks_of(tmp_path, agent=None, *, agents=AGENTS, ports=None, **chat):
+    made, agent = world_of(tmp_path, agent, **(ports or {}))
     return ChatService(made, Config(chat=Chat(agents=agents, **chat))), agent
 
 
@@ -136,10 +136,10 @@ def test_threads_are_found_by_their_beginning(tmp_path):
 
 def test_a_store_without_conversations(tmp_path):
     """Says so."""
-    world, _ = world_of(tmp_path)
+    ports, _ = world_of(tmp_path)
     with pytest.raises(UserError, match="no table for conversations"):
         ChatService(fake_ports(tmp_path / "x", {}), Config()).new()
-    assert world.chats is not None
+    assert ports.chats is not None
 
 
 # ── what an agent is given ──────────────────────────────────────────────────────────────────────────────────────────
@@ -170,7 +170,7 @@ def test_nothing_is_left_of_a_call(tmp_path):
         return fake_reply(request, "yes")
 
     workspace = FakeWorkspace(tmp_path / "repo", {"a.txt": "x"})
-    talks, _ = talks_of(tmp_path, FakeAgent(answer), world={"workspace": lambda _config: workspace})
+    talks, _ = talks_of(tmp_path, FakeAgent(answer), ports={"workspace": lambda _config: workspace})
     thread, other = talks.new().id, talks.new().id
     exchange(talks, thread, "@bob @cat hello")
     assert len(set(seen)) == 2
@@ -201,7 +201,7 @@ def test_without_a_repository(tmp_path):
         def find_start_problem(self):
             return "no repository"
 
-    talks, _ = talks_of(tmp_path, agent, world={"workspace": lambda _config: Nowhere()})
+    talks, _ = talks_of(tmp_path, agent, ports={"workspace": lambda _config: Nowhere()})
     thread = talks.new().id
     exchange(talks, thread, "@bob hello")
     assert "steersman-chat-" in seen[0]
@@ -334,7 +334,7 @@ def test_nobody_is_asked_twice_at_once(tmp_path):
 def test_secrets_are_hidden_before_they_are_kept(tmp_path):
     """In titles, questions and answers, under the thread's own key; the agent gets the marker as well."""
     agent = FakeAgent(lambda request: fake_reply(request, f"no: {TOKEN} and known-value-1"))
-    talks, _ = talks_of(tmp_path, agent, world={"secrets": lambda _named: ("known-value-1",)})
+    talks, _ = talks_of(tmp_path, agent, ports={"secrets": lambda _named: ("known-value-1",)})
     thread = talks.new(f"about {TOKEN}").id
     (answer,) = exchange(talks, thread, f"@bob use {TOKEN}")
     kept = [talks.find(thread).title, *(m.text for m in talks.chats.messages(thread)), agent.asked[0].prompt]

@@ -60,42 +60,42 @@ def changed(workdir):
 
 
 def run_of(tmp_path, judge, agent=None, config=None, files=None, **more):
-    """A world and a run of one implementation, driven until it waits or ends."""
+    """The ports and a run of one implementation, driven until it waits or ends."""
     commands = ScriptedCommands(judge, allow=(("true",),))
-    world = fake_ports_with_machines(tmp_path, agent=agent or crew(), commands=commands, files=files)
-    head = play_run(world, "roundtable", config or fake_config(), mode="implementation", **more)
-    return world, head, commands
+    ports = fake_ports_with_machines(tmp_path, agent=agent or crew(), commands=commands, files=files)
+    head = play_run(ports, "roundtable", config or fake_config(), mode="implementation", **more)
+    return ports, head, commands
 
 
-def answered(world, run, choice, **more):
+def answered(ports, run, choice, **more):
     """Answers the open gate and drives on."""
-    bridge = RunService(world)
+    bridge = RunService(ports)
     gate = bridge.gate(run)
-    return settle_post(world, run, bridge.answer(gate, choice, "ann", digest=gate.digest, **more))
+    return settle_post(ports, run, bridge.answer(gate, choice, "ann", digest=gate.digest, **more))
 
 
-def words(world, run, ref):
+def words(ports, run, ref):
     """The text behind a name."""
-    return RunService(world).live(run).payloads.get(ref)
+    return RunService(ports).live(run).payloads.get(ref)
 
 
-def last(world, run, event):
-    return [e for e in read_run_tape(world, run) if e.event == event][-1]
+def last(ports, run, event):
+    return [e for e in read_run_tape(ports, run) if e.event == event][-1]
 
 
 def test_every_execution_is_on_tape(tmp_path):
     """Verdict, exit code, tests, tree and digests of each command, for the base tree first, then for the change."""
-    world, head, _ = run_of(tmp_path, lambda c, _: fake_command_result(c, tests=3))
+    ports, head, _ = run_of(tmp_path, lambda c, _: fake_command_result(c, tests=3))
     assert head.outcome == "approved"
-    parts = [e.data for e in read_run_tape(world, head.run) if e.kind == "part_finished"]
+    parts = [e.data for e in read_run_tape(ports, head.run) if e.kind == "part_finished"]
     assert [(p["verdict"], p["exit_code"], p["tests"]) for p in parts] == [("passed", 0, 3)] * 2
     base, change = (p["tree"] for p in parts)
     assert (base, change) == (
-        last(world, head.run, "baseline_recorded").data["tree"],
-        last(world, head.run, "tests_passed").data["tree"],
+        last(ports, head.run, "baseline_recorded").data["tree"],
+        last(ports, head.run, "tests_passed").data["tree"],
     )
     assert base != change
-    whole = msgspec.json.decode(words(world, head.run, parts[0]["ref"]), type=CommandResult)
+    whole = msgspec.json.decode(words(ports, head.run, parts[0]["ref"]), type=CommandResult)
     assert whole.argv == ("true",)
 
 
@@ -109,9 +109,9 @@ def known_or_not(command, workdir):
 def test_a_known_failure_is_acknowledged_by_name(tmp_path, known, red_base, outcome):
     """What fails before any change passes only where a person has named it."""
     config = fake_config(known_failures=known, rules=Rules(max_iterations=1, red_base=red_base))
-    world, head, commands = run_of(tmp_path, known_or_not, config=config, max_iterations=1)
+    ports, head, commands = run_of(tmp_path, known_or_not, config=config, max_iterations=1)
     assert head.outcome == outcome
-    assert last(world, head.run, "baseline_recorded").data["failed"] == 1
+    assert last(ports, head.run, "baseline_recorded").data["failed"] == 1
     # The base tree is asked twice about its failure; the change fails as the base did and is not asked again.
     assert len(commands.ran) == 3
 
@@ -127,8 +127,8 @@ def test_a_new_failure_is_not_known(tmp_path):
 def test_a_name_that_no_longer_fails_is_told(tmp_path):
     """An acknowledgement that the base tree does not need is counted."""
     config = fake_config(known_failures=("old", "unit"))
-    world, head, _ = run_of(tmp_path, lambda c, _: reported(c, ["a"]), config=config)
-    assert last(world, head.run, "baseline_recorded").data["stale"] == 2
+    ports, head, _ = run_of(tmp_path, lambda c, _: reported(c, ["a"]), config=config)
+    assert last(ports, head.run, "baseline_recorded").data["stale"] == 2
 
 
 def uncounted(command, _workdir):
@@ -144,11 +144,11 @@ def test_checks_that_pass_without_a_test_say_so(tmp_path, no_tests, verdict, sai
     config = fake_config(no_tests=no_tests)
     asked = set()
     judge = lambda c, w: asked.add(c.tests) or uncounted(c, w)  # noqa: E731  a word for it reads better here
-    world, head, _ = run_of(tmp_path, judge, config=config, max_iterations=1)
+    ports, head, _ = run_of(tmp_path, judge, config=config, max_iterations=1)
     assert (head.outcome, asked) == ("max_iterations_reached", {not no_tests})
-    live = RunService(world).live(head.run)
+    live = RunService(ports).live(head.run)
     (item,) = live.snapshot.context.must_fix
-    assert words(world, head.run, item["text"]) == "\n".join(
+    assert words(ports, head.run, item["text"]) == "\n".join(
         (f"unit: {verdict.replace('_', ' ')} · exit code 0", "  true", f"  {said}", "  it printed nothing")
     )
     (check,) = latest_checks(
@@ -156,7 +156,7 @@ def test_checks_that_pass_without_a_test_say_so(tmp_path, no_tests, verdict, sai
     )
     assert (check.verdict, check.exit_code, check.reason) == (verdict, 0, said)
     base = msgspec.json.decode(
-        words(world, head.run, live.snapshot.context.baseline_ref), type=list[CommandResult]
+        words(ports, head.run, live.snapshot.context.baseline_ref), type=list[CommandResult]
     )
     assert [r.reason for r in base] == [said]
 
@@ -164,14 +164,14 @@ def test_checks_that_pass_without_a_test_say_so(tmp_path, no_tests, verdict, sai
 def test_a_vanished_test_waits_for_a_person(tmp_path):
     """A test that ran on the base tree and is gone is shown at a gate; approval of that tree leads on."""
     judge = lambda c, w: reported(c, ["a"] if changed(w) else ["a", "b"])  # noqa: E731  a word for it reads better here
-    world, head, commands = run_of(tmp_path, judge)
+    ports, head, commands = run_of(tmp_path, judge)
     assert (head.state, head.status, head.outcome) == ("test", "waiting for you", "")
-    gate = RunService(world).gate(head.run)
+    gate = RunService(ports).gate(head.run)
     assert (gate.job, gate.default) == ("evidence", "")
-    assert "1 test that ran before is gone\n    b" in words(world, head.run, gate.shown["questions"])
+    assert "1 test that ran before is gone\n    b" in words(ports, head.run, gate.shown["questions"])
     before = len(commands.ran)
-    answered(world, head.run, "approve")
-    assert (RunService(world).head(head.run).outcome, len(commands.ran)) == ("approved", before)
+    answered(ports, head.run, "approve")
+    assert (RunService(ports).head(head.run).outcome, len(commands.ran)) == ("approved", before)
 
 
 def test_a_flaky_check_is_shown_and_not_averaged(tmp_path):
@@ -182,11 +182,11 @@ def test_a_flaky_check_is_shown_and_not_averaged(tmp_path):
         seen.append(changed(workdir))
         return fake_command_result(command, 1 if seen[-1] and seen.count(True) == 1 else 0, tests=3)
 
-    world, head, _ = run_of(tmp_path, judge)
+    ports, head, _ = run_of(tmp_path, judge)
     assert (head.state, head.outcome) == ("test", "")
-    facts = last(world, head.run, "evidence_questioned").data
+    facts = last(ports, head.run, "evidence_questioned").data
     assert (facts["flaky"], facts.get("passed", 0), facts["tests"]) == (1, 0, 3)
-    shown = msgspec.json.decode(words(world, head.run, facts["results_ref"]), type=list[CommandResult])
+    shown = msgspec.json.decode(words(ports, head.run, facts["results_ref"]), type=list[CommandResult])
     assert [r.verdict for r in shown] == ["failed", "passed"]
 
 
@@ -202,11 +202,11 @@ def test_a_base_tree_that_could_not_be_set_up_for_its_checks_stops_the_run(tmp_p
             return fake_command_result(command, 1 if len(tries) == 2 else 0)
         return fake_command_result(command, tests=3)
 
-    world, head, _ = run_of(tmp_path, judge, config=config)
-    assert last(world, head.run, "check_cannot_start").data["error"] == "workspace"
+    ports, head, _ = run_of(tmp_path, judge, config=config)
+    assert last(ports, head.run, "check_cannot_start").data["error"] == "workspace"
     assert (head.state, head.outcome) == ("finalize", "check_cannot_start")
-    detail = RunService(world).live(head.run).snapshot.context.detail_ref
-    assert "setup 1: failed · exit code 1" in words(world, head.run, detail)
+    detail = RunService(ports).live(head.run).snapshot.context.detail_ref
+    assert "setup 1: failed · exit code 1" in words(ports, head.run, detail)
 
 
 CHANGES = {
@@ -222,16 +222,16 @@ def test_changed_infrastructure_is_never_approved_alone(tmp_path, files):
     """The gate shows path and digests, is bound to the tree, and has no default that time could give."""
     config = fake_config(checks={"unit": ("bash", "check.sh")})
     base = {"README": "hello\n", "tests/test_old.py": "assert 1\n"}
-    world, head, _ = run_of(tmp_path, lambda c, _: fake_command_result(c, tests=3), crew(files), config, base)
-    gate = RunService(world).gate(head.run)
+    ports, head, _ = run_of(tmp_path, lambda c, _: fake_command_result(c, tests=3), crew(files), config, base)
+    gate = RunService(ports).gate(head.run)
     assert (head.state, gate.job, gate.digest) == (
-        "test", "evidence", last(world, head.run, "start_reviewer").data["tree"],
+        "test", "evidence", last(ports, head.run, "start_reviewer").data["tree"],
     )  # fmt: skip
     assert (gate.due, gate.default) == (None, "")
     (name,) = files
-    assert name in words(world, head.run, gate.shown["changed"])
-    answered(world, head.run, "approve")
-    told = RunService(world).head(head.run)
+    assert name in words(ports, head.run, gate.shown["changed"])
+    answered(ports, head.run, "approve")
+    told = RunService(ports).head(head.run)
     assert (told.outcome, told.status) == ("approved", "done")
 
 
@@ -257,34 +257,34 @@ def test_variants_are_parts_with_trees_of_their_own(tmp_path):
         return reported(command, ["old", *(n for n in new if n not in failed)], failed)
 
     agent = crew({"tests/test_new.py": "assert 2\n"})
-    world, head, commands = run_of(tmp_path, judge, agent, files=files)
+    ports, head, commands = run_of(tmp_path, judge, agent, files=files)
     assert head.outcome == "approved"
-    parts = [e.data for e in read_run_tape(world, head.run) if e.kind == "part_finished"]
+    parts = [e.data for e in read_run_tape(ports, head.run) if e.kind == "part_finished"]
     assert [(p.get("variant", ""), p["verdict"]) for p in parts] == [
         ("", "passed"), ("", "passed"), ("old tests", "passed"), ("new tests", "failed"),
     ]  # fmt: skip
     assert len({p["tree"] for p in parts}) == len(commands.ran) == 4
-    live = RunService(world).live(head.run)
+    live = RunService(ports).live(head.run)
     shown = latest_checks(
         live.snapshot, live.snapshot.context, lambda ref: live.payloads.get(ref) if ref else ""
     )
     assert [(c.name, c.variant) for c in shown] == [("unit", ""), ("unit (old tests)", "old tests")]
-    assert last(world, head.run, "tests_passed").data["tests"] == 2
+    assert last(ports, head.run, "tests_passed").data["tests"] == 2
 
 
 def test_rework_voids_the_gate_and_the_next_tree_is_asked_about_anew(tmp_path):
     """The tree changes, and with it what an approval would be about."""
     agent = crew({"pytest.ini": "x = 1\n"})
-    world, head, _ = run_of(tmp_path, lambda c, _: fake_command_result(c, tests=3), agent)
-    first = RunService(world).gate(head.run)
-    answered(world, head.run, "rework", text=RunService(world).text(head.run, "put pytest.ini back"))
-    second = RunService(world).gate(head.run)
+    ports, head, _ = run_of(tmp_path, lambda c, _: fake_command_result(c, tests=3), agent)
+    first = RunService(ports).gate(head.run)
+    answered(ports, head.run, "rework", text=RunService(ports).text(head.run, "put pytest.ini back"))
+    second = RunService(ports).gate(head.run)
     assert (second.job, second.digest != first.digest, second.id != first.id) == ("evidence", True, True)
     asked = next(r for r in agent.asked if r.role == "coder" and r.round == 2)
     assert "put pytest.ini back" in asked.prompt
-    assert last(world, head.run, "evidence_declined")
-    answered(world, head.run, "reject")
-    assert RunService(world).head(head.run).outcome == "canceled"
+    assert last(ports, head.run, "evidence_declined")
+    answered(ports, head.run, "reject")
+    assert RunService(ports).head(head.run).outcome == "canceled"
 
 
 def test_a_check_cannot_leave_something_for_the_next_one(tmp_path):
@@ -305,26 +305,26 @@ def test_a_check_cannot_leave_something_for_the_next_one(tmp_path):
 def test_a_run_that_was_let_go_does_not_check_again(tmp_path):
     """What was recorded before an interruption is not run anew, neither on the base tree nor on the change."""
     commands = ScriptedCommands(lambda c, _: fake_command_result(c, tests=3), allow=(("true",),))
-    world = fake_ports_with_machines(tmp_path, agent=crew(), commands=commands)
+    ports = fake_ports_with_machines(tmp_path, agent=crew(), commands=commands)
 
     async def play():
         run = await begin_run(
-            world, "roundtable", fake_config(checks={"one": ("one",), "two": ("two",)}), mode="implementation"
+            ports, "roundtable", fake_config(checks={"one": ("one",), "two": ("two",)}), mode="implementation"
         )
-        return await drive_run(world, run)
+        return await drive_run(ports, run)
 
     head = asyncio.run(play())
     assert head.outcome == "approved"
     assert [argv for _, argv in commands.ran] == [("one",), ("two",), ("one",), ("two",), ("true",)]
 
 
-def _reworked(world, run):
-    answered(world, run, "rework", text=RunService(world).text(run, "another way"))
+def _reworked(ports, run):
+    answered(ports, run, "rework", text=RunService(ports).text(run, "another way"))
 
 
-def _followed_up(world, run):
-    said_ = {"choice": "rework", "person": "ann", "text": RunService(world).text(run, "and more")}
-    settle_post(world, run, RunService(world).send(run, "task_followup_received", said_, "ann"))
+def _followed_up(ports, run):
+    said_ = {"choice": "rework", "person": "ann", "text": RunService(ports).text(run, "and more")}
+    settle_post(ports, run, RunService(ports).send(run, "task_followup_received", said_, "ann"))
 
 
 GATES = {
@@ -349,11 +349,11 @@ def test_an_approval_is_void_when_what_it_was_about_has_changed(tmp_path, option
         return crew(files)._answer(request)
 
     commands = ScriptedCommands(lambda c, _: fake_command_result(c, tests=3), allow=(("true",),))
-    world = fake_ports_with_machines(tmp_path, agent=FakeAgent(talkative), commands=commands)
-    head = play_run(world, "roundtable", fake_config(deliver=options.get("deliver", "branch")), **options)
-    bridge = RunService(world)
+    ports = fake_ports_with_machines(tmp_path, agent=FakeAgent(talkative), commands=commands)
+    head = play_run(ports, "roundtable", fake_config(deliver=options.get("deliver", "branch")), **options)
+    bridge = RunService(ports)
     old = bridge.gate(head.run)
-    goes_on(world, head.run)
+    goes_on(ports, head.run)
     new = bridge.gate(head.run)
     assert (new.job, new.id != old.id, new.digest != old.digest) == (old.job, True, True)
     with pytest.raises(SteersmanError):
@@ -361,4 +361,4 @@ def test_an_approval_is_void_when_what_it_was_about_has_changed(tmp_path, option
     with pytest.raises(ContractError, match="is about"):
         bridge.answer(new, "approve", "ann", digest=old.digest)
     assert bridge.head(head.run).outcome == head.outcome
-    assert [g.answer for g in world.journal.gates(head.run) if g.id == new.id] == [""]
+    assert [g.answer for g in ports.journal.gates(head.run) if g.id == new.id] == [""]

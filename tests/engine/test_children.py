@@ -25,13 +25,13 @@ from steersman.testing import FakeLocks
 
 def test_a_parent_gets_its_childrens_ends(tmp_path):
     """Each is a run of its own with a tape of its own; its end is one event of the parent."""
-    world = fake_ports_with_machines(tmp_path)
-    head = play_run(world, "captain", errands=3)
-    children = world.journal.children(head.run)
+    ports = fake_ports_with_machines(tmp_path)
+    head = play_run(ports, "captain", errands=3)
+    children = ports.journal.children(head.run)
     assert (head.state, [c.status for c in children]) == ("satisfied", ["done"] * 3)
-    assert sorted(load_active_run(world, head.run).snapshot.context.done) == sorted(c.run for c in children)
+    assert sorted(load_active_run(ports, head.run).snapshot.context.done) == sorted(c.run for c in children)
     assert {(c.parent, c.root) for c in children} == {(head.run, head.run)}
-    backs = [e for e in read_run_tape(world, head.run) if e.event == "mate_back"]
+    backs = [e for e in read_run_tape(ports, head.run) if e.event == "mate_back"]
     assert [e.data["outcome"] for e in backs] == ["home"] * 3
 
 
@@ -41,49 +41,49 @@ def test_a_child_that_fails_is_an_event_too(tmp_path):
     async def badly(_call):
         return ErrandFacts()
 
-    world = fake_ports_with_machines(tmp_path, badly)
-    head = play_run(world, "captain", errands=1)
-    assert (head.state, read_run_tape(world, head.run)[-2].event) == ("angry", "mate_lost")
+    ports = fake_ports_with_machines(tmp_path, badly)
+    head = play_run(ports, "captain", errands=1)
+    assert (head.state, read_run_tape(ports, head.run)[-2].event) == ("angry", "mate_lost")
 
 
 def test_a_grandchild(tmp_path):
     """Children may have children; the innermost end travels up."""
-    world = fake_ports_with_machines(tmp_path)
-    head = play_run(world, "admiral", child="captain", options={"errands": 2})
-    (captain,) = world.journal.children(head.run)
-    errands = world.journal.children(captain.run)
+    ports = fake_ports_with_machines(tmp_path)
+    head = play_run(ports, "admiral", child="captain", options={"errands": 2})
+    (captain,) = ports.journal.children(head.run)
+    errands = ports.journal.children(captain.run)
     assert (head.state, captain.state, [e.state for e in errands]) == ("satisfied", "satisfied", ["home"] * 2)
-    assert {h.root for h in world.journal.tree(head.run)} == {head.run}
+    assert {h.root for h in ports.journal.tree(head.run)} == {head.run}
 
 
-def working(world, run):
+def working(ports, run):
     """How many of a run's children are being driven."""
-    return sum(c.status == "working" and c.epoch > 0 for c in world.journal.children(run))
+    return sum(c.status == "working" and c.epoch > 0 for c in ports.journal.children(run))
 
 
-def waiting(world):
+def waiting(ports):
     """A captain whose only child waits for a person: both heads."""
 
     async def play():
-        run = await begin_run(world, "captain", child="watch")
-        await asyncio.wait_for(drive_run(world, run, patience_ms=0), PATIENCE_SECONDS)
-        world.clock.forward(1_000)
-        return await asyncio.wait_for(drive_run(world, run, patience_ms=0), PATIENCE_SECONDS)
+        run = await begin_run(ports, "captain", child="watch")
+        await asyncio.wait_for(drive_run(ports, run, patience_ms=0), PATIENCE_SECONDS)
+        ports.clock.forward(1_000)
+        return await asyncio.wait_for(drive_run(ports, run, patience_ms=0), PATIENCE_SECONDS)
 
     head = asyncio.run(play())
-    (child,) = world.journal.children(head.run)
+    (child,) = ports.journal.children(head.run)
     return head, child
 
 
 def test_a_child_that_waits_parks_its_parent(tmp_path):
     """Nobody sits there; when the child's gate is answered child and parent come to their ends."""
-    world = fake_ports_with_machines(tmp_path)
+    ports = fake_ports_with_machines(tmp_path)
 
-    head, child = waiting(world)
-    assert (head.state, child.state, world.locks.held) == ("commanding", "asking", {})
-    posted = RunService(world).answer(RunService(world).gate(child.run), "approve", "ann")
-    assert settle_post(world, child.run, posted)["state"] == "granted"
-    assert world.journal.head(head.run).state == "satisfied"
+    head, child = waiting(ports)
+    assert (head.state, child.state, ports.locks.held) == ("commanding", "asking", {})
+    posted = RunService(ports).answer(RunService(ports).gate(child.run), "approve", "ann")
+    assert settle_post(ports, child.run, posted)["state"] == "granted"
+    assert ports.journal.head(head.run).state == "satisfied"
 
 
 def test_a_child_driven_by_somebody_else(tmp_path):
@@ -95,30 +95,30 @@ def test_a_child_driven_by_somebody_else(tmp_path):
         await both.wait()
         return ErrandFacts(ok=True)
 
-    world = fake_ports_with_machines(tmp_path, slow)
+    ports = fake_ports_with_machines(tmp_path, slow)
 
     async def play():
-        run = await begin_run(world, "captain")
-        first = Driver(world)
+        run = await begin_run(ports, "captain")
+        first = Driver(ports)
         parent = asyncio.create_task(first.drive(run))
         await going.wait()
         first.stop()
         await parent
-        (child,) = world.journal.children(run)
-        theirs = asyncio.create_task(drive_run(world, child.run))
-        await wait_until(lambda: child.run in world.locks.held)
-        mine = asyncio.create_task(drive_run(world, run))
-        await wait_until(lambda: run in world.locks.held or mine.done())
+        (child,) = ports.journal.children(run)
+        theirs = asyncio.create_task(drive_run(ports, child.run))
+        await wait_until(lambda: child.run in ports.locks.held)
+        mine = asyncio.create_task(drive_run(ports, run))
+        await wait_until(lambda: run in ports.locks.held or mine.done())
         both.set()
         await asyncio.wait_for(asyncio.gather(theirs, mine), PATIENCE_SECONDS)
         return run
 
     run = asyncio.run(play())
-    head = world.journal.head(run)
+    head = ports.journal.head(run)
     if head.state != "satisfied":  # the child's end came after its parent had parked: it was posted
-        head = asyncio.run(drive_run(world, run))
+        head = asyncio.run(drive_run(ports, run))
     assert head.state == "satisfied"
-    assert [e.event for e in read_run_tape(world, run) if e.kind == "transition"] == ["mate_back", "all_back"]
+    assert [e.event for e in read_run_tape(ports, run) if e.kind == "transition"] == ["mate_back", "all_back"]
 
 
 def test_a_child_is_made_once(tmp_path):
@@ -128,55 +128,55 @@ def test_a_child_is_made_once(tmp_path):
         await asyncio.sleep(0 if call.item.starts > 1 else 60)
         return ErrandFacts(ok=True)
 
-    world = fake_ports_with_machines(tmp_path, endless)
+    ports = fake_ports_with_machines(tmp_path, endless)
 
     async def play():
-        run = await begin_run(world, "captain", errands=2)
-        driver = Driver(world)
+        run = await begin_run(ports, "captain", errands=2)
+        driver = Driver(ports)
         drive = asyncio.create_task(driver.drive(run))
-        await wait_until(lambda: working(world, run) == 2)
+        await wait_until(lambda: working(ports, run) == 2)
         driver.stop()
         await drive
-        return await drive_run(world, run)
+        return await drive_run(ports, run)
 
     head = asyncio.run(play())
-    assert (head.state, len(world.journal.children(head.run))) == ("satisfied", 2)
+    assert (head.state, len(ports.journal.children(head.run))) == ("satisfied", 2)
 
 
 @pytest.mark.parametrize("how", ["unknown machine", "broken tape"])
 def test_a_child_that_cannot_be_driven_has_ended(tmp_path, how):
     """For its parent, which goes on; the child itself is shown for what it is."""
-    world = fake_ports_with_machines(tmp_path)
+    ports = fake_ports_with_machines(tmp_path)
 
     async def play():
         if how == "unknown machine":
-            return await drive_run(world, await begin_run(world, "captain", child="nobody"))
-        run = await begin_run(world, "captain", child="watch", options={"after": 10**9})
-        await drive_run(world, run)
-        (child,) = world.journal.children(run)
-        world.journal._rows[child.run][0] = (1, b"{}", "00")
-        world.journal.post(child.run, "abort", {}, 0)
-        return await drive_run(world, run)
+            return await drive_run(ports, await begin_run(ports, "captain", child="nobody"))
+        run = await begin_run(ports, "captain", child="watch", options={"after": 10**9})
+        await drive_run(ports, run)
+        (child,) = ports.journal.children(run)
+        ports.journal._rows[child.run][0] = (1, b"{}", "00")
+        ports.journal.post(child.run, "abort", {}, 0)
+        return await drive_run(ports, run)
 
     head = asyncio.run(play())
-    lost = next(e for e in read_run_tape(world, head.run) if e.event == "mate_lost")
+    lost = next(e for e in read_run_tape(ports, head.run) if e.event == "mate_lost")
     assert (head.state, lost.data["outcome"]) == ("angry", "broken")
     assert lost.why
 
 
 def test_a_child_that_rests_at_a_gate_is_not_over(tmp_path):
     """Only when it has nothing more to do or to ask is its parent told."""
-    world = fake_ports_with_machines(tmp_path)
-    base = world.workspace(None).base(None)
+    ports = fake_ports_with_machines(tmp_path)
+    base = ports.workspace(None).base(None)
     options = {"mode": "proposal", "base_commit": base.commit, "base_tree": base.tree}
-    head = play_run(world, "captain", child="roundtable", options=options)
-    (child,) = world.journal.children(head.run)
+    head = play_run(ports, "captain", child="roundtable", options=options)
+    (child,) = ports.journal.children(head.run)
     assert (child.outcome, child.status, head.state) == (
         "await_operator_confirm", "waiting for you", "commanding",
     )  # fmt: skip
-    posted = RunService(world).answer(RunService(world).gate(child.run), "reject", "ann")
-    settle_post(world, child.run, posted)
-    assert (world.journal.head(head.run).state, world.journal.head(child.run).outcome) == (
+    posted = RunService(ports).answer(RunService(ports).gate(child.run), "reject", "ann")
+    settle_post(ports, child.run, posted)
+    assert (ports.journal.head(head.run).state, ports.journal.head(child.run).outcome) == (
         "angry",
         "canceled",
     )
@@ -192,75 +192,75 @@ async def endless(_call):
 @pytest.mark.parametrize("machine", ["captain", "admiral"])
 def test_stopping_a_parent_stops_its_children(tmp_path, machine):
     """While they work: every child ends as canceled, nothing goes on, nothing stays locked."""
-    world = fake_ports_with_machines(tmp_path, endless)
+    ports = fake_ports_with_machines(tmp_path, endless)
 
     async def play():
-        run = await begin_run(world, machine, errands=3)
-        drive = asyncio.create_task(drive_run(world, run))
-        await wait_until(lambda: working(world, run) == 3)
-        posted = RunService(world).abort(run, "ann", "enough")
+        run = await begin_run(ports, machine, errands=3)
+        drive = asyncio.create_task(drive_run(ports, run))
+        await wait_until(lambda: working(ports, run) == 3)
+        posted = RunService(ports).abort(run, "ann", "enough")
         await asyncio.wait_for(drive, PATIENCE_SECONDS)
-        return run, world.journal.verdict(posted)
+        return run, ports.journal.verdict(posted)
 
     run, verdict = asyncio.run(play())
-    head = world.journal.head(run)
-    assert (verdict["result"], head.status, world.locks.held) == ("taken", "stopped", {})
+    head = ports.journal.head(run)
+    assert (verdict["result"], head.status, ports.locks.held) == ("taken", "stopped", {})
     assert head.state == ("stopped" if machine == "captain" else "commanding")
-    for child in world.journal.children(run):
+    for child in ports.journal.children(run):
         assert (child.status, child.outcome) == ("stopped", "canceled")
-        assert entry_kinds(world, child.run)[-2:] == ["note", "sealed"]
-        assert world.journal.pending(child.run) == []
+        assert entry_kinds(ports, child.run)[-2:] == ["note", "sealed"]
+        assert ports.journal.pending(child.run) == []
 
 
 def test_stopping_a_parked_family(tmp_path):
     """Nobody drives, the child waits for a person: the one command ends both."""
-    world = fake_ports_with_machines(tmp_path)
-    head, child = waiting(world)
-    assert settle_post(world, head.run, RunService(world).abort(head.run, "ann"))["result"] == "taken"
-    assert world.journal.head(head.run).state == "stopped"
-    assert (world.journal.head(child.run).status, world.journal.head(child.run).outcome) == (
+    ports = fake_ports_with_machines(tmp_path)
+    head, child = waiting(ports)
+    assert settle_post(ports, head.run, RunService(ports).abort(head.run, "ann"))["result"] == "taken"
+    assert ports.journal.head(head.run).state == "stopped"
+    assert (ports.journal.head(child.run).status, ports.journal.head(child.run).outcome) == (
         "stopped",
         "canceled",
     )
-    assert world.journal.gates() == []
+    assert ports.journal.gates() == []
 
 
 def test_stopping_a_child_is_told_to_its_parent(tmp_path):
     """A child that a person has canceled in place is an end like any other."""
-    world = fake_ports_with_machines(tmp_path)
-    head, child = waiting(world)
-    settle_post(world, child.run, RunService(world).abort(child.run, "ann"))
-    after = world.journal.head(head.run)
-    assert (after.state, read_run_tape(world, head.run)[-2].data["outcome"]) == ("angry", "canceled")
+    ports = fake_ports_with_machines(tmp_path)
+    head, child = waiting(ports)
+    settle_post(ports, child.run, RunService(ports).abort(child.run, "ann"))
+    after = ports.journal.head(head.run)
+    assert (after.state, read_run_tape(ports, head.run)[-2].data["outcome"]) == ("angry", "canceled")
 
 
 def test_stopping_while_another_drives_the_child(tmp_path):
     """The abort is in its inbox, and whoever drives it takes it from there."""
-    world = fake_ports_with_machines(tmp_path, endless)
-    other = fake_ports_with_machines(tmp_path, endless, journal=world.journal, locks=world.locks)
+    ports = fake_ports_with_machines(tmp_path, endless)
+    other = fake_ports_with_machines(tmp_path, endless, journal=ports.journal, locks=ports.locks)
 
     async def play():
-        run = await begin_run(world, "captain")
-        first = Driver(world)
+        run = await begin_run(ports, "captain")
+        first = Driver(ports)
         parent = asyncio.create_task(first.drive(run))
-        await wait_until(lambda: working(world, run) == 1)
+        await wait_until(lambda: working(ports, run) == 1)
         first.stop()
         await parent
-        (child,) = world.journal.children(run)
+        (child,) = ports.journal.children(run)
         theirs = asyncio.create_task(drive_run(other, child.run))
-        await wait_until(lambda: child.run in world.locks.held)
-        posted = RunService(world).abort(run, "ann")
-        await RunService(world).settle(run, posted)
+        await wait_until(lambda: child.run in ports.locks.held)
+        posted = RunService(ports).abort(run, "ann")
+        await RunService(ports).settle(run, posted)
         return run, await asyncio.wait_for(theirs, PATIENCE_SECONDS)
 
     run, child = asyncio.run(play())
-    assert (child.outcome, world.journal.head(run).state, isinstance(world.locks, FakeLocks)) == (
+    assert (child.outcome, ports.journal.head(run).state, isinstance(ports.locks, FakeLocks)) == (
         "canceled", "stopped", True,
     )  # fmt: skip
 
 
 def test_a_whole_family_of_roundtables(tmp_path):
     """Two implementations as children: trees of their own, both approved."""
-    world, head = family(tmp_path, 50, errands=2)
-    trees = {load_active_run(world, c.run).snapshot.context.tree for c in world.journal.children(head.run)}
+    ports, head = family(tmp_path, 50, errands=2)
+    trees = {load_active_run(ports, c.run).snapshot.context.tree for c in ports.journal.children(head.run)}
     assert (head.state, len(trees)) == ("satisfied", 1)

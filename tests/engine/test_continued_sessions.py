@@ -39,10 +39,10 @@ def sessions(agent):
 def test_a_role_is_handed_its_own_session(tmp_path):
     """The coder of the second round is asked to go on; nobody is handed what another one said."""
     agent = crew(keeps=True)
-    world, head, _ = run_of(tmp_path, passing, agent)
+    ports, head, _ = run_of(tmp_path, passing, agent)
     assert head.outcome == "provider_invalid_request"
     assert sessions(agent) == [("coder", 1, None), ("reviewer", 1, None), ("coder", 2, "coder-1")]
-    done = next(e for e in read_run_tape(world, head.run) if e.event == "start_reviewer")
+    done = next(e for e in read_run_tape(ports, head.run) if e.event == "start_reviewer")
     assert done.data["session"] == "coder-1"
 
 

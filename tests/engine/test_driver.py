@@ -46,11 +46,11 @@ def brings(result):
 
 def test_facts_become_an_event(tmp_path):
     """The naming decides; the run ends where its table says, sealed."""
-    world = fake_ports_with_machines(tmp_path, brings(ErrandFacts(ok=True, weight={"kg": 3})))
-    head = play_run(world)
+    ports = fake_ports_with_machines(tmp_path, brings(ErrandFacts(ok=True, weight={"kg": 3})))
+    head = play_run(ports)
     assert (head.state, head.status, head.outcome) == ("home", "done", "home")
-    assert entry_kinds(world, head.run)[-2:] == ["transition", "sealed"]
-    assert load_active_run(world, head.run).snapshot.context.last == {"kg": 3}
+    assert entry_kinds(ports, head.run)[-2:] == ["transition", "sealed"]
+    assert load_active_run(ports, head.run).snapshot.context.last == {"kg": 3}
 
 
 @pytest.mark.parametrize(
@@ -58,19 +58,19 @@ def test_facts_become_an_event(tmp_path):
 )
 def test_a_performer_that_raises_is_a_fact(tmp_path, error):
     """What broke is a payload, the entry names it, and `otherwise` says what it means."""
-    world = fake_ports_with_machines(tmp_path, brings(error))
-    head = play_run(world)
-    last = read_run_tape(world, head.run)[-2]
+    ports = fake_ports_with_machines(tmp_path, brings(error))
+    head = play_run(ports)
+    last = read_run_tape(ports, head.run)[-2]
     assert (head.state, last.event, last.data["error"]) == ("lost", "errand_failed", "provider_crashed")
-    text = load_active_run(world, head.run).payloads.get(last.data["detail_ref"])
+    text = load_active_run(ports, head.run).payloads.get(last.data["detail_ref"])
     assert text == f"{type(error).__name__}: {error}"
 
 
 def test_a_performer_that_is_not_there_is_a_fact(tmp_path):
     """A job that nobody performs here fails like any other."""
-    world = fake_ports_with_machines(tmp_path)
-    world.performers.clear()
-    head = play_run(world)
+    ports = fake_ports_with_machines(tmp_path)
+    ports.performers.clear()
+    head = play_run(ports)
     assert head.state == "lost"
 
 
@@ -80,9 +80,9 @@ def test_a_performer_that_is_not_there_is_a_fact(tmp_path):
 )  # fmt: skip
 def test_facts_that_may_not_go_on_tape(tmp_path, weight):
     """Floats, huge integers, broken text and foreign objects are refused into `otherwise`, however good the rest looks."""
-    world = fake_ports_with_machines(tmp_path, brings(ErrandFacts(ok=True, weight=weight)))
-    head = play_run(world)
-    last = read_run_tape(world, head.run)[-2]
+    ports = fake_ports_with_machines(tmp_path, brings(ErrandFacts(ok=True, weight=weight)))
+    head = play_run(ports)
+    last = read_run_tape(ports, head.run)[-2]
     assert (head.state, last.event) == ("lost", "errand_failed")
     assert "weight" not in last.data
 
@@ -90,9 +90,9 @@ def test_facts_that_may_not_go_on_tape(tmp_path, weight):
 @pytest.mark.parametrize("facts", [None, {"ok": True}, "yes", 7, ERRAND])
 def test_facts_of_another_type(tmp_path, facts):
     """Only what the job says it returns counts as its facts."""
-    world = fake_ports_with_machines(tmp_path, brings(facts))
-    head = play_run(world)
-    assert (head.state, read_run_tape(world, head.run)[-2].event) == ("lost", "errand_failed")
+    ports = fake_ports_with_machines(tmp_path, brings(facts))
+    head = play_run(ports)
+    assert (head.state, read_run_tape(ports, head.run)[-2].event) == ("lost", "errand_failed")
 
 
 def test_facts_that_cannot_say_that_they_broke(tmp_path):
@@ -100,23 +100,23 @@ def test_facts_that_cannot_say_that_they_broke(tmp_path):
     strict = msgspec.defstruct("Strict", [("n", int)], frozen=True)
     out = replace(ERRAND.jobs["run_errand"], returns=strict)
     machine = replace(ERRAND, jobs={"run_errand": out})
-    world = fake_ports_with_machines(tmp_path, brings(ValueError("no")))
-    world.machines["errand"] = machine
+    ports = fake_ports_with_machines(tmp_path, brings(ValueError("no")))
+    ports.machines["errand"] = machine
     try:
         with pytest.raises(DefinitionError, match=r"errand: run_errand broke .*: give Strict defaults"):
-            play_run(world)
+            play_run(ports)
     finally:
-        world.machines["errand"] = ERRAND
-    assert world.locks.held == {}
+        ports.machines["errand"] = ERRAND
+    assert ports.locks.held == {}
 
 
 def test_text_of_a_broken_effect_is_not_in_the_entry(tmp_path):
     """Outside text is behind a payload name, redacted."""
-    world = fake_ports_with_machines(tmp_path, brings(ValueError("password=hunter2hunter2 and more")))
-    head = play_run(world)
-    assert all(b"hunter2" not in body for _, body, _ in world.journal.rows(head.run))
-    ref = read_run_tape(world, head.run)[-2].data["detail_ref"]
-    assert "hunter2" not in load_active_run(world, head.run).payloads.get(ref)
+    ports = fake_ports_with_machines(tmp_path, brings(ValueError("password=hunter2hunter2 and more")))
+    head = play_run(ports)
+    assert all(b"hunter2" not in body for _, body, _ in ports.journal.rows(head.run))
+    ref = read_run_tape(ports, head.run)[-2].data["detail_ref"]
+    assert "hunter2" not in load_active_run(ports, head.run).payloads.get(ref)
 
 
 # ── ownership ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -131,12 +131,12 @@ def test_one_driver_at_a_time(tmp_path):
         await refused.wait()
         return ErrandFacts(ok=True)
 
-    async def play(world):
-        run = await begin_run(world)
-        first = asyncio.create_task(drive_run(world, run))
+    async def play(ports):
+        run = await begin_run(ports)
+        first = asyncio.create_task(drive_run(ports, run))
         await going.wait()
         with pytest.raises(RunBusy, match=f"run {run} is driven by driver. Run `steersman watch {run}`"):
-            await drive_run(world, run)
+            await drive_run(ports, run)
         refused.set()
         return await first
 
@@ -154,20 +154,20 @@ def test_an_owner_that_was_taken_over_cannot_write(tmp_path):
             return ErrandFacts()
         return ErrandFacts(ok=True)
 
-    async def play(world):
-        run = await begin_run(world)
-        old = asyncio.create_task(drive_run(world, run))
+    async def play(ports):
+        run = await begin_run(ports)
+        old = asyncio.create_task(drive_run(ports, run))
         await going.wait()
-        head = await Driver(world).drive(run, take_over=True)
+        head = await Driver(ports).drive(run, take_over=True)
         go_on.set()
         with pytest.raises(StaleError, match="another driver owns it now"):
             await old
         return head
 
-    world = fake_ports_with_machines(tmp_path, slow)
-    head = asyncio.run(play(world))
+    ports = fake_ports_with_machines(tmp_path, slow)
+    head = asyncio.run(play(ports))
     assert head.state == "home"
-    assert [e.event for e in read_run_tape(world, head.run) if e.kind == "transition"] == ["errand_done"]
+    assert [e.event for e in read_run_tape(ports, head.run) if e.kind == "transition"] == ["errand_done"]
 
 
 def test_an_owner_that_was_taken_over_stops_nothing(tmp_path):
@@ -178,58 +178,58 @@ def test_an_owner_that_was_taken_over_stops_nothing(tmp_path):
         going.set()
         await asyncio.sleep(60)
 
-    async def play(world, other):
-        run = await begin_run(world)
-        driver = Driver(world)
+    async def play(ports, other):
+        run = await begin_run(ports)
+        driver = Driver(ports)
         old = asyncio.create_task(driver.drive(run))
         await going.wait()
         usurper = Driver(other)
         new = asyncio.create_task(usurper.drive(run, take_over=True))
         await wait_until(lambda: other.processes.stopped)
-        before = len(world.processes.stopped)
+        before = len(ports.processes.stopped)
         driver.stop()
         await old
-        after = len(world.processes.stopped)
+        after = len(ports.processes.stopped)
         usurper.stop()
         await new
         return before, after
 
-    world = fake_ports_with_machines(tmp_path, endless)
-    other = fake_ports_with_machines(tmp_path, endless, journal=world.journal, locks=world.locks)
-    before, after = asyncio.run(play(world, other))
+    ports = fake_ports_with_machines(tmp_path, endless)
+    other = fake_ports_with_machines(tmp_path, endless, journal=ports.journal, locks=ports.locks)
+    before, after = asyncio.run(play(ports, other))
     assert (before, after) == (1, 1)
 
 
 def test_the_lock_is_given_back_whatever_happens(tmp_path):
     """A run that cannot be loaded, or whose store fails, is not left locked."""
-    world = fake_ports_with_machines(tmp_path)
+    ports = fake_ports_with_machines(tmp_path)
     with pytest.raises(UserError, match="there is no run 'nobody'"):
-        asyncio.run(drive_run(world, "nobody"))
-    run = asyncio.run(begin_run(world))
-    world.journal._rows[run][0] = (1, b"{}", "00")
+        asyncio.run(drive_run(ports, "nobody"))
+    run = asyncio.run(begin_run(ports))
+    ports.journal._rows[run][0] = (1, b"{}", "00")
     with pytest.raises(StoreBroken):
-        asyncio.run(drive_run(world, run))
-    assert world.locks.held == {}
+        asyncio.run(drive_run(ports, run))
+    assert ports.locks.held == {}
 
 
 def test_a_run_nobody_has_driven_has_not_run_twice(tmp_path):
     """Only an effect that an owner may have begun is marked as begun again."""
-    world = fake_ports_with_machines(tmp_path)
-    head = play_run(world, "captain")
-    (child,) = world.journal.children(head.run)
-    assert entry_kinds(world, child.run) == ["created", "claimed", "transition", "sealed"]
+    ports = fake_ports_with_machines(tmp_path)
+    head = play_run(ports, "captain")
+    (child,) = ports.journal.children(head.run)
+    assert entry_kinds(ports, child.run) == ["created", "claimed", "transition", "sealed"]
 
 
 def test_an_interrupted_effect_is_marked(tmp_path):
     """After a driver that went away its effect is begun again, with its reason, and says so ever after."""
 
-    async def play(world):
-        live_run = await begin_run(world)  # started by a driver that went away at once
-        return await drive_run(world, live_run)
+    async def play(ports):
+        live_run = await begin_run(ports)  # started by a driver that went away at once
+        return await drive_run(ports, live_run)
 
-    world = fake_ports_with_machines(tmp_path)
-    head = asyncio.run(play(world))
-    again = next(e for e in read_run_tape(world, head.run) if e.kind == "effect_started")
+    ports = fake_ports_with_machines(tmp_path)
+    head = asyncio.run(play(ports))
+    again = next(e for e in read_run_tape(ports, head.run) if e.kind == "effect_started")
     assert (again.retry.retry_count, again.retry.retry_reason) == (1, "interrupted")
     assert (again.held[0].starts, again.cause) == (2, again.held[0].id)
 
@@ -251,30 +251,30 @@ def test_a_clean_stop_leaves_effects_begun(tmp_path):
             cancelled.append(call.effect)
             raise
 
-    async def play(world):
-        run = await begin_run(world)
-        driver = Driver(world)
+    async def play(ports):
+        run = await begin_run(ports)
+        driver = Driver(ports)
         drive = asyncio.create_task(driver.drive(run))
         await going.wait()
         driver.stop()
         stopped = await asyncio.wait_for(drive, PATIENCE_SECONDS)
-        before = entry_kinds(world, run)
-        return stopped, before, await drive_run(world, run)
+        before = entry_kinds(ports, run)
+        return stopped, before, await drive_run(ports, run)
 
-    world = fake_ports_with_machines(tmp_path, endless)
-    stopped, before, ended = asyncio.run(play(world))
+    ports = fake_ports_with_machines(tmp_path, endless)
+    stopped, before, ended = asyncio.run(play(ports))
     assert (stopped.status, before) == ("working", ["created", "claimed", "effect_started"])
     assert cancelled == [f"{ended.run}:1:1"]
-    assert (ended.state, world.locks.held) == ("home", {})
-    assert world.processes.stopped.count(f"{ended.run}:") >= 2
+    assert (ended.state, ports.locks.held) == ("home", {})
+    assert ports.processes.stopped.count(f"{ended.run}:") >= 2
 
 
 def test_an_effect_that_cancels_itself_is_a_fact(tmp_path):
     """A performer may not make its run hang by being cancelled from within."""
-    world = fake_ports_with_machines(tmp_path, brings(asyncio.CancelledError()))
+    ports = fake_ports_with_machines(tmp_path, brings(asyncio.CancelledError()))
 
     async def play():
-        return await asyncio.wait_for(drive_run(world, await begin_run(world)), PATIENCE_SECONDS)
+        return await asyncio.wait_for(drive_run(ports, await begin_run(ports)), PATIENCE_SECONDS)
 
     assert asyncio.run(play()).state == "lost"
 
@@ -300,47 +300,47 @@ class Failing(MemoryJournal):
 def test_a_store_that_refuses_loses_nothing(tmp_path, nth):
     """The drive ends with the store's own error; resumed afterwards, the run ends as ever."""
     plain = play_run(fake_ports_with_machines(tmp_path / "plain"))
-    world = fake_ports_with_machines(tmp_path / "failing", journal=Failing(nth))
+    ports = fake_ports_with_machines(tmp_path / "failing", journal=Failing(nth))
 
     async def play():
         try:
-            run = await begin_run(world)
-            return await drive_run(world, run)
+            run = await begin_run(ports)
+            return await drive_run(ports, run)
         except StoreFull:
-            heads = world.journal.heads()
-            return await drive_run(world, heads[0].run if heads else await begin_run(world))
+            heads = ports.journal.heads()
+            return await drive_run(ports, heads[0].run if heads else await begin_run(ports))
 
     head = asyncio.run(play())
     assert head.state == plain.state == "home"
-    assert len([e for e in read_run_tape(world, head.run) if e.kind == "transition"]) == 1
-    assert world.locks.held == {}
+    assert len([e for e in read_run_tape(ports, head.run) if e.kind == "transition"]) == 1
+    assert ports.locks.held == {}
 
 
 def test_one_broken_run_stops_no_other(tmp_path):
     """A run whose tape cannot be read is quarantined by name; the others are listed and driven."""
-    world = fake_ports_with_machines(tmp_path)
+    ports = fake_ports_with_machines(tmp_path)
 
     async def play():
-        runs = [await begin_run(world) for _ in range(3)]
-        seq, body, hash_ = world.journal._rows[runs[1]][0]
-        world.journal._rows[runs[1]][0] = (seq, body.replace(b"errand", b"errant"), hash_)
-        return runs, await asyncio.gather(*(drive_run(world, r) for r in runs), return_exceptions=True)
+        runs = [await begin_run(ports) for _ in range(3)]
+        seq, body, hash_ = ports.journal._rows[runs[1]][0]
+        ports.journal._rows[runs[1]][0] = (seq, body.replace(b"errand", b"errant"), hash_)
+        return runs, await asyncio.gather(*(drive_run(ports, r) for r in runs), return_exceptions=True)
 
     runs, told = asyncio.run(play())
     assert [getattr(t, "state", None) for t in told] == ["home", None, "home"]
     assert "Other runs go on" in str(told[1])
-    assert list(world.journal.quarantined()) == [runs[1]]
-    assert len(world.journal.heads()) == 3
+    assert list(ports.journal.quarantined()) == [runs[1]]
+    assert len(ports.journal.heads()) == 3
 
 
 def test_a_cut_tape_is_quarantined(tmp_path):
     """A run with fewer entries than its head says is broken, not 'driven by another'."""
-    world = fake_ports_with_machines(tmp_path)
-    head = play_run(world)
-    world.journal._rows[head.run].pop()
+    ports = fake_ports_with_machines(tmp_path)
+    head = play_run(ports)
+    ports.journal._rows[head.run].pop()
     with pytest.raises(StoreBroken, match="quarantined"):
-        load_active_run(world, head.run)
-    assert head.run in world.journal.quarantined()
+        load_active_run(ports, head.run)
+    assert head.run in ports.journal.quarantined()
 
 
 # ── many at once ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -355,17 +355,17 @@ def test_many_runs_in_one_process(tmp_path):
         await asyncio.sleep(0.01)
         return ErrandFacts(ok=True, weight=len(call.run))
 
-    world = fake_ports_with_machines(tmp_path, slow, journal=store)
+    ports = fake_ports_with_machines(tmp_path, slow, journal=store)
 
     async def play():
-        runs = [await begin_run(world) for _ in range(64)]
+        runs = [await begin_run(ports) for _ in range(64)]
         disk.deeds.clear()
-        driver = Driver(world)
+        driver = Driver(ports)
         return await asyncio.gather(*(driver.drive(r) for r in runs))
 
     heads = asyncio.run(play())
     assert {h.state for h in heads} == {"home"}
-    hashes = {decision_hash(read_run_tape(world, h.run)) for h in heads}
+    hashes = {decision_hash(read_run_tape(ports, h.run)) for h in heads}
     assert len(hashes) == 1
     assert disk.syncs < 2 * 64, "two commits a run: alone each of them would sync"
     store.close()
@@ -383,12 +383,12 @@ def test_runs_together_fail_alone(tmp_path):
             await drive_run(other, call.run)
         return ErrandFacts(ok=True)
 
-    world = fake_ports_with_machines(tmp_path, slow, journal=store)
+    ports = fake_ports_with_machines(tmp_path, slow, journal=store)
 
     async def play():
-        runs = [await begin_run(world) for _ in range(8)]
+        runs = [await begin_run(ports) for _ in range(8)]
         theft.append(runs[3])
-        driver = Driver(world)
+        driver = Driver(ports)
         return await asyncio.gather(*(driver.drive(r) for r in runs), return_exceptions=True)
 
     told = asyncio.run(play())
@@ -399,16 +399,16 @@ def test_runs_together_fail_alone(tmp_path):
 
 def test_a_watcher_sees_every_entry(tmp_path):
     """In order, after they are durable."""
-    world = fake_ports_with_machines(tmp_path)
+    ports = fake_ports_with_machines(tmp_path)
     seen = []
 
     def watch(live, entries):
-        assert world.journal.head(live.run).seq == entries[-1].entry.seq
+        assert ports.journal.head(live.run).seq == entries[-1].entry.seq
         seen.extend(s.entry.seq for s in entries)
 
     async def play():
-        run = await begin_run(world)
-        return await Driver(world, watch).drive(run)
+        run = await begin_run(ports)
+        return await Driver(ports, watch).drive(run)
 
     head = asyncio.run(play())
     assert seen == list(range(2, head.seq + 1))
@@ -416,17 +416,17 @@ def test_a_watcher_sees_every_entry(tmp_path):
 
 def test_a_parked_run_costs_nothing(tmp_path):
     """Driving a run that has nothing to do writes nothing."""
-    world = fake_ports_with_machines(tmp_path)
-    head = play_run(world)
-    assert asyncio.run(drive_run(world, head.run)) == head
-    assert world.journal.head(head.run) == head
+    ports = fake_ports_with_machines(tmp_path)
+    head = play_run(ports)
+    assert asyncio.run(drive_run(ports, head.run)) == head
+    assert ports.journal.head(head.run) == head
 
 
 def test_why_and_find(tmp_path):
     """Runs are found by a unique prefix; several or none say so."""
-    world = fake_ports_with_machines(tmp_path)
-    runs = [asyncio.run(begin_run(world)) for _ in range(2)]
-    bridge = RunService(world)
+    ports = fake_ports_with_machines(tmp_path)
+    runs = [asyncio.run(begin_run(ports)) for _ in range(2)]
+    bridge = RunService(ports)
     assert bridge.find(runs[0][:-1]) == runs[0]
     with pytest.raises(UserError, match="write more of it"):
         bridge.find("260101")
@@ -436,9 +436,9 @@ def test_why_and_find(tmp_path):
 
 def test_facts_are_plain_on_tape(tmp_path):
     """What an entry carries reads back as the facts it was given."""
-    world = fake_ports_with_machines(tmp_path, brings(ErrandFacts(ok=True, weight=[1, "ü", None])))
-    head = play_run(world)
-    data = read_run_tape(world, head.run)[-2].data
+    ports = fake_ports_with_machines(tmp_path, brings(ErrandFacts(ok=True, weight=[1, "ü", None])))
+    head = play_run(ports)
+    data = read_run_tape(ports, head.run)[-2].data
     assert msgspec.convert(data, ErrandFacts) == ErrandFacts(ok=True, weight=[1, "ü", None])
 
 

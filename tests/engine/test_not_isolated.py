@@ -15,10 +15,10 @@ from steersman.testing.fake_ports import fake_config, fake_ports
 
 def begun(tmp_path, sandbox):
     """The reasons in the entries of a new run."""
-    world = fake_ports(tmp_path, {"roundtable": MACHINE}, sandbox=sandbox, packages=PACKAGES)
-    live, lock = asyncio.run(start_run(world, StartRequest("roundtable", "a task", "ann", fake_config())))
+    ports = fake_ports(tmp_path, {"roundtable": MACHINE}, sandbox=sandbox, packages=PACKAGES)
+    live, lock = asyncio.run(start_run(ports, StartRequest("roundtable", "a task", "ann", fake_config())))
     lock.release()
-    return [read_entry(body).why for _, body, _ in world.journal.rows(live.run)]
+    return [read_entry(body).why for _, body, _ in ports.journal.rows(live.run)]
 
 
 def test_it_is_said_once_in_the_first_entry(tmp_path):
@@ -30,7 +30,7 @@ def test_it_is_said_once_in_the_first_entry(tmp_path):
 
 
 def test_where_nothing_is_ever_started_there_is_nothing_to_say(tmp_path):
-    """A world of fakes has no programs and no box."""
+    """Ports of fakes have no programs and no box."""
     assert begun(tmp_path, None) == ["", ""]
 
 

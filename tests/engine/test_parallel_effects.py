@@ -28,17 +28,17 @@ def test_those_that_outlive_their_state_come_late(tmp_path):
         # One after the other, each when the one before it is on tape: the first one leaves the state.
         on_tape = {"transition", "effect_finished"}
         await wait_until(
-            lambda: sum(kind in on_tape for kind in entry_kinds(world, call.run)) == call.given("n")
+            lambda: sum(kind in on_tape for kind in entry_kinds(ports, call.run)) == call.given("n")
         )
         return ErrandFacts(ok=True, weight=call.given("n"))
 
-    world = fake_ports_with_machines(tmp_path, performer)
-    head = play_run(world, "loyal", errands=4)
-    late = [e for e in read_run_tape(world, head.run) if e.kind == "effect_finished"]
+    ports = fake_ports_with_machines(tmp_path, performer)
+    head = play_run(ports, "loyal", errands=4)
+    late = [e for e in read_run_tape(ports, head.run) if e.kind == "effect_finished"]
     assert (head.state, head.status) == ("resting_", "waiting for you")
     assert [(e.late, e.data["weight"]) for e in late] == [(True, 1), (True, 2), (True, 3)]
-    assert load_active_run(world, head.run).snapshot.context.done == [0]
-    assert [i.kind for i in load_active_run(world, head.run).snapshot.items.values()] == ["gate"]
+    assert load_active_run(ports, head.run).snapshot.context.done == [0]
+    assert [i.kind for i in load_active_run(ports, head.run).snapshot.items.values()] == ["gate"]
 
 
 def test_those_that_do_not_are_stopped(tmp_path):
@@ -53,10 +53,10 @@ def test_those_that_do_not_are_stopped(tmp_path):
             raise
         return ErrandFacts(ok=True, weight=0)
 
-    world = fake_ports_with_machines(tmp_path, performer)
-    head = play_run(world, "fickle", errands=4)
+    ports = fake_ports_with_machines(tmp_path, performer)
+    head = play_run(ports, "fickle", errands=4)
     assert (head.state, sorted(cancelled)) == ("resting_", [1, 2, 3])
-    assert "effect_finished" not in entry_kinds(world, head.run)
+    assert "effect_finished" not in entry_kinds(ports, head.run)
 
 
 def test_those_that_come_at_the_same_moment(tmp_path):
@@ -67,10 +67,10 @@ def test_those_that_come_at_the_same_moment(tmp_path):
         await together.wait()
         return ErrandFacts(ok=True, weight=call.given("n"))
 
-    world = fake_ports_with_machines(tmp_path, performer)
-    head = play_run(world, "fickle", errands=3)
-    late = [e for e in read_run_tape(world, head.run) if e.kind == "effect_finished"]
-    assert (head.state, len(load_active_run(world, head.run).snapshot.context.done)) == ("resting_", 1)
+    ports = fake_ports_with_machines(tmp_path, performer)
+    head = play_run(ports, "fickle", errands=3)
+    late = [e for e in read_run_tape(ports, head.run) if e.kind == "effect_finished"]
+    assert (head.state, len(load_active_run(ports, head.run).snapshot.context.done)) == ("resting_", 1)
     assert len(late) == 2
     assert all(e.late for e in late)
 
@@ -82,24 +82,24 @@ def test_the_late_are_never_taken_for_the_new(tmp_path):
     async def performer(call):
         if not slow and call.given("n") == 0:
             slow.append(call.effect)
-            await wait_until(lambda: world.journal.pending(call.run) == [] and slow[1:])
+            await wait_until(lambda: ports.journal.pending(call.run) == [] and slow[1:])
             return ErrandFacts(ok=True, weight="old")
         slow.append(call.effect)
-        await wait_until(lambda: "effect_finished" in entry_kinds(world, call.run))
+        await wait_until(lambda: "effect_finished" in entry_kinds(ports, call.run))
         return ErrandFacts(ok=True, weight="new")
 
-    world = fake_ports_with_machines(tmp_path, performer)
+    ports = fake_ports_with_machines(tmp_path, performer)
 
     async def play():
-        run = await begin_run(world, "loyal", errands=1)
-        drive = asyncio.create_task(drive_run(world, run))
+        run = await begin_run(ports, "loyal", errands=1)
+        drive = asyncio.create_task(drive_run(ports, run))
         await wait_until(lambda: slow)
-        RunService(world).send(run, "again", {}, "ann")
+        RunService(ports).send(run, "again", {}, "ann")
         return await asyncio.wait_for(drive, PATIENCE_SECONDS)
 
     head = asyncio.run(play())
-    late = [e.data["weight"] for e in read_run_tape(world, head.run) if e.late]
-    assert (late, load_active_run(world, head.run).snapshot.context.done) == (["old"], ["new"])
+    late = [e.data["weight"] for e in read_run_tape(ports, head.run) if e.late]
+    assert (late, load_active_run(ports, head.run).snapshot.context.done) == (["old"], ["new"])
 
 
 def test_an_outliving_effect_survives_its_driver(tmp_path):
@@ -111,22 +111,22 @@ def test_an_outliving_effect_survives_its_driver(tmp_path):
             await once_more.wait()
         return ErrandFacts(ok=True, weight=call.given("n"))
 
-    world = fake_ports_with_machines(tmp_path, performer)
+    ports = fake_ports_with_machines(tmp_path, performer)
 
     async def play():
-        run = await begin_run(world, "loyal", errands=2)
-        driver = Driver(world)
+        run = await begin_run(ports, "loyal", errands=2)
+        driver = Driver(ports)
         drive = asyncio.create_task(driver.drive(run))
-        await wait_until(lambda: world.journal.head(run).state == "resting_")
+        await wait_until(lambda: ports.journal.head(run).state == "resting_")
         driver.stop()
         await drive
-        between = [i.job for i in load_active_run(world, run).snapshot.items.values()]
+        between = [i.job for i in load_active_run(ports, run).snapshot.items.values()]
         once_more.set()
-        return run, between, await drive_run(world, run)
+        return run, between, await drive_run(ports, run)
 
     run, between, head = asyncio.run(play())
     assert (sorted(between), head.state) == (["ask", "part"], "resting_")
-    assert [e.data["weight"] for e in read_run_tape(world, run) if e.late] == [1]
+    assert [e.data["weight"] for e in read_run_tape(ports, run) if e.late] == [1]
 
 
 def test_late_after_the_end(tmp_path):
@@ -138,19 +138,19 @@ def test_late_after_the_end(tmp_path):
             await gate_open.wait()
         return ErrandFacts(ok=True, weight=call.given("n"))
 
-    world = fake_ports_with_machines(tmp_path, performer)
+    ports = fake_ports_with_machines(tmp_path, performer)
 
     async def play():
-        run = await begin_run(world, "loyal", errands=2)
-        drive = asyncio.create_task(drive_run(world, run))
-        await wait_until(lambda: world.journal.gates(run))
-        RunService(world).answer(RunService(world).gate(run), "approve", "ann")
-        await wait_until(lambda: world.journal.head(run).state == "over")
+        run = await begin_run(ports, "loyal", errands=2)
+        drive = asyncio.create_task(drive_run(ports, run))
+        await wait_until(lambda: ports.journal.gates(run))
+        RunService(ports).answer(RunService(ports).gate(run), "approve", "ann")
+        await wait_until(lambda: ports.journal.head(run).state == "over")
         gate_open.set()
         return await asyncio.wait_for(drive, PATIENCE_SECONDS)
 
     head = asyncio.run(play())
-    assert (head.status, head.outcome, entry_kinds(world, head.run)[-2:]) == (
+    assert (head.status, head.outcome, entry_kinds(ports, head.run)[-2:]) == (
         "done", "over", ["sealed", "effect_finished"],
     )  # fmt: skip
 
@@ -173,20 +173,20 @@ def test_parts_are_kept_as_they_come(tmp_path):
             await call.part(key, {"n": key})
         return ErrandFacts(ok=True, weight=sorted(call.item.parts))
 
-    world = fake_ports_with_machines(tmp_path, performer)
+    ports = fake_ports_with_machines(tmp_path, performer)
 
     async def play():
-        run = await begin_run(world)
-        driver = Driver(world)
+        run = await begin_run(ports)
+        driver = Driver(ports)
         drive = asyncio.create_task(driver.drive(run))
         await wait_until(lambda: "stop" in done)
         driver.stop()
         await drive
-        return await drive_run(world, run)
+        return await drive_run(ports, run)
 
     head = asyncio.run(play())
     assert (head.state, done) == ("home", ["a", "b", "stop", "c"])
-    assert [e.data["n"] for e in read_run_tape(world, head.run) if e.kind == "part_finished"] == [
+    assert [e.data["n"] for e in read_run_tape(ports, head.run) if e.kind == "part_finished"] == [
         "a", "b", "c",
     ]  # fmt: skip
 
@@ -199,9 +199,9 @@ def test_a_part_that_may_not_go_on_tape(tmp_path, facts):
         await call.part("a", facts)
         return ErrandFacts(ok=True)
 
-    world = fake_ports_with_machines(tmp_path, performer)
-    head = play_run(world)
-    assert (head.state, "part_finished" in entry_kinds(world, head.run)) == ("lost", False)
+    ports = fake_ports_with_machines(tmp_path, performer)
+    head = play_run(ports)
+    assert (head.state, "part_finished" in entry_kinds(ports, head.run)) == ("lost", False)
 
 
 def test_parts_of_many_effects_at_once(tmp_path):
@@ -213,9 +213,9 @@ def test_parts_of_many_effects_at_once(tmp_path):
             await call.part(str(n), {"of": call.given("n"), "n": n})
         return ErrandFacts(ok=False, weight=call.given("n"))
 
-    world = fake_ports_with_machines(tmp_path, performer)
-    head = play_run(world, "loyal", errands=6)
-    parts = [(e.data["of"], e.data["n"]) for e in read_run_tape(world, head.run) if e.kind == "part_finished"]
+    ports = fake_ports_with_machines(tmp_path, performer)
+    head = play_run(ports, "loyal", errands=6)
+    parts = [(e.data["of"], e.data["n"]) for e in read_run_tape(ports, head.run) if e.kind == "part_finished"]
     assert sorted(parts) == [(a, b) for a in range(6) for b in range(5)]
-    assert len([e for e in read_run_tape(world, head.run) if e.event == "failed"]) == 6
-    assert settle_post(world, head.run, RunService(world).abort(head.run, "ann"))["result"] == "taken"
+    assert len([e for e in read_run_tape(ports, head.run) if e.event == "failed"]) == 6
+    assert settle_post(ports, head.run, RunService(ports).abort(head.run, "ann"))["result"] == "taken"

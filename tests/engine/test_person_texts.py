@@ -14,9 +14,9 @@ TOKEN = "ghp_" + "C" * 36
 
 
 def _world(tmp_path):
-    world = fake_ports(tmp_path, [])
-    world.journal.append(full_sample_batch())
-    return world
+    ports = fake_ports(tmp_path, [])
+    ports.journal.append(full_sample_batch())
+    return ports
 
 
 def test_a_reason_is_hidden_under_the_key_of_its_tree(tmp_path):
@@ -34,20 +34,20 @@ def test_a_reason_is_bounded(tmp_path):
 
 def test_a_reason_that_nobody_can_see(tmp_path):
     """Is none: it would stand on the tape as if somebody had said something."""
-    world = _world(tmp_path)
-    assert [sanitize_reason(world, SAMPLE_RUN, words) for words in ("", " \n", "\u200b", "\u2800\u3164")] == [
+    ports = _world(tmp_path)
+    assert [sanitize_reason(ports, SAMPLE_RUN, words) for words in ("", " \n", "\u200b", "\u2800\u3164")] == [
         "",
         "",
         "",
         "",
     ]
-    assert sanitize_reason(world, SAMPLE_RUN, "\u200bwhy") == "\\u200bwhy"
+    assert sanitize_reason(ports, SAMPLE_RUN, "\u200bwhy") == "\\u200bwhy"
 
 
 def test_a_run_without_a_key(tmp_path):
     """A pruned run gets markers that fit nothing: nobody can compare them."""
-    world = fake_ports(tmp_path, [])
-    assert "[redacted:github:" in sanitize_reason(world, "nowhere", TOKEN)
+    ports = fake_ports(tmp_path, [])
+    assert "[redacted:github:" in sanitize_reason(ports, "nowhere", TOKEN)
 
 
 def test_what_an_event_carries(tmp_path):
@@ -62,8 +62,8 @@ def test_what_an_event_carries(tmp_path):
 
 def test_names(tmp_path):
     """A name stays; one that is too long, holds a secret or a line break is made fit."""
-    world = fake_ports(tmp_path, [])
-    assert sanitize_agent_name(world, "claude-sonnet-4.5 [x]"[:17]) == "claude-sonnet-4.5"
-    assert sanitize_agent_name(world, "a\nb\udcff") == "a\\nb\\udcff"
-    assert TOKEN not in sanitize_agent_name(world, f"model {TOKEN}" * 20)
-    assert len(sanitize_agent_name(world, "é" * 500)) == 200
+    ports = fake_ports(tmp_path, [])
+    assert sanitize_agent_name(ports, "claude-sonnet-4.5 [x]"[:17]) == "claude-sonnet-4.5"
+    assert sanitize_agent_name(ports, "a\nb\udcff") == "a\\nb\\udcff"
+    assert TOKEN not in sanitize_agent_name(ports, f"model {TOKEN}" * 20)
+    assert len(sanitize_agent_name(ports, "é" * 500)) == 200

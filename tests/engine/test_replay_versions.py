@@ -21,17 +21,17 @@ def changed(name):
 
 def test_only_the_changed_part_is_of_another_version(tmp_path):
     """Of a tape made under another definition, what the change does not touch is decided again all the same."""
-    world = fake_ports(tmp_path, {MACHINE.name: MACHINE})
+    ports = fake_ports(tmp_path, {MACHINE.name: MACHINE})
 
     async def proposed():
-        live, lock = await start_run(world, StartRequest("roundtable", "a task", "ann", fake_config()))
-        await Driver(world).drive(live.run, held=lock, live=live)
+        live, lock = await start_run(ports, StartRequest("roundtable", "a task", "ann", fake_config()))
+        await Driver(ports).drive(live.run, held=lock, live=live)
         return live.run
 
     run = asyncio.run(proposed())
-    whole = replay_run(world.journal, MACHINE, run)
+    whole = replay_run(ports.journal, MACHINE, run)
     assert (whole.same, whole.different, whole.other_version) == (8, 0, 0)
-    again = replay_run(world.journal, changed("discuss_review"), run)
+    again = replay_run(ports.journal, changed("discuss_review"), run)
     assert (again.same, again.different, again.other_version) == (7, 0, 1)
     (other,) = again.decisions
     assert (other.seq, other.verdict, other.detail) == (7, "other version", MACHINE.digest)

@@ -43,14 +43,14 @@ def test_after_an_attempt_that_edited(tmp_path):
         return crew(request)
 
     commands = ScriptedCommands(judge(ready), allow=(("true",),))
-    world = fake_ports_with_machines(tmp_path, agent=FakeAgent(answer), commands=commands)
+    ports = fake_ports_with_machines(tmp_path, agent=FakeAgent(answer), commands=commands)
 
     async def play():
-        run = await begin_run(world, "roundtable", config(), mode="implementation")
-        drive = asyncio.create_task(drive_run(world, run))
+        run = await begin_run(ports, "roundtable", config(), mode="implementation")
+        drive = asyncio.create_task(drive_run(ports, run))
         while not drive.done():
             await asyncio.sleep(0.02)
-            world.clock.forward(1_000)
+            ports.clock.forward(1_000)
         return await drive
 
     head = asyncio.run(play())
@@ -61,8 +61,8 @@ def test_a_tree_that_serves_is_not_set_up_again(tmp_path):
     """Setup runs once for the agents, and once for each set of checks: no agent has worked in their trees."""
     ready = set()
     commands = ScriptedCommands(judge(ready), allow=(("true",),))
-    world = fake_ports_with_machines(tmp_path, agent=FakeAgent(crew), commands=commands)
-    head = play_run(world, "roundtable", config(), mode="implementation")
+    ports = fake_ports_with_machines(tmp_path, agent=FakeAgent(crew), commands=commands)
+    head = play_run(ports, "roundtable", config(), mode="implementation")
     assert head.outcome == "approved"
     assert [argv for _, argv in commands.ran].count(SETUP) == 3
 
@@ -70,8 +70,8 @@ def test_a_tree_that_serves_is_not_set_up_again(tmp_path):
 def test_a_proposal_is_set_up_and_checked_first(tmp_path):
     """The base tree is known before anybody is asked for a proposal; a confirmed one is not set up again."""
     commands = ScriptedCommands(judge(set()))
-    world = fake_ports_with_machines(tmp_path, commands=commands)
-    head = play_run(world, "roundtable", config())
+    ports = fake_ports_with_machines(tmp_path, commands=commands)
+    head = play_run(ports, "roundtable", config())
     assert head.outcome == "await_operator_confirm"
     assert [argv for _, argv in commands.ran] == [SETUP, SETUP, ("true",)]
 
@@ -79,8 +79,8 @@ def test_a_proposal_is_set_up_and_checked_first(tmp_path):
 def test_a_setup_that_fails_is_an_outcome(tmp_path):
     """Of its own: nobody is asked to work in that tree."""
     agent = FakeAgent(crew)
-    world = fake_ports_with_machines(
+    ports = fake_ports_with_machines(
         tmp_path, agent=agent, commands=ScriptedCommands(lambda c, _: fake_command_result(c, 1))
     )
-    head = play_run(world, "roundtable", config(), mode="implementation")
+    head = play_run(ports, "roundtable", config(), mode="implementation")
     assert (head.outcome, agent.asked) == ("setup_failed", [])

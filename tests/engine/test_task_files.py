@@ -36,16 +36,16 @@ EVENTS = {
 
 
 @pytest.fixture
-def bench(tmp_path):
+def effects(tmp_path):
     return TaskEffects(tmp_path)
 
 
-def whole(bench):
+def whole(effects):
     """Every recorded file is there with its digest, and its payload is the same, byte for byte."""
-    for name, ref in bench.c.documents.items():
-        data = bench.read(name)
-        assert sha256(data).hexdigest() == bench.c.artifacts[name], name
-        assert bench.said(ref).encode() == data, name
+    for name, ref in effects.c.documents.items():
+        data = effects.read(name)
+        assert sha256(data).hexdigest() == effects.c.artifacts[name], name
+        assert effects.said(ref).encode() == data, name
 
 
 # ── laid down ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -54,57 +54,57 @@ def whole(bench):
 @pytest.mark.parametrize("disk", [False, True], ids=["memory", "disk"])
 def test_what_is_on_disk_is_what_is_kept(tmp_path, disk):
     """After every phase the files are what was recorded and say that all is well."""
-    bench = TaskEffects(tmp_path, disk=disk)
+    effects = TaskEffects(tmp_path, disk=disk)
     for phase in RECORD_INPUTS:
-        bench.pass_(phase)
-        whole(bench)
-        assert bench.inspect(phase).seen == bench.c.artifacts
-        assert bench.event(phase) == EVENTS[phase]
-    assert len(bench.c.artifacts) == 10
+        effects.pass_(phase)
+        whole(effects)
+        assert effects.inspect(phase).seen == effects.c.artifacts
+        assert effects.event(phase) == EVENTS[phase]
+    assert len(effects.c.artifacts) == 10
 
 
-def test_the_same_is_laid_down_again(bench):
+def test_the_same_is_laid_down_again(effects):
     """An effect that runs twice, as after a crash, writes the same bytes."""
     for phase in RECORD_INPUTS:
-        first = bench.pass_(phase)
-        before = dict(bench.artifacts.files)
-        assert bench.record(phase) == first
-        assert bench.artifacts.files == before
+        first = effects.pass_(phase)
+        before = dict(effects.artifacts.files)
+        assert effects.record(phase) == first
+        assert effects.artifacts.files == before
 
 
 def test_a_secret_is_in_no_file(tmp_path):
     """What looks like a secret, or is one of this machine's, is hidden in the file as in the payload; both are the same."""
-    bench = TaskEffects(tmp_path, secrets=lambda _named: ("swordfish-of-ours",))
-    bench.plan(plan_reply(brief=f"use {SECRET}", requirements=("the word is swordfish-of-ours",)))
-    bench.code({"calc.py": f"TOKEN = '{SECRET}'\nWORD = 'swordfish-of-ours'\n"})
-    whole(bench)
+    effects = TaskEffects(tmp_path, secrets=lambda _named: ("swordfish-of-ours",))
+    effects.plan(plan_reply(brief=f"use {SECRET}", requirements=("the word is swordfish-of-ours",)))
+    effects.code({"calc.py": f"TOKEN = '{SECRET}'\nWORD = 'swordfish-of-ours'\n"})
+    whole(effects)
     for name in (PLAN, PATCH):
-        assert SECRET.encode() not in bench.read(name)
-        assert b"swordfish-of-ours" not in bench.read(name)
-    assert bench.event("codegen") == "codegen_completed"
-    assert bench.event("planning") == "planning_succeeded"
+        assert SECRET.encode() not in effects.read(name)
+        assert b"swordfish-of-ours" not in effects.read(name)
+    assert effects.event("codegen") == "codegen_completed"
+    assert effects.event("planning") == "planning_succeeded"
 
 
-def test_a_plan_without_files_has_no_scope(bench):
+def test_a_plan_without_files_has_no_scope(effects):
     """The scope of the plan before goes with it, and is not missed: the phase says what is missing."""
-    bench.plan()
-    assert SCOPE in bench.c.artifacts
-    bench.plan(plan_reply(files=()))
-    assert bench.artifacts.read(bench.run, SCOPE).kind == "missing"
-    assert SCOPE not in bench.c.artifacts
-    assert bench.event("planning") == "scope_missing"
-    bench.restore()
-    assert bench.artifacts.read(bench.run, SCOPE).kind == "missing"
-    bench.plan()
-    assert bench.event("planning") == "planning_succeeded"
+    effects.plan()
+    assert SCOPE in effects.c.artifacts
+    effects.plan(plan_reply(files=()))
+    assert effects.artifacts.read(effects.run, SCOPE).kind == "missing"
+    assert SCOPE not in effects.c.artifacts
+    assert effects.event("planning") == "scope_missing"
+    effects.restore()
+    assert effects.artifacts.read(effects.run, SCOPE).kind == "missing"
+    effects.plan()
+    assert effects.event("planning") == "planning_succeeded"
 
 
-def test_what_the_plan_says_is_told(bench):
+def test_what_the_plan_says_is_told(effects):
     """A person sees the questions and the files before anything is said about them."""
-    facts = bench.plan(
+    facts = effects.plan(
         plan_reply(questions=(plan_question("which one?"), plan_question("a name?", blocking=False)))
     )
-    told = bench.said(facts.told_ref).splitlines()
+    told = effects.said(facts.told_ref).splitlines()
     assert told[0].endswith(": which one?")
     assert told[1:] == [
         "may touch: calc.py (update)", "may touch: old.py (delete)", "may touch: new/ (create)",
@@ -116,145 +116,145 @@ def test_what_the_plan_says_is_told(bench):
 ONE, TWO = plan_question("which currency?"), plan_question("which rounding?")
 
 
-def answer(bench, text, plan=None):
+def answer(effects, text, plan=None):
     """A person answers the plan that is there now."""
-    given = {"text": bench.payloads.add_text(text), "plan": plan or bench.c.artifacts[PLAN]}
-    bench.know(answers=[*bench.c.answers, given], round=bench.c.round + 1)
+    given = {"text": effects.payloads.add_text(text), "plan": plan or effects.c.artifacts[PLAN]}
+    effects.know(answers=[*effects.c.answers, given], round=effects.c.round + 1)
 
 
-def answers(bench):
-    return {q["text"]: q["answer"] for q in bench.document(PLAN)["questions"]}
+def answers(effects):
+    return {q["text"]: q["answer"] for q in effects.document(PLAN)["questions"]}
 
 
-def test_a_text_answers_everything_that_was_open(bench):
+def test_a_text_answers_everything_that_was_open(effects):
     """Whoever answers in a sentence has answered all that was asked."""
-    bench.plan(plan_reply(questions=(ONE, TWO)))
-    assert bench.event("planning") == "questions_open"
-    answer(bench, "euro, half up")
-    bench.plan(plan_reply(questions=(ONE, TWO)))
-    assert answers(bench) == {"which currency?": "euro, half up", "which rounding?": "euro, half up"}
-    assert bench.event("planning") == "planning_succeeded"
+    effects.plan(plan_reply(questions=(ONE, TWO)))
+    assert effects.event("planning") == "questions_open"
+    answer(effects, "euro, half up")
+    effects.plan(plan_reply(questions=(ONE, TWO)))
+    assert answers(effects) == {"which currency?": "euro, half up", "which rounding?": "euro, half up"}
+    assert effects.event("planning") == "planning_succeeded"
 
 
 @pytest.mark.parametrize("by", ["id", "text"])
-def test_an_answer_may_name_its_question(bench, by):
+def test_an_answer_may_name_its_question(effects, by):
     """By its id or its words; the other question stays open."""
-    bench.plan(plan_reply(questions=(ONE, TWO)))
-    key = bench.document(PLAN)["questions"][0]["id"] if by == "id" else "Which  CURRENCY?"
-    answer(bench, msgspec.json.encode({key: "euro"}).decode())
-    bench.plan(plan_reply(questions=(ONE, TWO)))
-    assert answers(bench) == {"which currency?": "euro", "which rounding?": ""}
-    assert bench.event("planning") == "questions_open"
+    effects.plan(plan_reply(questions=(ONE, TWO)))
+    key = effects.document(PLAN)["questions"][0]["id"] if by == "id" else "Which  CURRENCY?"
+    answer(effects, msgspec.json.encode({key: "euro"}).decode())
+    effects.plan(plan_reply(questions=(ONE, TWO)))
+    assert answers(effects) == {"which currency?": "euro", "which rounding?": ""}
+    assert effects.event("planning") == "questions_open"
 
 
 @pytest.mark.parametrize("text", ['["euro"]', "{}", '{"a": 1}', "42", '"euro"', "{euro"])
-def test_what_names_no_question_is_a_text(bench, text):
+def test_what_names_no_question_is_a_text(effects, text):
     """JSON of another form is words like any other."""
-    bench.plan(plan_reply(questions=(ONE,)))
-    answer(bench, text)
-    bench.plan(plan_reply(questions=(ONE,)))
-    assert answers(bench) == {"which currency?": text}
+    effects.plan(plan_reply(questions=(ONE,)))
+    answer(effects, text)
+    effects.plan(plan_reply(questions=(ONE,)))
+    assert answers(effects) == {"which currency?": text}
 
 
-def test_an_answer_belongs_to_the_plan_that_asked(bench):
+def test_an_answer_belongs_to_the_plan_that_asked(effects):
     """What was said about the first plan does not answer what the second one asks; what it answered stays answered."""
-    bench.plan(plan_reply(questions=(ONE,)))
-    answer(bench, "euro")
-    bench.plan(plan_reply(questions=(ONE, TWO)))
-    assert answers(bench) == {"which currency?": "euro", "which rounding?": ""}
-    bench.plan(plan_reply(questions=(ONE, TWO)))
-    assert answers(bench) == {"which currency?": "euro", "which rounding?": ""}
-    assert bench.event("planning") == "questions_open"
-    answer(bench, "half up")
-    bench.plan(plan_reply(questions=(ONE, TWO)))
-    assert answers(bench) == {"which currency?": "euro", "which rounding?": "half up"}
+    effects.plan(plan_reply(questions=(ONE,)))
+    answer(effects, "euro")
+    effects.plan(plan_reply(questions=(ONE, TWO)))
+    assert answers(effects) == {"which currency?": "euro", "which rounding?": ""}
+    effects.plan(plan_reply(questions=(ONE, TWO)))
+    assert answers(effects) == {"which currency?": "euro", "which rounding?": ""}
+    assert effects.event("planning") == "questions_open"
+    answer(effects, "half up")
+    effects.plan(plan_reply(questions=(ONE, TWO)))
+    assert answers(effects) == {"which currency?": "euro", "which rounding?": "half up"}
 
 
-def test_an_empty_answer_answers_nothing(bench):
+def test_an_empty_answer_answers_nothing(effects):
     """A blocking question is answered by words that can be seen."""
-    bench.plan(plan_reply(questions=(ONE,)))
-    answer(bench, " ")
-    bench.plan(plan_reply(questions=(ONE,)))
-    assert bench.event("planning") == "questions_open"
+    effects.plan(plan_reply(questions=(ONE,)))
+    answer(effects, " ")
+    effects.plan(plan_reply(questions=(ONE,)))
+    assert effects.event("planning") == "questions_open"
 
 
-def test_what_was_answered_and_is_not_asked_any_more_is_noted(bench):
+def test_what_was_answered_and_is_not_asked_any_more_is_noted(effects):
     """The words of the question are kept with the answer."""
-    bench.plan(plan_reply(questions=(ONE,)))
-    answer(bench, "euro")
-    bench.plan(plan_reply())
-    assert bench.document(PLAN)["notes"] == ["asked: which currency? answered: euro"]
+    effects.plan(plan_reply(questions=(ONE,)))
+    answer(effects, "euro")
+    effects.plan(plan_reply())
+    assert effects.document(PLAN)["notes"] == ["asked: which currency? answered: euro"]
 
 
-def test_planners_who_comment_ask_too(bench):
+def test_planners_who_comment_ask_too(effects):
     """Everybody's questions are in the plan, with who asked."""
     comment = r.PlanCommentReply(nonce="n", ready=True, comment="fine", concerns=(), questions=(TWO,))
-    bench.know(comments={"second": bench.put(comment)})
-    bench.plan(plan_reply(questions=(ONE,)))
-    assert [q["asked_by"] for q in bench.document(PLAN)["questions"]] == ["planner", "second"]
+    effects.know(comments={"second": effects.put(comment)})
+    effects.plan(plan_reply(questions=(ONE,)))
+    assert [q["asked_by"] for q in effects.document(PLAN)["questions"]] == ["planner", "second"]
 
 
 # ── a change ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def copies(bench):
-    return {c["path"]: (c["change"], c["kept"], c["why"]) for c in bench.document(LIST)["files"]}
+def copies(effects):
+    return {c["path"]: (c["change"], c["kept"], c["why"]) for c in effects.document(LIST)["files"]}
 
 
-def test_a_change_is_laid_down_with_a_copy_of_every_file(bench):
+def test_a_change_is_laid_down_with_a_copy_of_every_file(effects):
     """Created, updated, and a tombstone for what was deleted; the list says what is outside the plan."""
-    bench.plan()
-    facts = bench.code({"calc.py": RIGHT, "new/b.py": "new\n", "old.py": None, "README": "hello you\n"})
-    assert copies(bench) == {
+    effects.plan()
+    facts = effects.code({"calc.py": RIGHT, "new/b.py": "new\n", "old.py": None, "README": "hello you\n"})
+    assert copies(effects) == {
         "README": ("updated", True, ""), "calc.py": ("updated", True, ""), "new/b.py": ("created", True, ""),
         "old.py": ("deleted", True, ""),
     }  # fmt: skip
-    assert bench.read(f"{COPIES}/calc.py") == RIGHT.encode()
-    assert bench.artifacts.names(bench.run, COPIES) == ("README", "calc.py", "new/b.py")
-    assert bench.document(LIST)["outside"] == ["README"]
-    assert bench.said(facts.told_ref).splitlines()[0] == "outside the plan: README"
-    assert bench.event("codegen") == "scope_mismatch"
+    assert effects.read(f"{COPIES}/calc.py") == RIGHT.encode()
+    assert effects.artifacts.names(effects.run, COPIES) == ("README", "calc.py", "new/b.py")
+    assert effects.document(LIST)["outside"] == ["README"]
+    assert effects.said(facts.told_ref).splitlines()[0] == "outside the plan: README"
+    assert effects.event("codegen") == "scope_mismatch"
 
 
-def test_a_file_that_was_planned_otherwise_says_how(bench):
+def test_a_file_that_was_planned_otherwise_says_how(effects):
     """What is outside only by what was done to it is told with what was planned."""
-    bench.plan()
-    facts = bench.code({"calc.py": None})
-    assert bench.said(facts.told_ref).splitlines()[0] == (
+    effects.plan()
+    facts = effects.code({"calc.py": None})
+    assert effects.said(facts.told_ref).splitlines()[0] == (
         "outside the plan: calc.py (planned as update, but deleted)"
     )
 
 
-def test_without_a_scope_everything_is_outside(bench):
+def test_without_a_scope_everything_is_outside(effects):
     """A task whose plan names no file has nothing that may be touched."""
-    bench.plan(plan_reply(files=()))
-    bench.code({"calc.py": RIGHT})
-    assert bench.document(LIST)["outside"] == ["calc.py"]
+    effects.plan(plan_reply(files=()))
+    effects.code({"calc.py": RIGHT})
+    assert effects.document(LIST)["outside"] == ["calc.py"]
 
 
-def test_copies_vanish_with_what_they_were_of(bench):
+def test_copies_vanish_with_what_they_were_of(effects):
     """A file that is no longer changed has no copy any more."""
-    bench.plan()
-    bench.code({"calc.py": RIGHT, "new/b.py": "new\n"})
-    bench.code({"new/b.py": None})
-    assert bench.artifacts.names(bench.run, COPIES) == ("calc.py",)
-    assert bench.event("codegen") == "codegen_completed"
+    effects.plan()
+    effects.code({"calc.py": RIGHT, "new/b.py": "new\n"})
+    effects.code({"new/b.py": None})
+    assert effects.artifacts.names(effects.run, COPIES) == ("calc.py",)
+    assert effects.event("codegen") == "codegen_completed"
 
 
 @pytest.mark.parametrize("disk", [False, True], ids=["memory", "disk"])
 def test_a_file_may_become_a_folder_and_a_folder_a_file(tmp_path, disk):
     """What was a copy in the way is taken away first, both ways, and when it is put back."""
-    bench = TaskEffects(tmp_path, disk=disk)
-    bench.plan(plan_reply(files=(planned_file("tool", "create"), planned_file("tool/", "create"))))
-    bench.code({"tool": "a file\n"})
-    assert bench.event("codegen") == "codegen_completed"
-    bench.code({"tool/main.py": "a folder\n"})
-    assert bench.artifacts.names(bench.run, COPIES) == ("tool/main.py",)
-    assert bench.event("codegen") == "codegen_completed"
-    bench.code({"tool": "a file again\n"})
-    assert bench.artifacts.names(bench.run, COPIES) == ("tool",)
-    assert bench.restore().error_ref == ""
-    assert bench.event("codegen") == "codegen_completed"
+    effects = TaskEffects(tmp_path, disk=disk)
+    effects.plan(plan_reply(files=(planned_file("tool", "create"), planned_file("tool/", "create"))))
+    effects.code({"tool": "a file\n"})
+    assert effects.event("codegen") == "codegen_completed"
+    effects.code({"tool/main.py": "a folder\n"})
+    assert effects.artifacts.names(effects.run, COPIES) == ("tool/main.py",)
+    assert effects.event("codegen") == "codegen_completed"
+    effects.code({"tool": "a file again\n"})
+    assert effects.artifacts.names(effects.run, COPIES) == ("tool",)
+    assert effects.restore().error_ref == ""
+    assert effects.event("codegen") == "codegen_completed"
 
 
 class LinkedWorkspace(FakeWorkspace):
@@ -267,50 +267,50 @@ class LinkedWorkspace(FakeWorkspace):
 def test_what_cannot_be_a_copy_is_listed_with_the_reason(tmp_path, monkeypatch):
     """A strange name, a long file, a link, a name with a secret: the tree has them, the list says why there is no copy."""
     monkeypatch.setattr(document_writer, "MAX_COPY_BYTES", 30)
-    bench = TaskEffects(
+    effects = TaskEffects(
         tmp_path, workspace=lambda _config: LinkedWorkspace(tmp_path / "linked", {"a": "a\n"})
     )
     named = f"{SECRET}.txt"
-    bench.code(
+    effects.code(
         {"a:b": "x\n", "long": "x" * 31, "link": "x\n", named: "x\n", "plain": "x" * 30, "x" * 201: "x\n"}
     )
-    listed = copies(bench)
+    listed = copies(effects)
     assert {path: kept for path, (_, kept, _) in listed.items() if kept} == {"plain": True}
     assert "below code/files" in listed["a:b"][2]
     assert listed["long"][2] == "it is longer than 30 bytes"
     assert listed["link"][2] == "it is no plain file"
     assert listed["x" * 201][2] == "has a part of more than 200 bytes"
     assert [why for _, _, why in listed.values()].count("its name holds a secret") == 1
-    assert SECRET.encode() not in b"".join(bench.artifacts.files.values())
-    assert bench.artifacts.names(bench.run, COPIES) == ("plain",)
-    whole(bench)
-    assert bench.inspect("codegen").damaged == 0
+    assert SECRET.encode() not in b"".join(effects.artifacts.files.values())
+    assert effects.artifacts.names(effects.run, COPIES) == ("plain",)
+    whole(effects)
+    assert effects.inspect("codegen").damaged == 0
 
 
-def test_a_name_that_no_list_can_have_is_told(bench):
+def test_a_name_that_no_list_can_have_is_told(effects):
     """Nothing half is left behind a name of blanks: the phase says which document could not be laid down, and why."""
-    bench.plan()
-    facts = bench.code({" ": "x\n"})
+    effects.plan()
+    facts = effects.code({" ": "x\n"})
     assert facts.written == {}
-    assert bench.said(facts.error_ref).startswith("code/files.json cannot be laid down: ")
+    assert effects.said(facts.error_ref).startswith("code/files.json cannot be laid down: ")
 
 
-def test_nothing_was_changed(bench):
+def test_nothing_was_changed(effects):
     """An empty change is laid down like any other, and put back like any other."""
-    bench.plan()
-    bench.code({})
-    assert bench.read(PATCH) == b""
-    assert bench.event("codegen") == "codegen_empty"
-    bench.artifacts.files.clear()
-    assert bench.restore().error_ref == ""
-    whole(bench)
-    assert bench.event("codegen") == "codegen_empty"
+    effects.plan()
+    effects.code({})
+    assert effects.read(PATCH) == b""
+    assert effects.event("codegen") == "codegen_empty"
+    effects.artifacts.files.clear()
+    assert effects.restore().error_ref == ""
+    whole(effects)
+    assert effects.event("codegen") == "codegen_empty"
 
 
 # ── bounds of a frozen plan ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def bound(bench, *files, most=20):
+def bound(effects, *files, most=20):
     """The task may not leave a frozen plan."""
     budgets = tuple(
         BudgetEstimate(name=name, limit=limit, estimate=1, within=True)
@@ -319,78 +319,78 @@ def bound(bench, *files, most=20):
     of = PlanBounds(
         plan_id="plan_1", manifest_digest="d", files=files, modules=(), actions=(), phases=(), budgets=budgets
     )
-    bench.know(bounds_ref=bench.payloads.add_text(msgspec.json.encode(of).decode()))
+    effects.know(bounds_ref=effects.payloads.add_text(msgspec.json.encode(of).decode()))
 
 
-def reviewed(bench, *opinions):
-    bench.know(
-        plan_opinions={f"r{n}": bench.put(one) for n, one in enumerate(opinions or (plan_review_reply(),))}
+def reviewed(effects, *opinions):
+    effects.know(
+        plan_opinions={f"r{n}": effects.put(one) for n, one in enumerate(opinions or (plan_review_reply(),))}
     )
-    return bench.record("plan_review")
+    return effects.record("plan_review")
 
 
-def test_a_scope_beyond_a_frozen_plan_is_a_flaw(bench):
+def test_a_scope_beyond_a_frozen_plan_is_a_flaw(effects):
     """Reviewers may accept it: the plan that was handed in does not allow it, and the review says so."""
-    bound(bench, "calc.py", "new")
-    bench.plan()
-    facts = reviewed(bench)
-    flaws = bench.document("review/plan-review.json")["flaws"]
+    bound(effects, "calc.py", "new")
+    effects.plan()
+    facts = reviewed(effects)
+    flaws = effects.document("review/plan-review.json")["flaws"]
     assert [(f["id"], f["message"]) for f in flaws] == [("OUTSIDE_PLAN", "old.py is outside plan_1.")]
-    assert "OUTSIDE_PLAN" in bench.said(facts.told_ref)
-    assert bench.event("plan_review") == "review_needs_changes"
+    assert "OUTSIDE_PLAN" in effects.said(facts.told_ref)
+    assert effects.event("plan_review") == "review_needs_changes"
 
 
-def test_a_change_beyond_a_frozen_plan_is_outside(bench):
+def test_a_change_beyond_a_frozen_plan_is_outside(effects):
     """Whatever the plan of the task says."""
-    bound(bench, "calc.py")
-    bench.plan()
-    bench.code({"calc.py": RIGHT, "new/b.py": "new\n"})
-    assert bench.document(LIST)["outside"] == ["new/b.py"]
-    assert (bench.c.beyond, bench.said(bench.c.beyond_ref)) == (1, "new/b.py is outside plan_1.")
-    assert bench.event("codegen") == "bounds_left"
+    bound(effects, "calc.py")
+    effects.plan()
+    effects.code({"calc.py": RIGHT, "new/b.py": "new\n"})
+    assert effects.document(LIST)["outside"] == ["new/b.py"]
+    assert (effects.c.beyond, effects.said(effects.c.beyond_ref)) == (1, "new/b.py is outside plan_1.")
+    assert effects.event("codegen") == "bounds_left"
 
 
-def test_a_command_outside_a_frozen_plan_is_found_with_the_change(bench):
+def test_a_command_outside_a_frozen_plan_is_found_with_the_change(effects):
     """The change itself is inside; what its coder wanted to run is not, and is named with the plan."""
-    bound(bench, "calc.py")
-    bench.plan()
-    bench.know(commands_ref=bench.payloads.add_text("curl http://example.org"))
-    bench.code({"calc.py": RIGHT})
-    assert bench.document(LIST)["commands"] == ["curl http://example.org"]
-    assert bench.document(LIST)["held_to"] == "plan_1"
-    assert bench.said(bench.c.beyond_ref) == "curl http://example.org is not a command of plan_1."
-    assert bench.event("codegen") == "bounds_left"
+    bound(effects, "calc.py")
+    effects.plan()
+    effects.know(commands_ref=effects.payloads.add_text("curl http://example.org"))
+    effects.code({"calc.py": RIGHT})
+    assert effects.document(LIST)["commands"] == ["curl http://example.org"]
+    assert effects.document(LIST)["held_to"] == "plan_1"
+    assert effects.said(effects.c.beyond_ref) == "curl http://example.org is not a command of plan_1."
+    assert effects.event("codegen") == "bounds_left"
 
 
-def test_what_is_beyond_a_frozen_plan_is_not_handed_over(bench):
+def test_what_is_beyond_a_frozen_plan_is_not_handed_over(effects):
     """Whatever led there: the last step asks once more."""
-    bench.through("accept")
-    bound(bench, "README")
-    facts = bench.do("task_deliver", work.task_delivery_input(bench.c))
+    effects.through("accept")
+    bound(effects, "README")
+    facts = effects.do("task_deliver", work.task_delivery_input(effects.c))
     assert not facts.done
-    assert "calc.py is outside plan_1." in bench.said(facts.detail_ref)
+    assert "calc.py is outside plan_1." in effects.said(facts.detail_ref)
 
 
-def test_a_change_that_a_moved_branch_leads_beyond_conflicts(bench):
+def test_a_change_that_a_moved_branch_leads_beyond_conflicts(effects):
     """What is outside once it stands on the newer commit is made again there, and nothing is laid down."""
-    bench.through("test")
-    before = dict(bench.c.artifacts)
-    bench.elsewhere({"README": "newer\n"})
-    bound(bench, "README")
-    facts = bench.look_at_base()
+    effects.through("test")
+    before = dict(effects.c.artifacts)
+    effects.elsewhere({"README": "newer\n"})
+    bound(effects, "README")
+    facts = effects.look_at_base()
     assert (facts.moved, facts.conflicts > 0, facts.written) == (True, True, {})
-    assert "calc.py is outside plan_1." in bench.said(facts.told_ref)
-    assert bench.inspect("test").seen == before
+    assert "calc.py is outside plan_1." in effects.said(facts.told_ref)
+    assert effects.inspect("test").seen == before
 
 
 @pytest.mark.parametrize(("most", "event"), [(2, "codegen_completed"), (1, "bounds_left")])
-def test_a_frozen_plan_bounds_how_many_files_are_touched(bench, most, event):
+def test_a_frozen_plan_bounds_how_many_files_are_touched(effects, most, event):
     """More files than it allows are outside, all of them: nobody can say which ones were meant."""
-    bound(bench, most=most)
-    bench.plan()
-    bench.code({"calc.py": RIGHT, "new/b.py": "new\n"})
-    assert bench.document(LIST)["outside"] == ([] if most == 2 else ["calc.py", "new/b.py"])
-    assert bench.event("codegen") == event
+    bound(effects, most=most)
+    effects.plan()
+    effects.code({"calc.py": RIGHT, "new/b.py": "new\n"})
+    assert effects.document(LIST)["outside"] == ([] if most == 2 else ["calc.py", "new/b.py"])
+    assert effects.event("codegen") == event
 
 
 # ── the other documents ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -405,13 +405,13 @@ def test_a_frozen_plan_bounds_how_many_files_are_touched(bench, most, event):
         ((plan_review_reply(), plan_review_reply("blocked", "not ours")), "review_blocked"),
     ],
 )
-def test_opinions_on_a_plan_become_one_verdict(bench, opinions, event):
+def test_opinions_on_a_plan_become_one_verdict(effects, opinions, event):
     """Nobody is outvoted; what has to change is told."""
-    bench.plan()
-    facts = reviewed(bench, *opinions)
-    issues = [i["text"] for i in bench.document("review/plan-review.json")["blocking_issues"]]
-    assert bench.event("plan_review") == event
-    assert all(issue in bench.said(facts.told_ref) for issue in issues)
+    effects.plan()
+    facts = reviewed(effects, *opinions)
+    issues = [i["text"] for i in effects.document("review/plan-review.json")["blocking_issues"]]
+    assert effects.event("plan_review") == event
+    assert all(issue in effects.said(facts.told_ref) for issue in issues)
 
 
 @pytest.mark.parametrize(
@@ -423,14 +423,14 @@ def test_opinions_on_a_plan_become_one_verdict(bench, opinions, event):
         ((code_review_reply(), code_review_reply("plan_flawed", plan=("no such file",))), "plan_flawed"),
     ],
 )
-def test_opinions_on_a_change_become_one_verdict(bench, opinions, event):
+def test_opinions_on_a_change_become_one_verdict(effects, opinions, event):
     """About exactly this tree and this patch."""
-    bench.through("codegen")
-    bench.know(code_opinions={f"r{n}": bench.put(one) for n, one in enumerate(opinions)})
-    bench.record("review")
-    made = bench.document("review/code-review.json")
-    assert (made["tree"], made["patch_digest"]) == (bench.c.tree, bench.c.artifacts[PATCH])
-    assert bench.event("review") == event
+    effects.through("codegen")
+    effects.know(code_opinions={f"r{n}": effects.put(one) for n, one in enumerate(opinions)})
+    effects.record("review")
+    made = effects.document("review/code-review.json")
+    assert (made["tree"], made["patch_digest"]) == (effects.c.tree, effects.c.artifacts[PATCH])
+    assert effects.event("review") == event
 
 
 @pytest.mark.parametrize(
@@ -446,55 +446,55 @@ def test_opinions_on_a_change_become_one_verdict(bench, opinions, event):
         ((suite_result("unit"),), {"flaky": 1}, "evidence_questioned"),
     ],
 )  # fmt: skip
-def test_suites_become_a_report(bench, suites, counted, event):
+def test_suites_become_a_report(effects, suites, counted, event):
     """Every one of them, on exactly this tree; what is not shown has failed."""
-    bench.through("review")
-    bench.test(*suites, **counted)
-    facts = bench.record("test")
-    assert bench.event("test") == event
-    assert [line.split(":")[0] for line in bench.said(facts.told_ref).splitlines()] == [
+    effects.through("review")
+    effects.test(*suites, **counted)
+    facts = effects.record("test")
+    assert effects.event("test") == event
+    assert [line.split(":")[0] for line in effects.said(facts.told_ref).splitlines()] == [
         s["name"] for s in suites
     ]
 
 
-def test_no_results_are_no_report_of_success(bench):
+def test_no_results_are_no_report_of_success(effects):
     """Where nothing could be run the report says so."""
-    bench.through("review")
-    bench.know(results_ref="", checks={"error": "workspace"})
-    bench.record("test")
-    assert bench.document("test/report.json")["overall_pass"] is False
+    effects.through("review")
+    effects.know(results_ref="", checks={"error": "workspace"})
+    effects.record("test")
+    assert effects.document("test/report.json")["overall_pass"] is False
 
 
-def test_a_decision_says_what_it_is_about(bench):
+def test_a_decision_says_what_it_is_about(effects):
     """Who, why, which tree, and the digest of every other document; no decision before it."""
-    bench.through("accept")
-    made = bench.document("accept/decision.json")
+    effects.through("accept")
+    made = effects.document("accept/decision.json")
     assert (made["decision"], made["decided_by"], made["reason"], made["tree"]) == (
-        "accepted", "ann", "good", bench.c.tree,
+        "accepted", "ann", "good", effects.c.tree,
     )  # fmt: skip
-    assert made["artifacts"] == {n: d for n, d in bench.c.artifacts.items() if n != "accept/decision.json"}
+    assert made["artifacts"] == {n: d for n, d in effects.c.artifacts.items() if n != "accept/decision.json"}
     assert made["overrides"] == []
-    bench.know(decided_by="", reason="x" * 5000)
-    bench.record("accept")
-    assert bench.document("accept/decision.json")["decided_by"] == "somebody"
-    assert "accept/decision.json" not in bench.document("accept/decision.json")["artifacts"]
+    effects.know(decided_by="", reason="x" * 5000)
+    effects.record("accept")
+    assert effects.document("accept/decision.json")["decided_by"] == "somebody"
+    assert "accept/decision.json" not in effects.document("accept/decision.json")["artifacts"]
 
 
 @pytest.mark.parametrize(
     ("status", "event"), [("reverted", "revert_recorded"), ("conflicted", "revert_refused")]
 )
-def test_what_was_taken_back_is_recorded(bench, status, event):
+def test_what_was_taken_back_is_recorded(effects, status, event):
     """With the commit, or with the words of what was in the way."""
-    bench.through("accept")
-    detail = bench.payloads.add_text("later commits have changed the same lines")
-    bench.know(
+    effects.through("accept")
+    detail = effects.payloads.add_text("later commits have changed the same lines")
+    effects.know(
         revert={"status": status, "detail": detail}, delivered_commit="a" * 40, reverted_commit="b" * 40
     )
-    bench.record("revert")
-    made = bench.document("revert/record.json")
+    effects.record("revert")
+    made = effects.document("revert/record.json")
     assert (made["status"], made["delivered"], made["commit"]) == (status, "a" * 40, "b" * 40)
     assert made["detail"] == "later commits have changed the same lines"
-    assert bench.event("revert") == event
+    assert effects.event("revert") == event
 
 
 # ── what breaks ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -520,28 +520,28 @@ def test_a_full_disk_is_told(tmp_path, error, left):
     """Whenever it fills up: nothing is said to be laid down, and there is a reason in words."""
     disk = FullDisk()
     disk.error, disk.left = error, -1
-    bench = TaskEffects(tmp_path, artifacts=disk)
-    bench.plan()
+    effects = TaskEffects(tmp_path, artifacts=disk)
+    effects.plan()
     disk.left = left
-    facts = bench.code({"calc.py": RIGHT, "new/b.py": "new\n"})
+    facts = effects.code({"calc.py": RIGHT, "new/b.py": "new\n"})
     assert (facts.written, facts.refs) == ({}, {})
-    assert str(error) in bench.said(facts.error_ref)
+    assert str(error) in effects.said(facts.error_ref)
     disk.left = -1
-    assert bench.record("codegen").error_ref == ""
-    assert bench.event("codegen") == "codegen_completed"
+    assert effects.record("codegen").error_ref == ""
+    assert effects.event("codegen") == "codegen_completed"
 
 
 @pytest.mark.parametrize("reply", ["not json", "{}", '{"title": 1}'])
-def test_a_reply_that_cannot_be_read_is_told(bench, reply):
+def test_a_reply_that_cannot_be_read_is_told(effects, reply):
     """What an agent has said was judged before; whatever else is there becomes no document."""
-    bench.know(draft={"reply": bench.payloads.add_text(reply)})
-    facts = bench.record("planning")
+    effects.know(draft={"reply": effects.payloads.add_text(reply)})
+    facts = effects.record("planning")
     assert facts.written == {}
-    assert bench.said(facts.error_ref)
-    assert not bench.artifacts.files
+    assert effects.said(facts.error_ref)
+    assert not effects.artifacts.files
 
 
-def test_there_is_no_review_without_a_plan(bench):
+def test_there_is_no_review_without_a_plan(effects):
     """Nothing to review is told as that."""
-    facts = reviewed(bench)
-    assert bench.said(facts.error_ref) == "there is no plan to review: plan first"
+    facts = reviewed(effects)
+    assert effects.said(facts.error_ref) == "there is no plan to review: plan first"

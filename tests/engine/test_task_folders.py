@@ -25,8 +25,8 @@ def locks():
         yield
 
 
-def place(bench, name=""):
-    return Path(bench.artifacts.folder(bench.run), name)
+def place(effects, name=""):
+    return Path(effects.artifacts.folder(effects.run), name)
 
 
 # ── folders ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -36,60 +36,60 @@ def place(bench, name=""):
 @pytest.mark.parametrize("folder", ["planning", "code", "code/files", "code/files/new", ""])
 def test_a_locked_folder(tmp_path, folder):
     """What is in it is named, nothing is put back in silence, and once it is open again all is well."""
-    bench = TaskEffects(tmp_path, disk=True).through("codegen")
-    place(bench, folder).chmod(0)
-    found = bench.inspect("codegen")
-    told = bench.said(found.told_ref)
-    assert (found.damaged > 0, bench.event("codegen")) == (True, "documents_damaged")
+    effects = TaskEffects(tmp_path, disk=True).through("codegen")
+    place(effects, folder).chmod(0)
+    found = effects.inspect("codegen")
+    told = effects.said(found.told_ref)
+    assert (found.damaged > 0, effects.event("codegen")) == (True, "documents_damaged")
     assert all(line.startswith(folder) for line in told.splitlines()[::2]), told
     assert "cannot be read" in told or "is not on record" in told
-    refused = bench.said(bench.restore().error_ref)
-    assert f"{place(bench, folder)}" in refused
+    refused = effects.said(effects.restore().error_ref)
+    assert f"{place(effects, folder)}" in refused
     assert "put that right and try again" in refused
-    place(bench, folder).chmod(0o755)
-    assert bench.restore().error_ref == ""
-    assert bench.event("codegen") == "codegen_completed"
+    place(effects, folder).chmod(0o755)
+    assert effects.restore().error_ref == ""
+    assert effects.event("codegen") == "codegen_completed"
 
 
 @pytest.mark.parametrize("what", ["link", "file", "pipe", "locked"])
 def test_no_copies_and_no_folder_of_them(tmp_path, what):
     """A change that only deletes has no copies: something in the place of their folder is noticed all the same."""
-    bench = TaskEffects(tmp_path, disk=True)
-    bench.plan()
-    bench.code({"old.py": None})
-    assert bench.event("codegen") == "codegen_completed"
-    place(bench, "elsewhere").mkdir()
+    effects = TaskEffects(tmp_path, disk=True)
+    effects.plan()
+    effects.code({"old.py": None})
+    assert effects.event("codegen") == "codegen_completed"
+    place(effects, "elsewhere").mkdir()
     match what:
         case "link":
-            place(bench, COPIES).symlink_to(place(bench, "elsewhere"))
+            place(effects, COPIES).symlink_to(place(effects, "elsewhere"))
         case "file":
-            place(bench, COPIES).write_bytes(b"mine\n")
+            place(effects, COPIES).write_bytes(b"mine\n")
         case "pipe":
-            os.mkfifo(place(bench, COPIES))
+            os.mkfifo(place(effects, COPIES))
         case _:
-            place(bench, COPIES).mkdir(0)
+            place(effects, COPIES).mkdir(0)
     with enforce_file_permissions() as counted:
         if what == "locked" and not counted:
             pytest.skip("NOT SHOWN: nothing is locked to root here")
-        found = bench.inspect("codegen")
-        told = bench.said(found.told_ref).splitlines()
+        found = effects.inspect("codegen")
+        told = effects.said(found.told_ref).splitlines()
     assert (found.damaged, told[0].split()[0]) == (1, COPIES)
     assert "then `restore` puts the recorded files back" in told[1]
 
 
 def test_a_name_that_is_no_text(tmp_path):
     """It is named as it can be written; what cannot be taken away is said, not passed over."""
-    bench = TaskEffects(tmp_path, disk=True).through("codegen")
-    stranger = os.fsencode(place(bench, COPIES)) + b"/\xff"
+    effects = TaskEffects(tmp_path, disk=True).through("codegen")
+    stranger = os.fsencode(place(effects, COPIES)) + b"/\xff"
     os.close(os.open(stranger, os.O_CREAT | os.O_WRONLY))
-    found = bench.inspect("codegen")
-    assert (found.damaged, bench.said(found.told_ref).split()[0]) == (1, f"{COPIES}/\\xff")
-    assert bench.said(bench.restore().error_ref) == (
+    found = effects.inspect("codegen")
+    assert (found.damaged, effects.said(found.told_ref).split()[0]) == (1, f"{COPIES}/\\xff")
+    assert effects.said(effects.restore().error_ref) == (
         f"{COPIES}/\\xff cannot be taken away: remove it by hand and try again"
     )
     os.unlink(stranger)
-    assert bench.restore().error_ref == ""
-    assert bench.event("codegen") == "codegen_completed"
+    assert effects.restore().error_ref == ""
+    assert effects.event("codegen") == "codegen_completed"
 
 
 # ── what is made from the tape ──────────────────────────────────────────────────────────────────────────────────────
@@ -102,12 +102,12 @@ def test_what_is_made_from_the_tape_is_made_again(tmp_path):
     with enforce_file_permissions() as counted:
         hands = [hand for hand in TAMPERINGS if counted or hand != "unreadable"]
         while "done" not in phases:
-            assert projections.write_projections(task.world, task.run) == []
+            assert projections.write_projections(task.ports, task.run) == []
             phases.append(task.where[0])
             wrong += [
                 f
                 for name, hand in product(DERIVED_FILES, hands)
-                for f in find_derived_file_failures(task.world, task.run, name, hand)
+                for f in find_derived_file_failures(task.ports, task.run, name, hand)
             ]
             if phases[-1] != "done":
                 task.say("approve")
@@ -118,17 +118,17 @@ def test_what_is_made_from_the_tape_is_made_again(tmp_path):
 def test_a_killed_write_is_no_hand(tmp_path):
     """What a process left behind that was killed while it wrote them: nobody is accused."""
     task = Task(tmp_path, artifacts=DirectoryArtifacts(tmp_path / "runs"), pace="step")
-    assert projections.write_projections(task.world, task.run) == []
+    assert projections.write_projections(task.ports, task.run) == []
     folder = Path(task.artifacts.folder(task.run))
     names = ("transcript.jsonl", "state.json", "report.md", "timeline.json")
     kept = {name: (folder / name).read_bytes() for name in names}
     task.say("approve")
     for n, name in enumerate(names):
         (folder / name).unlink()
-        assert [t for t in projections.write_projections(task.world, task.run) if name == names[-1]] == []
+        assert [t for t in projections.write_projections(task.ports, task.run) if name == names[-1]] == []
         for late in names[n:]:
             (folder / late).unlink()
-        assert projections.write_projections(task.world, task.run) == [], names[n:]
+        assert projections.write_projections(task.ports, task.run) == [], names[n:]
         for old in names[n:]:
             (folder / old).write_bytes(kept[old])
-        assert projections.write_projections(task.world, task.run) == [], names[n:]
+        assert projections.write_projections(task.ports, task.run) == [], names[n:]

@@ -1,4 +1,4 @@
-"""Whole tasks in a world of fakes: waived, moved, edited by hand, on a full disk; each ends delivered, with all of it on tape."""
+"""Whole tasks with fake ports: waived, moved, edited by hand, on a full disk; each ends delivered, with all of it on tape."""
 
 import asyncio
 import json
@@ -34,7 +34,7 @@ class Task:
         self.plan, self.answer = plan_reply(files=(planned_file("README"),)), answer
         commands = ScriptedCommands(judge or (lambda command, _: fake_command_result(command)))
         agent = FakeAgent(self.reply)
-        self.world = fake_ports(
+        self.ports = fake_ports(
             place, {"task": MACHINE}, agent=agent, commands=commands, artifacts=self.artifacts,
             files={"README": "hello\n", "other": "other\n"}, packages=PACKAGES)  # fmt: skip
         roles = {name: Role(agent="fake") for name in ("planner", "coder", "reviewer", "second", "tester")}
@@ -44,7 +44,7 @@ class Task:
             self.go()
 
     async def _begin(self, options):
-        live, lock = await start_run(self.world, StartRequest("task", "Mend it", "ann", self.config, options))
+        live, lock = await start_run(self.ports, StartRequest("task", "Mend it", "ann", self.config, options))
         lock.release()
         return live.run
 
@@ -68,42 +68,42 @@ class Task:
 
     def go(self):
         """Somebody drives it until it waits."""
-        asyncio.run(Driver(self.world).drive(self.run))
+        asyncio.run(Driver(self.ports).drive(self.run))
 
     @property
     def where(self):
-        snapshot = load_active_run(self.world, self.run).snapshot
+        snapshot = load_active_run(self.ports, self.run).snapshot
         return snapshot.state, snapshot.context.step
 
     @property
     def context(self):
-        return load_active_run(self.world, self.run).snapshot.context
+        return load_active_run(self.ports, self.run).snapshot.context
 
     @property
     def entries(self):
-        return [json.loads(body) for _, body, _ in self.world.journal.rows(self.run)]
+        return [json.loads(body) for _, body, _ in self.ports.journal.rows(self.run)]
 
     @property
     def events(self):
         return [e["event"] for e in self.entries if e["kind"] in ("created", "transition")]
 
     def gate(self):
-        (found,) = [g for g in self.world.journal.gates(self.run) if not g.answer]
+        (found,) = [g for g in self.ports.journal.gates(self.run) if not g.answer]
         return found
 
     def say(self, choice, **more):
         gate = self.gate()
-        RunService(self.world).answer(gate, choice, "ann", digest=gate.digest, **more)
+        RunService(self.ports).answer(gate, choice, "ann", digest=gate.digest, **more)
         self.go()
 
     def waive(self, to, reason="no time"):
-        posted = RunService(self.world).override(self.run, to, "ann", reason)
+        posted = RunService(self.ports).override(self.run, to, "ann", reason)
         self.go()
-        return self.world.journal.verdict(posted)
+        return self.ports.journal.verdict(posted)
 
     def move(self, text):
         """Somebody else's change goes into the branch."""
-        workspace = self.world.workspace(self.config)
+        workspace = self.ports.workspace(self.config)
         base = workspace.base("main")
         tree = workspace.checkout("260101-others", base.commit, "260101-others:1:1")
         Path(tree.path, "other").write_text(text)
@@ -112,7 +112,7 @@ class Task:
 
     def delivered(self):
         """What is in the branch now."""
-        workspace = self.world.workspace(self.config)
+        workspace = self.ports.workspace(self.config)
         commit = workspace.base("main").commit
         return {
             name: data.decode()
@@ -240,7 +240,7 @@ def test_a_full_disk_costs_no_work(tmp_path, name):
     )
     for _ in range(2):
         assert task.where[1] == "unwritten"
-        live = load_active_run(task.world, task.run)
+        live = load_active_run(task.ports, task.run)
         assert "No space left" in live.payloads.get(task.gate().shown["detail"])
         task.say("retry")
     assert task.where == ("accept", "decide")
@@ -271,7 +271,7 @@ def test_a_reviewer_who_breaks_down_is_asked_again_alone(tmp_path):
 def test_a_refused_word_drives_nothing(tmp_path):
     """A run that nobody drives: an override that is refused is on tape, no agent is asked, and it goes on when it is driven."""
     task = Task(tmp_path, pace="step", begins=False)
-    bridge = RunService(task.world)
+    bridge = RunService(task.ports)
     verdict, _ = asyncio.run(
         bridge.settle(task.run, bridge.override(task.run, "plan_review", "ann", "in a hurry"))
     )
@@ -283,7 +283,7 @@ def test_a_refused_word_drives_nothing(tmp_path):
 
 
 def standstill(task):
-    return read_run_view(task.world, task.run).status.cause
+    return read_run_view(task.ports, task.run).status.cause
 
 
 def test_an_agent_that_broke_down_is_named(tmp_path):
@@ -298,10 +298,10 @@ def test_an_agent_that_broke_down_is_named(tmp_path):
     task = Task(tmp_path, answer=answer, plan_reviewers=["reviewer", "second"])
     assert task.where == ("plan_review", "broken")
     assert standstill(task) == "An agent broke down: reviewer (fake): provider_auth_error"
-    RunService(task.world).send(task.run, "words_given", {"text": "", "person": "ann"}, "ann", "")
+    RunService(task.ports).send(task.run, "words_given", {"text": "", "person": "ann"}, "ann", "")
     task.go()  # kept: it still stands still
     assert standstill(task) == "An agent broke down: reviewer (fake): provider_auth_error"
-    RunService(task.world).send(task.run, "redo_planning", {"text": "", "person": "ann"}, "ann", "")
+    RunService(task.ports).send(task.run, "redo_planning", {"text": "", "person": "ann"}, "ann", "")
     task.go()
     told = "An agent broke down: planner (fake): provider_auth_error: overloaded; steersman: all is well"
     assert standstill(task) == told
@@ -327,6 +327,6 @@ def test_a_reply_that_never_fits_and_checks_that_never_pass_are_told(tmp_path):
     assert task.where == ("test", "stuck")
     told = "The tests did not pass (too often to go back by itself): unit: failed (exit 127): there is no such program"
     assert standstill(task) == told
-    assert read_run_view(task.world, task.run).status.besides == (
+    assert read_run_view(task.ports, task.run).status.besides == (
         "next --override", "redo codegen", "redo test",
     )  # fmt: skip

@@ -37,10 +37,10 @@ def store(tmp_path):
 
 def helm(tmp_path, store, m, weigh=_weigh, seed="0"):
     """A bridge over the store, with the machine that is installed now."""
-    world = fake_ports(
+    ports = fake_ports(
         tmp_path, {"letters": m}, journal=store, performers={"scales": weigh}, chance=FakeChance(seed)
     )
-    return RunService(world)
+    return RunService(ports)
 
 
 def begin(bridge):

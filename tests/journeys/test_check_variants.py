@@ -81,7 +81,7 @@ class Ran:
         self.questions, self.changed = text(context.questions_ref), text(context.infrastructure_ref)
         self.must_fix = "\n".join(text(item["text"]) for item in context.must_fix)
         self.results = msgspec.json.decode(text(context.results_ref) or "[]", type=list[CommandResult])
-        rows = [json.loads(body) for _, body, _ in injected.world.journal.rows(injected.name)]
+        rows = [json.loads(body) for _, body, _ in injected.ports.journal.rows(injected.name)]
         self.parts = [row for row in rows if row["kind"] == "part_finished"]
 
     def variants(self) -> list[str]:

@@ -202,7 +202,7 @@ ELSEWHERE = {
 
 
 class InjectedRun:
-    """A repository, its world with real adapters, and a run in it."""
+    """A repository, ports with real adapters, and a run in it."""
 
     def __init__(self, place: Path, told: Story, *, link: str = "") -> None:
         self.repo, self.told = place / "repo", told
@@ -218,8 +218,8 @@ class InjectedRun:
         self._git("add", "-A")
         self._git("commit", "-qm", told.message)
         self.agent = FakeAgent(self._answer)
-        self.world: Ports = open_ports(self.repo, agent=lambda _role, _config: self.agent)
-        self.bridge = RunService(self.world)
+        self.ports: Ports = open_ports(self.repo, agent=lambda _role, _config: self.agent)
+        self.bridge = RunService(self.ports)
         self.seen: dict[str, Any] = {}
 
     def _git(self, *words: str) -> str:
@@ -278,7 +278,7 @@ class InjectedRun:
 
     def where(self) -> str:
         head = self.bridge.head(self.name)
-        gates = [g for g in self.world.journal.gates(self.name) if not g.answer]
+        gates = [g for g in self.ports.journal.gates(self.name) if not g.answer]
         return f"gate {gates[0].job}" if gates else head.outcome
 
     def answer(self, choice: str) -> str:
@@ -321,7 +321,7 @@ def test_nothing_is_approved_that_nobody_has_proven_or_seen(told: Story, tmp_pat
     if told.ends == "approved":
         assert not [r for r in injected.agent.asked if _outside(r.prompt) or set(TAGS) & set(r.prompt)]
     if told.ends not in ("gate", "approved"):
-        assert not injected.world.journal.gates(injected.name)
+        assert not injected.ports.journal.gates(injected.name)
 
 
 MARKED = re.compile(r"^\[data (\w+): [^\]]*\]\n(.*?)\n\[end \1\]$", re.MULTILINE | re.DOTALL)

@@ -324,19 +324,19 @@ def test_a_decision_that_is_not_on_disk_is_none():
 @rule("3.11", "reversal_is_requested")
 def test_a_reversal_is_asked_for():
     """§3.11: it is an answer to the decision, recorded like any other."""
-    shift = SimulatedTask().advance_to("accept", "decide")
-    shift.advance("decide", choice="revert").advance("record")
-    assert shift.advance().position[0] == "revert"
+    task = SimulatedTask().advance_to("accept", "decide")
+    task.advance("decide", choice="revert").advance("record")
+    assert task.advance().position[0] == "revert"
 
 
 @rule("3.11", "regression_is_found")
 def test_a_regression_that_is_found_later_reopens_the_decision():
     """§3.11: who finds one after the delivery reopens the decision, and takes the change back."""
-    shift = SimulatedTask().advance_to("done")
-    shift.tell("redo_accept")
-    assert shift.position == ("accept", "decide")
-    shift.advance("decide", choice="revert")
-    assert shift.advance_to("done").context.outcome == "reverted"
+    task = SimulatedTask().advance_to("done")
+    task.tell("redo_accept")
+    assert task.position == ("accept", "decide")
+    task.advance("decide", choice="revert")
+    assert task.advance_to("done").context.outcome == "reverted"
 
 
 @rule("3.12", "revert_ends")
@@ -418,13 +418,13 @@ def test_state_json_says_what_may_come():
 @rule("4", "file_is_updated")
 def test_state_json_follows_every_step():
     """§4: along a whole task each step has its own state.json, and all of it is from the tape."""
-    shift, seen = SimulatedTask(pace="step"), []
-    while shift.state != "done":
-        here = shift.snapshot
+    task, seen = SimulatedTask(pace="step"), []
+    while task.state != "done":
+        here = task.snapshot
         made = build_task_state(here, summary_of(PACKAGE, here, "t", (), text=lambda _: ""), ())
-        assert (made.phase, made.step, made.entries) == (*shift.position, here.seq)
+        assert (made.phase, made.step, made.entries) == (*task.position, here.seq)
         seen.append(made.digest)
-        shift.advance()
+        task.advance()
     assert len(set(seen)) == len(seen) > 30
 
 
@@ -448,11 +448,11 @@ def test_no_row_skips_a_phase():
 def test_a_phase_again_is_safe():
     """§5.3: done twice from the same inputs it lays down the same and leads to the same place."""
     for phase in spec.STATES[:5]:
-        shift = SimulatedTask(pace="step").advance_to(phase, "ready")
-        before = (dict(shift.context.artifacts), shift.context.tree)
-        shift.tell(f"redo_{phase}")
-        shift.advance_to(phase, "ready")
-        turned = (dict(shift.context.artifacts), before[1] if phase == "codegen" else shift.context.tree)
+        task = SimulatedTask(pace="step").advance_to(phase, "ready")
+        before = (dict(task.context.artifacts), task.context.tree)
+        task.tell(f"redo_{phase}")
+        task.advance_to(phase, "ready")
+        turned = (dict(task.context.artifacts), before[1] if phase == "codegen" else task.context.tree)
         assert turned == before
 
 
@@ -501,23 +501,23 @@ def test_signals_decide_and_prose_does_not():
     assert signals == {"planning"}
     kind = msgspec.json.schema(PlanReviewerReply)["$defs"]["PlanReviewerReply"]["properties"]["decision"]
     assert set(kind["enum"]) == {"accept", "needs_changes", "blocked"}
-    shift = SimulatedTask().advance_to("plan_review", "work")
-    shift.finish("review_plan", failed_agent_facts())
-    assert shift.position == ("plan_review", "broken")
+    task = SimulatedTask().advance_to("plan_review", "work")
+    task.finish("review_plan", failed_agent_facts())
+    assert task.position == ("plan_review", "broken")
 
 
 @rule("7", "reason_is_recorded")
 @rule("7", "override_is_in_transcript")
 def test_an_override_is_an_entry_with_its_reason():
     """§7: who, why, from where to where; the transcript is every entry of the tape, and so has it."""
-    shift = SimulatedTask(pace="step").advance_to("review", "ready")
-    shift.waive("test", "I accept the risk of skipping review")
-    entry: Entry = shift.entries[-1][0]
+    task = SimulatedTask(pace="step").advance_to("review", "ready")
+    task.waive("test", "I accept the risk of skipping review")
+    entry: Entry = task.entries[-1][0]
     assert (entry.kind, entry.actor, entry.source, entry.to) == ("override", "person:ann", "review", "test")
     assert entry.why == "I accept the risk of skipping review"
     line = json.loads(msgspec.json.encode(entry))
     assert (line["kind"], line["why"]) == ("override", entry.why)
-    shown = summary_of(PACKAGE, shift.snapshot, "t", [e for e, _ in shift.entries], text=lambda _: "")
+    shown = summary_of(PACKAGE, task.snapshot, "t", [e for e, _ in task.entries], text=lambda _: "")
     assert shown.overrides == (GuardOverride(entry.seq, "ann", "review", "test", entry.why),)
     for blank in ("", " \t\n"):
         assert isinstance(

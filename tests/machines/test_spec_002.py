@@ -218,13 +218,13 @@ def test_the_decision_about_nothing_delivered_is_not_reopened():
 @for_each_case("phase", ["planning", "plan_review", "codegen", "review", "test"])
 def test_a_phase_can_be_run_again(phase):
     """§5.3, §8: a redo of the phase at hand begins it anew, as often as one likes, and ends in the same place."""
-    shift = SimulatedTask(pace="step").advance_to(phase, "ready")
-    seen = dict(shift.context.artifacts)
+    task = SimulatedTask(pace="step").advance_to(phase, "ready")
+    seen = dict(task.context.artifacts)
     for _ in range(3):
-        shift.tell(f"redo_{phase}")
-        assert shift.position == (phase, "work")
-        shift.advance_to(phase, "ready")
-    assert shift.context.artifacts == seen
+        task.tell(f"redo_{phase}")
+        assert task.position == (phase, "work")
+        task.advance_to(phase, "ready")
+    assert task.context.artifacts == seen
 
 
 # ── section 7: overrides ────────────────────────────────────────────────────────────────────────────────────────────

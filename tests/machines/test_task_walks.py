@@ -53,7 +53,7 @@ GENERAL = ({"damaged": 1}, {"seen": {}})  # of every look at the disk
 @st.composite
 def walks(draw):
     """A task of up to 90 steps: mostly it goes well, people interrupt, waive and redo."""
-    shift = SimulatedTask(
+    task = SimulatedTask(
         pace=draw(st.sampled_from(("through", "through", "step"))),
         codegen=draw(st.sampled_from(("coder", "coder", "roundtable"))),
         planners=["lead", "second", "third"][: draw(st.integers(1, 3))],
@@ -65,26 +65,26 @@ def walks(draw):
     for _ in range(draw(st.integers(0, 90))):
         kind = draw(st.integers(0, 39))
         if kind == 0:
-            shift.tell(draw(st.sampled_from([*REDO, "words_given"])))
+            task.tell(draw(st.sampled_from([*REDO, "words_given"])))
         elif kind == 1:
-            _waive(shift, draw(st.sampled_from(spec.STATES)))
-        elif not shift.open_jobs():
-            shift.tell(draw(st.sampled_from(REDO)))
+            _waive(task, draw(st.sampled_from(spec.STATES)))
+        elif not task.open_jobs():
+            task.tell(draw(st.sampled_from(REDO)))
         else:
-            job = draw(st.sampled_from(shift.open_jobs()))
-            shift.finish(job, draw(facts_of(shift, job)))
-    return shift
+            job = draw(st.sampled_from(task.open_jobs()))
+            task.finish(job, draw(facts_of(task, job)))
+    return task
 
 
-def _waive(shift, to):
-    if not isinstance(override_guard(MACHINE, shift.snapshot, to, "because"), StepRefused):
-        shift.waive(to)
+def _waive(task, to):
+    if not isinstance(override_guard(MACHINE, task.snapshot, to, "because"), StepRefused):
+        task.waive(to)
 
 
-def facts_of(shift, job):
-    fine = shift.successful_facts(job)
-    if shift.item(job).kind == "gate":
-        choices = shift.item(job).input["choices"]
+def facts_of(task, job):
+    fine = task.successful_facts(job)
+    if task.item(job).kind == "gate":
+        choices = task.item(job).input["choices"]
         return st.sampled_from([fine, fine, *(replace(fine, choice=c) for c in choices)])
     if job == "look_at_base":
         return st.sampled_from(
@@ -106,38 +106,38 @@ def facts_of(shift, job):
 
 @WALKS
 @given(walks())
-def test_what_is_rebuilt_is_what_was_live(shift):
+def test_what_is_rebuilt_is_what_was_live(task):
     """Applying the recorded ops on plain data gives the task that was computed with the machine's own code."""
-    back = rebuild_snapshot(shift.rows, SIMULATED_RUN)
-    assert plain_value(back) == plain_value(shift.snapshot)
-    assert canonical_bytes(convert_context(MACHINE, back)) == canonical_bytes(shift.snapshot)
-    assert state_hash(back) == state_hash(shift.snapshot)
+    back = rebuild_snapshot(task.rows, SIMULATED_RUN)
+    assert plain_value(back) == plain_value(task.snapshot)
+    assert canonical_bytes(convert_context(MACHINE, back)) == canonical_bytes(task.snapshot)
+    assert state_hash(back) == state_hash(task.snapshot)
 
 
 @WALKS
 @given(walks())
-def test_every_decision_is_decided_the_same_again(shift):
+def test_every_decision_is_decided_the_same_again(task):
     """Every recorded transition and override is decided again to the same row, guards and ops."""
-    verdicts = list(repeat_decisions(MACHINE, shift.entries))
+    verdicts = list(repeat_decisions(MACHINE, task.entries))
     assert [d for d in verdicts if d.verdict != "same"] == []
     assert (
-        list(repeat_decisions(MACHINE, shift.entries, {MACHINE.digest: definition_data(MACHINE)})) == verdicts
+        list(repeat_decisions(MACHINE, task.entries, {MACHINE.digest: definition_data(MACHINE)})) == verdicts
     )
 
 
 @WALKS
 @given(walks())
-def test_nobody_waits_for_nothing(shift):
+def test_nobody_waits_for_nothing(task):
     """A task that has no outcome has something under way, or asks a person."""
-    assert (shift.open_jobs() == []) == (shift.state == "done")
+    assert (task.open_jobs() == []) == (task.state == "done")
 
 
 @WALKS
 @given(walks())
-def test_phases_follow_each_other_as_drawn(shift):
+def test_phases_follow_each_other_as_drawn(task):
     """Every move from one phase to another is an edge of the diagram, a redo, or a revert that conflicts."""
     drawn = {(source, to) for source, _, to in spec.DIAGRAM} | {("revert", "accept")}
-    for entry in (s.entry for s in shift.stored):
+    for entry in (s.entry for s in task.stored):
         if entry.kind in ("transition", "override") and entry.source != entry.to:
             assert (entry.source, entry.to) in drawn or entry.event.startswith("redo_")
             assert entry.kind != "override" or (entry.source, entry.to) in spec.FORWARD
@@ -145,10 +145,10 @@ def test_phases_follow_each_other_as_drawn(shift):
 
 @WALKS
 @given(walks())
-def test_what_is_delivered_was_reviewed_and_tested_as_it_is(shift):
+def test_what_is_delivered_was_reviewed_and_tested_as_it_is(task):
     """The tree that is handed over is the one that passed its review and its tests, or whose guard somebody waived."""
     tree, reviewed, tested = "", None, None
-    for entry in (s.entry for s in shift.stored):
+    for entry in (s.entry for s in task.stored):
         tree = next((op[2] for op in reversed(entry.ops) if op[:2] == ("set", "tree")), tree)
         if entry.kind not in ("transition", "override"):
             continue
@@ -163,18 +163,18 @@ def test_what_is_delivered_was_reviewed_and_tested_as_it_is(shift):
 
 @WALKS
 @given(walks())
-def test_folds_leave_alone_what_the_check_follows(shift):
+def test_folds_leave_alone_what_the_check_follows(task):
     """Constants never change, and a memory field changes only where a row says so."""
-    for op in (op for s in shift.stored for op in s.entry.ops):
+    for op in (op for s in task.stored for op in s.entry.ops):
         assert op[1] not in MACHINE.constants
         assert op[1] not in MACHINE.memory or op[2] in MACHINE.memory[op[1]]
 
 
 def test_walks_get_somewhere():
     """The walks above are no short ones: a task that goes well is delivered within them."""
-    shift = SimulatedTask()
+    task = SimulatedTask()
     steps = 0
-    while shift.state != "done":
-        shift.advance()
+    while task.state != "done":
+        task.advance()
         steps += 1
     assert steps < 30

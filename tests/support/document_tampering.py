@@ -81,56 +81,56 @@ def read_files_below(folder: Path) -> dict[str, bytes]:
     }
 
 
-def find_tamper_failures(bench: TaskEffects, phase: str, name: str, hand: str) -> list[str]:
+def find_tamper_failures(effects: TaskEffects, phase: str, name: str, hand: str) -> list[str]:
     """A hand in one file of a task on a disk: noticed, named, not trusted, put back; what of that does not hold."""
-    folder = Path(bench.artifacts.folder(bench.run))
+    folder = Path(effects.artifacts.folder(effects.run))
     before, theirs = read_files_below(folder), folder.with_name(f"{folder.name}-theirs")
     tamper_file(folder, name, hand)
-    found = bench.inspect(phase)
-    told = bench.said(found.told_ref).splitlines()
+    found = effects.inspect(phase)
+    told = effects.said(found.told_ref).splitlines()
     wrong = {
-        "it goes on": bench.event(phase) != "documents_damaged",
+        "it goes on": effects.event(phase) != "documents_damaged",
         "it is not named first": not told[0].startswith(f"{name} "),
         "nobody says what to do": "`restore`" not in told[1],
         "it may be taken over": found.adoptable != (phase == "planning" and hand == "changed"),
     }
-    refused = bench.restore().error_ref
+    refused = effects.restore().error_ref
     if refused:
-        wrong["it is refused without its name"] = name not in bench.said(refused)
+        wrong["it is refused without its name"] = name not in effects.said(refused)
         wrong["what was theirs is gone"] = not (folder / name / "theirs").exists()
         move_planted_folder_away(folder, name)
-        wrong["it cannot be put back"] = bool(bench.restore().error_ref)
+        wrong["it cannot be put back"] = bool(effects.restore().error_ref)
     wrong["it is not what it was"] = read_files_below(folder) != before
-    wrong["it is still damaged"] = bench.inspect(phase).damaged != 0
+    wrong["it is still damaged"] = effects.inspect(phase).damaged != 0
     if hand == "link":
         wrong["what the link leads to is changed"] = theirs.read_bytes() != before[name]
     return [f"{phase}: {name} {hand}: {what}" for what, holds in wrong.items() if holds]
 
 
-def find_planted_file_failures(bench: TaskEffects, phase: str, name: str) -> list[str]:
+def find_planted_file_failures(effects: TaskEffects, phase: str, name: str) -> list[str]:
     """A file under a document's name, or beside one, that steersman did not write: named, not trusted, moved aside."""
-    folder = Path(bench.artifacts.folder(bench.run))
+    folder = Path(effects.artifacts.folder(effects.run))
     before, kept = read_files_below(folder), len(list((folder / ASIDE_DIRECTORY).rglob(Path(name).name)))
     tamper_file(folder, name, "planted")
-    told = bench.said(bench.inspect(phase).told_ref)
+    told = effects.said(effects.inspect(phase).told_ref)
     wrong = {
-        "it goes on": bench.event(phase) != "documents_damaged",
+        "it goes on": effects.event(phase) != "documents_damaged",
         "it is not named": not told.startswith(f"{name} is not on record"),
-        "it cannot be moved": bool(bench.restore().error_ref),
+        "it cannot be moved": bool(effects.restore().error_ref),
         "it is still there": read_files_below(folder) != before,
         "nobody keeps it": len(list((folder / ASIDE_DIRECTORY).rglob(Path(name).name))) != kept + 1,
-        "it is still damaged": bench.inspect(phase).damaged != 0,
+        "it is still damaged": effects.inspect(phase).damaged != 0,
     }
     return [f"{phase}: {name} planted: {what}" for what, holds in wrong.items() if holds]
 
 
-def find_derived_file_failures(world: Ports, run: str, name: str, hand: str) -> list[str]:
+def find_derived_file_failures(ports: Ports, run: str, name: str, hand: str) -> list[str]:
     """Tampers with a file that is made from the tape: it is written again as it was, and an unreadable state is
     reported in one sentence; returns what does not hold."""
-    folder = Path(world.artifacts.folder(run))
+    folder = Path(ports.artifacts.folder(run))
     before = read_files_below(folder)
     tamper_file(folder, name, hand)
-    messages = projections.write_projections(world, run)
+    messages = projections.write_projections(ports, run)
     message = messages[0] if len(messages) == 1 else ""
     wrong = {}
     if hand == "folder":
@@ -139,7 +139,7 @@ def find_derived_file_failures(world: Ports, run: str, name: str, hand: str) -> 
         )
         wrong["what was theirs is gone"] = not (folder / name / "theirs").exists()
         move_planted_folder_away(folder, name)
-        projections.write_projections(world, run)
+        projections.write_projections(ports, run)
     elif name == STATE_FILE and hand != "changed":
         wrong["it is not reported once"] = not message.startswith(f"{name} ")
         wrong["it does not say what was done"] = not message.endswith("steersman wrote it again")

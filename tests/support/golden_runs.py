@@ -1,4 +1,4 @@
-"""Parked runs of a released version, kept as text: how they are made, and the world in which they wake up again.
+"""Parked runs of a released version, kept as text: how they are made, and the ports with which they go on.
 
 `python -m tests.support.golden_runs` writes them for the version that is checked out; do that once per release, never again.
 Clock, names and keys are fixed, and git's hashes depend on content alone: making them twice gives the same bytes.
@@ -75,10 +75,10 @@ def open_run_service(
 ) -> RunService:
     """A bridge over a store and a real repository; only the agents, the checks, time and chance are not real."""
     repo = folder / "repository"
-    world = fake_ports(
+    ports = fake_ports(
         folder, {"roundtable": m}, journal=journal, chance=FakeChance(seed), locks=FakeLocks(), agent=FakeAgent(answer_as_crew),
         commands=ScriptedCommands(passing_judge(3), allow=(("true",),)), workspace=lambda _: GitWorkspace(repo, folder / "state"), packages=PACKAGES)  # fmt: skip
-    return RunService(world)
+    return RunService(ports)
 
 
 def restore_golden_run(folder: Path, name: str) -> SqliteJournal:

@@ -59,9 +59,9 @@ class BaseOnlyWorkspace:
 
 
 def instant_ports(journal: Journal, *, seed: str = "0", large: int = 0, **instead: Any) -> Ports:
-    """A world in which every effect is answered at once; `large` is the size of one text that becomes a file."""
+    """Ports with which every effect is answered at once; `large` is the size of one text that becomes a file."""
     clock = FakeClock()
-    ports: dict[str, Any] = {
+    given: dict[str, Any] = {
         "journal": journal,
         "machines": {MACHINE.name: MACHINE},
         "clock": clock,
@@ -77,7 +77,7 @@ def instant_ports(journal: Journal, *, seed: str = "0", large: int = 0, **instea
         "performers": scripted_crew(clock, large),
         **instead,
     }
-    return Ports(**ports)
+    return Ports(**given)
 
 
 def scripted_crew(clock: FakeClock, large: int = 0) -> Mapping[str, Callable[[EffectCall], Any]]:
@@ -141,11 +141,11 @@ async def _crew_delivery_facts(call: EffectCall) -> DeliveryFacts:
 
 
 def drive_sample_run(
-    world: Ports, followups: int = 1, title: str = "Mend the rudder", budget: Budget | None = None
+    ports: Ports, followups: int = 1, title: str = "Mend the rudder", budget: Budget | None = None
 ) -> Head:
     """A run from its proposal through approval to delivery, and as many follow-ups, each to its delivery."""
     config = Config(roles={name: Role(agent="fake") for name in CREW_ROLES}, budget=budget or Budget())
-    return asyncio.run(_drive_sample_run(RunService(world), followups, title, config))
+    return asyncio.run(_drive_sample_run(RunService(ports), followups, title, config))
 
 
 async def _drive_sample_run(bridge: RunService, followups: int, title: str, config: Config) -> Head:
@@ -167,6 +167,6 @@ async def _settle_post(bridge: RunService, run: str, posted: int) -> None:
 
 
 def anchor_ports(places: Mapping[str, Anchors]) -> dict[str, Any]:
-    """The two ports of a world whose runs are anchored at the first of these places."""
+    """The two ports of runs that are anchored at the first of these places."""
     first = next(iter(places.values()))
     return {"anchors": places, "sealed": first.store_anchor}

@@ -305,21 +305,21 @@ def fake_ports_with_machines(tmp_path, errand=succeed, **instead):
     return fake_ports(tmp_path, MACHINES, performers={"errand": errand}, **instead)
 
 
-async def begin_run(world, machine="errand", config=None, **options):
+async def begin_run(ports, machine="errand", config=None, **options):
     """A run that was started and let go: its id."""
     live, lock = await start_run(
-        world, StartRequest(machine, "Fetch it", "ann", config or fake_config(), options)
+        ports, StartRequest(machine, "Fetch it", "ann", config or fake_config(), options)
     )
     lock.release()
     return live.run
 
 
-async def drive_run(world, run, **more):
+async def drive_run(ports, run, **more):
     """The run's head after somebody has driven it."""
-    return await Driver(world, **more).drive(run)
+    return await Driver(ports, **more).drive(run)
 
 
-def play_run(world, machine="errand", config=None, **options):
+def play_run(ports, machine="errand", config=None, **options):
     """A run from its start until it is parked or ended: its head.
 
     The clock stands still meanwhile, so that the driver waits for no timer; move it and call `drive_run`.
@@ -327,23 +327,23 @@ def play_run(world, machine="errand", config=None, **options):
 
     async def play():
         live, lock = await start_run(
-            world, StartRequest(machine, "Fetch it", "ann", config or fake_config(), options)
+            ports, StartRequest(machine, "Fetch it", "ann", config or fake_config(), options)
         )
-        return await Driver(world, patience_ms=0).drive(live.run, held=lock, live=live)
+        return await Driver(ports, patience_ms=0).drive(live.run, held=lock, live=live)
 
     return asyncio.run(play())
 
 
-def read_run_tape(world, run):
+def read_run_tape(ports, run):
     """A run's entries, the chain checked."""
-    links = list(verify_chain(world.journal.rows(run), run))
+    links = list(verify_chain(ports.journal.rows(run), run))
     assert not any(isinstance(link, BadEntry) for link in links), links[-1]
     return [entry for entry, _ in links]
 
 
-def entry_kinds(world, run):
+def entry_kinds(ports, run):
     """The kinds of a run's entries, in order."""
-    return [e.kind for e in read_run_tape(world, run)]
+    return [e.kind for e in read_run_tape(ports, run)]
 
 
 PATIENCE_SECONDS = 60  # seconds; how long this machine may be busy with something else
@@ -357,11 +357,11 @@ async def wait_until(condition):
         await asyncio.sleep(0.005)
 
 
-def settle_post(world, run, posted):
+def settle_post(ports, run, posted):
     """The verdict on something posted, after driving."""
-    return asyncio.run(RunService(world).settle(run, posted))[0]
+    return asyncio.run(RunService(ports).settle(run, posted))[0]
 
 
-def budget_rows(world, run):
+def budget_rows(ports, run):
     """A run's figures: name → (spent, reserved, limit)."""
-    return {row.name: (row.spent, row.reserved, row.limit) for row in world.journal.budget(run)}
+    return {row.name: (row.spent, row.reserved, row.limit) for row in ports.journal.budget(run)}

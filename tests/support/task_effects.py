@@ -79,14 +79,14 @@ class TaskEffects:
     def __init__(self, place: Path, *, disk: bool = False, files: Any = None, **instead: Any) -> None:
         if disk:
             instead["artifacts"] = DirectoryArtifacts(place / "runs")
-        self.world = fake_ports(
+        self.ports = fake_ports(
             place, {"task": MACHINE}, files=files or BASE_FILES, **instead, packages=PACKAGES
         )
         config = fake_config(
             roles={name: Role(agent="fake") for name in ("planner", "coder", "reviewer", "tester")}
         )
         self.live, lock = asyncio.run(
-            start_run(self.world, StartRequest("task", "Mend it", "ann", config, {"deliver": "merge"}))
+            start_run(self.ports, StartRequest("task", "Mend it", "ann", config, {"deliver": "merge"}))
         )
         lock.release()
         self.run, self.payloads = self.live.run, self.live.payloads
@@ -94,11 +94,11 @@ class TaskEffects:
 
     @property
     def artifacts(self) -> Any:
-        return self.world.artifacts
+        return self.ports.artifacts
 
     @property
     def workspace(self) -> Any:
-        return self.world.workspace(self.live.config)
+        return self.ports.workspace(self.live.config)
 
     def know(self, **fields: Any) -> None:
         """Something that earlier phases have brought."""
@@ -117,7 +117,7 @@ class TaskEffects:
         assert perform is not None
         return asyncio.run(
             perform(
-                EffectCall(self.world, self.run, "task", item, self.live.config, self.payloads, _take_part)
+                EffectCall(self.ports, self.run, "task", item, self.live.config, self.payloads, _take_part)
             )
         )
 
