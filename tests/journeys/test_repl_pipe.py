@@ -9,7 +9,7 @@ from tests.support.task_project import TASK_PLAN, configure_tasks, task_crew
 
 from steersman.errors import UserError
 from steersman.faces.cli.context import CommandContext
-from steersman.faces.repl.run_actions import RunWords
+from steersman.faces.repl.run_actions import WordPerformer
 from steersman.faces.repl.session import ReplSession
 from steersman.wiring import SERVICES
 
@@ -100,7 +100,7 @@ def deck(project: Project) -> CommandContext:
 
 def test_nobody_answers_what_he_has_not_seen(here: Project):
     """Two prompts at one run: when the other has gone on, a word that was meant for the old gate does nothing."""
-    mine, other = ReplSession(deck(here)), RunWords(deck(here), here.only_run())
+    mine, other = ReplSession(deck(here)), WordPerformer(deck(here), here.only_run())
     seen = mine.banner()
     assert other.perform("next") == 3
     for text in (

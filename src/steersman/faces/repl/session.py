@@ -7,17 +7,16 @@ was drawn.
 
 from collections.abc import Callable
 
+from steersman.app.run_words import (
+    ActionNotLegalNowError,
+    MachinePackage,
+    find_run_package,
+    read_run_status,
+)
 from steersman.contracts.machine_names import TASKS_MACHINE
 from steersman.errors import SteersmanError, UserError
 from steersman.faces.cli.context import EXIT_DONE, CommandContext
-from steersman.faces.repl.run_actions import (
-    ActionNotLegalError,
-    RunWords,
-    find_run_package,
-    list_task_status,
-    load_run_status,
-    start_task,
-)
+from steersman.faces.repl.run_actions import WordPerformer, list_task_status, start_task
 from steersman.faces.repl.vocabulary import (
     FREE_TEXT_HELP,
     GENERAL_WORD_HELP,
@@ -54,7 +53,7 @@ class ReplSession:
 
     def now(self) -> RunStatus | None:
         """Where the current run is; None without one."""
-        return load_run_status(self.context, self.run) if self.run else None
+        return read_run_status(self.context.read_only_runs.ports, self.run) if self.run else None
 
     def banner(self) -> str:
         """The current run, its phase and what is legal next, in one line; for a run that cannot be read, its error."""
@@ -86,7 +85,7 @@ class ReplSession:
         status = self.now()
         if status is None:
             return list_repl_words(self.context.services.installed_packages()[TASKS_MACHINE])
-        return list_repl_words(find_run_package(self.context, status.run), status.next)
+        return list_repl_words(self._package(), status.next)
 
     def completions(self, text: str) -> list[str]:
         """What the last word of an entry may become: commands, phases, runs, documents."""
@@ -113,14 +112,12 @@ class ReplSession:
             case "help":
                 return list(self.commands())
             case "show" if self.run:
-                from steersman.faces.repl.document_status import PROJECTION_NAMES, list_document_status
+                from steersman.app.documents import PROJECTION_NAMES, list_document_status
 
-                documents = list_document_status(self.context, self.run)
+                documents = list_document_status(self.context.read_only_runs.ports, self.run)
                 return [*(document.name for document in documents), *PROJECTION_NAMES]
             case _ if self.run:
-                word = find_run_package(self.context, self.run).words.get(command)
-                complete = word.complete if word is not None else None
-                return list(complete(self._actions().read_call())) if complete is not None else []
+                return self._actions().list_completions(command)
             case _:
                 return []
 
@@ -162,7 +159,7 @@ class ReplSession:
         """Refuses a word that was typed before the person could see which gates are open now."""
         run, gates = self._drawn
         if self.run == run and word not in ("abort", "resume") and self._asked() != gates:
-            raise ActionNotLegalError(
+            raise ActionNotLegalNowError(
                 f"run {run} has moved meanwhile, and nothing was done: look where it is, then say it again"
             )
 
@@ -175,7 +172,7 @@ class ReplSession:
             )
         if not self.run:
             return self._new(text)
-        if find_run_package(self.context, self.run).read_free_text is None:
+        if self._package().read_free_text is None:
             raise UserError(
                 f"a run of this machine takes no free text: {', '.join(f'/{word}' for word in known_words)}"
             )
@@ -284,8 +281,11 @@ class ReplSession:
             raise UserError("there is no task yet: /plan what to do")
         return self.run
 
-    def _actions(self) -> RunWords:
-        return RunWords(self.context, self._here(), lambda action: repl_action_text(action.word))
+    def _package(self) -> MachinePackage:
+        return find_run_package(self.context.read_only_runs, self.run)
+
+    def _actions(self) -> WordPerformer:
+        return WordPerformer(self.context, self._here(), lambda action: repl_action_text(action.word))
 
 
 def _split_after_options(words: str) -> tuple[tuple[str, ...], str]:

@@ -5,7 +5,7 @@
 
 from collections.abc import Iterable
 
-from steersman.engine.machine_package import MachinePackage
+from steersman.app.run_words import MachinePackage
 from steersman.errors import UserError
 from steersman.views.legal_actions import LegalAction, list_machine_words
 

@@ -41,7 +41,8 @@ def approve_command(context: CommandContext, *, gate: str, reason: str, digest: 
 @_gate_reason_option
 def accept_evidence_command(context: CommandContext, *, gate: str, digest: str, reason: str) -> int:
     """Accept the results that an evidence gate questions. DIGEST-PREFIX is at least the first 8 characters of the gate's digest; `steersman gates` prints it."""
-    return accept_evidence_gate(context, gate, digest, reason)
+    request = AnswerRequest(choice=APPROVE_CHOICE, reason=reason, digest_prefix=digest)
+    return answer_open_gate(context, gate, request)
 
 
 @define_command("rework", 'steersman rework 261116-abc "keep the old function as an alias"')
@@ -101,13 +102,6 @@ def answer_with_choice(
     """One of a gate's own choices; `raise` with new limits as a person writes them."""
     request = AnswerRequest(choice=choice, digest=digest, reason=reason, limits=_parse_raised_limits(limits))
     return answer_open_gate(context, gate, request)
-
-
-def accept_evidence_gate(context: CommandContext, name: str, digest_prefix: str, reason: str = "") -> int:
-    """Says yes to an evidence gate; `digest_prefix` shows which results the person looked at."""
-    return answer_open_gate(
-        context, name, AnswerRequest(choice=APPROVE_CHOICE, reason=reason, digest_prefix=digest_prefix)
-    )
 
 
 def answer_open_gate(context: CommandContext, name: str, request: AnswerRequest) -> int:

@@ -29,12 +29,13 @@ def revert_command(context: CommandContext, *, run: str, branch: str, reason: st
 
 def revert_delivered_change(context: CommandContext, run_id: str, branch: str, reason: str) -> int:
     """Undoes a delivered change by a new commit."""
-    from steersman.faces.repl.run_actions import RunWords, find_run_package
+    from steersman.app.run_words import find_run_package
+    from steersman.faces.repl.run_actions import WordPerformer
 
-    if "revert" in find_run_package(context, run_id).words:
+    if "revert" in find_run_package(context.read_only_runs, run_id).words:
         if branch:
             raise UserError("a task is reverted on the branch that it was delivered to. Leave --on out")
-        return RunWords(context, run_id).perform("revert", reason)
+        return WordPerformer(context, run_id).perform("revert", reason)
     from steersman.app.actions import explain_refused_revert, post_revert
 
     code = post_and_drive(

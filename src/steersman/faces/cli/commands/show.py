@@ -22,10 +22,10 @@ def show_command(context: CommandContext, *, run: str) -> None:
 def print_run_details(context: CommandContext, run_id: str) -> None:
     """Everything about a run."""
     from steersman.app.run_status import read_run_details
-    from steersman.faces.repl.document_status import describe_touched_files
+    from steersman.faces.repl.document_status import list_touched_file_lines
 
     details = read_run_details(context.read_only_runs.ports, run_id)
-    files = describe_touched_files(context, run_id)
+    files = list_touched_file_lines(context, run_id)
     context.set_result(
         {**msgspec.to_builtins(details.summary), "driven_by": details.driven_by, "files": files}
     )

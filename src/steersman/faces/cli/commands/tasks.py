@@ -11,7 +11,7 @@ from steersman.faces.cli.issue_text import ISSUE_OPTION_HELP
 from steersman.faces.cli.main import LazyGroup
 
 if TYPE_CHECKING:
-    from steersman.faces.repl.run_actions import RunWords
+    from steersman.faces.repl.run_actions import WordPerformer
 
 TASKS_MODULE = "tasks"
 TASKS_COMMANDS = {
@@ -57,10 +57,9 @@ def tasks_group(ctx: click.Context) -> int | None:
 @click.option("--all", "everything", is_flag=True, help="List all tasks (default: the last 20).")
 def tasks_list_command(context: CommandContext, *, everything: bool) -> None:
     """List the tasks of this project, the last changed first."""
-    from steersman.faces.repl.run_actions import command_line_wording, list_task_status
+    from steersman.faces.repl.run_actions import list_task_status
     from steersman.judges.text import printable_line
 
-    wording = command_line_wording(context)
     task_list = list_task_status(context, everything=everything) if context.has_store() else []
     context.set_result(task_list)
     if not task_list:
@@ -78,8 +77,7 @@ def tasks_list_command(context: CommandContext, *, everything: bool) -> None:
             context.print(f"    waits: {task.waits}")
         for touched_line in task.files:
             context.print(f"    {touched_line}", fg="red")
-        legal_texts = (wording(action).removeprefix(f"{context.command_prefix} ") for action in task.next)
-        context.print(f"    legal: {' | '.join(legal_texts) or 'nothing'}")
+        context.print(f"    legal: {' | '.join(action.command for action in task.next) or 'nothing'}")
 
 
 @define_command(
@@ -264,9 +262,9 @@ def tasks_diff_command(context: CommandContext, *, run: str) -> None:
     print_run_diff(context, context.read_only_runs.find(run))
 
 
-def _open_task_actions(context: CommandContext, run: str) -> "RunWords":
+def _open_task_actions(context: CommandContext, run: str) -> "WordPerformer":
     from steersman.errors import UserError
-    from steersman.faces.repl.run_actions import RunWords
+    from steersman.faces.repl.run_actions import WordPerformer
 
     run_id = context.runs.find(run)
     machine = context.runs.head(run_id).machine
@@ -274,4 +272,4 @@ def _open_task_actions(context: CommandContext, run: str) -> "RunWords":
         raise UserError(
             f"run {run_id} is a {machine}, not a task. See `{context.command_prefix} why {run_id}`"
         )
-    return RunWords(context, run_id)
+    return WordPerformer(context, run_id)

@@ -20,11 +20,11 @@ def why_command(context: CommandContext, *, run: str) -> None:
 def print_run_reasons(context: CommandContext, run_id: str) -> None:
     """Prints what a run waits for, for people and for programs."""
     from steersman.app.run_status import explain_run
-    from steersman.faces.repl.document_status import describe_touched_files
+    from steersman.faces.repl.document_status import list_touched_file_lines
     from steersman.views.why import WaitReason, wait_reason_lines
 
     explained = explain_run(context.read_only_runs.ports, run_id, context.command_prefix)
-    touched_lines = describe_touched_files(context, run_id)
+    touched_lines = list_touched_file_lines(context, run_id)
     reasons = [*explained.reasons, *(WaitReason("file", line, urgent=True) for line in touched_lines)]
     context.set_result(
         {"run": run_id, "state": explained.state, "status": explained.status, "reasons": reasons}

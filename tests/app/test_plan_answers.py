@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import pytest
 from tests.support.cases import for_each_case
 
+from steersman.app.run_words import require_complete_answers
 from steersman.errors import UserError
-from steersman.faces.cli.plan_answers import require_complete_answers
 
 ASKED = (SimpleNamespace(id="q-1", text="Negative?"), SimpleNamespace(id="q-2", text="Which?"))
 
