@@ -9,6 +9,7 @@ from steersman.app.runs import RunService
 from steersman.contracts.chat import ChatConversation, ChatMessage, ChatThread, PendingAnswer
 from steersman.contracts.config import Config
 from steersman.engine.chat.service import ChatService, OpenQuestion
+from steersman.ports.chat import Chats
 
 __all__ = [
     "ChatService",
@@ -20,9 +21,9 @@ __all__ = [
 ]
 
 
-def open_conversations(runs: RunService, config: Config) -> ChatService:
+def open_conversations(runs: RunService, chats: Chats, config: Config) -> ChatService:
     """The project's conversations, with the agents and limits of a configuration."""
-    return ChatService(runs.ports, config)
+    return ChatService(msgspec.structs.replace(runs.ports, chats=chats), config)
 
 
 def require_question_route(chats: ChatService, thread: str | None, text: str) -> None:

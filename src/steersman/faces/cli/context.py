@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from steersman.app.principal import Principal
     from steersman.app.runs import Ports, RunService
+    from steersman.contracts.limits import LoadedConfig
     from steersman.faces.services import Services
-    from steersman.ports.chat import Chats
     from steersman.ports.journal import Journal
 
 EXIT_DONE, EXIT_ENDED, EXIT_USAGE, EXIT_WAITING, EXIT_REFUSED, EXIT_STORE = range(6)
@@ -94,7 +94,7 @@ class CommandContext:
         """The repository around it."""
         return self.services.find_repository_root(self.start_directory)
 
-    def load_config(self, *, ask: bool = True) -> Any:
+    def load_config(self, *, ask: bool = True) -> "LoadedConfig":
         """The steersman.toml that holds here, to act upon: trusted by a person, who is asked now where `ask` says so."""
         from steersman.faces.cli.trust_prompt import require_trust
 
@@ -102,7 +102,7 @@ class CommandContext:
         require_trust(self, loaded, ask=ask)
         return loaded
 
-    def read_config(self, *, only_look: bool = False) -> Any:
+    def read_config(self, *, only_look: bool = False) -> "LoadedConfig":
         """The same as data, for looking at: nothing in it may be started, and nothing that it names may be read.
 
         With `only_look` also where it is beyond the machine's limits."""
@@ -192,7 +192,7 @@ class CommandContext:
         from steersman.app.runs import RunService
 
         store = self.services.open_journal(self.project_root, create=create)
-        self._runs = RunService(_ports_with_journal(self.ports, store, self.services.open_chats(store)))
+        self._runs = RunService(_ports_with_journal(self.ports, store))
         if (
             self._journal is not None and self._read_only_runs is None
         ):  # texts that were looked up still read through it
@@ -310,10 +310,10 @@ class CommandContext:
                 )
 
 
-def _ports_with_journal(ports: "Ports", journal: "Journal", chats: "Chats | None" = None) -> "Ports":
+def _ports_with_journal(ports: "Ports", journal: "Journal") -> "Ports":
     from msgspec.structs import replace
 
-    return replace(ports, journal=journal, chats=chats)
+    return replace(ports, journal=journal)
 
 
 def _add_exit_code(result: Any, code: int) -> Any:

@@ -292,7 +292,8 @@ def open_chat_service(
     from steersman.app.conversations import open_conversations
 
     config = (context.read_config() if only_look else context.load_config()).config
-    return open_conversations(context.create_runs() if create else context.runs, config)
+    runs = context.create_runs() if create else context.runs
+    return open_conversations(runs, context.services.open_chats(runs.ports.journal), config)
 
 
 def refuse_agent_chat(context: CommandContext) -> bool:
