@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from steersman.adapters.config.visible_secrets import KnownSecrets
     from steersman.app.runs import RunService
     from steersman.contracts.config import Config, FrozenConfig
+    from steersman.contracts.limits import LoadedConfig
     from steersman.engine.machine_package import MachinePackage
     from steersman.engine.ports import Ports
     from steersman.kernel.machine import Machine
     from steersman.ports.journal import Journal
+    from steersman.ports.trust import TrustRecords
 
 
 DirectoryLike = str | os.PathLike[str]
@@ -78,7 +80,7 @@ def installed_machines() -> Mapping[str, "Machine"]:
     return InstalledMachines()
 
 
-def load_limited_config(start: "Path", *, only_look: bool = False) -> Any:
+def load_limited_config(start: "Path", *, only_look: bool = False) -> "LoadedConfig":
     """The nearest steersman.toml from `start` up to the top of its repository, or the defaults, within this machine's
     limits. It is data: what in it needs a person's trust is listed beside it."""
     from steersman.adapters.config.trust_file import apply_config_limits
@@ -86,7 +88,7 @@ def load_limited_config(start: "Path", *, only_look: bool = False) -> Any:
     return apply_config_limits(read_written_config(start), only_look=only_look)
 
 
-def read_written_config(start: "Path") -> Any:
+def read_written_config(start: "Path") -> "LoadedConfig":
     """The same as it is written, whatever the limits; scripts from the top."""
     from steersman.adapters.config.trust_file import load_config_with_powerful_lines
 
@@ -97,7 +99,7 @@ def read_written_config(start: "Path") -> Any:
     )
 
 
-def open_trust_file(project: "Path") -> Any:
+def open_trust_file(project: "Path") -> "TrustRecords":
     """What a person trusts of a project's settings."""
     from steersman.adapters.config.trust_file import TrustFile
 
@@ -135,6 +137,7 @@ def open_ports(project: "Path", *, kind: str = "command", create: bool = True, *
         "sandbox": open_project_sandbox,
         "limit_config": _apply_frozen_limits,
         "agent": lambda role, config: _build_role_agent(project, state, role, config),
+        "role_obstacle": _find_agent_obstacle,
         "forget": lambda run: _drop_run_sessions(state, run),
         "prompt": _read_machine_prompt,
         "tree_path": _displayed_tree_path,
@@ -422,6 +425,7 @@ def _import_on_call(module: str, name: str) -> "Callable[..., Any]":
 
 
 _list_own_effects = _import_on_call("process.process_table", "list_own_effects")
+_find_agent_obstacle = _import_on_call("agents.registry", "find_agent_obstacle")
 _is_signature_valid = _import_on_call("storage.anchors", "is_signature_valid")
 
 SERVICES = Services(
@@ -443,7 +447,6 @@ SERVICES = Services(
     open_trust_file=open_trust_file,
     detect_project_checks=_import_on_call("config.detect_checks", "detect_checks"),
     installed_agents=_import_on_call("agents.registry", "find_installed_agents"),
-    find_role_obstacle=_import_on_call("agents.registry", "find_agent_obstacle"),
     list_worktree_includes=_import_on_call("git.run_trees", "read_include_patterns"),
     render_project_config=_import_on_call("config.detect_checks", "render_config"),
     open_project_sandbox=open_project_sandbox,

@@ -24,9 +24,12 @@ from steersman.app.actions import (
     require_resume_rights,
 )
 from steersman.app.audit import prune_texts
+from steersman.app.documents import restore_run_files
 from steersman.app.gates import AnswerRequest, check_answer
+from steersman.app.known_failures import choose_known_failures
 from steersman.app.principal import AgentCallerError, Principal, require_person
 from steersman.app.runs import RunService
+from steersman.contracts.config import Config
 
 ANN = Principal("ann")
 AGENT = Principal("ann", effect="261116-abc123:4:1")
@@ -35,6 +38,8 @@ ATTEMPTS = {
     "nudged": lambda runs, run: post_event(runs, AGENT, run, "nudged", {"ok": True}),
     "followup": lambda runs, run: post_follow_up(runs, AGENT, run, "more"),
     "prune": lambda runs, run: prune_texts(runs, AGENT, run),
+    "restore": lambda runs, run: restore_run_files(runs, AGENT, run),
+    "acknowledge": lambda runs, run: choose_known_failures(runs, AGENT, run, Config()),
     "approve": lambda runs, run: confirm_proposal(runs, AGENT, run),
     "abort": lambda runs, run: post_abort(runs, AGENT, run),
     "override": lambda runs, run: post_override(runs, AGENT, run, "out", "why not"),

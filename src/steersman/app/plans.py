@@ -41,13 +41,13 @@ __all__ = [
     "RunResult",
     "answer_plan",
     "build_answer_template",
+    "check_frozen_plan",
     "compare_frozen_plans",
     "default_plan_answer",
     "find_plan_questions",
     "order_plan",
     "read_frozen_plan",
     "read_plan_result",
-    "verify_frozen_plan",
 ]
 
 ANSWERS_GATE = "answers"
@@ -218,7 +218,7 @@ def _decode_plan_review(files: Mapping[str, bytes]) -> Any:
         return None
 
 
-def verify_frozen_plan(ports: Ports, directory: str, key: str = "") -> FrozenPlanVerdict:
+def check_frozen_plan(ports: Ports, directory: str, key: str = "") -> FrozenPlanVerdict:
     """Holds a folder against its manifest, its lineage and the key in a file, else this project's own key."""
     planning = require_planning(ports)
     trusted_key = TrustedKey(planning.maker_key(key), planning.is_signed)

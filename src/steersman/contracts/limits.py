@@ -1,10 +1,13 @@
 """The person's own settings file and an organisation's policy: how far any repository's settings may go here."""
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
-from steersman.contracts.config import Budget, ConfigName, ConfigText, EnvName, ReadPath
+from steersman.contracts.config import Budget, Config, ConfigName, ConfigText, EnvName, ReadPath
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class SandboxLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -48,6 +51,18 @@ OWN_SANDBOX_DEFAULTS = SandboxLimits(mode="auto", reads=(), network=False, hosts
 # ── trust ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 # What a person has trusted of a repository's settings.
+
+
+class LoadedConfig(NamedTuple):
+    """A configuration, where it came from (None: there is no file) and its digest."""
+
+    config: Config
+    path: "Path | None"
+    digest: str
+    powerful: tuple[tuple[str, str], ...] = ()  # the lines that need a person's trust
+    base_commit: str = ""  # the prompts among these lines are its files
+    tightened: tuple[str, ...] = ()  # what the limits of this machine changed, in words
+    excesses: tuple[str, ...] = ()  # what they do not allow, in words; only in settings to look at
 
 
 class TrustedSettings(msgspec.Struct, frozen=True):

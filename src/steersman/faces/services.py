@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from steersman.engine.machine_package import MachinePackage
-    from steersman.engine.ports import Ports
+    from steersman.app.run_status import MachinePackage
+    from steersman.app.runs import Ports
+    from steersman.contracts.limits import LoadedConfig
     from steersman.judges.commands.grammar import CommandReach
     from steersman.judges.commands.tester_commands import CommandRules
     from steersman.kernel.machine import Machine
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from steersman.ports.memory import Memories
     from steersman.ports.registry import Registries
     from steersman.ports.scanner import FactScanner
+    from steersman.ports.trust import TrustRecords
 
 
 class Services(NamedTuple):
@@ -46,20 +48,13 @@ class Services(NamedTuple):
     load_decision_lockfile: Callable[[], Any]  # writes and checks the lock over every deciding function
 
     # ── settings ─────────────────────────────────────────────────────────────────────────────────────────────────────
-    # The configuration (`config`), the file it came from (`path`, or None), its `digest`, the `powerful` lines that
-    # need a person's trust, and what the machine's limits `tightened`. With `only_look=True` settings beyond the
-    # limits are no error, and `excesses` lists them.
-    load_limited_config: Callable[..., Any]
-    open_trust_file: (
-        "Callable[[Path], Any]"  # what a person trusts of a project's settings: read, record, revoke
-    )
+    # With `only_look=True` settings beyond the machine's limits are no error, and `excesses` lists them.
+    load_limited_config: "Callable[..., LoadedConfig]"
+    open_trust_file: "Callable[[Path], TrustRecords]"
     detect_project_checks: "Callable[[Path], Mapping[str, tuple[str, ...]]]"  # from the project's own files
     installed_agents: Callable[
         [], Mapping[str, str]
     ]  # the agent CLIs on this machine, in order of preference
-    find_role_obstacle: Callable[
-        [Any], str
-    ]  # why a call of this role would not begin, with the next step; or ""
     list_worktree_includes: (
         "Callable[[Path], tuple[str, ...]]"  # the lines of the checkout's `.worktreeinclude`
     )

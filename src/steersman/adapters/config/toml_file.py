@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Collection, Iterable, Iterator
 from decimal import ROUND_CEILING, Decimal, InvalidOperation, localcontext
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -24,6 +24,7 @@ from steersman.contracts.config import (
     config_schema,
     expand_argv_commands,
 )
+from steersman.contracts.limits import LoadedConfig
 from steersman.errors import UserError
 from steersman.judges.replies.strict_json import SchemaProblem, find_json_schema_problems
 from steersman.judges.text import clip_text, has_visible_text, printable_line
@@ -44,18 +45,6 @@ _AGENT_TABLES: dict[ConfigPath, tuple[str, ...]] = {
 }
 _AGENT_KEYS_NEAR_OURS = ("mode",)  # options of agents that look like a misspelled field
 _AMOUNT_TABLES: tuple[ConfigPath, ...] = (("budget",), ("chat", "budget"))  # tables with amounts
-
-
-class LoadedConfig(NamedTuple):
-    """A configuration, where it came from (None: there is no file) and its digest."""
-
-    config: Config
-    path: Path | None
-    digest: str
-    powerful: tuple[tuple[str, str], ...] = ()  # the lines that need a person's trust
-    base_commit: str = ""  # the prompts among these lines are its files
-    tightened: tuple[str, ...] = ()  # what the limits of this machine changed, in words
-    excesses: tuple[str, ...] = ()  # what they do not allow, in words; only in settings to look at
 
 
 def load_config(start: Path, roles: Collection[str] = ()) -> LoadedConfig:

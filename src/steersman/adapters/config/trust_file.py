@@ -16,7 +16,6 @@ from msgspec.structs import replace
 
 from steersman.adapters.config.state_paths import user_settings_path
 from steersman.adapters.config.toml_file import (
-    LoadedConfig,
     convert_amounts,
     find_amount_problems,
     find_config,
@@ -27,7 +26,7 @@ from steersman.adapters.config.toml_file import (
 from steersman.adapters.git.run_trees import INCLUDE_FILE_NAME, read_include_patterns
 from steersman.adapters.storage.durable_files import replace_file
 from steersman.contracts.config import AnyConfig, Config
-from steersman.contracts.limits import LimitFile, SettingsLimits, TrustedSettings
+from steersman.contracts.limits import LimitFile, LoadedConfig, SettingsLimits, TrustedSettings
 from steersman.engine.project_files import prompt_paths
 from steersman.errors import StoreFull, UserError, WorkspaceError
 from steersman.judges.config.limits import complete_own_limits, find_limit_excesses, tighten_config

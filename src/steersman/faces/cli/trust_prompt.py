@@ -9,22 +9,17 @@ import shlex
 import shutil
 import sys
 import textwrap
-import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from steersman.errors import UserError
-from steersman.judges.config.powerful_parts import (
-    SettingLine,
-    compare_setting_lines,
-    digest_setting_lines,
-    group_setting_lines,
-    is_file_setting_line,
-)
+from steersman.app.principal import require_person
+from steersman.app.trust import NotTrustedError, SettingsTrust, count_lines_text
+from steersman.judges.config.powerful_parts import SettingLine, group_setting_lines
 
 if TYPE_CHECKING:
+    from steersman.contracts.limits import LoadedConfig
     from steersman.faces.cli.context import CommandContext
 
 TRUST_PAGE_WIDTH = 80
@@ -37,58 +32,40 @@ TRUST_MEANING_LINES = (
 _LONG_SPACES = re.compile("[\\s\u2800]{9,}")
 
 
-class NotTrustedError(UserError):
-    """A person has to trust the repository's settings first; nothing was started."""
-
-    exit_code = 4
-
-    def __init__(self, message: str, **details: str) -> None:
-        super().__init__(message)
-        self.details = details  # for programs: the digest, and the command that trusts it
+def open_settings_trust(context: "CommandContext", loaded: "LoadedConfig") -> SettingsTrust:
+    """What a person trusts of these settings."""
+    return SettingsTrust(context.services.open_trust_file(context.project), context.project_root, loaded)
 
 
-def require_trust(context: "CommandContext", loaded: Any, *, ask: bool = True) -> None:
+def require_trust(context: "CommandContext", loaded: "LoadedConfig", *, ask: bool = True) -> None:
     """Returns when a person trusts the settings as they are; asks where a person is at a terminal, else refuses."""
-    if is_config_trusted(context, loaded):
+    trust = open_settings_trust(context, loaded)
+    if trust.is_trusted:
         return
-    refuse_agent_trust(context)
+    require_person(context.principal)
     if not ask or context.as_json or not _can_ask_for_trust():
-        raise NotTrustedError(_explain_missing_trust(context, loaded), **trust_details(context, loaded))
-    if not ask_for_trust(context, loaded):
+        raise NotTrustedError(_explain_missing_trust(context, trust), **trust_details(context, trust))
+    if not ask_for_trust(context, trust):
         show_command, ask_command = trust_command_text(context, "--show"), trust_command_text(context)
         raise NotTrustedError(
             f"not trusted: nothing was started.\nnext: `{show_command}` lists the lines, `{ask_command}` asks again"
         )
 
 
-def is_config_trusted(context: "CommandContext", loaded: Any) -> bool:
-    """Whether a person trusts these settings, or nothing in them needs trust."""
-    return not loaded.powerful or trusted_lines(context, loaded) == loaded.powerful
-
-
-def refuse_agent_trust(context: "CommandContext") -> None:
-    """Raises where this process works for a run: only a person can trust."""
-    if effect := context.services.find_calling_effect(context.project_root):
-        raise NotTrustedError(
-            f"refused: this comes from inside, from effect {effect}: an agent never speaks for a person"
-        )
-
-
-def ask_for_trust(context: "CommandContext", loaded: Any) -> bool:
+def ask_for_trust(context: "CommandContext", trust: SettingsTrust) -> bool:
     """Shows what a person has not trusted yet and asks; a yes is recorded."""
     from steersman.faces.cli.typeahead import discard_typeahead
 
-    details = trust_details(context, loaded)
-    is_agreed = _print_trust_pages(context, list(describe_untrusted_lines(context, loaded)))
+    is_agreed = _print_trust_pages(context, list(describe_untrusted_lines(context, trust)))
     if is_agreed:
         discard_typeahead()
-        count = count_lines_text(len(_untrusted_changes(context, loaded)))
+        count = count_lines_text(len(trust.changes))
         is_agreed = context.confirm(
             f"trust {'this' if count == '1 line' else 'these'} {count}?",
-            f"To trust them: {details['command']}",
+            f"To trust them: {trust_details(context, trust)['command']}",
         )
     if is_agreed:
-        record_trust(context, loaded, loaded.powerful)
+        trust.record(context.principal)
     return is_agreed
 
 
@@ -107,29 +84,17 @@ def _print_trust_pages(context: "CommandContext", rows: Sequence[str]) -> bool:
     return True
 
 
-def record_trust(context: "CommandContext", loaded: Any, lines: Sequence[SettingLine]) -> None:
-    """Trusts these lines in the person's name."""
-    from steersman.contracts.limits import TrustedSettings
-
-    refuse_agent_trust(context)
-    trust_record = TrustedSettings(tuple(lines), context.person, time.time_ns() // 1_000_000)
-    context.services.open_trust_file(context.project).record(_trust_key(context, loaded), trust_record)
-
-
 def describe_untrusted_lines(
-    context: "CommandContext", loaded: Any, *, show_all: bool = False
+    context: "CommandContext", trust: SettingsTrust, *, show_all: bool = False
 ) -> Iterator[str]:
     """The lines to read before trusting: all of them, or after a change only those that differ; many in groups."""
-    changes, was_trusted_before = (
-        _untrusted_changes(context, loaded),
-        trusted_lines(context, loaded) is not None,
-    )
+    changes, was_trusted_before = trust.changes, trust.trusted_lines is not None
     new_lines = [(place, after) for place, before, after in changes if before is None and after is not None]
     changed_lines = [change for change in changes if None not in change]
     removed_lines = [
         (place, before) for place, before, after in changes if after is None and before is not None
     ]
-    yield from (f"{describe_trust_state(context, loaded)}.", *TRUST_MEANING_LINES)
+    yield from (f"{trust.describe_state()}.", *TRUST_MEANING_LINES)
     yield from ["new:"] if new_lines and was_trusted_before else []
     yield from render_trust_lines(new_lines, show_all=show_all)
     yield from ["changed:"] if changed_lines else []
@@ -141,13 +106,11 @@ def describe_untrusted_lines(
         )
     yield from ["removed:"] if removed_lines else []
     yield from render_trust_lines(removed_lines, show_all=show_all)
-    if commands := _trust_read_commands(
-        context, loaded, [(place, after or "") for place, _, after in changes]
-    ):
+    if commands := _trust_read_commands(context, trust):
         yield from ("To read the files as a run uses them:", *(f"  {command}" for command in commands))
-    if loaded.excesses:
+    if trust.loaded.excesses:
         yield "Not allowed on this machine, trusted or not:"
-        yield from (row for excess in loaded.excesses for row in _wrap_trust_line(f"  {excess}"))
+        yield from (row for excess in trust.loaded.excesses for row in _wrap_trust_line(f"  {excess}"))
     if not show_all and len(new_lines) > MAX_SINGLE_LINES:
         yield f"One by one: {trust_command_text(context, '--show')}"
 
@@ -163,15 +126,12 @@ def render_trust_lines(lines: Sequence[SettingLine], *, show_all: bool = True) -
         yield from _wrap_trust_line(f"  {text}")
 
 
-def _trust_read_commands(context: "CommandContext", loaded: Any, lines: Sequence[SettingLine]) -> list[str]:
+def _trust_read_commands(context: "CommandContext", trust: SettingsTrust) -> list[str]:
     """Commands that show the text behind the digests: prompts as the base commit has them, the rest as it lies here."""
-    from steersman.engine.project_files import PROMPTS_DIRECTORY
-
-    files = [line[0] for line in lines if is_file_setting_line(line) and line[1].startswith("sha256 ")]
-    prompts = [path for path in files if path.startswith(f"{PROMPTS_DIRECTORY}/")]
+    prompts, other_files = trust.split_changed_files()
     git = "git" if context.project_option is None else f"git -C {shlex.quote(context.project_root)}"
-    show_commands = [f"{git} show {shlex.quote(f'{loaded.base_commit[:12]}:{path}')}" for path in prompts]
-    other_files = [path for path in files if path not in prompts]
+    commit = trust.loaded.base_commit[:12]
+    show_commands = [f"{git} show {shlex.quote(f'{commit}:{path}')}" for path in prompts]
     if not other_files:
         return show_commands
     is_many = len(other_files) > MAX_NAMED_FILES
@@ -183,29 +143,9 @@ def _trust_read_commands(context: "CommandContext", loaded: Any, lines: Sequence
     ]
 
 
-def describe_trust_state(context: "CommandContext", loaded: Any) -> str:
-    """Says which files are not trusted yet, and how many of their lines."""
-    changes, trusted_before = _untrusted_changes(context, loaded), trusted_lines(context, loaded)
-    names = list(dict.fromkeys(_trust_line_source(context, loaded, place) for place, _, _ in changes))
-    subject, is_plural = " and ".join(names), len(names) > 1
-    if trusted_before is None:
-        return f"{subject} {'are' if is_plural else 'is'} new here, with {count_lines_text(len(changes))} to read"
-    kinds = [
-        "new" if before is None else "removed" if after is None else "changed" for _, before, after in changes
-    ]
-    counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
-    return f"{subject} {'have' if is_plural else 'has'} changed since you trusted the settings ({counts})"
-
-
-def count_lines_text(count: int) -> str:
-    """Returns a number of lines in words."""
-    return "1 line" if count == 1 else f"{count} lines"
-
-
-def trust_details(context: "CommandContext", loaded: Any) -> dict[str, str]:
+def trust_details(context: "CommandContext", trust: SettingsTrust) -> dict[str, str]:
     """The digest of the lines and the command that trusts exactly these without a question."""
-    digest = digest_setting_lines(loaded.powerful)
-    return {"digest": digest, "command": trust_command_text(context, f"--digest {digest}")}
+    return {"digest": trust.digest, "command": trust_command_text(context, f"--digest {trust.digest}")}
 
 
 def trust_command_text(context: "CommandContext", option: str = "") -> str:
@@ -216,40 +156,12 @@ def trust_command_text(context: "CommandContext", option: str = "") -> str:
     return f"steersman{project_text} trust {option}".rstrip()
 
 
-def revoke_trust(context: "CommandContext", loaded: Any) -> bool:
-    """Forgets what was trusted; returns whether anything was."""
-    was_trusted: bool = context.services.open_trust_file(context.project).revoke(_trust_key(context, loaded))
-    return was_trusted
-
-
-def _explain_missing_trust(context: "CommandContext", loaded: Any) -> str:
-    count = count_lines_text(len(_untrusted_changes(context, loaded)))
+def _explain_missing_trust(context: "CommandContext", trust: SettingsTrust) -> str:
+    count = count_lines_text(len(trust.changes))
     return (
-        f"the settings are not trusted: {describe_trust_state(context, loaded)}. Nothing was started.\n"
-        f"Read {count} with `{trust_command_text(context, '--show')}`, then trust with\n{trust_details(context, loaded)['command']}"
+        f"the settings are not trusted: {trust.describe_state()}. Nothing was started.\n"
+        f"Read {count} with `{trust_command_text(context, '--show')}`, then trust with\n{trust_details(context, trust)['command']}"
     )
-
-
-def _untrusted_changes(context: "CommandContext", loaded: Any) -> list[tuple[str, str | None, str | None]]:
-    return compare_setting_lines(trusted_lines(context, loaded) or (), loaded.powerful)
-
-
-def trusted_lines(context: "CommandContext", loaded: Any) -> tuple[SettingLine, ...] | None:
-    """What a person has trusted here; None where nothing was."""
-    trust_record = context.services.open_trust_file(context.project).read(_trust_key(context, loaded))
-    return None if trust_record is None else trust_record.lines
-
-
-def _trust_key(context: "CommandContext", loaded: Any) -> str:
-    """One repository can hold several settings files; each is trusted by its path."""
-    return os.path.relpath(loaded.path, context.project_root) if loaded.path is not None else ""
-
-
-def _trust_line_source(context: "CommandContext", loaded: Any, place: str) -> str:
-    """The file or folder that a line comes from."""
-    if not is_file_setting_line((place, "")):
-        return _trust_key(context, loaded)
-    return ".steersman/" if place.startswith(".steersman/") else place
 
 
 def _wrap_trust_line(text: str) -> list[str]:

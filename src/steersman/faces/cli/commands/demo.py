@@ -89,10 +89,10 @@ def _drive_demo_run(context: CommandContext, demo_context: CommandContext) -> in
     from steersman.app.audit import StoreAudit
     from steersman.app.start import StartRequest
     from steersman.faces.cli.drive import drive_new_run, wait_for_verdict
-    from steersman.faces.cli.trust_prompt import record_trust
+    from steersman.faces.cli.trust_prompt import open_settings_trust
 
     loaded = demo_context.read_config()
-    record_trust(demo_context, loaded, loaded.powerful)  # the demo has just written it
+    open_settings_trust(demo_context, loaded).record(demo_context.principal)  # the demo has just written it
     config = loaded.config
     runs = demo_context.create_runs()
     context.print("\nScripted agents discuss a proposal:", bold=True)

@@ -67,12 +67,12 @@ def _describe_open_gates(context: CommandContext, gates: list[Gate], heads: list
 
 def _print_trust_notice(context: CommandContext) -> None:
     """Says what is not trusted yet; settings that cannot be read are told by the commands that need them."""
-    from steersman.faces.cli.trust_prompt import describe_trust_state, is_config_trusted, trust_command_text
+    from steersman.faces.cli.trust_prompt import open_settings_trust, trust_command_text
 
     with suppress(SteersmanError):
-        loaded = context.read_config(only_look=True)
-        if not is_config_trusted(context, loaded):
-            context.print(f"{describe_trust_state(context, loaded)}.", fg="yellow")
+        trust = open_settings_trust(context, context.read_config(only_look=True))
+        if not trust.is_trusted:
+            context.print(f"{trust.describe_state()}.", fg="yellow")
             context.print(f"Nothing of it is started until you trust it: {trust_command_text(context)}\n")
 
 

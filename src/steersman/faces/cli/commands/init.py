@@ -8,6 +8,11 @@ from typing import Any
 
 import click
 
+from steersman.app.known_failures import (
+    edit_known_failures,
+    write_config_with_backup,
+    write_known_failures,
+)
 from steersman.app.setup_plans import (
     CheckProof,
     ProvenSetup,
@@ -22,11 +27,6 @@ from steersman.app.setup_plans import (
 from steersman.contracts.config import Check, Config
 from steersman.contracts.workspace import RunBase
 from steersman.errors import MemoryUnavailable, UserError
-from steersman.faces.cli.commands.acknowledge import (
-    edit_known_failures,
-    write_config_with_backup,
-    write_known_failures,
-)
 from steersman.faces.cli.context import EXIT_DONE, EXIT_ENDED, EXIT_REFUSED, CommandContext, define_command
 from steersman.faces.cli.init_screen import (
     CONFIG_FILE_NAME,
@@ -37,6 +37,7 @@ from steersman.faces.cli.init_screen import (
     render_setup_commands,
     setup_result_lines,
 )
+from steersman.faces.cli.trust_prompt import open_settings_trust
 from steersman.judges.evidence.baseline import UNNAMED_FAILURES_REASON, list_failure_names
 from steersman.ports.sandbox import NOT_ISOLATED
 
@@ -279,7 +280,9 @@ def _prove_existing_checks(context: CommandContext, *, yes: bool, acknowledge: b
         context.print(line)
     added_failures = failures if acknowledge else []
     if added_failures:
-        write_known_failures(context, loaded, edit_known_failures(loaded.path, added_failures))
+        text = edit_known_failures(loaded.path, added_failures)
+        trust = open_settings_trust(context, loaded)
+        write_known_failures(trust, context.principal, loaded.path, text, context.read_config)
     known_failures = (*config.known_failures, *added_failures)
     code = EXIT_DONE if is_setup_proven(proof, known_failures) and added_failures == failures else EXIT_ENDED
     context.set_result(
@@ -321,13 +324,12 @@ def _choose_known_failures(context: CommandContext, proof: CheckProof, *, is_req
 
 def _remember_project_facts(context: CommandContext) -> str | None:
     """The first memory, without which nothing is planned: what the project is, from its own files."""
+    from steersman.app.intents import find_project_id
     from steersman.faces.cli.commands.memory import memory_timestamp
-    from steersman.faces.cli.intent_drafts import read_project_id
     from steersman.judges.facts.sentence import summarize_project
 
-    summary = summarize_project(
-        context.services.open_fact_scanner(context.project).scan(read_project_id(context))
-    )
+    project_id = find_project_id(context.read_config().config, context.project_root)
+    summary = summarize_project(context.services.open_fact_scanner(context.project).scan(project_id))
     memories = context.services.open_memories(context.project)
     try:
         new_memory, _ = memories.add(summary, source=INIT_MEMORY_SOURCE, created_at=memory_timestamp())
@@ -352,12 +354,10 @@ def choose_installed_crew(context: CommandContext) -> dict[str, dict[str, str]]:
 
 def _trust_written_config(context: CommandContext, path: Path) -> None:
     """Trusts what init has written for the person who runs it; files of `.steersman/` came with the repository."""
-    from steersman.faces.cli.trust_prompt import record_trust
     from steersman.judges.config.powerful_parts import is_file_setting_line
 
-    if context.services.find_calling_effect(
-        context.project_root
-    ):  # an agent can write the file, and trust nothing
+    if not context.principal.may_approve:  # an agent can write the file, and trust nothing
         return
     loaded = context.services.load_limited_config(path.parent)
-    record_trust(context, loaded, [line for line in loaded.powerful if not is_file_setting_line(line)])
+    lines = [line for line in loaded.powerful if not is_file_setting_line(line)]
+    open_settings_trust(context, loaded).record(context.principal, lines)

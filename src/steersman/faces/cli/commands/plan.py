@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,7 +14,10 @@ from steersman.faces.cli.main import LazyGroup
 
 if TYPE_CHECKING:
     from steersman.app.plans import PlanQuestions
+    from steersman.ports.documents import ParsedDocument
 
+STDIN_INTENT_HINT = "send an intent, such as: steersman plan - < intent.yaml"
+INTENT_SUFFIXES = (".json", ".yaml", ".yml")
 PLAN_MODULE = "plan"
 PLAN_COMMANDS = {
     "make": (f"{PLAN_MODULE}:plan_make_command", "Plan an intent, or a goal in words."),
@@ -79,18 +83,48 @@ def plan_make_command(context: CommandContext, *, what: str, policy: str, out: s
     """Plan INTENT_OR_GOAL, and execute nothing.
 
     INTENT_OR_GOAL is a file with an intent (- is standard input), or a goal in words. For a goal, the command drafts an intent first."""
+    from steersman.app.intents import read_policy
     from steersman.app.plans import order_plan
     from steersman.faces.cli.drive import drive_new_run
     from steersman.faces.cli.intent_drafts import draft_intent_document
-    from steersman.faces.cli.plan_inputs import read_intent_argument, read_policy
 
-    intent = (read_intent_argument(context, what) or draft_intent_document(context, what)).value
-    policy_value = read_policy(context, policy, intent).value
+    intent = (_read_intent_argument(context, what) or draft_intent_document(context, what)).value
+    policy_value = read_policy(context.services.open_documents(), policy, intent).value
     directory = os.path.abspath(os.path.join(context.start_directory, out)) if out else ""
     config = context.load_config().config
     order = order_plan(context.ports, context.principal, config, intent, policy_value, directory)
     context.create_runs()
     return drive_new_run(context, order)
+
+
+def _read_intent_argument(context: CommandContext, intent_or_goal: str) -> "ParsedDocument | None":
+    """The intent in a file, or on standard input where the file is -; None where the words are a goal."""
+    if intent_or_goal == "-":
+        return context.services.open_documents().parse(
+            _read_stdin_document(STDIN_INTENT_HINT), "standard input", "execution_intent"
+        )
+    if os.path.isfile(intent_or_goal):
+        return context.services.open_documents().read(intent_or_goal, "execution_intent")
+    looks_like_path = intent_or_goal.endswith(INTENT_SUFFIXES) or (
+        os.sep in intent_or_goal and " " not in intent_or_goal
+    )
+    if looks_like_path:
+        raise UserError(
+            f'there is no file {intent_or_goal}: `{context.command_prefix} intent new "goal" --out {intent_or_goal}` makes one'
+        )
+    if not intent_or_goal.strip():
+        raise UserError('what shall be planned? give a file with an intent, or a goal: steersman plan "…"')
+    return None
+
+
+def _read_stdin_document(fix: str) -> bytes:
+    """A document from standard input; raises where nothing comes, with what would help."""
+    from steersman.ports.documents import MAX_DOCUMENT_BYTES
+
+    data = sys.stdin.buffer.read(MAX_DOCUMENT_BYTES + 1)
+    if not data.strip():
+        raise UserError(f"standard input is empty: {fix}")
+    return data
 
 
 @define_command(
@@ -132,13 +166,12 @@ def plan_answer_command(
 
 def _answer_from_file(context: CommandContext, questions: "PlanQuestions", file: str) -> int:
     from steersman.app.plans import AnswersRefusedError
-    from steersman.faces.cli.plan_inputs import read_stdin_document
     from steersman.faces.cli.plan_questions import answer_waiting_questions
 
     documents = context.services.open_documents()
     if file == "-":
         hint = "send answers, such as: steersman plan answer RUN - < answers.json"
-        document = documents.parse(read_stdin_document(hint), "standard input", "answer_pack")
+        document = documents.parse(_read_stdin_document(hint), "standard input", "answer_pack")
     else:
         document = documents.read(file, "answer_pack")
     try:
@@ -179,9 +212,9 @@ def plan_explain_command(context: CommandContext, *, what: str) -> int:
 @click.option("--key", default="", metavar="FILE", help="The public key (anchor.pub) of the project that froze the plan, if it is another project.")  # fmt: skip
 def plan_verify_command(context: CommandContext, *, place: str, key: str) -> int:
     """Check every byte of the frozen plan in DIR against its manifest, lineage and signature."""
-    from steersman.app.plans import verify_frozen_plan
+    from steersman.app.plans import check_frozen_plan
 
-    verdict = verify_frozen_plan(context.ports, place, key)
+    verdict = check_frozen_plan(context.ports, place, key)
     problems, signature = verdict.problems, verdict.signature
     _warn_plan_problems(context, problems, place)
     context.set_result(

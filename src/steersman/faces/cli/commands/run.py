@@ -76,7 +76,6 @@ def run_command(
 
     The command ends when the run waits for a person or has its outcome, and prints the next commands. Ctrl-C leaves the run as it is; `steersman resume` continues it."""
     from steersman.app.start import RunOrder, check_order
-    from steersman.faces.cli.dry_run import print_dry_run, require_unattended_ready
 
     order = RunOrder(
         machine=machine,
@@ -89,8 +88,12 @@ def run_command(
     config = context.load_config(ask=not unattended).config
     request = plan_run_start(context, config, order)
     if dry:
+        from steersman.faces.cli.dry_run import print_dry_run
+
         return print_dry_run(context, machine, config, request.options)
     if unattended:
+        from steersman.faces.cli.dry_run import require_unattended_ready
+
         require_unattended_ready(context, machine, config, request.options)
     warn_unused_changes(context, config)
     context.create_runs()

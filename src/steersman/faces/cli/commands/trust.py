@@ -1,9 +1,9 @@
 """`steersman trust`: shows what a repository's settings can do, and trusts them ahead of the first run."""
 
-from typing import Any
-
 import click
 
+from steersman.app.principal import require_person
+from steersman.app.trust import NotTrustedError, SettingsTrust, count_lines_text
 from steersman.errors import UserError
 from steersman.faces.cli import trust_prompt as asking
 from steersman.faces.cli.context import EXIT_DONE, EXIT_ENDED, CommandContext, define_command
@@ -31,24 +31,24 @@ def trust_command(context: CommandContext, *, show: bool, digest: str, revoke: b
     if show + revoke + bool(digest) > 1:
         raise UserError("--show, --digest and --revoke do different things: give one of them")
     loaded = context.read_config(only_look=True)
+    trust = asking.open_settings_trust(context, loaded)
     if revoke:
-        return _revoke_repository_trust(context, loaded)
+        return _revoke_repository_trust(context, trust)
     if show or (context.as_json and not digest):
-        return _show_trust_lines(context, loaded)
+        return _show_trust_lines(context, trust)
     if digest:
-        return _trust_by_digest(context, loaded, digest)
-    if not asking.is_config_trusted(context, loaded):
-        asking.require_trust(context, loaded)
-    return _print_trusted(context, loaded)
+        return _trust_by_digest(context, trust, digest)
+    asking.require_trust(context, loaded)
+    return _print_trusted(context, trust)
 
 
-def _show_trust_lines(context: CommandContext, loaded: Any) -> int:
-    lines, is_known = loaded.powerful, asking.is_config_trusted(context, loaded)
-    trusted_before = asking.trusted_lines(context, loaded) or ()
+def _show_trust_lines(context: CommandContext, trust: SettingsTrust) -> int:
+    lines, is_known = trust.loaded.powerful, trust.is_trusted
+    trusted_before = trust.trusted_lines or ()
     context.set_result(
         {
             "trusted": is_known,
-            **asking.trust_details(context, loaded),
+            **asking.trust_details(context, trust),
             "lines": [
                 {
                     "place": line_place,
@@ -57,10 +57,10 @@ def _show_trust_lines(context: CommandContext, loaded: Any) -> int:
                 }
                 for line_place, line_value in lines
             ],
-            "not_allowed": loaded.excesses,
+            "not_allowed": trust.loaded.excesses,
         }
     )
-    for row in () if is_known else asking.describe_untrusted_lines(context, loaded, show_all=True):
+    for row in () if is_known else asking.describe_untrusted_lines(context, trust, show_all=True):
         context.print(row)
     if unchanged_lines := [line for line in lines if line in trusted_before]:
         context.print("trusted:")
@@ -69,34 +69,33 @@ def _show_trust_lines(context: CommandContext, loaded: Any) -> int:
     if not lines:
         context.print("nothing here needs trust")
     elif not is_known:
-        context.print(f"not trusted; to trust:\n{asking.trust_details(context, loaded)['command']}")
+        context.print(f"not trusted; to trust:\n{asking.trust_details(context, trust)['command']}")
     return EXIT_DONE if is_known else EXIT_ENDED
 
 
-def _trust_by_digest(context: CommandContext, loaded: Any, digest: str) -> int:
-    asking.refuse_agent_trust(context)
-    details = asking.trust_details(context, loaded)
+def _trust_by_digest(context: CommandContext, trust: SettingsTrust, digest: str) -> int:
+    require_person(context.principal)
+    details = asking.trust_details(context, trust)
     if digest.lower() != details["digest"]:
         show_command = asking.trust_command_text(context, "--show")
-        raise asking.NotTrustedError(
+        raise NotTrustedError(
             f"not trusted: the lines here have the digest {details['digest']}. Read them with `{show_command}`",
             **details,
         )
-    asking.record_trust(context, loaded, loaded.powerful)
-    return _print_trusted(context, loaded)
+    trust.record(context.principal)
+    return _print_trusted(context, trust)
 
 
-def _print_trusted(context: CommandContext, loaded: Any) -> int:
-    lines, digest = loaded.powerful, asking.trust_details(context, loaded)["digest"]
+def _print_trusted(context: CommandContext, trust: SettingsTrust) -> int:
+    lines, digest = trust.loaded.powerful, trust.digest
     context.set_result({"trusted": True, "digest": digest})
-    count = asking.count_lines_text(len(lines))
+    count = count_lines_text(len(lines))
     context.print(f"trusted: {count}, digest {digest}" if lines else "nothing here needs trust")
     return EXIT_DONE
 
 
-def _revoke_repository_trust(context: CommandContext, loaded: Any) -> int:
-    asking.refuse_agent_trust(context)
-    was_trusted = asking.revoke_trust(context, loaded)
+def _revoke_repository_trust(context: CommandContext, trust: SettingsTrust) -> int:
+    was_trusted = trust.revoke(context.principal)
     context.set_result({"revoked": was_trusted})
     context.print("no longer trusted" if was_trusted else "nothing was trusted here")
     return EXIT_DONE
