@@ -26,7 +26,7 @@ def trees():
 
 
 def test_the_import_contracts_hold():
-    """The rooms use only what is below them, the inner ones cannot reach the world, faces never import adapters."""
+    """The rooms use only what is below them, the inner ones cannot reach the world, faces import neither adapters nor the engine."""
     command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

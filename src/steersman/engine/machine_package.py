@@ -5,7 +5,7 @@ words. The other fields add to that. Nothing in a package decides a transition.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -13,7 +13,6 @@ from steersman.contracts.config import Config
 from steersman.engine.active_run import ActiveRun
 from steersman.engine.person_words import PersonMove, PersonWord, RunView, WordCall
 from steersman.engine.ports import Ports
-from steersman.judges.task.inspection import DamagedFile
 from steersman.kernel.machine import Machine
 from steersman.kernel.snapshot import Snapshot
 from steersman.ports.artifacts import Artifacts
@@ -21,6 +20,9 @@ from steersman.views.gates import GateTextSplitter, GateView, no_gate_items
 from steersman.views.legal_actions import LegalAction, find_legal_actions
 from steersman.views.report import ReportSections, default_report_sections
 from steersman.views.run_summary import RunFacts, SummaryFields, default_summary_fields
+
+if TYPE_CHECKING:
+    from steersman.judges.task.inspection import DamagedFile
 
 
 class StartPlan(msgspec.Struct, frozen=True):
@@ -76,7 +78,7 @@ class RunDocuments(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """The documents of a machine's runs: files that are recorded, and compared with what is on disk."""
 
     compare: Callable[[Ports, ActiveRun], list[DocumentOnDisk]]
-    find_damage: Callable[[Ports, ActiveRun], list[DamagedFile]]
+    find_damage: "Callable[[Ports, ActiveRun], list[DamagedFile]]"
     # What was moved aside, what is left and why.
     restore: Callable[[Ports, ActiveRun], tuple[list[str], list[str]]]
     read_texts: Callable[[Any], Mapping[str, str]]  # of a context: the recorded documents' payload names
