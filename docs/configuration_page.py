@@ -299,7 +299,7 @@ PROJECT_TABLES = (
     ),
     TableEntry(
         "sandbox",
-        settings.Sandbox,
+        settings.SandboxSettings,
         "The sandbox in which agents and checks run.",
         {
             "mode": K(

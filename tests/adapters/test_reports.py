@@ -86,14 +86,14 @@ HOSTILE = {
     "the wire, taken by its child": (
         FIND + f"subprocess.run([sys.executable, '-c', FORGE])\n{LEAVES}",
         "no_tests",
-        "told nothing",
+        "reported nothing",
     ),
     "the wire, opened anew through /proc by a child": (
         FIND + "EACH = f'''import os\nfor n in range(3, 40):\n"
         "    try: os.write(os.open(f'/proc/{os.getpid()}/fd/{{n}}', os.O_WRONLY), {LINES!r}.encode())\n"
         f"    except OSError: pass'''\nsubprocess.run([sys.executable, '-c', EACH])\n{LEAVES}",
         "no_tests",
-        "told nothing",
+        "reported nothing",
     ),
     "a word for every descriptor": (
         FIND + f"for n in range(3, 40):\n    try: os.write(n, LINES.encode())\n    except OSError: pass\n{LEAVES}",
@@ -149,15 +149,15 @@ UNIT = {
     "an error": (CASE + "1 / 0\n", "failed", (), ""),
     "all skipped": (CASE + "self.skipTest('x')\n", "no_tests", (), ""),
     "a module that is skipped": ("import unittest\nraise unittest.SkipTest('x')\n", "no_tests", (), ""),
-    "a summary and os._exit(0)": (f"import os\n{SAYS}os._exit(0)\n", "no_tests", None, "told nothing"),
-    "the same in a test": (f"{CASE}\n        {SAYS}        os._exit(0)\n", "no_tests", None, "told nothing"),
+    "a summary and os._exit(0)": (f"import os\n{SAYS}os._exit(0)\n", "no_tests", None, "reported nothing"),
+    "the same in a test": (f"{CASE}\n        {SAYS}        os._exit(0)\n", "no_tests", None, "reported nothing"),
     "the same in the second": (f"{CASE}pass\n    def test_b(self):\n        {SAYS}        os._exit(0)\n", "no_tests", None, "before its tests"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("content", "verdict", "passed", "why"), UNIT.values(), ids=UNIT)
 def test_unittest_tells_each_test_by_name(content, verdict, passed, why, tmp_path):
-    """unittest has no report of its own: a witness beside it tells what it runs, and nothing passes without its end."""
+    """unittest has no report of its own: a reporter beside it reports what it runs, and nothing passes without its end."""
     (tmp_path / "test_a.py").write_text(content)
     told = run(UNITTEST, tmp_path, probe_sandbox())
     assert told.verdict == verdict, (told.reason, told.output)

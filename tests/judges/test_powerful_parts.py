@@ -15,7 +15,7 @@ from steersman.contracts.config import (
     Redact,
     Role,
     Rules,
-    Sandbox,
+    SandboxSettings,
     TaskRules,
 )
 from steersman.contracts.grammars import Commands
@@ -108,7 +108,7 @@ def test_a_comparison_names_what_is_new_gone_or_different():
 
 
 WIDE = Config(
-    sandbox=Sandbox(mode="off", reads=("/opt/sdk", "/opt/sdk/../../root"), network=True),
+    sandbox=SandboxSettings(mode="off", reads=("/opt/sdk", "/opt/sdk/../../root"), network=True),
     env={"A": "env:MINE", "B": "plain"},
     roles={"coder": Role(agent="acp", options={"hosts": ["h:1"], "environment": ["KEY"], "key_env": 3})},
 )
@@ -188,7 +188,7 @@ def test_a_policy_tightens_what_is_left_open(asked, ceiling, result):
     config, changes = tighten_config(Config(budget=Budget(turns=asked)), [LimitFile("p.toml", policy)])
     assert (config.sandbox.mode, config.budget.turns) == ("required", result)
     assert len(changes) == 1 + (asked != result)
-    problems = find_limit_excesses(replace(WIDE, sandbox=Sandbox()), LimitFile("p.toml", policy))
+    problems = find_limit_excesses(replace(WIDE, sandbox=SandboxSettings()), LimitFile("p.toml", policy))
     assert [str(p) for p in problems] == [
         'roles.coder.agent: p.toml does not allow this. Take it out, or have the policy changed: agents = ["codex", "acp"]'
     ]

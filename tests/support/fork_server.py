@@ -24,7 +24,7 @@ from typing import NamedTuple
 NOT_IMPORTED = (
     "steersman.__main__",
     "steersman.testing",
-    "steersman.adapters.checks.witness",
+    "steersman.adapters.checks.reporters",
 )  # what no command imports
 STREAMS = ("stdin", "stdout", "stderr")
 EXIT_CODES: list[int] = []  # the exit code of this process, once it is known

@@ -151,7 +151,7 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     anchor: ArgvWords | None = None  # a command: each anchor is one line of JSON on its standard input
 
 
-class Sandbox(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SandboxSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The sandbox that agents and checks run in."""
 
     # `auto`: where this machine can; `required`: or no run starts.
@@ -225,7 +225,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     audit: Audit = Audit()
     redact: Redact = Redact()
     chat: Chat = Chat()
-    sandbox: Sandbox = Sandbox()
+    sandbox: SandboxSettings = SandboxSettings()
     commands: Commands = Commands()
 
 

@@ -1,7 +1,7 @@
 """Asks a test runner for its own report and reads it while the tests run.
 
 Each execution has a directory of its own, outside the worktree, read-only in a sandbox, and removed afterwards. pytest
-and unittest load our reporter (`witness`), node a reporter and a pipe; go prints its report, and our `-exec` program says
+and unittest load our reporter (`reporters`), node a reporter and a pipe; go prints its report, and our `-exec` program says
 which test binaries did not reach their end. A report also names code of the project that was loaded from outside the
 tree: an editable install of another checkout makes tests judge code that is not the change's.
 **Invariant:** no file that a test could write is read here; links are looked at, and nothing behind them is opened.
@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 
 from msgspec.structs import replace
 
-from steersman.adapters.checks import witness
+from steersman.adapters.checks import reporters
 from steersman.adapters.process.program_runner import OUTPUT_CAP
 from steersman.adapters.sandbox.space_limit import scratch_directory
 from steersman.contracts.commands import RunnerReport
@@ -195,7 +195,7 @@ class ReportRequest:
     def listen(self) -> Iterator["ReportRequest"]:
         """Receives the report as long as this is open."""
         for name in _REPORTER_FILES[self._form] if self._form else ():
-            path = shutil.copy(os.path.join(os.path.dirname(witness.__file__), name), self.folder)
+            path = shutil.copy(os.path.join(os.path.dirname(reporters.__file__), name), self.folder)
             os.chmod(path, 0o500)  # an installer may have lost it
         match self._form:
             case "pytest" | "unittest" | "indirect":

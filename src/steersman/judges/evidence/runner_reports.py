@@ -322,7 +322,7 @@ def read_reporter_events(
     """The report from the events of a test reporter, or why there is none."""
     if not data:
         return UnreadableReport(
-            "it told nothing: it never came to its tests, or could not load steersman's witness"
+            "it reported nothing: it did not reach its tests, or could not load steersman's test reporter"
         )
     if len(data) > MAX_REPORT_BYTES:
         return UnreadableReport(f"what it told is longer than {MAX_REPORT_BYTES} bytes")

@@ -29,7 +29,7 @@ PRECHECK_PASSED = "validation_passed"
 STEP_ENTRY_KINDS = ("created", "transition", "override")
 
 
-class RunDocuments(msgspec.Struct, frozen=True):
+class PlanRunDocuments(msgspec.Struct, frozen=True):
     """The documents of a run that its tape names; what a run has not come to, or what was pruned, is not there."""
 
     report: PrecheckReport | None
@@ -40,14 +40,14 @@ class RunDocuments(msgspec.Struct, frozen=True):
     failure: FailurePack | None
 
 
-def read_run_documents(context: dict[str, Any], text: TapePayloadReader) -> RunDocuments:
+def read_run_documents(context: dict[str, Any], text: TapePayloadReader) -> PlanRunDocuments:
     """Reads what a run's context names."""
 
     def read_document(name: str, shape: Any) -> Any:
         return decode_plan_document(text(context.get(name, "")), shape)
 
     packs = (decode_plan_document(text(ref), QuestionPack) for ref in context.get("packs", ()))
-    return RunDocuments(
+    return PlanRunDocuments(
         report=read_document("report_ref", PrecheckReport),
         decisions=read_document("decisions_ref", tuple[RuleDecision, ...]) or (),
         routing=read_document("routing_ref", tuple[RoutingAdvice, ...]) or (),
@@ -135,7 +135,9 @@ def _build_output_records(entry: Entry) -> Iterator[ProducedOutput]:
             yield ProducedOutput(artifact_type=op[2], artifact_id=f"{entry.run}/{op[2]}", checksum=op[3])
 
 
-def _build_decision_records(run_documents: RunDocuments, steps: Iterable[Entry]) -> Iterator[DecisionRecord]:
+def _build_decision_records(
+    run_documents: PlanRunDocuments, steps: Iterable[Entry]
+) -> Iterator[DecisionRecord]:
     if run_documents.report is not None:
         why, outcome = _precheck_outcome(run_documents, steps)
         yield _build_decision_record(
@@ -196,7 +198,7 @@ def _format_report_refs(report: PrecheckReport) -> tuple[str, ...]:
     return tuple(f"registry://{r.kind}/{r.id}" for r in report.references)
 
 
-def _precheck_outcome(documents: RunDocuments, steps: Iterable[Entry]) -> tuple[str, str]:
+def _precheck_outcome(documents: PlanRunDocuments, steps: Iterable[Entry]) -> tuple[str, str]:
     """Why and how PRECHECKED was left, by the step that left it: a report alone does not know the registry's problems."""
     if any(e.source == "PRECHECKED" and e.event == PRECHECK_PASSED for e in steps):
         return "precheck: every guard is satisfied", "passed"
@@ -204,7 +206,7 @@ def _precheck_outcome(documents: RunDocuments, steps: Iterable[Entry]) -> tuple[
     return f"precheck: {message}", "failed"
 
 
-def _build_rule_evaluations(run_documents: RunDocuments) -> Iterator[dict[str, Any]]:
+def _build_rule_evaluations(run_documents: PlanRunDocuments) -> Iterator[dict[str, Any]]:
     for decision in run_documents.decisions:
         for outcome in decision.rules:
             yield {"target": decision.command_id, **msgspec.to_builtins(outcome)}

@@ -13,7 +13,7 @@ from steersman.kernel.machine import Machine
 from steersman.kernel.tape import Entry
 from steersman.machines.coordinator.views.forms import (
     STEP_ENTRY_KINDS,
-    RunDocuments,
+    PlanRunDocuments,
     TapePayloadReader,
     collect_entry_changes,
     format_tape_moment,
@@ -87,7 +87,7 @@ def _transition_records(machine: Machine, entry: Entry) -> Iterator[AuditRecord]
 
 
 def _decision_audit_records(
-    entry: Entry, documents: RunDocuments, *, has_conflict: bool
+    entry: Entry, documents: PlanRunDocuments, *, has_conflict: bool
 ) -> Iterator[AuditRecord]:
     match entry.source, entry.event:
         case "PRECHECKED", _:
@@ -105,7 +105,7 @@ def _decision_audit_records(
             yield _build_audit_record(entry, "conflict_resolved", to=entry.to)
 
 
-def _red_line_records(entry: Entry, run_documents: RunDocuments) -> Iterator[AuditRecord]:
+def _red_line_records(entry: Entry, run_documents: PlanRunDocuments) -> Iterator[AuditRecord]:
     for check in run_documents.report.red_lines if run_documents.report is not None else ():
         broken = [f"{p.field}: {p.message}" for p in check.details]
         action = "log" if check.passed else "abort" if check.red_line == "I1" else "block"
@@ -113,7 +113,7 @@ def _red_line_records(entry: Entry, run_documents: RunDocuments) -> Iterator[Aud
                       violation_details=broken, enforcement_action=action)  # fmt: skip
 
 
-def _adjudication_records(entry: Entry, run_documents: RunDocuments) -> Iterator[AuditRecord]:
+def _adjudication_records(entry: Entry, run_documents: PlanRunDocuments) -> Iterator[AuditRecord]:
     for decision in run_documents.decisions:
         details = {"command": decision.command_id, "decision": decision.decision, "reason": decision.reason}
         yield _build_audit_record(entry, "rule_adjudication", critical=decision.hard, **details)
@@ -124,7 +124,7 @@ def _adjudication_records(entry: Entry, run_documents: RunDocuments) -> Iterator
         yield _build_audit_record(entry, "policy_enforcement", trigger=entry.event, to=entry.to)
 
 
-def _run_end_records(machine: Machine, entry: Entry, documents: RunDocuments) -> Iterator[AuditRecord]:
+def _run_end_records(machine: Machine, entry: Entry, documents: PlanRunDocuments) -> Iterator[AuditRecord]:
     kind = "run_completed" if entry.to in machine.successes else "run_failed"
     why = (
         documents.failure.message if documents.failure is not None and entry.to in FAILED_PLAN_STATES else ""

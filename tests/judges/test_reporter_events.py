@@ -1,4 +1,4 @@
-"""What a witness has told: every test by name, and nothing at all without its end."""
+"""What a test reporter has sent: every test by name, and nothing at all without its end."""
 
 import json
 
@@ -82,7 +82,7 @@ def test_a_name_is_told_from_the_root_of_the_tree():
 
 
 SPOILT = {
-    "nothing": (b"", "it told nothing"),
+    "nothing": (b"", "it reported nothing"),
     "no end": (told(*phases("a")), "it ended before its tests"),
     "cut": (told(ended()) + b"w 2", "it ended before its tests"),
     "another word": (told(*phases("a"), ended(), word="x"), "something else than the runner"),
