@@ -358,7 +358,7 @@ def test_an_approval_is_void_when_what_it_was_about_has_changed(tmp_path, option
     assert (new.job, new.id != old.id, new.digest != old.digest) == (old.job, True, True)
     with pytest.raises(SteersmanError):
         bridge.answer(old, "approve", "ann")
-    with pytest.raises(ContractError, match="is about"):
+    with pytest.raises(ContractError, match="is now about"):
         bridge.answer(new, "approve", "ann", digest=old.digest)
     assert bridge.head(head.run).outcome == head.outcome
     assert [g.answer for g in ports.journal.gates(head.run) if g.id == new.id] == [""]
