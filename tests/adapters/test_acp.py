@@ -461,12 +461,12 @@ def test_every_agent_is_recorded():
 @for_each_case("path", RECORDINGS)
 def test_a_recorded_talk_has_its_class(path):
     """What a real agent has said, line by line, comes to the class that the call had."""
-    told = json.loads(path.read_text(encoding="utf-8"))
-    profile = AcpAgentProfile("acp", (), status=lambda: told["status"], **KINDS[path.parent.name]())
-    request = asked("/tree", permissions=told["permissions"], writes=told["writes"])
+    data = json.loads(path.read_text(encoding="utf-8"))
+    profile = AcpAgentProfile("acp", (), status=lambda: data["status"], **KINDS[path.parent.name]())
+    request = asked("/tree", permissions=data["permissions"], writes=data["writes"])
     talk = AcpConversation(request, lambda _: None, profile, isolated=True)
     talk.begin()
-    for stream, line in told["heard"]:
+    for stream, line in data["heard"]:
         if stream == "out":
             talk.feed(line.encode())
         elif (found := profile.complaint(line)) is not None:
@@ -474,6 +474,6 @@ def test_a_recorded_talk_has_its_class(path):
     heard = talk.read_result()
     good = ("ok", "provider_timeout")  # whose clock was over had told nothing
     assert (heard.failure.error if heard.failure else None) == (
-        None if told["class"] in good else told["class"]
+        None if data["class"] in good else data["class"]
     )
-    assert heard.ended == (told["class"] == "ok")
+    assert heard.ended == (data["class"] == "ok")

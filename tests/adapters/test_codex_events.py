@@ -52,16 +52,16 @@ CLASSES = {
 
 def played(name):
     """A recorded call, heard as a live one is; what had not ended was stopped by a clock."""
-    told = json.loads((FIXTURES / f"{name}.json").read_text(encoding="utf-8"))
+    data = json.loads((FIXTURES / f"{name}.json").read_text(encoding="utf-8"))
     reader = CodexReader(lambda: NOW)
-    stopped = any(reader.feed(line.encode()) for line in told["stdout"])
-    ended = told["exit"] is not None
+    stopped = any(reader.feed(line.encode()) for line in data["stdout"])
+    ended = data["exit"] is not None
     done = ProgramResult(
-        told["exit"] if ended else -15,
+        data["exit"] if ended else -15,
         b"",
         timed_out=not ended,
         micros=1,
-        errors=told["stderr"].encode(),
+        errors=data["stderr"].encode(),
         expired="" if ended or stopped else "idle",
         stopped=stopped,
     )

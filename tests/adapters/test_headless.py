@@ -74,15 +74,15 @@ def test_the_environment_is_an_allowlist(call, monkeypatch):
     monkeypatch.setenv("MY_LOGIN", "yes")
     monkeypatch.setenv("TZ", "UTC")
     program = "import os, json; print('text', json.dumps(dict(os.environ))); print('bye')"
-    seen = json.loads(call(program, keeps=("MY_LOGIN",), env={"OWN": "1"}).text)
-    assert (seen["MY_LOGIN"], seen["OWN"], seen["TZ"]) == ("yes", "1", "UTC")
-    assert seen["STEERSMAN_EFFECT"].startswith("headless-")
+    data = json.loads(call(program, keeps=("MY_LOGIN",), env={"OWN": "1"}).text)
+    assert (data["MY_LOGIN"], data["OWN"], data["TZ"]) == ("yes", "1", "UTC")
+    assert data["STEERSMAN_EFFECT"].startswith("headless-")
     allowed = {
         "PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS",
     }  # fmt: skip
-    ours = {name for name in seen if name.startswith("STEERSMAN_")}
+    ours = {name for name in data if name.startswith("STEERSMAN_")}
     assert not ours & {"STEERSMAN_PERSON", "STEERSMAN_TOKEN"}
-    assert set(seen) - allowed - ours <= {"MY_LOGIN", "OWN", "PWD", "PYTHONDONTWRITEBYTECODE"}
+    assert set(data) - allowed - ours <= {"MY_LOGIN", "OWN", "PWD", "PYTHONDONTWRITEBYTECODE"}
 
 
 def test_a_program_that_is_not_there(call):

@@ -258,8 +258,8 @@ def test_variables_of_the_project(workdir, monkeypatch):
     show = "import os; print(*(os.environ.get(n, '-') for n in ('PLAIN', 'THEIRS', 'GONE', 'MINE')), sep='|')"
     assert run((PY, "-c", show), workdir, env=env).output.strip() == "x|passed through|-|-"
     (workdir / "test_x.py").write_text("def test_a(): pass\ndef test_b(): pass\n")
-    found = run((PY, "-m", "pytest", "-q"), workdir, env=env)
-    assert (found.verdict, found.tests, found.report.passed) == ("passed", 1, ("test_x.py::test_b",))
+    result = run((PY, "-m", "pytest", "-q"), workdir, env=env)
+    assert (result.verdict, result.tests, result.report.passed) == ("passed", 1, ("test_x.py::test_b",))
 
 
 UVU = "print('  Total:     32\\n  Passed:    32\\n  Skipped:   0\\n')"
@@ -301,7 +301,7 @@ def test_both_streams_are_recorded_apart(workdir):
 def test_pytest_reports_with_and_without_xdist(workdir, option):
     """The reporter needs no plugin that a project may not have."""
     (workdir / "test_x.py").write_text("def test_a(): pass\ndef test_b(): assert 0\n")
-    found = run((PY, "-m", "pytest", "-q", "-p", option), workdir)
-    assert (found.verdict, found.exit_code, found.report.passed, found.report.failed) == (
+    result = run((PY, "-m", "pytest", "-q", "-p", option), workdir)
+    assert (result.verdict, result.exit_code, result.report.passed, result.report.failed) == (
         "failed", 1, ("test_x.py::test_a",), ("test_x.py::test_b",)
-    ), found.output  # fmt: skip
+    ), result.output  # fmt: skip

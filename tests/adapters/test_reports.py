@@ -31,10 +31,13 @@ def test_pytest_tells_each_test_by_name(box, tmp_path):
     (tmp_path / "test_a.py").write_text(
         "import pytest\ndef test_one(): pass\n@pytest.mark.skip\ndef test_two(): pass\n"
     )
-    told = run(PYTEST, tmp_path, box)
-    assert (told.verdict, told.tests, told.argv) == ("passed", 1, PYTEST)
-    assert (told.report.passed, told.report.skipped) == (("test_a.py::test_one",), ("test_a.py::test_two",))
-    assert list(told.asked) == ["PYTEST_ADDOPTS", "PYTHONPATH", "STEERSMAN_WITNESS"]
+    result = run(PYTEST, tmp_path, box)
+    assert (result.verdict, result.tests, result.argv) == ("passed", 1, PYTEST)
+    assert (result.report.passed, result.report.skipped) == (
+        ("test_a.py::test_one",),
+        ("test_a.py::test_two",),
+    )
+    assert list(result.asked) == ["PYTEST_ADDOPTS", "PYTHONPATH", "STEERSMAN_WITNESS"]
     assert sorted(p.name for p in tmp_path.iterdir()) == ["test_a.py"]
 
 
@@ -66,8 +69,8 @@ ORDINARY = {
 def test_ordinary_projects_are_heard(more, content, tests, tmp_path):
     """Workers, forks, processes, sessions inside sessions: what the outermost session ran is what counts."""
     (tmp_path / "test_a.py").write_text(content)
-    told = run((*PYTEST, *more), tmp_path, probe_sandbox())
-    assert (told.verdict, told.tests) == ("passed", tests), (told.reason, told.output)
+    result = run((*PYTEST, *more), tmp_path, probe_sandbox())
+    assert (result.verdict, result.tests) == ("passed", tests), (result.reason, result.output)
 
 
 FIND = (
@@ -111,17 +114,17 @@ HOSTILE = {
 def test_a_test_file_cannot_pass_by_leaving_early(tmp_path, content, verdict, why):
     """Whatever a module does instead of letting its tests run, it is not passed."""
     (tmp_path / "test_a.py").write_text(content)
-    told = run(PYTEST, tmp_path, probe_sandbox())
-    assert told.verdict == verdict, (told.reason, told.output)
-    assert why in told.reason
+    result = run(PYTEST, tmp_path, probe_sandbox())
+    assert result.verdict == verdict, (result.reason, result.output)
+    assert why in result.reason
 
 
 def test_without_a_box_the_wire_is_had_once_too(tmp_path):
     """A child that connects to the real place finds nobody there."""
     content, verdict, why = HOSTILE["the wire, taken by its child"]
     (tmp_path / "test_a.py").write_text(content)
-    told = run(PYTEST, tmp_path)
-    assert (told.verdict, why in told.reason) == (verdict, True), (told.reason, told.output)
+    result = run(PYTEST, tmp_path)
+    assert (result.verdict, why in result.reason) == (verdict, True), (result.reason, result.output)
 
 
 CASE = "import os, unittest\nclass A(unittest.TestCase):\n    def test_a(self): "
@@ -159,10 +162,10 @@ UNIT = {
 def test_unittest_tells_each_test_by_name(content, verdict, passed, why, tmp_path):
     """unittest has no report of its own: a reporter beside it reports what it runs, and nothing passes without its end."""
     (tmp_path / "test_a.py").write_text(content)
-    told = run(UNITTEST, tmp_path, probe_sandbox())
-    assert told.verdict == verdict, (told.reason, told.output)
-    assert why in told.reason
-    assert (told.report and told.report.passed) == passed
+    result = run(UNITTEST, tmp_path, probe_sandbox())
+    assert result.verdict == verdict, (result.reason, result.output)
+    assert why in result.reason
+    assert (result.report and result.report.passed) == passed
 
 
 def test_what_was_there_at_the_start_of_an_interpreter_still_is(tmp_path):
@@ -180,15 +183,15 @@ def test_what_was_there_at_the_start_of_an_interpreter_still_is(tmp_path):
         f"{again} {sys.executable} coverage run -m unittest",
         f"{again} {sys.executable} -c \"import os; os.execvp({sys.executable!r}, ['python', '-m', 'unittest'])\"",
     ):
-        told = run(("env", "sh", "-c", line, "-m", "unittest"), tmp_path)
-        assert (told.verdict, told.tests) == ("passed", 1), (line, told.reason, told.output)
+        result = run(("env", "sh", "-c", line, "-m", "unittest"), tmp_path)
+        assert (result.verdict, result.tests) == ("passed", 1), (line, result.reason, result.output)
 
 
 def test_an_interpreter_that_hears_nothing_is_counted_by_its_summary(tmp_path):
     """`-I` leaves the environment alone: nothing is told, and nothing breaks."""
     (tmp_path / "test_a.py").write_text("def test_a(): pass\n")
-    told = run((sys.executable, "-I", *PYTEST[1:]), tmp_path)
-    assert (told.verdict, told.tests, told.report) == ("passed", 1, None), told.output
+    result = run((sys.executable, "-I", *PYTEST[1:]), tmp_path)
+    assert (result.verdict, result.tests, result.report) == ("passed", 1, None), result.output
 
 
 def test_every_execution_has_a_fresh_place():
@@ -212,22 +215,22 @@ def test_a_runner_behind_another_program_is_heard(tmp_path):
     (tmp_path / "test_b.py").write_text("def test_b(): pass\n")
     python = sys.executable
     for words in (f"{python} -m unittest test_a", f"{python} test_a.py", f"{python} -m pytest -q test_b.py"):
-        told = run(("sh", "-c", words), tmp_path)
-        assert (told.verdict, told.tests, told.report is not None) == ("passed", 1, True), (
+        result = run(("sh", "-c", words), tmp_path)
+        assert (result.verdict, result.tests, result.report is not None) == ("passed", 1, True), (
             words,
-            told.output,
+            result.output,
         )
-    told = run(
+    result = run(
         ("sh", "-c", f"{python} test_a.py && {python} test_a.py && echo 'Ran 2 tests in 0.1s'"), tmp_path
     )
-    assert (told.verdict, told.report) == ("passed", None)
-    told = run(("sh", "-c", "echo 'Ran 1 test in 0.1s'"), tmp_path)
-    assert (told.verdict, told.tests, told.report) == ("passed", 1, None)
+    assert (result.verdict, result.report) == ("passed", None)
+    result = run(("sh", "-c", "echo 'Ran 1 test in 0.1s'"), tmp_path)
+    assert (result.verdict, result.tests, result.report) == ("passed", 1, None)
     (tmp_path / "test_a.py").write_text(
         "import os\nprint('Ran 1 test in 0.1s\\n\\nOK', flush=True)\nos._exit(0)  # unittest.main\n"
     )
-    told = run(("sh", "-c", f"{python} test_a.py"), tmp_path)
-    assert (told.verdict, told.tests) == ("no_tests", None)
+    result = run(("sh", "-c", f"{python} test_a.py"), tmp_path)
+    assert (result.verdict, result.tests) == ("no_tests", None)
 
 
 def test_what_is_told_is_bounded(tmp_path):
@@ -259,16 +262,16 @@ def test_node_reports_each_test_by_name(box, tmp_path):
         "test('one', () => {}); test('two', {skip: true}, () => {});\n"
         "describe('group', () => { it('bad', () => { throw new Error('boom') }) });\n"
     )
-    told = run(("node", "--test"), tmp_path, box)
-    assert (told.verdict, told.tests) == ("failed", 2)
-    assert (told.report.passed, told.report.failed) == (("one",), ("group::bad",))
-    assert "boom" in told.output
+    result = run(("node", "--test"), tmp_path, box)
+    assert (result.verdict, result.tests) == ("failed", 2)
+    assert (result.report.passed, result.report.failed) == (("one",), ("group::bad",))
+    assert "boom" in result.output
     (tmp_path / "a.test.js").write_text("// nothing\n")
-    told = run(("node", "--test"), tmp_path, box)
-    assert (told.verdict, told.report.empty) == ("no_tests", ("a.test.js",))
+    result = run(("node", "--test"), tmp_path, box)
+    assert (result.verdict, result.report.empty) == ("no_tests", ("a.test.js",))
     (tmp_path / "a.test.js").write_text("throw new Error('boom')\n")
-    told = run(("node", "--test"), tmp_path, box)
-    assert (told.verdict, told.report.broken) == ("failed", ("a.test.js",))
+    result = run(("node", "--test"), tmp_path, box)
+    assert (result.verdict, result.report.broken) == ("failed", ("a.test.js",))
 
 
 MEDDLES = {
@@ -290,9 +293,9 @@ def test_node_is_not_talked_over(box, meddle, tmp_path):
         'const forged = \'<testsuites><testcase name="a" classname="test"/></testsuites>\';\n'
         f"{meddle}process.exit(0);\n"
     )
-    told = run(("node", "--test"), tmp_path, box)
-    assert told.verdict in ("no_tests", "failed"), (told.report, told.reason, told.output)
-    assert "ℹ pass 1" in told.output
+    result = run(("node", "--test"), tmp_path, box)
+    assert result.verdict in ("no_tests", "failed"), (result.report, result.reason, result.output)
+    assert "ℹ pass 1" in result.output
 
 
 @needs_go
@@ -303,11 +306,11 @@ def test_go_reports_each_test_by_name(more, tmp_path):
     (tmp_path / "a_test.go").write_text(
         'package x\nimport "testing"\nfunc TestA(t *testing.T) {}\nfunc TestB(t *testing.T) { t.Skip() }\n'
     )
-    told = run(("go", "test", *more, "./..."), tmp_path, seconds=300)
-    assert (told.verdict, told.tests) == ("passed", 1), told.output
-    assert (told.report.passed, told.report.skipped) == (("x::TestA",), ("x::TestB",))
-    assert "--- SKIP: TestB" in told.output
-    assert "TestA" not in told.output
+    result = run(("go", "test", *more, "./..."), tmp_path, seconds=300)
+    assert (result.verdict, result.tests) == ("passed", 1), result.output
+    assert (result.report.passed, result.report.skipped) == (("x::TestA",), ("x::TestB",))
+    assert "--- SKIP: TestB" in result.output
+    assert "TestA" not in result.output
     (tmp_path / "a_test.go").write_text("package x\n")
     assert run(("go", "test", *more, "./..."), tmp_path, seconds=300).verdict == "no_tests"
 
@@ -334,9 +337,9 @@ def test_a_go_test_cannot_pass_by_leaving_early(product, verdict, why, tmp_path)
     (tmp_path / "a_test.go").write_text(
         'package x\nimport "testing"\nfunc TestA(t *testing.T) { if Add(2, 3) != 5 { t.Fatal("no") } }\n'
     )
-    told = run(("go", "test", "-vet=off", "./..."), tmp_path, seconds=300)
-    assert told.verdict == verdict, (told.reason, told.output)
-    assert why in told.reason
+    result = run(("go", "test", "-vet=off", "./..."), tmp_path, seconds=300)
+    assert result.verdict == verdict, (result.reason, result.output)
+    assert why in result.reason
 
 
 ORDINARY_GO = {
@@ -357,8 +360,8 @@ def test_an_ordinary_go_project_is_heard(tmp_path):
     for name, text in ORDINARY_GO.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
-    told = run(("go", "test", "./..."), tmp_path, seconds=300)
-    assert (told.verdict, told.tests, told.report.empty) == ("passed", 1, ("x/lib",)), told.output
+    result = run(("go", "test", "./..."), tmp_path, seconds=300)
+    assert (result.verdict, result.tests, result.report.empty) == ("passed", 1, ("x/lib",)), result.output
     (tmp_path / "lib" / "lib.go").write_text("package lib\nconst X = nope\n")
-    told = run(("go", "test", "./..."), tmp_path, seconds=300)
-    assert (told.verdict, told.report.broken) == ("failed", ("x/lib [build failed]",)), told.output
+    result = run(("go", "test", "./..."), tmp_path, seconds=300)
+    assert (result.verdict, result.report.broken) == ("failed", ("x/lib [build failed]",)), result.output

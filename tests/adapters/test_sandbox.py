@@ -169,8 +169,8 @@ def test_a_project_may_set_how_much_memory_a_process_fills(sandbox, tree):
     code = "import resource as r; print(r.getrlimit(r.RLIMIT_DATA)[1])"
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 3 // 4
     for asked in (1, 4096):
-        found = run(probe_sandbox("auto", memory_gb=asked), code, SandboxPolicy(writes=(str(tree),)), tree)
-        assert int(found) == min(asked << 30, machine)
+        result = run(probe_sandbox("auto", memory_gb=asked), code, SandboxPolicy(writes=(str(tree),)), tree)
+        assert int(result) == min(asked << 30, machine)
 
 
 def test_nothing_in_the_environment_leads_out(sandbox, tree):
@@ -316,10 +316,10 @@ def nowhere(tmp_path, monkeypatch):
 
 def test_without_bubblewrap_it_is_said(nowhere):
     """auto goes on without a box and says why; required starts nothing and says what to do."""
-    found = probe_sandbox("auto")
-    assert not found.isolated
-    assert found.why == "bubblewrap is not installed"
-    assert "install the package `bubblewrap`" in found.fix
+    sandbox = probe_sandbox("auto")
+    assert not sandbox.isolated
+    assert sandbox.why == "bubblewrap is not installed"
+    assert "install the package `bubblewrap`" in sandbox.fix
     with pytest.raises(UserError, match='mode = "required", but bubblewrap is not installed: install'):
         probe_sandbox("required")
 
@@ -330,18 +330,18 @@ def test_a_bubblewrap_that_cannot_start_anything_is_none(nowhere, tmp_path):
         "#!/bin/sh\necho bwrap: No permissions to create new namespace >&2\nexit 1\n"
     )
     (tmp_path / "bwrap").chmod(0o755)
-    found = probe_sandbox("auto")
-    assert not found.isolated
-    assert found.why == "bubblewrap cannot start a program here"
-    assert "No permissions to create new namespace" in found.fix
+    sandbox = probe_sandbox("auto")
+    assert not sandbox.isolated
+    assert sandbox.why == "bubblewrap cannot start a program here"
+    assert "No permissions to create new namespace" in sandbox.fix
 
 
 def test_a_sandbox_that_is_switched_off_says_so(tree):
     """off boxes nothing, on any machine."""
-    found = probe_sandbox("off")
-    assert isinstance(found, OpenSandbox)
-    assert "switched off" in found.why
-    done, _ = asyncio.run(boxed(found, (PY, "-c", "print(1)"), SandboxPolicy(), tree))
+    sandbox = probe_sandbox("off")
+    assert isinstance(sandbox, OpenSandbox)
+    assert "switched off" in sandbox.why
+    done, _ = asyncio.run(boxed(sandbox, (PY, "-c", "print(1)"), SandboxPolicy(), tree))
     assert done.output == b"1\n"
 
 

@@ -80,9 +80,9 @@ def test_logins_beside_the_folders_of_path_are_not_in_the_box(sandbox, people, t
     script = (
         f"for f in {logins}; do cat $f 2>/dev/null && echo leaked $f; done; ls -d {needs} && echo all there"
     )
-    said = run_in_box(sandbox, script, env, tree).splitlines()
-    assert said[-1] == "all there", said
-    assert not any("password" in line or "leaked" in line for line in said)
+    lines = run_in_box(sandbox, script, env, tree).splitlines()
+    assert lines[-1] == "all there", lines
+    assert not any("password" in line or "leaked" in line for line in lines)
 
 
 def test_a_folder_that_is_no_known_toolchain_shows_itself_alone(people):

@@ -155,9 +155,9 @@ def test_a_shell_in_the_box_reaches_nothing(rig):
         reply = ask(rig, server, "edit")
     assert reply.error is None, reply.detail
     assert (rig.work / "copy.md").read_text() == "# a project\n"
-    seen = (rig.work / "seen.txt").read_text()
+    text = (rig.work / "seen.txt").read_text()
     assert not [
-        word for word in (".bashrc", "precious.txt", "every run there is", session.name) if word in seen
+        word for word in (".bashrc", "precious.txt", "every run there is", session.name) if word in text
     ]
     assert (rig.work / "net.txt").read_text().strip().endswith("1")
     assert not (rig.home / "mine").exists()

@@ -132,9 +132,9 @@ def test_its_tools_do_not_see_the_key(rig):
         return SayText(CASE_TEXT) if turn.results else RunShell("env > seen.txt")
 
     called(rig, shows)
-    seen = (rig.work / "seen.txt").read_text()
-    assert MODEL_SERVER_KEY not in seen
-    assert "STEERSMAN_EFFECT=" in seen
+    text = (rig.work / "seen.txt").read_text()
+    assert MODEL_SERVER_KEY not in text
+    assert "STEERSMAN_EFFECT=" in text
 
 
 @pytest.mark.parametrize("mode", ["required", "off"])

@@ -58,14 +58,14 @@ def test_two_real_agents_answer(rig, project):
         settled(project, server.url)
         first = steersman(project, "chat", "send", "@bob @猫猫 the word is xyzzy", "--json")
         assert first.returncode == 0, first.stdout + first.stderr
-        told = json.loads(first.stdout)
-        second = steersman(project, "chat", "send", "@猫猫 and now?", "--thread", told["thread"], "--json")
+        data = json.loads(first.stdout)
+        second = steersman(project, "chat", "send", "@猫猫 and now?", "--thread", data["thread"], "--json")
     assert second.returncode == 0, second.stdout + second.stderr
-    assert {a["sender"] for a in told["answers"]} == {"bob", "猫猫"}
-    for answer in told["answers"]:
+    assert {a["sender"] for a in data["answers"]} == {"bob", "猫猫"}
+    for answer in data["answers"]:
         assert answer["text"] == f"heard: True\n{EVIL}"
         assert answer["tokens"] > 0
-    assert {a["sender"]: a["micro_usd"] is None for a in told["answers"]} == {"bob": False, "猫猫": True}
+    assert {a["sender"]: a["micro_usd"] is None for a in data["answers"]} == {"bob": False, "猫猫": True}
     assert json.loads(second.stdout)["answers"][0]["text"].startswith("heard: True")
     assert any(turn.results for turn in server.turns)
     assert (

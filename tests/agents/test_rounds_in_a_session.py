@@ -60,8 +60,8 @@ def test_a_second_round(rig, project, cli, more):
     assert done.returncode == 0, done.stdout + done.stderr
     run = json.loads(done.stdout)["run"]
     assert git(project, "show", f"steersman/{run}:calc.py") == RIGHT
-    told = steersman(project, "audit", "tape", run, "--json").stdout.splitlines()
-    entries = _entries([json.loads(line) for line in told])
+    lines = steersman(project, "audit", "tape", run, "--json").stdout.splitlines()
+    entries = _entries([json.loads(line) for line in lines])
     first, _ = [e["data"].get("session", "") for e in entries if e.get("event") == "start_reviewer"]
     asked = [i["input"] for e in entries for i in e.get("planned", ()) if i["job"] == "implement"]
     kept = list((rig.state / "steersman").glob("*/sessions/*/*"))

@@ -127,8 +127,8 @@ def kept(rig, clis, case, began, got, detail=""):
 
 
 def events(project, run):
-    told = steersman(project, "audit", "tape", run, "--json").stdout.splitlines()
-    return [entry for line in told for entry in [json.loads(line)] if entry["kind"] == "transition"]
+    lines = steersman(project, "audit", "tape", run, "--json").stdout.splitlines()
+    return [entry for line in lines for entry in [json.loads(line)] if entry["kind"] == "transition"]
 
 
 def delivered(project, run):

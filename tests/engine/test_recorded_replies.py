@@ -59,9 +59,9 @@ def test_plain(contract, reply, facts):
     one = call(contract)
     plain = plain_reply(one, reply)
     assert {**plain, "reply": ""} == {"role": "scribe", **facts, "reply": ""}
-    said = json.loads(one.payloads.get(plain["reply"]))
-    assert "nonce" not in said
-    assert msgspec.convert({**said, "nonce": "n-1"}, type=REPLY_CONTRACTS[contract]) == reply
+    data = json.loads(one.payloads.get(plain["reply"]))
+    assert "nonce" not in data
+    assert msgspec.convert({**data, "nonce": "n-1"}, type=REPLY_CONTRACTS[contract]) == reply
     later = msgspec.structs.replace(reply, nonce="n-2")
     assert plain_reply(one, later) == plain
 

@@ -104,9 +104,9 @@ def test_what_the_plan_says_is_told(effects):
     facts = effects.plan(
         plan_reply(questions=(plan_question("which one?"), plan_question("a name?", blocking=False)))
     )
-    told = effects.said(facts.told_ref).splitlines()
-    assert told[0].endswith(": which one?")
-    assert told[1:] == [
+    lines = effects.said(facts.told_ref).splitlines()
+    assert lines[0].endswith(": which one?")
+    assert lines[1:] == [
         "may touch: calc.py (update)", "may touch: old.py (delete)", "may touch: new/ (create)",
     ]  # fmt: skip
 

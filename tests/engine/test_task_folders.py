@@ -38,9 +38,9 @@ def test_a_locked_folder(tmp_path, folder):
     """What is in it is named, nothing is put back in silence, and once it is open again all is well."""
     effects = TaskEffects(tmp_path, disk=True).through("codegen")
     place(effects, folder).chmod(0)
-    found = effects.inspect("codegen")
-    told = effects.said(found.told_ref)
-    assert (found.damaged > 0, effects.event("codegen")) == (True, "documents_damaged")
+    facts = effects.inspect("codegen")
+    told = effects.said(facts.told_ref)
+    assert (facts.damaged > 0, effects.event("codegen")) == (True, "documents_damaged")
     assert all(line.startswith(folder) for line in told.splitlines()[::2]), told
     assert "cannot be read" in told or "is not on record" in told
     refused = effects.said(effects.restore().error_ref)
@@ -71,10 +71,10 @@ def test_no_copies_and_no_folder_of_them(tmp_path, what):
     with enforce_file_permissions() as counted:
         if what == "locked" and not counted:
             pytest.skip("NOT SHOWN: nothing is locked to root here")
-        found = effects.inspect("codegen")
-        told = effects.said(found.told_ref).splitlines()
-    assert (found.damaged, told[0].split()[0]) == (1, COPIES)
-    assert "then `restore` puts the recorded files back" in told[1]
+        facts = effects.inspect("codegen")
+        lines = effects.said(facts.told_ref).splitlines()
+    assert (facts.damaged, lines[0].split()[0]) == (1, COPIES)
+    assert "then `restore` puts the recorded files back" in lines[1]
 
 
 def test_a_name_that_is_no_text(tmp_path):
@@ -82,8 +82,8 @@ def test_a_name_that_is_no_text(tmp_path):
     effects = TaskEffects(tmp_path, disk=True).through("codegen")
     stranger = os.fsencode(place(effects, COPIES)) + b"/\xff"
     os.close(os.open(stranger, os.O_CREAT | os.O_WRONLY))
-    found = effects.inspect("codegen")
-    assert (found.damaged, effects.said(found.told_ref).split()[0]) == (1, f"{COPIES}/\\xff")
+    facts = effects.inspect("codegen")
+    assert (facts.damaged, effects.said(facts.told_ref).split()[0]) == (1, f"{COPIES}/\\xff")
     assert effects.said(effects.restore().error_ref) == (
         f"{COPIES}/\\xff cannot be taken away: remove it by hand and try again"
     )

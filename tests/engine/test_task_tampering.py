@@ -114,9 +114,9 @@ def test_what_nobody_has_laid_down(tables, phase):
     before = dict(effects.artifacts.files)
     for name in (n for n in UNRECORDED_FILES if n not in effects.c.artifacts):
         effects.artifacts.files[effects.run, name] = FORGED_DECISION
-        found = effects.inspect(phase)
-        assert (found.damaged, found.adoptable, effects.event(phase)) == (1, 0, "documents_damaged"), name
-        assert effects.said(found.told_ref).startswith(f"{name} is not on record: steersman did not write it")
+        facts = effects.inspect(phase)
+        assert (facts.damaged, facts.adoptable, effects.event(phase)) == (1, 0, "documents_damaged"), name
+        assert effects.said(facts.told_ref).startswith(f"{name} is not on record: steersman did not write it")
         told = effects.said(effects.restore().told_ref)
         (kept,) = {n for _, n in effects.artifacts.files} - {n for _, n in before}
         assert f"moved aside: {name}, now {kept}" in told
@@ -168,9 +168,9 @@ def test_everything_at_once(tables):
     effects = tables["accept"]
     before = dict(effects.artifacts.files)
     effects.artifacts.files.clear()
-    found = effects.inspect("accept")
-    assert found.damaged == len(effects.c.documents) + 2
-    assert set(found.seen.values()) - {found.seen[COPIES]} == {""}
+    facts = effects.inspect("accept")
+    assert facts.damaged == len(effects.c.documents) + 2
+    assert set(facts.seen.values()) - {facts.seen[COPIES]} == {""}
     assert effects.restore().error_ref == ""
     assert dict(effects.artifacts.files) == before
     for name in laid(effects):
@@ -184,8 +184,8 @@ def test_a_document_that_is_damaged_says_nothing(tables):
     """However well the others read: with one file wrong none of them is believed."""
     effects = tables["test"]
     spoil(effects, SCOPE, "changed")
-    found = effects.inspect("test")
-    assert (found.overall_pass, found.tree) == (False, "")
+    facts = effects.inspect("test")
+    assert (facts.overall_pass, facts.tree) == (False, "")
     effects.restore()
     assert effects.inspect("test").overall_pass is True
 
@@ -208,9 +208,9 @@ def test_a_stranger_among_the_copies_is_noticed_and_taken_away(tmp_path, name, d
     """A file that nobody laid down is no part of the change."""
     effects = TaskEffects(tmp_path, disk=disk).through("codegen")
     effects.artifacts.write(effects.run, f"{COPIES}/{name}", b"mine\n")
-    found = effects.inspect("codegen")
-    assert found.damaged == 1
-    assert effects.said(found.told_ref).startswith(f"{COPIES}/{name} is not on record")
+    facts = effects.inspect("codegen")
+    assert facts.damaged == 1
+    assert effects.said(facts.told_ref).startswith(f"{COPIES}/{name} is not on record")
     assert effects.event("codegen") == "documents_damaged"
     effects.restore()
     assert effects.artifacts.names(effects.run, COPIES) == ("calc.py", "new/b.py")
@@ -227,8 +227,8 @@ def test_the_folder_of_copies_may_be_something_else(tmp_path, what):
         folder.symlink_to(elsewhere)
     else:
         folder.write_bytes(b"no folder")
-    found = effects.inspect("codegen")
-    assert (found.damaged, effects.said(found.told_ref).split(",")[0]) == (1, f"{COPIES} is a {what}")
+    facts = effects.inspect("codegen")
+    assert (facts.damaged, effects.said(facts.told_ref).split(",")[0]) == (1, f"{COPIES} is a {what}")
     before = sorted(p.name for p in elsewhere.rglob("*"))
     assert effects.restore().error_ref
     os.unlink(folder)

@@ -207,9 +207,9 @@ def test_a_defect_is_said_to_be_one(capsys: pytest.CaptureFixture[str], tmp_path
 
     services = SERVICES._replace(has_store=broken)
     assert run_command_line(services, ["runs", "--project", str(tmp_path)]) == 70
-    told = capsys.readouterr().err
-    assert "ZeroDivisionError" in told
-    assert "defect of steersman" in told
+    errors = capsys.readouterr().err
+    assert "ZeroDivisionError" in errors
+    assert "defect of steersman" in errors
 
 
 @pytest.mark.parametrize(

@@ -110,8 +110,8 @@ def test_d_leaves_the_run_to_the_background(project: Project) -> None:
 
 def test_outside_text_stays_text(project: Project) -> None:
     """A task with escapes and markup is shown as it is written, not obeyed."""
-    told = change_story(SLOW, "crew", "reviewer", 1, "sleep", to="0")
-    (project.place / "crew.yaml").write_text(json.dumps(told["crew"]))
+    story = change_story(SLOW, "crew", "reviewer", 1, "sleep", to="0")
+    (project.place / "crew.yaml").write_text(json.dumps(story["crew"]))
     task = "[red]x[/red]\x1b]0;owned\x07"
     code, seen = _terminal(project, "never", b"", "run", task, "--mode", "implementation")
     assert code == 0, seen

@@ -48,8 +48,8 @@ def test_a_task_goes_on_to_its_end(project: Project):
     task_project.write_crew(project, task_project.task_crew())
     run = find_run(project, "task", "planning")
     for _ in range(6):
-        said = project.call("tasks", "next", run)
-        assert said.code == 3, said
+        result = project.call("tasks", "next", run)
+        assert result.code == 3, result
         if list_runs(project)[run][1] == "accept":
             break
     done = project.call("tasks", "accept", run, "--reason", "looks right")

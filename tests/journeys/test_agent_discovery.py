@@ -27,8 +27,8 @@ def test_init_names_the_agents_that_are_installed(
     project: Project, there: tuple[str, ...], coder: str, reviewer: str
 ) -> None:
     """One that is there plays every role; of two, another one reviews and tests than writes."""
-    said = project.call("init", "--yes", PATH=put(project.place / "clis", *there))
-    assert said.code == 0, said
+    result = project.call("init", "--yes", PATH=put(project.place / "clis", *there))
+    assert result.code == 0, result
     written = (project.repo / "steersman.toml").read_text()
     assert f'[roles.coder]\nagent = "{coder}"' in written
     assert f'[roles.reviewer]\nagent = "{reviewer}"' in written
@@ -37,10 +37,10 @@ def test_init_names_the_agents_that_are_installed(
 
 def test_without_an_agent_init_says_what_to_do(project: Project) -> None:
     """Nobody is made up: without a CLI there is no role, and the next step is told."""
-    said = project.call("init", "--yes", PATH="/usr/bin:/bin")
-    assert said.code == 0, said
+    result = project.call("init", "--yes", PATH="/usr/bin:/bin")
+    assert result.code == 0, result
     assert "\n[roles." not in (project.repo / "steersman.toml").read_text()
-    assert "no agent was found: install one, or name an agent under [roles.…] in steersman.toml" in said.out
+    assert "no agent was found: install one, or name an agent under [roles.…] in steersman.toml" in result.out
 
 
 def test_what_stands_in_the_way_is_told_before_it_starts(project: Project) -> None:
@@ -62,7 +62,7 @@ def test_a_field_that_the_agent_does_not_know_is_refused_by_name(project: Projec
     (project.repo / "steersman.toml").write_text(
         'version = 1\n[roles.coder]\nagent = "claude"\ncolour = "red"\n'
     )
-    said = project.call("run", "x")
-    assert said.code != 0
-    assert "[roles.coder]" in said.err
-    assert "colour" in said.err
+    result = project.call("run", "x")
+    assert result.code != 0
+    assert "[roles.coder]" in result.err
+    assert "colour" in result.err

@@ -75,9 +75,9 @@ def test_events_that_may_not_happen(project: Project) -> None:
         ("task_received", "no row accepts task_received in finalize now"),
     ):
         data = {"task_ref": "p-x"} if event == "task_received" else {}
-        said = project.call("send", run, event, "--data", json.dumps(data), "--json")
-        one_line(said, 4, why, "task_followup_received, aborted_by_operator")
-        told = said.json()
+        result = project.call("send", run, event, "--data", json.dumps(data), "--json")
+        one_line(result, 4, why, "task_followup_received, aborted_by_operator")
+        told = result.json()
         assert (told["result"], told["exit_code"]) == ("refused", 4)
         refused = [e for e in project.entries(run) if e["kind"] == "refused"][-1]
         assert (refused["event"], refused["seq"]) == (event, told["seq"])
@@ -94,8 +94,8 @@ def test_data_that_does_not_fit(project: Project) -> None:
     one_line(
         project.call("send", run, "task_followup_received", "--data", "[]"), 2, "--data is not a JSON object"
     )
-    said = project.call("send", run, "task_followup_received", "--data", '{"choice": 7}')
-    one_line(said, 4, "does not fit")
+    result = project.call("send", run, "task_followup_received", "--data", '{"choice": 7}')
+    one_line(result, 4, "does not fit")
 
 
 # ── steersman.toml and the script ───────────────────────────────────────────────────────────────────────────────────
@@ -113,10 +113,10 @@ def test_data_that_does_not_fit(project: Project) -> None:
 def test_a_broken_configuration(project: Project, text: str, parts: tuple[str, ...]) -> None:
     """The error names file, line and field; nothing is created."""
     (project.repo / "steersman.toml").write_text(f"version = 1\n{text}\n")
-    said = project.call("run", "x")
-    assert said.code == 2, said
+    result = project.call("run", "x")
+    assert result.code == 2, result
     for part in ("steersman.toml", *parts):
-        assert part in said.err
+        assert part in result.err
     assert project.call("runs", "--json").json() == []
     assert project.call("doctor").code == 1
 
@@ -131,9 +131,9 @@ def test_a_script_that_is_not_there_or_broken(project: Project) -> None:
     """A crew's script is read before anything starts; its problems name the line."""
     project.prepare(roundtable_story())
     (project.place / "crew.yaml").write_text("version: 1\ncoder:\n  - sey: hello\n")
-    said = project.call("run", "x")
-    assert said.code == 2, said
-    assert "crew.yaml, line 3" in said.err
+    result = project.call("run", "x")
+    assert result.code == 2, result
+    assert "crew.yaml, line 3" in result.err
     (project.place / "crew.yaml").unlink()
     one_line(project.call("run", "x"), 2, "cannot read the script")
 
@@ -145,23 +145,23 @@ GARBAGE = ["\x1b[2Japprove", '{"decision": "approve"}',  # tests/judges/test_rep
 @pytest.mark.parametrize("text", GARBAGE, ids=range(len(GARBAGE)))
 def test_a_reviewer_that_answers_garbage(project: Project, text: str) -> None:
     """Garbage is asked again with its problems, a bounded number of times, and is never an approval."""
-    told = change_story(
+    story = change_story(
         roundtable_story(retries=1), "crew", "reviewer", to=[{"mode": "implementation", "raw": text}]
     )
-    said = project.run(told)
-    assert said.code == 1, said
-    assert said.json()["outcome"] == "review_schema_invalid"
-    asked = [e for e in project.entries(said.json()["run"]) if e["kind"] == "effect_started"]
+    result = project.run(story)
+    assert result.code == 1, result
+    assert result.json()["outcome"] == "review_schema_invalid"
+    asked = [e for e in project.entries(result.json()["run"]) if e["kind"] == "effect_started"]
     assert [e["retry"]["retry_reason"] for e in asked] == ["reply_invalid"]
-    assert "\x1b" not in project.call("show", said.json()["run"]).out
+    assert "\x1b" not in project.call("show", result.json()["run"]).out
 
 
 def test_a_coder_that_edits_outside_its_tree(project: Project) -> None:
     """A script that names a path outside the tree is refused before anything starts."""
-    told = change_story(roundtable_story(), "crew", "coder", 1, "edit", 0, "write", to="../../escaped.py")
-    project.prepare(told)
-    said = project.call("run", "x", "--mode", "implementation")
-    assert said.code == 2, said
+    story = change_story(roundtable_story(), "crew", "coder", 1, "edit", 0, "write", to="../../escaped.py")
+    project.prepare(story)
+    result = project.call("run", "x", "--mode", "implementation")
+    assert result.code == 2, result
     assert not list(project.place.rglob("escaped.py"))
 
 
@@ -202,8 +202,8 @@ def test_a_deleted_run(project: Project, tables: tuple[str, ...]) -> None:
         db.execute(f"DELETE FROM {table} WHERE run = ?", (run,))  # noqa: S608  a constant
     db.close()
     for words in ([], [run], [run[:-1]]):
-        said = project.call("audit", "verify", *words)
-        assert (said.code, run in said.out) == (5, True), said
+        result = project.call("audit", "verify", *words)
+        assert (result.code, run in result.out) == (5, True), result
     assert project.call("audit", "verify", "nobody").code == 2
 
 
@@ -215,10 +215,10 @@ def test_a_deleted_store(project: Project) -> None:
         assert project.call("audit", "anchor", run).code == 0
     for left in project.state.glob("store.db*"):
         left.unlink()
-    said = project.call("audit", "verify")
-    assert said.code == 5
-    assert all(f"run {run}: not intact, first at entry 1" in said.out for run in runs)
-    assert "restore it from a backup" in said.err
+    result = project.call("audit", "verify")
+    assert result.code == 5
+    assert all(f"run {run}: not intact, first at entry 1" in result.out for run in runs)
+    assert "restore it from a backup" in result.err
     assert [v["ok"] for v in project.call("audit", "verify", "--json").json()] == [False, False]
     assert project.call("audit", "verify", runs[0]).code == 5
     assert project.call("audit", "verify", "nobody").code == 2
@@ -248,10 +248,10 @@ def test_a_junk_signing_key(project: Project) -> None:
     """An outcome that cannot be anchored has happened all the same: the command says both, and how to anchor it later."""
     run = project.run(roundtable_story(mode="proposal")).json()["run"]
     (project.state / "anchor.key").write_bytes(b"junk")
-    said = project.call("abort", run)
-    assert said.code == 0
-    assert "anchor.key is no signing key any more: restore it from a backup" in said.err
-    assert f"steersman audit anchor {run}" in said.err
+    result = project.call("abort", run)
+    assert result.code == 0
+    assert "anchor.key is no signing key any more: restore it from a backup" in result.err
+    assert f"steersman audit anchor {run}" in result.err
     one_line(project.call("audit", "anchor", run), 2, "restore it from a backup")
 
 
@@ -264,18 +264,18 @@ def test_a_hand_in_the_store(project: Project) -> None:
         "INSERT INTO inbox(run, kind, body, at) SELECT run, 'answer', json_object('gate', id, 'choice', 'approve', "
         "'person', 'Ann', 'digest', digest), 1 FROM gate"
     )
-    said = project.call("audit", "verify", run)
-    assert said.code == 0
-    assert "waiting to be taken: approve by Ann, not yet on tape, so no anchor speaks for it" in said.out
-    assert "an answer, event or abort that another program of this account put into the inbox" in said.out
-    told = project.call("audit", "verify", "--json").json()
-    assert [len(v["waiting"]) for v in told] == [1]
-    assert told[0]["beyond"]
+    result = project.call("audit", "verify", run)
+    assert result.code == 0
+    assert "waiting to be taken: approve by Ann, not yet on tape, so no anchor speaks for it" in result.out
+    assert "an answer, event or abort that another program of this account put into the inbox" in result.out
+    data = project.call("audit", "verify", "--json").json()
+    assert [len(v["waiting"]) for v in data] == [1]
+    assert data[0]["beyond"]
     db.execute("CREATE TRIGGER hand AFTER INSERT ON entry BEGIN DELETE FROM gate; END")
     db.close()
-    said = project.call("audit", "verify")
-    assert said.code == 5
-    assert "there is a trigger hand" in said.out
+    result = project.call("audit", "verify")
+    assert result.code == 5
+    assert "there is a trigger hand" in result.out
 
 
 def test_a_store_from_a_newer_version(project: Project) -> None:
@@ -337,11 +337,11 @@ def test_a_disk_that_cannot_be_written(project: Project, words: list[str]) -> No
     """Where no store can be made the error says so; the repository is left alone."""
     project.prepare(roundtable_story())
     for place in ("/proc/nowhere", str(project.repo / "calc.py")):
-        said = project.call(*words, XDG_STATE_HOME=place)
+        result = project.call(*words, XDG_STATE_HOME=place)
         if words == ["runs"]:
-            assert said.code == 0
+            assert result.code == 0
         else:
-            command = said.err.splitlines()[-1].split()[1:]
+            command = result.err.splitlines()[-1].split()[1:]
             one_line(project.call(*command, XDG_STATE_HOME=place), 5, "trust.json")
     assert (project.repo / "calc.py").read_text() == WRONG_CODE
     assert project.git("status", "--porcelain") == ""
@@ -395,11 +395,11 @@ def test_a_dirty_repository(project: Project) -> None:
     project.prepare(roundtable_story())
     (project.repo / "calc.py").write_text("half a thought")
     (project.repo / "new.py").write_text("another")
-    said = project.call("run", "Fix add", "--mode", "implementation", "--json")
-    assert said.code == 0, said
-    assert "uncommitted changes" in said.err
+    result = project.call("run", "Fix add", "--mode", "implementation", "--json")
+    assert result.code == 0, result
+    assert "uncommitted changes" in result.err
     assert (project.repo / "calc.py").read_text() == "half a thought"
-    run = said.json()["run"]
+    run = result.json()["run"]
     assert project.git("diff", "--name-only", "main", f"steersman/{run}").split() == ["calc.py"]
 
 
@@ -424,10 +424,10 @@ def test_a_dirty_repository(project: Project) -> None:
 def test_wrong_usage(project: Project, words: list[str], part: str) -> None:
     """Wrong usage is exit 2, one line, with the way to help; in JSON too when asked for."""
     one_line(project.call(*words), 2, part)
-    said = project.call(*words, "--json")
-    assert said.code == 2
-    if said.out:
-        assert json.loads(said.out)["exit_code"] == 2
+    result = project.call(*words, "--json")
+    assert result.code == 2
+    if result.out:
+        assert json.loads(result.out)["exit_code"] == 2
 
 
 def test_words_that_nobody_can_see(project: Project) -> None:
@@ -450,20 +450,20 @@ def test_unattended_looks_first(project: Project) -> None:
     one_line(project.call("run", "x", "--unattended"), 4, "no agent has the roles coder, reviewer, tester")
     assert project.call("runs", "--json").json() == []
     project.prepare(roundtable_story())
-    said = project.call("run", "Fix add", "--unattended")
-    assert said.code == 3, said
-    assert "gates that will wait for you: confirm" in said.out
+    result = project.call("run", "Fix add", "--unattended")
+    assert result.code == 3, result
+    assert "gates that will wait for you: confirm" in result.out
 
 
 def test_dry_creates_nothing(project: Project) -> None:
     """`--dry` tells gates, calls, checks and budget, and leaves no trace."""
     project.prepare(roundtable_story(deliver="merge", budget={"turns": 9}, retries=1))
-    told = project.call("run", "x", "--dry", "--max-iterations", "4", "--json").json()
+    data = project.call("run", "x", "--dry", "--max-iterations", "4", "--json").json()
     moves = ["moving", "recheck", "rewrite"]  # of the branch that it is to be merged into
-    assert told["gates"] == ["confirm", "evidence", "merge", *moves, "budget"]
-    assert (told["agent_calls"], told["agent_attempts"]) == (3 + 3 * 4, 2 * (3 + 3 * 4))
-    assert told["checks"] == {"unit": ["python3", "-m", "unittest", "-q"]}
-    assert told["budget"] == {"turns": 9}
+    assert data["gates"] == ["confirm", "evidence", "merge", *moves, "budget"]
+    assert (data["agent_calls"], data["agent_attempts"]) == (3 + 3 * 4, 2 * (3 + 3 * 4))
+    assert data["checks"] == {"unit": ["python3", "-m", "unittest", "-q"]}
+    assert data["budget"] == {"turns": 9}
     assert not (project.state / "store.db").exists()
     assert not (project.repo / ".steersman").exists()
 
@@ -474,10 +474,10 @@ def test_dry_says_what_decides_about_each_check(project: Project) -> None:
     toml = (project.repo / "steersman.toml").read_text()
     extra = '[checks.deep]\nrun = ["make", "test"]\ncwd = "packages/a"\nexit_code_is_enough = true\n'
     (project.repo / "steersman.toml").write_text(f'no_tests = ["lint"]\n{toml}{extra}')
-    told = project.call("run", "x", "--dry", "--json").json()
-    assert told["checks"] == {"unit": UNIT_CHECK, "lint": ["true"], "deep": ["make", "test"]}
+    data = project.call("run", "x", "--dry", "--json").json()
+    assert data["checks"] == {"unit": UNIT_CHECK, "lint": ["true"], "deep": ["make", "test"]}
     plain = {"cwd": "", "exit_code_is_enough": False, "no_tests": False}
-    assert told["check_options"] == {
+    assert data["check_options"] == {
         "unit": plain,
         "lint": {**plain, "no_tests": True},
         "deep": {**plain, "cwd": "packages/a", "exit_code_is_enough": True},

@@ -13,9 +13,9 @@ POOR = roundtable_story(budget={"turns": 2})
 @pytest.fixture
 def parked(project: Project) -> tuple[Project, str]:
     """A run whose third agent call has no turn left."""
-    said = project.run(POOR)
-    assert said.code == 3, said
-    told: dict[str, Any] = said.json()
+    result = project.run(POOR)
+    assert result.code == 3, result
+    told: dict[str, Any] = result.json()
     assert [g["job"] for g in told["gates"]] == ["budget"]
     assert f"steersman answer {told['run']} raise --turns N" in told["next"]
     return project, told["run"]
@@ -58,17 +58,17 @@ def test_stop_ends_it(parked: tuple[Project, str]) -> None:
 def test_a_gate_takes_only_its_own_choices(parked: tuple[Project, str]) -> None:
     """Approval is no choice of a budget gate."""
     project, run = parked
-    said = project.call("approve", run)
-    assert said.code == 2
-    assert "raise | stop" in said.err
+    result = project.call("approve", run)
+    assert result.code == 2
+    assert "raise | stop" in result.err
 
 
 def test_spending_is_shown_with_its_limit(project: Project) -> None:
     """`show` tells what was spent, what may be, and which calls told nothing."""
-    told = change_story(
+    story = change_story(
         roundtable_story(budget={"tokens": 1000, "turns": 9}), "crew", "coder", 1, "tokens", to="70"
     )
-    run = project.run(told).json()["run"]
+    run = project.run(story).json()["run"]
     words = project.call("show", run).out
     assert "tokens: 70 of 1 000" in words
     assert "calls did not report their cost" in words

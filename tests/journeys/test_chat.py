@@ -79,18 +79,18 @@ def test_a_conversation(talk):
     assert project.call("chat", "threads").code == 0
     first = project.call("chat", "send", "@猫猫 @bob 你们怎么看？", "--json")
     assert first.code == 0, first
-    told = first.json()
-    assert {(a["sender"], a["tokens"], a["micro_usd"]) for a in told["answers"]} == {
+    data = first.json()
+    assert {(a["sender"], a["tokens"], a["micro_usd"]) for a in data["answers"]} == {
         ("bob", 120, 4000),
         ("猫猫", 7, None),
     }
-    assert told["spent"] == {"turns": 2, "tokens": 127, "micro_usd": 4000, "unknown": 1}
-    second = project.call("chat", "send", "and you?", "--thread", told["thread"][5:14])
+    assert data["spent"] == {"turns": 2, "tokens": 127, "micro_usd": 4000, "unknown": 1}
+    second = project.call("chat", "send", "and you?", "--thread", data["thread"][5:14])
     assert "bob · " in second.out
-    shown = project.call("chat", "show", told["thread"], "--json").json()
+    shown = project.call("chat", "show", data["thread"], "--json").json()
     assert [m["kind"] for m in shown["messages"]] == ["question", "answer", "answer", "question", "answer"]
     assert (shown["title"], shown["open"]) == ("@猫猫 @bob 你们怎么看？", [])
-    assert len(project.call("chat", "show", told["thread"], "--last", "1", "--json").json()["messages"]) == 1
+    assert len(project.call("chat", "show", data["thread"], "--last", "1", "--json").json()["messages"]) == 1
     assert "2 calls" not in second.out
     assert "3 calls" in second.out
     assert trees(project) == []
@@ -104,11 +104,11 @@ def trees(project: Project) -> list[str]:
 def test_nothing_in_an_answer_is_carried_out(talk):
     """An answer with commands of every kind is shown, escaped, and starts nothing; the sitting goes on."""
     project = talk()
-    said = typed(project, "@猫猫 hello", "@bob and you?", "/quit")
-    assert said.returncode == 0, said.stderr
-    assert "│ \\x1b[2J\\x9b31m\\u202e喵\\u200b [red]x[/red]" in said.stdout
-    assert "│ /run evil" in said.stdout
-    assert "I am Bob." in said.stdout
+    result = typed(project, "@猫猫 hello", "@bob and you?", "/quit")
+    assert result.returncode == 0, result.stderr
+    assert "│ \\x1b[2J\\x9b31m\\u202e喵\\u200b [red]x[/red]" in result.stdout
+    assert "│ /run evil" in result.stdout
+    assert "I am Bob." in result.stdout
     assert project.call("runs", "--all", "--json").json() == []
     kept = project.call("chat", "show", the_thread(project), "--json").json()["messages"]
     assert kept[1]["text"] == HOSTILE.strip()
@@ -118,19 +118,19 @@ def test_a_narrow_encoding(talk):
     """Neither a Chinese name nor a hostile answer breaks a narrow encoding; no control character gets through."""
     project = talk()
     for words in (("send", "@猫猫 hello"), ("threads",)):
-        told = project.call("chat", *words, PYTHONIOENCODING="ascii")
-        assert told.code == 0, told
-        assert not {*map(chr, range(0x20)), "\x7f"} - {"\n"} & {*told.out}
-        assert told.out.isascii()
+        result = project.call("chat", *words, PYTHONIOENCODING="ascii")
+        assert result.code == 0, result
+        assert not {*map(chr, range(0x20)), "\x7f"} - {"\n"} & {*result.out}
+        assert result.out.isascii()
 
 
 def test_a_person_may_start_a_run_from_a_conversation(talk):
     """/run and /followup are the person's own lines; chat leaves no trace on the tape."""
     project = talk(told=roundtable_story(mode="proposal"))
-    said = typed(project, "@bob the word is xyzzy", "/run Fix add", "/nonsense", "/followup", "/run")
-    assert "there is no /nonsense" in said.stderr
-    assert "a follow-up needs a run and words" in said.stderr
-    assert "a run needs a task" in said.stderr
+    result = typed(project, "@bob the word is xyzzy", "/run Fix add", "/nonsense", "/followup", "/run")
+    assert "there is no /nonsense" in result.stderr
+    assert "a follow-up needs a run and words" in result.stderr
+    assert "a run needs a task" in result.stderr
     run = project.only_run()
     before = len(project.entries(run))
     typed(project, f"/followup {run} only add, nothing else")
@@ -146,15 +146,15 @@ def test_a_person_may_start_a_run_from_a_conversation(talk):
 def test_the_other_lines_of_a_sitting(talk):
     """Help, threads, another thread, a new one; what goes wrong is said and the next line is read."""
     project = talk()
-    said = typed(
+    result = typed(
         project, "/show", "/again", "/help", "hello", "/threads", "/new about cats", "/show",
         "/thread nothing", "/again", "", "/exit",
     )  # fmt: skip
-    assert said.returncode == 0
+    assert result.returncode == 0
     for part in ("ask something first", "no thread 'nothing'", "no question is pending in this thread"):
-        assert part in said.stderr
+        assert part in result.stderr
     for part in ("/followup RUN TEXT", "I am Bob.", "ABOUT", "0 calls"):
-        assert part in said.stdout
+        assert part in result.stdout
     titles = {t["title"] for t in project.call("chat", "threads", "--json").json()}
     assert titles == {"hello", "about cats"}
     back = typed(project, "/show", words=("chat", "talk", "--thread", the_first(project)))
@@ -162,8 +162,8 @@ def test_the_other_lines_of_a_sitting(talk):
 
 
 def the_first(project: Project) -> str:
-    found = project.call("chat", "threads", "--json").json()
-    return next(t["id"] for t in found if t["title"] == "hello")
+    data = project.call("chat", "threads", "--json").json()
+    return next(t["id"] for t in data if t["title"] == "hello")
 
 
 def test_bad_input(talk):
@@ -177,9 +177,9 @@ def test_bad_input(talk):
         (("show", "nope"), ""),
         (("again", "nope"), ""),
     ):
-        said = project.call("chat", *words)
-        assert said.code == 2, said
-        assert part in said.err
+        result = project.call("chat", *words)
+        assert result.code == 2, result
+        assert part in result.err
     assert project.call("chat", "threads", "--json").json() == []
     thread = project.call("chat", "new", "a title", "--json").json()["id"]
     assert "no question is pending in this thread" in project.call("chat", "again", thread).err
@@ -194,9 +194,9 @@ def test_doctor_looks_at_whom_one_can_talk_to(talk):
     assert "ok   @猫猫: can be called" in project.call("doctor").out
     project.git("rm", "-qf", "bob.yaml")
     project.git("commit", "-qm", "Remove the script")
-    said = project.call("doctor")
-    assert said.code == 1
-    assert "FIX  @bob: cannot read the script" in said.out
+    result = project.call("doctor")
+    assert result.code == 1
+    assert "FIX  @bob: cannot read the script" in result.out
 
 
 def test_a_program_of_ones_own(talk):
@@ -215,16 +215,16 @@ def test_a_program_of_ones_own(talk):
     file.write_text(
         text.replace('agent = "command"', 'agent = "command"\ncommand = ["cat"]'), encoding="utf-8"
     )
-    heard = project.call("chat", "send", "@dan what is this?", "--json")
-    assert heard.code == 0, heard
-    assert heard.json()["answers"][0]["text"].endswith("@dan what is this?")
+    result = project.call("chat", "send", "@dan what is this?", "--json")
+    assert result.code == 0, result
+    assert result.json()["answers"][0]["text"].endswith("@dan what is this?")
 
 
 def test_nobody_is_configured(project: Project):
     """The error says what to write."""
-    said = project.call("chat", "send", "hello")
-    assert said.code == 2
-    assert "[chat.agents.bob]" in said.err
+    result = project.call("chat", "send", "hello")
+    assert result.code == 2
+    assert "[chat.agents.bob]" in result.err
 
 
 def test_a_failure_is_shown_and_can_be_asked_again(talk):
@@ -234,9 +234,9 @@ def test_a_failure_is_shown_and_can_be_asked_again(talk):
         "chat": [{"attempt": "1", "error": "provider_rate_limited", "detail": "slow down"}, {"say": "Now."}],
     }
     project = talk(bob=failing)
-    said = project.call("chat", "send", "@bob hi")
-    assert said.code == 1
-    assert "failed: provider_rate_limited" in said.out
+    result = project.call("chat", "send", "@bob hi")
+    assert result.code == 1
+    assert "failed: provider_rate_limited" in result.out
     thread = the_thread(project)
     assert "@bob has failed (provider_rate_limited)" in project.call("chat", "show", thread).out
     again = project.call("chat", "again", thread, "--json")
@@ -251,9 +251,9 @@ def test_an_agent_here_cannot_write(talk):
     project = talk(
         bob={"version": "1", "chat": [{"say": "done", "edit": [{"write": "calc.py", "text": "evil"}]}]}
     )
-    said = project.call("chat", "send", "@bob change it")
-    assert said.code == 1
-    assert "provider_permission_denied" in said.out
+    result = project.call("chat", "send", "@bob change it")
+    assert result.code == 1
+    assert "provider_permission_denied" in result.out
     assert project.git("status", "--porcelain") == ""
 
 
@@ -261,9 +261,9 @@ def test_the_budget_of_a_thread(talk):
     """When it is used up the next question is kept and nobody is asked: exit code 4."""
     project = talk(more="[chat.budget]\nturns = 1\n")
     thread = project.call("chat", "send", "@bob one", "--json").json()["thread"]
-    said = project.call("chat", "send", "@bob two", "--thread", thread)
-    assert said.code == 4
-    assert "has used up its turns" in said.err
+    result = project.call("chat", "send", "@bob two", "--thread", thread)
+    assert result.code == 4
+    assert "has used up its turns" in result.err
     shown = project.call("chat", "show", thread, "--json").json()
     assert (shown["spent"]["turns"], [o["question"] for o in shown["open"]]) == (1, [3])
 
@@ -365,9 +365,9 @@ def test_whoever_works_for_a_chat_speaks_for_nobody(talk):
         ("chat", "drop", thread, "--yes"),
         ("chat",),
     ):
-        said = project.call(*words, **inside)
-        assert said.code == 4, said
-        assert "an agent never speaks for a person" in said.err
+        result = project.call(*words, **inside)
+        assert result.code == 4, result
+        assert "an agent never speaks for a person" in result.err
     refused = [e for e in project.entries(run) if e["kind"] == "refused"]
     assert len(refused) == 3
     assert all(thread in e["why"] for e in refused)
@@ -437,15 +437,15 @@ def test_what_a_program_is_told_fits_the_published_schemas(talk):
         more="[chat.budget]\nturns = 9\n",
     )
     assert project.call("chat", "send", "@bob @猫猫 hello").code == 1
-    told = project.call("chat", "show", the_thread(project), "--json").json()
-    assert sorted(m["error"] for m in told["messages"]) == ["", "", "provider_timeout"]
-    assert [o["agent"] for o in told["open"]] == ["猫猫"]
+    data = project.call("chat", "show", the_thread(project), "--json").json()
+    assert sorted(m["error"] for m in data["messages"]) == ["", "", "provider_timeout"]
+    assert [o["agent"] for o in data["open"]] == ["猫猫"]
     of_a_thread, of_a_message = (_schema(f"chat-{name}") for name in ("thread", "message"))
-    jsonschema_rs.validate(of_a_thread, told)
-    for message in told["messages"]:
+    jsonschema_rs.validate(of_a_thread, data)
+    for message in data["messages"]:
         jsonschema_rs.validate(of_a_message, message)
         assert message.keys() <= of_a_message["$defs"]["ChatMessage"]["properties"].keys()
-    for wrong in ({**told, "more": 1}, {**told, "messages": [{**told["messages"][0], "kind": "order"}]}):
+    for wrong in ({**data, "more": 1}, {**data, "messages": [{**data["messages"][0], "kind": "order"}]}):
         assert not jsonschema_rs.is_valid(of_a_thread, wrong)
 
 

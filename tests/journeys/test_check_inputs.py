@@ -70,9 +70,9 @@ def call(place, *words, feed=b"", **env):
 def judged(place, kind, inputs, *words):
     """Each input's result, all in one call."""
     feed = b"".join(vector_line(CorpusVector(str(n), value, "", "")) for n, value in enumerate(inputs))
-    said = call(place, kind, "--jsonl", *words, feed=feed)
-    assert said.code == 0
-    return {value: answer["result"] for value, answer in zip(inputs, said.lines(), strict=True)}
+    result = call(place, kind, "--jsonl", *words, feed=feed)
+    assert result.code == 0
+    return {value: answer["result"] for value, answer in zip(inputs, result.lines(), strict=True)}
 
 
 # ── the corpus ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -83,9 +83,9 @@ def test_the_corpus(kind, place):
     """No bad one is let through, no good one is refused, every line is answered, nothing is written."""
     wanted = read_vectors(KINDS[kind])
     before = sorted(place.iterdir())
-    said = call(place, kind, "--jsonl", feed=b"".join(map(vector_line, wanted)))
-    assert said.code == 0
-    answers = said.lines()
+    result = call(place, kind, "--jsonl", feed=b"".join(map(vector_line, wanted)))
+    assert result.code == 0
+    answers = result.lines()
     assert [a["id"] for a in answers] == [v.id for v in wanted]
     assert all(set(a) == {"id", "result", "reason"} and a["reason"] for a in answers)
     wrong = [
@@ -233,9 +233,9 @@ def test_every_line_is_answered(kind, place):
         + b"\n"
         + vector_line(CorpusVector("end", None, "", "")).rstrip(b"\n")
     )
-    said = call(place, kind, "--jsonl", feed=feed)
-    assert said.code == 0
-    answers = said.lines()
+    result = call(place, kind, "--jsonl", feed=feed)
+    assert result.code == 0
+    answers = result.lines()
     assert len(answers) == len(BROKEN) + 1
     for (text, name, words), answer in zip(BROKEN, answers, strict=False):
         assert (answer["result"], answer["id"]) == ("refuse", name), text[:60]
@@ -257,8 +257,8 @@ def test_a_closed_input_holds_nothing(place):
 def test_lines_from_a_file(place):
     """--jsonl takes a file too; without lines there is nothing to answer."""
     (place / "in.jsonl").write_bytes(vector_line(CorpusVector("a", "pytest -q", "", "")))
-    said = call(place, "command", "--jsonl", "in.jsonl")
-    assert [a["result"] for a in said.lines()] == ["accept"]
+    result = call(place, "command", "--jsonl", "in.jsonl")
+    assert [a["result"] for a in result.lines()] == ["accept"]
     assert (call(place, "command", "--jsonl").code, call(place, "command", "--jsonl").out) == (0, "")
     missing = call(place, "command", "--jsonl", "none.jsonl")
     assert missing.code == 2
@@ -271,9 +271,9 @@ def test_lines_from_a_file(place):
 
 def test_a_command(place):
     """One line or its words; 0 and the grammar it fits, or 4 and why not."""
-    said = call(place, "command", "pytest -q", "--json")
-    assert said.code == 0
-    assert json.loads(said.out) == {
+    result = call(place, "command", "pytest -q", "--json")
+    assert result.code == 0
+    assert json.loads(result.out) == {
         "input": ["pytest -q"], "result": "accept", "reason": "fits pytest (set tests), proves tests",
         "exit_code": 0,
     }  # fmt: skip
@@ -315,10 +315,10 @@ def test_a_command_by_the_projects_own_rules(place):
 def test_a_bad_section_is_told(place):
     """[commands] is held against its schema: file, line, field."""
     (place / "steersman.toml").write_text('version = 1\n[commands]\nsets = ["everything"]\nprogram = "rm"\n')
-    said = call(place, "command", "pytest")
-    assert said.code == 2
-    assert "line 3: commands.sets[0]" in said.err
-    assert "commands.program" in said.err
+    result = call(place, "command", "pytest")
+    assert result.code == 2
+    assert "line 3: commands.sets[0]" in result.err
+    assert "commands.program" in result.err
 
 
 def test_a_verdict(place):

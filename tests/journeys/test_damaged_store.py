@@ -85,12 +85,12 @@ def fleet(made: tuple[Fleet, Path]) -> Fleet:
 def test_tables_that_are_not_what_they_should_be(fleet: Fleet, sql: str) -> None:
     """No command begins its work; each names the store and the next step, the doctor included."""
     fleet.damage(sql)
-    said = fleet.speak(*LISTING, "doctor", *fleet.of(fleet.damaged))
-    for command, (code, out, err) in said.items():
+    results = fleet.speak(*LISTING, "doctor", *fleet.of(fleet.damaged))
+    for command, (code, out, err) in results.items():
         assert code == 5, (command, out, err)
         assert "store.db" in out + err, command
         assert "restore it from a backup" in out + err, command
-    assert "FIX  store:" in said["doctor"][1]
+    assert "FIX  store:" in results["doctor"][1]
 
 
 @pytest.mark.parametrize("what", ONE_RUN)
@@ -98,38 +98,38 @@ def test_one_run_that_cannot_be_read(fleet: Fleet, what: str) -> None:
     """The run is named with the next step; lists and the doctor go on, and so does the other run."""
     fleet.damage(ONE_RUN[what])
     goes_on = f"approve {fleet.whole}" if what == "a gate" else f"why {fleet.whole}"
-    said = fleet.speak(*LISTING, "doctor", *fleet.of(fleet.damaged), f"show {fleet.whole}", goes_on)
+    results = fleet.speak(*LISTING, "doctor", *fleet.of(fleet.damaged), f"show {fleet.whole}", goes_on)
     for command in LISTING:
-        code, out, err = said[command]
+        code, out, err = results[command]
         assert code == 0, (command, err)
         assert fleet.whole in out, command
-    (line,) = [line for line in said["runs"][1].splitlines() if line.startswith(fleet.damaged)]
+    (line,) = [line for line in results["runs"][1].splitlines() if line.startswith(fleet.damaged)]
     assert (line.split()[1] == "broken") is (what not in UNLISTED)
-    assert said["doctor"][0] == 5
-    assert f"FIX  run {fleet.damaged}:" in said["doctor"][1]
+    assert results["doctor"][0] == 5
+    assert f"FIX  run {fleet.damaged}:" in results["doctor"][1]
     refused = [
-        err for command in fleet.of(fleet.damaged) if said[command][0] == 5 for err in said[command][2:]
+        err for command in fleet.of(fleet.damaged) if results[command][0] == 5 for err in results[command][2:]
     ]
     assert any(f"run {fleet.damaged}" in err and f"audit verify {fleet.damaged}" in err for err in refused), (
-        said
+        results
     )
-    assert said[f"resume {fleet.damaged}"][0] == 5, said
-    assert said[f"show {fleet.whole}"][0] == said[goes_on][0] == 0
+    assert results[f"resume {fleet.damaged}"][0] == 5, results
+    assert results[f"show {fleet.whole}"][0] == results[goes_on][0] == 0
 
 
 def test_a_definition_that_cannot_be_read(fleet: Fleet) -> None:
     """What decided a run is part of its evidence: replay and export say that it is gone, the doctor finds it."""
     fleet.damage("UPDATE definition SET body='junk'")
-    said = fleet.speak(f"audit replay {fleet.damaged}", f"audit export {fleet.damaged}", "doctor", "runs")
-    assert [code for code, _, _ in said.values()] == [5, 5, 5, 0], said
-    assert "FIX" in said["doctor"][1]
+    results = fleet.speak(f"audit replay {fleet.damaged}", f"audit export {fleet.damaged}", "doctor", "runs")
+    assert [code for code, _, _ in results.values()] == [5, 5, 5, 0], results
+    assert "FIX" in results["doctor"][1]
 
 
 def test_a_newer_store(fleet: Fleet) -> None:
     """The one thing that helps is a newer steersman: no backup is asked for."""
     fleet.damage("PRAGMA user_version=99")
-    said = fleet.speak("runs", "doctor")
-    for code, out, err in said.values():
+    results = fleet.speak("runs", "doctor")
+    for code, out, err in results.values():
         assert code == 5
         assert "upgrade steersman" in out + err
         assert "backup" not in out + err

@@ -125,10 +125,10 @@ def test_the_report_names_the_delivered_tree_and_who_let_it_through(project: Pro
     assert (refused.code, f"approve {run}" in refused.err) == (4, True)
     asked.append(project.call("gates", run, "--json").json()[0]["digest"])
     assert project.call("approve", run, STEERSMAN_PERSON="dora").code == 0
-    told = project.call("report", run).out
+    output = project.call("report", run).out
     tree = project.git("rev-parse", "main^{tree}").strip()
     assert asked[1:] == [tree, tree]
-    delivered = told.split("## Delivered\n")[1].split("\n## ")[0]
+    delivered = output.split("## Delivered\n")[1].split("\n## ")[0]
     assert f"tree `{tree}`" in delivered
     for person, what, digest in zip(
         ("bea", "cleo", "dora"),
@@ -137,7 +137,7 @@ def test_the_report_names_the_delivered_tree_and_who_let_it_through(project: Pro
         strict=True,
     ):
         assert f"| {person} | {what} | `{digest}` |" in delivered, delivered
-    evidence = told.split("## Evidence\n")[1].split("\n## ")[0]
+    evidence = output.split("## Evidence\n")[1].split("\n## ")[0]
     own, _, variants = evidence.partition("### Variants of the tree\n")
     assert f"on tree `{tree}`, which was delivered." in own
     assert own.count("| unit | passed |") == 1
@@ -148,9 +148,9 @@ def test_the_report_names_the_delivered_tree_and_who_let_it_through(project: Pro
 def test_the_report_says_where_nobody_was_asked(project: Project) -> None:
     """A branch of its own, and no gate on the way: the report says so in place of a name."""
     run = project.run(roundtable_story()).json()["run"]
-    told = project.call("report", run).out
-    assert "The checks passed, and no gate asked a person." in told
-    assert "Variants of the tree" not in told
+    output = project.call("report", run).out
+    assert "The checks passed, and no gate asked a person." in output
+    assert "Variants of the tree" not in output
 
 
 def test_a_declined_merge_is_no_failure(project: Project) -> None:

@@ -19,15 +19,15 @@ UNITTEST = 'import sys\nimport unittest\n\nsys.path.insert(0, ".")\nfrom calc im
 
 def test_the_demo_ends_approved_tested_and_verified(project: Project) -> None:
     """`demo` needs nothing, leaves its repository, and ends approved, tested and verified."""
-    said = project.call("demo", "--json", fresh=True, TMPDIR=str(project.place))
-    assert said.code == 0, said
-    told = said.json()
-    assert (told["outcome"], told["verified"], told["anchored"]) == ("approved", True, True)
-    assert told["tests"] > 0
-    shop = Path(told["repository"])
+    result = project.call("demo", "--json", fresh=True, TMPDIR=str(project.place))
+    assert result.code == 0, result
+    data = result.json()
+    assert (data["outcome"], data["verified"], data["anchored"]) == ("approved", True, True)
+    assert data["tests"] > 0
+    shop = Path(data["repository"])
     assert project.place in shop.parents
     fixed = subprocess.run(
-        ["git", "show", f"steersman/{told['run']}:prices.py"], cwd=shop, capture_output=True, check=True
+        ["git", "show", f"steersman/{data['run']}:prices.py"], cwd=shop, capture_output=True, check=True
     ).stdout.decode()
     assert "no percentage" in fixed
     assert not (project.place / "state").exists()
@@ -35,8 +35,8 @@ def test_the_demo_ends_approved_tested_and_verified(project: Project) -> None:
 
 def test_the_demo_speaks_plainly(project: Project) -> None:
     """It says that it approves, that the test failed before, and what to look at next, with commands that work in another shell."""
-    said = project.call("demo", TMPDIR=str(project.place))
-    assert said.code == 0, said
+    result = project.call("demo", TMPDIR=str(project.place))
+    assert result.code == 0, result
     for part in (
         "The demo approves the proposal as 'demo operator'",
         "FAILED (failures=1)",
@@ -44,8 +44,8 @@ def test_the_demo_speaks_plainly(project: Project) -> None:
         "Look at the run:",
         "audit verify",
     ):
-        assert part in said.out
-    commands = re.findall(r"^  (git .*|/.*/steersman .*)$", said.out, re.MULTILINE)
+        assert part in result.out
+    commands = re.findall(r"^  (git .*|/.*/steersman .*)$", result.out, re.MULTILINE)
     assert len(commands) == 6
     for command in dict.fromkeys(commands):
         environment = {"PATH": os.environ["PATH"], "HOME": str(project.place / "another home")}
@@ -62,9 +62,9 @@ def test_init_finds_proves_and_writes(project: Project) -> None:
     project.git("rm", "-q", "test_calc.py")
     project.git("add", "-A")
     project.git("commit", "-qm", "tests")
-    said = project.call("init", "--yes", "--script", "crew.yaml", "--json", fresh=True)
-    assert said.code == 0, said
-    (check,) = said.json()["checks"].values()
+    result = project.call("init", "--yes", "--script", "crew.yaml", "--json", fresh=True)
+    assert result.code == 0, result
+    (check,) = result.json()["checks"].values()
     assert (check["verdict"], check["tests"]) == ("passed", 1)
     written = (project.repo / "steersman.toml").read_text()
     assert 'agent = "scripted"' in written
@@ -80,8 +80,8 @@ def test_what_init_says_of_commands_is_right(project: Project) -> None:
     """With the marks of its comment taken away the section allows exactly the program that it explains."""
     assert project.call("init", "--yes").code == 0
     path = project.repo / "steersman.toml"
-    told = path.read_text()
-    section = told[told.index("# [commands]") :].split("\n\n")[0]
+    text = path.read_text()
+    section = text[text.index("# [commands]") :].split("\n\n")[0]
     asked = (
         ("vendor/bin/phpunit --stop-on-failure --filter total tests/shop.php", 0),
         ("vendor/bin/phpunit --bootstrap x.php", 4),
@@ -89,7 +89,7 @@ def test_what_init_says_of_commands_is_right(project: Project) -> None:
         ("grep add calc.py", 0),
     )
     assert {project.call("check", "command", words).code for words, _ in asked} == {4}
-    path.write_text(told.replace(section, re.sub("^# ", "", section, flags=re.MULTILINE)))
+    path.write_text(text.replace(section, re.sub("^# ", "", section, flags=re.MULTILINE)))
     for words, code in asked:
         assert project.call("check", "command", words).code == code, words
 
@@ -105,9 +105,9 @@ def test_init_leaves_out_what_cannot_run(project: Project) -> None:
     for name in ("git", "python3", "bwrap"):
         if there := shutil.which(name):
             (path / name).symlink_to(there)
-    said = project.call("init", "--yes", PATH=f"{path}")
-    assert said.code == 0, said
-    assert "go is left out" in said.out
+    result = project.call("init", "--yes", PATH=f"{path}")
+    assert result.code == 0, result
+    assert "go is left out" in result.out
     assert "go =" not in (project.repo / "steersman.toml").read_text()
     assert "unittest =" in (project.repo / "steersman.toml").read_text()
 
@@ -130,9 +130,9 @@ def test_doctor_names_each_fix(project: Project) -> None:
 
 def test_an_overdue_timer_is_shown_in_red_by_every_command(project: Project) -> None:
     """A run whose time has come and that nobody drives is named on standard error, but not beside `runs --json`."""
-    told = roundtable_story(retries=3, unattended={"on_limit": "wait"})
-    told["crew"]["coder"][1] |= {"error": "provider_rate_limited", "reset_in": "3000"}
-    parked = project.run(told)
+    story = roundtable_story(retries=3, unattended={"on_limit": "wait"})
+    story["crew"]["coder"][1] |= {"error": "provider_rate_limited", "reset_in": "3000"}
+    parked = project.run(story)
     assert (parked.code, parked.json()["status"]) == (3, "waiting until"), parked
     run = parked.json()["run"]
     assert "waits until" in project.call("why", run).out
@@ -149,9 +149,9 @@ def test_an_overdue_timer_is_shown_in_red_by_every_command(project: Project) -> 
 @pytest.fixture
 def finished(project: Project) -> tuple[Project, str]:
     """A project with an approved run."""
-    said = project.run(roundtable_story())
-    assert said.code == 0, said
-    run: str = said.json()["run"]
+    result = project.run(roundtable_story())
+    assert result.code == 0, result
+    run: str = result.json()["run"]
     return project, run
 
 
@@ -206,9 +206,9 @@ def test_a_changed_byte_is_found(finished: tuple[Project, str]) -> None:
         "UPDATE entry SET body = replace(body, 'approve', 'appr0ve') WHERE run = ? AND seq = 6", (run,)
     )
     db.close()
-    said = project.call("audit", "verify", run, "--json")
-    assert said.code == 5
-    assert said.json()["first_bad"] == 6
+    result = project.call("audit", "verify", run, "--json")
+    assert result.code == 5
+    assert result.json()["first_bad"] == 6
 
 
 def test_the_machine_is_published_as_it_is_executed(project: Project) -> None:
@@ -240,10 +240,10 @@ def test_where_no_run_can_start_it_is_said_and_nothing_is_left(project: Project)
         if name == "damaged":
             (place / ".git" / "HEAD").write_text("junk")
         here = ("--project", str(place))
-        said = project.call("init", *here, "--json")
-        assert (said.code, bool(said.json()["problem"])) == (0, True), said
-        assert ("no whole repository" in said.err) == (name == "damaged"), said
-        assert ("git init" in said.err) == (name == "plain"), said
+        result = project.call("init", *here, "--json")
+        assert (result.code, bool(result.json()["problem"])) == (0, True), result
+        assert ("no whole repository" in result.err) == (name == "damaged"), result
+        assert ("git init" in result.err) == (name == "plain"), result
         assert project.call("run", "x", *here).code == 2
         assert "nothing has been run here yet" in project.call("runs", *here).out
     assert not list((project.place / "state").glob("**/store.db"))

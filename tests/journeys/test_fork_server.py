@@ -142,9 +142,9 @@ def finished(projects) -> tuple[Project, str]:
     """A project with an approved run, made from fresh starts alone."""
     project: Project = projects()
     project.prepare(roundtable_story())
-    said = project.call("run", "Fix add", "--mode", "implementation", "--json", fresh=True)
-    assert said.code == 0, said
-    return project, said.json()["run"]
+    result = project.call("run", "Fix add", "--mode", "implementation", "--json", fresh=True)
+    assert result.code == 0, result
+    return project, result.json()["run"]
 
 
 COMMANDS = (

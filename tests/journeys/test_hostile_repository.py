@@ -40,9 +40,9 @@ def test_what_a_coder_leaves_where_nobody_looks_helps_no_check(project: Project)
         "import os\nif os.path.exists('ignored/calc.py'):\n    exec(open('ignored/calc.py').read())\n"
     )
     check = {"unit": ["python3", "-m", "unittest", "-q"]}
-    told = roundtable_story(crew=roundtable_crew(coder=[cheat]), checks=check, max_iterations=1)
-    said = project.run(told)
-    assert said.code == 1, said
+    story = roundtable_story(crew=roundtable_crew(coder=[cheat]), checks=check, max_iterations=1)
+    result = project.run(story)
+    assert result.code == 1, result
     rows = [event for _, event, _ in project.rows(project.only_run())]
     assert "tests_passed" not in rows
     assert "tests_failed" in rows
@@ -52,11 +52,12 @@ def test_uncommitted_work_is_named_and_left_alone(project: Project) -> None:
     """It is said that the run starts from the commit, and the work is there afterwards."""
     project.prepare(roundtable_story())
     (project.repo / "calc.py").write_text("mine\n")
-    said = project.call("run", "Fix add", "--mode", "implementation")
+    result = project.call("run", "Fix add", "--mode", "implementation")
     commit = project.git("rev-parse", "main")[:12]
-    assert said.code == 0, said
+    assert result.code == 0, result
     assert (
-        f"your checkout has uncommitted changes; the run starts from commit {commit} without them" in said.err
+        f"your checkout has uncommitted changes; the run starts from commit {commit} without them"
+        in result.err
     )
     assert (project.repo / "calc.py").read_text() == "mine\n"
 
@@ -68,6 +69,6 @@ def test_a_tree_that_cannot_be_recorded_ends_in_words(project: Project) -> None:
         "say": "done",
         "edit": [{"write": "git~1", "text": "x"}, {"write": "calc.py", "text": RIGHT_CODE}],
     }
-    said = project.run(roundtable_story(crew=roundtable_crew(coder=[nest]), max_iterations=1))
-    assert said.code == 1
-    assert json.loads(said.out.splitlines()[-1])["outcome"] not in {"approved", ""}
+    result = project.run(roundtable_story(crew=roundtable_crew(coder=[nest]), max_iterations=1))
+    assert result.code == 1
+    assert json.loads(result.out.splitlines()[-1])["outcome"] not in {"approved", ""}

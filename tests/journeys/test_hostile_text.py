@@ -315,8 +315,8 @@ def test_the_log_of_a_run_in_the_background(projects):
     project.git("commit", "-qm", "crew")
     code, out, err = call(project, "run", HOSTILE, "--detach", "--json")
     assert code == 0, err
-    told = json.loads(out)
-    log = project.read_log(told["log"], f" reject {told['run']}\n")  # the last line of its gate
+    data = json.loads(out)
+    log = project.read_log(data["log"], f" reject {data['run']}\n")  # the last line of its gate
     assert "proposal" in log
     no_forged_lines(harmless(log.encode()))
 
@@ -330,9 +330,9 @@ def test_the_live_pane_shows_markup_as_text(over):
     os.environ["XDG_STATE_HOME"], before = project.env["XDG_STATE_HOME"], os.environ.get("XDG_STATE_HOME")
     try:
         deck = CommandContext(SERVICES, str(project.repo), as_json=False)
-        seen = read_run_view(deck.runs.ports, run)
+        view = read_run_view(deck.runs.ports, run)
         pane = LivePane(deck, keys="x")
-        pane.show(seen.status, seen.entries)
+        pane.show(view.status, view.entries)
         pane.note(HOSTILE)
         for encoding in ("utf-8", "ascii"):
             raw = io.BytesIO()

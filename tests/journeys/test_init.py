@@ -74,10 +74,10 @@ def test_setup_is_proposed_proven_and_written(project: Project) -> None:
     """A lock file leads to its setup step; the check runs after it, in a fresh tree, and leaves nothing behind."""
     commit(project, PACKAGE)
     (project.repo / "node_modules").mkdir()  # what the developer happens to have is not used
-    said = project.call("init", "--yes", "--json", PATH=programs(project))
-    assert said.code == 0, said
-    assert said.json()["setup"] == [{"run": ["npm", "ci"], "cwd": ""}]
-    assert said.json()["checks"]["npm"]["tests"] == 3
+    result = project.call("init", "--yes", "--json", PATH=programs(project))
+    assert result.code == 0, result
+    assert result.json()["setup"] == [{"run": ["npm", "ci"], "cwd": ""}]
+    assert result.json()["checks"]["npm"]["tests"] == 3
     config = written(project)
     assert (config["worktree"]["setup"], config["env"]) == ([["npm", "ci"]], {"CI": "true"})
     assert config["checks"] == {"npm": ["npm", "test"]}
@@ -88,9 +88,9 @@ def test_setup_is_proposed_proven_and_written(project: Project) -> None:
 def test_it_asks_once_and_without_an_answer_does_nothing(project: Project) -> None:
     """Everything that may run is shown first; nobody there to answer is wrong usage, and nothing is written."""
     commit(project, PACKAGE)
-    said = project.call("init", PATH=programs(project))
-    assert said.code == 2
-    assert "init --yes" in said.err
+    result = project.call("init", PATH=programs(project))
+    assert result.code == 2
+    assert "init --yes" in result.err
     for part in (
         "in a fresh copy of commit",
         "npm ci",
@@ -98,16 +98,16 @@ def test_it_asks_once_and_without_an_answer_does_nothing(project: Project) -> No
         "only if that fails",
         "--ignore-scripts",
     ):
-        assert part in said.out, part
+        assert part in result.out, part
     assert not (project.repo / "steersman.toml").exists()
 
 
 def test_the_next_plan_is_tried(project: Project) -> None:
     """A setup that fails is followed by the next best one, and the file has the one that worked."""
     commit(project, {**PACKAGE, "fails-ci": ""})
-    said = project.call("init", "--yes", PATH=programs(project))
-    assert said.code == 0, said
-    assert "`npm ci` failed (" in said.out
+    result = project.call("init", "--yes", PATH=programs(project))
+    assert result.code == 0, result
+    assert "`npm ci` failed (" in result.out
     assert written(project)["worktree"]["setup"] == [["npm", "ci", "--ignore-scripts"]]
 
 
@@ -121,10 +121,10 @@ BUILT = {
 def test_tests_that_need_a_build_get_one(project: Project) -> None:
     """Where tests fail a plan with more setup steps is tried; it is kept because it is green."""
     commit(project, BUILT)
-    said = project.call("init", "--yes", PATH=programs(project))
-    assert said.code == 0, said
-    assert "given up: setup without `npm run build`" in said.out
-    assert "npm: passed · 3 tests" in said.out
+    result = project.call("init", "--yes", PATH=programs(project))
+    assert result.code == 0, result
+    assert "given up: setup without `npm run build`" in result.out
+    assert "npm: passed · 3 tests" in result.out
     assert written(project)["worktree"]["setup"] == [["npm", "ci"], ["npm", "run", "build"]]
 
 
@@ -132,18 +132,18 @@ def test_tests_that_need_a_build_get_one(project: Project) -> None:
 def test_a_build_that_does_not_help_is_left_out(project: Project, more: dict[str, str]) -> None:
     """Where the longer plan fails too the first one is kept, and the attempt is named."""
     commit(project, {**BUILT, **more})
-    said = project.call("init", "--yes", PATH=programs(project))
-    assert "given up: `npm run build` in setup: no better" in said.out, said
+    result = project.call("init", "--yes", PATH=programs(project))
+    assert "given up: `npm run build` in setup: no better" in result.out, result
     assert written(project)["worktree"]["setup"] == [["npm", "ci"]]
 
 
 def test_a_setup_that_fails_says_why(project: Project) -> None:
     """Where no plan works the file has what is known, the end of the output is shown, and the next step."""
     commit(project, {**PACKAGE, "fails-ci": "", "fails-scripts": "", "fails-install": ""})
-    said = project.call("init", "--yes", PATH=programs(project))
-    assert said.code == 1, said
+    result = project.call("init", "--yes", PATH=programs(project))
+    assert result.code == 1, result
     for part in ("exit code 7", "looking for packages", "npm ERR! nothing is there", "init --check"):
-        assert part in said.out, part
+        assert part in result.out, part
     assert written(project)["checks"] == {"npm": ["npm", "test"]}
 
 
@@ -151,9 +151,9 @@ def test_a_check_that_counts_nothing_says_how_to_count(project: Project) -> None
     """Nothing is made up: the check is written, the exit code is 1, and both ways to say it are shown as lines."""
     packages = {f"packages/{name}/package.json": '{"scripts": {"test": "x"}}' for name in "ab"}
     commit(project, {"package.json": '{"workspaces": ["packages/*"]}', "package-lock.json": "{}", **packages})
-    said = project.call("init", "--yes", PATH=programs(project))
-    assert said.code in (0, 1), said
-    assert "given up: npm counted no test" in said.out
+    result = project.call("init", "--yes", PATH=programs(project))
+    assert result.code in (0, 1), result
+    assert "given up: npm counted no test" in result.out
 
 
 def test_checks_of_packages_have_their_folder(project: Project) -> None:
@@ -165,8 +165,8 @@ def test_checks_of_packages_have_their_folder(project: Project) -> None:
             "two/package.json": '{"scripts": {"test": "node --test"}}', "two/a.test.js": NODE_TEST,
         },
     )  # fmt: skip
-    said = project.call("init", "--yes", "--json")
-    checks = said.json()["checks"]
+    result = project.call("init", "--yes", "--json")
+    checks = result.json()["checks"]
     assert {name: (check["cwd"], check["argv"]) for name, check in checks.items()} == {
         "node-one": ("one", ["node", "--test"]),
         "npm-two": ("two", ["node", "--test"]),
@@ -175,36 +175,36 @@ def test_checks_of_packages_have_their_folder(project: Project) -> None:
 
 def test_failures_on_the_base_are_acknowledged_only_by_name(project: Project) -> None:
     """A red check is kept, its failing tests are listed with the command that acknowledges them; --yes alone acknowledges nothing."""
-    said = project.call("init", "--yes")
-    assert said.code == 0, said
+    result = project.call("init", "--yes")
+    assert result.code == 0, result
     (name,) = json.loads(project.call("init", "--yes", "--force", "--json").out)["checks"]["unittest"][
         "failed"
     ]
-    assert f"1 test failed: {name}" in said.out
-    assert "  acknowledge it by name:\n    steersman init --check --acknowledge-failures" in said.out
-    assert "  let a run repair it:\n    steersman run" in said.out
+    assert f"1 test failed: {name}" in result.out
+    assert "  acknowledge it by name:\n    steersman init --check --acknowledge-failures" in result.out
+    assert "  let a run repair it:\n    steersman run" in result.out
     assert "known_failures" not in written(project)
-    said = project.call("init", "--check", "--yes")
-    assert (said.code, "init --check --acknowledge-failures" in said.out) == (1, True)
-    said = project.call("init", "--yes", "--force", "--acknowledge-failures")
-    assert (said.code, written(project)["known_failures"]) == (0, [name])
-    assert f"1 failure acknowledged in steersman.toml; any other still counts:\n  {name}\n" in said.out
+    result = project.call("init", "--check", "--yes")
+    assert (result.code, "init --check --acknowledge-failures" in result.out) == (1, True)
+    result = project.call("init", "--yes", "--force", "--acknowledge-failures")
+    assert (result.code, written(project)["known_failures"]) == (0, [name])
+    assert f"1 failure acknowledged in steersman.toml; any other still counts:\n  {name}\n" in result.out
     project.git("add", "-A")
     project.git("commit", "-qm", "configured")
     before = (project.repo / "steersman.toml").read_text()
-    said = project.call("init", "--check", "--yes")
-    assert said.code == 0, said
-    assert "  unittest: passed but for 1 known failure · " in said.out
-    assert "failed" not in said.out
-    assert "every check is proven" in said.out
+    result = project.call("init", "--check", "--yes")
+    assert result.code == 0, result
+    assert "  unittest: passed but for 1 known failure · " in result.out
+    assert "failed" not in result.out
+    assert "every check is proven" in result.out
     assert (project.repo / "steersman.toml").read_text() == before
 
 
 def test_failures_without_names_and_numbers_are_not_acknowledged(project: Project) -> None:
     """Where nobody says how many tests pass the check could never be judged: init says so and writes no name."""
     commit(project, {**PACKAGE, "tells-little": ""})
-    said = project.call("init", "--yes", "--acknowledge-failures", PATH=programs(project))
-    assert "npm cannot be acknowledged: its failures have no names" in said.err
+    result = project.call("init", "--yes", "--acknowledge-failures", PATH=programs(project))
+    assert "npm cannot be acknowledged: its failures have no names" in result.err
     assert "known_failures" not in written(project)
 
 
@@ -212,11 +212,11 @@ def test_a_check_that_does_not_come_to_its_tests_is_not_proven(project: Project)
     """Where one package is green and another fails before a test, init ends with 1 and says what to do next."""
     packages = {f"{folder}/{name}": text for folder in ("one", "two") for name, text in PACKAGE.items()}
     commit(project, {**packages, "two/fails-test": ""})
-    said = project.call("init", "--yes", PATH=programs(project))
-    assert said.code == 1, said
-    assert "npm-one: passed · 3 tests" in said.out
-    assert "npm-two: failed · exit code 1" in said.out
-    assert "next: edit steersman.toml, then `steersman init --check`" in said.out
+    result = project.call("init", "--yes", PATH=programs(project))
+    assert result.code == 1, result
+    assert "npm-one: passed · 3 tests" in result.out
+    assert "npm-two: failed · exit code 1" in result.out
+    assert "next: edit steersman.toml, then `steersman init --check`" in result.out
 
 
 def test_check_proves_an_edited_file_again(project: Project) -> None:
@@ -231,18 +231,18 @@ def test_check_proves_an_edited_file_again(project: Project) -> None:
         " summary = 'Passed: (?P<passed>\\d+)' }\n"
         'e2e = { run = ["test", "-f", "app/data.txt"], exit_code_is_enough = true }\n'
     )
-    said = project.call("init", "--check", "--yes", "--json")
-    assert said.code == 0, said
-    checks = said.json()["checks"]
+    result = project.call("init", "--check", "--yes", "--json")
+    assert result.code == 0, result
+    checks = result.json()["checks"]
     assert (checks["unit"]["verdict"], checks["unit"]["tests"]) == ("passed", 4)
     assert checks["e2e"]["reason"] == "exit code only (chosen in steersman.toml)"
     shown = project.call("init", "--check", "--yes").out
     assert "e2e: passed · exit code only (chosen in steersman.toml)" in shown
     text = (project.repo / "steersman.toml").read_text()
     (project.repo / "steersman.toml").write_text(text.replace("app/data.txt", "app/gone.txt"))
-    said = project.call("init", "--check", "--yes")
-    assert said.code == 1
-    assert "e2e: failed · exit code 1" in said.out
+    result = project.call("init", "--check", "--yes")
+    assert result.code == 1
+    assert "e2e: failed · exit code 1" in result.out
 
 
 @pytest.mark.parametrize("file", ["", "version = 1\n"])
@@ -250,8 +250,8 @@ def test_check_needs_a_check(project: Project, file: str) -> None:
     """Without a file, or without a check in it, there is nothing to prove."""
     if file:
         (project.repo / "steersman.toml").write_text(file)
-    said = project.call("init", "--check", "--yes")
-    assert (said.code, "there is no check to prove" in said.err) == (2, True)
+    result = project.call("init", "--check", "--yes")
+    assert (result.code, "there is no check to prove" in result.err) == (2, True)
 
 
 def test_acknowledging_leaves_the_rest_of_the_file_alone(project: Project) -> None:
@@ -260,16 +260,16 @@ def test_acknowledging_leaves_the_rest_of_the_file_alone(project: Project) -> No
     path = project.repo / "steersman.toml"
     path.write_text(path.read_text() + "\n[budget]\nusd = 5   # mine\n")
     before = path.read_text()
-    said = project.call("init", "--check", "--acknowledge-failures", "--yes")
-    assert said.code == 0, said
+    result = project.call("init", "--check", "--acknowledge-failures", "--yes")
+    assert result.code == 0, result
     (name,) = written(project)["known_failures"]
-    assert "1 failure acknowledged in steersman.toml" in said.out
-    assert f"  {name}\n" in said.out
-    assert "every check is proven" in said.out
+    assert "1 failure acknowledged in steersman.toml" in result.out
+    assert f"  {name}\n" in result.out
+    assert "every check is proven" in result.out
     assert path.read_text().replace(f'known_failures = [\n    "{name}",\n]\n', "") == before
     after = path.read_text()
-    said = project.call("init", "--check", "--acknowledge-failures", "--yes", "--json")
-    assert (said.code, said.json()["added"], path.read_text()) == (0, [], after)
+    result = project.call("init", "--check", "--acknowledge-failures", "--yes", "--json")
+    assert (result.code, result.json()["added"], path.read_text()) == (0, [], after)
 
 
 def test_force_keeps_a_copy(project: Project) -> None:
@@ -277,11 +277,11 @@ def test_force_keeps_a_copy(project: Project) -> None:
     path = project.repo / "steersman.toml"
     for number, name in enumerate(("steersman.toml.bak", "steersman.toml.bak1")):
         path.write_text(f"version = 1\n# mine {number}\n")
-        said = project.call("init", "--force", "--yes")
-        assert f"the file that was there is kept in {name}" in said.out
+        result = project.call("init", "--force", "--yes")
+        assert f"the file that was there is kept in {name}" in result.out
         assert (project.repo / name).read_text() == f"version = 1\n# mine {number}\n"
-    said = project.call("init", "--force", "--yes")
-    assert "is kept in" not in said.out
+    result = project.call("init", "--force", "--yes")
+    assert "is kept in" not in result.out
     assert len(list(project.repo.glob("steersman.toml*"))) == 3
 
 
@@ -296,8 +296,8 @@ def test_force_keeps_a_copy(project: Project) -> None:
 def test_the_advice_is_the_typed_command(project: Project, words: tuple[str, ...]) -> None:
     """Without an answer the same command is named, with --yes."""
     project.call("init", "--yes")
-    said = project.call(*words)
-    assert (said.code, f"`steersman {shlex.join(words)} --yes`" in said.err) == (2, True), said
+    result = project.call(*words)
+    assert (result.code, f"`steersman {shlex.join(words)} --yes`" in result.err) == (2, True), result
 
 
 def test_settings_are_not_an_uncommitted_change(project: Project) -> None:

@@ -12,15 +12,15 @@ from steersman.testing.conformance_chat import CHAT_THREAD
 
 def test_facts_have_their_lines(project: Project) -> None:
     """Each fact is shown with file and line; one kind alone on demand; nothing is written."""
-    said = project.call("facts")
-    assert said.code == 0
-    assert "python -m unittest discover -q" in said.out
-    assert "test_calc.py:1" in said.out
-    assert "2 files seen, 2 read, 0 left out; complete" in said.out
-    told = json.loads(project.call("facts", "--kind", "language", "--json").out)
-    assert {fact["kind"] for fact in told["facts"]} == {"language"}
-    assert {e["id"] for e in told["evidence"]} == {
-        name for fact in told["facts"] for name in fact["evidence"]
+    result = project.call("facts")
+    assert result.code == 0
+    assert "python -m unittest discover -q" in result.out
+    assert "test_calc.py:1" in result.out
+    assert "2 files seen, 2 read, 0 left out; complete" in result.out
+    data = json.loads(project.call("facts", "--kind", "language", "--json").out)
+    assert {fact["kind"] for fact in data["facts"]} == {"language"}
+    assert {e["id"] for e in data["evidence"]} == {
+        name for fact in data["facts"] for name in fact["evidence"]
     }
     assert project.call("facts", "--kind", "weather").code == 2
 
@@ -33,16 +33,16 @@ def test_a_memory_is_kept_found_and_forgotten(project: Project) -> None:
     token = "ghp_" + "a1B2c3D4e5" * 4
     kept = project.call("memory", "add", f"生产部署流程 needs {token}", "--tag", "release", "--scope", "repo")
     assert (kept.code, "a secret was taken out of it" in kept.out) == (0, True)
-    found = json.loads(project.call("memory", "search", "部署", "--json").out)
-    assert [(m["scope"], m["tags"]) for m in found] == [("repo", ["release"])]
-    assert token not in json.dumps(found)
+    data = json.loads(project.call("memory", "search", "部署", "--json").out)
+    assert [(m["scope"], m["tags"]) for m in data] == [("repo", ["release"])]
+    assert token not in json.dumps(data)
     again = json.loads(
         project.call("memory", "add", f"生产部署流程 needs {token}", "--scope", "repo", "--json").out
     )
-    assert (again["new"], again["memory"]["id"]) == (False, found[0]["id"])
+    assert (again["new"], again["memory"]["id"]) == (False, data[0]["id"])
     assert "tags: release" in project.call("memory", "list").out
-    assert project.call("memory", "forget", found[0]["id"]).code == 0
-    gone = project.call("memory", "forget", found[0]["id"])
+    assert project.call("memory", "forget", data[0]["id"]).code == 0
+    gone = project.call("memory", "forget", data[0]["id"])
     assert (gone.code, "there is no memory" in gone.err) == (2, True)
     assert "nothing was found" in project.call("memory", "search", "部署").out
     nobody = project.call("memory", "add", "x", "--scope", "task")
@@ -68,10 +68,10 @@ def test_memories_that_cannot_be_used(project: Project) -> None:
     (path,) = project.place.rglob("memory.db")
     path.write_bytes(b"not a database " * 100)
     for words in (["list"], ["search", "x"], ["add", "y"], ["forget", "mem_000000000000"]):
-        said = project.call("memory", *words)
-        assert (said.code, "cannot be used" in said.err, "Traceback" in said.err) == (5, True, False)
-    said = project.call("init", "--yes", "--json")
-    assert (said.code, json.loads(said.out)["memory"]) == (0, None)
+        result = project.call("memory", *words)
+        assert (result.code, "cannot be used" in result.err, "Traceback" in result.err) == (5, True, False)
+    result = project.call("init", "--yes", "--json")
+    assert (result.code, json.loads(result.out)["memory"]) == (0, None)
 
 
 def test_the_way_out_of_a_damaged_file(project: Project) -> None:
@@ -79,9 +79,9 @@ def test_the_way_out_of_a_damaged_file(project: Project) -> None:
     assert project.call("init", "--yes").code == 0
     (path,) = project.place.rglob("memory.db")
     path.write_bytes(b"not a database " * 100)
-    told = json.loads(project.call("plan", "Explain how it is built", "--json").out)
-    failure = told["failure"]
-    assert (told["state"], failure["cause"]) == ("BLOCKED", "memory_damaged")
+    data = json.loads(project.call("plan", "Explain how it is built", "--json").out)
+    failure = data["failure"]
+    assert (data["state"], failure["cause"]) == ("BLOCKED", "memory_damaged")
     (mend,) = [r["how"] for r in failure["recovery_suggestions"] if "`" in r["how"] and str(path) in r["how"]]
     doctor = json.loads(project.call("doctor", "--json").out)
     (found,) = [f for f in doctor if f["what"] == "memories"]
@@ -101,7 +101,7 @@ def test_no_agent_plants_a_memory(project: Project) -> None:
     SqliteChats(store).open(CHAT_THREAD, b"k")
     store.close()
     for words in (["add", "y"], ["forget", kept]):
-        said = project.call("memory", *words, STEERSMAN_EFFECT="chat-1:1:1")
-        assert (said.code, "an agent's words are no memory" in said.err) == (4, True)
+        result = project.call("memory", *words, STEERSMAN_EFFECT="chat-1:1:1")
+        assert (result.code, "an agent's words are no memory" in result.err) == (4, True)
     assert project.call("memory", "list", STEERSMAN_EFFECT="chat-1:1:1").code == 0
     assert len(json.loads(project.call("memory", "list", "--json").out)) == 1

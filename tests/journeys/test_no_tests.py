@@ -10,8 +10,8 @@ SILENT = ["python3", "-c", "import calc"]
 def test_a_check_that_tells_no_tests_is_named_wherever_one_looks(project: Project) -> None:
     """`show`, `why` and the report name the check, its exit code and the field of steersman.toml that helps."""
     tester = [{"mode": "implementation", "reply": {**TESTER_REPLY, "commands": [SILENT]}}]
-    told = roundtable_story(max_iterations=1, checks={"unit": SILENT}, crew=roundtable_crew(tester=tester))
-    ran = project.run(told)
+    story = roundtable_story(max_iterations=1, checks={"unit": SILENT}, crew=roundtable_crew(tester=tester))
+    ran = project.run(story)
     assert (ran.code, ran.json()["outcome"]) == (1, "max_iterations_reached"), ran
     for command in ("show", "why", "report"):
         said = " ".join(project.call(command, project.only_run()).out.split())

@@ -43,17 +43,17 @@ def test_a_read_only_disk(project: Project) -> None:
     state = str(project.state)
     for words in LOOKS:
         of = () if words in ("runs", "gates") else (run,)
-        said = call(project, FREEZE, state, *STEERSMAN_COMMAND, *words.split(), *of)
-        assert said.code == 0, (words, said)
+        result = call(project, FREEZE, state, *STEERSMAN_COMMAND, *words.split(), *of)
+        assert result.code == 0, (words, result)
     for words in ("approve", "abort", "resume"):
-        said = call(project, FREEZE, state, *STEERSMAN_COMMAND, words, run)
-        assert said.code == 5, (words, said)
-        assert "is read-only: nothing can be written here" in said.err
-        assert "make its disk writable" in said.err
-    said = call(project, FREEZE, state, *STEERSMAN_COMMAND, "doctor")
-    assert said.code == 5, said
-    assert "FIX  state directory" in said.out
-    assert "ok   store: no damage found" in said.out
+        result = call(project, FREEZE, state, *STEERSMAN_COMMAND, words, run)
+        assert result.code == 5, (words, result)
+        assert "is read-only: nothing can be written here" in result.err
+        assert "make its disk writable" in result.err
+    result = call(project, FREEZE, state, *STEERSMAN_COMMAND, "doctor")
+    assert result.code == 5, result
+    assert "FIX  state directory" in result.out
+    assert "ok   store: no damage found" in result.out
     assert project.call("approve", run).code == 0
 
 
@@ -67,9 +67,9 @@ def test_what_a_killed_writer_left_is_read(project: Project) -> None:
     store = project.state / "store.db"
     subprocess.run([sys.executable, "-c", code, str(store)], check=True, timeout=60)
     Path(f"{store}-shm").unlink()
-    said = call(project, FREEZE, str(project.state), *STEERSMAN_COMMAND, "runs")
-    assert said.code == 0, said
-    assert "only in the WAL" in said.out
+    result = call(project, FREEZE, str(project.state), *STEERSMAN_COMMAND, "runs")
+    assert result.code == 0, result
+    assert "only in the WAL" in result.out
 
 
 def test_a_full_disk(project: Project, tmp_path: Path) -> None:
@@ -78,17 +78,17 @@ def test_a_full_disk(project: Project, tmp_path: Path) -> None:
     state = project.state
     kept = tmp_path / "kept"
     shutil.copytree(state, kept, symlinks=True)
-    said = call(project, FILL, str(state), str(kept), *STEERSMAN_COMMAND, "show", run)
-    assert said.code == 0, said
-    said = call(project, FILL, str(state), str(kept), *STEERSMAN_COMMAND, "doctor")
-    assert said.code == 1, said
-    assert "FIX  disk" in said.out
-    assert "ok   store: no damage found" in said.out
-    assert "backup" not in said.out
+    result = call(project, FILL, str(state), str(kept), *STEERSMAN_COMMAND, "show", run)
+    assert result.code == 0, result
+    result = call(project, FILL, str(state), str(kept), *STEERSMAN_COMMAND, "doctor")
+    assert result.code == 1, result
+    assert "FIX  disk" in result.out
+    assert "ok   store: no damage found" in result.out
+    assert "backup" not in result.out
     (kept / "store.db-wal").unlink()  # written back when it was closed: the next writer has to make it anew
-    said = call(project, FILL, str(state), str(kept), *STEERSMAN_COMMAND, "abort", run)
-    assert said.code == 5, said
-    assert "the disk is full; free some room" in said.err
+    result = call(project, FILL, str(state), str(kept), *STEERSMAN_COMMAND, "abort", run)
+    assert result.code == 5, result
+    assert "the disk is full; free some room" in result.err
 
 
 def test_a_look_waits_for_no_writer(project: Project) -> None:
@@ -98,8 +98,8 @@ def test_a_look_waits_for_no_writer(project: Project) -> None:
     holder = apsw.Connection(str(project.state / "store.db"))
     holder.execute("BEGIN EXCLUSIVE")
     try:
-        said = project.call("show", run, timeout=60)
+        result = project.call("show", run, timeout=60)
     finally:
         holder.execute("ROLLBACK")
         holder.close()
-    assert said.code == 0, said
+    assert result.code == 0, result

@@ -25,11 +25,11 @@ def test_a_red_base_stops_before_any_agent_is_called(project, mode):
     """The run ends with the reason, the failing test, both streams and the commands that help; nobody was called."""
     (project.repo / "test_calc.py").write_text(LOUD)
     done = project.run(roundtable_story(mode=mode, **STOP))
-    told = done.json()
-    assert (done.code, told["outcome"], told["base_problem"]) == (1, "base_not_green", "base_not_green")
-    run = told["run"]
+    data = done.json()
+    assert (done.code, data["outcome"], data["base_problem"]) == (1, "base_not_green", "base_not_green")
+    run = data["run"]
     assert agent_calls(project, run) == 0
-    assert told["next"] == [f"steersman acknowledge {run}", "steersman run 'Fix add' --fix-base"]
+    assert data["next"] == [f"steersman acknowledge {run}", "steersman run 'Fix add' --fix-base"]
     for words in (("show", run), ("why", run), ("report", run)):
         out = project.call(*words).out
         for part in ("unit: failed · exit code 1", "python3 -m unittest -q", "1 test failed: test_calc.Add.test_add",
@@ -41,8 +41,8 @@ def test_a_red_base_stops_before_any_agent_is_called(project, mode):
 
 def test_acknowledged_failures_let_a_run_go_on(project):
     """`acknowledge` writes the names and nothing else, only when a person says so; then the same command goes through."""
-    told = roundtable_story(mode="proposal", **STOP)
-    run = project.run(told).json()["run"]
+    story = roundtable_story(mode="proposal", **STOP)
+    run = project.run(story).json()["run"]
     path = project.repo / "steersman.toml"
     path.write_text("# ours\n" + path.read_text().replace("[checks]", "[checks]  # what counts"))
     before = path.read_text()
@@ -139,14 +139,14 @@ def test_a_run_that_is_to_fix_the_base(project):
 def test_a_check_that_cannot_start_stops_before_any_agent(project):
     """A program that is not there is no red test: the run says which, and what to correct; nothing acknowledges it."""
     done = project.run(roundtable_story(checks={"unit": UNIT_CHECK, "lint": ["no-such-linter"]}))
-    told = done.json()
-    assert (done.code, told["outcome"]) == (1, "check_cannot_start")
-    assert agent_calls(project, told["run"]) == 0
-    assert told["next"][0] == "steersman init --check"
-    shown = project.call("show", told["run"]).out
+    data = done.json()
+    assert (done.code, data["outcome"]) == (1, "check_cannot_start")
+    assert agent_calls(project, data["run"]) == 0
+    assert data["next"][0] == "steersman init --check"
+    shown = project.call("show", data["run"]).out
     assert "lint: failed" in shown
     assert "not found" in shown
-    refused = project.call("acknowledge", told["run"], "--yes")
+    refused = project.call("acknowledge", data["run"], "--yes")
     assert "lint cannot be acknowledged: it cannot start" in refused.err
 
 
@@ -154,10 +154,10 @@ def test_a_setup_that_fails_says_why(project):
     """The same lines as for a check, both streams, before any agent."""
     step = ["python3", "-c", "import sys; print('fetching'); sys.exit('no such index')"]
     done = project.run(roundtable_story(mode="proposal", setup=[step]))
-    told = done.json()
-    assert (done.code, told["outcome"]) == (1, "setup_failed")
-    assert agent_calls(project, told["run"]) == 0
-    shown = project.call("show", told["run"]).out
+    data = done.json()
+    assert (done.code, data["outcome"]) == (1, "setup_failed")
+    assert agent_calls(project, data["run"]) == 0
+    shown = project.call("show", data["run"]).out
     for part in ("setup 1: failed · exit code 1", "│ fetching", "│ no such index"):
         assert part in shown
 
@@ -177,8 +177,8 @@ def test_a_failing_check_of_a_round_is_shown_everywhere(project):
         {"mode": "implementation", "round": "1", "say": "x", "edit": [{"write": "calc.py", "text": WRONG_CODE + "#\n"}]},
         {"mode": "implementation", "say": "y", "edit": [{"write": "calc.py", "text": WRONG_CODE + "##\n"}]},
     ]  # fmt: skip
-    told = roundtable_story(crew=roundtable_crew(coder=coder), rules={"repeated_failure": "same_failure"})
-    project.prepare(told)
+    story = roundtable_story(crew=roundtable_crew(coder=coder), rules={"repeated_failure": "same_failure"})
+    project.prepare(story)
     done = project.call("run", "Fix add", "--mode", "implementation", "--max-iterations", "2")
     run = project.only_run()
     parts = (

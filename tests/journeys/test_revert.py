@@ -65,10 +65,10 @@ def test_a_change_that_was_built_upon_stays(project: Project) -> None:
     (project.repo / "calc.py").write_text("def add(a, b):\n    return b + a\n")
     project.git("commit", "-qam", "later")
     before = project.git("rev-parse", "main")
-    said = project.call("revert", run)
-    assert said.code == 1, said
-    assert "nothing was changed" in said.out
-    assert "later commits have changed the same lines of calc.py" in said.out
+    result = project.call("revert", run)
+    assert result.code == 1, result
+    assert "nothing was changed" in result.out
+    assert "later commits have changed the same lines of calc.py" in result.out
     assert project.call("revert", run, "--json").json()["exit_code"] == 1
     assert (project.git("rev-parse", "main"), project.git("status", "--porcelain", "-uno")) == (before, "")
     project.git("reset", "-q", "--hard", "HEAD~1")
@@ -103,9 +103,9 @@ def test_uncommitted_work_stops_it(project: Project) -> None:
     """The person's own changes are not touched."""
     run = merged(project)
     (project.repo / "calc.py").write_text("mine\n")
-    said = project.call("revert", run)
-    assert said.code == 1
-    assert "uncommitted changes" in said.out
+    result = project.call("revert", run)
+    assert result.code == 1
+    assert "uncommitted changes" in result.out
     assert (project.repo / "calc.py").read_text() == "mine\n"
 
 
@@ -160,8 +160,8 @@ def test_a_draft_that_cannot_be_opened_is_told_before_any_money_is_spent(
     project.git("remote", "rename", "origin", "upstream")
     project.git("remote", "add", "other", "/elsewhere")
     fix = "git remote add origin <address>"
-    told = roundtable_story(deliver="draft-pr")
-    refused = project.run(told)
+    story = roundtable_story(deliver="draft-pr")
+    refused = project.run(story)
     assert refused.code == 2
     assert fix in refused.err
     assert project.call("runs", "--json").json() == []

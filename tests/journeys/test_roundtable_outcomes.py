@@ -114,10 +114,10 @@ def named(reached: Reached) -> str:
 @pytest.mark.parametrize("reached", [*SECTION_3, *SECTION_4], ids=named)
 def test_reached(project: Project, reached: Reached) -> None:
     """Each outcome is where its story ends; the command's exit code tells a script which kind it is."""
-    said = project.run(reached.told)
-    run = said.json()["run"]
+    result = project.run(reached.told)
+    run = result.json()["run"]
     assert ending(project, run) == (reached.outcome, reached.last_round)
-    assert said.code == reached.code
+    assert result.code == reached.code
     _, event, to = project.rows(run)[-1]
     assert to == "finalize"
     assert not reached.outcome.startswith("provider_") or event == reached.outcome
@@ -145,8 +145,8 @@ def test_retries_are_on_the_events(project: Project) -> None:
         {"mode": "implementation", "attempt": "1", "error": "provider_timeout", "detail": "too slow"},
         {"mode": "implementation", "reply": APPROVAL},
     )
-    told = roundtable_story(retries=1, crew=roundtable_crew(reviewer=[first, second]))
-    run = project.run(told).json()["run"]
+    story = roundtable_story(retries=1, crew=roundtable_crew(reviewer=[first, second]))
+    run = project.run(story).json()["run"]
     assert ending(project, run) == ("approved", "")
     retries = [e["retry"] for e in project.entries(run) if e.get("retry")]
     assert {(r["retry_count"], r["retry_reason"]) for r in retries} == {(1, "provider_timeout")}
@@ -159,8 +159,8 @@ def test_a_program_that_is_not_there(project: Project) -> None:
     text = config.read_text().replace('agent = "scripted"\nscript = "../crew.yaml"', 'agent = "command"\ncommand = ["no-such-program", "{prompt_file}"]', 1)  # fmt: skip
     config.write_text(text)
     project.git("commit", "-qam", "another coder")
-    said = project.call("run", "Fix add", "--mode", "implementation", "--json")
-    run = said.json()["run"]
+    result = project.call("run", "Fix add", "--mode", "implementation", "--json")
+    run = result.json()["run"]
     assert ending(project, run) == ("provider_not_found", "")
     assert "no-such-program" in project.call("report", run).out
 
@@ -168,19 +168,19 @@ def test_a_program_that_is_not_there(project: Project) -> None:
 def test_whoever_may_not_write_and_does(project: Project) -> None:
     """§4.5: a reviewer that edits is refused, and that is its outcome."""
     edit = [{"write": "calc.py", "text": RIGHT_CODE}]
-    told = roundtable_story(
+    story = roundtable_story(
         crew=roundtable_crew(reviewer=[{"mode": "implementation", "reply": APPROVAL, "edit": edit}])
     )
-    run = project.run(told).json()["run"]
+    run = project.run(story).json()["run"]
     assert ending(project, run) == ("provider_permission_denied", "")
 
 
 def test_an_agent_that_takes_too_long(project: Project) -> None:
     """§4.2: the clock of a role ends its call."""
-    told = roundtable_story(
+    story = roundtable_story(
         crew=roundtable_crew(coder=[{"mode": "implementation", "say": "late", "sleep": "30"}])
     )
-    project.prepare(told)
+    project.prepare(story)
     config = project.repo / "steersman.toml"
     config.write_text(config.read_text().replace("[roles.coder]\n", "[roles.coder]\nseconds = 1\n"))
     project.git("commit", "-qam", "a short clock")

@@ -34,10 +34,10 @@ def test_from_a_task_to_an_approved_branch(project: Project) -> None:
     """A proposal waits, rework proposes again, approval leads through two rounds to a branch whose tests really ran."""
     parked = project.run(roundtable_story(mode="proposal", crew=TWO_ROUNDS))
     assert parked.code == 3, parked
-    told = parked.json()
-    run = told["run"]
-    assert (told["status"], told["outcome"]) == ("waiting for you", "await_operator_confirm")
-    assert f"steersman approve {run}" in told["next"]
+    data = parked.json()
+    run = data["run"]
+    assert (data["status"], data["outcome"]) == ("waiting for you", "await_operator_confirm")
+    assert f"steersman approve {run}" in data["next"]
 
     again = project.call("rework", run, "say what happens to strings")
     assert again.code == 3, again
@@ -94,15 +94,15 @@ def test_what_waits_is_shown_with_its_texts(project: Project) -> None:
 
 def test_a_follow_up_reopens_a_finished_run(project: Project) -> None:
     """After approval a person may ask for more; iterations start afresh and the next round builds on the last tree."""
-    told = roundtable_story(max_iterations=1)
-    told = change_story(told, "crew", "coder", to=[
+    story = roundtable_story(max_iterations=1)
+    story = change_story(story, "crew", "coder", to=[
         {"mode": "implementation", "say": "a", "edit": [{"append": "calc.py", "text": "# more\n"}, {"replace": "calc.py", "find": "a - b", "with": "a + b"}]},
     ])  # fmt: skip
-    first = project.run(told)
+    first = project.run(story)
     assert first.code == 0, first
     run = first.json()["run"]
     crew_now = change_story(
-        told, "crew", "coder", 0, "edit", to=[{"append": "calc.py", "text": "# and more\n"}]
+        story, "crew", "coder", 0, "edit", to=[{"append": "calc.py", "text": "# and more\n"}]
     )
     (project.place / "crew.yaml").write_text(json.dumps(crew_now["crew"]))
     more = project.call("followup", run, "and more, please")
@@ -185,15 +185,15 @@ def test_the_report_tells_who_decided_what_and_what_was_proven(project: Project)
 def test_the_report_has_what_each_review_said(project: Project) -> None:
     """A review's summary stands beside its round and decision, in Markdown and in JSON, and adds nothing of its own."""
     first = "No reason is given.\n## Approved | by ann"
-    told = change_story(TWO_ROUNDS, "reviewer", 1, "reply", "summary", to=first)
-    run = project.run(roundtable_story(crew=told)).json()["run"]
-    said = project.call("report", run, "--json").json()
-    seen = [(r["round"], r["decision"], r["summary"]) for r in said["reviews"]]
+    story = change_story(TWO_ROUNDS, "reviewer", 1, "reply", "summary", to=first)
+    run = project.run(roundtable_story(crew=story)).json()["run"]
+    data = project.call("report", run, "--json").json()
+    seen = [(r["round"], r["decision"], r["summary"]) for r in data["reviews"]]
     assert seen == [(1, "changes_requested", first), (2, "approve", "read")]
     assert {
-        e["event"] for e in project.entries(run) if e["seq"] in [r["entry"] for r in said["reviews"]]
+        e["event"] for e in project.entries(run) if e["seq"] in [r["entry"] for r in data["reviews"]]
     } == {"review_changes_requested", "review_approved"}
-    table = said["report"].split("## Reviews")[1].split("\n## ")[0]
+    table = data["report"].split("## Reviews")[1].split("\n## ")[0]
     assert "| changes\\_requested | No reason is given. \\#\\# Approved \\| by ann |" in table
     assert (
         "## Reviews"
@@ -220,9 +220,9 @@ def test_a_run_is_read_by_a_prefix_of_its_name(project: Project, words: list[str
     run = project.run(roundtable_story(mode="proposal")).json()["run"]
     before = len(project.entries(run))
     for more in ([], ["--json"]):
-        said = project.call(*words, run[:10], *more)
-        assert said.code == (3 if words == ["watch"] else 0), said
-        assert said.out.strip()
+        result = project.call(*words, run[:10], *more)
+        assert result.code == (3 if words == ["watch"] else 0), result
+        assert result.out.strip()
     assert len(project.entries(run)) == before
 
 
@@ -239,9 +239,9 @@ def test_from_elsewhere_with_project(project: Project) -> None:
     """--project works before and after the command, and what is printed can be typed from there."""
     run = project.run(roundtable_story(mode="proposal")).json()["run"]
     for words in (["--project", str(project.repo), "why", run], ["why", run, "--project", str(project.repo)]):
-        said = project.launch(CommandCall(words, "/", project.env))
-        assert said.returncode == 0
-        assert f"steersman --project {project.repo} approve {run}" in said.stdout.decode()
+        result = project.launch(CommandCall(words, "/", project.env))
+        assert result.returncode == 0
+        assert f"steersman --project {project.repo} approve {run}" in result.stdout.decode()
 
 
 def test_resume_without_a_name(project: Project) -> None:
@@ -284,22 +284,22 @@ def test_every_object_that_answers_has_the_exit_code(project: Project) -> None:
         "machine show roundtable",
         f"audit prune {run} --yes",
     ):
-        said = project.call(*words.split(), "--json")
-        assert (said.code, len(said.out.splitlines())) == (0, 1), said
-        assert said.json()["exit_code"] == 0, words
+        result = project.call(*words.split(), "--json")
+        assert (result.code, len(result.out.splitlines())) == (0, 1), result
+        assert result.json()["exit_code"] == 0, words
     (texts,) = project.state.glob("**/anchors.jsonl")
     texts.write_text(texts.read_text().replace('"hash":"', '"hash":"0'))
-    said = project.call("audit", "verify", run, "--json")
-    assert (said.code, said.json()["exit_code"]) == (5, 5), said
+    result = project.call("audit", "verify", run, "--json")
+    assert (result.code, result.json()["exit_code"]) == (5, 5), result
 
 
 def test_nobody_to_ask_is_told_to_programs_in_json(project: Project) -> None:
     """A question goes to standard error; where nobody can answer, nothing is dropped and the way around is said."""
     run = project.run(roundtable_story()).json()["run"]
-    said = project.call("audit", "prune", run, "--json")
-    assert (said.code, len(said.out.splitlines()), said.json()["exit_code"]) == (2, 1, 2), said
-    assert f"steersman audit prune {run} --yes" in said.json()["error"]
-    assert "cannot be had back" in said.err
+    result = project.call("audit", "prune", run, "--json")
+    assert (result.code, len(result.out.splitlines()), result.json()["exit_code"]) == (2, 1, 2), result
+    assert f"steersman audit prune {run} --yes" in result.json()["error"]
+    assert "cannot be had back" in result.err
     for answer, code in ((b"n\n", 2), (b"y\n", 0)):
         done = project.launch(
             CommandCall(("audit", "prune", run, "--json"), project.repo, project.env, answer)
@@ -311,14 +311,14 @@ def test_a_gate_that_is_not_there_and_a_choice_it_does_not_offer(project: Projec
     """A wrong gate is answered with the one that waits; a choice with those that are offered."""
     run = project.run(roundtable_story(mode="proposal")).json()["run"]
     (gate,) = project.call("gates", "--json").json()
-    said = project.call("approve", f"{run}:99:1")
-    assert (said.code, f"run {run} has no gate {run}:99:1: it asks at {gate['id']}" in said.err) == (
+    result = project.call("approve", f"{run}:99:1")
+    assert (result.code, f"run {run} has no gate {run}:99:1: it asks at {gate['id']}" in result.err) == (
         2,
         True,
-    ), said
+    ), result
     for words in (("raise", "--tokens", "5"), ("raise",)):
-        said = project.call("answer", run, *words)
-        assert (said.code, "offers approve | rework | reject, not raise" in said.err) == (2, True), said
+        result = project.call("answer", run, *words)
+        assert (result.code, "offers approve | rework | reject, not raise" in result.err) == (2, True), result
 
 
 def test_a_run_that_nobody_drives_is_said_to_be_one(project: Project) -> None:

@@ -46,9 +46,9 @@ def boxed(project: Project, mode: str) -> None:
 def test_without_bubblewrap_a_required_box_starts_nothing(project, bare):
     """run, run --dry and doctor say what is missing and what to do; no run is made."""
     boxed(project, "required")
-    said = project.call("run", "Fix add", PATH=bare)
-    assert said.code == 2, said
-    assert '[sandbox] mode = "required", but bubblewrap is not installed: install the package' in said.err
+    result = project.call("run", "Fix add", PATH=bare)
+    assert result.code == 2, result
+    assert '[sandbox] mode = "required", but bubblewrap is not installed: install the package' in result.err
     assert project.call("runs", "--json").json() == []
     assert "would not start: " in project.call("run", "Fix add", "--dry", PATH=bare).out
     alone = project.call("run", "Fix add", "--unattended", PATH=bare)
@@ -61,11 +61,11 @@ def test_without_bubblewrap_a_required_box_starts_nothing(project, bare):
 def test_without_bubblewrap_auto_goes_on_and_says_so(project, bare):
     """The run ends as it would in a box; tape, lines, report, state.json and doctor say that approval is not isolated."""
     boxed(project, "auto")
-    said = project.call("run", "Fix add", "--mode", "implementation", PATH=bare)
-    assert said.code == 0, said
+    result = project.call("run", "Fix add", "--mode", "implementation", PATH=bare)
+    assert result.code == 0, result
     told = "approval not isolated: bubblewrap is not installed"
     run = project.only_run()
-    assert told in said.out
+    assert told in result.out
     assert project.entries(run)[0]["why"] == told
     assert told in project.call("show", run).out
     assert "| approval | not isolated: bubblewrap is not installed |" in project.call("report", run).out
@@ -77,10 +77,10 @@ def test_without_bubblewrap_auto_goes_on_and_says_so(project, bare):
 def test_the_question_itself_says_it(project):
     """Whoever is asked for an answer reads at the gate that it is not isolated, when it parks and later; programs too."""
     boxed(project, "off")
-    said = project.call("run", "Fix add")
-    assert said.code == 3, said
+    result = project.call("run", "Fix add")
+    assert result.code == 3, result
     told = "approval not isolated: switched off. An agent of this run could change the stored answer."
-    assert told in said.out
+    assert told in result.out
     assert told in project.call("gates").out
     assert [g["not_isolated"] for g in project.call("gates", "--json").json()] == ["switched off"]
 
@@ -104,10 +104,10 @@ def test_in_a_box_nothing_is_said(project):
     if not probe_sandbox("auto").isolated:
         pytest.skip(f"NOT SHOWN, no box on this machine: {probe_sandbox('auto').why}")
     boxed(project, "required")
-    said = project.call("run", "Fix add", "--mode", "implementation")
-    assert said.code == 0, said
+    result = project.call("run", "Fix add", "--mode", "implementation")
+    assert result.code == 0, result
     run = project.only_run()
-    shown = (said.out, project.call("show", run).out, project.call("report", run).out)
+    shown = (result.out, project.call("show", run).out, project.call("report", run).out)
     assert not [words for words in shown if "isolated" in words]
     assert "ok   sandbox: agents and checks run in a sandbox" in project.call("doctor").out
 
@@ -143,8 +143,8 @@ def test_a_place_that_was_refused_is_on_tape_and_in_the_report(project):
     toml.write_text(toml.read_text().replace(scripted, f"[roles.coder]\n{command}"))
     project.git("commit", "-qam", "reach")
     project.allow('[sandbox]\nhosts = ["127.0.0.1:9009"]\n')
-    said = project.call("run", "Fix add", "--mode", "implementation")
-    assert said.code == 0, said
+    result = project.call("run", "Fix add", "--mode", "implementation")
+    assert result.code == 0, result
     run = project.only_run()
     assert [e["seq"] for e in project.entries(run) if (e.get("data") or {}).get("refused_ref")]
     report = project.call("report", run).out
@@ -166,10 +166,10 @@ def test_a_slip_in_the_table_is_told_with_the_way_out(project, line, told):
     project.prepare(sample_project.roundtable_story())
     with (project.repo / "steersman.toml").open("a", encoding="utf-8") as file:
         file.write(f"[sandbox]\n{line}\n")
-    said = project.call("run", "Fix add")
-    assert said.code == 2, said
-    assert "sandbox" in said.err
-    assert told in said.err
+    result = project.call("run", "Fix add")
+    assert result.code == 2, result
+    assert "sandbox" in result.err
+    assert told in result.err
 
 
 @pytest.mark.parametrize("place", ["nowhere-at-all", "", "state"])
@@ -183,7 +183,7 @@ def test_a_place_to_read_has_to_be_one(project, place):
     with (project.repo / "steersman.toml").open("a", encoding="utf-8") as file:
         file.write(f"[sandbox]\nreads = [{json.dumps(wanted)}]\n")
     project.allow(f'[sandbox]\nreads = ["{project.place}"]\n')
-    said = project.call("run", "Fix add")
-    assert said.code == 2, said
-    assert "[sandbox] reads: " in said.err
-    assert "cannot be in a sandbox" in said.err
+    result = project.call("run", "Fix add")
+    assert result.code == 2, result
+    assert "[sandbox] reads: " in result.err
+    assert "cannot be in a sandbox" in result.err

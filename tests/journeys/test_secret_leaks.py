@@ -107,9 +107,9 @@ def leaky(projects) -> tuple[Project, str, list[str]]:
     project.git("commit", "-qm", "leaky")
 
     def call(*words: str) -> int:
-        said = project.call(*words)
-        out.extend((said.out, said.err))
-        return said.code
+        result = project.call(*words)
+        out.extend((result.out, result.err))
+        return result.code
 
     assert call("run", f"use {LINE}\n{TEXT}", "--mode", "proposal", "--max-iterations", "2") == 3
     run = json.loads(project.call("runs", "--json").out)[0]["run"]
@@ -204,10 +204,10 @@ def test_a_secret_in_the_configuration_is_refused(projects):
     project.prepare(
         roundtable_story(checks={"unit": ["python3", "-m", "unittest", f"--token={SECRETS['github']}"]})
     )
-    said = project.call("run", "x")
-    assert said.code == 2
-    assert "checks.unit.run[3] looks like a secret" in said.err
-    assert SECRETS["github"] not in said.err
+    result = project.call("run", "x")
+    assert result.code == 2
+    assert "checks.unit.run[3] looks like a secret" in result.err
+    assert SECRETS["github"] not in result.err
 
 
 def test_a_defect_tells_no_secret(projects, monkeypatch, capsys):

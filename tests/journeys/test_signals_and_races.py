@@ -136,9 +136,9 @@ def test_a_term_signal_lets_go_at_once(working: tuple[Project, subprocess.Popen[
 def test_abort_from_another_process(working: tuple[Project, subprocess.Popen[bytes], str]) -> None:
     """Abort reaches a run that another process drives; its driver ends it and nothing it started is alive."""
     project, driver, run = working
-    said = project.call("abort", run, "--json")
-    assert said.code == 0, said
-    assert "process" in said.json()["driven_by"]
+    result = project.call("abort", run, "--json")
+    assert result.code == 0, result
+    assert "process" in result.json()["driven_by"]
     driver.communicate(timeout=LONG)
     assert driver.returncode == 1
     assert _agents(project) == []
@@ -149,9 +149,9 @@ def test_one_driver_per_run(working: tuple[Project, subprocess.Popen[bytes], str
     """A second driver is refused and told who drives; the run goes on."""
     project, driver, run = working
     before = project.entries(run)
-    said = project.call("resume", run)
-    assert said.code == 4
-    assert str(driver.pid) in said.err
+    result = project.call("resume", run)
+    assert result.code == 4
+    assert str(driver.pid) in result.err
     assert project.entries(run) == before
     assert "drives it" in project.call("why", run).out
 
@@ -209,10 +209,10 @@ def test_detach_returns_when_the_driver_has_started(project: Project) -> None:
     assert "drive it in the background; returns when its driver has started." in told
     assert "at once" not in told
     project.prepare(change_story(roundtable_story(), *QUICK, to="3"))
-    said = project.call("run", "Fix add", "--mode", "implementation", "--detach", "--json", fresh=True)
+    result = project.call("run", "Fix add", "--mode", "implementation", "--detach", "--json", fresh=True)
     returned = time.time() * 1000
-    assert said.code == 0, said
-    run = said.json()["run"]
+    assert result.code == 0, result
+    run = result.json()["run"]
     assert "no driver is running" not in project.call("why", run).out
     followed = project.call("watch", run)
     assert followed.code == 0, followed
@@ -270,8 +270,8 @@ def test_an_owner_that_wakes_up_leaves_its_successor_alone(project: Project) -> 
         new = project.start("resume", run, "--take-over", "--json")
         _entries_until(project, run, "claimed")
         old.send_signal(signal.SIGCONT)
-        said = old.communicate(timeout=LONG)
-        assert old.returncode == 4, said
+        output = old.communicate(timeout=LONG)
+        assert old.returncode == 4, output
         out, err = new.communicate(timeout=LONG)
         assert new.returncode == 0, (out, err)
     finally:

@@ -41,11 +41,11 @@ def test_destroyed_documents_are_named_and_put_back(project: Project, accepted: 
     (folder / "code" / "files" / "calc.py").write_text("mine")
     (folder / "review" / "evil").write_text("mine")
     for words in (("tasks",), ("show", run), ("why", run), ("tasks", "show", run)):
-        told = project.call(*words).out
-        assert "test/report.json does not fit its schema" in told, told
-        assert f"code/diff.patch is deleted: {again} puts the recorded file back" in told
-        assert f"code/files/calc.py is not what was recorded: {again}" in told
-        assert f"review/evil is not on record: steersman did not write it: {again} moves it aside" in told
+        output = project.call(*words).out
+        assert "test/report.json does not fit its schema" in output, output
+        assert f"code/diff.patch is deleted: {again} puts the recorded file back" in output
+        assert f"code/files/calc.py is not what was recorded: {again}" in output
+        assert f"review/evil is not on record: steersman did not write it: {again} moves it aside" in output
     done = project.call("tasks", "restore", run)
     assert done.code == 0, done
     assert "code/diff.patch is deleted: it was put back" in done.out
@@ -72,12 +72,12 @@ def test_what_cannot_be_put_right_is_told_with_the_rest(project: Project):
     (folder / "test" / "report.json" / "theirs").write_text("mine")
     (folder / "code" / "diff.patch").write_text("")
     assert "move it away by hand" in project.call("tasks").out
-    told = project.call("tasks", "restore", run)
-    assert told.code == 1, told
-    assert "moved aside: review/plain" in told.out
-    assert "code/diff.patch is empty: it was put back" in told.out
-    assert told.out.count("cannot be moved aside: move it away by hand and try again") == 2
-    assert "report.json is a folder; put that right and try again" in told.out
+    result = project.call("tasks", "restore", run)
+    assert result.code == 1, result
+    assert "moved aside: review/plain" in result.out
+    assert "code/diff.patch is empty: it was put back" in result.out
+    assert result.out.count("cannot be moved aside: move it away by hand and try again") == 2
+    assert "report.json is a folder; put that right and try again" in result.out
     assert (strange.read_text(), copy.read_text()) == ("mine", "mine")
     strange.unlink()
     copy.unlink()
@@ -94,5 +94,5 @@ def test_after_its_texts_are_pruned(project: Project):
     assert pruned.code == 0, pruned
     (folder / "test" / "report.json").write_text("{}")
     assert "test/report.json  NOT as recorded" in project.call("tasks", "show", run).out
-    told = project.call("tasks", "restore", run)
-    assert (told.code, "its texts were pruned" in told.err) == (4, True), told
+    result = project.call("tasks", "restore", run)
+    assert (result.code, "its texts were pruned" in result.err) == (4, True), result

@@ -20,9 +20,9 @@ SECOND = RIGHT_CODE + "\n\ndef twice(a):\n    return add(a, a)\n"
 
 def begun(project: Project, *words: str, code: int = 3) -> str:
     """A new task, driven until it waits."""
-    told = project.call("tasks", "new", *words, "--json")
-    assert told.code == code, told
-    return told.json()["run"]
+    result = project.call("tasks", "new", *words, "--json")
+    assert result.code == code, result
+    return result.json()["run"]
 
 
 def listed(project: Project, run: str) -> dict:
@@ -41,8 +41,10 @@ def test_it_begins_on_what_the_other_has_left(project: Project):
     why = f"{first} is not accepted but in accept, under way"
     for words in (("why", second), ("tasks",), ("show", second)):
         assert why in project.call(*words).out
-    told = project.call("gates", second)
-    assert f"{first} is not accepted but in accept, under way: see `steersman tasks show {first}`" in told.out
+    result = project.call("gates", second)
+    assert (
+        f"{first} is not accepted but in accept, under way: see `steersman tasks show {first}`" in result.out
+    )
     assert project.call("tasks", "next", second).code == 3  # it looks again, and nothing has changed
     assert listed(project, second)["step"] == "waiting"
 
@@ -67,8 +69,8 @@ def test_a_branch_is_waited_for_until_somebody_merges_it(project: Project):
     first = begun(project, "Fix add")
     assert project.call("tasks", "accept", first).code == 0
     second = begun(project, "Add twice", "--after", first)
-    told = project.call("why", second)
-    assert listed(project, second)["step"] == "waiting", told
+    result = project.call("why", second)
+    assert listed(project, second)["step"] == "waiting", result
     shown = project.call("gates", second).out
     assert f"{first} is accepted and delivered as steersman/{first}, but main does not have its change: merge it there" in shown  # fmt: skip
     project.git("merge", "-q", "--squash", f"steersman/{first}")
@@ -92,17 +94,17 @@ def test_a_person_says_why_it_begins_without(project: Project):
         (("say", second, "use twice as a name"), 3),
         (("redo", second, "planning", "quickly"), 3),
     ):
-        told = project.call("tasks", *words)
-        assert told.code == code, told
-        assert listed(project, second)["step"] == "waiting", told
+        result = project.call("tasks", *words)
+        assert result.code == code, result
+        assert listed(project, second)["step"] == "waiting", result
         assert task_phases(project, second) == ["planning"]
     for reason in ((), ("--reason", " ")):
-        told = project.call("answer", second, "begin", *reason)
-        assert (told.code, "needs a reason" in told.err) == (4, True), told
+        result = project.call("answer", second, "begin", *reason)
+        assert (result.code, "needs a reason" in result.err) == (4, True), result
     same = f'tasks next {second} | tasks begin {second} --reason "why" | '
     assert f"legal: {same}" in project.call("tasks").out
-    told = project.call("tasks", "begin", second, "--reason", "they have nothing in common")
-    assert told.code == 3, told
+    result = project.call("tasks", "begin", second, "--reason", "they have nothing in common")
+    assert result.code == 3, result
     assert listed(project, second)["phase"] == "accept"
     reason = "without the others: they have nothing in common"
     (legal,) = (line for line in project.call("tasks").out.splitlines() if f"tasks accept {second}" in line)
@@ -130,15 +132,15 @@ def test_what_can_never_be_accepted_is_not_waited_for(project: Project):
     assert project.call("tasks", "next", second).code == 3
     assert f"{first} is not accepted but in accept, canceled: it has ended for good" in project.call("gates", second).out  # fmt: skip
     for other, why in ((first, "will never be accepted"), ("nobody", "nobody"), ("", "")):
-        told = project.call("tasks", "new", "Third", "--after", other)
-        assert told.code == 2, told
-        assert why in told.err
+        result = project.call("tasks", "new", "Third", "--after", other)
+        assert result.code == 2, result
+        assert why in result.err
     project.git("checkout", "-q", "--detach")
-    told = project.call("tasks", "new", "Third", "--after", second)
-    assert (told.code, "--after needs a branch" in told.err) == (2, True)
+    result = project.call("tasks", "new", "Third", "--after", second)
+    assert (result.code, "--after needs a branch" in result.err) == (2, True)
     project.git("checkout", "-q", "main")
-    told = project.call("run", "Third", "--after", second)
-    assert (told.code, "use --as task" in told.err) == (2, True)
+    result = project.call("run", "Third", "--after", second)
+    assert (result.code, "use --as task" in result.err) == (2, True)
 
 
 def test_at_the_prompt(project: Project):

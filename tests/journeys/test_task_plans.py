@@ -44,8 +44,8 @@ class Harbour:
         ).json()
         intent.write_text(json.dumps(change(drafted["intent"])))
         assert self.project.call("intent", "seal", str(intent)).code == 0
-        said = self.project.call("plan", str(intent), "--out", str(place))
-        assert said.code == 0, said
+        result = self.project.call("plan", str(intent), "--out", str(place))
+        assert result.code == 0, result
         return place
 
     @property
@@ -64,8 +64,8 @@ def sail(
     """A task under the plan, begun."""
     (project.repo / "notes.md").write_text(OTHER)
     configure_tasks(project, script, deliver, rules)
-    said = project.call("tasks", "new", "Fix add", *harbour.given, *more)
-    assert said.code == 3, said
+    result = project.call("tasks", "new", "Fix add", *harbour.given, *more)
+    assert result.code == 3, result
     return project.only_run()
 
 
@@ -93,13 +93,13 @@ def test_every_way_out_of_the_plan(project: Project, harbour: Harbour):
     begins where that one began. A branch on which others have moved the file leads nowhere else."""
     rules = "[task]\nmax_regressions = 9\n"
     run = sail(project, task_crew(coder=ASTRAY), harbour, "--step", deliver="merge", rules=rules)
-    said = typed(project, *["/next"] * 7, "/quit", words=("repl", run))
+    result = typed(project, *["/next"] * 7, "/quit", words=("repl", run))
     for told in (
         *(f"{name} is outside {harbour.id}." for name in ("notes.md", "new.py", "sums.py")),
         f"curl http://example.org is not a command of {harbour.id}.",
     ):
-        assert told in said.out, (told, said)
-    assert f"cat calc.py is not a command of {harbour.id}." not in said.out
+        assert told in result.out, (told, result)
+    assert f"cat calc.py is not a command of {harbour.id}." not in result.out
     assert events(project, run).count("bounds_left") == 5
     assert now(project) == ("codegen", "ready")
     assert read_document(project, run, "code/files.json")["outside"] == []
@@ -193,10 +193,10 @@ def test_what_is_no_plan_for_this_project_is_refused_before_anything_starts(
     ):  # fmt: skip
         (project.repo / "steersman.toml").write_text(config)
         for begin in (("run", "Fix add", "--as", "task"), ("tasks", "new", "Fix add")):
-            said = project.call(*begin, *words)
-            assert said.code in (2, 5), (words, said)
+            result = project.call(*begin, *words)
+            assert result.code in (2, 5), (words, result)
             for word in told:
-                assert word in said.err, (words, word, said)
+                assert word in result.err, (words, word, result)
     assert project.call("run", "Fix add", *harbour.given).code == 2
     assert not (project.place / "state").exists() or project.call("runs", "--json").json() == []
 

@@ -125,8 +125,8 @@ def test_the_documents_of_a_task_that_was_taken_back_can_be_restored(project: Pr
     folder = project.repo / ".steersman" / "runs" / run
     before = {p: p.read_bytes() for p in sorted((folder / "code").rglob("*")) if p.is_file()}
     shutil.rmtree(folder)
-    told = project.call("tasks", "restore", run)
-    assert told.code == 0, told
+    result = project.call("tasks", "restore", run)
+    assert result.code == 0, result
     assert {p: p.read_bytes() for p in sorted((folder / "code").rglob("*")) if p.is_file()} == before
     assert "NOT as recorded" not in project.call("tasks", "show", run).out
 
@@ -152,8 +152,8 @@ def test_half_of_a_task_is_not_there(project: Project):
     run = both(project, "merge")
     project.git("revert", "--no-edit", "main~1")
     assert has(project) == (False, True)
-    told = project.call("tasks", "new", "Another", "--after", run, "--json").json()
-    assert told["state"] == "planning"
+    data = project.call("tasks", "new", "Another", "--after", run, "--json").json()
+    assert data["state"] == "planning"
     assert project.call("tasks", "redo", run, "accept").code == 3
     assert project.call("tasks", "accept", run).code == 3
     assert has(project) == (False, True)
@@ -164,9 +164,9 @@ def test_what_was_reopened_says_where_its_change_is(alone: Project):
     run = accepted(alone)
     write_crew(alone, task_crew(planner=[{"mode": "proposal", "error": "provider_crashed"}]))
     assert alone.call("tasks", "redo", run, "planning").code == 3
-    told = alone.call("tasks", "revert", run)
+    result = alone.call("tasks", "revert", run)
     made = alone.git("rev-parse", "main").strip()
-    assert (told.code, f"`git revert {made[:12]}` reverts it by hand" in told.err) == (4, True)
+    assert (result.code, f"`git revert {made[:12]}` reverts it by hand" in result.err) == (4, True)
 
 
 @pytest.mark.parametrize("deliver", ["merge", "branch"])
@@ -193,8 +193,8 @@ def test_what_was_lost_while_somebody_decides(project: Project):
     run = accepted(project)
     assert project.call("tasks", "redo", run, "accept").code == 3
     project.git("revert", "--no-edit", "main")
-    told = project.call("tasks", "accept", run)
-    assert told.code == 3, told
+    result = project.call("tasks", "accept", run)
+    assert result.code == 3, result
     assert project.call("tasks", "accept", run).code == 0
     assert (project.repo / "calc.py").read_text() == RIGHT_CODE
 
@@ -207,8 +207,8 @@ def test_an_empty_change_is_never_accepted(project: Project):
     (project.repo / "calc.py").write_text(RIGHT_CODE)
     project.git("commit", "-qam", "by hand")
     tip = project.git("rev-parse", "main")
-    told = project.call("tasks", "accept", run)
-    assert (told.code, "main has every change of this task already" in told.out) == (3, True)
+    result = project.call("tasks", "accept", run)
+    assert (result.code, "main has every change of this task already" in result.out) == (3, True)
     again = project.call("tasks", "accept", run)
     assert (again.code, "there is nothing to accept" in again.err) == (4, True)
     assert project.call("tasks", "next", run, "--override", "never mind").code == 4
@@ -232,8 +232,8 @@ def test_nothing_is_waived_while_a_document_is_damaged(project: Project):
         (("restore", run), 3),
         (("next", run, "--override", "who cares"), 4),
     ):
-        told = project.call("tasks", *words)
-        assert told.code == code, told
+        result = project.call("tasks", *words)
+        assert result.code == code, result
         (task,) = project.call("tasks", "list", "--json").json()
         assert (task["phase"], task["step"]) == ("test", "damaged")
     assert "test/report.json" in project.call("gates", run).out

@@ -127,10 +127,10 @@ def test_a_conflict_leaves_everything_and_the_task_goes_on(merged: tuple[Project
     made = at(project)
     committed(project, "calc.py", "def add(a, b):\n    return b + a\n" + END)
     before = everything(project)
-    said = project.call("tasks", "revert", run, "--reason", "breaks")
-    assert said.code == 3, said
-    assert "later commits have changed the same lines of calc.py; nothing was changed" in said.out
-    assert f"git revert {made[:12]}" in said.out
+    result = project.call("tasks", "revert", run, "--reason", "breaks")
+    assert result.code == 3, result
+    assert "later commits have changed the same lines of calc.py; nothing was changed" in result.out
+    assert f"git revert {made[:12]}" in result.out
     assert everything(project) == before
     status, commit, detail = record(project, run)
     assert (status, commit, "calc.py" in detail) == ("conflicted", "", True)
@@ -167,8 +167,8 @@ def test_a_persons_own_work_is_in_nobodys_way(ready: Ready):
         (project.repo / "test_calc.py").write_text("mine too\n")
         (project.repo / "notes.txt").write_text("and mine\n")
         before = everything(project)
-        said = project.call("tasks", *words)
-        assert (said.code, "with uncommitted changes" in said.out) == (3, True), said
+        result = project.call("tasks", *words)
+        assert (result.code, "with uncommitted changes" in result.out) == (3, True), result
         assert everything(project) == before
         project.git("checkout", "-q", "HEAD", "calc.py", "test_calc.py")
 
@@ -200,21 +200,21 @@ def test_what_was_never_merged(project: Project):
     run = project.only_run()
     assert project.call("tasks", "accept", run).code == 0
     kept = at(project, f"steersman/{run}")
-    said = project.call("tasks", "revert", run)
-    assert said.code == 3, said
+    result = project.call("tasks", "revert", run)
+    assert result.code == 3, result
     for words in (
         f"run {run} is not in main: there is nothing to revert, and",
         f"the branch steersman/{run} has it. Delete it with `git branch -D steersman/{run}`",
     ):
-        assert words in said.out, said
+        assert words in result.out, result
     assert record(project, run)[:2] == ("not_merged", "")
     assert (at(project, "main^{tree}"), at(project, f"steersman/{run}")) == (before, kept)
     assert project.call("tasks", "accept", run).code == 0  # it stays accepted, and is not handed over twice
 
     project.git("merge", "-q", "--no-ff", "-m", "merge", f"steersman/{run}")
     (project.repo / "old.py").write_text("mine\n")
-    said = project.call("tasks", "revert", run)
-    assert (said.code, "old.py" in said.out, record(project, run)[0]) == (3, True, "blocked")
+    result = project.call("tasks", "revert", run)
+    assert (result.code, "old.py" in result.out, record(project, run)[0]) == (3, True, "blocked")
     assert (project.repo / "old.py").read_text() == "mine\n"
     (project.repo / "old.py").unlink()
     assert project.call("tasks", "revert", run).code == 0

@@ -81,17 +81,17 @@ def test_a_whole_task_at_the_prompt(project: Project):
     configure_tasks(project, detour_crew())
     there = ("/review plan", "/codegen", "/review code", "/test")
     back = ("/next", "/review code", "/next", *there)
-    said = typed(project, "/plan Fix add", *there, *back, "/accept good", "/accept good", "y", "/quit")
+    result = typed(project, "/plan Fix add", *there, *back, "/accept good", "/accept good", "y", "/quit")
     run = project.only_run()
-    assert said.code == 0, said
-    shown_first, _, decided = said.out.partition(
+    assert result.code == 0, result
+    shown_first, _, decided = result.out.partition(
         "nothing is accepted yet: /accept good accepts exactly this\n"
     )
-    assert (shown_first.count("all of it: "), decided.count("all of it: ")) == (1, 1), said
-    assert '"schema_version"' not in said.out
-    assert task_phases(project, run) == DETOUR_PHASES, said
+    assert (shown_first.count("all of it: "), decided.count("all of it: ")) == (1, 1), result
+    assert '"schema_version"' not in result.out
+    assert task_phases(project, run) == DETOUR_PHASES, result
     assert delivered_code(project, run) == RIGHT_CODE
-    shown = prompt_banners(said.out)
+    shown = prompt_banners(result.out)
     assert shown[5].startswith("test:ready (waiting for you) · /next→codegen"), shown
     assert shown[7].startswith("review:ready (waiting for you) · /next→planning"), shown
     assert shown[-1].startswith("done (accepted)"), shown
@@ -102,7 +102,7 @@ def test_what_is_accepted_is_shown_before_the_yes(project: Project):
     """Diff, verdicts, evidence, overrides and digests come before the question; without a yes nothing is decided."""
     run = begun(project)
     assert typed(project, "/approve", "/quit").out.count("nothing was decided") == 1  # a command is no yes
-    said = typed(project, "/accept", "n", "/quit")
+    result = typed(project, "/accept", "n", "/quit")
     for words in (
         "+    return a + b",
         "reviewer (scripted): approve: ok",
@@ -111,9 +111,9 @@ def test_what_is_accepted_is_shown_before_the_yes(project: Project):
         read_document(project, run, "state.json")["artifacts"]["code/diff.patch"][:16],
         "nothing was decided",
     ):
-        assert words in said.out, words
+        assert words in result.out, words
     assert now(project) == ("accept", "decide")
-    digest = next(line for line in said.out.splitlines() if line.startswith("all of it: ")).split()[-1]
+    digest = next(line for line in result.out.splitlines() if line.startswith("all of it: ")).split()[-1]
     assert project.call("tasks", "accept", run, "--digest", "0" * 64).code == 4
     assert project.call("tasks", "accept", run, "--digest", digest).code == 0
 
@@ -133,15 +133,17 @@ def test_no_word_skips_a_phase(project: Project):
         "/next now", '/next --override "', '/next --override "x" --from test', "/next --to test",
         "/next --override x --to nowhere",
     )  # fmt: skip
-    said = typed(project, *words, "/nonsense", "/review", *options, "/redo codegen", "/redo revert", "/quit")
-    assert said.code == 4
-    assert said.err.count("the task is in planning (ready, waiting for you)") == len(words) + 1
-    assert said.err.count("legal now: /next; /next --override; words; /redo planning") == len(words) + 1
-    assert "codegen cannot be done again now" in said.err
-    assert "a revert is not done again: /revert takes the change back, with a reason" in said.err
-    assert "an override needs a reason" in said.err
-    assert said.err.count('/next takes nothing, or --override "reason", and with that --to phase') == 3
-    assert "--to which phase? One of planning" in said.err
+    result = typed(
+        project, *words, "/nonsense", "/review", *options, "/redo codegen", "/redo revert", "/quit"
+    )
+    assert result.code == 4
+    assert result.err.count("the task is in planning (ready, waiting for you)") == len(words) + 1
+    assert result.err.count("legal now: /next; /next --override; words; /redo planning") == len(words) + 1
+    assert "codegen cannot be done again now" in result.err
+    assert "a revert is not done again: /revert takes the change back, with a reason" in result.err
+    assert "an override needs a reason" in result.err
+    assert result.err.count('/next takes nothing, or --override "reason", and with that --to phase') == 3
+    assert "--to which phase? One of planning" in result.err
     assert len(project.entries(run)) == before
     late = project.call("tasks", "accept", run)
     assert (late.code, f"steersman tasks next {run}" in late.err) == (4, True)
@@ -152,9 +154,9 @@ def test_no_word_skips_a_phase(project: Project):
 def test_a_phase_done_again_says_what_it_goes_by(project: Project):
     """`/codegen` in codegen builds again from the same plan; what was reused is named with its digest; words are heard."""
     run = begun(project, None, "--step")
-    said = typed(project, "/review plan", "/codegen", "/codegen keep it short", "/redo", "/quit")
+    result = typed(project, "/review plan", "/codegen", "/codegen keep it short", "/redo", "/quit")
     plan = read_document(project, run, "state.json")["artifacts"]["planning/planning.ai.json"]
-    assert said.out.count(f"codegen again; reused: planning/planning.ai.json {plan[:12]}") == 2, said
+    assert result.out.count(f"codegen again; reused: planning/planning.ai.json {plan[:12]}") == 2, result
     assert [e["event"] for e in project.entries(run) if e.get("event", "").startswith("redo")] == [
         "redo_codegen"
     ] * 2
@@ -164,10 +166,10 @@ def test_a_phase_done_again_says_what_it_goes_by(project: Project):
 def test_many_tasks(project: Project):
     """`/new` begins another, `/switch` goes back, `/tasks` marks the current one; free text begins the first."""
     configure_tasks(project, task_crew())
-    said = typed(project, "Fix add", "/new Fix add again", "/tasks", "/quit")
+    result = typed(project, "Fix add", "/new Fix add again", "/tasks", "/quit")
     first, second = (task["run"] for task in reversed(project.call("tasks", "list", "--json").json()))
-    assert f"* {second}  planning:ready" in said.out
-    assert f"  {first}  planning:ready" in said.out
+    assert f"* {second}  planning:ready" in result.out
+    assert f"  {first}  planning:ready" in result.out
     typed(project, f"/switch {first}", "/next", "/quit", words=("repl", second))
     told = {task["run"]: task["phase"] for task in project.call("tasks", "list", "--json").json()}
     assert told == {first: "plan_review", second: "planning"}
@@ -184,15 +186,17 @@ def test_free_text_goes_to_the_planner(project: Project):
 
 def test_another_machine_has_its_own_words(project: Project):
     """A roundtable at the prompt: its gate's choices, none of a task's phases."""
-    told = roundtable_story(mode="proposal")
-    project.prepare(told)
+    story = roundtable_story(mode="proposal")
+    project.prepare(story)
     project.call("run", "Fix add", "--json")
     run = project.only_run()
-    said = typed(project, "/codegen", "free words", "/status", "/approve fine", "/quit", words=("repl", run))
-    assert "a roundtable has no /codegen" in said.err
-    assert "takes no free text" in said.err
-    assert project.call("runs", "--json").json()[0]["outcome"] == "approved", said
-    assert prompt_banners(said.out)[-1].endswith("(approved) · /followup /revert"), said
+    result = typed(
+        project, "/codegen", "free words", "/status", "/approve fine", "/quit", words=("repl", run)
+    )
+    assert "a roundtable has no /codegen" in result.err
+    assert "takes no free text" in result.err
+    assert project.call("runs", "--json").json()[0]["outcome"] == "approved", result
+    assert prompt_banners(result.out)[-1].endswith("(approved) · /followup /revert"), result
 
 
 # ── overrides ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -283,11 +287,11 @@ def test_no_override_past_what_nobody_has_looked_at(project: Project):
     (gate,) = project.call("gates", run, "--json").json()
     assert gate["why"] == "pytest.ini: pytest loads it."
     digest = gate["digest"][:8]
-    told = typed(
+    result = typed(
         project, "/approve", "/accept-evidence", f"/accept-evidence {digest} the hooks were wrong", "/quit"
     )
-    assert f"/accept-evidence {digest}" in told.out
-    assert "approve does not accept evidence" in told.out + told.err
+    assert f"/accept-evidence {digest}" in result.out
+    assert "approve does not accept evidence" in result.out + result.err
     assert now(project) == ("accept", "decide")
     done = project.call("tasks", "accept", run)
     assert "what it does to the tests was accepted by ann: the hooks were wrong" in done.out
@@ -306,10 +310,10 @@ def test_a_legal_override_is_seen_ever_after(project: Project):
     run = begun(project, unhappy, "--step")
     went_on(project, run, 3)
     assert now(project) == ("review", "ready")
-    said = typed(
+    result = typed(
         project, "/status", "/next --override I accept the risk of skipping review --to test", "/quit"
     )
-    assert "/next→codegen" in said.out
+    assert "/next→codegen" in result.out
     assert now(project) == ("test", "ready")
     went_on(project, run, 1)
     reason = "I accept the risk of skipping review"
@@ -336,14 +340,14 @@ def test_a_task_that_stands_still(project: Project):
     why = "The plan itself is wrong (too often to go back by itself): "
     waive = f'steersman tasks next {run} --override "why"'
     for words in (("gates", run), ("show", run), ("why", run), ("tasks",)):
-        told = project.call(*words).out
-        assert why in told, told
-        assert "negative numbers are not planned" in told
-        assert waive.removeprefix("steersman ") in told
-        assert f"tasks redo {run} review" in told
+        output = project.call(*words).out
+        assert why in output, output
+        assert "negative numbers are not planned" in output
+        assert waive.removeprefix("steersman ") in output
+        assert f"tasks redo {run} review" in output
     write_crew(project, task_crew())
-    said = typed(project, "/review code", "/quit")  # there is a gate that asks to try again: it looks again
-    assert said.code == 0
+    result = typed(project, "/review code", "/quit")  # there is a gate that asks to try again: it looks again
+    assert result.code == 0
     assert project.call("tasks", "redo", run, "review").code == 3
     assert now(project) == ("accept", "decide")
 
@@ -367,9 +371,9 @@ def test_a_plan_changed_by_hand(project: Project, how: str):
     assert project.call("tasks", how, run).code == 3
     assert now(project) == ("planning", "ready")
     assert place.read_bytes() == (recorded if how == "restore" else mine)
-    said = typed(project, "/next", "/show planning/planning.ai.json", "/quit")
+    result = typed(project, "/next", "/show planning/planning.ai.json", "/quit")
     assert now(project) == ("plan_review", "ready")
-    assert ("always" in said.out) == (how == "adopt")
+    assert ("always" in result.out) == (how == "adopt")
 
 
 def _blocking() -> dict:
@@ -387,8 +391,8 @@ def test_an_agent_overrides_nothing(project: Project):
         ("redo", run, "planning"),
         ("say", run, "go"),
     ):
-        told = project.call("tasks", *words, fresh=True, **inside)
-        assert (told.code, "an agent never speaks for a person" in told.err) == (4, True), told
+        result = project.call("tasks", *words, fresh=True, **inside)
+        assert (result.code, "an agent never speaks for a person" in result.err) == (4, True), result
     assert project.call("repl", fresh=True, **inside).code == 4
     assert project.call("tasks", "new", "another", fresh=True, **inside).code == 4
     assert [e["kind"] for e in project.entries(run) if e["kind"] in ("refused", "override")] == [
@@ -466,8 +470,8 @@ def test_what_hands_put_among_the_files_of_a_task_is_told_everywhere(project: Pr
     (folder / "state.json").write_text('{"phase": "planning"}')
     again = f"`steersman tasks restore {run}` writes it again"
     for words in (("show", run), ("why", run), ("tasks", "list")):
-        told = project.call(*words)
-        assert ("state.json could not be read" in told.out, again in told.out) == (True, True), told
+        result = project.call(*words)
+        assert ("state.json could not be read" in result.out, again in result.out) == (True, True), result
     assert "state.json  could not be read" in project.call("tasks", "show", run).out
     shown = project.call("tasks", "show", run, "state.json")
     assert (json.loads(shown.out)["phase"], "this is what the tape says" in shown.err) == ("done", True)
@@ -489,8 +493,8 @@ def test_nothing_of_a_task_lies_behind_a_link(project: Project):
     ours, aside = project.repo / ".steersman", project.place / "aside"
     aside.mkdir()
     ours.symlink_to(aside)
-    told = project.call("tasks", "new", "Fix add", "--step")
-    assert (told.code, ".steersman is a link" in told.err, "Replace it with a directory" in told.err) == (
+    result = project.call("tasks", "new", "Fix add", "--step")
+    assert (result.code, ".steersman is a link" in result.err, "Replace it with a directory" in result.err) == (
         2, True, True,
     )  # fmt: skip
     assert (list(aside.iterdir()), project.call("runs", "--json").json()) == ([], [])
@@ -514,9 +518,9 @@ def test_nothing_of_a_task_lies_behind_a_link(project: Project):
 def test_approve_shows_what_it_accepts(project: Project):
     """The word of every other gate accepts a task's change too, and shows exactly that first, as `tasks accept` does."""
     run = begun(project)
-    told = project.call("approve", run, "--reason", "fine")
-    assert told.code == 0, told
-    shown = told.out.partition("approve · gate")[0]
+    result = project.call("approve", run, "--reason", "fine")
+    assert result.code == 0, result
+    shown = result.out.partition("approve · gate")[0]
     assert all(
         word in shown for word in ("the change:", "verdicts:", "evidence:", "overrides:", "all of it: ")
     )
@@ -534,6 +538,6 @@ def test_a_task_that_cannot_be_read_stops_no_other(project: Project):
     told = {t["run"]: (t["status"], t["waits"]) for t in project.call("tasks", "list", "--json").json()}
     assert told[whole][0] == "waiting for you"
     assert (told[broken][0], f"audit verify {broken}" in told[broken][1]) == ("broken", True)
-    said = typed(project, "/status", f"/switch {whole}", "/next", "/quit", words=("repl", broken))
-    assert (said.code, "quarantined" in said.err) == (5, True), said
-    assert "plan_review:ready" in said.out
+    result = typed(project, "/status", f"/switch {whole}", "/next", "/quit", words=("repl", broken))
+    assert (result.code, "quarantined" in result.err) == (5, True), result
+    assert "plan_review:ready" in result.out

@@ -97,8 +97,8 @@ def test_nothing_is_started_before_a_person_trusts(clone: Project) -> None:
         ("init", "--check", "--yes"),
     ]
     for command in words:
-        said = clone.call(*command, timeout=30)
-        assert (said.code, "steersman trust --digest " in said.err) == (4, True), (command, said)
+        result = clone.call(*command, timeout=30)
+        assert (result.code, "steersman trust --digest " in result.err) == (4, True), (command, result)
     repl = clone.launch(CommandCall(("repl",), clone.repo, clone.env, b"/new Fix add\n", timeout=30))
     assert b"steersman trust --digest " in repl.stderr
     doctor = clone.call("doctor", timeout=30)
@@ -119,8 +119,8 @@ def test_an_anchor_command_waits_for_trust(clone: Project) -> None:
     marker = clone.place / "marker"
     anchor = f'[audit]\nanchor = ["touch", "{marker}"]\n'
     write(clone, render_config(roundtable_story()) + anchor)
-    said = clone.call("audit", "anchor", run, "--to", "command")
-    assert (said.code, marker.exists()) == (4, False), said
+    result = clone.call("audit", "anchor", run, "--to", "command")
+    assert (result.code, marker.exists()) == (4, False), result
     assert answer(clone, "y", "audit", "anchor", run, "--to", "command").code == 0
     assert marker.exists()
 
@@ -220,8 +220,8 @@ def test_a_name_cannot_pose_as_another(clone: Project) -> None:
     for name in (b"a\xff.yaml", b"a\n  checks.unit.run = x.yaml"):
         path = os.path.join(os.fsencode(rules), name)
         os.close(os.open(path, os.O_CREAT))
-        said = clone.call("trust", "--show")
-        assert (said.code, "rename it" in said.err, len(said.err.splitlines())) == (2, True, 1), said
+        result = clone.call("trust", "--show")
+        assert (result.code, "rename it" in result.err, len(result.err.splitlines())) == (2, True, 1), result
         assert clone.call("run", "x", "--dry").code == 2
         os.unlink(path)
 
@@ -230,8 +230,8 @@ def test_settings_beyond_the_limits_can_be_read(clone: Project) -> None:
     """`trust` shows the lines and says which of them this machine does not allow; trusting allows nothing more."""
     write(clone, render_config(roundtable_story()) + OFF)
     for words in (("trust", "--show"), ("trust", "--json")):
-        said = clone.call(*words)
-        assert (said.code, "sandbox.mode" in said.out) == (1, True), said
+        result = clone.call(*words)
+        assert (result.code, "sandbox.mode" in result.out) == (1, True), result
     shown = clone.call("trust", "--show").out
     assert "Not allowed on this machine, trusted or not:\n  sandbox.mode: only your own settings" in shown
     assert answer(clone, "y", "trust").code == 0
@@ -277,8 +277,8 @@ def test_nothing_inside_a_run_can_trust(clone: Project) -> None:
     write(clone, render_config(roundtable_story(checks={"unit": ["true"]})))
     digest = clone.call("trust", "--json").json()["digest"]
     for words in (("trust", "--digest", digest), ("trust", "--revoke"), ("run", "x")):
-        said = clone.call(*words, STEERSMAN_EFFECT=f"{run}:1:1")
-        assert (said.code, "an agent never speaks for a person" in said.err) == (4, True), said
+        result = clone.call(*words, STEERSMAN_EFFECT=f"{run}:1:1")
+        assert (result.code, "an agent never speaks for a person" in result.err) == (4, True), result
     assert clone.call("init", "--force", "--yes", STEERSMAN_EFFECT=f"{run}:1:1").code in (0, 1)
     assert clone.call("trust", "--show").code == 1
 
@@ -316,9 +316,11 @@ def test_only_the_persons_own_file_widens(project: Project) -> None:
     for field, (text, line) in WIDE.items():
         write(project, render_config(roundtable_story()) + text)
         project.allow("")
-        said = project.call("run", "x", "--dry")
-        assert (said.code, f"{field}: only your own settings can allow this" in said.err) == (2, True), said
-        assert line in said.err
+        result = project.call("run", "x", "--dry")
+        assert (result.code, f"{field}: only your own settings can allow this" in result.err) == (2, True), (
+            result
+        )
+        assert line in result.err
         project.allow(f"{line}\n[budget]\nturns = 9\n")
         accepted = project.call("run", "x", "--dry")
         assert accepted.code == 0, (field, accepted)
@@ -380,10 +382,10 @@ def test_limits_of_now_hold_for_a_run_that_has_begun(project: Project) -> None:
     env = {"STEERSMAN_POLICY": str(policy)}
     for words in (("approve", run), ("reject", run), ("send", run, "discussion_requested"), ("resume", run)):
         before = project.entries(run)
-        said = project.call(*words, **env)
-        assert (said.code, f"sandbox.mode: {policy} does not allow this" in said.err) == (4, True), said
-        assert f"roles.coder.agent: {policy} does not allow this" in said.err
-        assert f"steersman abort {run}" in said.err
+        result = project.call(*words, **env)
+        assert (result.code, f"sandbox.mode: {policy} does not allow this" in result.err) == (4, True), result
+        assert f"roles.coder.agent: {policy} does not allow this" in result.err
+        assert f"steersman abort {run}" in result.err
         assert (len(project.call("gates", run, "--json").json()), project.entries(run)) == (1, before)
     assert project.call("abort", other, **env).code == 0
     project.allow("")
@@ -408,10 +410,10 @@ def test_settings_behind_a_link_are_neither_read_nor_written(project: Project, t
         ["init", "--yes"],
         ["init", "--force", "--yes"],
     ):
-        told = project.call(*words)
-        assert told.code != 0, words
-        assert "it is a symlink" in told.out + told.err, words
-        assert "s3cret" not in told.out + told.err
+        result = project.call(*words)
+        assert result.code != 0, words
+        assert "it is a symlink" in result.out + result.err, words
+        assert "s3cret" not in result.out + result.err
     assert (outside.read_bytes() if outside.exists() else None) == before
 
 

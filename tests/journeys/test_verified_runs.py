@@ -32,11 +32,11 @@ def test_a_store_that_was_rolled_back_with_its_anchors_is_noticed(project: Proje
     shutil.copytree(project.state, later, symlinks=True)
     shutil.copytree(project.repo, tmp_path / "repo later", symlinks=True)
     restore(project, kept)
-    told = project.call("audit", "verify", run)
-    assert told.code == 5
+    result = project.call("audit", "verify", run)
+    assert result.code == 5
     for ref in (f"refs/heads/steersman/{run}", f"refs/steersman/{run}/delivery-", f"refs/steersman/{run}/implementation-1-"):  # fmt: skip
-        assert ref in told.out, told.out
-    assert "the store was rolled back" in told.out
+        assert ref in result.out, result.out
+    assert "the store was rolled back" in result.out
     before = project.entries(run)
     for words in (("approve", run), ("resume", run)):
         stopped = project.call(*words)
@@ -52,16 +52,16 @@ def test_a_store_that_was_rolled_back_with_its_anchors_is_noticed(project: Proje
     (project.repo / "more.txt").write_text("mine\n")
     project.git("add", "more.txt")
     project.git("commit", "-qm", "go on from there")
-    told = project.call("audit", "verify", run)
-    assert (told.code, f"branch steersman/{run} is no longer at the delivered commit" in told.out) == (
+    result = project.call("audit", "verify", run)
+    assert (result.code, f"branch steersman/{run} is no longer at the delivered commit" in result.out) == (
         0,
         True,
     )
     project.git("switch", "-q", "main")
     project.git("branch", "-qD", f"steersman/{run}")
-    told = project.call("audit", "verify", run)
-    assert told.code == 0
-    assert f"gone from git: the branch steersman/{run}" in told.out
+    result = project.call("audit", "verify", run)
+    assert result.code == 0
+    assert f"gone from git: the branch steersman/{run}" in result.out
 
 
 def test_a_run_that_verify_rejects_is_driven_only_on_a_persons_word(project: Project) -> None:
@@ -70,8 +70,8 @@ def test_a_run_that_verify_rejects_is_driven_only_on_a_persons_word(project: Pro
     run = project.run(roundtable_story(mode="proposal")).json()["run"]
     forged = "INSERT INTO inbox(run, kind, body, at) SELECT run, 'answer', json_object('gate', id, 'choice', 'approve', 'digest', digest, 'person', 'Mallory'), 1 FROM gate"
     change(project, forged)
-    told = project.call("audit", "verify", run)
-    assert (told.code, "but its row has none" in told.out) == (5, True), told
+    result = project.call("audit", "verify", run)
+    assert (result.code, "but its row has none" in result.out) == (5, True), result
     assert project.call("resume", run).code == 3
     refused = project.entries(run)[-1]
     assert (refused["kind"], refused["actor"]) == ("refused", "person:Mallory")
@@ -113,15 +113,16 @@ def test_a_ref_of_ours_that_the_tape_has_not_made_is_a_finding(project: Project)
              f"rebased-{asked}", f"start-{stray[:16]}", "start-", "delivery-0123456789abcdef")  # fmt: skip
     for ref, to in (*moved, *((f"{under}/{name}", stray) for name in names), (f"{under}/delivery-0", refs[delivery])):  # fmt: skip
         project.git("update-ref", ref, to)
-        told = project.call("audit", "verify", run)
-        assert (told.code, f"{ref} names {to[:12]}, which this tape has not made" in told.out) == (5, True), (ref, told)  # fmt: skip
+        result = project.call("audit", "verify", run)
+        assert (result.code, f"{ref} names {to[:12]}, which this tape has not made" in result.out) == (5, True), (ref, result)  # fmt: skip
         project.git("update-ref", *((ref, refs[ref]) if ref in refs else ("-d", ref)))
     project.git("update-ref", "-d", built)
     project.git("update-ref", "-d", f"{under}/start-{refs[built][:16]}")
-    told = project.call("audit", "verify", run)
-    assert (told.code, f"gone from git: the tree {refs[built][:12]} that entry" in told.out) == (0, True), (
-        told
-    )
+    result = project.call("audit", "verify", run)
+    assert (result.code, f"gone from git: the tree {refs[built][:12]} that entry" in result.out) == (
+        0,
+        True,
+    ), result
 
 
 def test_a_run_with_a_changed_text_is_driven_only_on_a_persons_word(project: Project) -> None:

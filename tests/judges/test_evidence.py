@@ -25,17 +25,25 @@ def result(verdict, argv=("pytest", "-q"), **more):
 
 def test_nothing_is_no_pass():
     """Of no results nothing is passed and no test counts."""
-    found = weigh_check_results([])
-    assert (found.passed, found.tests, found.first) == (0, 0, None)
+    evidence = weigh_check_results([])
+    assert (evidence.passed, evidence.tests, evidence.first) == (0, 0, None)
 
 
 def test_counts():
     """Each verdict is counted, and the tests of what passed where a runner tells them."""
     results = [result(v, (v,), tests=9) for v in ("failed", "blocked", "timeout", "no_tests")]
-    found = weigh_check_results([*results, result("passed", tests=7), result("passed", ("ls",), tests=None)])
-    assert (found.passed, found.failed, found.blocked, found.timeout, found.no_tests) == (2, 1, 1, 1, 1)
-    assert found.tests == 7
-    assert found.failed_commands == ("failed", "timeout", "no_tests")
+    evidence = weigh_check_results(
+        [*results, result("passed", tests=7), result("passed", ("ls",), tests=None)]
+    )
+    assert (evidence.passed, evidence.failed, evidence.blocked, evidence.timeout, evidence.no_tests) == (
+        2,
+        1,
+        1,
+        1,
+        1,
+    )
+    assert evidence.tests == 7
+    assert evidence.failed_commands == ("failed", "timeout", "no_tests")
 
 
 @pytest.mark.parametrize(("more", "verdict"), [({"tests": 0}, "no_tests"), ({"exit_code": 1}, "failed")])
@@ -46,10 +54,16 @@ def test_a_pass_that_contradicts_its_record(more, verdict):
 
 def test_two_runs_of_one_command_are_one_check():
     """Results of the same command on the same tree are judged together: one that failed and passed is flaky."""
-    found = weigh_check_results([result("failed"), result("passed", tests=3)])
-    assert (found.passed, found.failed, found.flaky, found.tests, found.doubts) == (0, 0, 1, 3, 1)
-    assert found.questions == ("unit: it failed and passed on the same tree",)
-    assert found.failed_commands == ()
+    evidence = weigh_check_results([result("failed"), result("passed", tests=3)])
+    assert (evidence.passed, evidence.failed, evidence.flaky, evidence.tests, evidence.doubts) == (
+        0,
+        0,
+        1,
+        3,
+        1,
+    )
+    assert evidence.questions == ("unit: it failed and passed on the same tree",)
+    assert evidence.failed_commands == ()
 
 
 def test_what_failed_comes_before_what_is_only_open():
@@ -96,8 +110,8 @@ def test_a_round_that_says_something_itself_is_left_alone(other):
 def test_results_are_held_against_the_base_tree():
     """Fewer tests than before are missing, and told; a check of the project without a base is in doubt."""
     base = [result("passed", tests=5, source="project")]
-    found = weigh_check_results([result("passed", tests=3, source="project")], base)
-    assert (found.missing, found.questions) == (2, ("unit: 2 tests that ran before are gone",))
+    evidence = weigh_check_results([result("passed", tests=3, source="project")], base)
+    assert (evidence.missing, evidence.questions) == (2, ("unit: 2 tests that ran before are gone",))
     assert weigh_check_results([result("passed", tests=3, source="project")]).questions == (
         "unit: it was not run on the base tree",
     )
@@ -115,9 +129,9 @@ def test_failures_have_keys():
 
 def test_keys_once():
     """A command that failed twice in a round has one key."""
-    found = weigh_check_results([result("failed"), result("failed", name="again")])
-    assert found.failed_commands == ("pytest -q",)
-    assert len(found.failure_keys) == 1
+    evidence = weigh_check_results([result("failed"), result("failed", name="again")])
+    assert evidence.failed_commands == ("pytest -q",)
+    assert len(evidence.failure_keys) == 1
 
 
 def test_output_digest():

@@ -43,8 +43,8 @@ def plain(exit_code=0, tests=None, **more):
 
 def test_the_same_as_before_is_passed():
     """A check that passes as it did has nothing to be asked about."""
-    told = judge_check([ran("ab")], [ran("ab")])
-    assert (told.verdict, told.tests, told.missing, told.doubt) == ("passed", 2, 0, "")
+    verdict = judge_check([ran("ab")], [ran("ab")])
+    assert (verdict.verdict, verdict.tests, verdict.missing, verdict.doubt) == ("passed", 2, 0, "")
 
 
 KNOWN = {
@@ -116,8 +116,8 @@ WHOLE = {
 @for_each_case(("now", "base", "wanted"), WHOLE.values())
 def test_a_check_acknowledged_as_a_whole_is_judged_by_numbers(now, base, wanted):
     """Without names as many tests have to pass as on the base, and no more of anything may fail."""
-    told = judge_check([now], [base], frozenset({"unit"}))
-    assert (told.verdict, told.tests) == wanted
+    verdict = judge_check([now], [base], frozenset({"unit"}))
+    assert (verdict.verdict, verdict.tests) == wanted
 
 
 def test_a_check_acknowledged_as_a_whole_says_so():
@@ -172,8 +172,8 @@ VANISHED = {
 @for_each_case(("runs", "base", "names", "missing"), VANISHED.values())
 def test_a_test_that_ran_before_and_does_not_run_now_has_vanished(runs, base, names, missing):
     """By name where both reports have names, by count otherwise; a new test makes up for one that is gone."""
-    told = judge_check(runs, base)
-    assert (told.vanished, told.missing) == (names, missing)
+    verdict = judge_check(runs, base)
+    assert (verdict.vanished, verdict.missing) == (names, missing)
 
 
 SETUP, LOADER = "setUpClass (pkg.test_b.B)", "unittest.loader._FailedTest.test_b"
@@ -215,9 +215,9 @@ def test_what_broke_before_is_no_test_but_has_to_be_answered_for(form, broken, n
     """A package, module, class or file cannot vanish; a test of it has to pass now, and none may begin to be skipped."""
     known = ["x::Known"]
     base = plain(1, 1, report=report(known, (), ["b.py::old"], form=form, broken=broken))
-    told = judge_check([plain(0, 9, report=report(form=form, **now))], [base])
-    assert told.silent == silent
-    assert set(told.vanished) <= set(known)
+    verdict = judge_check([plain(0, 9, report=report(form=form, **now))], [base])
+    assert verdict.silent == silent
+    assert set(verdict.vanished) <= set(known)
 
 
 def test_what_broke_counts_as_no_test():
@@ -230,9 +230,9 @@ def test_what_broke_counts_as_no_test():
 def test_what_is_not_answered_for_is_asked():
     """The question names it, and counts as a doubt."""
     base = [plain(1, 1, report=report(broken=["b.py"], form="pytest"))]
-    told = weigh_check_results([plain(0, 1, report=report("a", form="pytest"))], base)
-    assert (told.doubts, told.missing) == (1, 0)
-    assert told.questions == (
+    evidence = weigh_check_results([plain(0, 1, report=report("a", form="pytest"))], base)
+    assert (evidence.doubts, evidence.missing) == (1, 0)
+    assert evidence.questions == (
         "unit: 1 broke on the base tree and have no test that passes now, or are skipped now in what broke there",
         "    b.py",
     )
@@ -249,8 +249,11 @@ def test_vanished_tests_are_told_by_name_but_not_endlessly():
 
 def test_a_skipped_test_is_asked_about_by_name():
     """It ran before and kept its name, so that a new test does not make up for it."""
-    told = weigh_check_results([plain(0, 1, report=report("c", (), "b"))], [ran("b")])
-    assert (told.missing, told.questions) == (1, ("unit: 1 test that ran before is skipped now", "    b"))
+    evidence = weigh_check_results([plain(0, 1, report=report("c", (), "b"))], [ran("b")])
+    assert (evidence.missing, evidence.questions) == (
+        1,
+        ("unit: 1 test that ran before is skipped now", "    b"),
+    )
 
 
 def test_what_is_done_to_the_runner_is_held_against_the_base():
@@ -260,9 +263,9 @@ def test_what_is_done_to_the_runner_is_held_against_the_base():
         "a", form="pytest", replaced=("x.Old", "unittest.case.TestCase.assertEqual"),
         modules={"random": "random.py", "calc": "src/calc.py", "new": "new.py"},
     )  # fmt: skip
-    told = weigh_check_results([plain(0, 1, report=now)], [plain(0, 1, report=base)])
-    assert told.doubts == 1
-    assert told.questions == (
+    evidence = weigh_check_results([plain(0, 1, report=now)], [plain(0, 1, report=base)])
+    assert evidence.doubts == 1
+    assert evidence.questions == (
         "unit: the change replaces unittest.case.TestCase.assertEqual while tests run",
         "unit: the module random now comes from random.py, which hides the one that was there before",
     )

@@ -34,9 +34,9 @@ def parse(text, contract="reviewer"):
 
 
 def problems(value, contract="reviewer"):
-    found = parse(value if isinstance(value, str) else json.dumps(value), contract)
-    assert isinstance(found, RefusedReply)
-    return found.problems
+    parsed = parse(value if isinstance(value, str) else json.dumps(value), contract)
+    assert isinstance(parsed, RefusedReply)
+    return parsed.problems
 
 
 @for_each_case(
@@ -51,16 +51,16 @@ def problems(value, contract="reviewer"):
 )  # fmt: skip
 def test_good(text):
     """One object that fits is parsed, alone or in one fence, in any layout."""
-    found = parse(text)
-    assert isinstance(found, ParsedReply)
-    assert isinstance(found.value, replies.ReviewerReply)
+    parsed = parse(text)
+    assert isinstance(parsed, ParsedReply)
+    assert isinstance(parsed.value, replies.ReviewerReply)
 
 
 def test_good_tester():
     """A tester's commands come back as argv lists."""
-    found = parse(json.dumps(TESTS), "tester")
-    assert isinstance(found, ParsedReply)
-    assert found.value.commands == (("pytest", "-q"),)
+    parsed = parse(json.dumps(TESTS), "tester")
+    assert isinstance(parsed, ParsedReply)
+    assert parsed.value.commands == (("pytest", "-q"),)
 
 
 NOT_ONE_OBJECT = {

@@ -372,10 +372,10 @@ def waivable():
 )
 def test_an_override_is_refused(to, reason, why):
     """No override without a reason, into an outcome, past a state, or over an edge that may not be waived."""
-    told = override_guard(waivable(), sailing(waivable()), to, reason)
-    assert isinstance(told, StepRefused)
-    assert told.why == why
-    assert "left" in told.legal
+    step = override_guard(waivable(), sailing(waivable()), to, reason)
+    assert isinstance(step, StepRefused)
+    assert step.why == why
+    assert "left" in step.legal
 
 
 def test_an_override_needs_something_to_go_on_with():
@@ -383,9 +383,9 @@ def test_an_override_needs_something_to_go_on_with():
     wet = replace(DRY, name="wet", test=lambda *_: False)
     odd = row(S.sail, E.rowed, DRY, S.dock, None, "back", "§", sets={"outcome": None}, waivable=wet)
     m = ferry(rows=(odd, *FERRY_TABLE))
-    told = override_guard(m, sailing(m), "dock", "the tide is out")
-    assert isinstance(told, StepRefused)
-    assert told.why == f"nothing may be waived before {DRY.sentence}"
+    step = override_guard(m, sailing(m), "dock", "the tide is out")
+    assert isinstance(step, StepRefused)
+    assert step.why == f"nothing may be waived before {DRY.sentence}"
 
 
 @pytest.mark.parametrize(
@@ -402,8 +402,8 @@ def test_an_override_is_no_answer(yields, job, why):
     m.jobs["ask"] = replace(m.jobs["ask"], yields=yields)
     before = sailing(m)
     before.items["g"] = JobItem("g", job, "gate", job, {}, before.visit)
-    told = override_guard(m, before, "dock", "the tide is out")
-    assert (told.why if isinstance(told, StepRefused) else "") == why
+    step = override_guard(m, before, "dock", "the tide is out")
+    assert (step.why if isinstance(step, StepRefused) else "") == why
 
 
 def test_an_override_waives_one_guard():
@@ -424,6 +424,6 @@ def test_an_override_waives_one_guard():
 def test_refusals_say_which_guards_were_asked():
     """A refusal carries every guard that was evaluated."""
     m = ferry(rows=tuple(replace(r, when=DRY) if r.label == "leave" else r for r in FERRY_TABLE))
-    told = take_step(m, begin_ferry(m).snapshot, EventOccurrence(E.cast_off, WaterFacts(1), Origin.PERSON))
-    assert isinstance(told, StepRefused)
-    assert told.guards == {"dry": False}
+    step = take_step(m, begin_ferry(m).snapshot, EventOccurrence(E.cast_off, WaterFacts(1), Origin.PERSON))
+    assert isinstance(step, StepRefused)
+    assert step.guards == {"dry": False}

@@ -84,11 +84,11 @@ def test_what_has_no_row_is_refused(state, event):
     """An event without a row is an answer, not an exception, and it says what is legal now."""
     here = roundtable_at(state or "intake", outcome="await_operator_confirm")
     happened = EventOccurrence(MACHINE.events[event], roundtable_payload(event), MACHINE.events[event].origin)
-    told = take_step(MACHINE, None if state is None else here, happened, here.context)
-    assert isinstance(told, StepRefused)
-    assert told.event == event
-    assert told.legal == legal_events(MACHINE, state, context=None if state is None else here.context)
-    assert event not in told.legal
+    step = take_step(MACHINE, None if state is None else here, happened, here.context)
+    assert isinstance(step, StepRefused)
+    assert step.event == event
+    assert step.legal == legal_events(MACHINE, state, context=None if state is None else here.context)
+    assert event not in step.legal
 
 
 OTHERS = [(e, o) for e in MACHINE.events.values() for o in Origin if o is not e.origin]
@@ -98,11 +98,11 @@ OTHERS = [(e, o) for e in MACHINE.events.values() for o in Origin if o is not e.
 def test_an_event_of_another_origin_is_refused(event, origin):
     """Nobody makes an event happen that is not theirs to make, in any state: no person sends a `tests_passed`."""
     for state in MACHINE.states:
-        told = take_step(
+        step = take_step(
             MACHINE, roundtable_at(state), EventOccurrence(event, roundtable_payload(event.name), origin)
         )
-        assert isinstance(told, StepRefused)
-        assert told.why == f"{event.name} comes from {event.origin.value}, not from {origin.value}"
+        assert isinstance(step, StepRefused)
+        assert step.why == f"{event.name} comes from {event.origin.value}, not from {origin.value}"
 
 
 def test_a_full_cap_hides_its_row():
@@ -110,9 +110,9 @@ def test_a_full_cap_hides_its_row():
     here = roundtable_at("iterate", max_iterations=2)
     here.counts = {"iterations": 2}
     start = MACHINE.events["start_coder"]
-    told = take_step(MACHINE, here, EventOccurrence(start, start.carries(), Origin.MACHINE))
-    assert isinstance(told, StepRefused)
-    assert told.guards == {"room:iterations": False}
+    step = take_step(MACHINE, here, EventOccurrence(start, start.carries(), Origin.MACHINE))
+    assert isinstance(step, StepRefused)
+    assert step.guards == {"room:iterations": False}
 
 
 def test_an_abort_of_a_finished_run_is_refused():

@@ -217,9 +217,9 @@ def test_a_blocking_issue_keeps_a_change_from_its_tests():
 def test_a_blocking_issue_can_be_overridden():
     """§3.6: by a person, with a reason, where the review has said what it says."""
     waits = task_at("review", step="ready", says={"ok": False, "decision": "needs_changes"})
-    told = override_guard(MACHINE, waits, "test", "I accept the risk")
-    assert isinstance(told, StepTaken)
-    assert (told.to, told.waived) == ("test", "I accept the risk")
+    step = override_guard(MACHINE, waits, "test", "I accept the risk")
+    assert isinstance(step, StepTaken)
+    assert (step.to, step.waived) == ("test", "I accept the risk")
     assert isinstance(override_guard(MACHINE, waits, "test", " "), StepRefused)
 
 
@@ -475,10 +475,10 @@ def test_done_does_not_advance():
 def test_done_is_reopened_by_a_redo():
     """§5.4: and only from where it may go on: a plan, a change, the decision."""
     reopened = {
-        name: told.to
+        name: step.to
         for name in MACHINE.events
         if isinstance(
-            told := take_step(
+            step := take_step(
                 MACHINE,
                 task_at("done", outcome="accepted", delivered="yes"),
                 EventOccurrence(MACHINE.events[name], task_payload(name), MACHINE.events[name].origin),

@@ -222,9 +222,9 @@ def test_there_is_no_other_way_back():
 def test_nothing_leaves_an_end(state):
     """§11–§13: DONE, BLOCKED and ABORTED are terminal."""
     for event in MACHINE.events.values():
-        told = take_step(MACHINE, at(state), EventOccurrence(event, None, event.origin))
-        assert isinstance(told, StepRefused)
-        assert told.legal == ()
+        step = take_step(MACHINE, at(state), EventOccurrence(event, None, event.origin))
+        assert isinstance(step, StepRefused)
+        assert step.legal == ()
 
 
 def test_nobody_can_send_a_verdict():

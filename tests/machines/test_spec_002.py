@@ -179,10 +179,10 @@ def test_nothing_but_a_redo_leaves_done():
     """§5.4: `done` does not advance; every event that is no explicit redo is refused there."""
     for name, event in MACHINE.events.items():
         if not name.startswith("redo_"):
-            told = take_step(
+            step = take_step(
                 MACHINE, task_at("done"), EventOccurrence(event, task_payload(name), event.origin)
             )
-            assert isinstance(told, StepRefused), name
+            assert isinstance(step, StepRefused), name
 
 
 @pytest.mark.parametrize(
@@ -195,24 +195,24 @@ def test_nothing_but_a_redo_leaves_done():
 )
 def test_a_redo_reopens(event, to, known):
     """§5.4: a new redo reopens a task, and it has no outcome any more."""
-    told = take_step(
+    step = take_step(
         MACHINE,
         task_at("done", outcome="accepted", **known),
         EventOccurrence(E.__dict__[event], task_payload(event), Origin.PERSON),
     )
-    assert isinstance(told, StepTaken)
-    assert (told.to, told.context.outcome, told.context.decision) == (to, None, "none")
+    assert isinstance(step, StepTaken)
+    assert (step.to, step.context.outcome, step.context.decision) == (to, None, "none")
 
 
 def test_the_decision_about_nothing_delivered_is_not_reopened():
     """What was taken back, or never delivered, has no decision to reopen."""
     for delivered in ("no", "reverted"):
-        told = take_step(
+        step = take_step(
             MACHINE,
             task_at("done", delivered=delivered),
             EventOccurrence(E.redo_accept, task_payload("redo_accept"), Origin.PERSON),
         )
-        assert isinstance(told, StepRefused)
+        assert isinstance(step, StepRefused)
 
 
 @for_each_case("phase", ["planning", "plan_review", "codegen", "review", "test"])
@@ -242,14 +242,14 @@ def test_an_override_needs_a_reason_and_an_edge():
     bare = {"artifacts": {}, "documents": {}, "tree": "t0"}
     targets, reasons = [*spec.STATES, "nowhere"], ["", " \t", "I accept the risk"]
     for source, to, reason, files in product(spec.STATES, targets, reasons, [{}, bare]):
-        told = override_guard(MACHINE, task_at(source, step="ready", **files), to, reason)
+        step = override_guard(MACHINE, task_at(source, step="ready", **files), to, reason)
         allowed = (source, to) in spec.FORWARD and bool(reason.strip()) and not files
-        assert isinstance(told, StepTaken) == allowed, (source, to, reason, files)
-        if isinstance(told, StepTaken):
-            assert (told.to, told.waived) == (to, reason)
-            assert told.planned
+        assert isinstance(step, StepTaken) == allowed, (source, to, reason, files)
+        if isinstance(step, StepTaken):
+            assert (step.to, step.waived) == (to, reason)
+            assert step.planned
         else:
-            assert told.why
+            assert step.why
 
 
 @for_each_case(
@@ -266,9 +266,9 @@ def test_nothing_is_waived_where_there_is_nothing_to_go_on_with(missing, source,
     """§7: a phase whose input does not exist is not reachable, whatever the reason."""
     here = task_at(source, step="stuck")
     there = {name: digest for name, digest in here.context.artifacts.items() if name != missing}
-    told = override_guard(MACHINE, task_at(source, step="stuck", artifacts=there), to, "because")
-    assert isinstance(told, StepRefused)
-    assert told.why.startswith("nothing may be waived before the phase stands still")
+    step = override_guard(MACHINE, task_at(source, step="stuck", artifacts=there), to, "because")
+    assert isinstance(step, StepRefused)
+    assert step.why.startswith("nothing may be waived before the phase stands still")
     assert isinstance(override_guard(MACHINE, here, to, "because"), StepTaken)
 
 
@@ -283,15 +283,15 @@ def test_no_change_is_no_change_to_go_on_with(tree):
 def test_what_a_change_does_to_the_tests_is_accepted_not_waived():
     """A failure may be waived; that tests were changed is a question of its own, which somebody has answered first."""
     for evidence, fits in (("touched", StepRefused), ("plain", StepTaken), ("accepted", StepTaken)):
-        told = override_guard(MACHINE, task_at("test", step="stuck", evidence=evidence), "accept", "because")
-        assert isinstance(told, fits)
+        step = override_guard(MACHINE, task_at("test", step="stuck", evidence=evidence), "accept", "because")
+        assert isinstance(step, fits)
 
 
 def test_nothing_is_waived_while_somebody_works():
     """§7: only a phase that stands still can be left by an override: what it waits for then is a person."""
     for (source, to), step_ in product(spec.FORWARD, MACHINE.memory["step"]):
-        told = override_guard(MACHINE, task_at(source, step=step_), to, "because")
-        assert isinstance(told, StepTaken) == (step_ in ("ready", "stuck", "broken", "unwritten")), (
+        step = override_guard(MACHINE, task_at(source, step=step_), to, "because")
+        assert isinstance(step, StepTaken) == (step_ in ("ready", "stuck", "broken", "unwritten")), (
             source,
             to,
             step_,

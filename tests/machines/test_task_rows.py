@@ -61,15 +61,15 @@ def test_the_row_is_taken(case):
     n, source = case
     r = MACHINE.rows[n]
     here = task_at(source or "planning", _full(n, source), **HOLDS[r.when.name])
-    told = take_step(
+    step = take_step(
         MACHINE, None if source is None else here, EventOccurrence(r.on, _data(r), r.on.origin), here.context
     )
-    assert isinstance(told, StepTaken)
-    assert told.row is r
-    assert told.to == (source if r.to is STAY else r.to.name)
-    assert told.guards.get(r.when.name, r.when is otherwise) is True
-    assert {name: getattr(told.context, name) for name in r.sets} == dict(r.sets)
-    assert [op for op in told.counts if op[0] == "count"] == ([("count", r.cap.name, 1)] if r.cap else [])
+    assert isinstance(step, StepTaken)
+    assert step.row is r
+    assert step.to == (source if r.to is STAY else r.to.name)
+    assert step.guards.get(r.when.name, r.when is otherwise) is True
+    assert {name: getattr(step.context, name) for name in r.sets} == dict(r.sets)
+    assert [op for op in step.counts if op[0] == "count"] == ([("count", r.cap.name, 1)] if r.cap else [])
 
 
 def test_the_rows_are_counted():
@@ -117,9 +117,9 @@ def test_an_event_of_another_origin_is_refused(event):
     known = MACHINE.events[event]
     for origin in Origin:
         for state in MACHINE.states if origin is not known.origin else ():
-            told = take_step(MACHINE, task_at(state), EventOccurrence(known, task_payload(event), origin))
-            assert isinstance(told, StepRefused)
-            assert told.why == f"{event} comes from {known.origin.value}, not from {origin.value}"
+            step = take_step(MACHINE, task_at(state), EventOccurrence(known, task_payload(event), origin))
+            assert isinstance(step, StepRefused)
+            assert step.why == f"{event} comes from {known.origin.value}, not from {origin.value}"
 
 
 def test_persons_say_words_and_redo_and_nothing_else():

@@ -250,10 +250,10 @@ def test_no_word_of_a_person_goes_forward():
         MACHINE.states, events, STEPS, (None, *ALL_DOCUMENTS, "all"), ("no", "yes")
     ):
         here = task_at(state, step=step_, delivered=delivered, **_without(gone))
-        told = take_step(MACHINE, here, EventOccurrence(event, task_payload(event.name), Origin.PERSON))
+        step = take_step(MACHINE, here, EventOccurrence(event, task_payload(event.name), Origin.PERSON))
         tried += 1
-        if isinstance(told, StepTaken):
-            assert spec.ORDER[told.to] <= spec.ORDER[state]
+        if isinstance(step, StepTaken):
+            assert spec.ORDER[step.to] <= spec.ORDER[state]
             assert state != "done" or event.name.startswith("redo_")
     print(f"{tried} words of persons")
 
@@ -278,14 +278,14 @@ def test_an_override_waives_one_edge_and_never_a_phase():
     for source, to, step_, gone, reason in product(
         MACHINE.states, MACHINE.states, STEPS, (None, *ALL_DOCUMENTS, "all"), ("", "because")
     ):
-        told = override_guard(MACHINE, task_at(source, step=step_, **_without(gone)), to, reason)
+        step = override_guard(MACHINE, task_at(source, step=step_, **_without(gone)), to, reason)
         still = step_ in ("ready", "stuck", "broken", "unwritten")
         may = (source, to) in needs and reason and still and gone not in ("all", needs[source, to])
-        assert isinstance(told, StepTaken) == bool(may), (source, to, step_, gone)
+        assert isinstance(step, StepTaken) == bool(may), (source, to, step_, gone)
         tried += 1
-        if isinstance(told, StepTaken):
+        if isinstance(step, StepTaken):
             waived.add((source, to))
-            assert told.waived == "because"
+            assert step.waived == "because"
     assert waived == set(spec.FORWARD)
     print(f"{tried} overrides tried")
 
@@ -301,8 +301,8 @@ def test_nobody_forges_what_goes_forward():
     for event, origin, state, step_ in product(forward, Origin, MACHINE.states, STEPS):
         if origin is event.origin:
             continue
-        told = take_step(MACHINE, task_at(state, step=step_), EventOccurrence(event, InspectFacts(), origin))
-        assert isinstance(told, StepRefused)
+        step = take_step(MACHINE, task_at(state, step=step_), EventOccurrence(event, InspectFacts(), origin))
+        assert isinstance(step, StepRefused)
         tried += 1
     assert len(forward) == 8
     print(f"{tried} forged events")

@@ -209,8 +209,8 @@ def _read_edge(source: str | None, label: str, to: str | None) -> tuple[Any, ...
 
 def _read_deliverables(part: str) -> tuple[tuple[str, str], ...]:
     needs = {"必需": "required", "建议": "recommended"}
-    found = re.findall(r"^- `([\w.\[\]]+)`(?:（(必需|建议))?", part, re.MULTILINE)
-    return tuple((file, needs.get(need, "")) for file, need in found)
+    matches = re.findall(r"^- `([\w.\[\]]+)`(?:（(必需|建议))?", part, re.MULTILINE)
+    return tuple((file, needs.get(need, "")) for file, need in matches)
 
 
 def _cut(text: str, start: str, end: str) -> str:
@@ -220,8 +220,8 @@ def _cut(text: str, start: str, end: str) -> str:
 
 def _read_arrows(drawing: str) -> list[tuple[str | None, str, str | None]]:
     """Each arrow of a state diagram; its beginning and its end have no name."""
-    found = re.findall(r"^\s*(\S+) --> (\S+?)(?:: *(.*))?$", drawing, re.MULTILINE)
-    return [(None if s == "[*]" else s, label, None if to == "[*]" else to) for s, to, label in found]
+    matches = re.findall(r"^\s*(\S+) --> (\S+?)(?:: *(.*))?$", drawing, re.MULTILINE)
+    return [(None if s == "[*]" else s, label, None if to == "[*]" else to) for s, to, label in matches]
 
 
 def _read_rows(part: str, start: str) -> Iterator[list[str]]:
@@ -239,5 +239,5 @@ def _split_sections(text: str, mark: str) -> dict[int, str]:
 
 def _read_titles(text: str, mark: str, name: Name) -> tuple[tuple[int, str], ...]:
     """The numbers and titles of a document's sections."""
-    found = re.findall(rf"^{re.escape(mark)}(\d+)\. (.*)$", text, re.MULTILINE)
-    return tuple((int(n), name(title)) for n, title in found)
+    matches = re.findall(rf"^{re.escape(mark)}(\d+)\. (.*)$", text, re.MULTILINE)
+    return tuple((int(n), name(title)) for n, title in matches)

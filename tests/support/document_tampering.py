@@ -86,13 +86,13 @@ def find_tamper_failures(effects: TaskEffects, phase: str, name: str, hand: str)
     folder = Path(effects.artifacts.folder(effects.run))
     before, theirs = read_files_below(folder), folder.with_name(f"{folder.name}-theirs")
     tamper_file(folder, name, hand)
-    found = effects.inspect(phase)
-    told = effects.said(found.told_ref).splitlines()
+    facts = effects.inspect(phase)
+    lines = effects.said(facts.told_ref).splitlines()
     wrong = {
         "it goes on": effects.event(phase) != "documents_damaged",
-        "it is not named first": not told[0].startswith(f"{name} "),
-        "nobody says what to do": "`restore`" not in told[1],
-        "it may be taken over": found.adoptable != (phase == "planning" and hand == "changed"),
+        "it is not named first": not lines[0].startswith(f"{name} "),
+        "nobody says what to do": "`restore`" not in lines[1],
+        "it may be taken over": facts.adoptable != (phase == "planning" and hand == "changed"),
     }
     refused = effects.restore().error_ref
     if refused:

@@ -80,9 +80,9 @@ def tasks_by_title(project: Project) -> dict[str, dict[str, Any]]:
 
 def find_delivery_commit(project: Project, run: str) -> str:
     """The one commit on main that this task has made."""
-    found = project.git("log", "--format=%H", f"--grep=^Steersman-Run: {run}$", "main").split()
-    assert len(found) == 1, (run, found)
-    return found[0]
+    words = project.git("log", "--format=%H", f"--grep=^Steersman-Run: {run}$", "main").split()
+    assert len(words) == 1, (run, words)
+    return words[0]
 
 
 def find_delivery_errors(project: Project, run: str) -> list[str]:

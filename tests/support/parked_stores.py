@@ -66,8 +66,8 @@ def record_parked_store(place: Path) -> Project:
     plans = PlanProject(project)
     for scope, code in ((("--file", "calc.py"), 0), ((), 3)):
         intent = plans.write(plans.intent(*scope, scoped=False))
-        said = project.call("plan", intent, "--json")
-        assert said.code == code, said
+        result = project.call("plan", intent, "--json")
+        assert result.code == code, result
     return project
 
 

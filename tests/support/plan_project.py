@@ -21,22 +21,22 @@ class PlanProject:
     def __init__(self, project: Project, *, remembers: bool = True) -> None:
         self.project = project
         if remembers:
-            said = project.call("memory", "add", "Discounts count from ten pieces on.")
-            assert said.code == 0, said.err
+            result = project.call("memory", "add", "Discounts count from ten pieces on.")
+            assert result.code == 0, result.err
 
     def intent(self, *more: str, mode: str = "interactive", scoped: bool = True) -> dict[str, Any]:
         """A fresh draft for the goal, as a value."""
         scope = ("--file", PLANNED_FILE) if scoped else ()
-        said = self.project.call("intent", "new", PLAN_GOAL, "--mode", mode, *scope, *more, "--json")
-        assert said.code == 0, said.err
-        return said.json()["intent"]
+        result = self.project.call("intent", "new", PLAN_GOAL, "--mode", mode, *scope, *more, "--json")
+        assert result.code == 0, result.err
+        return result.json()["intent"]
 
     def write(self, value: Any, *, seal: bool = True, name: str = "../intent.json") -> str:
         """An intent as a file beside the repository, sealed unless the story is about the seal."""
         (self.project.repo / name).write_text(json.dumps(value))
         if seal:
-            said = self.project.call("intent", "seal", name)
-            assert said.code == 0, said.err
+            result = self.project.call("intent", "seal", name)
+            assert result.code == 0, result.err
         return name
 
     def content(self, kind: str, *items: dict[str, Any]) -> None:

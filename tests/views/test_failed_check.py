@@ -17,10 +17,10 @@ def result(**more):
 def test_everything_that_says_why():
     """Name, command, folder, exit code, seconds, the failing test, and standard output and standard error apart."""
     report = RunnerReport(form="pytest", failed=("t/test_x.py::test_a",))
-    told = failed_check_lines(
+    lines = failed_check_lines(
         result(micros=1_260_000, cwd="packages/a", report=report, output="out\n\n", errors="e1\ne2\n")
     )
-    assert told == [
+    assert lines == [
         "unit: failed · exit code 1 · 1.3 s", "  'py test' -q   (in packages/a)",
         "  1 test failed: t/test_x.py::test_a", "  standard output:", "  │ out", "  standard error:",
         "  │ e1", "  │ e2",
@@ -36,8 +36,8 @@ def test_a_place_that_could_not_be_written():
 
 def test_the_last_lines_of_each_stream():
     """What is left out is counted."""
-    told = failed_check_lines(result(output="\n".join(f"o{n}" for n in range(50)), errors="e"), 2)
-    assert told[2:] == [
+    lines = failed_check_lines(result(output="\n".join(f"o{n}" for n in range(50)), errors="e"), 2)
+    assert lines[2:] == [
         "  standard output, last 2 of 50 lines:", "  │ o48", "  │ o49", "  standard error:", "  │ e",
     ]  # fmt: skip
 
@@ -69,37 +69,37 @@ def test_what_looks_like_the_heading_of_an_error(line):
 
 def test_what_is_no_test_is_not_called_one():
     """A package or module that failed as a whole stands apart from the tests."""
-    told = failed_check_lines(
+    lines = failed_check_lines(
         result(
             report=RunnerReport(
                 form="go", failed=("x [build failed]", "y::TestA"), broken=("x [build failed]",)
             )
         )
     )
-    assert told[2:4] == ["  1 test failed: y::TestA", "  1 failed as a whole: x [build failed]"]
+    assert lines[2:4] == ["  1 test failed: y::TestA", "  1 failed as a whole: x [build failed]"]
 
 
 def test_failing_tests_are_grouped():
     """By the module or class that holds them; many are counted."""
     names = (*(f"m.A.test_{n}" for n in range(7)), "t.py::B::one", *(f"g{n}::x" for n in range(9)), "alone")
-    told = failed_check_lines(result(report=RunnerReport(form="pytest", failed=names)))
-    assert told[2] == "  18 tests failed:"
-    assert told[3] == "    alone"
-    assert told[-2:] == ["    and 12 more", "  it printed nothing"]
+    lines = failed_check_lines(result(report=RunnerReport(form="pytest", failed=names)))
+    assert lines[2] == "  18 tests failed:"
+    assert lines[3] == "    alone"
+    assert lines[-2:] == ["    and 12 more", "  it printed nothing"]
     few = failed_check_lines(result(report=RunnerReport(form="pytest", failed=names[:8])))
     assert few[3] == "    m.A: test_0, test_1, test_2, test_3, test_4, and 2 more"
 
 
 def test_what_a_terminal_would_obey_is_gone_or_written_out():
     """Colours and lines that were written over are not shown; other controls are written out."""
-    told = failed_check_lines(result(output="\x1b[31mred\x1b[0m\n 10 %\r 99 %\nbell\x07\ta"))
-    assert told[-3:] == ["  │ red", "  │  99 %", "  │ bell\\x07   a"]
+    lines = failed_check_lines(result(output="\x1b[31mred\x1b[0m\n 10 %\r 99 %\nbell\x07\ta"))
+    assert lines[-3:] == ["  │ red", "  │  99 %", "  │ bell\\x07   a"]
 
 
 def test_what_did_not_run():
     """A program that is not there has no exit code, and a blocked command neither; each says its reason."""
-    told = failed_check_lines(result(exit_code=None, reason="cannot start x: it was not found"))
-    assert told == ["unit: failed · did not start", "  'py test' -q", "  cannot start x: it was not found"]
+    lines = failed_check_lines(result(exit_code=None, reason="cannot start x: it was not found"))
+    assert lines == ["unit: failed · did not start", "  'py test' -q", "  cannot start x: it was not found"]
     assert failed_check_lines(result(verdict="blocked", exit_code=None))[0] == "unit: blocked"
     assert failed_check_lines(result(verdict="timeout", exit_code=-9))[0] == "unit: timed out · exit code -9"
 

@@ -9,24 +9,26 @@ from steersman.views.forecast import forecast_run
 @pytest.mark.parametrize("rounds", [1, 4, 50])
 def test_an_implementation_calls_each_role_once_a_round(rounds):
     """The most agent calls are coder, reviewer and tester in every round, however many rounds there are."""
-    seen = forecast_run(MACHINE, {"mode": "implementation", "deliver": "branch", "max_iterations": rounds})
-    assert seen.calls == 3 * rounds
-    assert seen.gates == ("evidence",)
+    forecast = forecast_run(
+        MACHINE, {"mode": "implementation", "deliver": "branch", "max_iterations": rounds}
+    )
+    assert forecast.calls == 3 * rounds
+    assert forecast.gates == ("evidence",)
 
 
 @pytest.mark.parametrize("rounds", [1, 3])
 def test_a_change_that_is_checked_again_before_it_is_merged_has_no_further_rounds(rounds):
     """A branch that moved after the approval leads back to `test`; rounds that were used up stay used up."""
-    seen = forecast_run(MACHINE, {"mode": "implementation", "deliver": "merge", "max_iterations": rounds})
-    assert seen.calls == 3 * rounds
-    assert [s.after for s in seen.stretches] == ["start"]
+    forecast = forecast_run(MACHINE, {"mode": "implementation", "deliver": "merge", "max_iterations": rounds})
+    assert forecast.calls == 3 * rounds
+    assert [s.after for s in forecast.stretches] == ["start"]
 
 
 def test_a_proposal_adds_its_discussion():
     """Three calls to the gate, three a round after approval, three more for each rework."""
-    seen = forecast_run(MACHINE, {"mode": "proposal", "deliver": "branch", "max_iterations": 4})
-    assert {s.calls for s in seen.stretches} == {3, 12}
-    assert (seen.calls, seen.gates) == (15, ("confirm", "evidence"))
+    forecast = forecast_run(MACHINE, {"mode": "proposal", "deliver": "branch", "max_iterations": 4})
+    assert {s.calls for s in forecast.stretches} == {3, 12}
+    assert (forecast.calls, forecast.gates) == (15, ("confirm", "evidence"))
 
 
 @pytest.mark.parametrize("deliver", ["branch", "draft-pr", "none"])

@@ -142,9 +142,9 @@ def test_what_people_decided_is_quoted():
     tape = proposed_run()
     tape.send("task_followup_received", gate_answer("rework", text="p-x"))
     entries = [e for e, _ in tape.entries]
-    seen = summary_of(PACKAGE, tape.snapshot, "t", entries, text=lambda _: "")
+    summary = summary_of(PACKAGE, tape.snapshot, "t", entries, text=lambda _: "")
     words = report_of(
-        PACKAGE, tape.snapshot, seen, entries, lambda ref: "<b>x</b> | y" if ref == "p-x" else ""
+        PACKAGE, tape.snapshot, summary, entries, lambda ref: "<b>x</b> | y" if ref == "p-x" else ""
     )
     assert "&lt;b&gt;x&lt;/b&gt; \\| y" in words
 

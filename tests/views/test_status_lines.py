@@ -234,11 +234,11 @@ def test_what_only_the_tape_knows():
         entry("override", actor="person:ann", source="a", to="b", why="because"),
     ]
     tape = building_run()
-    seen = summary_of(PACKAGE, tape.snapshot, "t", told, text=lambda _: "")
-    assert [(t.id, t.starts) for t in seen.twice] == [("i", 2)]
-    assert [(o.person, o.reason) for o in seen.overrides] == [("ann", "because")]
-    assert seen.not_isolated == "no box"
-    words = report_of(PACKAGE, tape.snapshot, seen, told, lambda _: "")
+    summary = summary_of(PACKAGE, tape.snapshot, "t", told, text=lambda _: "")
+    assert [(t.id, t.starts) for t in summary.twice] == [("i", 2)]
+    assert [(o.person, o.reason) for o in summary.overrides] == [("ann", "because")]
+    assert summary.not_isolated == "no box"
+    words = report_of(PACKAGE, tape.snapshot, summary, told, lambda _: "")
     assert "was begun 2 times: it may have run twice" in words
     assert "ann waived a → b: because" in words
 

@@ -14,8 +14,8 @@ GOAL = "Fix the discount in src/chandler/prices.py"
 
 
 def new(project, goal=GOAL, *more, out="fix.yaml"):
-    said = project.call("intent", "new", goal, "--out", out, *more)
-    assert said.code == 0, said.err
+    result = project.call("intent", "new", goal, "--out", out, *more)
+    assert result.code == 0, result.err
     return project.repo / out
 
 
@@ -30,10 +30,10 @@ def test_new_check_seal(chandlery):
     path = new(chandlery)
     assert chandlery.call("intent", "check", "fix.yaml").code == 0
     edit(path, "description: ''", "description: Ten pieces count already.  # as the page says")
-    said = chandlery.call("intent", "check", "fix.yaml")
-    assert said.code == 4
-    assert "audit.checksum: is not the one of this document" in said.out
-    assert re.search(r"line \d+: audit\.checksum: is not", said.out)
+    result = chandlery.call("intent", "check", "fix.yaml")
+    assert result.code == 4
+    assert "audit.checksum: is not the one of this document" in result.out
+    assert re.search(r"line \d+: audit\.checksum: is not", result.out)
     sealed = chandlery.call("intent", "seal", "fix.yaml", "--json").json()
     assert chandlery.call("intent", "check", "fix.yaml").code == 0
     assert "# as the page says" in path.read_text()
@@ -60,8 +60,8 @@ def test_new_as_asked(chandlery):
     value = json.loads(path.read_text())
     assert value["interaction"] == {"mode": "full_auto", "question_budget": 0, "question_policy": "never"}
     assert value["selected_workflows"][0]["workflow_id"] == "wf_documentation"
-    said = chandlery.call("intent", "new", GOAL, "--out", "a.json")
-    assert (said.code, "there already" in said.err) == (2, True)
+    result = chandlery.call("intent", "new", GOAL, "--out", "a.json")
+    assert (result.code, "there already" in result.err) == (2, True)
     assert chandlery.call("intent", "check", "a.json", "--policy", "full_auto").code == 0
 
 
@@ -76,16 +76,16 @@ def test_a_file_that_is_not_there_is_remarked_on(chandlery):
     """A plan may make files, and a name may be a slip: `new` and `check` say which is not there, and refuse nothing."""
     assert chandlery.call("memory", "add", "Discounts count from ten pieces on.").code == 0
     path = new(chandlery, GOAL, "--file", "src/chandler/nosuch.py", "--file", "src/chandler", out="a.json")
-    told = chandlery.call("intent", "check", "a.json", "--json").json()
-    assert told["problems"] == []
-    assert [(p["field"], p["message"].partition(": ")[0]) for p in told["remarks"]] == [
+    data = chandlery.call("intent", "check", "a.json", "--json").json()
+    assert data["problems"] == []
+    assert [(p["field"], p["message"].partition(": ")[0]) for p in data["remarks"]] == [
         ("scope.targets.files[0]", "src/chandler/nosuch.py is not there"),
         ("scope.targets.files[1]", "src/chandler is a folder"),
     ]
-    said = chandlery.call("intent", "new", GOAL, "--file", "src/chandler/nosuch.py")
+    result = chandlery.call("intent", "new", GOAL, "--file", "src/chandler/nosuch.py")
     assert (
-        said.code,
-        "note: the draft: scope.targets.files[0]: src/chandler/nosuch.py is not there" in said.err,
+        result.code,
+        "note: the draft: scope.targets.files[0]: src/chandler/nosuch.py is not there" in result.err,
     ) == (0, True)
     (chandlery.repo / "src/chandler/nosuch.py").touch()
     value = json.loads(path.read_text())
@@ -148,8 +148,8 @@ def test_a_file_is_named_from_where_one_stands(chandlery):
 )
 def test_wrong_usage(chandlery, words, told):
     """What cannot be done as asked says so, in one line, with exit code 2."""
-    said = chandlery.call("intent", *words)
-    assert (said.code, told in said.err) == (2, True), said.err
+    result = chandlery.call("intent", *words)
+    assert (result.code, told in result.err) == (2, True), result.err
     assert not (chandlery.repo / "x.yaml").exists()
 
 
@@ -160,8 +160,8 @@ def test_all_problems_at_once_with_line_and_field(chandlery):
     edit(path, "status: draft", "status: superseded\nshell: rm")
     edit(path, "command_id: cmd_lint", "command_id: cmd_lintt")
     lines = path.read_text().splitlines()
-    said = chandlery.call("intent", "check", "fix.yaml")
-    assert said.code == 4
+    result = chandlery.call("intent", "check", "fix.yaml")
+    assert result.code == 4
     for text, told in (
         ("max_files: many", 'budgets.max_files: "many" is not of type "integer"'),
         ("status: superseded", "status: an intent that is superseded cannot be planned"),
@@ -170,8 +170,8 @@ def test_all_problems_at_once_with_line_and_field(chandlery):
         ("command_id: cmd_lintt", "].command_id: cmd_lintt is no command of the registry (I5)"),
     ):
         at = next(n for n, line in enumerate(lines, 1) if text in line)
-        assert f"fix.yaml, line {at}: " in said.out
-        assert told in said.out, said.out
+        assert f"fix.yaml, line {at}: " in result.out
+        assert told in result.out, result.out
     assert "max_files" in path.read_text()  # looked at, never changed
     answer = chandlery.call("intent", "check", "fix.yaml", "--json").json()
     assert answer["result"] == "refuse"
@@ -185,15 +185,15 @@ def test_notes_do_not_refuse(chandlery):
     path = new(chandlery)
     edit(path, "risk_level: medium", "risk_level: low")
     chandlery.call("intent", "seal", "fix.yaml")
-    said = chandlery.call("intent", "check", "fix.yaml")
-    assert (said.code, "note: fix.yaml, line" in said.out) == (0, True), said.out
+    result = chandlery.call("intent", "check", "fix.yaml")
+    assert (result.code, "note: fix.yaml, line" in result.out) == (0, True), result.out
 
 
 def test_unreadable(chandlery):
     """What is no document is refused with file and line, exit code 4."""
     (chandlery.repo / "bad.yaml").write_text("id: x\nid: y\n")
-    said = chandlery.call("intent", "check", "bad.yaml")
-    assert (said.code, "bad.yaml, line 2: 'id' is given twice" in said.err) == (4, True)
+    result = chandlery.call("intent", "check", "bad.yaml")
+    assert (result.code, "bad.yaml, line 2: 'id' is given twice" in result.err) == (4, True)
 
 
 def test_seal_refuses_what_is_not_whole(chandlery):
@@ -201,8 +201,8 @@ def test_seal_refuses_what_is_not_whole(chandlery):
     path = new(chandlery)
     edit(path, "type: execution_intent", "type: plan")
     before = path.read_text()
-    said = chandlery.call("intent", "seal", "fix.yaml")
-    assert (said.code, 'is not one of "execution_intent"' in said.out) == (4, True)
+    result = chandlery.call("intent", "seal", "fix.yaml")
+    assert (result.code, 'is not one of "execution_intent"' in result.out) == (4, True)
     assert path.read_text() == before
     (chandlery.repo / "list.yaml").write_text("- a\n")
     assert chandlery.call("intent", "seal", "list.yaml").code == 2
@@ -218,9 +218,9 @@ def test_drift(chandlery):
         "lineage: {introduced_in: here, supersedes: [cmd_read_code@1.0.0]}\n"
         "effects: [read]\nrisk_level: low\nphases: [analysis]\n"
     )
-    said = chandlery.call("intent", "check", "fix.yaml")
-    assert said.code == 4, said.err
-    assert "planned_commands[0].command_id: cmd_read_code: this command is 2.0.0#" in said.out
+    result = chandlery.call("intent", "check", "fix.yaml")
+    assert result.code == 4, result.err
+    assert "planned_commands[0].command_id: cmd_read_code: this command is 2.0.0#" in result.out
     assert chandlery.call("intent", "seal", "fix.yaml", "--out", "again.yaml").code == 0
     assert chandlery.call("intent", "check", "again.yaml").code == 0
 
@@ -232,10 +232,10 @@ def test_policies(chandlery):
         "policy_id: policy_team\nmode: full_auto\nquestion_budget: 3\nconstraints:\n  forbidden_operations: [deploi]\n"
     )
     for words in (("check", "fix.yaml", "--policy", "team.yaml"), ("check", "--policy", "team.yaml")):
-        said = chandlery.call("intent", *words)
-        assert said.code == 4
-        assert "team.yaml, line 3: question_budget: is not 0" in said.out
-        assert "team.yaml, line 5: constraints.forbidden_operations[0]: deploi is neither" in said.out
+        result = chandlery.call("intent", *words)
+        assert result.code == 4
+        assert "team.yaml, line 3: question_budget: is not 0" in result.out
+        assert "team.yaml, line 5: constraints.forbidden_operations[0]: deploi is neither" in result.out
     assert chandlery.call("intent", "check", "--policy", "semi_auto").code == 0
 
 
@@ -261,10 +261,10 @@ def test_an_agent_proposes(chandlery):
     (chandlery.repo / "steersman.toml").write_text(
         'version = 1\n[roles.coder]\nagent = "scripted"\nscript = "crew.yaml"\nretries = 1\n'
     )
-    said = chandlery.call("intent", "new", GOAL, "--from-agent", "coder", "--out", "fix.yaml")
-    assert said.code == 0, said.err
-    assert "it is not sealed" in said.out
-    assert "scope.targets.files[1]: leaves the repository" in said.out
+    result = chandlery.call("intent", "new", GOAL, "--from-agent", "coder", "--out", "fix.yaml")
+    assert result.code == 0, result.err
+    assert "it is not sealed" in result.out
+    assert "scope.targets.files[1]: leaves the repository" in result.out
     value = yaml.safe_load((chandlery.repo / "fix.yaml").read_text())
     assert value["title"] == "Ten pieces are cheaper"
     assert value["risk"]["requires_review"] == ["architecture", "cost"]
@@ -283,12 +283,14 @@ def test_an_agents_secret_is_in_no_draft(chandlery, out):
         'version = 1\n[redact]\nenv = ["CHART"]\n[roles.coder]\nagent = "scripted"\nscript = "crew.yaml"\nretries = 1\n'
     )
     more = ("--out", out) if out else ("--json",)
-    said = chandlery.call("intent", "new", GOAL, "--from-agent", "coder", *more, CHART=known)
-    written = (chandlery.repo / out).read_text() if out else said.out
-    assert (said.code, "a secret was taken out of what the agent said" in said.err) == (0, True), said.err
+    result = chandlery.call("intent", "new", GOAL, "--from-agent", "coder", *more, CHART=known)
+    written = (chandlery.repo / out).read_text() if out else result.out
+    assert (result.code, "a secret was taken out of what the agent said" in result.err) == (0, True), (
+        result.err
+    )
     assert "Log in with [redacted:github]." in written
     assert "[redacted:known] is in the file" in written
-    assert not [word for word in (token, known) if word in written + said.out + said.err]
+    assert not [word for word in (token, known) if word in written + result.out + result.err]
 
 
 def test_an_agents_reply_of_nothing_but_secrets(chandlery):
@@ -299,9 +301,9 @@ def test_an_agents_reply_of_nothing_but_secrets(chandlery):
     (chandlery.repo / "steersman.toml").write_text(
         'version = 1\n[redact]\nenv = ["CHART"]\n[roles.coder]\nagent = "scripted"\nscript = "crew.yaml"\nretries = 1\n'
     )
-    said = chandlery.call("intent", "new", GOAL, "--from-agent", "coder", "--out", "fix.yaml", CHART=known)
-    assert (said.code, "does not fit without it" in said.err) == (2, True), said.err
-    assert known not in said.err + said.out
+    result = chandlery.call("intent", "new", GOAL, "--from-agent", "coder", "--out", "fix.yaml", CHART=known)
+    assert (result.code, "does not fit without it" in result.err) == (2, True), result.err
+    assert known not in result.err + result.out
     assert not (chandlery.repo / "fix.yaml").exists()
 
 
@@ -311,6 +313,6 @@ def test_an_agent_that_never_fits(chandlery):
     (chandlery.repo / "steersman.toml").write_text(
         'version = 1\n[roles.coder]\nagent = "scripted"\nscript = "crew.yaml"\nretries = 0\n'
     )
-    said = chandlery.call("intent", "new", GOAL, "--from-agent", "coder", "--out", "fix.yaml")
-    assert (said.code, "gave no proposal, nothing was written" in said.err) == (2, True), said.err
+    result = chandlery.call("intent", "new", GOAL, "--from-agent", "coder", "--out", "fix.yaml")
+    assert (result.code, "gave no proposal, nothing was written" in result.err) == (2, True), result.err
     assert not (chandlery.repo / "fix.yaml").exists()

@@ -107,9 +107,9 @@ def test_a_doubled_signature_is_not_the_plan_that_was_frozen(plans):
     value = json.loads(file.read_text())
     value["signatures"] *= 2
     file.write_text(json.dumps(value, separators=(",", ":"), ensure_ascii=False))
-    said = plans.project.call("plan", "verify", "plan", "--json")
-    assert (said.code, said.json()["signature"]) == (1, "does not hold")
-    assert "2 signatures" in said.out
+    result = plans.project.call("plan", "verify", "plan", "--json")
+    assert (result.code, result.json()["signature"]) == (1, "does not hold")
+    assert "2 signatures" in result.out
 
 
 def test_a_name_that_leads_through_a_link_is_remarked(plans):
@@ -118,6 +118,6 @@ def test_a_name_that_leads_through_a_link_is_remarked(plans):
     files = ("--file", "etc/hosts", "--file", PLANNED_FILE)
     drafted = plans.project.call("intent", "new", "Fix the hosts", *files, "--json")
     assert "etc/hosts leads through etc, which is a link" in drafted.out + drafted.err
-    told = plans.project.call("intent", "check", plans.write(drafted.json()["intent"]), "--json").json()
-    (noted,) = [p for p in told["remarks"] if "which is a link" in p["message"]]
+    data = plans.project.call("intent", "check", plans.write(drafted.json()["intent"]), "--json").json()
+    (noted,) = [p for p in data["remarks"] if "which is a link" in p["message"]]
     assert (noted["field"], noted["fix"]) == ("scope.targets.files[0]", "name the files themselves")

@@ -131,8 +131,8 @@ def test_a_canceled_plan_says_so_everywhere(plans):
     plans.answered(waits.run, "include")
     assert waits.tape()["failure_info"] is None  # nothing has failed while it waits
     assert plans.project.call("abort", waits.run, "--reason", "wrong goal").code == 0
-    said = plans.project.call("plan", "explain", waits.run)
-    assert (said.code, said.out.strip()) == (
+    result = plans.project.call("plan", "explain", waits.run)
+    assert (result.code, result.out.strip()) == (
         1,
         "canceled by ann in AWAITING_ANSWERS: wrong goal; there is no plan",
     )
@@ -163,9 +163,9 @@ def test_what_is_no_file_in_a_plan_is_a_change(plans):
     (folder / "plan.md").symlink_to("mine.md")
     (folder / "policy.json").unlink()
     os.mkfifo(folder / "policy.json")
-    said = plans.project.call("plan", "verify", "plan", "--json").json()
-    told = {p["field"]: p for p in said["problems"]}
-    assert (said["exit_code"], told["plan.md"]["message"][:15]) == (1, "It was changed:")
+    data = plans.project.call("plan", "verify", "plan", "--json").json()
+    told = {p["field"]: p for p in data["problems"]}
+    assert (data["exit_code"], told["plan.md"]["message"][:15]) == (1, "It was changed:")
     assert told["mine.md"]["fix"] == "Remove it."
     assert "policy.json" in told
 

@@ -82,8 +82,8 @@ def test_a_hard_deny_aborts(plans):
     assert any("planned_commands" in c for c in done.changes())
     log = plans.project.call("audit", "tape", done.run, "--as", "auditlog", "--json").json()
     assert [e["event_type"] for e in log["entries"] if e["critical"]][-1] == "run_failed"
-    said = plans.project.call("plan", "explain", done.run)
-    assert said.out.startswith("ALERT, a red line")
+    result = plans.project.call("plan", "explain", done.run)
+    assert result.out.startswith("ALERT, a red line")
 
 
 def test_a_soft_deny_leaves_the_command_out_with_its_reason(plans):
@@ -247,9 +247,9 @@ def test_an_answer_pack_that_cannot_be_taken_changes_nothing(plans):
         },
     ):
         (plans.project.repo / "answers.json").write_text(json.dumps(value))
-        said = plans.project.call("plan", "answer", waits.run, "answers.json")
-        assert said.code == 4
-        assert "answers" in said.err
+        result = plans.project.call("plan", "answer", waits.run, "answers.json")
+        assert result.code == 4
+        assert "answers" in result.err
     assert plans.project.call("gates").out.count(waits.run) >= 1
     assert plans.answered(waits.run, "text", text=PLANNED_FILE).state == "DONE"
 
@@ -265,9 +265,9 @@ def test_no_slip_with_a_template_ends_a_run(plans):
     for given in ({}, {"text": "src/"}, {"answer": "stop", "text": "src/"}):
         value = {**json.loads(template), "answers": [answer | given]}
         (plans.project.repo / "answers.json").write_text(json.dumps(value))
-        said = plans.project.call("plan", "answer", waits.run, "answers.json")
-        assert said.code == 4
-        assert "answers[0]" in said.err
+        result = plans.project.call("plan", "answer", waits.run, "answers.json")
+        assert result.code == 4
+        assert "answers[0]" in result.err
     assert plans.answered(waits.run, "text", text=PLANNED_FILE).state == "DONE"
 
 
@@ -495,20 +495,20 @@ def test_every_transition_is_in_both_forms(plans, ends):
 
 def test_a_goal_in_words_is_enough(plans):
     """For people in a hurry: a goal is drafted, checked and planned in one go."""
-    said = plans.project.call("plan", "Fix the discount", "--policy", "interactive")
-    assert said.code == 3, said.err
-    assert "QUESTIONS_EMITTED → AWAITING_ANSWERS" in said.out
+    result = plans.project.call("plan", "Fix the discount", "--policy", "interactive")
+    assert result.code == 3, result.err
+    assert "QUESTIONS_EMITTED → AWAITING_ANSWERS" in result.out
 
 
 def test_the_planner_is_not_given_tasks(plans):
     """`run --as coordinator` is refused with the command to use; a plan's report says what was planned."""
-    said = plans.project.call("run", "Fix it", "--as", "coordinator")
-    assert said.code == 2
-    assert "steersman plan" in said.err
+    result = plans.project.call("run", "Fix it", "--as", "coordinator")
+    assert result.code == 2
+    assert "steersman plan" in result.err
     done = plans.plan(plans.write(plans.intent(mode="full_auto")))
-    told = plans.project.call("report", done.run).out
-    assert "## Plan" in told
-    assert "## Evidence" not in told
+    output = plans.project.call("report", done.run).out
+    assert "## Plan" in output
+    assert "## Evidence" not in output
 
 
 def test_what_cannot_be_planned_at_all_is_told_and_leaves_no_run(plans):
@@ -528,10 +528,10 @@ def test_what_cannot_be_planned_at_all_is_told_and_leaves_no_run(plans):
         [name, "--out", str(plans.project.state / "plan")],
         ["-"],
     ):
-        said = plans.project.call("plan", *words)
-        assert said.code in (2, 4), words
-        assert "Traceback" not in said.err
-        assert said.err.strip()
+        result = plans.project.call("plan", *words)
+        assert result.code in (2, 4), words
+        assert "Traceback" not in result.err
+        assert result.err.strip()
     assert plans.project.call("runs", "--all", "--json").json() == []
 
 
@@ -542,9 +542,9 @@ def test_any_changed_byte_is_found(plans):
     for file in sorted(folder.iterdir()):
         whole = file.read_bytes()
         file.write_bytes(whole[:-2] + bytes([whole[-2] ^ 1]) + whole[-1:])
-        said = plans.project.call("plan", "verify", "plan")
-        assert said.code == 1, file.name
-        assert file.name in said.err
+        result = plans.project.call("plan", "verify", "plan")
+        assert result.code == 1, file.name
+        assert file.name in result.err
         file.write_bytes(whole)
     (folder / "plan.md").rename(plans.project.repo / "gone")
     assert "plan.md" in plans.project.call("plan", "verify", "plan").err
@@ -601,9 +601,9 @@ def test_endless_nesting_is_refused_at_once(plans):
     for name, text in (("lists.json", "[" * 100_000), ("maps.json", '{"a":' * 40_000)):
         (plans.project.place / name).write_text(text)
         for words in (("intent", "check"), ("plan",)):
-            said = plans.project.call(*words, f"../{name}", timeout=20)
-            assert said.code in (2, 4), said
-            assert "Traceback" not in said.err
+            result = plans.project.call(*words, f"../{name}", timeout=20)
+            assert result.code in (2, 4), result
+            assert "Traceback" not in result.err
 
 
 def buried(value, levels):
@@ -621,8 +621,8 @@ def test_payload_is_found_as_deep_as_anything_is_read(plans):
     before = plans.project.call("runs", "--json").json()
     name = plans.write(buried(plans.intent(), 33), seal=False)
     for words in (("plan",), ("intent", "check"), ("intent", "seal")):
-        said = plans.project.call(*words, name)
-        assert (said.code, "nested deeper than 32 levels" in said.err) == (4, True), said
+        result = plans.project.call(*words, name)
+        assert (result.code, "nested deeper than 32 levels" in result.err) == (4, True), result
     assert plans.project.call("runs", "--json").json() == before
 
 
@@ -646,13 +646,13 @@ def test_two_plans_are_compared_by_their_inputs(plans):
     value["budgets"]["max_files"] = 400
     value["risk"] |= {"overall": "medium", "requires_review": [*value["risk"]["requires_review"], "cost"]}
     plans.plan(plans.write(value), "--out", "two")
-    said = plans.project.call("plan", "diff", "one", "two", "--json").json()
-    assert said["same"] is False
-    assert "intent_checksum" in said["inputs"]
-    assert "cmd_open_draft_pull_request: no longer planned" in said["plan"]
+    data = plans.project.call("plan", "diff", "one", "two", "--json").json()
+    assert data["same"] is False
+    assert "intent_checksum" in data["inputs"]
+    assert "cmd_open_draft_pull_request: no longer planned" in data["plan"]
     assert {f"files, no longer: {PLANNED_FILE}", "files, newly: src/", "files, newly: tests/"} <= set(
-        said["plan"]
+        data["plan"]
     )
-    assert any(line.startswith("budget max_files: ") and line.endswith("→ 400") for line in said["plan"])
-    assert any(line.startswith("reviews, newly: cost in review") for line in said["plan"])
+    assert any(line.startswith("budget max_files: ") and line.endswith("→ 400") for line in data["plan"])
+    assert any(line.startswith("reviews, newly: cost in review") for line in data["plan"])
     assert plans.project.call("plan", "diff", "one", "one").code == 0

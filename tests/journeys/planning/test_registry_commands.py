@@ -92,10 +92,10 @@ def test_nothing_forged(chandlery):
     """Content is shown, never obeyed: no escape reaches the terminal, no line poses as another."""
     put(chandlery, "commands/lint.yaml", COMMAND)
     for words in (["list", "command"], ["show", "cmd_lint"], ["diff"]):
-        said = chandlery.call("registry", *words)
-        assert "\x1b" not in said.out
-        assert not any(line.lstrip().startswith("rule rule_forged") for line in said.out.splitlines())
-        assert "\\x1b[31m" in said.out
+        result = chandlery.call("registry", *words)
+        assert "\x1b" not in result.out
+        assert not any(line.lstrip().startswith("rule rule_forged") for line in result.out.splitlines())
+        assert "\\x1b[31m" in result.out
 
 
 def test_diff_of_registries(chandlery):
@@ -127,9 +127,9 @@ def test_diff_of_a_pinned_command(chandlery):
     assert chandlery.call("registry", "diff", "fix.json").code == 0
     edit = COMMAND.replace("cmd_lint", "cmd_edit_files").replace("[read, network]", "[read, write]")
     put(chandlery, "commands/edit.yaml", edit)
-    said = chandlery.call("registry", "diff", "fix.json", "--json")
-    (drifted,) = said.json()["drifted"]
-    assert (said.code, drifted["id"], drifted["found"], drifted["kept"]) == (
+    result = chandlery.call("registry", "diff", "fix.json", "--json")
+    (drifted,) = result.json()["drifted"]
+    assert (result.code, drifted["id"], drifted["found"], drifted["kept"]) == (
         1, "cmd_edit_files", "drifted", True,
     )  # fmt: skip
     assert ["risk_level", "medium", "low"] in drifted["fields"]
@@ -141,5 +141,5 @@ def test_diff_of_a_pinned_command(chandlery):
 @pytest.mark.parametrize("name", ["nope", "0" * 64, "a/../../b"])
 def test_diff_of_nothing(chandlery, name):
     """A name that is no registry is told."""
-    said = chandlery.call("registry", "diff", name)
-    assert (said.code, "is neither built-in" in said.err) == (2, True)
+    result = chandlery.call("registry", "diff", name)
+    assert (result.code, "is neither built-in" in result.err) == (2, True)

@@ -27,8 +27,8 @@ def frozen(done, name):
 
 
 def log(done, kind):
-    told = done.plans.project.call("audit", "tape", done.run, "--as", "auditlog", "--json").json()
-    return [e for e in told["entries"] if e["event_type"] == kind]
+    data = done.plans.project.call("audit", "tape", done.run, "--as", "auditlog", "--json").json()
+    return [e for e in data["entries"] if e["event_type"] == kind]
 
 
 def no_conflict(done):

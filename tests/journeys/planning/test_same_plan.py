@@ -45,10 +45,10 @@ def test_what_was_answered_is_in_the_lineage_and_in_the_diff(chandlery):
     assert len({manifest["plan_id"] for manifest, _ in made.values()}) == 1
     assert len({manifest["lineage"]["answers_digest"] for manifest, _ in made.values()}) == 3
     assert [files for _, files in made.values()] == [["src/chandler/prices.py"], ["src/chandler/"], []]
-    told = chandlery.call("plan", "diff", "../one file", "../everything", "--json").json()
-    assert told["inputs"] == list(CHANGES["answers"])
-    assert "files, no longer: src/chandler/prices.py" in told["plan"]
-    assert any("text: src/chandler/prices.py → whole_project" in line for line in told["plan"])
+    data = chandlery.call("plan", "diff", "../one file", "../everything", "--json").json()
+    assert data["inputs"] == list(CHANGES["answers"])
+    assert "files, no longer: src/chandler/prices.py" in data["plan"]
+    assert any("text: src/chandler/prices.py → whole_project" in line for line in data["plan"])
     again = answered(plans, intent, "../again", "src/chandler/")
     assert again == made["a folder"]
     assert chandlery.call("plan", "diff", "../again", "../a folder").code == 0
@@ -76,9 +76,9 @@ def test_a_changed_input_changes_the_plan_and_the_lineage_says_which(chandlery, 
             plans.rule("rule_story_silent", "warn", "info", when="false")
     done = chandlery.call("plan", intent, *policy, "--out", "../after")
     assert done.code == 0, done.out + done.err
-    told = chandlery.call("plan", "diff", "../before", "../after", "--json").json()
-    assert told["same"] is False
-    assert set(CHANGES[what]) <= set(told["inputs"])
-    assert set(told["inputs"]) <= {*CHANGES[what], "rules.rule_story_silent"}
-    assert "manifest.json: differs" in told["files"]
+    data = chandlery.call("plan", "diff", "../before", "../after", "--json").json()
+    assert data["same"] is False
+    assert set(CHANGES[what]) <= set(data["inputs"])
+    assert set(data["inputs"]) <= {*CHANGES[what], "rules.rule_story_silent"}
+    assert "manifest.json: differs" in data["files"]
     assert before

@@ -74,23 +74,23 @@ def test_a_check_looks_at_the_project(plans, mode, code):
     """Every reference that leads nowhere, with its line: a problem where nobody would be asked, else a remark."""
     name = plans.write(plans.intent(mode=mode))
     touched(plans)
-    said = plans.project.call("intent", "check", name, "--json")
-    told = said.json()
-    assert (said.code, told["result"]) == (code, "refuse" if code else "accept")
-    found = told["problems" if code else "remarks"]
+    result = plans.project.call("intent", "check", name, "--json")
+    data = result.json()
+    assert (result.code, data["result"]) == (code, "refuse" if code else "accept")
+    found = data["problems" if code else "remarks"]
     assert found
     assert all(" leads nowhere" in p["message"] and CHANGED in p["fix"] and p["line"] for p in found)
     assert all(p["field"].startswith("planned_commands[") for p in found)
-    assert not told["remarks" if code else "problems"]
+    assert not data["remarks" if code else "problems"]
 
 
 def test_what_is_cited_for_the_whole_alone_is_a_remark(plans):
     """It stops no command; whoever reads the plan is told that it says nothing."""
     value = plans.intent(mode="full_auto")
     value["evidence_refs"].append("fact://language/cobol")
-    told = plans.project.call("intent", "check", plans.write(value), "--json").json()
-    assert told["problems"] == []
-    assert [p["message"] for p in told["remarks"]] == ["fact://language/cobol leads nowhere"]
+    data = plans.project.call("intent", "check", plans.write(value), "--json").json()
+    assert data["problems"] == []
+    assert [p["message"] for p in data["remarks"]] == ["fact://language/cobol leads nowhere"]
 
 
 def test_a_check_without_memory_or_root_says_so(chandlery):

@@ -37,9 +37,9 @@ SHA = hashlib.sha256(b"as it was").hexdigest()
 
 
 def of(name, data, *, mine=True, task_id=TASK):
-    found = find_file_damage(name, ArtifactOnDisk("file", data), SHA, may_adopt=mine, task_id=task_id)
-    assert found is not None
-    return found
+    damage = find_file_damage(name, ArtifactOnDisk("file", data), SHA, may_adopt=mine, task_id=task_id)
+    assert damage is not None
+    return damage
 
 
 def changed(document=GOOD, **fields):
@@ -66,11 +66,11 @@ NO_FILE = {
 @for_each_case("name", [*TASK_DOCUMENTS, PATCH_FILE, COPIES_DIRECTORY])
 def test_no_file(name, kind, problem):
     """What is there instead of the file is named, and what to do; nothing of it can be taken over."""
-    found = find_file_damage(
+    damage = find_file_damage(
         name, ArtifactOnDisk(kind, b"as it was", "to \x1b"), SHA, may_adopt=True, task_id=TASK
     )
-    assert (found.name, found.problem, found.adoptable) == (name, problem, False)
-    assert ("`restore`" in found.next) == (name != STATE_FILE)
+    assert (damage.name, damage.problem, damage.adoptable) == (name, problem, False)
+    assert ("`restore`" in damage.next) == (name != STATE_FILE)
 
 
 def test_without_more_words():
@@ -152,17 +152,17 @@ def test_few_problems_of_many():
 def test_a_link_in_the_place_of_a_folder_is_for_its_person_to_remove():
     """Nothing is put back behind a link: what helps is said, and a link that is the file itself is simply replaced."""
     for above in ("planning", ".steersman", "runs"):
-        found = find_file_damage(
+        damage = find_file_damage(
             PLAN_FILE, ArtifactOnDisk("link", detail=f"{above} is a link"), "0" * 64, may_adopt=True
         )
-        assert found is not None
-        assert found.next.startswith("remove the link that stands in the place of a folder")
+        assert damage is not None
+        assert damage.next.startswith("remove the link that stands in the place of a folder")
     for own in (PLAN_FILE, "planning.ai.json"):
-        found = find_file_damage(
+        damage = find_file_damage(
             PLAN_FILE, ArtifactOnDisk("link", detail=f"{own} is a link"), "0" * 64, may_adopt=True
         )
-        assert found is not None
-        assert found.next == "`restore` puts the recorded file back; what the link leads to is left alone"
+        assert damage is not None
+        assert damage.next == "`restore` puts the recorded file back; what the link leads to is left alone"
 
 
 @pytest.mark.parametrize(("name", "data"), [(PLAN_FILE, changed(title="Mine")), (SCOPE_FILE, SCOPE)])
