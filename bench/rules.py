@@ -39,7 +39,7 @@ from steersman.judges.planning.environment import (
 from steersman.judges.planning.intent import resolve_effective_asking
 from steersman.judges.planning.registry import Registry, RegistryItem
 from steersman.judges.planning.rule_evidence import CompiledRuleSet, compile_rules
-from steersman.judges.planning.rules import adjudicate_planned_commands
+from steersman.judges.planning.rules import decide_planned_commands
 
 LINEAGE = ContentLineage(introduced_in="bench")
 CONDITIONS = (  # as rules are: a few words each; about one in six fires
@@ -151,7 +151,7 @@ class Case:
         self.ours()  # the library makes its programs ready on their first use
 
     def ours(self) -> int:
-        decisions = adjudicate_planned_commands(
+        decisions = decide_planned_commands(
             self.intent, self.registry, self.bundle, self.book, self.effective
         )
         return sum(said.outcome == "fired" for decision in decisions for said in decision.rules)

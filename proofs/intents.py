@@ -64,7 +64,7 @@ from steersman.judges.planning.precheck import (
 )
 from steersman.judges.planning.registry import Registry
 from steersman.judges.planning.rule_evidence import compile_rules
-from steersman.judges.planning.rules import adjudicate_planned_commands
+from steersman.judges.planning.rules import decide_planned_commands
 from steersman.judges.planning.semantics import find_intent_remarks
 from steersman.kernel.canonical import plain_value
 from steersman.kernel.step import name_facts
@@ -529,9 +529,9 @@ def a_rule(chance: random.Random, kinds: Counter[str]) -> str:
     items, wrong = parse_registry_items(raw, lines, (), ContentSource("f", "rule", "project"))
     if not items:
         return "refused" if wrong and all(p.message for p in wrong) else "unexplained"
-    rulebook = compile_rules(tuple(i.content for i in items))
-    decisions = adjudicate_planned_commands(
-        INTENT, REGISTRY, BUNDLE, rulebook, resolve_effective_asking(INTENT, BUNDLE.policy)
+    rule_set = compile_rules(tuple(i.content for i in items))
+    decisions = decide_planned_commands(
+        INTENT, REGISTRY, BUNDLE, rule_set, resolve_effective_asking(INTENT, BUNDLE.policy)
     )
     return "passed" if len(decisions) == len(INTENT.planned_commands) else "unexplained"
 

@@ -18,7 +18,7 @@ from tests.support.planning_documents import (
 )
 from steersman.judges.planning.precheck import precheck_intent
 from steersman.judges.planning.rule_evidence import compile_rules
-from steersman.judges.planning.rules import adjudicate_planned_commands
+from steersman.judges.planning.rules import decide_planned_commands
 from steersman.judges.planning.answers import find_answer_pack_problems
 from steersman.judges.planning.plan_bounds import read_plan_bounds
 from steersman.machines.coordinator.failure import FailureSubject, precheck_failure
@@ -29,7 +29,7 @@ def plan(title):
     i = make_plan_inputs(make_intent(title=title), ruled=(make_decision("edit_files", "require_review", "warn"),))
     report = precheck_intent(plain_value(i.intent), {}, make_registry())
     precheck_failure(FailureSubject(i.intent.id), report)
-    adjudicate_planned_commands(i.intent, i.registry, i.bundle, compile_rules((make_rule("rule_story"),)), i.effective)
+    decide_planned_commands(i.intent, i.registry, i.bundle, compile_rules((make_rule("rule_story"),)), i.effective)
     chosen = choose_round_questions(questions_for_inputs(i), i.effective, i.bundle.policy, consumed=0, round_=1, plan_id=i.plan_id, intent=i.intent)
     find_answer_pack_problems(chosen.pack, {"answers": 1})
     draft_plan_graph(i)

@@ -23,7 +23,7 @@ from steersman.judges.facts.pack import build_fact_pack, examine_project_file
 from steersman.judges.planning.intent import resolve_effective_asking
 from steersman.judges.planning.registry import Registry
 from steersman.judges.planning.rule_evidence import compile_rules
-from steersman.judges.planning.rules import adjudicate_planned_commands
+from steersman.judges.planning.rules import decide_planned_commands
 from steersman.kernel.canonical import sha256_hex
 from tests.support.raw_intents import PLAIN_INTENT, raw_content, set_field
 
@@ -114,7 +114,7 @@ def decide_commands(
 ) -> Any:
     """The decision about every planned command, by these rules or by all of the registry."""
     book = compile_rules(rules or registry.all_usable("rule"))
-    return adjudicate_planned_commands(
+    return decide_planned_commands(
         intent, registry, known, book, resolve_effective_asking(intent, known.policy)
     )
 

@@ -15,7 +15,7 @@ from steersman.judges.planning.places import (
 )
 from steersman.judges.planning.schema_errors import (
     _cached_document_validator,
-    convert_bare_scalars,
+    convert_unquoted_scalars,
     find_schema_part,
     find_schema_problems,
 )
@@ -171,7 +171,7 @@ def test_typed():
     }  # fmt: skip
     raw["constraints"] = {"no_fabrication": "true", "registry_only": "True", "execution": "true"}
     bare = {p for p, _ in walk_texts(raw)} - {("budgets", "max_tokens")}
-    assert convert_bare_scalars(raw, INTENT, bare) == {
+    assert convert_unquoted_scalars(raw, INTENT, bare) == {
         "budgets": {"max_files": 5, "max_commits": "05", "max_tokens": "7"}, "title": "12345", "x": ["true"],
         "n": None, "constraints": {"no_fabrication": True, "registry_only": "True", "execution": "true"},
     }  # fmt: skip
@@ -182,7 +182,7 @@ def test_typed_goes_no_deeper_than_it_has_to():
     deep: object = "1"
     for _ in range(3000):
         deep = [deep]
-    assert len(find_schema_problems(convert_bare_scalars({"a": deep}, INTENT, set()))) == 1
+    assert len(find_schema_problems(convert_unquoted_scalars({"a": deep}, INTENT, set()))) == 1
 
 
 @for_each_case(

@@ -1,6 +1,6 @@
 """Reads the events of `claude -p --output-format stream-json`: one JSON object a line.
 
-`subtype` says "success" also where the API failed, so it is never asked: `is_error`, `api_error_status` and `error` are.
+`subtype` says "success" also where the API failed, so it is ignored: `is_error`, `api_error_status` and `error` decide.
 **Invariant:** a field that is not there, or of another kind than expected, is not known; nothing is guessed from it.
 """
 
@@ -19,10 +19,10 @@ CLAUDE_SHELL_TOOL = "Bash"
 CLAUDE_SCHEMA_TOOL = "StructuredOutput"
 SCHEMA_UNMET_SUBTYPE = "error_max_structured_output_retries"
 MAX_CLAUDE_DENIALS = 4  # denials in a row, without any tool that worked: it will not get further
-MAX_CLAUDE_RETRY_MS = 5_000  # a retry that waits longer is ours to make
+MAX_CLAUDE_RETRY_MS = 5_000  # if claude would wait longer before its own retry, steersman retries instead
 _CLAUDE_DENIED = re.compile(r"\bpermission|requires approval", re.IGNORECASE)
 _CLAUDE_TIMED_OUT = re.compile(r"timed? ?out", re.IGNORECASE)
-_CLAUDE_UNREACHED = re.compile(
+_CLAUDE_CONNECTION_ERROR = re.compile(
     r"unable to connect|connection|econn|socket|network|fetch failed|terminated|stream ended", re.IGNORECASE
 )
 _CLAUDE_ERROR_KINDS: dict[str, ProviderClass] = {
@@ -59,7 +59,7 @@ def classify_claude_failure(status: int | None, kind: str | None, text: str) -> 
         return "provider_network_error" if status >= 500 else "provider_invalid_request"
     if _CLAUDE_TIMED_OUT.search(text):
         return "provider_timeout"
-    if kind == "server_error" or _CLAUDE_UNREACHED.search(text):
+    if kind == "server_error" or _CLAUDE_CONNECTION_ERROR.search(text):
         return "provider_network_error"
     return "provider_protocol_error"
 
@@ -255,7 +255,7 @@ class ClaudeReader:
         """An exit without a last word: a missing flag or permission is on standard error only."""
         if code != 0 and ("unknown option" in errors or "root/sudo privileges" in errors):
             return ProviderFailure("provider_invalid_request", errors)
-        if code != 0 and _CLAUDE_UNREACHED.search(errors):
+        if code != 0 and _CLAUDE_CONNECTION_ERROR.search(errors):
             return ProviderFailure("provider_network_error", errors)
         return None
 

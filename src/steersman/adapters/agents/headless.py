@@ -1,7 +1,7 @@
 """One call of one agent CLI: its own home, its sandbox, its clocks, its events, and the class of what went wrong.
 
 Classification, first match wins: not found · what the CLI reported in structured fields (also in a retry) · our clocks ·
-an exit that only standard error explains · an exit that contradicts · no word at all.
+an exit that only standard error explains · exit code contradicts the events · no output.
 **Invariant:** exit code 0 alone is never success; a cancelled call raises and is never turned into a reply.
 """
 
@@ -20,21 +20,24 @@ from steersman.adapters.agents.program_copies import find_program_copies
 from steersman.adapters.checks.tree_commands import CACHE_VARIABLES, find_toolchain_homes
 from steersman.adapters.checks.tree_views import OpenTreeView, TreeView, ViewPurpose
 from steersman.adapters.process.child_process import LineListener
-from steersman.adapters.process.program_runner import ProgramClocks, ProgramResult, run_program
+from steersman.adapters.process.program_runner import (
+    CERTIFICATE_VARIABLES,
+    ProgramClocks,
+    ProgramResult,
+    run_program,
+)
 from steersman.contracts.agent import AgentReply, AgentRequest, ProviderClass, ProviderUsage
 from steersman.judges.text import decode_outside_bytes
 from steersman.ports.sandbox import Sandbox, SandboxPolicy
 
 MAX_EVENT_LINE_BYTES = 16 * 1024 * 1024  # one event may hold a whole file
-# The events are heard line by line; only standard error is looked at afterwards.
+# The events are read line by line; only standard error is looked at afterwards.
 _MAX_KEPT_OUTPUT_BYTES = 64 * 1024
 _START_FAILURE_CLASSES: dict[str, ProviderClass] = {
     "not_found": "provider_not_found",
     "permission": "provider_permission_denied",
 }
 # What every program gets of our environment; its adapter adds the rest.
-# Whom to trust: these name files.
-CERTIFICATE_VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS")
 INHERITED_VARIABLES = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", *CERTIFICATE_VARIABLES)
 
 

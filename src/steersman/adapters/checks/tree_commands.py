@@ -39,7 +39,7 @@ from steersman.adapters.checks.setup_layers import (
 from steersman.adapters.checks.tree_paths import path_escape_problem
 from steersman.adapters.checks.tree_views import OpenTreeView, ViewPurpose
 from steersman.adapters.git.git_command import quiet_git_environment
-from steersman.adapters.process.program_runner import ProgramResult, run_program
+from steersman.adapters.process.program_runner import CERTIFICATE_VARIABLES, ProgramResult, run_program
 from steersman.adapters.sandbox import toolchains
 from steersman.contracts.commands import Command
 from steersman.contracts.config import ENV_REFERENCE
@@ -56,14 +56,21 @@ from steersman.ports.sandbox import Sandbox, SandboxPolicy, WrittenSpace
 
 
 COMMAND_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR")
-# Certificates to trust: these name files.
+# Paths of certificate files: for agents as well, and for the tools that checks and setup start.
 COMMAND_CERTIFICATE_VARIABLES = (
-    *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"),
-    *("PIP_CERT", "GIT_SSL_CAINFO", "CARGO_HTTP_CAINFO", "AWS_CA_BUNDLE"),
+    *CERTIFICATE_VARIABLES,
+    *(
+        "REQUESTS_CA_BUNDLE",
+        "CURL_CA_BUNDLE",
+        "PIP_CERT",
+        "GIT_SSL_CAINFO",
+        "CARGO_HTTP_CAINFO",
+        "AWS_CA_BUNDLE",
+    ),
 )
 _PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 TOOLCHAIN_VARIABLES = tuple(name for each in ECOSYSTEMS for name in each.toolchain_variables.split())
-# Only for setup, which has the network: proxies and package indexes, which may hold credentials.
+# Only for setup, which has network access: proxies and package indexes, which may hold credentials.
 SETUP_NETWORK_VARIABLES = (
     *(name for proxy in _PROXY_VARIABLES for name in (proxy, proxy.lower())),
     *(name for each in ECOSYSTEMS for name in each.network_variables.split()),
@@ -76,7 +83,7 @@ CACHE_VARIABLES = {
 }
 
 
-class TreeBin(NamedTuple):
+class TreeBinDirectory(NamedTuple):
     """The `bin` directory of an environment that setup has made in the tree, as a command sees it."""
 
     path: str
@@ -89,7 +96,7 @@ def build_command_environment(
     setup: bool,
     home: str = "",
     online: bool = False,
-    tree_bin: TreeBin | None = None,
+    tree_bin: TreeBinDirectory | None = None,
 ) -> dict[str, str]:
     """What one setup step or check is started with; `settings` are those of `[env]`, `home` the one in the sandbox."""
     names = (
@@ -267,7 +274,7 @@ class TreeCommands:
             return _unstarted_result(f"cannot start {command.argv[0]}: {error}")
 
 
-def find_tree_bin(command: Command, workdir: str, shown_at: str, *, setup: bool) -> TreeBin | None:
+def find_tree_bin(command: Command, workdir: str, shown_at: str, *, setup: bool) -> TreeBinDirectory | None:
     """The `bin` directory that holds the command's program, where setup has made it in this tree.
 
     One with a file of the commit in it or above it is none: a change could bring programs that stand in for others.
@@ -289,7 +296,7 @@ def find_tree_bin(command: Command, workdir: str, shown_at: str, *, setup: bool)
         os.path.realpath(top), directory
     ):
         return None
-    return TreeBin(os.path.join(shown_at, directory), (top / root / "pyvenv.cfg").is_file())
+    return TreeBinDirectory(os.path.join(shown_at, directory), (top / root / "pyvenv.cfg").is_file())
 
 
 def _is_path_within(path: str, directory: str) -> bool:

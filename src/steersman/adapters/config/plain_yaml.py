@@ -24,7 +24,7 @@ class PlainYaml(NamedTuple):
 
     value: Any
     lines: dict[YamlPath, int]
-    bare: frozenset[YamlPath] = frozenset()
+    unquoted_paths: frozenset[YamlPath] = frozenset()
 
     def line_of(self, path: YamlPath) -> int:
         """The line of the nearest known place at or above a path."""
@@ -46,11 +46,11 @@ def read_plain_yaml(data: bytes, name: str) -> PlainYaml:
         value = reader.read_document()
     except _YamlProblem as broken:
         raise UserError(f"{name}, line {broken.line}: {broken}") from None
-    return PlainYaml(value, reader.lines, frozenset(reader.bare))
+    return PlainYaml(value, reader.lines, frozenset(reader.unquoted_paths))
 
 
 def find_json_lines(text: str) -> dict[YamlPath, int]:
-    """The lines of a JSON text, which is YAML as well; of one that YAML reads otherwise, those up to there."""
+    """The lines of a JSON text, which is YAML too; if YAML reads it differently, only the lines before that point."""
     reader = _YamlReader(text.encode())
     with contextlib.suppress(_YamlProblem):
         reader.read_document()
@@ -63,7 +63,7 @@ class _YamlReader:
     def __init__(self, data: bytes) -> None:
         self._events = _parse_yaml_events(data)
         self.lines: dict[YamlPath, int] = {}
-        self.bare: set[YamlPath] = set()
+        self.unquoted_paths: set[YamlPath] = set()
 
     def read_document(self) -> Any:
         value: list[Any] = []
@@ -82,7 +82,7 @@ class _YamlReader:
         self.lines.setdefault(path, line)
         if isinstance(event, yaml.ScalarEvent):
             if event.implicit[0]:
-                self.bare.add(path)
+                self.unquoted_paths.add(path)
             return event.value
         if len(path) >= MAX_JSON_DEPTH:
             raise _YamlProblem(line, f"nested deeper than {MAX_JSON_DEPTH} levels; make it flatter")

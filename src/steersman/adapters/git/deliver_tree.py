@@ -1,6 +1,6 @@
 """Hands a recorded tree over to the person's branches.
 
-One delivery runs at a time for a repository, from whichever state directory. The lock is on a file in the directory that
+One delivery runs at a time for a repository, even from different state directories. The lock is on a file in the directory that
 all checkouts share. Every git that is started under it keeps the file open, so the lock outlives a killed driver until
 its last git has ended. It is not held while a check runs or a forge is called.
 **Invariant:** a branch moves only forward, or from one commit of this run to another, and only if it still is where it
@@ -44,20 +44,19 @@ class BranchDeliverer:
         self._checkouts = checkouts
 
     @contextmanager
-    def hold_turn(self) -> Iterator[list[str]]:
+    def hold_delivery_turn(self) -> Iterator[list[str]]:
         """Holds the delivery lock; a delivery that was cut short before is settled first."""
         try:
             with hold_delivery_lock(self._git.require_repository.common):
-                # Only deliveries lock the HEAD of our own git directory: one that is left is of a git that was killed.
+                # Only deliveries lock the HEAD of the isolated git directory. A lock file still there was left by a
+                # killed git.
                 (self._git.isolated_directory.path / "HEAD.lock").unlink(missing_ok=True)
                 yield self._checkouts.settle_interrupted_moves()
         except OSError as error:
-            raise WorkspaceError(
-                f"the delivery could not be made: {error}; put that right and try again"
-            ) from error
+            raise WorkspaceError(f"delivery failed: {error}; fix this and try again") from error
 
-    def branch(self, run: str, commit: str) -> Delivery:
-        """Makes `steersman/<run>` point to `made`, or moves it there from an earlier commit of ours."""
+    def deliver_branch(self, run: str, commit: str) -> Delivery:
+        """Makes `steersman/<run>` point to `commit`, or moves it there from an earlier delivery of the run."""
         ref = f"refs/heads/steersman/{run}"
         tip = self._git.resolve(ref)
         if tip is None or not self._git.contains(tip, commit):
@@ -65,8 +64,8 @@ class BranchDeliverer:
             self._checkouts.forward(run, ref, tip or "", commit)
         return self._delivery("branch", ref, commit)
 
-    def merge(self, run: str, commit: str, target: str, base: str) -> Delivery:
-        """Moves `target` from `base`, where the change was checked, to `made`; from nowhere else."""
+    def merge_into_target(self, run: str, commit: str, target: str, base: str) -> Delivery:
+        """Moves `target` from `base`, where the change was checked, to `commit`; from nowhere else."""
         ref = f"refs/heads/{target}"
         tip = self.tip(target)
         if not self._git.contains(tip, commit):
@@ -90,7 +89,7 @@ class BranchDeliverer:
         """Stores the commit of a delivery under a reference of the run; asking again gives the same commit."""
         key = sha256("\0".join((tree, parent, message, str(at))).encode()).hexdigest()[:16]
         ref = f"refs/steersman/{run}/delivery-{key}"
-        # Of a git that was killed.
+        # A lock file still there was left by a killed git.
         (self._git.require_repository.common / f"{ref}.lock").unlink(missing_ok=True)
         existing = self._git.resolve(ref)
         if existing is not None and is_commit_complete(self._git, existing, parent):

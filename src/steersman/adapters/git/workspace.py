@@ -258,13 +258,13 @@ class GitWorkspace:
         if form in _FORMS_WITH_TARGET and target is None:
             raise _missing_target_error(form)
         base_commit = self._git.commit_of(base)
-        with self._deliverer.hold_turn():
+        with self._deliverer.hold_delivery_turn():
             if form == "merge" and target is not None:
                 self._deliverer.tip(target)
             delivery_commit = self._deliverer.store(run, self._git.tree_of(commit), base_commit, message, at)
             if form == "merge" and target is not None:
-                return self._deliverer.merge(run, delivery_commit, target, base_commit)
-            delivery = self._deliverer.branch(run, delivery_commit)
+                return self._deliverer.merge_into_target(run, delivery_commit, target, base_commit)
+            delivery = self._deliverer.deliver_branch(run, delivery_commit)
         if form == "draft-pr" and target is not None:
             return self._forge.draft(run, delivery, target, message, body)
         return delivery
@@ -276,7 +276,7 @@ class GitWorkspace:
         from steersman.adapters.git.revert_change import revert_deliveries
 
         commits = (commit, *also)
-        with self._deliverer.hold_turn():
+        with self._deliverer.hold_delivery_turn():
             return revert_deliveries(
                 self._git, self._deliverer, require_ref_part("run", run), commits, target, message, at
             )
@@ -289,7 +289,7 @@ class GitWorkspace:
         """Finishes or undoes deliveries that were cut short; says what was done."""
         if not self.list_interrupted_runs():
             return ()
-        with self._deliverer.hold_turn() as messages:
+        with self._deliverer.hold_delivery_turn() as messages:
             return tuple(messages)
 
     def contains_deliveries(self, tip: str, commits: Sequence[str]) -> bool:

@@ -231,6 +231,7 @@ async def start_sandboxed(
 __all__ = ["ExpiredClock", "ProgramClocks", "ProgramResult", "alive", "run_program", "stop_tree"]
 
 OUTPUT_CAP = 256 * 1024
+CERTIFICATE_VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS")  # paths of certificate files
 LINE_CAP = 1024 * 1024
 
 StartFailure = Literal["", "not_found", "permission", "other"]

@@ -15,7 +15,7 @@ from typing import Any
 from steersman.adapters.storage.durable_files import create_file, replace_file
 from steersman.contracts.planning.documents import planning_document_schema
 from steersman.errors import ContractError, UserError
-from steersman.judges.planning.schema_errors import convert_bare_scalars
+from steersman.judges.planning.schema_errors import convert_unquoted_scalars
 from steersman.judges.replies.strict_json import read_strict_json
 from steersman.judges.text import printable_text
 from steersman.ports.documents import MAX_DOCUMENT_BYTES, DocumentFormat, ParsedDocument
@@ -136,7 +136,7 @@ def _parse_yaml_document(data: bytes, text: str, file: str, name: str) -> Parsed
         document = read_plain_yaml(data, file)
     except UserError as error:
         raise ContractError(f"{error}; write plain YAML, or JSON", (str(error),)) from None
-    value = convert_bare_scalars(document.value, planning_document_schema(name), document.bare)
+    value = convert_unquoted_scalars(document.value, planning_document_schema(name), document.unquoted_paths)
     return ParsedDocument(value, {(): 1, **document.lines}, "yaml", file, text)
 
 

@@ -186,7 +186,7 @@ def _parse_registry_file(data: bytes, where: str, directory: str, origin: Conten
     return parse_registry_items(
         document.value,
         document.lines,
-        document.bare,
+        document.unquoted_paths,
         ContentSource(where, KIND_DIRECTORIES[directory], origin),
     )
 

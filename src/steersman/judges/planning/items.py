@@ -14,7 +14,7 @@ from steersman.contracts.planning.documents import planning_document_schema
 from steersman.contracts.planning.words import ContentKind
 from steersman.judges.planning.places import FieldLines, FieldPath
 from steersman.judges.planning.registry import ContentOrigin, RegistryItem
-from steersman.judges.planning.schema_errors import convert_bare_scalars, find_schema_problems
+from steersman.judges.planning.schema_errors import convert_unquoted_scalars, find_schema_problems
 from steersman.judges.text import clip_text
 
 KIND_DIRECTORIES: dict[str, ContentKind] = {
@@ -38,18 +38,18 @@ class _ContentPart(msgspec.Struct, frozen=True):
 
     path: FieldPath
     lines: dict[FieldPath, int]
-    bare: set[FieldPath]
+    unquoted_paths: set[FieldPath]
 
 
 def parse_registry_items(
-    value: Any, lines: FieldLines, bare: Collection[FieldPath], source: ContentSource
+    value: Any, lines: FieldLines, unquoted_paths: Collection[FieldPath], source: ContentSource
 ) -> tuple[tuple[RegistryItem, ...], tuple[DocumentProblem, ...]]:
     """One piece of content, or a list of them."""
     is_list = isinstance(value, list)
     parts = (
-        _split_content_parts(len(value) if is_list else 0, lines, bare)
+        _split_content_parts(len(value) if is_list else 0, lines, unquoted_paths)
         if is_list
-        else [_ContentPart((), dict(lines), set(bare))]
+        else [_ContentPart((), dict(lines), set(unquoted_paths))]
     )
     results = [
         _parse_registry_item(entry, part, source)
@@ -61,20 +61,22 @@ def parse_registry_items(
     )
 
 
-def _split_content_parts(count: int, lines: FieldLines, bare: Collection[FieldPath]) -> list[_ContentPart]:
+def _split_content_parts(
+    count: int, lines: FieldLines, unquoted_paths: Collection[FieldPath]
+) -> list[_ContentPart]:
     parts: dict[FieldPath, _ContentPart] = {(n,): _ContentPart((n,), {}, set()) for n in range(count)}
     for path, line in lines.items():
         if path[:1] in parts:
             parts[path[:1]].lines[path[1:]] = line
-    for path in bare:
-        parts[path[:1]].bare.add(path[1:])
+    for path in unquoted_paths:
+        parts[path[:1]].unquoted_paths.add(path[1:])
     return list(parts.values())
 
 
 def _parse_registry_item(
     value: Any, part: _ContentPart, source: ContentSource
 ) -> RegistryItem | tuple[DocumentProblem, ...]:
-    raw = convert_bare_scalars(value, planning_document_schema(source.kind), part.bare)
+    raw = convert_unquoted_scalars(value, planning_document_schema(source.kind), part.unquoted_paths)
     problems = find_schema_problems(raw, part.lines, source.kind)
     if not problems:
         return RegistryItem(

@@ -2,7 +2,7 @@
 
 A deny holds against every milder decision, whatever the severity of either. Otherwise the graver severity holds, and at
 equal severity the stricter decision. A deny and an allow that both have severity `block` are a conflict.
-**Invariant:** a rule that cannot answer is recorded as undecidable. Silence is never read into it.
+**Invariant:** a rule that cannot answer is recorded as undecidable. It never counts as allow or deny.
 """
 
 from typing import Any, Literal, NamedTuple, cast
@@ -40,7 +40,7 @@ from steersman.kernel.canonical import digest_of
 
 
 class RuleVerdict(msgspec.Struct, frozen=True):
-    """What holds of everything that fired."""
+    """The combined decision of all rules that matched."""
 
     decision: DecisionKind
     severity: RuleSeverity
@@ -48,16 +48,16 @@ class RuleVerdict(msgspec.Struct, frozen=True):
     conflict: str = ""
 
 
-def adjudicate_planned_commands(
+def decide_planned_commands(
     intent: ExecutionIntent,
     registry: Registry,
     bundle: ContextBundle,
-    rulebook: CompiledRuleSet,
+    rule_set: CompiledRuleSet,
     effective: EffectiveAsking,
 ) -> tuple[RuleDecision, ...]:
     """One decision for each planned command, in the intent's order."""
-    adjudicator = _RuleAdjudicator(intent, registry, bundle, rulebook, effective)
-    return tuple(adjudicator.decide(n, planned) for n, planned in enumerate(intent.planned_commands))
+    decider = _PlannedCommandDecider(intent, registry, bundle, rule_set, effective)
+    return tuple(decider.decide(n, planned) for n, planned in enumerate(intent.planned_commands))
 
 
 def weigh_fired_rules(fired: tuple[RegistryRule, ...]) -> RuleVerdict:
@@ -105,7 +105,7 @@ class _RuleAnswers(msgspec.Struct, frozen=True):
     unsaid: tuple[RuleOutcome, ...]  # by rules that could not answer
 
 
-class _RuleAdjudicator:
+class _PlannedCommandDecider:
     """All rules, made ready for one intent."""
 
     def __init__(
@@ -113,7 +113,7 @@ class _RuleAdjudicator:
         intent: ExecutionIntent,
         registry: Registry,
         bundle: ContextBundle,
-        rulebook: CompiledRuleSet,
+        rule_set: CompiledRuleSet,
         effective: EffectiveAsking,
     ) -> None:
         self._shelf = CitableEvidence(intent, registry, bundle)
@@ -122,7 +122,7 @@ class _RuleAdjudicator:
         files = intent.scope.targets.files
         self._asked = tuple(
             _prepare_rule(compiled_rule, rule_evidence.basis(compiled_rule.rule), files)
-            for compiled_rule in rulebook.rules
+            for compiled_rule in rule_set.rules
         )
         self._seen = shared_rule_values(intent, bundle, effective)
         self._unseen = {name: value for name, value in self._seen.items() if name not in FACT_VARIABLES}

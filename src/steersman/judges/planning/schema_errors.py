@@ -166,8 +166,8 @@ def _resolve_schema_ref(schema: JsonSchema, node: JsonSchema) -> JsonSchema:
     return node
 
 
-def convert_bare_scalars(
-    value: Any, schema: JsonSchema, bare: Collection[FieldPath], path: FieldPath = ()
+def convert_unquoted_scalars(
+    value: Any, schema: JsonSchema, unquoted_paths: Collection[FieldPath], path: FieldPath = ()
 ) -> Any:
     """Text that was written without quotes, as a number or true or false exactly where the schema wants one."""
     match value:
@@ -177,11 +177,15 @@ def convert_bare_scalars(
             return value
         case dict():
             return {
-                key: convert_bare_scalars(item, schema, bare, (*path, key)) for key, item in value.items()
+                key: convert_unquoted_scalars(item, schema, unquoted_paths, (*path, key))
+                for key, item in value.items()
             }
         case list():
-            return [convert_bare_scalars(item, schema, bare, (*path, n)) for n, item in enumerate(value)]
-        case str() if path in bare:
+            return [
+                convert_unquoted_scalars(item, schema, unquoted_paths, (*path, n))
+                for n, item in enumerate(value)
+            ]
+        case str() if path in unquoted_paths:
             return _convert_scalar(value, find_schema_part(schema, path))
         case _:
             return value

@@ -62,7 +62,7 @@ PACKAGE = MachinePackage(
     effects={
         "precheck": "steersman.machines.coordinator.effects.planning:precheck_plan",
         "plan_context": "steersman.machines.coordinator.effects.planning:build_plan_context",
-        "adjudicate": "steersman.machines.coordinator.effects.planning:adjudicate_commands",
+        "adjudicate": "steersman.machines.coordinator.effects.planning:decide_commands_by_rules",
         "draft_graph": "steersman.machines.coordinator.effects.planning:draft_graph",
         "emit_questions": "steersman.machines.coordinator.effects.planning:emit_questions",
         "weigh_answers": "steersman.machines.coordinator.effects.planning:weigh_answers",

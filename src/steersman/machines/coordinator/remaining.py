@@ -24,7 +24,7 @@ from steersman.machines.coordinator.graph import choices_from_settled
 from steersman.machines.coordinator.nodes import gather_graph_sources
 from steersman.machines.coordinator.places import select_phases
 
-IntentAdjudicator = Callable[[ExecutionIntent], tuple[RuleDecision, ...]]
+IntentDecider = Callable[[ExecutionIntent], tuple[RuleDecision, ...]]
 
 
 NO_REMAINING_RISK = RiskAssessment(overall_risk="low", stated_risk="low", factors=(), requires_review=())
@@ -51,13 +51,13 @@ STRICT_DECISIONS = ("require_review", "deny")
 
 
 def find_remaining_objections(
-    inputs: PlanInputs, settled: SettledQuestions, adjudicate: IntentAdjudicator
+    inputs: PlanInputs, settled: SettledQuestions, decide: IntentDecider
 ) -> RemainingObjections:
-    """Everything that stands against what is left; `adjudicate` asks all rules about an intent."""
+    """Everything that stands against what is left; `decide` asks all rules about an intent."""
     choices = choices_from_settled(inputs, settled)
     remaining_intent = _remaining_intent(inputs, choices)
     ids = {c.command_id for c in remaining_intent.planned_commands}
-    now = adjudicate(remaining_intent)
+    now = decide(remaining_intent)
     decisions = tuple(_merge_rule_decisions(inputs, now))
     risk = _remaining_risk(inputs, remaining_intent, decisions, choices)
     grave = inputs.effective.mode == "full_auto" and risk.overall_risk in ("high", "critical")
@@ -79,10 +79,10 @@ def find_remaining_objections(
 
 
 def find_answer_objections(
-    inputs: PlanInputs, settled: SettledQuestions, adjudicate: IntentAdjudicator
+    inputs: PlanInputs, settled: SettledQuestions, decide: IntentDecider
 ) -> dict[str, RuleDecision]:
     """The commands left by some answers that a rule denies or cannot judge, by id; what it denied before is left out."""
-    decisions = adjudicate(_remaining_intent(inputs, choices_from_settled(inputs, settled)))
+    decisions = decide(_remaining_intent(inputs, choices_from_settled(inputs, settled)))
     return {d.command_id: d for d in decisions if d.decision == "deny" or d.undecidable or d.conflict}
 
 

@@ -1,6 +1,6 @@
-"""Loaded when an interpreter starts: where it is to run `unittest`, each test is reported as unittest sees it.
+"""Python loads this file when it starts: in a process that runs `unittest`, it reports each test with unittest's result.
 
-It stands before a `sitecustomize` that was there already, and loads it. In every other process it does only that.
+It hides a `sitecustomize` that is further down the path, and loads it. In every other process it does only that.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _calls_unittest(words: list[str]) -> bool:
         return False
 
 
-# What unittest calls its result with, as an outcome in a phase; of a part of a test only its failure counts.
+# Maps unittest result methods to outcomes: phase, outcome, whether it was expected. Of a subtest only a failure counts.
 _UNITTEST_OUTCOMES = {
     "addSuccess": ("call", "passed", False),
     "addError": ("call", "failed", False),

@@ -1,4 +1,4 @@
-"""A pytest plugin that tells each test as pytest tells it to itself; it changes nothing and prints nothing."""
+"""A pytest plugin that reports each test with pytest's own result; it changes nothing and prints nothing."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ class XdistWorkerReporter:
 
 
 class PytestReporter:
-    """The hooks of the outermost session. Where tests run in workers it is the controller that hears of them."""
+    """The hooks of the outermost session. Where tests run in workers the controller receives the results."""
 
     def __init__(self, send_event: Callable[..., None]) -> None:
-        self._tell, self._watch = send_event, RunnerWatch()
-        self._from: dict[str, list[str]] = {}
+        self._send_event, self._watch = send_event, RunnerWatch()
+        self._files_by_worker: dict[str, list[str]] = {}
         self._root = os.getcwd()
         self._replaced: dict[str, None] = {}
         self._loaded: dict[str, str] = {}
@@ -59,8 +59,8 @@ class PytestReporter:
     def pytest_collectreport(self, report: Any) -> None:
         """What was not collected: a module that broke or was skipped."""
         if report.outcome != "passed":
-            self._tell_files("", report.nodeid, "")
-            self._tell("test", "", report.nodeid, "collect", report.outcome, False)
+            self._send_files("", report.nodeid, "")
+            self._send_event("test", "", report.nodeid, "collect", report.outcome, False)
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """One phase of one test; a part of a test counts where it has failed."""
@@ -70,16 +70,16 @@ class PytestReporter:
             return
         worker = getattr(report, "worker_id", "")
         expected = hasattr(report, "wasxfail")
-        self._tell_files(worker, report.nodeid, report.location[0])
-        self._tell("test", worker, report.nodeid, report.when, report.outcome, expected)
+        self._send_files(worker, report.nodeid, report.location[0])
+        self._send_event("test", worker, report.nodeid, report.when, report.outcome, expected)
 
-    def _tell_files(self, worker: str, nodeid: str, location: str) -> None:
+    def _send_files(self, worker: str, nodeid: str, location: str) -> None:
         """The file that names the test and the one that holds its code, where they differ from those reported last."""
         names = dict.fromkeys((nodeid.partition("::")[0], location))
         files = [os.path.normpath(os.path.join(self._root, name)) for name in names if name]
-        if self._from.get(worker) != files:
-            self._from[worker] = files
-            self._tell("from", worker, files)
+        if self._files_by_worker.get(worker) != files:
+            self._files_by_worker[worker] = files
+            self._send_event("from", worker, files)
 
     @pytest.hookimpl(optionalhook=True)  # without pytest-xdist there is no such hook
     def pytest_testnodedown(self, node: Any) -> None:
@@ -92,6 +92,6 @@ class PytestReporter:
         """The end, and how many tests it was to come to."""
         self._replaced.update(dict.fromkeys(self._watch.replaced()))
         self._loaded.update(list_loaded_modules())
-        self._tell("loaded", self._loaded)
-        self._tell("replaced", list(self._replaced))
-        self._tell(ENDED_EVENT, int(exitstatus), session.testscollected)
+        self._send_event("loaded", self._loaded)
+        self._send_event("replaced", list(self._replaced))
+        self._send_event(ENDED_EVENT, int(exitstatus), session.testscollected)

@@ -29,7 +29,7 @@ from steersman.judges.planning.precheck import precheck_intent as looked_at
 from steersman.judges.planning.risk import assess_plan_risk
 from steersman.judges.planning.routing import advise_models
 from steersman.judges.planning.rule_evidence import compile_rules
-from steersman.judges.planning.rules import adjudicate_planned_commands as adjudicated
+from steersman.judges.planning.rules import decide_planned_commands
 from steersman.judges.text import clip_text, printable_text
 from steersman.machines.coordinator import failure, graph, review, uncertainties
 from steersman.machines.coordinator.effects.plan_documents import (
@@ -119,7 +119,7 @@ def build_plan_context(documents: PlanningDocuments) -> facts.ContextFacts:
 
 
 @planning_performer("RULES_EVALUATED")
-def adjudicate_commands(documents: PlanningDocuments) -> facts.RulesFacts:
+def decide_commands_by_rules(documents: PlanningDocuments) -> facts.RulesFacts:
     """Every rule on every planned command, with the scope that was answered; the plan's risk, and advice on models."""
     decisions = _decide_commands(documents)
     risk = assess_plan_risk(documents.intent, documents.registry, decisions, documents.bundle)
@@ -174,7 +174,7 @@ def _decide_commands(documents: PlanningDocuments) -> tuple[RuleDecision, ...]:
 
     A command that was denied stays denied, whatever has been answered since."""
     if documents.settled is None:
-        return _adjudicate_intent(documents, documents.intent)
+        return _decide_intent_commands(documents, documents.intent)
     settled_ids = {answer.question_id for answer in documents.settled.answers}
     answers = replies.round_answers(documents.pack, _load_person_answers(documents), documents.policy, "")
     unsettled_answers = tuple(answer for answer in answers if answer.question_id not in settled_ids)
@@ -184,23 +184,25 @@ def _decide_commands(documents: PlanningDocuments) -> tuple[RuleDecision, ...]:
     objections_by_id = find_answer_objections(
         documents.inputs,
         tried_settlement,
-        lambda remaining_intent: _adjudicate_intent(documents, remaining_intent),
+        lambda remaining_intent: _decide_intent_commands(documents, remaining_intent),
     )
     ending_decisions = {
         id_: d for id_, d in objections_by_id.items() if d.hard or d.undecidable or d.conflict
     }
     denied_decisions = {d.command_id: d for d in documents.decisions if d.decision == "deny"}
-    current_decisions = _adjudicate_intent(
+    current_decisions = _decide_intent_commands(
         documents,
         intent_as_rules_see_it(documents.intent, choices_from_settled(documents.inputs, documents.settled)),
     )
     return tuple({**ending_decisions, **denied_decisions}.get(d.command_id, d) for d in current_decisions)
 
 
-def _adjudicate_intent(documents: PlanningDocuments, intent: ExecutionIntent) -> tuple[RuleDecision, ...]:
+def _decide_intent_commands(
+    documents: PlanningDocuments, intent: ExecutionIntent
+) -> tuple[RuleDecision, ...]:
     """What all rules of the registry say about an intent's commands."""
     rules = tuple(r for r in documents.registry.all_usable("rule") if isinstance(r, RegistryRule))
-    return adjudicated(
+    return decide_planned_commands(
         intent, documents.registry, documents.bundle, compile_rules(rules), documents.effective
     )
 
@@ -300,7 +302,7 @@ def _weigh_answer_pack(documents: PlanningDocuments) -> facts.AnswerFacts:
         return find_answer_objections(
             documents.inputs,
             settled,
-            lambda remaining_intent: _adjudicate_intent(documents, remaining_intent),
+            lambda remaining_intent: _decide_intent_commands(documents, remaining_intent),
         )
 
     person = documents.call.given("person", "")
@@ -340,7 +342,7 @@ def finalize_graph(documents: PlanningDocuments) -> facts.GraphFacts:
     remaining_plan = find_remaining_objections(
         documents.inputs,
         default_answers.settled,
-        lambda remaining_intent: _adjudicate_intent(documents, remaining_intent),
+        lambda remaining_intent: _decide_intent_commands(documents, remaining_intent),
     )
     if remaining_plan.decisions != documents.inputs.decisions:
         documents.inputs = documents.inputs._replace(decisions=remaining_plan.decisions)

@@ -93,7 +93,7 @@ def _decision_audit_records(
         case "PRECHECKED", _:
             yield from _red_line_records(entry, documents)
         case "RULES_EVALUATED", _:
-            yield from _adjudication_records(entry, documents)
+            yield from _rule_decision_records(entry, documents)
         case "QUESTIONS_EMITTED", "questions_emitted":
             yield _build_audit_record(entry, "question_emitted", packs=[p.pack_id for p in documents.packs])
         case "AWAITING_ANSWERS", ("answers_given" | "answers_stopped"):
@@ -113,7 +113,7 @@ def _red_line_records(entry: Entry, run_documents: PlanRunDocuments) -> Iterator
                       violation_details=broken, enforcement_action=action)  # fmt: skip
 
 
-def _adjudication_records(entry: Entry, run_documents: PlanRunDocuments) -> Iterator[AuditRecord]:
+def _rule_decision_records(entry: Entry, run_documents: PlanRunDocuments) -> Iterator[AuditRecord]:
     for decision in run_documents.decisions:
         details = {"command": decision.command_id, "decision": decision.decision, "reason": decision.reason}
         yield _build_audit_record(entry, "rule_adjudication", critical=decision.hard, **details)
