@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from steersman.adapters.config.visible_secrets import KnownSecrets
-    from steersman.app.runs import RunService
     from steersman.contracts.config import Config, FrozenConfig
     from steersman.contracts.limits import LoadedConfig
     from steersman.engine.machine_package import MachinePackage
@@ -104,13 +103,6 @@ def open_trust_file(project: "Path") -> "TrustRecords":
     from steersman.adapters.config.trust_file import TrustFile
 
     return TrustFile(project_state_directory(project))
-
-
-def open_run_service(start: "Path", *, kind: str = "command", create: bool = True) -> "RunService":
-    """Everything a face needs for the project around `start`."""
-    from steersman.app.runs import RunService
-
-    return RunService(open_ports(repository_path(start), kind=kind, create=create))
 
 
 def open_ports(project: "Path", *, kind: str = "command", create: bool = True, **overrides: Any) -> "Ports":

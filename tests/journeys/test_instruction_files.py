@@ -7,7 +7,8 @@ from tests.support.command_launcher import CommandCall
 from tests.support.sample_project import Project, render_config, roundtable_crew, roundtable_story
 from tests.support.task_project import configure_tasks, task_crew
 
-from steersman.wiring import open_run_service
+from steersman.app.runs import RunService
+from steersman.wiring import open_ports
 
 WORDS = ".steersman/prompts/reviewer.md"
 TOKEN = "hush-4711-the-token"
@@ -24,7 +25,7 @@ echo "{\"decision\":\"approve\",\"summary\":\"$WORDS; $here files here; $tree li
 
 def prompts(project: Project, run: str) -> dict[str, list[str]]:
     """What each role was sent in a run, as its tape has it."""
-    bridge = open_run_service(project.repo)
+    bridge = RunService(open_ports(project.repo))
     live, found = bridge.live(run), {}
     for e in project.entries(run):
         if ref := (e.get("data") or {}).get("prompt_ref"):

@@ -17,7 +17,8 @@ from tests.support.cases import for_each_case
 from tests.support.sample_project import Project
 
 from steersman.adapters.sandbox.bubblewrap import probe_sandbox
-from steersman.wiring import open_run_service
+from steersman.app.runs import RunService
+from steersman.wiring import open_ports
 
 HOSTILE_AGENT = Path(__file__).parents[1] / "support" / "hostile_agent.py"
 HARMLESS = (
@@ -73,7 +74,7 @@ class HostileRun:
     @cached_property
     def texts(self) -> dict[str, list[str]]:
         """Every text that the second run's tape names in a field, by that field and who it is from."""
-        bridge = open_run_service(self.project.repo)
+        bridge = RunService(open_ports(self.project.repo))
         live = bridge.live(self.run)
         found: dict[str, list[str]] = defaultdict(list)
         for e in self.project.entries(self.run):

@@ -176,9 +176,8 @@ def reseal_intent_text(original: ParsedDocument, value: Any) -> str:
     """The YAML text with the references and the checksum of `value`, as far as both stand on lines of their own."""
     lines = original.text.split("\n")
     edits = (*_checksum_edits(lines, original, value), *_evidence_ref_edits(lines, original, value))
-    for start, count, replacement in sorted(
-        edits, reverse=True
-    ):  # from below, so that lines keep their numbers
+    # From below, so that lines keep their numbers.
+    for start, count, replacement in sorted(edits, reverse=True):
         lines[start : start + count] = replacement
     return "\n".join(lines)
 

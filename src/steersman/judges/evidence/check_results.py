@@ -123,8 +123,8 @@ def weigh_check_results(
         missing=sum(judgement.missing for judgement in judgements),
         doubts=sum(bool(j.doubt) + bool(j.silent) + bool(j.tampered) for j in judgements)
         + sum(finding.weight == "question" for _, finding in findings),
-        failed_commands=_unique_keys(check_key(result) for result in failing),
-        failure_keys=_unique_keys(failure_key(r, output_digest(full_output(r))) for r in failing),
+        failed_commands=tuple(dict.fromkeys(map(check_key, failing))),
+        failure_keys=tuple(dict.fromkeys(failure_key(r, output_digest(full_output(r))) for r in failing)),
         first=next(iter((*failing, *unresolved, *(results if tests == 0 else ()))), None),
         questions=(
             *(line for judgement in judgements for line in _list_evidence_questions(judgement)),
@@ -220,7 +220,3 @@ def output_digest(output: str) -> str:
     """Sixteen hex digits, the same for outputs that differ only in what shifts from run to run."""
     lines = _VARYING_OUTPUT.sub("#", _OUTPUT_ESCAPES.sub("", output)).split()
     return hashlib.sha256(" ".join(lines).encode("utf-8", "backslashreplace")).hexdigest()[:16]
-
-
-def _unique_keys(names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(names))

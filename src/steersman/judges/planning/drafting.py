@@ -252,9 +252,8 @@ def _intent_risk(planned: list[dict[str, Any]], workflow: Workflow) -> dict[str,
 def _intent_budgets(raw: dict[str, Any], registry: Registry, wish: IntentRequest) -> dict[str, int]:
     """Twice what the registry's own figures come to, within what a document may say."""
     intent = convert_valid_document(raw, ExecutionIntent, "execution_intent")
-    if (
-        intent is None
-    ):  # a registry without agents, a goal of invisible words: the check of the draft reports it
+    # A registry without agents, a goal of invisible words: the check of the draft reports it.
+    if intent is None:
         return cast("dict[str, int]", raw["budgets"])
     advice = advise_models(intent, registry, POLICY_PRESETS[wish.mode])
     specs = [registry.usable("command", c.command_id) for c in intent.planned_commands]

@@ -199,14 +199,8 @@ def _ask_rules(
     answers: list[RuleOutcome] = []
     fired: list[RegistryRule] = []
     undecided: list[RuleOutcome] = []
-    for (
-        program,
-        is_blind,
-        fired_outcome,
-        silent_outcome,
-        case,
-        wider_files,
-    ) in prepared_rules:  # millions of times: no call that is not the library's
+    # Millions of times: no call that is not the library's.
+    for program, is_blind, fired_outcome, silent_outcome, case, wider_files in prepared_rules:
         try:
             result = program(blind_activation if is_blind else full_activation).value()
             if result is False and wider_files is not None:

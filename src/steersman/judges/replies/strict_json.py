@@ -136,9 +136,8 @@ def _collect_json_pairs(problems: list[str], pairs: list[tuple[str, Any]]) -> di
 
 
 def _parse_json_integer(problems: list[str], digits: str) -> int:
-    if (
-        len(digits) > 17 or abs(int(digits)) > LARGEST_SAFE_INTEGER
-    ):  # the length first: long digits are slow to read
+    # The length first: long digits are slow to read.
+    if len(digits) > 17 or abs(int(digits)) > LARGEST_SAFE_INTEGER:
         problems.append(f"number {digits[:20]}…: beyond 2^53")
         return 0
     if digits == "-0":

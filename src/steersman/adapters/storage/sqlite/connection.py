@@ -164,9 +164,8 @@ def open_store(
         else:
             _keep_wal_file(db)
             _grow_wal_file(db, path)
-        if (
-            not current
-        ):  # the last to write: it restarts the grown WAL, and the next process has little to recover
+        # The last to write: it restarts the grown WAL, and the next process has little to recover.
+        if not current:
             _migrate_store_schema(db, path)
         return db
 

@@ -167,12 +167,10 @@ class SqliteJournalReader:
         values: tuple[Any, ...],
         read: Callable[[decode.StoreRow], T],
     ) -> list[T]:
-        with (
-            self._lock,
-            StoreErrorTranslator(self.path),
-        ):  # each row is gone when the next one comes: nothing to collect
+        # Each row is gone when the next one comes: nothing to collect.
+        with self._lock, StoreErrorTranslator(self.path):
             try:
-                sql = f"SELECT {decode.join_column_names(columns)} {rest}"
+                sql = f"SELECT {', '.join(columns)} {rest}"
                 return [read(row) for row in self._reader.execute(sql, values)]
             except UnicodeDecodeError:
                 sql = f"SELECT {decode.cast_text_columns(columns)} {rest}"

@@ -72,11 +72,6 @@ class RowBroken(StoreBroken):
         )
 
 
-def join_column_names(columns: TableColumns) -> str:
-    """The columns, for a query."""
-    return ", ".join(columns)
-
-
 def cast_text_columns(columns: TableColumns) -> str:
     """The same with every text as the bytes it is: some may not be UTF-8."""
     return ", ".join(f"CAST({c} AS BLOB) AS {c}" if kind == _TEXT_TYPES else c for c, kind in columns.items())

@@ -100,9 +100,8 @@ class GroupWriter:
             for done, error in outcomes:
                 done(error)
             return
-        if (
-            not callbacks and self._queue
-        ):  # the transaction could not even begin: the oldest fails, the next is tried
+        # The transaction could not even begin: the oldest fails, the next is tried.
+        if not callbacks and self._queue:
             callbacks.append(self._queue.popleft()[1])
         for done in callbacks:
             done(failure)
