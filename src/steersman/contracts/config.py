@@ -348,11 +348,7 @@ def _allow_plain_argv(parts: dict[str, Any]) -> None:
         (parts["Worktree"], "setup", "items"),
     ):
         table = owner["properties"][field][inner]
-        owner["properties"][field][inner] = {
-            "if": {"type": "object"},
-            "then": table,
-            "else": argv,
-        }
+        owner["properties"][field][inner] = {"if": {"type": "object"}, "then": table, "else": argv}
 
 
 # ── roles ───────────────────────────────────────────────────────────────────────────────────────────────────────────────

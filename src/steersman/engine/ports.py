@@ -50,9 +50,8 @@ class Ports(msgspec.Struct, frozen=True, eq=False):
     tree_path: "Callable[[Config, str], str]" = lambda _config, path: path
     secrets: Callable[[tuple[str, ...]], tuple[str, ...]] = lambda _named: ()  # the values to redact
     forget: Callable[[str], None] = lambda _run: None  # drops the sessions that agents keep of a run
-    role_obstacle: "Callable[[Role], str]" = lambda _role: (
-        ""
-    )  # why a call would not begin, with the next step
+    # Why a call would not begin, with the next step.
+    role_obstacle: "Callable[[Role], str]" = lambda _role: ""
     sandbox: "Callable[[Config], Sandbox] | None" = None  # None: nothing starts programs here
     # Applies today's limits: the limited configuration, what changed in it, and what it asks for beyond a limit.
     limit_config: "Callable[[FrozenConfig], tuple[FrozenConfig, list[str], list[str]]]" = lambda c: (

@@ -343,9 +343,7 @@ class RunLoop:
         if self._tasks and quiet_ms > STALL_MS and self._alerted != self.live.snapshot.seq:
             jobs = ", ".join(sorted(i.key for i in self.live.snapshot.items.values() if i.id in self._tasks))
             await self.moves.note(
-                StepMeta(self._now()),
-                "note",
-                why=f"no progress for {quiet_ms // 60_000} minutes: {jobs}",
+                StepMeta(self._now()), "note", why=f"no progress for {quiet_ms // 60_000} minutes: {jobs}"
             )
             self._alerted = self.live.snapshot.seq
 

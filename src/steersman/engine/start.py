@@ -251,9 +251,7 @@ def find_machine(ports: Ports, name: str) -> Machine:
 
 def _refuse_ignored_settings(config: Config) -> None:
     """Raises UserError for settings that this release does not act on."""
-    ignored = {
-        "[notify]": config.notify.webhook is not None,
-    }
+    ignored = {"[notify]": config.notify.webhook is not None}
     names = [name for name, is_set in ignored.items() if is_set]
     if names:
         raise UserError(f"steersman.toml: this release does not support {', '.join(names)} yet. Remove it")

@@ -23,9 +23,7 @@ from steersman.kernel.definition import (
     StateDef,
     otherwise,
 )
-from steersman.kernel.definition_digest import (
-    definition_digest,
-)
+from steersman.kernel.definition_digest import definition_digest
 from steersman.kernel.laws import Law
 from steersman.kernel.machine import Machine, machine_guards, row_source_states
 

@@ -5,17 +5,7 @@ from typing import Any
 
 import msgspec
 
-from steersman.kernel.definition import (
-    Cap,
-    ComputedNaming,
-    EventDef,
-    Fold,
-    Guard,
-    Job,
-    Naming,
-    Row,
-    StateDef,
-)
+from steersman.kernel.definition import Cap, ComputedNaming, EventDef, Fold, Guard, Job, Naming, Row, StateDef
 from steersman.kernel.laws import Law
 
 

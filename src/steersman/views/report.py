@@ -160,12 +160,7 @@ def _report_head(machine: Machine, details: RunSummary) -> list[str]:
     # The base tree has its own section.
     why = base_stop_reason(details.base_problem) if details.base_problem else details.detail
     detail = quoted_section("Why it stopped", why) if why else []
-    return [
-        f"# Run {details.run}: {quote_inline(details.title)}",
-        "",
-        *table_lines(("", ""), table),
-        *detail,
-    ]
+    return [f"# Run {details.run}: {quote_inline(details.title)}", "", *table_lines(("", ""), table), *detail]
 
 
 def table_lines(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

@@ -124,9 +124,7 @@ class CodexAgent:
         """The reply with what only the record knows: a denial without an event, and the model."""
         turn = rollout.read_last_turn(record)
         reply = structs.replace(
-            reply,
-            model=turn.model or self._options.model or "",
-            denied=turn.denied or reply.denied,
+            reply, model=turn.model or self._options.model or "", denied=turn.denied or reply.denied
         )
         if not (request.writes and turn.stuck) or reply.error:
             return reply

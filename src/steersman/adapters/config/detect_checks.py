@@ -43,10 +43,7 @@ def detect_checks(repo: Path) -> dict[str, Argv]:
 
 
 def render_config(
-    *,
-    config: Config,
-    roles: Mapping[str, Mapping[str, str]],
-    known_failures: Sequence[str] = (),
+    *, config: Config, roles: Mapping[str, Mapping[str, str]], known_failures: Sequence[str] = ()
 ) -> str:
     """A commented `steersman.toml` that `load_config` reads back as given."""
     base, worktree = config.base, config.worktree

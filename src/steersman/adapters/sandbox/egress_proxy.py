@@ -96,8 +96,7 @@ class EgressProxy:
             await self._proxy_request(reader, writer)
             return
         address = next(
-            (allowed for allowed in self._allowed if allowed.is_loopback and line == str(allowed.port)),
-            None,
+            (allowed for allowed in self._allowed if allowed.is_loopback and line == str(allowed.port)), None
         )
         if address is None:
             self._refuse(f"loopback port {line[:20]}")

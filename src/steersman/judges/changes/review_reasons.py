@@ -279,8 +279,7 @@ def _find_suspicion_reasons(
 
 def _find_played_roles(path: str, programs: Mapping[str, str]) -> str:
     return next(
-        (roles for p, roles in programs.items() if path == p or (p[-1:] == "/" and path.startswith(p))),
-        "",
+        (roles for p, roles in programs.items() if path == p or (p[-1:] == "/" and path.startswith(p))), ""
     )
 
 

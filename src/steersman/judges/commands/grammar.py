@@ -115,8 +115,7 @@ def _explain_unknown_start(argv: Argv, names: Sequence[str], table: GrammarTable
     words = dict.fromkeys(f"`{s[count]}`" for s in starts if _count_shared_words(argv, s, table) == count)
     actual = f", not `{render_command_words(argv[count : count + 1])}`" if argv[count:] else ""
     return GrammarMismatch(
-        count,
-        f"after `{render_command_words(argv[:count])}` has to come {' or '.join(words)}{actual}",
+        count, f"after `{render_command_words(argv[:count])}` has to come {' or '.join(words)}{actual}"
     )
 
 

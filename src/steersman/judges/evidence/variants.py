@@ -52,10 +52,7 @@ def find_changed_test_files(
     ran = before | (find_files_with_tests(now) & {change.path for change in touched if not change.old})
     top_directories = {
         path.partition("/")[0]
-        for path in (
-            *ran,
-            *(change.path for change in touched if is_named_as_test(change.path)),
-        )
+        for path in (*ran, *(change.path for change in touched if is_named_as_test(change.path)))
     }
     test_files = [
         change

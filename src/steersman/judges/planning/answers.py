@@ -19,12 +19,7 @@ from steersman.contracts.planning.questions import (
     QuestionPack,
     SettledQuestions,
 )
-from steersman.judges.planning.choices import (
-    ANSWER_STOP,
-    ANSWER_TEXT,
-    default_answer_word,
-    parse_named_files,
-)
+from steersman.judges.planning.choices import ANSWER_STOP, ANSWER_TEXT, default_answer_word, parse_named_files
 from steersman.judges.planning.paths import outside_plan_reason, path_spelling_problem
 from steersman.judges.planning.places import (
     NO_FIELD_LINES,

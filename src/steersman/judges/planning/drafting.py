@@ -136,10 +136,7 @@ def _intent_title(goal: str) -> str:
 
 
 def _intent_scope(wish: IntentRequest) -> dict[str, Any]:
-    targets = {
-        "files": list(wish.files),
-        "areas": list(wish.areas or goals.find_goal_areas(wish.goal)),
-    }
+    targets = {"files": list(wish.files), "areas": list(wish.areas or goals.find_goal_areas(wish.goal))}
     return {"project_id": wish.project_id, "repo_root": ".", "targets": targets}
 
 

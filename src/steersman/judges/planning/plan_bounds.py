@@ -66,11 +66,7 @@ def read_plan_bounds(files: Mapping[str, bytes], key: TrustedKey) -> PlanBounds 
 
 
 def find_outside_bounds(
-    bounds: PlanBounds,
-    *,
-    files: Iterable[str] = (),
-    argvs: Iterable[tuple[str, ...]] = (),
-    commits: int = 0,
+    bounds: PlanBounds, *, files: Iterable[str] = (), argvs: Iterable[tuple[str, ...]] = (), commits: int = 0
 ) -> tuple[DocumentProblem, ...]:
     """Everything of this that the plan does not cover; empty when all of it is inside."""
     names = sorted(set(files))

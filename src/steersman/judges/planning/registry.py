@@ -291,13 +291,7 @@ def find_pin_drift(
         current_version = f"{reference.version}#{reference.digest[:12]}" if reference.version else ""
         drifts.append(
             PinDrift(
-                kind,
-                id_,
-                reference.found,
-                reference.pinned,
-                current_version,
-                changes,
-                registry is not None,
+                kind, id_, reference.found, reference.pinned, current_version, changes, registry is not None
             )
         )
     return tuple(drifts)

@@ -121,10 +121,7 @@ def _dangling_ref_factors(
 
 
 def _project_risk_factors(
-    registry: Registry,
-    rule_evidence: RuleEvidence,
-    bundle: ContextBundle,
-    planned: list[PlannedCommand],
+    registry: Registry, rule_evidence: RuleEvidence, bundle: ContextBundle, planned: list[PlannedCommand]
 ) -> Iterator[RiskFactor]:
     """What the project itself brings; on its own never more than medium."""
     specs = (cast("CommandSpec | None", registry.usable("command", c.command_id)) for c in planned)

@@ -35,10 +35,7 @@ def find_registry_problems(registry: Registry) -> tuple[DocumentProblem, ...]:
     content_problems = (
         locate_registry_finding(item, finding)
         for item in registry.items
-        for finding in (
-            *_check_supersedes(registry, item.content),
-            *_check_content(registry, item.content),
-        )
+        for finding in (*_check_supersedes(registry, item.content), *_check_content(registry, item.content))
     )
     return (*find_identity_problems(registry), *content_problems)
 

@@ -33,10 +33,7 @@ def find_mentions(text: str, known: Mapping[str, str]) -> Mentions:
     unknown: dict[str, None] = {}
     for sign in _MENTION_SIGN.finditer(prose):
         rest = fold_mention_name(prose[sign.end() : sign.end() + 200])
-        name = next(
-            (c for c in longest_first if rest.startswith(c) and _ends_mention(c, rest)),
-            None,
-        )
+        name = next((c for c in longest_first if rest.startswith(c) and _ends_mention(c, rest)), None)
         word = _MENTION_WORD.match(prose, sign.end())
         if name is not None:
             names[known[name]] = None

@@ -8,13 +8,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from steersman.contracts.facts import (
-    AgentFacts,
-    BaseFacts,
-    BaselineFacts,
-    CheckFacts,
-    DeliveryFacts,
-)
+from steersman.contracts.facts import AgentFacts, BaseFacts, BaselineFacts, CheckFacts, DeliveryFacts
 from steersman.errors import UserError
 from steersman.kernel.canonical import digest_of
 from steersman.kernel.definition import GateAnswer
@@ -239,11 +233,7 @@ def fold_coder_no_change(context: RoundtableContext, facts: AgentFacts) -> tuple
         )
     item = {"id": "no-change", "text": "", "why": "the coder changed nothing"}
     must_fix = ("set", "must_fix", [*context.must_fix[:20], item])
-    return (
-        must_fix,
-        *keep_session("coder", facts),
-        _round_summary_op(context, "coder_changed_nothing"),
-    )
+    return (must_fix, *keep_session("coder", facts), _round_summary_op(context, "coder_changed_nothing"))
 
 
 def fold_review_changes(context: RoundtableContext, facts: AgentFacts) -> tuple[Op, ...]:
@@ -254,11 +244,7 @@ def fold_review_changes(context: RoundtableContext, facts: AgentFacts) -> tuple[
     items += [
         {"id": k, "text": f["text"]} for k, f in _open_findings(context) if k not in ids and k not in fixed
     ]
-    review_ops = (
-        ("set", "must_fix", items),
-        *_finding_ops(context, items),
-        *keep_session("reviewer", facts),
-    )
+    review_ops = (("set", "must_fix", items), *_finding_ops(context, items), *keep_session("reviewer", facts))
     return (*review_ops, _round_summary_op(context, "changes_requested"))
 
 

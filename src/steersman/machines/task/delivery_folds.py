@@ -98,10 +98,7 @@ def fold_task_delivery(context: TaskContext, facts: DeliveryFacts) -> tuple[Op, 
         (
             "set",
             "deliveries",
-            [
-                *(commit for commit in context.deliveries if commit != facts.commit),
-                facts.commit,
-            ],
+            [*(commit for commit in context.deliveries if commit != facts.commit), facts.commit],
         ),
         ("set", "url_ref", facts.url_ref),
         ("set", "reverted_commit", ""),

@@ -3,12 +3,7 @@
 What leads from one to another is in `table.py`.
 """
 
-from steersman.contracts.facts import (
-    AgentFacts,
-    BaseFacts,
-    CheckFacts,
-    DeliveryFacts,
-)
+from steersman.contracts.facts import AgentFacts, BaseFacts, CheckFacts, DeliveryFacts
 from steersman.contracts.task.facts import InspectFacts, PrerequisiteFacts, RecordFacts, RevertFacts
 from steersman.kernel.definition import Choice, Guard, State, child, do, effect, gate, resting, state
 from steersman.machines.shared.tree_fragments import (

@@ -11,16 +11,7 @@ may waive the guard of a direct successor, with a reason, where there is somethi
 """
 
 from steersman.kernel.build import machine
-from steersman.kernel.definition import (
-    STAY,
-    Cap,
-    Guard,
-    fold,
-    naming,
-    otherwise,
-    row,
-    table,
-)
+from steersman.kernel.definition import STAY, Cap, Guard, fold, naming, otherwise, row, table
 from steersman.kernel.laws import Before, Law, Never, Only, Possible
 from steersman.machines.shared.tree_fragments import (
     ACCEPTS,

@@ -112,8 +112,7 @@ def render_plan_markdown(
         "## Steps",
         _STEP_NUMBERS_NOTE,
         _render_markdown_table(
-            ("step", "kind", "what", "phase", "agent", "risk", "status", "why"),
-            _step_rows(graph),
+            ("step", "kind", "what", "phase", "agent", "risk", "status", "why"), _step_rows(graph)
         ),
         "## Questions",
         _render_plan_answers(settled, questions_by_id),

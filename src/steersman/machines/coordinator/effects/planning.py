@@ -11,9 +11,7 @@ import msgspec
 
 from steersman.contracts.planning import facts
 from steersman.contracts.planning.content import RegistryRule
-from steersman.contracts.planning.decisions import (
-    RuleDecision,
-)
+from steersman.contracts.planning.decisions import RuleDecision
 from steersman.contracts.planning.graph import ExecutionGraph
 from steersman.contracts.planning.intent import ExecutionIntent
 from steersman.contracts.planning.questions import AnswerPack, QuestionAnswer, QuestionPack, SettledQuestions

@@ -12,12 +12,7 @@ from steersman.engine.effects import EffectCall, perform_beside_loop
 from steersman.engine.effects.branch import rebase_on_target
 from steersman.engine.effects.change_context import find_plan_bounds
 from steersman.engine.effects.delivery import effect_planned_at, find_lost_delivery, revert_message
-from steersman.errors import (
-    AlreadyRevertedError,
-    ChangeConflictError,
-    ChangeNotOnBranchError,
-    WorkspaceError,
-)
+from steersman.errors import AlreadyRevertedError, ChangeConflictError, ChangeNotOnBranchError, WorkspaceError
 from steersman.judges.text import printable_line
 from steersman.machines.task.effects.document_writer import (
     DocumentWriter,
