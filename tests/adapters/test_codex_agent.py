@@ -6,6 +6,7 @@ from pathlib import Path
 
 import jsonschema_rs
 import pytest
+from tests.support.cases import for_each_case
 
 from steersman.adapters.agents.call_home import CallHome
 from steersman.adapters.agents.codex import (
@@ -190,7 +191,7 @@ def test_the_prompt_is_on_no_command_line(home, tmp_path):
     assert made.argv[-3:] == ("resume", "s-1", "-")
 
 
-@pytest.mark.parametrize("contract", REPLY_CONTRACTS)
+@for_each_case("contract", REPLY_CONTRACTS)
 def test_a_schema_in_the_words_that_servers_take(home, contract):
     """What is asked of the model is a part of what the parser asks: everything required, nothing more, no odd words."""
     said = list(build_codex_args(asked(contract=contract), CodexOptions(), home, isolated=True))

@@ -216,7 +216,7 @@ def test_workdir_gone(agent, tree):
         assert reply.detail
 
 
-@pytest.mark.parametrize("error", PROVIDER_CLASSES)
+@for_each_case("error", PROVIDER_CLASSES)
 def test_errors(agent, tree, error):
     """Every provider class can be scripted, with its detail."""
     reply = ask(agent(f"version: 1\ncoder:\n  - {{error: {error}, detail: because}}\n"), tree)

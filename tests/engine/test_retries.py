@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from tests.support.cases import for_each_case
 from tests.support.small_machines import (
     begin_run,
     budget_rows,
@@ -96,7 +97,7 @@ def test_attempts_are_bounded(tmp_path):
     assert budget_rows(ports, run)["turns"][:2] == (3, 0)
 
 
-@pytest.mark.parametrize("error", [e for e in PROVIDER_CLASSES if e not in TRANSIENT_PROVIDER_ERRORS])
+@for_each_case("error", [e for e in PROVIDER_CLASSES if e not in TRANSIENT_PROVIDER_ERRORS])
 def test_what_cannot_pass_is_an_outcome_at_once(tmp_path, error):
     """Trying again would change nothing."""
     ports = fake_ports_with_machines(tmp_path, agent=failing(error, 99))

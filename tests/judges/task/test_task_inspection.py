@@ -87,7 +87,7 @@ def test_emptied(name):
     assert of(name, b"").problem == "is empty"
 
 
-@pytest.mark.parametrize("name", [PATCH_FILE, COPIES_DIRECTORY, TRANSCRIPT_FILE])
+@for_each_case("name", [PATCH_FILE, COPIES_DIRECTORY, TRANSCRIPT_FILE])
 def test_the_digest_alone(name):
     """Of what is no document nothing more can be said than that it is not what was recorded."""
     found = of(name, b"diff --git")
