@@ -80,7 +80,11 @@ def _work(part: int, parts: int, quota: int | None) -> dict[str, Any]:
             kinds = {kind: dict(count) for kind, count in tally.items()}
             whole = target.verify()
             told = {"entries": target.last, "run_bytes": sum(len(body) for _, body, _ in target.rows)}
-            blind = _blind(target) if part == 0 else {"tried": 0, "not_found_as_said": 0}
+            blind = (
+                _blind(target, 1 if quota is None else 10)
+                if part == 0
+                else {"tried": 0, "not_found_as_said": 0}
+            )
             sound = not whole.ok or bool(whole.unseen)
             return {**told, "kinds": kinds, "without_anchor": blind, "misses": misses, "unsound": int(sound)}
         finally:
@@ -123,11 +127,11 @@ def _try(target: FinishedRun, case: Case, count: Counter[str], misses: list[str]
         misses.append(f"{case.kind}: expected {case.expect}, got {verdict}")
 
 
-def _blind(target: FinishedRun) -> dict[str, int]:
+def _blind(target: FinishedRun, step: int) -> dict[str, int]:
     """Without an anchor: the cut tail and the rewritten tape are not found, and verify says beforehand that it cannot."""
     tried = said = 0
-    changes = [lambda n=n: cut_and_forge(target, n) for n in range(1, target.last)]
-    changes += [lambda k=k: _rewrite(target, k) for k in range(1, target.last)]
+    changes = [lambda n=n: cut_and_forge(target, n) for n in range(1, target.last, step)]
+    changes += [lambda k=k: _rewrite(target, k) for k in range(1, target.last, step)]
     for change in changes:
         target.db.execute("BEGIN")
         try:
