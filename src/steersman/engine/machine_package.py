@@ -94,7 +94,7 @@ class MachinePackage(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     machine: Machine
     folder: str = ""  # the import path of the machine's package: its prompts are in `prompts/`
     effects: Mapping[str, str] = {}  # what only this machine's jobs do -> "module:function"
-    takes: frozenset[str] = frozenset()  # the options of `run` beside the general ones
+    takes: frozenset[str] = frozenset()  # what its runs begin with, beside the general options
     plan_start: Callable[[StartOptions], StartPlan] | None = None
     summary_fields: Callable[[RunFacts], SummaryFields] = default_summary_fields
     report_sections: ReportSections = default_report_sections
@@ -104,7 +104,7 @@ class MachinePackage(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     split_gate_text: GateTextSplitter = no_gate_items
     preview_gate: Callable[[RunView, GateView, int | None], GatePreview | None] | None = None
     ending: Callable[[RunView], RunEnding | None] | None = None
-    read_result: Callable[[RunView], RunResult] | None = None  # where it is more than a change
+    read_result: Callable[[RunView], RunResult] | None = None  # what a run has made, where that is no change
     artifacts: Callable[[RunView], Iterable[Artifact]] | None = None  # in place of those of the same name
     find_file_problems: Callable[[Ports, ActiveRun], dict[str, str]] | None = None
     # Whether files that an effect has looked at (`seen` of its facts) are as they were: (artifacts, run, seen) -> bool.
