@@ -322,7 +322,7 @@ def test_no_answer_to_the_second_question_is_a_no(project: Project) -> None:
     shown += read_until(fd, "--fix-base")
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
     os.close(fd)
-    assert "no answer: taken as no" in shown
+    assert "no answer, so steersman takes it as no" in shown
     assert "init --check --acknowledge-failures" in shown
     assert "known_failures" not in written(project)
 

@@ -73,7 +73,7 @@ def test_a_letter_from_its_first_command_to_its_last(letters: Project):
     assert (gate["job"], gate["choices"]) == ("read", ["approve", "rework"])
     why = letters.call("why", run)
     assert "run" in why.out
-    assert "waiting, waiting for you: A person reads the draft." in why.out
+    assert "is waiting for you, in state waiting: A person reads the draft." in why.out
     assert "Shall this letter be sent?" in why.out
     assert "A person reads the draft." in letters.call("show", run).out
     assert letters.call("show", run, "--json").json()["machine"] == "letter"
