@@ -1,4 +1,4 @@
-"""Picks the adapters and wires the rest: the only place that does.
+"""Picks the adapters and connects everything: the only module that imports adapters.
 
 Where things are: store, keys, sockets and working trees in `$XDG_STATE_HOME/steersman/<project>/`, outside every
 worktree; artifacts in `.steersman/runs/` of the repository. Everything heavy is imported when it is first needed.
@@ -46,7 +46,7 @@ def project_state_directory(project: DirectoryLike) -> "Path":
 
 
 def has_store(project: DirectoryLike) -> bool:
-    """Whether anything has been run here."""
+    """Whether the project has a store."""
     return os.path.exists(state_paths.project_store_path(project))
 
 
@@ -58,7 +58,7 @@ def list_anchored_runs(project: DirectoryLike) -> set[str]:
 
 
 def open_journal(project: DirectoryLike, *, create: bool = True, reading: bool = False) -> "Journal":
-    """The project's store; for reading alone it opens one connection and grows nothing."""
+    """The project's store; for reading alone it opens one connection and creates no file."""
     if reading:
         from steersman.adapters.storage.sqlite.reader import SqliteJournalReader
 

@@ -32,13 +32,13 @@ def recorded(name, version="claude-2.1.197"):
     return json.loads((RECORDED / version / f"{name}.json").read_text())
 
 
-def heard(said, *, writes=False, schema=False, expired=""):
+def read_recorded_reply(recording, *, writes=False, schema=False, expired=""):
     """The reply to a recorded stream; the program is stopped where the reader has heard enough."""
     reader = ClaudeReader(writes=writes, schema=schema, now=lambda: NOW)
-    stopped = any(reader.feed(line.encode()) for line in said["stdout"])
-    code = -15 if stopped or expired else said["exit"]
+    stopped = any(reader.feed(line.encode()) for line in recording["stdout"])
+    code = -15 if stopped or expired else recording["exit"]
     done = ProgramResult(
-        code, b"", bool(expired), 1, errors=said["stderr"].encode(), expired=expired, stopped=stopped
+        code, b"", bool(expired), 1, errors=recording["stderr"].encode(), expired=expired, stopped=stopped
     )
     return build_agent_reply(AgentInvocation("claude", ("claude",), reader), done, CLOCKS)
 
@@ -78,7 +78,7 @@ CLASSES = {
 @for_each_case(("version", "name"), fixtures())
 def test_every_recorded_stream_has_its_class(version, name):
     """A recorded stream is read as the class it was recorded for, and only a call without a class has a text."""
-    reply = heard(recorded(name, version), schema=name.startswith("schema"))
+    reply = read_recorded_reply(recorded(name, version), schema=name.startswith("schema"))
     assert reply.error == CLASSES[name], reply.detail
     assert bool(reply.text) == (reply.error is None)
     assert bool(reply.detail) == (reply.error is not None)
@@ -91,14 +91,14 @@ def test_every_class_was_recorded():
 
 def test_usage_is_what_was_told():
     """Tokens are those of all models, money is rounded up to the micro-dollar; a broken answer's cost is unknown."""
-    assert heard(recorded("edit"), writes=True).usage == ProviderUsage(2468, 21_700)
-    assert heard(recorded("over-budget")).usage == ProviderUsage(1234, 10_850)
-    assert heard(recorded("403")).usage == ProviderUsage(0, 0)
-    assert heard(recorded("dropped")).usage == ProviderUsage()
-    assert heard(recorded("401")).usage == ProviderUsage()  # stopped at its first word of it
-    assert heard(result(total_cost_usd=0.0000001, usage={})).usage == ProviderUsage(None, 1)
-    assert heard(result(total_cost_usd=-1)).usage == ProviderUsage()
-    assert heard(result(total_cost_usd=True)).usage == ProviderUsage()
+    assert read_recorded_reply(recorded("edit"), writes=True).usage == ProviderUsage(2468, 21_700)
+    assert read_recorded_reply(recorded("over-budget")).usage == ProviderUsage(1234, 10_850)
+    assert read_recorded_reply(recorded("403")).usage == ProviderUsage(0, 0)
+    assert read_recorded_reply(recorded("dropped")).usage == ProviderUsage()
+    assert read_recorded_reply(recorded("401")).usage == ProviderUsage()  # stopped at its first word of it
+    assert read_recorded_reply(result(total_cost_usd=0.0000001, usage={})).usage == ProviderUsage(None, 1)
+    assert read_recorded_reply(result(total_cost_usd=-1)).usage == ProviderUsage()
+    assert read_recorded_reply(result(total_cost_usd=True)).usage == ProviderUsage()
 
 
 @for_each_case(
@@ -124,21 +124,28 @@ def test_a_continued_session_counts_only_what_is_new(before, told, own, used):
 
 def test_a_reply_to_a_schema_is_the_structured_one():
     """The text that is judged is the structured output; one that never fits is judged too; a plain text is none."""
-    assert json.loads(heard(recorded("schema"), schema=True).text)["decision"] == "approve"
-    assert json.loads(heard(recorded("schema-not-met"), schema=True).text)["decision"] == "perhaps"
-    assert heard(recorded("schema-ignored"), schema=True).text.startswith("[no structured reply]\n")
+    assert json.loads(read_recorded_reply(recorded("schema"), schema=True).text)["decision"] == "approve"
+    assert (
+        json.loads(read_recorded_reply(recorded("schema-not-met"), schema=True).text)["decision"] == "perhaps"
+    )
+    assert read_recorded_reply(recorded("schema-ignored"), schema=True).text.startswith(
+        "[no structured reply]\n"
+    )
 
 
 def test_a_limit_tells_when_it_is_over():
     """The reset of a login's limit is told as a moment, that of an API key as a delay; a short one is waited for."""
-    assert heard(recorded("limit-of-a-login")).reset_at == 4_000_000_000_000
-    assert heard(lines(retry(429, "rate_limit", 60_000))).reset_at == NOW + 60_000
-    assert heard(recorded("429")).reset_at is None
+    assert read_recorded_reply(recorded("limit-of-a-login")).reset_at == 4_000_000_000_000
+    assert read_recorded_reply(lines(retry(429, "rate_limit", 60_000))).reset_at == NOW + 60_000
+    assert read_recorded_reply(recorded("429")).reset_at is None
 
 
 def test_a_writer_that_was_denied_has_not_done_its_work():
     """Exit 0 and is_error false are no success for a writer whose tool was denied; a reader is told and goes on."""
-    writer, reader = heard(recorded("denied"), writes=True), heard(recorded("denied"))
+    writer, reader = (
+        read_recorded_reply(recorded("denied"), writes=True),
+        read_recorded_reply(recorded("denied")),
+    )
     assert (writer.error, writer.denied) == (DENIED, ("Bash",))
     assert (reader.error, reader.denied) == (None, ("Bash",))
 
@@ -146,14 +153,14 @@ def test_a_writer_that_was_denied_has_not_done_its_work():
 def test_a_tool_that_was_not_on_offer_counts_as_denied_unless_another_did_it():
     """A writer whose last tool was not there is denied; one that found another way is not."""
     said = recorded("not-offered")
-    assert heard(said, writes=True).error == DENIED
+    assert read_recorded_reply(said, writes=True).error == DENIED
     worked = {
         "type": "user",
         "message": {"content": [{"type": "tool_result", "tool_use_id": "x", "content": "ok"}]},
     }
     found = {**said, "stdout": [*said["stdout"][:-1], json.dumps(worked), said["stdout"][-1]]}
-    assert heard(found, writes=True).error is None
-    assert heard(found, writes=True).denied == ("Bash",)
+    assert read_recorded_reply(found, writes=True).error is None
+    assert read_recorded_reply(found, writes=True).denied == ("Bash",)
 
 
 def test_a_loop_of_denials_is_ended():
@@ -181,9 +188,9 @@ def test_the_first_401_ends_the_call():
 def test_our_clock_is_told_by_the_cause_of_the_last_retry():
     """Where a clock is over while the CLI tries again, the class is that of what it tries again for."""
     unreached = lines(retry(None, "unknown", 500))
-    assert heard(unreached, expired="idle").error == NETWORK
-    assert heard(recorded("hangs-midway"), expired="idle").error == TIMEOUT
-    assert heard(lines(), expired="start").detail == "no sign of life within 10 seconds"
+    assert read_recorded_reply(unreached, expired="idle").error == NETWORK
+    assert read_recorded_reply(recorded("hangs-midway"), expired="idle").error == TIMEOUT
+    assert read_recorded_reply(lines(), expired="start").detail == "no sign of life within 10 seconds"
 
 
 def test_a_retry_that_helped_is_no_cause():
@@ -193,24 +200,29 @@ def test_a_retry_that_helped_is_no_cause():
         **said,
         "stdout": [said["stdout"][0], json.dumps(retry(500, "server_error", 500)), *said["stdout"][1:]],
     }
-    assert heard(again).error is None
+    assert read_recorded_reply(again).error is None
 
 
 def test_exit_codes_never_make_a_success():
     """Success needs its last word and exit 0: without the word it is a protocol error, with another code a crash."""
     said = recorded("text")
-    assert heard({**said, "exit": 3}).error == "provider_crashed"
-    assert heard({**said, "stdout": said["stdout"][:-1]}).error == "provider_protocol_error"
-    assert heard({**said, "stdout": [*said["stdout"], said["stdout"][-1]]}).error == "provider_protocol_error"
-    assert heard({"exit": 1, "stdout": [], "stderr": ""}).error == "provider_crashed"
-    assert heard({"exit": 1, "stdout": [], "stderr": "fetch failed"}).error == NETWORK
+    assert read_recorded_reply({**said, "exit": 3}).error == "provider_crashed"
+    assert read_recorded_reply({**said, "stdout": said["stdout"][:-1]}).error == "provider_protocol_error"
+    assert (
+        read_recorded_reply({**said, "stdout": [*said["stdout"], said["stdout"][-1]]}).error
+        == "provider_protocol_error"
+    )
+    assert read_recorded_reply({"exit": 1, "stdout": [], "stderr": ""}).error == "provider_crashed"
+    assert read_recorded_reply({"exit": 1, "stdout": [], "stderr": "fetch failed"}).error == NETWORK
 
 
 def test_the_order_of_keys_means_nothing():
     """Later versions write `type` elsewhere: events are parsed, not matched by their beginning."""
     said = recorded("edit")
     turned = [json.dumps(dict(reversed(json.loads(line).items()))) for line in said["stdout"]]
-    assert heard({**said, "stdout": turned}, writes=True) == heard(said, writes=True)
+    assert read_recorded_reply({**said, "stdout": turned}, writes=True) == read_recorded_reply(
+        said, writes=True
+    )
 
 
 @for_each_case(

@@ -29,7 +29,7 @@ def made(workspace, change):
     return workspace.deliver(RUN, change.commit, "main", "merge", "main", "new").commit
 
 
-def test_a_file_written_anew_with_the_same_bytes_is_in_nobodys_way(workspace, repo, change):
+def test_a_file_rewritten_with_the_same_bytes_does_not_block(workspace, repo, change):
     """An editor that saves without a change, or a copy of the whole checkout, stops no delivery and no revert."""
     (repo / "README").unlink()
     (repo / "README").write_text("hello\n")
@@ -51,7 +51,7 @@ def test_a_persons_own_revert_counts(workspace, repo, made):
     assert git(repo, "rev-parse", "main") == mine
 
 
-def test_what_was_reverted_and_brought_back_is_taken_back_again(workspace, repo, made):
+def test_a_change_can_be_reverted_again_after_the_first_revert_was_reverted(workspace, repo, made):
     """A revert that was reverted counts for nothing, be it ours or a person's."""
     first = workspace.revert(RUN, made, "main", "Undo").commit
     git(repo, "revert", "--no-edit", first)

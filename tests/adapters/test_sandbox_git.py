@@ -56,7 +56,7 @@ def sh(sandbox, script, cwd, **box):
     return done.exit_code, done.output.decode().strip()
 
 
-def everything(folder):
+def read_all_files(folder):
     """Every file below a folder with its bytes."""
     return {path: path.read_bytes() for path in Path(folder).rglob("*") if path.is_file()}
 
@@ -78,14 +78,14 @@ def test_a_program_in_a_box_has_a_repository(sandbox, checkout):
 def test_what_it_commits_reaches_nobody(sandbox, checkout, project):
     """Objects, references, hooks, configuration, index and other trees are what they were."""
     space, base, tree = checkout
-    before = everything(project / ".git")
+    before = read_all_files(project / ".git")
     script = (
         "echo two >> a.txt; git add -A; git -c user.name=x -c user.email=x@x commit -qm mine; git branch evil; "
         "git update-ref refs/heads/main HEAD; git config core.fsmonitor 'touch /tmp/mark #'; git gc -q; "
         f"mkdir -p {project}/.git/hooks; echo 'touch /tmp/mark' > {project}/.git/hooks/post-checkout; true"
     )
     assert sh(sandbox, script, tree.path)[0] == 0
-    assert everything(project / ".git") == before
+    assert read_all_files(project / ".git") == before
     change = space.capture("r1", tree.path, base.commit, "one")
     assert change.files == ("a.txt",)
     assert git(project, "log", "-1", "--format=%s", "main") == "first"
@@ -145,12 +145,12 @@ def test_of_the_real_repository_only_objects_are_seen(sandbox, checkout, project
 
 def test_the_users_own_checkout_keeps_its_repository(sandbox, project):
     """Checks that are tried in the user's checkout can write files there, not its .git."""
-    before = everything(project / ".git")
+    before = read_all_files(project / ".git")
     code, said = sh(
         sandbox, "echo two > b.txt; git rev-parse HEAD; echo x >> .git/config || echo refused", project
     )
     assert (code, said.splitlines()[-1]) == (0, "refused")
-    assert everything(project / ".git") == before
+    assert read_all_files(project / ".git") == before
     assert (project / "b.txt").read_text() == "two\n"
 
 
@@ -158,12 +158,12 @@ def test_so_does_one_that_is_linked(sandbox, project, tmp_path):
     """In a worktree of the person's own git answers, and writes nothing."""
     linked = tmp_path / "linked"
     git(project, "worktree", "add", "-q", str(linked), "other")
-    before = everything(project / ".git")
+    before = read_all_files(project / ".git")
     code, said = sh(
         sandbox, "git log --format=%s && git branch evil; git status --porcelain; test -f a.txt", linked
     )
     assert (code, said.splitlines()[0]) == (0, "first")
-    assert everything(project / ".git") == before
+    assert read_all_files(project / ".git") == before
 
 
 def test_borrowed_objects_are_no_way_to_the_store(sandbox, checkout):

@@ -31,15 +31,15 @@ def path(tmp_path):
 
 
 @pytest.fixture
-def opened():
+def open_store():
     """Opens stores and closes them afterwards."""
     stores = []
 
-    def opened(path, **more):
+    def open_store(path, **more):
         stores.append(SqliteJournal(path, **more))
         return stores[-1]
 
-    yield opened
+    yield open_store
     for store in stores:
         store.close()
 
@@ -47,9 +47,9 @@ def opened():
 # ── settings and syncs ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_both_connections_are_durable(opened, path):
+def test_both_connections_are_durable(open_store, path):
     """WAL, and FULL (macOS's own too): a commit is on the disk before it is acknowledged; no schema is trusted."""
-    store = opened(path)
+    store = open_store(path)
     for db in (store._write, store._reader):
         assert (db.pragma("journal_mode"), db.pragma("synchronous")) == ("wal", 2)
         assert (db.pragma("fullfsync"), db.pragma("trusted_schema")) == (1, 0)
@@ -58,10 +58,10 @@ def test_both_connections_are_durable(opened, path):
     assert store._write.pragma("integrity_check") == "ok"
 
 
-def test_a_lone_append_is_one_sync(opened, path):
+def test_a_lone_append_is_one_sync(open_store, path):
     """Between two checkpoints every append, post and answer syncs the WAL once, and nothing else is synced."""
     disk = CountingVFS()
-    store = opened(path, vfs=disk.name)
+    store = open_store(path, vfs=disk.name)
     store.append(sample_batch(gates=(sample_gate(),)))
     disk.deeds.clear()
     for n in range(2, 102):
@@ -77,10 +77,10 @@ def test_a_lone_append_is_one_sync(opened, path):
     assert disk.deeds["sync", "wal"] == 102
 
 
-def test_reading_syncs_nothing(opened, path):
+def test_reading_syncs_nothing(open_store, path):
     """Whoever looks leaves the disk alone."""
     disk = CountingVFS()
-    store = opened(path, vfs=disk.name)
+    store = open_store(path, vfs=disk.name)
     store.append(sample_batch())
     store.pending(SAMPLE_RUN)  # opens the second connection
     disk.deeds.clear()
@@ -88,10 +88,10 @@ def test_reading_syncs_nothing(opened, path):
     assert disk.deeds == {}
 
 
-def test_a_large_payload_costs_no_second_commit(opened, path):
+def test_a_large_payload_costs_no_second_commit(open_store, path):
     """It is a file, complete before the commit that names it; the commit is one sync as ever."""
     disk = CountingVFS()
-    store = opened(path, vfs=disk.name)
+    store = open_store(path, vfs=disk.name)
     store.append(sample_batch())
     disk.deeds.clear()
     store.append(sample_batch(seq=2, payloads=(("p-1", b"x" * 1_000_000),)))
@@ -99,10 +99,10 @@ def test_a_large_payload_costs_no_second_commit(opened, path):
     assert (path.parent / "payloads" / SAMPLE_RUN / "p-1").stat().st_size == 1_000_000
 
 
-def test_a_group_is_one_sync(opened, path):
+def test_a_group_is_one_sync(open_store, path):
     """64 batches that wait together are committed together."""
     disk = CountingVFS()
-    store = opened(path, vfs=disk.name)
+    store = open_store(path, vfs=disk.name)
     told = threading.Semaphore(0)
     store.submit(sample_batch("first"), lambda _: told.release())
     told.acquire()
@@ -116,10 +116,10 @@ def test_a_group_is_one_sync(opened, path):
     assert len(store.heads()) == 65
 
 
-def test_the_wal_is_recycled(opened, path):
+def test_the_wal_is_recycled(open_store, path):
     """It is grown when the store is made and stays that size over 10,000 appends; so do its pages in the file."""
     disk = CountingVFS()
-    store = opened(path, vfs=disk.name)
+    store = open_store(path, vfs=disk.name)
     wal = Path(f"{path}-wal")
     size = wal.stat().st_size
     assert size >= GROWN_WAL_BYTES
@@ -147,7 +147,7 @@ def old_store(path, version):
 
 
 @pytest.mark.parametrize("version", range(1, STORE_SCHEMA_VERSION))
-def test_an_older_store_is_taken_forward(opened, path, version):
+def test_an_older_store_is_taken_forward(open_store, path, version):
     """A store of an earlier schema keeps every run and gets what came since."""
     db = old_store(path, version)
     seq, body, hash_ = sample_entry(SAMPLE_RUN, 1)
@@ -158,7 +158,7 @@ def test_an_older_store_is_taken_forward(opened, path, version):
     db.execute(f"INSERT INTO head VALUES({','.join('?' * len(row))})", row)
     db.execute("INSERT INTO entry VALUES(?, ?, ?, ?)", (SAMPLE_RUN, seq, bytes.fromhex(hash_), body))
     db.close()
-    store = opened(path)
+    store = open_store(path)
     assert store._write.pragma("user_version") == STORE_SCHEMA_VERSION
     assert list(store.rows(SAMPLE_RUN)) == [sample_entry(SAMPLE_RUN, 1)]
     store.append(sample_batch(seq=2))
@@ -166,32 +166,32 @@ def test_an_older_store_is_taken_forward(opened, path, version):
     assert (store.head(SAMPLE_RUN).seq, store.quarantined()) == (2, {SAMPLE_RUN: "of schema 2"})
 
 
-def test_an_interrupted_migration_leaves_the_old_store(opened, path):
+def test_an_interrupted_migration_leaves_the_old_store(open_store, path):
     """A migration is one transaction: when its disk fails in the middle, the old schema is still there and whole."""
     old_store(path, 1).close()
     disk = FailingVFS()
     disk.fail("write", 4, "io")
     with pytest.raises(StoreFull):
-        opened(path, vfs=disk.name)
+        open_store(path, vfs=disk.name)
     db = apsw.Connection(str(path))
     assert db.pragma("user_version") == 1
     assert db.pragma("integrity_check") == "ok"
     db.close()
-    assert opened(path)._write.pragma("user_version") == STORE_SCHEMA_VERSION
+    assert open_store(path)._write.pragma("user_version") == STORE_SCHEMA_VERSION
 
 
-def test_a_newer_store_is_refused(opened, path):
+def test_a_newer_store_is_refused(open_store, path):
     """It is not touched, and the way out is named."""
-    opened(path).append(sample_batch())
-    opened(path)._write.execute(f"PRAGMA user_version={STORE_SCHEMA_VERSION + 1}")
+    open_store(path).append(sample_batch())
+    open_store(path)._write.execute(f"PRAGMA user_version={STORE_SCHEMA_VERSION + 1}")
     with pytest.raises(
         StoreBroken, match=rf"newer steersman \(schema {STORE_SCHEMA_VERSION + 1}.*: upgrade steersman"
     ):
-        opened(path)
+        open_store(path)
 
 
 @pytest.mark.parametrize("version", [0, 1, STORE_SCHEMA_VERSION, STORE_SCHEMA_VERSION + 1])
-def test_a_foreign_database_is_refused(opened, path, version):
+def test_a_foreign_database_is_refused(open_store, path, version):
     """Somebody else's file is left as it is, whatever version it gives itself."""
     path.parent.mkdir(parents=True)
     db = apsw.Connection(str(path))
@@ -199,7 +199,7 @@ def test_a_foreign_database_is_refused(opened, path, version):
     db.close()
     before = path.read_bytes()[100:]
     with pytest.raises(StoreBroken, match="not one of steersman's: move it away"):
-        opened(path)
+        open_store(path)
     assert path.read_bytes()[100:] == before
 
 
@@ -218,20 +218,20 @@ def filled(path, runs=40):
     return path
 
 
-def test_random_bytes_are_no_store(opened, path):
+def test_random_bytes_are_no_store(open_store, path):
     """The message says what to do; the file is left alone."""
     path.parent.mkdir(parents=True)
     path.write_bytes(os.urandom(50_000))
     with pytest.raises(
         StoreBroken, match=r"cannot be read .*`steersman doctor`, or restore it from a backup"
     ):
-        opened(path)
+        open_store(path)
     assert path.stat().st_size == 50_000
 
 
-def test_an_emptied_store_is_noticed(opened, path):
+def test_an_emptied_store_is_noticed(open_store, path):
     """A file that was cut to nothing beside its WAL is never taken for a new store."""
-    opened(path).append(sample_batch())
+    open_store(path).append(sample_batch())
     os.truncate(path, 0)
     with pytest.raises(StoreBroken, match="was cut to nothing: restore it from a backup"):
         SqliteJournal(path)
@@ -250,14 +250,14 @@ def test_a_store_of_which_nothing_is_left_is_not_made_anew(path, left):
     assert path.read_bytes() == left
 
 
-def test_a_new_store_is_never_seen_empty(opened, path):
+def test_a_new_store_is_never_seen_empty(open_store, path):
     """It has SQLite's header from its first moment, and nothing else is left of its making."""
     path.parent.mkdir(parents=True)
     connection._create_store_file(str(path))
     assert path.read_bytes().startswith(b"SQLite format 3\0")
     connection._create_store_file(str(path))  # somebody was quicker: theirs stays
     assert os.listdir(path.parent) == [path.name]
-    opened(path).append(sample_batch())
+    open_store(path).append(sample_batch())
 
 
 @pytest.mark.parametrize("kept", [100, 4096, 20_000, 60_000])
@@ -309,9 +309,9 @@ def _outcome(read):
 
 
 @pytest.mark.parametrize("how", ["deleted", "replaced"])
-def test_a_store_that_is_gone_is_noticed(opened, path, how):
+def test_a_store_that_is_gone_is_noticed(open_store, path, how):
     """A driver whose store was deleted or replaced under it writes no more, not into the void and not into another."""
-    store = opened(path)
+    store = open_store(path)
     store.append(sample_batch())
     assert store.head(SAMPLE_RUN).seq == 1
     os.rename(path, f"{path}.away")
@@ -331,10 +331,10 @@ def test_a_missing_store_is_not_made_by_looking(path):
         SqliteJournal(path, create=False)
 
 
-def test_a_read_only_disk(opened, path):
+def test_a_read_only_disk(open_store, path):
     """A write is refused with the next step, what is there can be read, and later writes work again."""
     disk = FailingVFS()
-    store = opened(path, vfs=disk.name)
+    store = open_store(path, vfs=disk.name)
     store.append(sample_batch())
     disk.fail("write", 1, "readonly")
     for _ in range(2):
@@ -348,17 +348,17 @@ def test_a_read_only_disk(opened, path):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is read-only to root")
-def test_a_folder_that_may_not_be_written(opened, path):
+def test_a_folder_that_may_not_be_written(open_store, path):
     """No store can be made there, and the message says why."""
     path.parent.mkdir(mode=0o500, parents=True)
     with pytest.raises(StoreFull, match="cannot be written"):
-        opened(path)
+        open_store(path)
 
 
-def test_a_full_disk(opened, path):
+def test_a_full_disk(open_store, path):
     """A write is refused and nothing of it is kept; when there is room again the same process goes on."""
     disk = FailingVFS()
-    store = opened(path, vfs=disk.name)
+    store = open_store(path, vfs=disk.name)
     store.append(sample_batch())
     disk.fail("write", 1, "full")
     with pytest.raises(StoreFull, match="the disk is full; free some room, then `steersman resume`"):
@@ -370,10 +370,10 @@ def test_a_full_disk(opened, path):
 
 
 @pytest.mark.parametrize("how", ["append", "submit"])
-def test_after_a_failed_sync_nothing_more_is_written(opened, path, how):
+def test_after_a_failed_sync_nothing_more_is_written(open_store, path, how):
     """What a failed sync covered is unknown: this process writes no more, another one may."""
     disk = FailingVFS()
-    store = opened(path, vfs=disk.name)
+    store = open_store(path, vfs=disk.name)
     store.append(sample_batch())
     disk.fail("sync", 1, "io", once=True)
     first, second = (_written(store, how, sample_batch(seq=2)) for _ in range(2))
@@ -389,7 +389,7 @@ def test_after_a_failed_sync_nothing_more_is_written(opened, path, how):
         with pytest.raises(StoreFull):
             write()
     assert disk.deeds["write", "wal"] == writes
-    other = opened(path)
+    other = open_store(path)
     _written(other, "append", sample_batch(seq=other.head(SAMPLE_RUN).seq + 1))
     assert [row[0] for row in other.rows(SAMPLE_RUN)] == list(range(1, other.head(SAMPLE_RUN).seq + 1))
 
@@ -407,9 +407,9 @@ def _written(store, how, one):
     return told[0]
 
 
-def test_a_large_payload_that_does_not_fit(opened, path, monkeypatch):
+def test_a_large_payload_that_does_not_fit(open_store, path, monkeypatch):
     """When its file cannot be written the batch is refused, and the next attempt starts from nothing."""
-    store = opened(path)
+    store = open_store(path)
     store.append(sample_batch())
     (path.parent / "payloads").write_text("in the way")
     with pytest.raises(StoreFull):
@@ -420,9 +420,9 @@ def test_a_large_payload_that_does_not_fit(opened, path, monkeypatch):
     assert store.payload(SAMPLE_RUN, "p-1") == b"x" * 100_000
 
 
-def test_a_large_payload_that_was_changed_is_noticed(opened, path):
+def test_a_large_payload_that_was_changed_is_noticed(open_store, path):
     """A file of another length is StoreBroken; one that is gone is gone."""
-    store = opened(path)
+    store = open_store(path)
     store.append(sample_batch(payloads=(("p-1", b"x" * 100_000),)))
     os.truncate(path.parent / "payloads" / SAMPLE_RUN / "p-1", 5)
     with pytest.raises(StoreBroken, match="restore it from a backup"):
@@ -455,14 +455,14 @@ print(stale)
 
 
 @pytest.mark.parametrize("_again", range(3))
-def test_several_processes_make_and_share_a_store(opened, path, _again):
+def test_several_processes_make_and_share_a_store(open_store, path, _again):
     """Four that start at once on no store: each keeps its own run; of a shared one every entry is there exactly once."""
     n = 60
     argv = [sys.executable, "-c", WRITER, str(path)]
     children = [subprocess.Popen([*argv, str(me), str(n)], stdout=subprocess.PIPE) for me in range(4)]
     told = [child.communicate(timeout=60)[0] for child in children]
     assert [child.returncode for child in children] == [0] * 4
-    store = opened(path)
+    store = open_store(path)
     for me in range(4):
         assert [row[0] for row in store.rows(f"own-{me}")] == list(range(1, n + 1))
     shared = [row[0] for row in store.rows("shared")]
@@ -471,9 +471,9 @@ def test_several_processes_make_and_share_a_store(opened, path, _again):
     assert store._write.pragma("integrity_check") == "ok"
 
 
-def test_another_process_is_seen(opened, path):
+def test_another_process_is_seen(open_store, path):
     """What one has committed the other reads at once, and is told that something changed."""
-    one, two = opened(path), opened(path)
+    one, two = open_store(path), open_store(path)
     before = two.changed()
     one.append(sample_batch())
     assert two.changed() != before

@@ -24,6 +24,6 @@ def chandler(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def chandlery(tmp_path: Path, chandler: Path) -> Project:
+def shop_project(tmp_path: Path, chandler: Path) -> Project:
     """A project of this test's own, with that repository."""
     return Project(tmp_path, chandler)

@@ -7,8 +7,8 @@ MAKING = ["cmd_edit_files", "cmd_write_tests", "cmd_format"]
 
 
 @pytest.fixture
-def plans(chandlery):
-    return PlanProject(chandlery)
+def plans(shop_project):
+    return PlanProject(shop_project)
 
 
 def test_a_fix_that_only_commits_is_no_plan(plans):

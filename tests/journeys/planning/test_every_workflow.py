@@ -9,9 +9,9 @@ WORKFLOWS = [workflow.id for workflow in load_built_in_yaml().registry.all_usabl
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS)
-def test_a_built_in_workflow_is_planned(chandlery, workflow):
+def test_a_built_in_workflow_is_planned(shop_project, workflow):
     """A draft of each built-in workflow ends with a plan once its questions have their defaults."""
-    plans = PlanProject(chandlery)
+    plans = PlanProject(shop_project)
     told = plans.plan(plans.write(plans.intent("--workflow", workflow, mode="semi_auto")))
     for _ in range(3):
         if told.state == "AWAITING_ANSWERS":

@@ -25,17 +25,17 @@ def edit(path, old, new_):
     path.write_text(text.replace(old, new_, 1))
 
 
-def test_new_check_seal(chandlery):
+def test_new_check_seal(shop_project):
     """A draft is whole as it stands; an edit breaks its seal, and sealing it again mends that."""
-    path = new(chandlery)
-    assert chandlery.call("intent", "check", "fix.yaml").code == 0
+    path = new(shop_project)
+    assert shop_project.call("intent", "check", "fix.yaml").code == 0
     edit(path, "description: ''", "description: Ten pieces count already.  # as the page says")
-    result = chandlery.call("intent", "check", "fix.yaml")
+    result = shop_project.call("intent", "check", "fix.yaml")
     assert result.code == 4
     assert "audit.checksum: is not the one of this document" in result.out
     assert re.search(r"line \d+: audit\.checksum: is not", result.out)
-    sealed = chandlery.call("intent", "seal", "fix.yaml", "--json").json()
-    assert chandlery.call("intent", "check", "fix.yaml").code == 0
+    sealed = shop_project.call("intent", "seal", "fix.yaml", "--json").json()
+    assert shop_project.call("intent", "check", "fix.yaml").code == 0
     assert "# as the page says" in path.read_text()
     value = yaml.safe_load(path.read_text())
     checksum = value["audit"].pop("checksum")
@@ -44,9 +44,9 @@ def test_new_check_seal(chandlery):
     assert checksum == hashlib.sha256(covered).hexdigest()
 
 
-def test_new_cites_what_is_there(chandlery):
+def test_new_cites_what_is_there(shop_project):
     """Every piece of evidence leads to a fact of the scanned project; the file that the goal names is its scope."""
-    value = chandlery.call("intent", "new", GOAL, "--json").json()["intent"]
+    value = shop_project.call("intent", "new", GOAL, "--json").json()["intent"]
     assert value["scope"]["targets"]["files"] == ["src/chandler/prices.py"]
     by_id = {c["command_id"]: c for c in value["planned_commands"]}
     assert "fact://test_command/pytest" in by_id["cmd_run_unit_tests"]["evidence_refs"]
@@ -54,15 +54,15 @@ def test_new_cites_what_is_there(chandlery):
     assert value["selected_workflows"][0]["workflow_id"] == "wf_bug_fix"
 
 
-def test_new_as_asked(chandlery):
+def test_new_as_asked(shop_project):
     """Workflow, mode, files and areas as the person says; JSON where the file's name ends so; never over another file."""
-    path = new(chandlery, "Say what prices are", "--workflow", "wf_documentation", "--mode", "full_auto", "--area", "docs", out="a.json")  # fmt: skip
+    path = new(shop_project, "Say what prices are", "--workflow", "wf_documentation", "--mode", "full_auto", "--area", "docs", out="a.json")  # fmt: skip
     value = json.loads(path.read_text())
     assert value["interaction"] == {"mode": "full_auto", "question_budget": 0, "question_policy": "never"}
     assert value["selected_workflows"][0]["workflow_id"] == "wf_documentation"
-    result = chandlery.call("intent", "new", GOAL, "--out", "a.json")
+    result = shop_project.call("intent", "new", GOAL, "--out", "a.json")
     assert (result.code, "there already" in result.err) == (2, True)
-    assert chandlery.call("intent", "check", "a.json", "--policy", "full_auto").code == 0
+    assert shop_project.call("intent", "check", "a.json", "--policy", "full_auto").code == 0
 
 
 def standing(project, folder, *words):
@@ -72,38 +72,38 @@ def standing(project, folder, *words):
     return json.loads(done.stdout)
 
 
-def test_a_file_that_is_not_there_is_remarked_on(chandlery):
+def test_a_file_that_is_not_there_is_remarked_on(shop_project):
     """A plan may make files, and a name may be a slip: `new` and `check` say which is not there, and refuse nothing."""
-    assert chandlery.call("memory", "add", "Discounts count from ten pieces on.").code == 0
-    path = new(chandlery, GOAL, "--file", "src/chandler/nosuch.py", "--file", "src/chandler", out="a.json")
-    data = chandlery.call("intent", "check", "a.json", "--json").json()
+    assert shop_project.call("memory", "add", "Discounts count from ten pieces on.").code == 0
+    path = new(shop_project, GOAL, "--file", "src/chandler/nosuch.py", "--file", "src/chandler", out="a.json")
+    data = shop_project.call("intent", "check", "a.json", "--json").json()
     assert data["problems"] == []
     assert [(p["field"], p["message"].partition(": ")[0]) for p in data["remarks"]] == [
         ("scope.targets.files[0]", "src/chandler/nosuch.py is not there"),
         ("scope.targets.files[1]", "src/chandler is a folder"),
     ]
-    result = chandlery.call("intent", "new", GOAL, "--file", "src/chandler/nosuch.py")
+    result = shop_project.call("intent", "new", GOAL, "--file", "src/chandler/nosuch.py")
     assert (
         result.code,
         "note: the draft: scope.targets.files[0]: src/chandler/nosuch.py is not there" in result.err,
     ) == (0, True)
-    (chandlery.repo / "src/chandler/nosuch.py").touch()
+    (shop_project.repo / "src/chandler/nosuch.py").touch()
     value = json.loads(path.read_text())
     value["scope"]["targets"]["files"] = ["src/chandler/nosuch.py", "src/chandler/"]
     path.write_text(json.dumps(value))
-    assert chandlery.call("intent", "seal", "a.json").code == 0
-    assert chandlery.call("intent", "check", "a.json", "--json").json()["remarks"] == []
+    assert shop_project.call("intent", "seal", "a.json").code == 0
+    assert shop_project.call("intent", "check", "a.json", "--json").json()["remarks"] == []
 
 
-def test_a_file_is_named_from_where_one_stands(chandlery):
+def test_a_file_is_named_from_where_one_stands(shop_project):
     """In a folder, `--file` is taken as git takes it, and the document has the name from the top."""
     named = ("chandler/prices.py", "chandler/", "../docs/prices.md", "./chandler/orders.py")
-    told = standing(chandlery, "src", "new", GOAL, *(word for name in named for word in ("--file", name)))
+    told = standing(shop_project, "src", "new", GOAL, *(word for name in named for word in ("--file", name)))
     assert told["intent"]["scope"]["targets"]["files"] == [
         "src/chandler/prices.py", "src/chandler/", "docs/prices.md", "src/chandler/orders.py",
     ]  # fmt: skip
     assert told["remarks"] == []
-    whole = str(chandlery.repo / "src/chandler/prices.py")
+    whole = str(shop_project.repo / "src/chandler/prices.py")
     for given, name in (
         (".", "src/"),
         ("..", "."),
@@ -111,18 +111,25 @@ def test_a_file_is_named_from_where_one_stands(chandlery):
         (whole, "src/chandler/prices.py"),
     ):
         for more in ((), ("--project", "..")):
-            told = standing(chandlery, "src", "new", GOAL, *more, "--file", given)
+            told = standing(shop_project, "src", "new", GOAL, *more, "--file", given)
             assert told["intent"]["scope"]["targets"]["files"] == [name]
     told = standing(
-        chandlery, "..", "new", GOAL, "--project", str(chandlery.repo / "src"), "--file", "chandler/prices.py"
+        shop_project,
+        "..",
+        "new",
+        GOAL,
+        "--project",
+        str(shop_project.repo / "src"),
+        "--file",
+        "chandler/prices.py",
     )
     assert told["intent"]["scope"]["targets"]["files"] == ["src/chandler/prices.py"]
     told = standing(
-        chandlery, "..", "new", GOAL, "--project", str(chandlery.repo), "--file", str(chandlery.repo)
+        shop_project, "..", "new", GOAL, "--project", str(shop_project.repo), "--file", str(shop_project.repo)
     )
     assert told["intent"]["scope"]["targets"]["files"] == ["."]
-    outside = chandlery.launch(
-        CommandCall(("intent", "new", GOAL, "--file", "../../x"), chandlery.repo / "src", chandlery.env)
+    outside = shop_project.launch(
+        CommandCall(("intent", "new", GOAL, "--file", "../../x"), shop_project.repo / "src", shop_project.env)
     )
     assert (outside.returncode, b"leaves the repository" in outside.stderr) == (2, True)
 
@@ -146,21 +153,21 @@ def test_a_file_is_named_from_where_one_stands(chandlery):
         (("seal", "none.yaml"), "cannot read none.yaml"),
     ],
 )
-def test_wrong_usage(chandlery, words, told):
+def test_wrong_usage(shop_project, words, told):
     """What cannot be done as asked says so, in one line, with exit code 2."""
-    result = chandlery.call("intent", *words)
+    result = shop_project.call("intent", *words)
     assert (result.code, told in result.err) == (2, True), result.err
-    assert not (chandlery.repo / "x.yaml").exists()
+    assert not (shop_project.repo / "x.yaml").exists()
 
 
-def test_all_problems_at_once_with_line_and_field(chandlery):
+def test_all_problems_at_once_with_line_and_field(shop_project):
     """Form, sense, red line and reference: each is told with the line it stands on."""
-    path = new(chandlery)
+    path = new(shop_project)
     edit(path, "max_files: 16", "max_files: many")
     edit(path, "status: draft", "status: superseded\nshell: rm")
     edit(path, "command_id: cmd_lint", "command_id: cmd_lintt")
     lines = path.read_text().splitlines()
-    result = chandlery.call("intent", "check", "fix.yaml")
+    result = shop_project.call("intent", "check", "fix.yaml")
     assert result.code == 4
     for text, told in (
         ("max_files: many", 'budgets.max_files: "many" is not of type "integer"'),
@@ -173,70 +180,70 @@ def test_all_problems_at_once_with_line_and_field(chandlery):
         assert f"fix.yaml, line {at}: " in result.out
         assert told in result.out, result.out
     assert "max_files" in path.read_text()  # looked at, never changed
-    answer = chandlery.call("intent", "check", "fix.yaml", "--json").json()
+    answer = shop_project.call("intent", "check", "fix.yaml", "--json").json()
     assert answer["result"] == "refuse"
     assert {p["field"] for p in answer["problems"]} >= {
         "budgets.max_files", "status", "shell", "audit.checksum",
     }  # fmt: skip
 
 
-def test_notes_do_not_refuse(chandlery):
+def test_notes_do_not_refuse(shop_project):
     """A command that is talked down is noted; the plan counts with the registry's word."""
-    path = new(chandlery)
+    path = new(shop_project)
     edit(path, "risk_level: medium", "risk_level: low")
-    chandlery.call("intent", "seal", "fix.yaml")
-    result = chandlery.call("intent", "check", "fix.yaml")
+    shop_project.call("intent", "seal", "fix.yaml")
+    result = shop_project.call("intent", "check", "fix.yaml")
     assert (result.code, "note: fix.yaml, line" in result.out) == (0, True), result.out
 
 
-def test_unreadable(chandlery):
+def test_unreadable(shop_project):
     """What is no document is refused with file and line, exit code 4."""
-    (chandlery.repo / "bad.yaml").write_text("id: x\nid: y\n")
-    result = chandlery.call("intent", "check", "bad.yaml")
+    (shop_project.repo / "bad.yaml").write_text("id: x\nid: y\n")
+    result = shop_project.call("intent", "check", "bad.yaml")
     assert (result.code, "bad.yaml, line 2: 'id' is given twice" in result.err) == (4, True)
 
 
-def test_seal_refuses_what_is_not_whole(chandlery):
+def test_seal_refuses_what_is_not_whole(shop_project):
     """Only a whole intent is sealed; nothing is written."""
-    path = new(chandlery)
+    path = new(shop_project)
     edit(path, "type: execution_intent", "type: plan")
     before = path.read_text()
-    result = chandlery.call("intent", "seal", "fix.yaml")
+    result = shop_project.call("intent", "seal", "fix.yaml")
     assert (result.code, 'is not one of "execution_intent"' in result.out) == (4, True)
     assert path.read_text() == before
-    (chandlery.repo / "list.yaml").write_text("- a\n")
-    assert chandlery.call("intent", "seal", "list.yaml").code == 2
+    (shop_project.repo / "list.yaml").write_text("- a\n")
+    assert shop_project.call("intent", "seal", "list.yaml").code == 2
 
 
-def test_drift(chandlery):
+def test_drift(shop_project):
     """001 §2 "Version drift detection": content that a project replaces after sealing is told, and seal takes it over."""
-    new(chandlery)
-    folder = chandlery.repo / ".steersman" / "registry" / "commands"
+    new(shop_project)
+    folder = shop_project.repo / ".steersman" / "registry" / "commands"
     folder.mkdir(parents=True)
     (folder / "read.yaml").write_text(
         "id: cmd_read_code\nversion: 2.0.0\nstatus: active\ntitle: Read\ndescription: Read files.\n"
         "lineage: {introduced_in: here, supersedes: [cmd_read_code@1.0.0]}\n"
         "effects: [read]\nrisk_level: low\nphases: [analysis]\n"
     )
-    result = chandlery.call("intent", "check", "fix.yaml")
+    result = shop_project.call("intent", "check", "fix.yaml")
     assert result.code == 4, result.err
     assert "planned_commands[0].command_id: cmd_read_code: this command is 2.0.0#" in result.out
-    assert chandlery.call("intent", "seal", "fix.yaml", "--out", "again.yaml").code == 0
-    assert chandlery.call("intent", "check", "again.yaml").code == 0
+    assert shop_project.call("intent", "seal", "fix.yaml", "--out", "again.yaml").code == 0
+    assert shop_project.call("intent", "check", "again.yaml").code == 0
 
 
-def test_policies(chandlery):
+def test_policies(shop_project):
     """A policy is looked at with the intent, or alone; its lines are its own file's."""
-    new(chandlery)
-    (chandlery.repo / "team.yaml").write_text(
+    new(shop_project)
+    (shop_project.repo / "team.yaml").write_text(
         "policy_id: policy_team\nmode: full_auto\nquestion_budget: 3\nconstraints:\n  forbidden_operations: [deploi]\n"
     )
     for words in (("check", "fix.yaml", "--policy", "team.yaml"), ("check", "--policy", "team.yaml")):
-        result = chandlery.call("intent", *words)
+        result = shop_project.call("intent", *words)
         assert result.code == 4
         assert "team.yaml, line 3: question_budget: is not 0" in result.out
         assert "team.yaml, line 5: constraints.forbidden_operations[0]: deploi is neither" in result.out
-    assert chandlery.call("intent", "check", "--policy", "semi_auto").code == 0
+    assert shop_project.call("intent", "check", "--policy", "semi_auto").code == 0
 
 
 CREW = """version: 1
@@ -255,36 +262,36 @@ REPLY = {
 }  # fmt: skip
 
 
-def test_an_agent_proposes(chandlery):
+def test_an_agent_proposes(shop_project):
     """A reply that does not fit is asked for again; what fits becomes a draft that nobody has sealed."""
-    (chandlery.repo / "crew.yaml").write_text(CREW.replace("{reply}", json.dumps(REPLY)))
-    (chandlery.repo / "steersman.toml").write_text(
+    (shop_project.repo / "crew.yaml").write_text(CREW.replace("{reply}", json.dumps(REPLY)))
+    (shop_project.repo / "steersman.toml").write_text(
         'version = 1\n[roles.coder]\nagent = "scripted"\nscript = "crew.yaml"\nretries = 1\n'
     )
-    result = chandlery.call("intent", "new", GOAL, "--from-agent", "coder", "--out", "fix.yaml")
+    result = shop_project.call("intent", "new", GOAL, "--from-agent", "coder", "--out", "fix.yaml")
     assert result.code == 0, result.err
     assert "it is not sealed" in result.out
     assert "scope.targets.files[1]: leaves the repository" in result.out
-    value = yaml.safe_load((chandlery.repo / "fix.yaml").read_text())
+    value = yaml.safe_load((shop_project.repo / "fix.yaml").read_text())
     assert value["title"] == "Ten pieces are cheaper"
     assert value["risk"]["requires_review"] == ["architecture", "cost"]
     assert "cmd_build" not in [c["command_id"] for c in value["planned_commands"]]
-    assert chandlery.call("intent", "check", "fix.yaml").code == 4
-    assert chandlery.git("status", "--porcelain", "src") == ""
+    assert shop_project.call("intent", "check", "fix.yaml").code == 4
+    assert shop_project.git("status", "--porcelain", "src") == ""
 
 
 @pytest.mark.parametrize("out", ["fix.yaml", "fix.json", ""])
-def test_an_agents_secret_is_in_no_draft(chandlery, out):
+def test_an_agents_secret_is_in_no_draft(shop_project, out):
     """What has the shape of a secret, or is one that is known here, is taken out before anything is written or shown."""
     token, known = "ghp_" + "a1B2c3D4e5" * 4, "orange-harbour-seventeen"
     reply = {**REPLY, "description": f"Log in with {token}.", "risk_drivers": [f"{known} is in the file"]}
-    (chandlery.repo / "crew.yaml").write_text(CREW.replace("{reply}", json.dumps(reply)))
-    (chandlery.repo / "steersman.toml").write_text(
+    (shop_project.repo / "crew.yaml").write_text(CREW.replace("{reply}", json.dumps(reply)))
+    (shop_project.repo / "steersman.toml").write_text(
         'version = 1\n[redact]\nenv = ["CHART"]\n[roles.coder]\nagent = "scripted"\nscript = "crew.yaml"\nretries = 1\n'
     )
     more = ("--out", out) if out else ("--json",)
-    result = chandlery.call("intent", "new", GOAL, "--from-agent", "coder", *more, CHART=known)
-    written = (chandlery.repo / out).read_text() if out else result.out
+    result = shop_project.call("intent", "new", GOAL, "--from-agent", "coder", *more, CHART=known)
+    written = (shop_project.repo / out).read_text() if out else result.out
     assert (result.code, "a secret was taken out of what the agent said" in result.err) == (0, True), (
         result.err
     )
@@ -293,26 +300,28 @@ def test_an_agents_secret_is_in_no_draft(chandlery, out):
     assert not [word for word in (token, known) if word in written + result.out + result.err]
 
 
-def test_an_agents_reply_of_nothing_but_secrets(chandlery):
+def test_an_agents_reply_of_nothing_but_secrets(shop_project):
     """What does not fit any more without them is no proposal: nothing is written."""
     known = "harbour-17"
     reply = {**REPLY, "success_criteria": [" ".join([known] * 36)]}
-    (chandlery.repo / "crew.yaml").write_text(CREW.replace("{reply}", json.dumps(reply)))
-    (chandlery.repo / "steersman.toml").write_text(
+    (shop_project.repo / "crew.yaml").write_text(CREW.replace("{reply}", json.dumps(reply)))
+    (shop_project.repo / "steersman.toml").write_text(
         'version = 1\n[redact]\nenv = ["CHART"]\n[roles.coder]\nagent = "scripted"\nscript = "crew.yaml"\nretries = 1\n'
     )
-    result = chandlery.call("intent", "new", GOAL, "--from-agent", "coder", "--out", "fix.yaml", CHART=known)
+    result = shop_project.call(
+        "intent", "new", GOAL, "--from-agent", "coder", "--out", "fix.yaml", CHART=known
+    )
     assert (result.code, "does not fit without it" in result.err) == (2, True), result.err
     assert known not in result.err + result.out
-    assert not (chandlery.repo / "fix.yaml").exists()
+    assert not (shop_project.repo / "fix.yaml").exists()
 
 
-def test_an_agent_that_never_fits(chandlery):
+def test_an_agent_that_never_fits(shop_project):
     """Nothing is written."""
-    (chandlery.repo / "crew.yaml").write_text("version: 1\ncoder:\n  - mode: draft\n    say: fine\n")
-    (chandlery.repo / "steersman.toml").write_text(
+    (shop_project.repo / "crew.yaml").write_text("version: 1\ncoder:\n  - mode: draft\n    say: fine\n")
+    (shop_project.repo / "steersman.toml").write_text(
         'version = 1\n[roles.coder]\nagent = "scripted"\nscript = "crew.yaml"\nretries = 0\n'
     )
-    result = chandlery.call("intent", "new", GOAL, "--from-agent", "coder", "--out", "fix.yaml")
+    result = shop_project.call("intent", "new", GOAL, "--from-agent", "coder", "--out", "fix.yaml")
     assert (result.code, "gave no proposal, nothing was written" in result.err) == (2, True), result.err
-    assert not (chandlery.repo / "fix.yaml").exists()
+    assert not (shop_project.repo / "fix.yaml").exists()

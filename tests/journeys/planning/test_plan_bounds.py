@@ -7,8 +7,8 @@ from tests.support.plan_project import PLANNED_FILE, PlanProject
 
 
 @pytest.fixture
-def plans(chandlery):
-    return PlanProject(chandlery)
+def plans(shop_project):
+    return PlanProject(shop_project)
 
 
 def test_a_scope_answer_stays_in_the_root_and_off_what_watches_over_it(plans):

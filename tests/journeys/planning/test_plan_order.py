@@ -10,9 +10,9 @@ PHASES = ("implementation", "validation", "release")
 
 
 @pytest.fixture
-def plans(chandlery):
+def plans(shop_project):
     """Plans in a project of its own."""
-    return PlanProject(chandlery)
+    return PlanProject(shop_project)
 
 
 def migration(plans, *left_out):

@@ -41,11 +41,11 @@ class Terminal:
 
 
 @pytest.mark.parametrize("bad", ["../x", "src/*.py", "src/\u202eyp.a"])
-def test_each_answer_is_looked_at_when_it_is_typed(chandlery, bad):
+def test_each_answer_is_looked_at_when_it_is_typed(shop_project, bad):
     """§7: Enter alone ends no run; a path that cannot be taken is refused at its own question, which is asked again."""
-    plans = PlanProject(chandlery)
+    plans = PlanProject(shop_project)
     waits = plans.plan(plans.write(plans.intent(scoped=False)))
-    on = Terminal(chandlery, "plan", "answer", waits.run)
+    on = Terminal(shop_project, "plan", "answer", waits.run)
     assert "[" not in on.until("/stop): ").rpartition("answer (")[2]
     on.type("")
     on.until("is none of")

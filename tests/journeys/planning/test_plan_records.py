@@ -12,8 +12,8 @@ from steersman.judges.planning.intent import compute_intent_checksum
 
 
 @pytest.fixture
-def plans(chandlery):
-    return PlanProject(chandlery)
+def plans(shop_project):
+    return PlanProject(shop_project)
 
 
 def audit(plans, run):

@@ -17,8 +17,8 @@ ASKED = [*STRAIGHT[:5], "QUESTIONS_EMITTED", "AWAITING_ANSWERS"]
 
 
 @pytest.fixture
-def plans(chandlery):
-    return PlanProject(chandlery)
+def plans(shop_project):
+    return PlanProject(shop_project)
 
 
 # ── the three modes ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -434,9 +434,9 @@ def test_more_to_ask_than_may_be_asked_blocks(plans):
     assert any("question_budget" in c for c in done.changes())
 
 
-def test_no_memory_blocks(chandlery):
+def test_no_memory_blocks(shop_project):
     """§3: without a memory there is no plan; the command that adds one is named."""
-    plans = PlanProject(chandlery, remembers=False)
+    plans = PlanProject(shop_project, remembers=False)
     done = plans.plan(plans.write(plans.intent(mode="full_auto")))
     assert (done.state, done.failure["failed_at_state"]) == ("BLOCKED", "CONTEXT_BUILT")
     assert "memory add" in json.dumps(done.failure["recovery_suggestions"])

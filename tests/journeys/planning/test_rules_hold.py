@@ -12,8 +12,8 @@ IN_SOURCE = 'intent.files.exists(f, f.startsWith("src/chandler/"))'
 
 
 @pytest.fixture
-def plans(chandlery):
-    return PlanProject(chandlery)
+def plans(shop_project):
+    return PlanProject(shop_project)
 
 
 def edit(value):

@@ -7,14 +7,16 @@ from tests.support.plan_project import PlanProject
 from tests.support.repeated_plans import SURROUNDINGS, copy_project, digest_frozen_plan, write_plan_inputs
 
 
-def test_the_same_inputs_give_the_same_bytes(chandlery, tmp_path):
+def test_the_same_inputs_give_the_same_bytes(shop_project, tmp_path):
     """§Overview, §Implementation Notes: two processes, two directories, two dates, other hash seeds, locales and zones: the
     same files, byte for byte."""
-    intent = write_plan_inputs(chandlery)
-    first = digest_frozen_plan(chandlery, intent, "../plan-0", **SURROUNDINGS[0])
+    intent = write_plan_inputs(shop_project)
+    first = digest_frozen_plan(shop_project, intent, "../plan-0", **SURROUNDINGS[0])
     assert len(first) == 16
-    assert digest_frozen_plan(chandlery, intent, "../plan-1", ahead=400 * 86_400, **SURROUNDINGS[1]) == first
-    elsewhere = copy_project(chandlery, tmp_path / "elsewhere")
+    assert (
+        digest_frozen_plan(shop_project, intent, "../plan-1", ahead=400 * 86_400, **SURROUNDINGS[1]) == first
+    )
+    elsewhere = copy_project(shop_project, tmp_path / "elsewhere")
     assert digest_frozen_plan(elsewhere, intent, "../plan-2", ahead=9 * 86_400, **SURROUNDINGS[2]) == first
 
 
@@ -37,46 +39,46 @@ def answered(plans, intent, out, scope):
     return manifest, impact["files"]
 
 
-def test_what_was_answered_is_in_the_lineage_and_in_the_diff(chandlery):
+def test_what_was_answered_is_in_the_lineage_and_in_the_diff(shop_project):
     """Three answers about the scope: one plan id, three lineages, and `plan diff` names the answer and what it bounds."""
-    plans = PlanProject(chandlery)
+    plans = PlanProject(shop_project)
     intent = plans.write(plans.intent(scoped=False))
     made = {name: answered(plans, intent, f"../{name}", scope) for name, scope in SCOPES.items()}
     assert len({manifest["plan_id"] for manifest, _ in made.values()}) == 1
     assert len({manifest["lineage"]["answers_digest"] for manifest, _ in made.values()}) == 3
     assert [files for _, files in made.values()] == [["src/chandler/prices.py"], ["src/chandler/"], []]
-    data = chandlery.call("plan", "diff", "../one file", "../everything", "--json").json()
+    data = shop_project.call("plan", "diff", "../one file", "../everything", "--json").json()
     assert data["inputs"] == list(CHANGES["answers"])
     assert "files, no longer: src/chandler/prices.py" in data["plan"]
     assert any("text: src/chandler/prices.py → whole_project" in line for line in data["plan"])
     again = answered(plans, intent, "../again", "src/chandler/")
     assert again == made["a folder"]
-    assert chandlery.call("plan", "diff", "../again", "../a folder").code == 0
+    assert shop_project.call("plan", "diff", "../again", "../a folder").code == 0
 
 
 @pytest.mark.parametrize("what", [what for what in CHANGES if what != "answers"])
-def test_a_changed_input_changes_the_plan_and_the_lineage_says_which(chandlery, what):
+def test_a_changed_input_changes_the_plan_and_the_lineage_says_which(shop_project, what):
     """One word of intent, policy, a project file, a memory or the registry: other checksums, and `plan diff` names the input."""
-    intent = write_plan_inputs(chandlery)
-    plans = PlanProject(chandlery, remembers=False)
-    before = digest_frozen_plan(chandlery, intent, "../before")
+    intent = write_plan_inputs(shop_project)
+    plans = PlanProject(shop_project, remembers=False)
+    before = digest_frozen_plan(shop_project, intent, "../before")
     policy = []
     match what:
         case "intent":
-            value = json.loads((chandlery.repo / intent).read_text())
+            value = json.loads((shop_project.repo / intent).read_text())
             intent = plans.write({**value, "description": "another word"}, name="../other.json")
         case "policy":
             policy = ["--policy", plans.policy(mode="full_auto", question_budget=0, timeout_seconds=7)]
         case "project file":
-            file = chandlery.repo / "README.md"
+            file = shop_project.repo / "README.md"
             file.write_text(f"{file.read_text()}\nAnother word.\n")
         case "memory":
-            assert chandlery.call("memory", "add", "Discounts are never above a third.").code == 0
+            assert shop_project.call("memory", "add", "Discounts are never above a third.").code == 0
         case _:
             plans.rule("rule_story_silent", "warn", "info", when="false")
-    done = chandlery.call("plan", intent, *policy, "--out", "../after")
+    done = shop_project.call("plan", intent, *policy, "--out", "../after")
     assert done.code == 0, done.out + done.err
-    data = chandlery.call("plan", "diff", "../before", "../after", "--json").json()
+    data = shop_project.call("plan", "diff", "../before", "../after", "--json").json()
     assert data["same"] is False
     assert set(CHANGES[what]) <= set(data["inputs"])
     assert set(data["inputs"]) <= {*CHANGES[what], "rules.rule_story_silent"}

@@ -9,8 +9,8 @@ CHANGED = "the project has changed since"
 
 
 @pytest.fixture
-def plans(chandlery):
-    return PlanProject(chandlery)
+def plans(shop_project):
+    return PlanProject(shop_project)
 
 
 def touched(plans):
@@ -93,9 +93,9 @@ def test_what_is_cited_for_the_whole_alone_is_a_remark(plans):
     assert [p["message"] for p in data["remarks"]] == ["fact://language/cobol leads nowhere"]
 
 
-def test_a_check_without_memory_or_root_says_so(chandlery):
+def test_a_check_without_memory_or_root_says_so(shop_project):
     """What planning would not have is a remark, and the rest is looked at all the same."""
-    plans = PlanProject(chandlery, remembers=False)
+    plans = PlanProject(shop_project, remembers=False)
     value = plans.intent()
     value["scope"]["repo_root"] = "elsewhere"
     noted = plans.project.call("intent", "check", plans.write(value), "--json").json()["remarks"]

@@ -1,7 +1,7 @@
 """What an agent over the Agent Client Protocol means when it fails: codes differ from agent to agent.
 
-**Invariant:** structured fields first (code, data), then the beginning of its own sentence; what nothing explains is a
-crash.
+**Invariant:** structured fields first (code, data), then the beginning of its own sentence. An unexplained failure
+counts as a crash.
 """
 
 import datetime as dt
@@ -25,8 +25,8 @@ _RPC_CODE_CLASSES: Mapping[int, ProviderClass] = {
 }
 _STOP_REASON_CLASSES: Mapping[str, tuple[ProviderClass, str]] = {
     "refusal": ("provider_invalid_request", "the model refused"),
-    "max_tokens": ("provider_invalid_request", "its ceiling of tokens was reached"),
-    "max_turn_requests": ("provider_invalid_request", "its ceiling of turns was reached"),
+    "max_tokens": ("provider_invalid_request", "the token limit was reached"),
+    "max_turn_requests": ("provider_invalid_request", "the turn limit was reached"),
     "cancelled": ("provider_crashed", "it says that it was cancelled, and steersman did not cancel it"),
 }
 # Names that agents give to an error in its data.
@@ -43,7 +43,7 @@ _API_ERROR_PATTERN = re.compile(r"(?:Failed to authenticate\. )?API Error: (\d{3
 def classify_acp_error(error: Any, status: int | None = None) -> ProviderFailure:
     """The class of a JSON-RPC error; `status` is the one of the model's server, where the agent's record has it."""
     if not isinstance(error, dict):
-        return ProviderFailure("provider_protocol_error", f"an error that is none: {error!r}")
+        return ProviderFailure("provider_protocol_error", f"invalid error object: {error!r}")
     code, data = error.get("code"), error.get("data")
     text = _acp_error_text(error)
     candidate = (

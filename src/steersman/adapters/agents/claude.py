@@ -1,6 +1,6 @@
 """The `claude` agent: Claude Code without a screen, one process a call.
 
-A session of claude is one file, filed under the directory of its call; it is copied from one call's home to the next.
+A session of claude is one file, stored in the directory of its call; it is copied from one call's home to the next.
 **Invariant:** of the user's configuration it sees the login and nothing else: no settings, hooks, MCP servers, memory
 or skills, neither from the home nor from the working tree.
 """
@@ -52,8 +52,9 @@ CLAUDE_SWITCHES = (
     *("DISABLE_AUTOUPDATER", "DISABLE_TELEMETRY", "DISABLE_ERROR_REPORTING"),
     *("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS"),
     *("CLAUDE_CODE_DISABLE_CLAUDE_MDS", "CLAUDE_CODE_DISABLE_AUTO_MEMORY", "CLAUDE_CODE_SAFE_MODE"),
-    "CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK",  # it would hide a stream that broke, and ask twice
-    "CLAUDE_CODE_MAX_RETRIES",  # the policy is ours; one, because only a retry tells why and for how long
+    "CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK",  # it would hide a stream that broke, and send the request twice
+    # 1, not 0: claude gives the reason and wait only when it retries; steersman's own retry policy applies.
+    "CLAUDE_CODE_MAX_RETRIES",
 )
 # With rules there is no one to ask: what no rule allows is denied. Files may be edited.
 RESTRICTED_PERMISSION_MODE = "acceptEdits"

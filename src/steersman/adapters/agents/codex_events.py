@@ -14,9 +14,9 @@ import msgspec
 from steersman.adapters.agents.headless import CallSummary, ProviderFailure
 from steersman.contracts.agent import ProviderClass, ProviderUsage
 
-MAX_CODEX_NETWORK_WAITS = 2  # times it may say so: left alone it waits for ever
+MAX_CODEX_NETWORK_WAITS = 2  # network-wait messages before steersman stops codex, which would wait for ever
 MAX_CODEX_DENIALS = 4  # denials in a row, without any tool that worked: it will not get further
-# What a command says that met a sandbox; codex goes by the same words.
+# Messages of commands blocked by the sandbox; codex looks for the same words.
 _CODEX_DENIED = re.compile(
     r"read-only file system|operation not permitted|permission denied|bwrap: |codex-linux-sandbox",
     re.IGNORECASE,

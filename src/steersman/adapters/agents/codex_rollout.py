@@ -81,7 +81,7 @@ def restore_codex_session(stored_session: StoredSession, sessions_dir: Path) -> 
 
 
 def keep_codex_session(store: SessionStore, effect: str, file: Path | None, thread: str | None) -> str | None:
-    """Keeps what a call has made of a session; gives its name, or None where there is nothing to keep."""
+    """Keeps what a call has made of a session; returns its name, or None where there is nothing to keep."""
     transcript = read_session_file(file) if file is not None else None
     if file is None or thread is None or transcript is None:
         return None

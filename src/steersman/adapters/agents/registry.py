@@ -1,6 +1,6 @@
 """The agents by name: how each is made for a role, which of them are installed here, and what stands in their way.
 
-**Invariant:** a role's table is whole or refused when the agent is made, with the field and the file, never in the
+**Invariant:** a role's table is accepted completely or rejected when the agent is made, with the field and the file, never in the
 middle of a run.
 """
 

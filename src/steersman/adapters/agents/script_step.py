@@ -1,4 +1,4 @@
-"""Chooses a step of a script, makes its edits and answers, the same in this process and in a child.
+"""Chooses a step of a script, makes its edits and answers; works the same in this process and in a child.
 
 As a program it reads one job as JSON on standard input and writes the reply to standard output.
 **Invariant:** the choice depends on the request alone. Edits never leave the working directory: every part of a path is
@@ -23,7 +23,9 @@ from steersman.judges.commands.tester_commands import find_commands_outside
 from steersman.judges.text import escape_surrogates
 
 SCRIPTED_PROVIDER = "scripted"
-_OPEN_EDIT_FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # without O_NONBLOCK a pipe would make us wait
+_OPEN_EDIT_FILE = (
+    os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+)  # without O_NONBLOCK opening a pipe would block
 
 
 def choose_script_step(script: AgentScript, request: AgentRequest) -> ScriptStep | None:

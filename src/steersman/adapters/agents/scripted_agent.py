@@ -38,7 +38,7 @@ from steersman.judges.text import decode_outside_bytes
 
 # Reads a script file and finds everything wrong with it before anything runs.
 #
-# **Invariant:** a script is whole or refused; every problem names file, line and field.
+# **Invariant:** a script is accepted completely or rejected; every problem names file, line and field.
 
 
 _SCRIPT_NUMBER = re.compile(r"0|[1-9][0-9]{0,15}")
@@ -76,7 +76,7 @@ def _script_error(name: str, document: PlainYaml, problems: tuple[SchemaProblem,
 
 
 def _convert_script_scalars(value: Any) -> Any:
-    """The few numbers and yes-or-no words of a script, read by us; all other scalars stay text."""
+    """Converts the number and boolean fields of a script; all other scalars stay text."""
     if not isinstance(value, dict):
         return value
     typed = {

@@ -2,7 +2,8 @@
 
 A name is the program's id of the session and a digest of what was kept: it means the session as it was then. A call
 that is begun again after a crash, or in a fork, goes on where the first one did, on the tree of that moment.
-**Invariant:** what is kept is never changed; a name that is none is no path; of what a call leaves no link is followed.
+**Invariant:** what is kept is never changed; an invalid name is never used as a path; links left by a call are
+never followed.
 """
 
 import contextlib
@@ -46,7 +47,7 @@ class SessionStore:
         return StoredSession(match[1], paths[0]) if match and paths else None
 
     def keep(self, effect: str, session: str, files: Mapping[str, bytes]) -> str | None:
-        """Keeps a session for the run of this effect, whole or not at all; gives its name."""
+        """Keeps a session for the run of this effect, whole or not at all; returns its name."""
         run = effect.partition(":")[0]
         if not (is_session_id(session) and _SESSION_RUN_PATTERN.fullmatch(run)):
             return None

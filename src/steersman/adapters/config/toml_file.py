@@ -1,6 +1,6 @@
 """Finds and reads `steersman.toml`.
 
-**Invariant:** a file is whole or refused, with every problem at once: file, line, field and what to write instead;
+**Invariant:** a file is accepted completely or rejected, with every problem at once: file, line, field and what to write instead;
 money and time never pass through a binary float.
 """
 
@@ -35,7 +35,7 @@ MAX_CONFIG_BYTES = 256 * 1024
 MAX_CONFIG_LINE = 8192
 
 _TOML_ERROR_LINE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
-# field in the file → field of the contract, how many of its units one is, and the most there may be
+# file field → (contract field, factor, maximum)
 _AMOUNT_UNITS = {"usd": ("micro_usd", 1_000_000, MAX_USD), "hours": ("seconds", 3_600, MAX_HOURS)}
 ConfigPath = tuple[str | int, ...]
 # Where agents are named, each in a table of its own that takes the agent's own options beside these fields.

@@ -1,6 +1,6 @@
 """Keeps which settings of a repository a person trusts, and loads the settings with the lines that need trust.
 
-**Invariant:** no link is followed and nothing is executed; what cannot be read is not trusted.
+**Invariant:** no link is followed and nothing is executed; settings that cannot be read are not trusted.
 """
 
 import hashlib

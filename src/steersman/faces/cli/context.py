@@ -54,7 +54,7 @@ def convert_output_errors() -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
-        raise  # whoever read has enough
+        raise  # the reader closed the pipe
     except OSError as error:
         raise OutputWriteError(error) from None
 
@@ -215,7 +215,7 @@ class CommandContext:
         raise UserError(message)
 
     def has_store(self) -> bool:
-        """Whether anything has been run here."""
+        """Whether the project has a store."""
         return self.services.has_store(self.project_root)
 
     # ── saying ──────────────────────────────────────────────────────────────────────────────────────────────────────

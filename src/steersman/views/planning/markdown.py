@@ -22,9 +22,9 @@ from steersman.views.planning.phases import find_phase_conditions
 from steersman.views.screen import quote_block, quote_cell, quote_inline
 
 _STEP_NUMBERS_NOTE = (
-    "What has the same number stands side by side; anything else comes one after the other. "
-    "What has its number in brackets belongs to a phase with a condition: it comes only where that holds, "
-    "and never beside a phase that the condition rules out."
+    "Steps with the same number can run in parallel; all others run one after the other. "
+    "A step whose number is in brackets belongs to a phase with a condition: it runs only if the condition "
+    "holds, and never together with a phase that the condition rules out."
 )
 
 
@@ -41,7 +41,7 @@ def render_review_markdown(pack: ReviewPack) -> str:
         "## Approach",
         _render_markdown_list(pack.plan_summary.approach),
         *_optional_section(
-            "Not meant", _render_markdown_list(pack.plan_summary.non_goals), pack.plan_summary.non_goals
+            "Out of scope", _render_markdown_list(pack.plan_summary.non_goals), pack.plan_summary.non_goals
         ),
         "## Risks",
         _render_markdown_table(

@@ -1,4 +1,4 @@
-"""A planner's tape as the specification's AuditLog (001 §Audit Requirements): every transition, every decision of weight.
+"""A planner's tape as the specification's AuditLog (001 §Audit Requirements): every transition, every important decision.
 
 **Invariant:** a line says what its own entry of the tape has brought, never what came later.
 """
@@ -33,7 +33,7 @@ def build_audit_log(machine: Machine, entries: Sequence[Entry], text: TapePayloa
 def _build_entry_records(
     machine: Machine, entries: Sequence[Entry], text: TapePayloadReader
 ) -> Iterator[Iterator[AuditRecord]]:
-    known_context: dict[str, Any] = {}  # as the entries until here have it
+    known_context: dict[str, Any] = {}  # the context after the entries so far
     has_conflict = False  # whether an answer has contradicted a rule by now
     for entry in entries:
         known_context |= collect_entry_changes(entry)
