@@ -36,11 +36,11 @@ from tests.support.task_effects import RECORD_INPUTS, TaskEffects  # beside the 
 
 from steersman.contracts.agent import AgentRequest
 from steersman.contracts.artifacts import STATE_FILE
-from steersman.contracts.task.documents import TASK_DOCUMENTS
-from steersman.contracts.task.words import COPIES_DIRECTORY, PATCH_FILE
 from steersman.engine.active_run import load_active_run
 from steersman.engine.effects import EffectCall
 from steersman.engine.start import StartRequest
+from steersman.machines.task.documents.schemas import TASK_DOCUMENTS
+from steersman.machines.task.documents.words import COPIES_DIRECTORY, PATCH_FILE
 from steersman.machines.task.effects.document_restore import ASIDE_DIRECTORY
 from steersman.ports.journal import Gate
 

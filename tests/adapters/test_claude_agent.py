@@ -22,6 +22,7 @@ from steersman.adapters.agents.registry import (
 from steersman.adapters.sandbox.bubblewrap import OpenSandbox
 from steersman.contracts.agent import AgentRequest
 from steersman.contracts.config import Role
+from steersman.contracts.replies import ReviewerReply, reply_schema
 from steersman.errors import UserError
 
 OPEN = OpenSandbox("a test")
@@ -88,7 +89,7 @@ def test_a_shell_only_in_a_box(tmp_path, isolated, mode):
 def test_what_a_role_says_is_on_the_command_line():
     """Model, effort, ceiling, contract and session each have their flag; without a wish to keep it no session is kept."""
     options = ClaudeOptions(model="opus", effort="high", sessions=True)
-    argv = said(options=options, contract="reviewer", micro_usd=1_250_001, session=SESSION)
+    argv = said(options=options, schema=reply_schema(ReviewerReply), micro_usd=1_250_001, session=SESSION)
     assert (after(argv, "--model"), after(argv, "--effort")) == ("opus", "high")
     assert after(argv, "--max-budget-usd") == "1.250001"
     assert "$schema" not in json.loads(after(argv, "--json-schema"))

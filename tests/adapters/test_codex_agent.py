@@ -20,7 +20,7 @@ from steersman.adapters.agents.registry import find_agent_obstacle
 from steersman.adapters.sandbox.bubblewrap import OpenSandbox
 from steersman.contracts.agent import AgentRequest
 from steersman.contracts.config import Role
-from steersman.contracts.replies import REPLY_CONTRACTS, reply_schema
+from steersman.judges.replies.agent_reply import SHARED_REPLY_CONTRACTS
 
 
 @pytest.fixture
@@ -191,12 +191,12 @@ def test_the_prompt_is_on_no_command_line(home, tmp_path):
     assert made.argv[-3:] == ("resume", "s-1", "-")
 
 
-@for_each_case("contract", REPLY_CONTRACTS)
+@for_each_case("contract", SHARED_REPLY_CONTRACTS.values())
 def test_a_schema_in_the_words_that_servers_take(home, contract):
     """What is asked of the model is a part of what the parser asks: everything required, nothing more, no odd words."""
-    said = list(build_codex_args(asked(contract=contract), CodexOptions(), home, isolated=True))
+    said = list(build_codex_args(asked(schema=contract.schema), CodexOptions(), home, isolated=True))
     schema = json.loads(Path(said[said.index("--output-schema") + 1]).read_text(encoding="utf-8"))
-    assert schema == strict_schema_subset(reply_schema(contract))
+    assert schema == strict_schema_subset(contract.schema)
     assert schema["required"] == sorted(schema["properties"])
     assert schema["additionalProperties"] is False
     jsonschema_rs.validator_for(schema)

@@ -16,7 +16,12 @@ from steersman.adapters.process import program_runner
 from steersman.contracts.agent import PROVIDER_CLASSES, AgentRequest
 from steersman.contracts.script import script_schema
 from steersman.errors import UserError
-from steersman.judges.replies.agent_reply import ParsedReply, RefusedReply, parse_reply
+from steersman.judges.replies.agent_reply import (
+    SHARED_REPLY_CONTRACTS,
+    ParsedReply,
+    RefusedReply,
+    parse_reply,
+)
 
 
 @pytest.fixture
@@ -110,9 +115,13 @@ tester:
 def test_replies(agent, tree):
     """A reply is one JSON object with the nonce of the request; everything written in it stays text."""
     one = agent(REPLIES)
-    reviewed = parse_reply(ask(one, tree, role="reviewer", writes=False).text, "reviewer", "n-1")
+    reviewed = parse_reply(
+        ask(one, tree, role="reviewer", writes=False).text, SHARED_REPLY_CONTRACTS["reviewer"], "n-1"
+    )
     assert isinstance(reviewed, ParsedReply)
-    tested = parse_reply(ask(one, tree, role="tester", writes=False).text, "tester", "n-1")
+    tested = parse_reply(
+        ask(one, tree, role="tester", writes=False).text, SHARED_REPLY_CONTRACTS["tester"], "n-1"
+    )
     assert isinstance(tested, ParsedReply)
     assert tested.value.commands == (("python", "-m", "pytest", "-q"), ("make", "test", "1"))
     assert tested.value.test_plan == "yes"
@@ -122,7 +131,9 @@ def test_replies(agent, tree):
 def test_other_replies(agent, tree):
     """A wrong nonce, garbage and an object with numbers can be scripted too."""
     one = agent(REPLIES)
-    wrong = parse_reply(ask(one, tree, role="reviewer", round=2).text, "reviewer", "n-1")
+    wrong = parse_reply(
+        ask(one, tree, role="reviewer", round=2).text, SHARED_REPLY_CONTRACTS["reviewer"], "n-1"
+    )
     assert wrong == RefusedReply(("nonce: is not the one given with this request",))
     assert ask(one, tree, role="reviewer", round=3).text == "LGTM {"
     assert json.loads(ask(one, tree, role="tester", round=2).text) == {

@@ -26,6 +26,7 @@ from tests.support.model_server.cases import CASE_SCRIPTS, CASE_TEXT, answer_wit
 
 from steersman.adapters.agents.claude import ClaudeOptions, build_claude_args
 from steersman.contracts.agent import AgentRequest
+from steersman.judges.replies.agent_reply import SHARED_REPLY_CONTRACTS
 
 PROGRAM = os.environ.get("STEERSMAN_CLAUDE") or str(program("claude"))
 VERSION = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, check=True).stdout.split()[0]
@@ -105,7 +106,7 @@ def record(name: str) -> None:
         asked = AgentRequest(
             role="coder", mode="implementation", prompt=CALL_PROMPT, workdir=str(work),
             writes=permissions != "read", effect="record:1:1", nonce=CALL_NONCE,
-            contract=different.get("contract"), session=different.get("session"),
+            schema=SHARED_REPLY_CONTRACTS["reviewer"].schema if different.get("contract") else None, session=different.get("session"),
             micro_usd=different.get("micro_usd"),
         )  # fmt: skip
         argv = [PROGRAM, *build_claude_args(asked, ClaudeOptions(), permissions), *different.get("more", ())]

@@ -151,7 +151,7 @@ def test_it_only_reads(tmp_path):
     thread = talks.new().id
     exchange(talks, thread, "@cat hello")
     (request,) = agent.asked
-    assert (request.writes, request.permissions, request.contract) == (False, "read", None)
+    assert (request.writes, request.permissions, request.schema) == (False, "read", None)
     assert (request.role, request.mode, request.effect) == ("chat", "chat", f"{thread}:1:1")
     assert request.options == {"model": "m-1"}
     assert request.workdir.startswith(str(tmp_path))

@@ -1,19 +1,19 @@
 """What goes on tape of a task's replies: counts, words, and the name of all the rest."""
 
 import json
+from types import SimpleNamespace
 
 import msgspec
 import pytest
 from tests.support.cases import for_each_case
 
 from steersman.contracts.config import Config
-from steersman.contracts.replies import REPLY_CONTRACTS
-from steersman.contracts.task import replies as r
 from steersman.engine.active_run import PayloadStore
 from steersman.engine.effects import EffectCall
 from steersman.engine.effects.agent_work import plain_reply
-from steersman.errors import ContractError
+from steersman.errors import DefinitionError
 from steersman.kernel.snapshot import JobItem
+from steersman.machines.task import replies as r
 from steersman.testing.memory import MemoryJournal
 
 ASKED = (
@@ -57,13 +57,13 @@ def call(contract):
 def test_plain(contract, reply, facts):
     """The plain facts, and a payload with everything but the nonce, from which the reply can be read again."""
     one = call(contract)
-    plain = plain_reply(one, reply)
+    plain = plain_reply(one, r.TASK_REPLY_CONTRACTS[contract], reply)
     assert {**plain, "reply": ""} == {"role": "scribe", **facts, "reply": ""}
     data = json.loads(one.payloads.get(plain["reply"]))
     assert "nonce" not in data
-    assert msgspec.convert({**data, "nonce": "n-1"}, type=REPLY_CONTRACTS[contract]) == reply
+    assert msgspec.convert({**data, "nonce": "n-1"}, type=r.TASK_REPLY_CONTRACTS[contract].reply) == reply
     later = msgspec.structs.replace(reply, nonce="n-2")
-    assert plain_reply(one, later) == plain
+    assert plain_reply(one, r.TASK_REPLY_CONTRACTS[contract], later) == plain
 
 
 def test_what_was_hidden_fits():
@@ -74,14 +74,15 @@ def test_what_was_hidden_fits():
         PLAN, requirements=("x" * (399 - len(secret)) + " " + secret,), questions=(question,)
     )
     one = call("task_planner")
-    said = one.payloads.get(plain_reply(one, long)["reply"])
+    said = one.payloads.get(plain_reply(one, r.TASK_REPLY_CONTRACTS["task_planner"], long)["reply"])
     assert "hunter2s3cret" not in said
     read = msgspec.convert({**json.loads(said), "nonce": ""}, type=r.TaskPlannerReply)
     assert len(read.requirements[0]) == 400
     assert read.requirements[0].endswith("…")
 
 
-def test_no_plain_form():
-    """A reply that nobody has thought of is our mistake, and says where to mend it."""
-    with pytest.raises(ContractError, match="no plain form for ProposedQuestion"):
-        plain_reply(call("task_coder"), ASKED[0])
+def test_an_unknown_contract_is_a_defect_of_the_machine():
+    """A machine that names a reply contract which does not exist learns which exist."""
+    one = msgspec.structs.replace(call("task_coder"), world=SimpleNamespace(packages={}))
+    with pytest.raises(DefinitionError, match="no reply contract 'task_coder': planner, reviewer, tester"):
+        one.reply_contract()

@@ -16,9 +16,9 @@ from tests.support.task_effects import (
 )
 
 from steersman.contracts.planning.review import BudgetEstimate
-from steersman.contracts.task import replies as r
 from steersman.errors import WorkspaceError
 from steersman.judges.planning.plan_bounds import PlanBounds
+from steersman.machines.task import replies as r
 from steersman.machines.task import work
 from steersman.machines.task.effects import document_writer
 from steersman.testing.files import MemoryArtifacts

@@ -15,7 +15,6 @@ from tests.support.command_launcher import FIXED_ENVIRONMENT, CommandCall
 from tests.support.corpus_vectors import CorpusVector, expand_input, read_vectors, vector_line
 from tests.support.sample_project import STEERSMAN_COMMAND, Project
 
-from steersman.contracts.replies import REPLY_CONTRACTS
 from steersman.faces.cli import jsonl
 from steersman.faces.cli.commands import check
 
@@ -106,7 +105,7 @@ def judge_of(kind):
     deck = CommandContext(SERVICES, tempfile.mkdtemp(), as_json=False)
     made = {
         "command": lambda: check._build_command_judge(deck, ()),
-        "verdict": lambda: check._build_verdict_judge(None, None, None),
+        "verdict": lambda: check._build_verdict_judge(None, None, None, None),
         "artifact": lambda: check._build_artifact_judge(deck, None),
     }
     return made[kind]()
@@ -349,8 +348,9 @@ def test_a_verdict_of_a_role(place):
     assert call(place, "verdict", "--role", "tester", feed=json.dumps(tester).encode()).code == 0
     coder = {"status": "scope_mismatch", "summary": "x", "missing": []}
     assert call(place, "verdict", "--role", "task_coder", feed=json.dumps(coder).encode()).code == 4
-    assert set(check.REPLY_CONTRACT_ROLES) == set(REPLY_CONTRACTS)
-    assert call(place, "verdict", "--role", "poet", feed=reply).code == 2
+    refused = call(place, "verdict", "--role", "poet", feed=reply)
+    assert refused.code == 2
+    assert "reviewer, tester, planner, task_planner" in refused.err
     assert call(place, "verdict", "--nonce", "x", feed=reply).code == 2
 
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.cases import for_each_case
 
+from steersman.app.reply_contracts import list_reply_contracts
 from steersman.contracts import replies
 from steersman.judges.replies import strict_json
 from steersman.judges.replies.agent_reply import (
@@ -18,6 +19,7 @@ from steersman.judges.replies.agent_reply import (
     parse_reply,
     parse_verdict,
 )
+from steersman.wiring import installed_packages
 
 NONCE = "n-1"
 LISTS = {"nice_to_have": [], "tests": [], "security": []}
@@ -27,10 +29,11 @@ TESTS = {
     "nonce": NONCE, "test_plan": "run them", "commands": [["pytest", "-q"]], "expected_results": ["green"],
 }  # fmt: skip
 GOOD = json.dumps(APPROVE)
+CONTRACTS = list_reply_contracts(installed_packages())
 
 
 def parse(text, contract="reviewer"):
-    return parse_reply(text, contract, NONCE)
+    return parse_reply(text, CONTRACTS[contract], NONCE)
 
 
 def problems(value, contract="reviewer"):
@@ -213,16 +216,12 @@ def test_plan(plan):
     assert problems({**TESTS, "test_plan": plan}, "tester")[0].startswith("test_plan: ")
 
 
-def test_contract_unknown():
-    """A contract nobody wrote is refused, not guessed."""
-    known = "code_reviewer, plan_comment, plan_reviewer, planner, reviewer, task_coder, task_planner, tester"
-    assert problems(GOOD, "poet") == (f"contract: 'poet' is unknown; known are {known}",)
-
-
-def test_contract_without_joined_rules(monkeypatch):
-    """A contract whose fields are independent needs no rule of its own."""
-    monkeypatch.setitem(replies.REPLY_CONTRACTS, "echo", replies.ReviewerReply)
-    assert isinstance(parse(json.dumps({**APPROVE, "must_fix": ["x"]}), "echo"), ParsedReply)
+def test_contract_without_joined_rules():
+    """A contract whose fields are independent needs no rule of its own, and reports no facts of its own."""
+    contract = replies.ReplyContract(replies.ReviewerReply)
+    parsed = parse_reply(json.dumps({**APPROVE, "must_fix": ["x"]}), contract, NONCE)
+    assert isinstance(parsed, ParsedReply)
+    assert contract.facts(parsed.value) == {}
 
 
 def test_decoder_stricter_than_schema():
@@ -264,10 +263,12 @@ def test_a_field_with_a_default_is_not_missing():
 def test_without_a_nonce():
     """Where nobody asked for a nonce any will do, or none; another type still will not."""
     bare = {k: v for k, v in APPROVE.items() if k != "nonce"}
-    assert isinstance(parse_reply(json.dumps(bare), "reviewer", None), ParsedReply)
-    assert isinstance(parse_reply(GOOD, "reviewer", None), ParsedReply)
-    assert isinstance(parse_reply(json.dumps({**bare, "nonce": 1}), "reviewer", None), RefusedReply)
-    assert isinstance(parse_reply("no", "reviewer", None), RefusedReply)
+    assert isinstance(parse_reply(json.dumps(bare), CONTRACTS["reviewer"], None), ParsedReply)
+    assert isinstance(parse_reply(GOOD, CONTRACTS["reviewer"], None), ParsedReply)
+    assert isinstance(
+        parse_reply(json.dumps({**bare, "nonce": 1}), CONTRACTS["reviewer"], None), RefusedReply
+    )
+    assert isinstance(parse_reply("no", CONTRACTS["reviewer"], None), RefusedReply)
 
 
 def test_a_verdict_in_its_plainest_form():
@@ -360,10 +361,10 @@ PIECES = st.sampled_from(
 def test_never_raises(text, nonce):
     """Any text and any nonce give an answer, and what is accepted is the good reply itself."""
     for contract in ("reviewer", "tester"):
-        found = parse_reply(text, contract, nonce)
+        found = parse_reply(text, CONTRACTS[contract], nonce)
         assert isinstance(found, RefusedReply)  # no text made of these pieces carries this nonce
         assert found.problems
-    accepted = parse_reply(text, "reviewer", NONCE)
+    accepted = parse_reply(text, CONTRACTS["reviewer"], NONCE)
     assert isinstance(accepted, RefusedReply) or json.loads(text.strip(" \n`json")) == APPROVE
 
 

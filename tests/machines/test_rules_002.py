@@ -20,11 +20,6 @@ from tests.support.task_table_errors import TASK_STATES, row_target
 
 from steersman.contracts.commands import CommandResult
 from steersman.contracts.facts import CheckFacts
-from steersman.contracts.task.documents import AcceptanceCriterion, PlanFlaw, PlannedFile, TaskPlan
-from steersman.contracts.task.replies import CodeReviewerReply, PlanReviewerReply
-from steersman.judges.task.opinions import build_code_review, build_plan_review
-from steersman.judges.task.plan import infer_plan_files
-from steersman.judges.task.suites import build_task_test_report as report_of
 from steersman.kernel.definition import Origin
 from steersman.kernel.machine import row_source_states
 from steersman.kernel.step import (
@@ -38,8 +33,13 @@ from steersman.kernel.step import (
 )
 from steersman.kernel.tape import Entry
 from steersman.machines.task import MACHINE
+from steersman.machines.task.documents.opinions import build_code_review, build_plan_review
+from steersman.machines.task.documents.plan import infer_plan_files
+from steersman.machines.task.documents.schemas import AcceptanceCriterion, PlanFlaw, PlannedFile, TaskPlan
+from steersman.machines.task.documents.suites import build_task_test_report as report_of
 from steersman.machines.task.files import build_task_state, describe_unreadable_state
 from steersman.machines.task.package import PACKAGE
+from steersman.machines.task.replies import CodeReviewerReply, PlanReviewerReply
 from steersman.machines.task.table import E
 from steersman.views.run_summary import GuardOverride
 

@@ -22,7 +22,7 @@ from steersman.adapters.config.trust_file import TrustFile
 from steersman.adapters.sandbox.bubblewrap import probe_sandbox
 from steersman.contracts.agent import AgentReply, AgentRequest
 from steersman.contracts.limits import TrustedSettings
-from steersman.judges.replies.agent_reply import ParsedReply, parse_reply
+from steersman.judges.replies.agent_reply import SHARED_REPLY_CONTRACTS, ParsedReply, parse_reply
 from tests.support.model_server import MODEL_SERVER_KEY, ModelServer, unused_address
 from tests.support.model_server.cases import CASE_CONTENT, CASE_FILE, CASE_SCRIPTS, CASE_TEXT, SLEEP_COMMAND
 
@@ -235,7 +235,7 @@ def case_request(case: AgentCase, rig: Rig, options: dict[str, Any]) -> AgentReq
         writes=case.writes,
         effect=f"test-{os.getpid()}:1:1",
         nonce=CALL_NONCE,
-        contract=case.contract,
+        schema=SHARED_REPLY_CONTRACTS[case.contract].schema if case.contract else None,
         seconds=case.seconds,
         start_seconds=case.start,
         idle_seconds=case.idle,
@@ -289,13 +289,10 @@ def outcome(asked: AgentRequest, reply: AgentReply) -> str:
     """The class, or what the strict parser says of the text."""
     if reply.error:
         return reply.error
-    if asked.contract is None:
+    if asked.schema is None:
         return "ok"
-    return (
-        "ok"
-        if isinstance(parse_reply(reply.text, asked.contract, CALL_NONCE), ParsedReply)
-        else "reply_invalid"
-    )
+    parsed = parse_reply(reply.text, SHARED_REPLY_CONTRACTS["reviewer"], CALL_NONCE)
+    return "ok" if isinstance(parsed, ParsedReply) else "reply_invalid"
 
 
 def project(rig: Rig, cli: AgentCli, url: str, **more: Any) -> Path:

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from steersman.contracts.artifacts import STATE_FILE
-from steersman.contracts.task.documents import TASK_DOCUMENTS
-from steersman.contracts.task.words import PATCH_FILE
 from steersman.engine import projections
 from steersman.engine.ports import Ports
+from steersman.machines.task.documents.schemas import TASK_DOCUMENTS
+from steersman.machines.task.documents.words import PATCH_FILE
 from steersman.machines.task.effects.document_digests import DOCUMENT_DIRECTORIES
 from steersman.machines.task.effects.document_restore import ASIDE_DIRECTORY
 from tests.support.task_effects import TaskEffects

@@ -10,13 +10,13 @@ from steersman.contracts.facts import (
     DeliveryFacts,
     SetupFacts,
 )
-from steersman.contracts.task.facts import InspectFacts, PrerequisiteFacts, RecordFacts, RevertFacts
 from steersman.kernel.definition import ChildEnded, GateAnswer, Origin
 from steersman.kernel.record import StepMeta, record_override
 from steersman.kernel.snapshot import Snapshot
 from steersman.kernel.step import override_guard
 from steersman.machines.task import MACHINE
 from steersman.machines.task.context import PersonWords, TaskContext, TaskReceived
+from steersman.machines.task.facts import InspectFacts, PrerequisiteFacts, RecordFacts, RevertFacts
 from tests.support.simulated_roundtable import SIMULATED_RUN, SimulatedRun
 
 # What the documents of each phase are called.

@@ -8,13 +8,13 @@ import msgspec
 
 from steersman.adapters.storage.artifacts import DirectoryArtifacts
 from steersman.contracts.config import Role
-from steersman.contracts.task import replies as r
 from steersman.engine.effects import EffectCall, load_performer
 from steersman.engine.start import StartRequest, start_run
 from steersman.kernel.ops import apply_ops
 from steersman.kernel.snapshot import JobItem, Snapshot
 from steersman.kernel.step import name_facts
 from steersman.machines.task import MACHINE, folds, work
+from steersman.machines.task import replies as r
 from steersman.testing import fake_config, fake_ports
 from tests.support.packages import PACKAGES
 

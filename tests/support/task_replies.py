@@ -1,7 +1,7 @@
 """Replies and documents of a task that every test here begins with."""
 
-from steersman.contracts.task import documents as d
-from steersman.contracts.task import replies as r
+from steersman.machines.task import replies as r
+from steersman.machines.task.documents import schemas as d
 
 
 def sample_draft(**changed):

@@ -5,8 +5,11 @@ import json
 import pytest
 from tests.support.cases import for_each_case
 
-from steersman.contracts.task import documents
-from steersman.contracts.task.documents import (
+from steersman.kernel.canonical import canonical_bytes
+from steersman.kernel.snapshot import Snapshot
+from steersman.machines.task.context import TaskContext
+from steersman.machines.task.documents import schemas as documents
+from steersman.machines.task.documents.schemas import (
     CodeOpinion,
     CodeReview,
     PlanOpinion,
@@ -15,7 +18,7 @@ from steersman.contracts.task.documents import (
     TaskPlan,
     TaskQuestion,
 )
-from steersman.contracts.task.words import (
+from steersman.machines.task.documents.words import (
     CODE_REVIEW_FILE,
     COPIES_LIST_FILE,
     PATCH_FILE,
@@ -24,9 +27,6 @@ from steersman.contracts.task.words import (
     SCOPE_FILE,
     TEST_REPORT_FILE,
 )
-from steersman.kernel.canonical import canonical_bytes
-from steersman.kernel.snapshot import Snapshot
-from steersman.machines.task.context import TaskContext
 from steersman.machines.task.views.acceptance import acceptance_lines
 from steersman.machines.task.views.actions import kept_document_lines
 from steersman.machines.task.views.phase import phase_lines

@@ -7,7 +7,7 @@ import msgspec
 
 from steersman.app.principal import Principal, require_person_for_run
 from steersman.app.runs import RunService
-from steersman.contracts.artifacts import REPORT_FILE, STATE_FILE, TRANSCRIPT_FILE
+from steersman.contracts.artifacts import REPORT_FILE, STATE_FILE, TRANSCRIPT_FILE, DamagedFile
 from steersman.engine.active_run import ActiveRun, load_active_run
 from steersman.engine.driver import RunBusy
 from steersman.engine.machine_package import DocumentOnDisk, RunDocuments, find_package
@@ -22,7 +22,6 @@ from steersman.engine.projections import (
 )
 from steersman.errors import UserError
 from steersman.judges.artifact_names import find_file_name_problem
-from steersman.judges.task.inspection import DamagedFile
 from steersman.judges.text import printable_line
 from steersman.views.run_summary import GuardOverride
 

@@ -36,7 +36,7 @@ class AgentRequest(msgspec.Struct, frozen=True, kw_only=True):
     nonce: str
     round: int = 1
     attempt: int = 1
-    contract: str | None = None  # name of a reply contract, None for free text
+    schema: dict[str, Any] | None = None  # the JSON Schema of the reply, None for free text
     session: str | None = None
     seconds: int = 600  # in total
     start_seconds: int = 120  # until the first sign of life

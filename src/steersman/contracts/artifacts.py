@@ -14,3 +14,20 @@ class ArtifactOnDisk(NamedTuple):
     kind: Literal["file", "missing", "link", "other", "unreadable", "too_long"]
     data: bytes = b""
     detail: str = ""
+
+
+UNRECORDED_FILE_PROBLEM = "is not on record: steersman did not write it"
+
+
+class DamagedFile(NamedTuple):
+    """A file that is not what was recorded: what is wrong with it, and what a person can do."""
+
+    name: str
+    problem: str
+    next: str
+    adoptable: bool
+
+    @property
+    def recorded(self) -> bool:
+        """Whether steersman wrote it."""
+        return self.problem != UNRECORDED_FILE_PROBLEM

@@ -1,8 +1,9 @@
 """What agents must answer with where more than words are wanted, and the JSON Schemas an agent is shown.
 
-**Invariant:** shapes only: the rules that join two fields are judged in `judges.reply`.
+The replies here are those that several machines use. A machine's own are in its folder, named by its package.
 """
 
+from collections.abc import Callable
 from functools import cache
 from typing import Annotated, Any, Literal
 
@@ -10,13 +11,6 @@ import msgspec
 from msgspec import Meta
 
 from steersman.contracts.planning.words import ProjectArea, ReviewCategory, ShortText
-from steersman.contracts.task.replies import (
-    CodeReviewerReply,
-    PlanCommentReply,
-    PlanReviewerReply,
-    TaskCoderReply,
-    TaskPlannerReply,
-)
 
 NOT_BLANK_PATTERN = r"\S"  # a line of spaces is not a finding; that it can be seen is judged too
 ReplyText = Annotated[str, Meta(min_length=1, max_length=4000, pattern=NOT_BLANK_PATTERN)]
@@ -64,26 +58,42 @@ class PlannerReply(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     leave_out: Annotated[tuple[ShortText, ...], Meta(max_length=80)]  # ids of planned commands
 
 
-REPLY_CONTRACTS: dict[str, type[msgspec.Struct]] = {
-    "reviewer": ReviewerReply,
-    "tester": TesterReply,
-    "planner": PlannerReply,
-    "task_planner": TaskPlannerReply,
-    "plan_comment": PlanCommentReply,
-    "plan_reviewer": PlanReviewerReply,
-    "task_coder": TaskCoderReply,
-    "code_reviewer": CodeReviewerReply,
-}
+def _find_no_problems(_: dict[str, Any]) -> tuple[str, ...]:
+    return ()
+
+
+def _list_no_facts(_: Any) -> dict[str, Any]:
+    return {}
+
+
+class ReplyContract(msgspec.Struct, frozen=True, eq=False):
+    """What one kind of call has to be answered with."""
+
+    reply: type[msgspec.Struct]
+    find_problems: Callable[[dict[str, Any]], tuple[str, ...]] = (
+        _find_no_problems  # of what joins two fields, which a JSON Schema cannot say in words an agent can act on
+    )
+    facts: Callable[[Any], dict[str, Any]] = (
+        _list_no_facts  # what guards need of it: words and counts, never texts
+    )
+    keeps_outside_commands: bool = (
+        False  # commands outside a frozen plan are facts, and do not deny the reply
+    )
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The JSON Schema that an agent is shown."""
+        return reply_schema(self.reply)
 
 
 @cache
-def reply_schema(contract: str) -> dict[str, Any]:
+def reply_schema(reply: type[msgspec.Struct]) -> dict[str, Any]:
     """The JSON Schema of one reply, without references, ready to be shown to an agent.
 
     It asks for every field; one that has a default may be left out all the same.
     """
-    _, components = msgspec.json.schema_components((REPLY_CONTRACTS[contract],))
-    shape = _inline_schema_refs(components[REPLY_CONTRACTS[contract].__name__], components)
+    _, components = msgspec.json.schema_components((reply,))
+    shape = _inline_schema_refs(components[reply.__name__], components)
     properties = {
         name: {k: v for k, v in f.items() if k != "default"} for name, f in shape["properties"].items()
     }
@@ -108,7 +118,6 @@ def _inline_schema_refs(schema: Any, components: dict[str, Any]) -> Any:
             return schema
 
 
-PLAIN_VERDICT = "verdict"
 VerdictFinding = Annotated[str, Meta(min_length=1, pattern=NOT_BLANK_PATTERN)]
 
 

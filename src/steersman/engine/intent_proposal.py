@@ -13,7 +13,7 @@ import msgspec
 from steersman.contracts.agent import MAX_FAILURE_DETAIL, AgentReply, AgentRequest
 from steersman.contracts.config import Config, find_role_settings
 from steersman.contracts.machine_names import PLANNING_MACHINE
-from steersman.contracts.replies import PlannerReply, reply_schema
+from steersman.contracts.replies import PlannerReply
 from steersman.engine.chat.agent_call import read_only_checkout
 from steersman.engine.effects.prompt import (
     DATA_NOTICE,
@@ -24,10 +24,10 @@ from steersman.engine.effects.prompt import (
 from steersman.engine.ports import Ports
 from steersman.engine.project_files import freeze_current_files
 from steersman.judges.redaction.redact import mask_secrets
-from steersman.judges.replies.agent_reply import RefusedReply, parse_reply
+from steersman.judges.replies.agent_reply import SHARED_REPLY_CONTRACTS, RefusedReply, parse_reply
 from steersman.judges.text import clip_text
 
-PLANNER_CONTRACT, DRAFT_PROMPT = "planner", "draft"
+PLANNER_CONTRACT, DRAFT_PROMPT = SHARED_REPLY_CONTRACTS["planner"], "draft"
 PROPOSAL_GRACE_SECONDS = 5.0
 
 
@@ -56,7 +56,7 @@ async def propose_intent(
             prompt = _proposal_prompt(ports, role, goal, draft, nonce, problems, *project_prompt_and_path)
             request = AgentRequest(
                 role=role, mode=DRAFT_PROMPT, prompt=prompt, workdir=workdir, writes=False, effect=effect, nonce=nonce,
-                attempt=attempt, contract=PLANNER_CONTRACT, seconds=settings.seconds, start_seconds=settings.start_seconds,
+                attempt=attempt, schema=PLANNER_CONTRACT.schema, seconds=settings.seconds, start_seconds=settings.start_seconds,
                 idle_seconds=settings.idle_seconds, permissions="read",
                 options={**settings.options, "model": settings.model} if settings.model else settings.options,
             )  # fmt: skip
@@ -114,6 +114,6 @@ def _proposal_prompt(
         else "",
         *project_prompt_sections(role, own_words, mark),
         f"## reply\n\nAnswer with exactly one JSON object that fits this schema, nonce {nonce}:\n\n"
-        + json.dumps(reply_schema(PLANNER_CONTRACT), sort_keys=True),
+        + json.dumps(PLANNER_CONTRACT.schema, sort_keys=True),
     ]
     return "\n\n".join(part for part in parts if part)

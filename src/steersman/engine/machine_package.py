@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from steersman.contracts.artifacts import DamagedFile
 from steersman.contracts.config import Config
+from steersman.contracts.replies import ReplyContract
 from steersman.engine.active_run import ActiveRun
 from steersman.engine.person_words import PersonMove, PersonWord, RunView, WordCall
 from steersman.engine.ports import Ports
@@ -22,7 +24,7 @@ from steersman.views.report import ReportSections, default_report_sections
 from steersman.views.run_summary import RunFacts, SummaryFields, default_summary_fields
 
 if TYPE_CHECKING:
-    from steersman.judges.task.inspection import DamagedFile
+    from steersman.contracts.artifacts import DamagedFile
 
 
 class StartPlan(msgspec.Struct, frozen=True):
@@ -93,6 +95,9 @@ class MachinePackage(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     machine: Machine
     folder: str = ""  # the import path of the machine's package: its prompts are in `prompts/`
+    replies: Mapping[
+        str, ReplyContract
+    ] = {}  # what its agents answer with, beside the contracts that machines share
     effects: Mapping[str, str] = {}  # what only this machine's jobs do -> "module:function"
     takes: frozenset[str] = frozenset()  # what its runs begin with, beside the general options
     plan_start: Callable[[StartOptions], StartPlan] | None = None

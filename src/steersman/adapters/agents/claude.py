@@ -29,7 +29,6 @@ from steersman.adapters.agents.sessions import (
 )
 from steersman.adapters.checks.setup_layers import visible_tree_path
 from steersman.contracts.agent import AgentReply, AgentRequest, Permissions, ProviderUsage
-from steersman.contracts.replies import reply_schema
 from steersman.ports.sandbox import Sandbox
 
 CLAUDE_PROVIDER = "claude"
@@ -139,7 +138,7 @@ class ClaudeAgent:
 def _make_claude_reader(request: AgentRequest, earlier_usage: ProviderUsage | None = None) -> ClaudeReader:
     return ClaudeReader(
         writes=request.writes,
-        schema=request.contract is not None,
+        schema=request.schema is not None,
         held=request.allows is not None,
         before=earlier_usage,
     )
@@ -162,8 +161,8 @@ def build_claude_args(
         yield from ("--model", options.model)
     if options.effort:
         yield from ("--effort", options.effort)
-    if request.contract:
-        schema = {k: v for k, v in reply_schema(request.contract).items() if k != "$schema"}
+    if request.schema:
+        schema = {k: v for k, v in request.schema.items() if k != "$schema"}
         yield from ("--json-schema", msgspec.json.encode(schema).decode())
     if request.micro_usd:
         yield from ("--max-budget-usd", f"{request.micro_usd // 10**6}.{request.micro_usd % 10**6:06}")

@@ -21,7 +21,6 @@ from steersman.adapters.agents.headless import AgentInvocation, ProviderOptions,
 from steersman.adapters.agents.sessions import SESSIONS_DIRECTORY, SessionStore, StoredSession
 from steersman.adapters.checks.setup_layers import visible_tree_path
 from steersman.contracts.agent import AgentReply, AgentRequest, ProviderUsage
-from steersman.contracts.replies import reply_schema
 from steersman.judges.commands.tester_commands import find_commands_outside
 from steersman.judges.config.limits import find_model_host
 from steersman.ports.sandbox import Sandbox
@@ -149,9 +148,9 @@ def build_codex_args(
     yield from ("-C", start, "-s", _codex_sandbox_mode(request, isolated))
     if options.model:
         yield from ("-m", options.model)
-    if request.contract:
+    if request.schema:
         schema = home.config / "reply.schema.json"
-        schema.write_text(json.dumps(strict_schema_subset(reply_schema(request.contract))), encoding="utf-8")
+        schema.write_text(json.dumps(strict_schema_subset(request.schema)), encoding="utf-8")
         yield from ("--output-schema", str(schema))
     for name, value in _codex_settings(request, options, (tree, start)).items():
         yield from ("-c", f"{name}={_encode_toml_value(value)}")

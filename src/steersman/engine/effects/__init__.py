@@ -13,9 +13,12 @@ from typing import Any, TypeVar
 import msgspec
 
 from steersman.contracts.config import FrozenConfig
+from steersman.contracts.replies import ReplyContract
 from steersman.engine.active_run import PayloadStore
 from steersman.engine.machine_package import MachinePackage
 from steersman.engine.ports import Ports
+from steersman.errors import DefinitionError
+from steersman.judges.replies.agent_reply import SHARED_REPLY_CONTRACTS
 from steersman.kernel.snapshot import JobItem
 
 
@@ -48,6 +51,19 @@ class EffectCall(msgspec.Struct, frozen=True, eq=False):
     def given(self, name: str, default: Any = None) -> Any:
         """Returns a field of the effect's input."""
         return self.item.input.get(name, default)
+
+    def reply_contract(self) -> ReplyContract | None:
+        """What the agent has to answer with, by the machine's package or the shared contracts; None for free text."""
+        name = self.given("contract")
+        if not name:
+            return None
+        package = self.world.packages.get(self.machine)
+        contracts = {**SHARED_REPLY_CONTRACTS, **(package.replies if package is not None else {})}
+        if name not in contracts:
+            raise DefinitionError(
+                f"machine {self.machine}: no reply contract {name!r}: {', '.join(sorted(contracts))}"
+            )
+        return contracts[name]
 
 
 EffectResult = msgspec.Struct | RetryRequest

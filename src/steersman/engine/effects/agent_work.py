@@ -18,14 +18,7 @@ from steersman.contracts.agent import (
 )
 from steersman.contracts.config import FrozenConfig, Role, find_role_settings
 from steersman.contracts.facts import AgentFacts
-from steersman.contracts.replies import ReviewerReply, TesterReply, reply_schema
-from steersman.contracts.task.replies import (
-    CodeReviewerReply,
-    PlanCommentReply,
-    PlanReviewerReply,
-    TaskCoderReply,
-    TaskPlannerReply,
-)
+from steersman.contracts.replies import ReplyContract, ReviewerReply, TesterReply
 from steersman.contracts.workspace import Change, Checkout
 from steersman.engine.budgets import call_ceiling
 from steersman.engine.effects import EffectCall, EffectResult, RetryRequest
@@ -40,7 +33,7 @@ from steersman.engine.effects.checks import checkout_ready_tree, checkout_tree
 from steersman.engine.effects.prompt import compose_agent_prompt
 from steersman.engine.inbox import sanitize_agent_name
 from steersman.engine.project_files import freeze_project_files
-from steersman.errors import ContractError, UnrecordableTreeError
+from steersman.errors import UnrecordableTreeError
 from steersman.judges.changes.infrastructure import find_agent_instruction_reason
 from steersman.judges.changes.review_reasons import SuspiciousFile
 from steersman.judges.replies.agent_reply import (
@@ -114,7 +107,6 @@ def _instruction_names(call: EffectCall, workspace: Workspace, tree: Checkout) -
 
 BACKOFF_MS = 1_000
 MAX_WAIT_MS = 60_000
-TASK_CODER = "task_coder"  # its commands outside the plan become facts instead of a denied reply
 
 
 async def ask_agent(call: EffectCall) -> EffectResult:
@@ -137,7 +129,8 @@ async def ask_agent(call: EffectCall) -> EffectResult:
     )
     async with use_base_instructions(call, workspace, tree):
         reply = await call.world.agent(call.given("role"), config).call(agent_call)
-    if reply.outside and call.given("contract") != TASK_CODER:
+    contract = call.reply_contract()
+    if reply.outside and not (contract is not None and contract.keeps_outside_commands):
         reply = _deny_reply(reply, describe_commands_outside_bounds(bounds, reply.outside))
     change, suspects, capture_problem = (
         await asyncio.to_thread(_capture_agent_change, call, workspace, tree)
@@ -167,7 +160,7 @@ def _deny_reply(reply: AgentReply, denials: list[str]) -> AgentReply:
 
 def agent_request(call: EffectCall, prompt: str, nonce: str, tree: Checkout) -> AgentRequest:
     """Builds the request to the agent."""
-    role = find_role_settings(call.config, call.given("role"))
+    role, contract = find_role_settings(call.config, call.given("role")), call.reply_contract()
     return AgentRequest(
         role=call.given("role"),
         mode=call.given("mode"),
@@ -178,7 +171,7 @@ def agent_request(call: EffectCall, prompt: str, nonce: str, tree: Checkout) -> 
         nonce=nonce,
         round=call.given("round", 1),
         attempt=call.item.attempt,
-        contract=call.given("contract"),
+        schema=contract.schema if contract is not None else None,
         session=call.given("session"),
         seconds=role.seconds,
         start_seconds=role.start_seconds,
@@ -222,11 +215,8 @@ def judge_agent_reply(
     spent = reply_usage(reply)
     if reply.error and _is_worth_retrying(call, reply):
         return RetryRequest(reply.error, _retry_wait_ms(call, reply), call.item.hint, spent)
-    parsed = (
-        parse_reply(reply.text, call.given("contract"), nonce)
-        if call.given("contract") and not reply.error
-        else None
-    )
+    contract = call.reply_contract()
+    parsed = parse_reply(reply.text, contract, nonce) if contract is not None and not reply.error else None
     problems = (
         ""
         if parsed is None or isinstance(parsed, ParsedReply)
@@ -242,8 +232,8 @@ def judge_agent_reply(
         reset_at=reply.reset_at,
         text_ref=put(reply.text),
         prompt_ref=prompt_ref,
-        reply={**plain_reply(call, parsed.value), **_commands_outside_plan(call, reply)}
-        if isinstance(parsed, ParsedReply) and not problems
+        reply={**plain_reply(call, contract, parsed.value), **_commands_outside_plan(call, reply)}
+        if contract is not None and isinstance(parsed, ParsedReply) and not problems
         else None,
         problems_ref=put(problems or capture_problem),
         provider=sanitize_agent_name(call.world, reply.provider),
@@ -269,7 +259,7 @@ def _findings_by_id(call: EffectCall) -> dict[str, str]:
     return {i["id"]: i.get("text", "") for i in call.given("must_fix", [])}
 
 
-def plain_reply(call: EffectCall, value: Any) -> dict[str, Any]:
+def plain_reply(call: EffectCall, contract: ReplyContract, value: Any) -> dict[str, Any]:
     """Returns a parsed reply with the name of a payload in place of each text."""
     put = call.payloads.add_text
     match value:
@@ -296,8 +286,8 @@ def plain_reply(call: EffectCall, value: Any) -> dict[str, Any]:
         case _:
             return {
                 "role": call.given("role"),
-                **_task_reply_counts(value),
-                "reply": put(_reply_without_nonce(call, value)),
+                **contract.facts(value),
+                "reply": put(_reply_without_nonce(call, contract.schema, value)),
             }
 
 
@@ -309,9 +299,8 @@ def _commands_outside_plan(call: EffectCall, reply: AgentReply) -> dict[str, str
     return {"outside": call.payloads.add_text(commands)} if commands else {}
 
 
-def _reply_without_nonce(call: EffectCall, value: msgspec.Struct) -> str:
+def _reply_without_nonce(call: EffectCall, schema: dict[str, Any], value: msgspec.Struct) -> str:
     """Encodes a reply without its nonce; a text that redaction made too long is clipped to its contract."""
-    schema = reply_schema(call.given("contract"))
     reply_fields = _clip_to_schema(msgspec.to_builtins(value), schema, call.payloads.redact_secrets)
     return msgspec.json.encode({k: v for k, v in reply_fields.items() if k != "nonce"}).decode()
 
@@ -326,31 +315,6 @@ def _clip_to_schema(value: Any, schema: dict[str, Any], redact: Callable[[str], 
             return {k: _clip_to_schema(item, schema["properties"][k], redact) for k, item in value.items()}
         case _:
             return value
-
-
-def _task_reply_counts(value: Any) -> dict[str, Any]:
-    """Returns what of a task's reply the guards need: a word, or a count."""
-    match value:
-        case TaskPlannerReply():
-            return {
-                "files": len(value.files),
-                "questions": len(value.questions),
-                "blocking": sum(q.blocking for q in value.questions),
-            }
-        case PlanCommentReply():
-            return {
-                "ready": value.ready,
-                "concerns": len(value.concerns),
-                "blocking": sum(q.blocking for q in value.questions),
-            }
-        case PlanReviewerReply() | CodeReviewerReply():
-            return {"decision": value.decision}
-        case TaskCoderReply():
-            return {"status": value.status}
-        case _:
-            raise ContractError(
-                f"no plain form for {type(value).__name__}: add it to engine/effects/agent_work.py"
-            )
 
 
 def reply_usage(reply: AgentReply) -> dict[str, int]:

@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Mapping
 
-from steersman.contracts.replies import reply_schema
 from steersman.engine.effects import EffectCall
 from steersman.judges.text import printable_text
 
@@ -117,9 +116,10 @@ def _finding_text(call: EffectCall, finding: dict[str, str]) -> str:
 
 
 def _reply_section(call: EffectCall, nonce: str) -> list[str]:
-    if not call.given("contract"):
+    contract = call.reply_contract()
+    if contract is None:
         return []
-    schema = json.dumps(reply_schema(call.given("contract")), sort_keys=True)
+    schema = json.dumps(contract.schema, sort_keys=True)
     return [
         f"## reply\n\nAnswer with exactly one JSON object that fits this schema, nonce {nonce}:\n\n{schema}"
     ]

@@ -15,12 +15,12 @@ import msgspec
 from steersman.contracts.replies import (
     NO_COMMAND_PROBLEM,
     NOT_BLANK_PATTERN,
-    PLAIN_VERDICT,
-    REPLY_CONTRACTS,
     PlainVerdict,
+    PlannerReply,
+    ReplyContract,
     ReviewerReply,
+    TesterReply,
     plain_verdict_schema,
-    reply_schema,
 )
 from steersman.judges.replies.strict_json import (
     JsonReading,
@@ -30,7 +30,19 @@ from steersman.judges.replies.strict_json import (
 )
 from steersman.judges.text import has_visible_text
 
-__all__ = ["ParsedReply", "RefusedReply", "find_text_schema_problems", "parse_reply", "parse_verdict"]
+__all__ = [
+    "SHARED_REPLY_CONTRACTS",
+    "FieldRule",
+    "ParsedReply",
+    "RefusedReply",
+    "check_field_rules",
+    "find_text_schema_problems",
+    "find_unfounded_fixes",
+    "finding_id",
+    "identify_finding",
+    "parse_reply",
+    "parse_verdict",
+]
 
 JsonObject = dict[str, Any]
 MAX_REPLY_PROBLEMS = 100  # problems that are listed
@@ -42,28 +54,18 @@ class ParsedReply(msgspec.Struct, frozen=True):
     value: msgspec.Struct
 
 
-def parse_reply(text: str, contract: str, nonce: str | None) -> ParsedReply | RefusedReply:
+def parse_reply(text: str, contract: ReplyContract, nonce: str | None) -> ParsedReply | RefusedReply:
     """The reply as its contract's struct, or everything that is wrong with it; without a nonce any or none will do."""
-    if contract not in REPLY_CONTRACTS:
-        return RefusedReply(
-            (f"contract: {contract!r} is unknown; known are {', '.join(sorted(REPLY_CONTRACTS))}",)
-        )
     reading = read_strict_json(text)
     if nonce is None and reading.value is not None:
         reading = msgspec.structs.replace(reading, value={"nonce": "", **reading.value})
-    return _check_reply_contract(
-        reading,
-        REPLY_CONTRACTS[contract],
-        reply_schema(contract),
-        _RULES_BY_CONTRACT.get(contract, _find_no_rule_problems),
-        nonce,
-    )
+    return _check_reply_contract(reading, contract.reply, contract.schema, contract.find_problems, nonce)
 
 
 def parse_verdict(text: str) -> ParsedReply | RefusedReply:
     """A verdict in its plainest form: decision, summary and must_fix, and nothing beside them."""
     return _check_reply_contract(
-        read_strict_json(text), PlainVerdict, plain_verdict_schema(), _RULES_BY_CONTRACT[PLAIN_VERDICT], None
+        read_strict_json(text), PlainVerdict, plain_verdict_schema(), _find_reviewer_problems, None
     )
 
 
@@ -142,11 +144,7 @@ def _find_worded_texts(value: Any, schema: JsonObject, where: str) -> Iterator[t
                     yield from _find_worded_texts(value[name], field, f"{where}.{name}".removeprefix("."))
 
 
-def _find_no_rule_problems(_: JsonObject) -> tuple[str, ...]:
-    return ()
-
-
-class _FieldRule(NamedTuple):
+class FieldRule(NamedTuple):
     """What one word says of a list beside it: that something is in it, or that nothing is."""
 
     field: str
@@ -155,7 +153,7 @@ class _FieldRule(NamedTuple):
     filled: bool
 
 
-def _build_rule_check(*rules: _FieldRule) -> Callable[[JsonObject], tuple[str, ...]]:
+def check_field_rules(*rules: FieldRule) -> Callable[[JsonObject], tuple[str, ...]]:
     """Builds a function that lists the rules which a reply breaks. The schema reports a list of the wrong type."""
 
     def find_broken_rules(value: JsonObject) -> tuple[str, ...]:
@@ -170,7 +168,7 @@ def _build_rule_check(*rules: _FieldRule) -> Callable[[JsonObject], tuple[str, .
     return find_broken_rules
 
 
-def _explain_broken_rule(rule: _FieldRule) -> str:
+def _explain_broken_rule(rule: FieldRule) -> str:
     word = "true" if rule.word is True else rule.word
     if rule.filled:
         return f"{rule.field}: {word} needs at least one {rule.other}"
@@ -181,31 +179,14 @@ def _find_tester_problems(value: JsonObject) -> tuple[str, ...]:
     return (f"commands: {NO_COMMAND_PROBLEM}",) if value.get("commands") == [] else ()
 
 
-_find_reviewer_problems = _build_rule_check(
-    _FieldRule("decision", "approve", "must_fix", filled=False),
-    _FieldRule("decision", "changes_requested", "must_fix", filled=True),
+_find_reviewer_problems = check_field_rules(
+    FieldRule("decision", "approve", "must_fix", filled=False),
+    FieldRule("decision", "changes_requested", "must_fix", filled=True),
 )
-# The rules that join fields, which a JSON Schema cannot say in words an agent can act on.
-_RULES_BY_CONTRACT: dict[str, Callable[[JsonObject], tuple[str, ...]]] = {
-    PLAIN_VERDICT: _find_reviewer_problems,
-    "reviewer": _find_reviewer_problems,
-    "tester": _find_tester_problems,
-    "plan_comment": _build_rule_check(_FieldRule("ready", word=True, other="concerns", filled=False)),
-    "plan_reviewer": _build_rule_check(
-        _FieldRule("decision", "accept", "blocking_issues", filled=False),
-        _FieldRule("decision", "needs_changes", "blocking_issues", filled=True),
-        _FieldRule("decision", "blocked", "blocking_issues", filled=True),
-    ),
-    "task_coder": _build_rule_check(
-        _FieldRule("status", "plan_unclear", "missing", filled=True),
-        _FieldRule("status", "scope_mismatch", "missing", filled=True),
-    ),
-    "code_reviewer": _build_rule_check(
-        _FieldRule("decision", "approve", "blocking_issues", filled=False),
-        _FieldRule("decision", "approve", "plan_issues", filled=False),
-        _FieldRule("decision", "needs_changes", "blocking_issues", filled=True),
-        _FieldRule("decision", "plan_flawed", "plan_issues", filled=True),
-    ),
+SHARED_REPLY_CONTRACTS = {  # a machine's own are in its package
+    "reviewer": ReplyContract(ReviewerReply, _find_reviewer_problems),
+    "tester": ReplyContract(TesterReply, _find_tester_problems),
+    "planner": ReplyContract(PlannerReply),
 }
 
 

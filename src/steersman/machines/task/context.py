@@ -10,10 +10,10 @@ import msgspec
 from msgspec import Meta
 
 from steersman.contracts.facts import AgentFacts
-from steersman.contracts.task.facts import InspectFacts
 from steersman.errors import UserError
 from steersman.kernel.canonical import digest_of
 from steersman.kernel.ops import Log
+from steersman.machines.task.facts import InspectFacts
 
 PersonName = Annotated[str, Meta(max_length=200)]
 PayloadRef = Annotated[str, Meta(max_length=200)]

@@ -4,10 +4,10 @@
 """
 
 from steersman.contracts.facts import BaseFacts, DeliveryFacts
-from steersman.contracts.task.facts import InspectFacts, RevertFacts
 from steersman.kernel.definition import GateAnswer
 from steersman.kernel.ops import Op
 from steersman.machines.task.context import TaskContext
+from steersman.machines.task.facts import InspectFacts, RevertFacts
 from steersman.machines.task.folds import reset_phase_ops
 
 

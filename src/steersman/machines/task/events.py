@@ -11,9 +11,9 @@ from steersman.contracts.facts import (
     DeliveryFacts,
     SetupFacts,
 )
-from steersman.contracts.task.facts import InspectFacts, PrerequisiteFacts, RecordFacts, RevertFacts
 from steersman.kernel.definition import Action, ChildEnded, Events, GateAnswer, Origin, event
 from steersman.machines.task import context as ctx
+from steersman.machines.task.facts import InspectFacts, PrerequisiteFacts, RecordFacts, RevertFacts
 
 P, G, X, C = Origin.PERSON, Origin.GATE, Origin.EFFECT, Origin.CHILD
 

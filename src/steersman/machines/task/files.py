@@ -10,20 +10,20 @@ import msgspec
 from msgspec.structs import replace
 
 from steersman.contracts.artifacts import STATE_FILE, TIMELINE_FILE, ArtifactOnDisk
-from steersman.contracts.task.documents import PhaseProgress, TaskState
-from steersman.contracts.task.words import TASK_PHASES
+from steersman.contracts.machine_names import TASK_PHASES
 from steersman.engine.active_run import ActiveRun
 from steersman.engine.machine_package import Artifact
 from steersman.engine.person_words import RunView
 from steersman.engine.ports import Ports
 from steersman.engine.projections import MAX_PROJECTION_BYTES
-from steersman.judges.task.inspection import find_unreadable_file_problem
 from steersman.judges.text import printable_json
 from steersman.kernel.canonical import digest_of
 from steersman.kernel.definition import Origin
 from steersman.kernel.snapshot import Snapshot, context_fields
 from steersman.kernel.step import legal_events
 from steersman.machines.shared.tree_summary import check_result_files
+from steersman.machines.task.documents.inspection import find_unreadable_file_problem
+from steersman.machines.task.documents.schemas import PhaseProgress, TaskState
 from steersman.views.run_summary import GuardOverride, RunSummary
 
 # How far planning is, in the words of the planning table.

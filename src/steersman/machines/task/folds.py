@@ -6,11 +6,11 @@
 from typing import Any
 
 from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts
-from steersman.contracts.task.facts import InspectFacts, PrerequisiteFacts, RecordFacts
 from steersman.kernel.definition import ChildEnded, GateAnswer
 from steersman.kernel.ops import Op
 from steersman.machines.shared.tree_fragments import keep_session
 from steersman.machines.task.context import PersonWords, TaskContext, next_work_base
+from steersman.machines.task.facts import InspectFacts, PrerequisiteFacts, RecordFacts
 
 # ── what people say ─────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -1,9 +1,10 @@
 """Everything that the rest of the product knows about `task`."""
 
 from steersman.engine.machine_package import MachinePackage
-from steersman.machines.task.documents import TASK_RUN_DOCUMENTS, read_task_patch
+from steersman.machines.task.documents_on_disk import TASK_RUN_DOCUMENTS, read_task_patch
 from steersman.machines.task.effects.document_digests import has_unchanged_artifacts
 from steersman.machines.task.files import find_task_file_problems, list_task_artifacts
+from steersman.machines.task.replies import TASK_REPLY_CONTRACTS
 from steersman.machines.task.start import plan_task_start
 from steersman.machines.task.table import MACHINE
 from steersman.machines.task.views.actions import find_task_actions
@@ -28,6 +29,7 @@ PACKAGE = MachinePackage(
         "task_deliver": "steersman.engine.effects.delivery:deliver_change",
         "task_revert": "steersman.machines.task.effects.branch:take_change_back",
     },
+    replies=TASK_REPLY_CONTRACTS,
     takes=frozenset({"after", "plan", "key", "step"}),
     plan_start=plan_task_start,
     summary_fields=task_summary_fields,

@@ -4,7 +4,6 @@ What leads from one to another is in `table.py`.
 """
 
 from steersman.contracts.facts import AgentFacts, BaseFacts, CheckFacts, DeliveryFacts
-from steersman.contracts.task.facts import InspectFacts, PrerequisiteFacts, RecordFacts, RevertFacts
 from steersman.kernel.definition import Choice, Guard, State, child, do, effect, gate, resting, state
 from steersman.machines.shared.tree_fragments import (
     EVIDENCE,
@@ -16,6 +15,7 @@ from steersman.machines.shared.tree_fragments import (
     tree_setup_input,
 )
 from steersman.machines.task import work
+from steersman.machines.task.facts import InspectFacts, PrerequisiteFacts, RecordFacts, RevertFacts
 
 # ── Guards that the work of states depends on ───────────────────────────────────────────────────────────────────────
 

@@ -8,8 +8,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from steersman.contracts.task.documents import TaskPlan
-from steersman.contracts.task.words import PLAN_FILE, TASK_PHASES
+from steersman.contracts.machine_names import TASK_PHASES
 from steersman.engine.person_words import (
     AnswerGate,
     PersonMove,
@@ -23,9 +22,11 @@ from steersman.engine.person_words import (
     WordCall,
 )
 from steersman.errors import UserError
-from steersman.judges.task.plan import find_open_plan_questions
 from steersman.judges.text import has_visible_text, printable_line
 from steersman.machines.task.context import TaskContext
+from steersman.machines.task.documents.plan import find_open_plan_questions
+from steersman.machines.task.documents.schemas import TaskPlan
+from steersman.machines.task.documents.words import PLAN_FILE
 from steersman.machines.task.views.actions import (
     DECISION_BY_PHASE,
     DOCUMENTS_BY_PHASE,

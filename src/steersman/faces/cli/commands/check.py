@@ -15,6 +15,7 @@ from steersman.faces.cli.main import LazyGroup
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from steersman.contracts.replies import ReplyContract
     from steersman.faces.cli.jsonl import InputVerdict
     from steersman.judges.commands.tester_commands import CommandRules
 
@@ -25,16 +26,6 @@ CHECK_COMMANDS = {
     "artifact": (f"{CHECK_MODULE}:check_artifact_command", "Say whether a file of a run may have this name."),
 }
 CHECK_EXIT_CODES = "0 accepted, or with --jsonl every line is answered · 2 wrong usage · 4 refused"
-REPLY_CONTRACT_ROLES = (
-    "reviewer",
-    "tester",
-    "planner",
-    "task_planner",
-    "plan_comment",
-    "plan_reviewer",
-    "task_coder",
-    "code_reviewer",
-)  # whose replies have a contract
 _jsonl_option = click.option(
     "--jsonl",
     is_flag=True,
@@ -139,7 +130,12 @@ def _load_command_rules(context: CommandContext, sets: tuple[str, ...]) -> "Comm
     exits=CHECK_EXIT_CODES,
 )
 @click.argument("file", default="-")
-@click.option("--role", type=click.Choice(REPLY_CONTRACT_ROLES), help="Use the contract of this role.")
+@click.option(
+    "--role",
+    metavar="ROLE",
+    default=None,
+    help="Use the contract of this role: reviewer, tester, planner, or one of a machine's own, such as task_planner.",
+)
 @click.option("--nonce", default=None, help="The nonce that the reply must have (default: any, or none).")
 @click.option("--schema", default=None, metavar="FILE", help="Use a JSON Schema of your own.")
 @_jsonl_option
@@ -159,13 +155,30 @@ def check_verdict_command(
         raise click.UsageError("--role and --schema exclude each other")
     if nonce is not None and not role:
         raise click.UsageError("--nonce needs --role")
-    judge = _build_verdict_judge(role, nonce, None if schema is None else _read_schema_file(schema))
+    contract = None if role is None else _find_reply_contract(context, role)
+    judge = _build_verdict_judge(role, contract, nonce, None if schema is None else _read_schema_file(schema))
     if jsonl:
         return _judge_jsonl_input(context, (file,), judge)
     return _print_input_verdict(context, judge(_read_reply_text(file)), {"file": file})
 
 
-def _build_verdict_judge(role: str | None, nonce: str | None, schema: Any) -> "Callable[[Any], InputVerdict]":
+def _find_reply_contract(context: CommandContext, role: str) -> "ReplyContract":
+    from steersman.app.reply_contracts import list_reply_contracts
+    from steersman.judges.replies.agent_reply import SHARED_REPLY_CONTRACTS
+
+    if role in SHARED_REPLY_CONTRACTS:
+        return SHARED_REPLY_CONTRACTS[role]
+    contracts = list_reply_contracts(context.services.installed_packages())
+    if role not in contracts:
+        raise click.UsageError(
+            f"no reply of a role {role!r} has a contract: give one of {', '.join(contracts)}"
+        )
+    return contracts[role]
+
+
+def _build_verdict_judge(
+    role: str | None, contract: "ReplyContract | None", nonce: str | None, schema: Any
+) -> "Callable[[Any], InputVerdict]":
     from steersman.faces.cli.jsonl import InputVerdict
     from steersman.judges.replies.agent_reply import (
         RefusedReply,
@@ -177,7 +190,7 @@ def _build_verdict_judge(role: str | None, nonce: str | None, schema: Any) -> "C
     def find_reply_problems(text: str) -> tuple[str, ...]:
         if schema is not None:
             return find_text_schema_problems(text, schema)
-        parsed_reply = parse_verdict(text) if role is None else parse_reply(text, role, nonce)
+        parsed_reply = parse_verdict(text) if contract is None else parse_reply(text, contract, nonce)
         return parsed_reply.problems if isinstance(parsed_reply, RefusedReply) else ()
 
     def judge(text: Any) -> InputVerdict:

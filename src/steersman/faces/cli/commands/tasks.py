@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from steersman.contracts.machine_names import TASKS_MACHINE
-from steersman.contracts.task.words import TASK_PHASES
+from steersman.contracts.machine_names import TASK_PHASES, TASKS_MACHINE
 from steersman.faces.cli.context import EXIT_DONE, CommandContext, define_command
 from steersman.faces.cli.issue_text import ISSUE_OPTION_HELP
 from steersman.faces.cli.main import LazyGroup

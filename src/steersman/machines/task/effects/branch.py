@@ -6,7 +6,6 @@
 from typing import Literal
 
 from steersman.contracts.facts import BaseFacts
-from steersman.contracts.task.facts import RevertFacts
 from steersman.contracts.workspace import RunBase
 from steersman.engine.effects import EffectCall, perform_beside_loop
 from steersman.engine.effects.branch import rebase_on_target
@@ -19,6 +18,7 @@ from steersman.machines.task.effects.document_writer import (
     find_files_outside_scope,
     write_change_documents,
 )
+from steersman.machines.task.facts import RevertFacts
 from steersman.ports.workspace import Workspace
 
 

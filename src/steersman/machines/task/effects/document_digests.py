@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 
 from steersman.contracts.artifacts import ArtifactOnDisk
-from steersman.contracts.task.documents import TASK_DOCUMENTS
-from steersman.contracts.task.words import COPIES_DIRECTORY, PATCH_FILE, SCOPE_FILE
-from steersman.judges.task.inspection import digest_directory_listing
+from steersman.machines.task.documents.inspection import digest_directory_listing
+from steersman.machines.task.documents.schemas import TASK_DOCUMENTS
+from steersman.machines.task.documents.words import COPIES_DIRECTORY, PATCH_FILE, SCOPE_FILE
 from steersman.ports.artifacts import Artifacts
 
 DOCUMENT_DIRECTORIES = tuple(

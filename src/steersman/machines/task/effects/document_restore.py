@@ -9,14 +9,13 @@ from contextlib import contextmanager
 
 import msgspec
 
-from steersman.contracts.task.documents import PlanFiles, TaskPlan
-from steersman.contracts.task.facts import RecordFacts
-from steersman.contracts.task.words import COPIES_DIRECTORY, PLAN_FILE, SCOPE_FILE
 from steersman.engine.effects import EffectCall
 from steersman.errors import SteersmanError
 from steersman.judges.artifact_names import find_file_name_problem
-from steersman.judges.task.inspection import find_file_damage
 from steersman.judges.text import printable_line
+from steersman.machines.task.documents.inspection import find_file_damage
+from steersman.machines.task.documents.schemas import PlanFiles, TaskPlan
+from steersman.machines.task.documents.words import COPIES_DIRECTORY, PLAN_FILE, SCOPE_FILE
 from steersman.machines.task.effects.document_digests import artifact_digest, read_artifacts
 from steersman.machines.task.effects.document_writer import (
     DocumentWriter,
@@ -25,6 +24,7 @@ from steersman.machines.task.effects.document_writer import (
 )
 from steersman.machines.task.effects.inspection import find_all_unrecorded
 from steersman.machines.task.effects.task_documents import write_scope_document
+from steersman.machines.task.facts import RecordFacts
 
 MOVED_ASIDE_PREFIX = "moved aside: "
 ASIDE_DIRECTORY = "aside"  # in the run's folder: what was found among its documents, and is none

@@ -1,6 +1,6 @@
 """Writes the documents of a task: the plan, the reports, and a change with a copy of every file.
 
-What a document says is decided in `judges.task`.
+What a document says is decided in `machines.task.documents`.
 **Invariant:** the bytes on disk equal those of the payload, and a written document can be read back.
 """
 
@@ -12,9 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 
-from steersman.contracts.task.documents import ChangeCopies, FileCopy, PlanFiles
-from steersman.contracts.task.facts import RecordFacts
-from steersman.contracts.task.words import COPIES_DIRECTORY, COPIES_LIST_FILE, PATCH_FILE, SCOPE_FILE
 from steersman.contracts.workspace import Change, TouchedPath
 from steersman.engine.effects import EffectCall
 from steersman.engine.effects.change_context import (
@@ -24,14 +21,17 @@ from steersman.engine.effects.change_context import (
 )
 from steersman.errors import SteersmanError
 from steersman.judges.artifact_names import find_file_name_problem
-from steersman.judges.task.inspection import digest_directory_listing
-from steersman.judges.task.scope import (
+from steersman.judges.text import clip_text, printable_line
+from steersman.kernel.canonical import canonical_bytes
+from steersman.machines.task.documents.inspection import digest_directory_listing
+from steersman.machines.task.documents.schemas import ChangeCopies, FileCopy, PlanFiles
+from steersman.machines.task.documents.scope import (
     find_paths_outside_scope,
     find_planned_otherwise,
     find_untouched_plan_files,
 )
-from steersman.judges.text import clip_text, printable_line
-from steersman.kernel.canonical import canonical_bytes
+from steersman.machines.task.documents.words import COPIES_DIRECTORY, COPIES_LIST_FILE, PATCH_FILE, SCOPE_FILE
+from steersman.machines.task.facts import RecordFacts
 
 if TYPE_CHECKING:
     from steersman.judges.planning.plan_bounds import PlanBounds

@@ -8,10 +8,18 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from steersman.contracts.artifacts import ArtifactOnDisk
-from steersman.contracts.task.documents import TASK_DOCUMENTS, ChangeCopies
-from steersman.contracts.task.facts import InspectFacts
-from steersman.contracts.task.words import (
+from steersman.contracts.artifacts import ArtifactOnDisk, DamagedFile
+from steersman.engine.effects import EffectCall, perform_beside_loop
+from steersman.machines.task.documents import inspection
+from steersman.machines.task.documents.inspection import (
+    copies_directory_damage,
+    digest_directory_listing,
+    find_file_damage,
+    unknown_file_damage,
+)
+from steersman.machines.task.documents.plan import find_open_plan_questions, find_plan_flaws
+from steersman.machines.task.documents.schemas import TASK_DOCUMENTS, ChangeCopies
+from steersman.machines.task.documents.words import (
     CODE_REVIEW_FILE,
     COPIES_DIRECTORY,
     COPIES_LIST_FILE,
@@ -23,22 +31,13 @@ from steersman.contracts.task.words import (
     SCOPE_FILE,
     TEST_REPORT_FILE,
 )
-from steersman.engine.effects import EffectCall, perform_beside_loop
-from steersman.judges.task import inspection
-from steersman.judges.task.inspection import (
-    DamagedFile,
-    copies_directory_damage,
-    digest_directory_listing,
-    find_file_damage,
-    unknown_file_damage,
-)
-from steersman.judges.task.plan import find_open_plan_questions, find_plan_flaws
 from steersman.machines.task.effects.document_digests import (
     artifact_digest,
     find_unrecorded_artifacts,
     read_artifact_copies,
     read_artifacts,
 )
+from steersman.machines.task.facts import InspectFacts
 
 
 class TaskFilesOnDisk(NamedTuple):

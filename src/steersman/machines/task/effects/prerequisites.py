@@ -4,7 +4,6 @@
 missing.
 """
 
-from steersman.contracts.task.facts import PrerequisiteFacts
 from steersman.contracts.workspace import RunBase
 from steersman.engine.active_run import read_snapshot
 from steersman.engine.effects import EffectCall, perform_beside_loop
@@ -12,6 +11,7 @@ from steersman.errors import SteersmanError
 from steersman.judges.text import printable_line
 from steersman.kernel.replay import BadEntry
 from steersman.kernel.snapshot import context_fields
+from steersman.machines.task.facts import PrerequisiteFacts
 from steersman.ports.workspace import Workspace
 
 

@@ -1,6 +1,6 @@
 """Makes the documents of a task's phases from the replies of agents and the results of programs.
 
-**Invariant:** nothing is decided here. Texts are fetched, judged by `judges.task`, and written.
+**Invariant:** nothing is decided here. Texts are fetched, judged by `machines.task.documents`, and written.
 """
 
 import json
@@ -11,32 +11,7 @@ import msgspec
 
 from steersman.contracts.commands import CommandResult
 from steersman.contracts.facts import CheckFacts
-from steersman.contracts.task.documents import (
-    AcceptDecision,
-    AcceptedTestEvidence,
-    PlanFiles,
-    RevertRecord,
-    TaskPlan,
-    WaivedGuard,
-)
-from steersman.contracts.task.facts import RecordFacts
-from steersman.contracts.task.replies import (
-    CodeReviewerReply,
-    PlanCommentReply,
-    PlanReviewerReply,
-    TaskPlannerReply,
-)
-from steersman.contracts.task.words import (
-    CODE_REVIEW_FILE,
-    DECISION_FILE,
-    PATCH_FILE,
-    PLAN_FILE,
-    PLAN_REVIEW_FILE,
-    REVERT_FILE,
-    SCOPE_FILE,
-    TEST_REPORT_FILE,
-    TaskPhase,
-)
+from steersman.contracts.machine_names import TaskPhase
 from steersman.engine.effects import EffectCall
 from steersman.engine.effects.change_context import (
     count_suspects,
@@ -45,20 +20,45 @@ from steersman.engine.effects.change_context import (
     find_plan_bounds,
 )
 from steersman.engine.projections import read_run_view
-from steersman.judges.task import opinions
-from steersman.judges.task.plan import (
+from steersman.judges.text import clip_text, count_with_noun
+from steersman.machines.task.documents import opinions
+from steersman.machines.task.documents.plan import (
     build_task_plan,
     find_open_plan_questions,
     find_plan_flaws,
     infer_plan_files,
     plan_question_id,
 )
-from steersman.judges.task.suites import build_task_test_report
-from steersman.judges.text import clip_text, count_with_noun
+from steersman.machines.task.documents.schemas import (
+    AcceptDecision,
+    AcceptedTestEvidence,
+    PlanFiles,
+    RevertRecord,
+    TaskPlan,
+    WaivedGuard,
+)
+from steersman.machines.task.documents.suites import build_task_test_report
+from steersman.machines.task.documents.words import (
+    CODE_REVIEW_FILE,
+    DECISION_FILE,
+    PATCH_FILE,
+    PLAN_FILE,
+    PLAN_REVIEW_FILE,
+    REVERT_FILE,
+    SCOPE_FILE,
+    TEST_REPORT_FILE,
+)
 from steersman.machines.task.effects.document_writer import (
     DocumentWriter,
     perform_in_thread,
     write_change_documents,
+)
+from steersman.machines.task.facts import RecordFacts
+from steersman.machines.task.replies import (
+    CodeReviewerReply,
+    PlanCommentReply,
+    PlanReviewerReply,
+    TaskPlannerReply,
 )
 from steersman.views.run_summary import RunSummary
 

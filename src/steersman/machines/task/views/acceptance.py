@@ -6,7 +6,10 @@ from typing import Any
 
 import msgspec
 
-from steersman.contracts.task.documents import (
+from steersman.judges.redaction.secret_keys import REDACTION_MARKER_PATTERN
+from steersman.judges.text import count_with_noun, printable_line, printable_text
+from steersman.kernel.snapshot import Snapshot, context_fields
+from steersman.machines.task.documents.schemas import (
     ChangeCopies,
     CodeReview,
     PlanFiles,
@@ -14,7 +17,8 @@ from steersman.contracts.task.documents import (
     TaskPlan,
     TestReport,
 )
-from steersman.contracts.task.words import (
+from steersman.machines.task.documents.scope import find_untouched_plan_files
+from steersman.machines.task.documents.words import (
     CODE_REVIEW_FILE,
     COPIES_LIST_FILE,
     PATCH_FILE,
@@ -23,10 +27,6 @@ from steersman.contracts.task.words import (
     SCOPE_FILE,
     TEST_REPORT_FILE,
 )
-from steersman.judges.redaction.secret_keys import REDACTION_MARKER_PATTERN
-from steersman.judges.task.scope import find_untouched_plan_files
-from steersman.judges.text import count_with_noun, printable_line, printable_text
-from steersman.kernel.snapshot import Snapshot, context_fields
 from steersman.machines.task.views.phase import (
     blocking_issue_lines,
     code_review_lines,

@@ -5,8 +5,12 @@ from itertools import pairwise
 
 from msgspec.structs import replace
 
-from steersman.contracts.task.facts import InspectFacts
-from steersman.contracts.task.words import (
+from steersman.contracts.machine_names import TASK_PHASES, TaskPhase
+from steersman.kernel.machine import Machine
+from steersman.kernel.snapshot import Snapshot
+from steersman.kernel.step import StepTaken, name_facts, override_guard, take_step
+from steersman.machines.task.context import TaskContext
+from steersman.machines.task.documents.words import (
     CODE_REVIEW_FILE,
     COPIES_DIRECTORY,
     COPIES_LIST_FILE,
@@ -16,14 +20,9 @@ from steersman.contracts.task.words import (
     PLAN_REVIEW_FILE,
     REVERT_FILE,
     SCOPE_FILE,
-    TASK_PHASES,
     TEST_REPORT_FILE,
-    TaskPhase,
 )
-from steersman.kernel.machine import Machine
-from steersman.kernel.snapshot import Snapshot
-from steersman.kernel.step import StepTaken, name_facts, override_guard, take_step
-from steersman.machines.task.context import TaskContext
+from steersman.machines.task.facts import InspectFacts
 from steersman.views.gates import GateView
 from steersman.views.legal_actions import LegalAction, gate_answer_actions, person_event_actions
 

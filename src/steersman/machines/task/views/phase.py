@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import msgspec
 
-from steersman.contracts.task.documents import CodeReview, PlanReview, TaskPlan
-from steersman.contracts.task.words import CODE_REVIEW_FILE, PLAN_FILE, PLAN_REVIEW_FILE
 from steersman.judges.text import clip_text, printable_line
 from steersman.kernel.snapshot import Snapshot, context_fields
+from steersman.machines.task.documents.schemas import CodeReview, PlanReview, TaskPlan
+from steersman.machines.task.documents.words import CODE_REVIEW_FILE, PLAN_FILE, PLAN_REVIEW_FILE
 from steersman.views.gates import OUTSIDE_TEXT_GUTTER
 from steersman.views.run_summary import PayloadReader
 

@@ -6,10 +6,10 @@ from tests.support.cases import for_each_case
 
 from steersman.contracts.commands import CommandResult, RunnerReport, VariantFinding
 from steersman.contracts.facts import CheckFacts
-from steersman.contracts.task import documents as d
 from steersman.judges.evidence.check_results import weigh_check_results
-from steersman.judges.task import suites
 from steersman.kernel.canonical import digest_of
+from steersman.machines.task.documents import schemas as d
+from steersman.machines.task.documents import suites
 
 TREE = "b" * 40
 

@@ -8,7 +8,6 @@ from tests.support.cases import for_each_case
 from tests.support.simulated_task import SIMULATED_RUN, task_at
 from tests.support.summaries import facts_of, summary_of
 
-from steersman.contracts.task.documents import TaskPlan, TaskQuestion
 from steersman.engine.active_run import ActiveRun
 from steersman.engine.person_words import (
     AnswerGate,
@@ -23,6 +22,7 @@ from steersman.engine.person_words import (
 )
 from steersman.errors import UserError
 from steersman.kernel.snapshot import JobItem
+from steersman.machines.task.documents.schemas import TaskPlan, TaskQuestion
 from steersman.machines.task.package import PACKAGE
 from steersman.machines.task.table import MACHINE
 from steersman.machines.task.views.actions import find_task_actions

@@ -7,16 +7,15 @@ obeyed, and every message is printable.
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import msgspec
 
-from steersman.contracts.artifacts import STATE_FILE, ArtifactOnDisk
-from steersman.contracts.task.documents import TASK_DOCUMENTS, task_document_schema
-from steersman.contracts.task.words import PLAN_FILE, SCOPE_FILE
+from steersman.contracts.artifacts import STATE_FILE, UNRECORDED_FILE_PROBLEM, ArtifactOnDisk, DamagedFile
 from steersman.judges.artifact_names import find_file_name_problem
 from steersman.judges.replies.strict_json import find_json_schema_problems, read_strict_json
 from steersman.judges.text import clip_text, printable_line
+from steersman.machines.task.documents.schemas import TASK_DOCUMENTS, task_document_schema
+from steersman.machines.task.documents.words import PLAN_FILE, SCOPE_FILE
 
 _MAX_QUOTED_CHARACTERS = 400  # characters of a quoted text
 _MAX_SHOWN_PROBLEMS = 3  # problems of one file
@@ -26,22 +25,7 @@ _JSON_ERROR_POSITION = re.compile(
 )
 
 RESTORE_HINT = "`restore` puts the recorded file back"
-UNRECORDED_FILE_PROBLEM = "is not on record: steersman did not write it"
 ADOPT_HINT = f"`adopt` takes your plan over, {RESTORE_HINT}"
-
-
-class DamagedFile(NamedTuple):
-    """A file that is not what was recorded: what is wrong with it, and what a person can do."""
-
-    name: str
-    problem: str
-    next: str
-    adoptable: bool
-
-    @property
-    def recorded(self) -> bool:
-        """Whether steersman wrote it."""
-        return self.problem != UNRECORDED_FILE_PROBLEM
 
 
 def find_file_damage(

@@ -10,24 +10,23 @@ from hypothesis import strategies as st
 from tests.support.cases import for_each_case
 from tests.support.task_replies import sample_plan, sample_scope
 
-from steersman.contracts.artifacts import STATE_FILE, TRANSCRIPT_FILE
-from steersman.contracts.task.documents import TASK_DOCUMENTS
-from steersman.contracts.task.words import (
-    CODE_REVIEW_FILE,
-    COPIES_DIRECTORY,
-    PATCH_FILE,
-    PLAN_FILE,
-    SCOPE_FILE,
-)
-from steersman.judges.task.inspection import (
+from steersman.contracts.artifacts import STATE_FILE, TRANSCRIPT_FILE, DamagedFile
+from steersman.machines.task.documents.inspection import (
     ArtifactOnDisk,
-    DamagedFile,
     copies_directory_damage,
     digest_directory_listing,
     encode_directory_listing,
     find_file_damage,
     render_damaged_files,
     unknown_file_damage,
+)
+from steersman.machines.task.documents.schemas import TASK_DOCUMENTS
+from steersman.machines.task.documents.words import (
+    CODE_REVIEW_FILE,
+    COPIES_DIRECTORY,
+    PATCH_FILE,
+    PLAN_FILE,
+    SCOPE_FILE,
 )
 
 TASK = "261116-abc123"

@@ -7,20 +7,21 @@ Nothing is appended to the tape for it, because nothing changes: what was record
 from collections.abc import Mapping
 from typing import Any
 
-from steersman.contracts.task.facts import RecordFacts
-from steersman.contracts.task.words import COPIES_DIRECTORY, PATCH_FILE
+from steersman.contracts.artifacts import DamagedFile
 from steersman.engine.active_run import ActiveRun
 from steersman.engine.effects import EffectCall
 from steersman.engine.machine_package import DocumentOnDisk, RunDocuments
 from steersman.engine.person_words import RunView
 from steersman.engine.ports import Ports
-from steersman.judges.task.inspection import DamagedFile, find_unreadable_file_problem
 from steersman.kernel.snapshot import JobItem
 from steersman.machines.task import work
 from steersman.machines.task.context import TaskContext
+from steersman.machines.task.documents.inspection import find_unreadable_file_problem
+from steersman.machines.task.documents.words import COPIES_DIRECTORY, PATCH_FILE
 from steersman.machines.task.effects.document_digests import artifact_digests, find_unrecorded_artifacts
 from steersman.machines.task.effects.document_restore import restore_recorded_files
 from steersman.machines.task.effects.inspection import read_task_files
+from steersman.machines.task.facts import RecordFacts
 
 AS_RECORDED, NOT_ON_RECORD = "as recorded", "NOT on record: no run wrote it"
 

@@ -6,8 +6,8 @@ import msgspec
 from tests.support.cases import for_each_case
 from tests.support.task_replies import sample_draft, sample_question
 
-from steersman.contracts.replies import REPLY_CONTRACTS
 from steersman.judges.replies.agent_reply import ParsedReply, parse_reply
+from steersman.machines.task.replies import TASK_REPLY_CONTRACTS
 
 PLAN = msgspec.to_builtins(sample_draft(questions=(sample_question("which currency?"),)))
 COMMENT = {"nonce": "n", "ready": True, "comment": "fine", "concerns": [], "questions": []}
@@ -21,7 +21,7 @@ GOOD = {
 
 
 def parsed(contract, **changed):
-    return parse_reply(json.dumps({**GOOD[contract], **changed}), contract, "n")
+    return parse_reply(json.dumps({**GOOD[contract], **changed}), TASK_REPLY_CONTRACTS[contract], "n")
 
 
 def problems(contract, **changed):
@@ -33,7 +33,7 @@ def test_good(contract):
     """A reply that fits is the struct of its contract."""
     found = parsed(contract)
     assert isinstance(found, ParsedReply)
-    assert isinstance(found.value, REPLY_CONTRACTS[contract])
+    assert isinstance(found.value, TASK_REPLY_CONTRACTS[contract].reply)
 
 
 @for_each_case(

@@ -25,7 +25,6 @@ from tests.support.simulated_task import (
 )
 
 from steersman.contracts.facts import AgentFacts, BaseFacts
-from steersman.contracts.task.facts import InspectFacts, RecordFacts
 from steersman.kernel.definition import Origin
 from steersman.kernel.step import (
     EventOccurrence,
@@ -36,6 +35,7 @@ from steersman.kernel.step import (
     take_step,
 )
 from steersman.machines.task import MACHINE
+from steersman.machines.task.facts import InspectFacts, RecordFacts
 
 pytestmark = pytest.mark.untraced
 

@@ -3,10 +3,10 @@
 import msgspec
 from tests.support.cases import for_each_case
 
-from steersman.contracts.task import documents as d
-from steersman.contracts.task import replies as r
 from steersman.judges.replies.agent_reply import finding_id
-from steersman.judges.task.opinions import build_code_review, build_plan_review
+from steersman.machines.task import replies as r
+from steersman.machines.task.documents import schemas as d
+from steersman.machines.task.documents.opinions import build_code_review, build_plan_review
 
 TASK, SHA, TREE = "261116-abc123", "a" * 64, "b" * 40
 ERROR = d.PlanFlaw(id="ACCEPTANCE_EMPTY", severity="error", message="no criterion")

@@ -4,10 +4,6 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-TaskPhase = Literal["planning", "plan_review", "codegen", "review", "test", "accept", "revert", "done"]
-TASK_PHASES: tuple[TaskPhase, ...] = (
-    "planning", "plan_review", "codegen", "review", "test", "accept", "revert", "done",
-)  # fmt: skip
 FileIntent = Literal["create", "update", "delete", "create_or_update"]
 SuiteKind = Literal["test", "lint", "static"]  # of a suite
 AcceptExit = Literal[

@@ -9,8 +9,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from steersman.contracts.machine_names import TaskPhase
 from steersman.contracts.planning.words import LongText, ShortText, StrictDocument
-from steersman.contracts.task.words import (
+from steersman.machines.task.documents.words import (
     AcceptExit,
     DocumentKey,
     FileIntent,
@@ -19,7 +20,6 @@ from steersman.contracts.task.words import (
     RoleName,
     SuiteKind,
     TaskPath,
-    TaskPhase,
 )
 
 DocumentLines = Annotated[tuple[ShortText, ...], Meta(max_length=200)]

@@ -8,12 +8,12 @@ from typing import Literal
 
 from steersman.contracts.commands import CommandResult, VariantFinding
 from steersman.contracts.facts import CheckFacts
-from steersman.contracts.task.documents import SuiteResult, TestReport
-from steersman.contracts.task.words import SuiteKind
 from steersman.judges.evidence.baseline import is_known_failure, sound_verdict
 from steersman.judges.evidence.check_results import check_key
 from steersman.judges.text import clip_text
 from steersman.kernel.canonical import digest_of
+from steersman.machines.task.documents.schemas import SuiteResult, TestReport
+from steersman.machines.task.documents.words import SuiteKind
 
 SuiteVerdict = Literal["passed", "failed", "blocked", "timeout", "no_tests"]
 

@@ -7,7 +7,7 @@ from tests.support.cases import for_each_case
 from tests.support.task_replies import sample_scope
 
 from steersman.contracts.workspace import TouchedPath
-from steersman.judges.task.scope import (
+from steersman.machines.task.documents.scope import (
     find_paths_outside_scope,
     find_planned_otherwise,
     find_untouched_plan_files,

@@ -10,7 +10,8 @@ from types import MappingProxyType
 
 import msgspec
 
-from steersman.contracts.task.documents import (
+from steersman.judges.text import clip_text, has_visible_text, printable_line
+from steersman.machines.task.documents.schemas import (
     AcceptanceCriterion,
     PlanFiles,
     PlanFlaw,
@@ -22,10 +23,9 @@ from steersman.contracts.task.documents import (
     TestPlan,
     WorkStep,
 )
-from steersman.contracts.task.replies import PlanCommentReply, ProposedQuestion, TaskPlannerReply
-from steersman.contracts.task.words import FileIntent
-from steersman.judges.task.scope import find_scope_path_problem, normalize_scope_path
-from steersman.judges.text import clip_text, has_visible_text, printable_line
+from steersman.machines.task.documents.scope import find_scope_path_problem, normalize_scope_path
+from steersman.machines.task.documents.words import FileIntent
+from steersman.machines.task.replies import PlanCommentReply, ProposedQuestion, TaskPlannerReply
 
 NO_TEXTS: Mapping[str, str] = MappingProxyType({})
 MAX_PLAN_LINE_CHARACTERS, MAX_PLAN_TEXT_CHARACTERS, MAX_PLAN_QUESTIONS, MAX_PLAN_NOTES, MAX_PLAN_FILES = (

@@ -16,15 +16,15 @@ from tests.support.task_replies import (
     sample_scope,
 )
 
-from steersman.contracts.task import documents as d
-from steersman.contracts.task.replies import PlanCommentReply, TaskPlannerReply
-from steersman.judges.task.plan import (
+from steersman.machines.task.documents import schemas as d
+from steersman.machines.task.documents.plan import (
     build_task_plan,
     find_open_plan_questions,
     find_plan_flaws,
     infer_plan_files,
     plan_question_id,
 )
+from steersman.machines.task.replies import PlanCommentReply, TaskPlannerReply
 
 TASK = "261116-abc123"
 

@@ -7,13 +7,13 @@ from tests.specifications import task as spec
 from tests.support.simulated_task import SIMULATED_RUN, SimulatedTask, base_conflict_facts, moved_base_facts
 
 from steersman.contracts.facts import BaseFacts
-from steersman.contracts.task.facts import RecordFacts
 from steersman.kernel.canonical import canonical_bytes, plain_value
 from steersman.kernel.definition_digest import definition_data
 from steersman.kernel.replay import convert_context, rebuild_snapshot, repeat_decisions
 from steersman.kernel.snapshot import state_hash
 from steersman.kernel.step import StepRefused, override_guard
 from steersman.machines.task import MACHINE
+from steersman.machines.task.facts import RecordFacts
 
 WALKS = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 REDO = sorted(e for e in MACHINE.events if e.startswith("redo_"))

@@ -6,7 +6,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from steersman.contracts.task.documents import (
+from steersman.judges.replies.agent_reply import finding_id
+from steersman.judges.text import clip_text
+from steersman.machines.task.documents.schemas import (
     CodeOpinion,
     CodeReview,
     PlanFlaw,
@@ -14,9 +16,7 @@ from steersman.contracts.task.documents import (
     PlanReview,
     ReviewIssue,
 )
-from steersman.contracts.task.replies import CodeReviewerReply, PlanReviewerReply
-from steersman.judges.replies.agent_reply import finding_id
-from steersman.judges.text import clip_text
+from steersman.machines.task.replies import CodeReviewerReply, PlanReviewerReply
 
 # The bounds of the contract.
 MAX_REVIEW_FLAWS, MAX_REVIEW_ISSUES, MAX_REVIEWERS, MAX_PROVIDER_CHARACTERS = (100, 500, 20, 200)

@@ -19,11 +19,11 @@ from tests.support.simulated_task import (
 )
 
 from steersman.contracts.facts import AgentFacts, BaseFacts, BaselineFacts, DeliveryFacts, SetupFacts
-from steersman.contracts.task.facts import InspectFacts, RevertFacts
 from steersman.kernel.definition import ChildEnded, Guard, otherwise
 from steersman.kernel.machine import machine_guards
 from steersman.kernel.step import name_facts
 from steersman.machines.task import MACHINE, phases, table
+from steersman.machines.task.facts import InspectFacts, RevertFacts
 
 BY_NAME = {
     g.name: g

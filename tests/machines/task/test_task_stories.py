@@ -16,13 +16,13 @@ from tests.support.simulated_task import (
 )
 
 from steersman.contracts.facts import AgentFacts, BaseFacts, DeliveryFacts, SetupFacts
-from steersman.contracts.task.facts import PrerequisiteFacts, RecordFacts, RevertFacts
 from steersman.errors import UserError
 from steersman.kernel.definition import ChildEnded
 from steersman.kernel.record import run_outcome, run_status_word
 from steersman.kernel.step import StepRefused, override_guard
 from steersman.machines.task import MACHINE
 from steersman.machines.task.context import upcast_checked_base
+from steersman.machines.task.facts import PrerequisiteFacts, RecordFacts, RevertFacts
 
 PLAN, SCOPE = "planning/planning.ai.json", "plan.files.json"
 THREE = {"planners": ["lead", "second", "third"]}

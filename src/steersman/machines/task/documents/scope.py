@@ -5,11 +5,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from steersman.contracts.task.documents import PlanFiles
-from steersman.contracts.task.words import FileIntent
 from steersman.contracts.workspace import TouchedPath
 from steersman.judges.planning.paths import is_outside_project, reserved_path_reason
 from steersman.judges.text import printable_text
+from steersman.machines.task.documents.schemas import PlanFiles
+from steersman.machines.task.documents.words import FileIntent
 
 # ── paths ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
 

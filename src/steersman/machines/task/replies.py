@@ -1,12 +1,14 @@
 """What the agents of a task answer with; a nonce says that it is the answer to this very question."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
 from steersman.contracts.planning.words import LongText, ShortText
-from steersman.contracts.task.words import FileIntent, TaskPath
+from steersman.contracts.replies import ReplyContract
+from steersman.judges.replies.agent_reply import FieldRule, check_field_rules
+from steersman.machines.task.documents.words import FileIntent, TaskPath
 
 TaskReplyTexts = Annotated[tuple[LongText, ...], Meta(max_length=50)]
 TaskReplyLines = Annotated[tuple[ShortText, ...], Meta(max_length=100)]
@@ -84,3 +86,55 @@ class CodeReviewerReply(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     blocking_issues: TaskReplyTexts
     plan_issues: TaskReplyTexts
     suggestions: TaskReplyTexts
+
+
+def _plan_facts(reply: TaskPlannerReply) -> dict[str, Any]:
+    blocking_count = sum(question.blocking for question in reply.questions)
+    return {"files": len(reply.files), "questions": len(reply.questions), "blocking": blocking_count}
+
+
+def _comment_facts(reply: PlanCommentReply) -> dict[str, Any]:
+    blocking_count = sum(question.blocking for question in reply.questions)
+    return {"ready": reply.ready, "concerns": len(reply.concerns), "blocking": blocking_count}
+
+
+def _decision_facts(reply: PlanReviewerReply | CodeReviewerReply) -> dict[str, Any]:
+    return {"decision": reply.decision}
+
+
+TASK_REPLY_CONTRACTS = {
+    "task_planner": ReplyContract(TaskPlannerReply, facts=_plan_facts),
+    "plan_comment": ReplyContract(
+        PlanCommentReply,
+        check_field_rules(FieldRule("ready", word=True, other="concerns", filled=False)),
+        _comment_facts,
+    ),
+    "plan_reviewer": ReplyContract(
+        PlanReviewerReply,
+        check_field_rules(
+            FieldRule("decision", "accept", "blocking_issues", filled=False),
+            FieldRule("decision", "needs_changes", "blocking_issues", filled=True),
+            FieldRule("decision", "blocked", "blocking_issues", filled=True),
+        ),
+        _decision_facts,
+    ),
+    "task_coder": ReplyContract(
+        TaskCoderReply,
+        check_field_rules(
+            FieldRule("status", "plan_unclear", "missing", filled=True),
+            FieldRule("status", "scope_mismatch", "missing", filled=True),
+        ),
+        lambda reply: {"status": reply.status},
+        keeps_outside_commands=True,
+    ),
+    "code_reviewer": ReplyContract(
+        CodeReviewerReply,
+        check_field_rules(
+            FieldRule("decision", "approve", "blocking_issues", filled=False),
+            FieldRule("decision", "approve", "plan_issues", filled=False),
+            FieldRule("decision", "needs_changes", "blocking_issues", filled=True),
+            FieldRule("decision", "plan_flawed", "plan_issues", filled=True),
+        ),
+        _decision_facts,
+    ),
+}
