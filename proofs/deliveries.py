@@ -364,7 +364,7 @@ def full_disk(
         ended["delivered"] += 1
     except WorkspaceError as error:
         fits = False
-        known = ("KB free that this needs", "cut short", "could not be put back yet", "No space left")
+        known = ("KB free that this needs", "cut short", "could not be restored yet", "No space left")
         ended[next((words for words in known if words in str(error)), str(error)[:80])] += 1
     except OSError as error:
         fits = False

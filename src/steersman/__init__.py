@@ -1,4 +1,4 @@
-"""steersman keeps a crew of AI coding agents on a proven course.
+"""steersman drives AI coding agents through explicit, guarded state machines.
 
 The machine decides, agents propose, people approve, and everything is on tape.
 """

@@ -204,13 +204,13 @@ def _read_secret_variables(project: str) -> tuple[str, ...]:
 
     try:
         names: tuple[str, ...] = load(Path(project)).config.redact.env
-    except (SteersmanError, OSError):  # a broken file is told where it is needed
+    except (SteersmanError, OSError):  # the code that needs the file reports that it is broken
         return ()
     return names
 
 
 def _build_outcome_anchorer(anchors: Any) -> Any:
-    """Anchors a run with an outcome. What has happened has happened: a key that is none is told, not raised."""
+    """Anchors a run with an outcome. The run is already committed, so a bad signing key is only a warning."""
     from steersman.errors import SteersmanError
     from steersman.judges.text import printable_text
 
@@ -237,7 +237,7 @@ def _build_anchor_stores(project: "Path", state: "Path") -> dict[str, Any]:
 
 
 def _read_trusted_anchor_command(project: "Path") -> tuple[str, ...] | None:
-    """The command of the settings at the top of the repository; a UserError where nobody trusts them."""
+    """Returns the anchor command of the repository's settings; raises UserError if they are not trusted."""
     from steersman.errors import UserError
 
     loaded = load_limited_config(project)
@@ -265,7 +265,7 @@ def _build_git_workspace(project: "Path", state: "Path", include: tuple[str, ...
 
 @cache
 def _make_temporary_state() -> "Path":
-    """A place for whoever only looks at a project that has no state: gone with this process."""
+    """Returns a temporary directory for commands that only look at a project without state."""
     import atexit
     import tempfile
     from pathlib import Path

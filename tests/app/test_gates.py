@@ -208,5 +208,5 @@ def test_the_beginning_of_the_digest_accepts_evidence(tmp_path, length):
 def test_only_an_evidence_gate_takes_a_digest_prefix(tmp_path):
     """Elsewhere the error names the commands that answer the gate."""
     runs, run = _open_asking_run(tmp_path)
-    with pytest.raises(AnswerNotTakenError, match=f"is answered by steersman approve {run}"):
+    with pytest.raises(AnswerNotTakenError, match=f"Answer it with steersman approve {run}"):
         check_answer(runs, ANN, run, AnswerRequest(choice="approve", digest_prefix=DIGEST[:8]))

@@ -159,8 +159,8 @@ async def _asking(bridge):
     ("sql", "words"),
     [
         ("DELETE FROM gate", "its row is missing"),
-        ("UPDATE gate SET answer='approve', person='Mallory'", "an answer that nobody has sent"),
-        ("UPDATE gate SET person='Mallory'", "an answer that nobody has sent"),
+        ("UPDATE gate SET answer='approve', person='Mallory'", "an answer that no command has sent"),
+        ("UPDATE gate SET person='Mallory'", "an answer that no command has sent"),
         ("UPDATE gate SET digest='x'", "does not say what the tape gives: digest"),
         ("UPDATE gate SET body=json_set(body, '$.choices', json('[\"yes\"]'))", "tape gives: choices"),
         ("UPDATE gate SET body=json_set(body, '$.shown', json('{\"a\":1}'))", "tape gives: shown"),
@@ -210,7 +210,7 @@ def test_waiting_rows(asked):
     verdict = audit_run(ports, run)
     assert verdict.ok
     assert [w.partition(f", {NOT_ON_TAPE}")[0] for w in verdict.waiting] == [
-        "abort by Mallory", "task_followup_received by nobody who is named", "{'a': 1} by 7",
+        "abort by Mallory", "task_followup_received by a person without a name", "{'a': 1} by 7",
     ]  # fmt: skip
     assert verdict.waiting[2].endswith("its gate is not open on tape, so it will be refused")
 

@@ -292,7 +292,7 @@ def test_a_name_that_no_list_can_have_is_told(effects):
     effects.plan()
     facts = effects.code({" ": "x\n"})
     assert facts.written == {}
-    assert effects.said(facts.error_ref).startswith("code/files.json cannot be laid down: ")
+    assert effects.said(facts.error_ref).startswith("code/files.json cannot be written: ")
 
 
 def test_nothing_was_changed(effects):

@@ -180,7 +180,7 @@ def test_what_was_typed_before_the_prompt_is_no_entry(deck, capsys):
         assert read("there") == "/status"
         pipe.send_text("\x1b[A\x1b[A\r")
         assert read("there") == "/approve"
-    assert "what you typed meanwhile was not carried out: /approve" in capsys.readouterr().out
+    assert "these lines were typed too early and not carried out: /approve" in capsys.readouterr().out
 
 
 def test_what_waits_in_a_terminal_is_taken_whole(monkeypatch):

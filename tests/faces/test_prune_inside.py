@@ -38,7 +38,7 @@ def test_nothing_inside_a_run_drops_texts(over, monkeypatch, capsys):
     project, run = over
     monkeypatch.setenv("STEERSMAN_EFFECT", f"{run}:2:1")
     assert run_steersman(["audit", "prune", run, "--yes", "--project", project]) == 4
-    assert "inside the run: an agent never speaks for a person" in capsys.readouterr().err
+    assert "inside the run, and an agent never speaks for a person" in capsys.readouterr().err
     assert open_journal(project, reading=True).key(run) is not None
     monkeypatch.delenv("STEERSMAN_EFFECT")
     assert run_steersman(["audit", "prune", run, "--yes", "--project", project]) == 0

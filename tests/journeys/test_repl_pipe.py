@@ -110,7 +110,7 @@ def test_nobody_answers_what_he_has_not_seen(here: Project):
         '/next --override "why not"',
         "/redo planning",
     ):
-        with pytest.raises(UserError, match="has moved meanwhile, and nothing was done"):
+        with pytest.raises(UserError, match="has moved since the prompt appeared, so nothing was done"):
             mine.entry(text)
     assert mine.entry("/status") == 0
     assert mine.banner() != seen

@@ -116,7 +116,9 @@ def test_a_whole_task_in_a_terminal(project: Project, terminal: Terminal) -> Non
         terminal.type(word)
         terminal.until(f"{phase}:ready", f"/next→{leads}")
     terminal.type("", "/next", "Enter", "/approve", "Enter", "/next --override blind", "Enter")  # in one go
-    terminal.on_screen("what you typed meanwhile was not carried out: /approve, /next --override blind")
+    terminal.on_screen(
+        "these lines were typed too early and not carried out: /approve, /next --override blind"
+    )
     terminal.until("accept:decide", "/accept")
     terminal.type("/approve \\")
     terminal.type("looks right")

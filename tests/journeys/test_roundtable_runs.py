@@ -251,7 +251,7 @@ def test_resume_without_a_name(project: Project) -> None:
     parked = project.call("run", "Fix add", "--json").json()["run"]
     waits = project.call("resume")
     assert waits.code == 3
-    assert "1 wait for somebody" in waits.out
+    assert "1 wait for a person" in waits.out
     first = project.call("fork", parked, "--at", "3", "--hold", "--json").json()["run"]
     second = project.call("fork", parked, "--at", "3", "--hold", "--json").json()["run"]
     several = project.call("resume")
@@ -299,7 +299,7 @@ def test_nobody_to_ask_is_told_to_programs_in_json(project: Project) -> None:
     result = project.call("audit", "prune", run, "--json")
     assert (result.code, len(result.out.splitlines()), result.json()["exit_code"]) == (2, 1, 2), result
     assert f"steersman audit prune {run} --yes" in result.json()["error"]
-    assert "cannot be had back" in result.err
+    assert "cannot be restored" in result.err
     for answer, code in ((b"n\n", 2), (b"y\n", 0)):
         done = project.launch(
             CommandCall(("audit", "prune", run, "--json"), project.repo, project.env, answer)
@@ -312,13 +312,19 @@ def test_a_gate_that_is_not_there_and_a_choice_it_does_not_offer(project: Projec
     run = project.run(roundtable_story(mode="proposal")).json()["run"]
     (gate,) = project.call("gates", "--json").json()
     result = project.call("approve", f"{run}:99:1")
-    assert (result.code, f"run {run} has no gate {run}:99:1: it asks at {gate['id']}" in result.err) == (
+    assert (
+        result.code,
+        f"run {run} has no open gate {run}:99:1. Its open gates: {gate['id']}" in result.err,
+    ) == (
         2,
         True,
     ), result
     for words in (("raise", "--tokens", "5"), ("raise",)):
         result = project.call("answer", run, *words)
-        assert (result.code, "offers approve | rework | reject, not raise" in result.err) == (2, True), result
+        assert (
+            result.code,
+            "has no choice 'raise'. Choose one of approve, rework, reject" in result.err,
+        ) == (2, True), result
 
 
 def test_a_run_that_nobody_drives_is_said_to_be_one(project: Project) -> None:

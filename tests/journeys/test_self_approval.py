@@ -150,7 +150,7 @@ def test_the_refusals_are_on_tape(hostile_run):
     refused = hostile_run.refused()
     if hostile_run.mode == "off":
         assert len(refused) == len(SPOKEN) * sum(len(hostile_run.told(who)) for who in WHO)
-        assert all(f"from effect {hostile_run.run}:" in e["why"] for e in refused)
+        assert all(f"effect {hostile_run.run}:" in e["why"] for e in refused)
     else:
         assert hostile_run.project.entries(hostile_run.waiting) == hostile_run.before
 

@@ -48,7 +48,7 @@ def test_destroyed_documents_are_named_and_put_back(project: Project, accepted: 
         assert f"review/evil is not on record: steersman did not write it: {again} moves it aside" in output
     done = project.call("tasks", "restore", run)
     assert done.code == 0, done
-    assert "code/diff.patch is deleted: it was put back" in done.out
+    assert "code/diff.patch is deleted: it was restored" in done.out
     assert "moved aside: review/evil, now aside/1/review/evil" in done.out
     assert (everything(folder), where(project)) == (before, here)
     shutil.rmtree(folder)
@@ -75,7 +75,7 @@ def test_what_cannot_be_put_right_is_told_with_the_rest(project: Project):
     result = project.call("tasks", "restore", run)
     assert result.code == 1, result
     assert "moved aside: review/plain" in result.out
-    assert "code/diff.patch is empty: it was put back" in result.out
+    assert "code/diff.patch is empty: it was restored" in result.out
     assert result.out.count("cannot be moved aside: move it away by hand and try again") == 2
     assert "report.json is a folder; put that right and try again" in result.out
     assert (strange.read_text(), copy.read_text()) == ("mine", "mine")

@@ -217,15 +217,15 @@ def test_overrides_that_are_refused(project: Project):
     run = begun(project, None, "--step")
     assert "needs a reason" in refused(project, run, reason="\u200b ")
     assert "codegen does not follow planning" in refused(project, run, "--to", "codegen")
-    assert "nobody is overridden into done" in refused(project, run, "--to", "done")
+    assert "an override into done is not possible" in refused(project, run, "--to", "done")
     went_on(project, run, 5)
     assert now(project) == ("accept", "decide")
-    assert "nobody is overridden into done" in refused(project, run)
+    assert "an override into done is not possible" in refused(project, run)
     assert "revert does not follow accept by an edge that may be waived" in refused(
         project, run, "--to", "revert"
     )
     assert project.call("tasks", "accept", run).code == 0
-    assert "nobody is overridden into done" in refused(project, run)
+    assert "an override into done is not possible" in refused(project, run)
 
 
 def test_a_task_that_was_stopped_is_not_overridden(project: Project):
@@ -291,7 +291,7 @@ def test_no_override_past_what_nobody_has_looked_at(project: Project):
         project, "/approve", "/accept-evidence", f"/accept-evidence {digest} the hooks were wrong", "/quit"
     )
     assert f"/accept-evidence {digest}" in result.out
-    assert "approve does not accept evidence" in result.out + result.err
+    assert "approve does not accept questioned results" in result.out + result.err
     assert now(project) == ("accept", "decide")
     done = project.call("tasks", "accept", run)
     assert "what it does to the tests was accepted by ann: the hooks were wrong" in done.out

@@ -117,7 +117,7 @@ def test_an_exit_from_a_resting_state_needs_a_person():
     """A run that has its outcome is reopened by somebody or not at all."""
     finding = one(
         more(row(S.ashore, E.bailed, otherwise, S.dock, None, "drift", HERE)),
-        "exit from a resting state that nobody asked for",
+        "exit from a resting state without a person's request",
     )
     assert finding.where == "ashore on bailed ('drift')"
     assert finding.path[-1] == "landed → ashore"

@@ -365,8 +365,8 @@ def waivable():
     [
         ("dock", "  ", "an override needs a reason"),
         ("harbour", "because", "ferry has no state harbour"),
-        ("sunk", "because", "nobody is overridden into sunk: it has to be reached"),
-        ("ashore", "because", "nobody is overridden into ashore: it has to be reached"),
+        ("sunk", "because", "an override into sunk is not possible: it has to be reached"),
+        ("ashore", "because", "an override into ashore is not possible: it has to be reached"),
         ("bail", "because", "bail does not follow sail by an edge that may be waived"),
     ],
 )

@@ -141,7 +141,7 @@ def test_building_without_a_confirmation_breaks_a_law():
         replace(r, sets={**r.sets, "phase": "implementation"}) if r.source is None else r for r in table.TABLE
     )
     wheres = [f.where for f in found(rebuilt(rows=rows, constants=SMALLEST), "broken law")]
-    assert "never build while a proposal was wanted and nobody confirmed one" in wheres
+    assert "never build while a proposal was wanted and no person confirmed one" in wheres
 
 
 @pytest.mark.parametrize("guard", [table.TOUCHED, table.ACCEPTS], ids=lambda g: g.name)

@@ -66,14 +66,14 @@ def test_what_was_in_question_says_who_accepted_it():
     """The files and reasons, quoted, and by whom they were accepted, on which tree."""
     tape = checking_run(left=infrastructure_change_facts("t1"))
     tape.finish("run_checks", check_facts("t1"))
-    assert "Not accepted by anybody." in told(questions, tape)
+    assert "Not accepted by a person." in told(questions, tape)
     tape.finish("evidence", gate_answer("approve", "t1"))
     words = told(questions, tape)
     assert "Accepted by ann on tree `t1`." in words
     assert "\n# not a heading" not in words
     assert told(questions, checking_run()) == ""
     shown = checking_run(left=change_facts("t1", infrastructure_ref="p-conftest"))
-    assert "Only shown: nobody had to accept it." in told(questions, shown)
+    assert "Only shown: no person had to accept it." in told(questions, shown)
 
 
 def test_what_stayed_open_comes_with_what_was_tried():

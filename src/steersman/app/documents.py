@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 MAX_DAMAGED_FILES = 20  # damaged files in a list of all tasks
-PROJECTION_NAMES = (STATE_FILE, TRANSCRIPT_FILE, REPORT_FILE)  # made from the tape when somebody asks
+PROJECTION_NAMES = (STATE_FILE, TRANSCRIPT_FILE, REPORT_FILE)  # made from the tape on request
 AS_RECORDED = "as recorded"
 
 
@@ -215,7 +215,11 @@ def restore_run_files(runs: RunService, principal: Principal, run: str) -> Resto
     messages += write_projections(ports, run)
     still_wrong = list_wrong_files(ports, run)
     restored = [damage for damage in damages if damage.name not in still_wrong and damage.recorded]
-    put_back = (f"{printable_line(damage.name)} {damage.problem}: it was put back" for damage in restored)
+    restored_lines = (
+        f"{printable_line(damage.name)} {damage.problem}: it was restored" for damage in restored
+    )
     return RestoredFiles(
-        (*put_back, *messages, *leftovers), tuple(damage.name for damage in restored), tuple(still_wrong)
+        (*restored_lines, *messages, *leftovers),
+        tuple(damage.name for damage in restored),
+        tuple(still_wrong),
     )

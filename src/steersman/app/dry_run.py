@@ -18,7 +18,7 @@ from steersman.kernel.machine import Machine
 from steersman.ports.sandbox import NOT_ISOLATED
 from steersman.views.forecast import RunForecast, UnattendedStretch, forecast_run
 
-MIN_UNATTENDED_BYTES = 512 * 1024 * 1024  # bytes that have to be free for a run that nobody watches
+MIN_UNATTENDED_BYTES = 512 * 1024 * 1024  # bytes that have to be free for an unattended run
 
 
 class CheckSettings(msgspec.Struct, frozen=True):

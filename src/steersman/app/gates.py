@@ -54,7 +54,7 @@ class AnswerNotTakenError(UserError):
 
 
 class OpenGate(msgspec.Struct, frozen=True, eq=False):
-    """An open gate with everything that is said about it; of a run that cannot be read only the gate."""
+    """An open gate with its texts; for a run that cannot be read, only the gate."""
 
     gate: GateView
     text: PayloadReader
@@ -238,7 +238,7 @@ def _require_digest_prefix(
     commands = gate_commands(gate, principal.command_prefix)
     if gate.job != EVIDENCE_GATE:
         raise AnswerNotTakenError(
-            f"gate {gate.id} does not ask about evidence: it is answered by {'; '.join(commands)}"
+            f"gate {gate.id} does not ask about evidence. Answer it with {'; '.join(commands)}"
         )
     reason = gate_reason(gate, payload_reader(runs.live(gate.run)))
     if (
@@ -247,11 +247,11 @@ def _require_digest_prefix(
         and gate.digest.startswith(digest_prefix)
     ):
         return reason
-    mismatch = f", {digest_prefix!r} are not those" if digest_prefix else ""
+    mismatch = f", not {digest_prefix!r}" if digest_prefix else ""
     problem = (
-        "approve does not accept evidence"
+        "approve does not accept questioned results"
         if digest_prefix is None
-        else f"the first {DIGEST_PREFIX_LENGTH} characters of its digest are needed{mismatch}"
+        else f"the first {DIGEST_PREFIX_LENGTH} characters of its digest have to be given{mismatch}"
     )
     look, accept = f"{principal.command_prefix} gates {gate.run}", commands[0]
     if principal.face == "repl":

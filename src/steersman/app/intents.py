@@ -249,7 +249,7 @@ class IntentService:
     def _find_unmet_citations(
         self, intent_document: ParsedDocument, policy: ParsedDocument, registry: Registry
     ) -> tuple[list[DocumentProblem], list[DocumentProblem]]:
-        """What an intent cites and planning would not find here: problems where nobody would be asked, else remarks."""
+        """Lists what an intent cites and planning would not find: problems if no person would be asked, else remarks."""
         intent = convert_valid_document(intent_document.value, ExecutionIntent, INTENT_SCHEMA)
         rules = convert_valid_document(policy.value, ExecutionPolicy, POLICY_SCHEMA)
         if intent is None or rules is None:  # the problems of their form are listed already

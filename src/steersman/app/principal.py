@@ -42,7 +42,7 @@ class AgentCallerError(SteersmanError):
 
     def __init__(self, effect: str, attempt: PostedMessage | None = None) -> None:
         super().__init__(
-            f"refused: this comes from inside, from effect {effect}: an agent never speaks for a person"
+            f"refused: effect {effect} of a run sent this, and an agent never speaks for a person"
         )
         self.effect = effect
         self.attempt = attempt

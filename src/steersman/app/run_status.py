@@ -1,4 +1,4 @@
-"""What is known of one run: its summary, why it waits, its report, its timeline, and what is said when a drive ends."""
+"""Reads one run: its summary, why it waits, its report, its timeline, and its ending."""
 
 import msgspec
 
@@ -121,7 +121,7 @@ def read_run_timeline(ports: Ports, run: str) -> tuple[TimelineStep, ...]:
 
 
 def read_run_outcome(ports: Ports, run: str) -> RunOutcome:
-    """What is said when a run has parked, stopped or reached its outcome."""
+    """What a face shows when a run waits, stops or has its outcome."""
     view = read_run_view(ports, run)
     package = find_package(ports.packages, view.machine)
     ending = package.ending(view) if package.ending is not None else None

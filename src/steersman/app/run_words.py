@@ -232,7 +232,7 @@ def _read_event(event: EventDef, text: str) -> SendEvent:
 
 
 def require_complete_answers(text: str, questions: Sequence[Any]) -> None:
-    """Refuses answers by question that leave one open, or answer what nobody asks; any other text answers all of it."""
+    """Refuses answers by question that leave one open or answer an unknown one; any other text answers all."""
     if _is_json_list(text):
         raise UserError(
             "nothing was answered: a JSON list answers no question; give a JSON object by question id, or plain words"
@@ -272,6 +272,6 @@ def _parse_answers_by_question(text: str) -> dict[str, Any]:
         value: dict[str, Any] = json.loads(text)
     except ValueError as error:
         raise UserError(
-            f"that begins like answers by question, and is no JSON ({error}): correct it, or answer in plain words"
+            f"the text begins like answers by question, but is no JSON ({error}). Correct it, or answer in plain words"
         ) from None
     return value

@@ -129,7 +129,7 @@ class RunService:
         return item_id
 
     def _in_time(self, gate: Gate) -> None:
-        """Whoever does not answer in time has chosen the default, also where nobody was there to say so."""
+        """Raises an error for an answer after the deadline: the default counts, even if no driver has applied it yet."""
         now = self.ports.clock.now()
         if gate.due is None or now < gate.due or gate.default in ("", "approve"):
             return
@@ -186,7 +186,7 @@ class RunService:
         return self.ports.journal.verdict(item_id) or waiting_verdict, driven_by
 
     async def _driven(self, run: str, driver: Driver) -> str:
-        """Drives a run that nobody drives; waits a moment where somebody does. Says who."""
+        """Drives a run that has no driver; waits a moment if it has one. Returns who drives it."""
         owner = self.ports.locks.owner(run)
         if owner is None:
             try:
@@ -246,7 +246,7 @@ class RunService:
             lock.release()
 
     def resumable(self) -> list[Head]:
-        """Runs that would go on if somebody drove them."""
+        """Returns the runs that would go on if a driver took them."""
         return [
             h
             for h in self.ports.journal.heads(unfinished=True)

@@ -315,7 +315,7 @@ def list_base_failures(proof: CheckProof) -> list[str]:
 
 
 def list_unknown_failures(config: Config, proof: CheckProof) -> list[str]:
-    """The failures that nobody has acknowledged in the file."""
+    """Returns the failures that the file does not acknowledge."""
     remaining_results = tuple(result for result in proof.results if result.name not in config.known_failures)
     return [
         name

@@ -81,4 +81,4 @@ class RecordedRef(msgspec.Struct, frozen=True):
     commit: str  # what it names, whatever kind of object that is
     tree: str = ""  # nothing where it names no commit
     run: str = ""  # the run that the commit says it is of
-    entry: int = 0  # the entry of the tape that asked for it, 0 where none is told
+    entry: int = 0  # the entry of the tape that asked for it, 0 if none is given

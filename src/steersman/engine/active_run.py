@@ -105,7 +105,7 @@ class PayloadStore:
         return data
 
     def take(self) -> tuple[tuple[str, bytes], ...]:
-        """Removes and returns the texts that the next commit stores; texts added meanwhile wait for the commit after it."""
+        """Removes and returns the texts that the next commit stores; texts added later wait for the commit after it."""
         pending = tuple(self._waiting.items())
         for ref, _ in pending:
             del self._waiting[ref]

@@ -124,7 +124,7 @@ async def take_inbox_item(writer: RunWriter, inbox_item: InboxItem) -> bool:
             writer, inbox_item, inbox_item.body.get("event", inbox_item.kind), PRUNED_REFUSAL
         )
     elif inbox_item.body.get("inside"):
-        problem = f"it came from effect {inbox_item.body['inside']} inside the run: an agent never speaks for a person"
+        problem = f"effect {inbox_item.body['inside']} sent it from inside the run, and an agent never speaks for a person"
         await _refuse_inbox_item(writer, inbox_item, inbox_item.body["event"], problem)
     else:
         answers_before = writer.preferred

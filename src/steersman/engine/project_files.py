@@ -1,7 +1,7 @@
 """What a run takes from the repository beside its tree: the words for its roles, and the programs that play them.
 
 Both come from the base commit and are fixed when the run begins, so that no edit to the checkout and no change of an
-agent decides what a role is told or which program plays it.
+agent decides the words of a role or the program that plays it.
 **Invariant:** no link is followed; of the checkout only a script is read that the base commit does not have.
 """
 
@@ -23,7 +23,7 @@ from steersman.ports.workspace import Workspace
 
 PROMPTS_DIRECTORY = ".steersman/prompts"
 MAX_PROMPT_BYTES = 32 * 1024  # bytes of the words for one role
-CHAT_PROMPT_NAME = "chat"  # whose words go to everybody who is talked to
+CHAT_PROMPT_NAME = "chat"  # whose words go to every agent of a conversation
 _WORKDIR_PLACEHOLDER = "{workdir}"
 
 

@@ -261,7 +261,7 @@ class RunLoop:
                 StepMeta(self._now(), cause=item_id), "part_finished", held=(updated_item,), data=facts
             )
         if recorded.done():
-            return  # the effect was stopped meanwhile
+            return  # the effect was stopped in between
         if problem is not None:
             recorded.set_exception(ValueError(f"part {key}: {problem}"))
         else:

@@ -309,7 +309,7 @@ async def start_child_run(ports: Ports, parent: ActiveRun, item: JobItem) -> str
         active_run.ancestors = (run, *parent.ancestors)
         return active_run
 
-    with contextlib.suppress(StaleError):  # another process has created it meanwhile
+    with contextlib.suppress(StaleError):  # another process has created it
         await _create_within_budget(make, machine, None, ())
     return run
 

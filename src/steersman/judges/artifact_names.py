@@ -3,7 +3,7 @@
 Below `code/files` a copy has the name that its file has in the repository, so that more is plain there: `.gitignore`,
 `src/[id]/page.tsx`, `my file.txt`.
 **Invariant:** a name that is accepted is the same file on every file system: nothing in it is normalised, folded,
-decoded or followed. Where it leads on a disk is looked at by whoever opens it.
+decoded or followed. The code that opens the file checks where the name leads on a disk.
 """
 
 import re

@@ -62,7 +62,7 @@ def _find_forbidden_exits(machine: Machine, graph: StateGraph) -> Iterator[Model
             yield ModelFinding("exit from a final state", where, graph.way(state.name))
         if state is not None and state.resting and row.on.origin not in (Origin.PERSON, Origin.GATE):
             yield ModelFinding(
-                "exit from a resting state that nobody asked for", where, graph.way(state.name)
+                "exit from a resting state without a person's request", where, graph.way(state.name)
             )
 
 

@@ -301,7 +301,7 @@ def _why_not_overridable(
     if target is None:
         return f"{machine.name} has no state {to}"
     if target.final or target.resting:
-        return f"nobody is overridden into {to}: it has to be reached"
+        return f"an override into {to} is not possible: it has to be reached"
     if not edges:
         return f"{to} does not follow {snapshot.state} by an edge that may be waived"
     open_gate = next(

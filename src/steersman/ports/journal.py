@@ -79,7 +79,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     taken: tuple[tuple[int, dict[str, Any]], ...] = ()  # inbox rows with their verdict
     gates: tuple[Gate, ...] = ()
     closed: tuple[str, ...] = ()
-    restored: tuple[Gate, ...] = ()  # rows of open gates, put back as the tape gives them
+    restored: tuple[Gate, ...] = ()  # rows of open gates, restored from the tape
     definition: tuple[str, bytes] | None = None
     key: bytes | None = None
     spends: tuple[Spend, ...] = ()

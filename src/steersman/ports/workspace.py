@@ -144,7 +144,7 @@ class Workspace(Protocol):
         *,
         at: int = 0,
     ) -> Delivery:
-        """Hands a recorded tree over: `branch` makes steersman/<run>, `merge` moves `target` forward to it, `draft-pr`
+        """Delivers a recorded tree: `branch` makes steersman/<run>, `merge` moves `target` forward to it, `draft-pr`
         sends that branch to the remote and opens a draft pull request into `target`, with `body`; what fails on the way
         leaves the branch.
 

@@ -100,7 +100,7 @@ class ProgramCopies:
             temporary.rename(target)
         except OSError:
             delete_path(temporary)
-            if not target.is_dir():  # another process has made the same copy meanwhile
+            if not target.is_dir():  # another process has made the same copy
                 raise
 
 

@@ -145,9 +145,7 @@ class BranchMove:
         # Only now: a `git switch` that has written its index waits a tenth of a second for HEAD, and then gives up.
         self._lock("HEAD.lock")
         if not self._has_head(location):
-            raise BranchMovedError(
-                f"another branch was checked out in {location.top} meanwhile; deliver again"
-            )
+            raise BranchMovedError(f"another branch has been checked out in {location.top}; deliver again")
         self._check_room(location, entries)
         moves = self._write_new_files(location, entries)
         self._marker = msgspec.structs.replace(self._marker, moves=moves, staged=True)
@@ -336,7 +334,7 @@ class BranchMove:
                 if time.time() - os.stat(gitdir / "index").st_mtime < _GIT_SWITCH_SECONDS * 3:
                     time.sleep(_GIT_SWITCH_SECONDS * 3)
             if read_small_file(gitdir / "HEAD").strip() == f"ref: {self._marker.ref}".encode():
-                raise CheckedOutError(f"{self._branch_name} was checked out meanwhile; deliver again")
+                raise CheckedOutError(f"{self._branch_name} has been checked out; deliver again")
 
     def _list_gitdirs(self) -> list[Path]:
         common = self._git.require_repository.common
@@ -381,7 +379,7 @@ class BranchMove:
             self.undo()
         except (OSError, WorkspaceError) as undo_error:
             raise WorkspaceError(
-                f"{self._branch_name} was not moved ({error}), and its checkout in {self._marker.top} could not be put back yet: "
+                f"{self._branch_name} was not moved ({error}), and its checkout in {self._marker.top} could not be restored yet: "
                 f"{undo_error}. Put that right, then run `steersman resume`"
             ) from error
         if isinstance(error, OSError):

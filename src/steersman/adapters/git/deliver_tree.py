@@ -1,4 +1,4 @@
-"""Hands a recorded tree over to the person's branches.
+"""Delivers a recorded tree to the person's branches.
 
 One delivery runs at a time for a repository, even from different state directories. The lock is on a file in the directory that
 all checkouts share. Every git that is started under it keeps the file open, so the lock outlives a killed driver until

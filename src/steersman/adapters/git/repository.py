@@ -85,7 +85,7 @@ class GitRepository:
     @property
     def isolated_directory(self) -> IsolatedGitDir:
         """The directory through which git is called; made again where it was removed."""
-        isolated = self._isolated_dir  # another thread may call `refresh` meanwhile
+        isolated = self._isolated_dir  # another thread may call `refresh`
         if isolated is None or not isolated.path.is_dir():
             isolated = self._isolated_dir = make_isolated_dir(self.require_repository, self.folder)
         return isolated

@@ -116,7 +116,7 @@ class RunWorkingTrees:
         self._include = include
 
     def checkout(self, run: str, commit: str, effect: str, *, untouched: bool = False) -> Checkout:
-        """Hands out a kept tree that still is `commit`, or makes one and removes unused ones of its kind."""
+        """Returns a kept tree that still is `commit`, or makes one and removes unused ones of its kind."""
         wanted_tree = self._git.tree_of(commit)
         with self._lock_run(run), tempfile.TemporaryDirectory(dir=self.root, prefix=".index-") as directory:
             free_trees = [

@@ -251,7 +251,7 @@ class GitWorkspace:
         *,
         at: int = 0,
     ) -> Delivery:
-        """Hands a recorded tree over as a branch of its own, into `target`, or as a draft pull request into it."""
+        """Delivers a recorded tree as a branch of its own, into `target`, or as a draft pull request into it."""
         require_ref_part("run", run)
         if form not in ("branch", *_FORMS_WITH_TARGET):
             raise WorkspaceError(f"{form!r} is no form of delivery here; choose branch, merge or draft-pr")

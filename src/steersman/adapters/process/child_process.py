@@ -76,7 +76,7 @@ class LineSplitter:
         self._buffer_part(rest)
 
     def stop_reporting(self) -> None:
-        """From here on nothing is told: the program is being stopped, and what it says now is no success."""
+        """Reports no result from here on: the program is being stopped, and its exit is no success."""
         self._stopped = True
 
     def flush_last_line(self) -> None:

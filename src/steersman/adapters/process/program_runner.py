@@ -340,7 +340,7 @@ async def _wait_and_stop(
     activity: OutputActivity,
     line_readers: Sequence[LineSplitter | None],
 ) -> tuple[ExpiredClock, int, int]:
-    """Waits, then leaves nothing behind, also when this task is cancelled meanwhile; a success is void then."""
+    """Waits for the program, then stops everything it started, even if this task is cancelled; then it is no success."""
     ended = asyncio.ensure_future(child.wait_for_end())
     expired: ExpiredClock = ""
     by_itself = False

@@ -38,7 +38,7 @@ def _read_child_pids(pid: int) -> list[int]:
             with open(f"/proc/{pid}/task/{thread}/children", "rb") as file:
                 children += map(int, file.read().split())
     except OSError:
-        pass  # it has ended meanwhile
+        pass  # it has already ended
     return children
 
 

@@ -170,9 +170,9 @@ def compare_gates(
         if gate is None:
             continue
         if rows_by_id.get(id_) != gate:
-            findings.add(f"the row of gate {id_} is not found under its name: nobody can answer it")
+            findings.add(f"the row of gate {id_} is not found under its name, so it cannot be answered")
         if answer is None and (gate.answer or gate.person):
-            findings.add(f"the row of gate {id_} has an answer that nobody has sent")
+            findings.add(f"the row of gate {id_} has an answer that no command has sent")
 
 
 def _open_gates(snapshot: Snapshot) -> dict[str, JobItem]:
@@ -196,4 +196,4 @@ def _is_stray_answer(inbox_item: InboxItem, open_gates: Mapping[str, JobItem]) -
 def _describe_inbox_item(inbox_item: InboxItem) -> str:
     body = inbox_item.body
     action = body.get({"answer": "choice", "event": "event"}.get(inbox_item.kind, ""), inbox_item.kind)
-    return f"{action} by {body.get('person') or 'nobody who is named'}"
+    return f"{action} by {body.get('person') or 'a person without a name'}"

@@ -95,7 +95,7 @@ def verify_for_driving(
 
 
 def _verify_until_settled(new_audit: Callable[[], "_TapeAudit"]) -> AuditVerdict:
-    """Repeats the pass until the run does not move meanwhile; returns the last verdict."""
+    """Repeats the pass until the run does not move during it; returns the last verdict."""
     for _ in range(MAX_AUDIT_PASSES):
         audit = new_audit()
         verdict = audit.verdict()

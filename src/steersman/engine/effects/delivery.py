@@ -127,7 +127,7 @@ def delivery_message(call: EffectCall) -> str:
 
 def revert_message(call: EffectCall) -> str:
     """Returns the message of the commit that reverts a delivery."""
-    person = " ".join(printable_text(call.given("person") or "somebody").split())
+    person = " ".join(printable_text(call.given("person") or "a person").split())
     delivered_commits = " and ".join((call.given("commit"), *call.given("also", ())))
     explanation = f"This reverts what run {call.run} delivered as {delivered_commits}."
     trailers = "\n".join((*_origin_trailers(call), f"Reverted-by: {person}"))

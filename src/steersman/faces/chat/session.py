@@ -128,7 +128,7 @@ class ChatSession:
 
 
 def run_chat_session(context: CommandContext, chat_service: "ChatService", thread: str | None) -> int:
-    """Reads lines until there are no more; what goes wrong is said, and the next line is read."""
+    """Reads and answers lines until the end of input; an error is printed, and the next line is read."""
     session = ChatSession(context, chat_service, thread)
     read_line = _build_chat_reader(context)
     while True:

@@ -1,4 +1,4 @@
-"""What every command stands on: the project, who speaks, the store when it is needed, and how things are said.
+"""Gives every command the project, the person, the store when it is first needed, and ways to print.
 
 **Invariant:** everything from outside passes `printable` before a terminal sees it.
 """
@@ -32,13 +32,13 @@ EXIT_CODES_HELP = (
 
 
 class _AgentNeedsStoreError(UserError):
-    """A program in a box looks for a store: none is in its reach."""
+    """A program in a sandbox asks for a store, which it cannot reach."""
 
     exit_code = 4
 
 
 class OutputWriteError(SteersmanError):
-    """Standard output cannot be written: whatever a command has to say, nobody hears it."""
+    """Standard output cannot be written, so a command cannot answer."""
 
     exit_code = 5
 
@@ -50,7 +50,7 @@ class OutputWriteError(SteersmanError):
 
 @contextmanager
 def convert_output_errors() -> Iterator[None]:
-    """Tells trouble of standard output from any other."""
+    """Converts errors of standard output into OutputWriteError."""
     try:
         yield
     except BrokenPipeError:
@@ -60,16 +60,16 @@ def convert_output_errors() -> Iterator[None]:
 
 
 class CommandContext:
-    """One command's place to stand."""
+    """What one command works with; created before it runs and closed after it."""
 
     def __init__(
         self, services: "Services", project_option: str | None, *, as_json: bool, mute: bool = False
     ) -> None:
         self.services, self.project_option, self.as_json, self.mute = services, project_option, as_json, mute
-        self.quiet = False  # leaves out the look at due timers
-        self.prompting = False  # a prompt follows that says what can be typed
+        self.quiet = False  # skips the warning about due timers
+        self.prompting = False  # a prompt follows, which lists its own words
         self.answers_gates = False  # the command itself answers: commands that answer are not shown
-        self.signal = 0  # by which a run was let go of
+        self.signal = 0  # the signal that ended driving
         self._journal: Journal | None = None
         self._runs: RunService | None = None
         self._read_only_runs: RunService | None = None
@@ -78,11 +78,13 @@ class CommandContext:
 
     @cached_property
     def start_directory(self) -> str:
-        """The given directory, or this one: where the search for steersman.toml begins."""
+        """Returns where the search for steersman.toml begins: --project or the current directory."""
         try:
             directory = self.project_option if self.project_option is not None else os.getcwd()
         except FileNotFoundError:
-            raise UserError("this directory is gone: go to your repository and try again") from None
+            raise UserError(
+                "the current directory does not exist any more. Go to your repository and try again"
+            ) from None
         if not os.path.isdir(directory):
             raise UserError(
                 f"{directory!r} is not a directory: give --project a directory of your repository"
@@ -91,11 +93,11 @@ class CommandContext:
 
     @cached_property
     def project_root(self) -> str:
-        """The repository around it."""
+        """Returns the repository around the start directory."""
         return self.services.find_repository_root(self.start_directory)
 
     def load_config(self, *, ask: bool = True) -> "LoadedConfig":
-        """The steersman.toml that holds here, to act upon: trusted by a person, who is asked now where `ask` says so."""
+        """Loads steersman.toml to act upon it. A person has to trust it, and is asked now if `ask` is set."""
         from steersman.faces.cli.trust_prompt import require_trust
 
         loaded = self.read_config()
@@ -103,23 +105,23 @@ class CommandContext:
         return loaded
 
     def read_config(self, *, only_look: bool = False) -> "LoadedConfig":
-        """The same as data, for looking at: nothing in it may be started, and nothing that it names may be read.
+        """Reads steersman.toml as data: nothing in it may be started, and no file that it names may be read.
 
-        With `only_look` also where it is beyond the machine's limits."""
+        With `only_look`, also a file that exceeds the limits of this machine."""
         from pathlib import Path
 
         return self.services.load_limited_config(Path(self.start_directory), only_look=only_look)
 
     @cached_property
     def project(self) -> "Path":
-        """The same as a path."""
-        from pathlib import Path  # slow to import: who only lists has no need of it
+        """The repository as a path."""
+        from pathlib import Path  # slow to import, and a listing does not need it
 
         return Path(self.project_root)
 
     @cached_property
     def command_prefix(self) -> str:
-        """How this program is called from where the person is."""
+        """How a person calls this program from the current directory."""
         if self.project_option is None:
             return "steersman"
         import shlex
@@ -128,14 +130,14 @@ class CommandContext:
 
     @cached_property
     def person(self) -> str:
-        """Who speaks: $STEERSMAN_PERSON, else git's user.name, else the login name."""
+        """The person's name: $STEERSMAN_PERSON, else git's user.name, else the login name."""
         from steersman.faces.cli.person import find_person_name
 
         return find_person_name(self.project)
 
     @property
     def principal(self) -> "Principal":
-        """Who asks, through which face, and whether the caller works for a run."""
+        """The person, the face, and the effect of a run that the caller works for, if any."""
         from steersman.app.principal import Principal
 
         return Principal(
@@ -147,7 +149,7 @@ class CommandContext:
 
     @cached_property
     def ports(self) -> "Ports":
-        """Everything outside but the store; `runs` and `read_only_runs` have the same with a store."""
+        """Every port but the store; `runs` and `read_only_runs` have the store too."""
         return self.services.open_ports(self.project, journal=None)
 
     @property
@@ -160,7 +162,7 @@ class CommandContext:
 
     @property
     def runs(self) -> "RunService":
-        """The bridge of a project in which something has been run."""
+        """The run service of a project that has a store."""
         if self._runs is None:
             self._need_store()
             self._open(create=False)
@@ -169,9 +171,9 @@ class CommandContext:
 
     @property
     def read_only_runs(self) -> "RunService":
-        """The same for who only looks: it waits for no writer, and a disk that cannot be written is no obstacle."""
+        """The run service for reading: it waits for no writer and works on a read-only disk."""
         if self._runs is None and self._read_only_runs is None and self.journal.quarantined():
-            with suppress(StoreFull):  # a look lifts what is whole again, where it can
+            with suppress(StoreFull):  # reading releases intact runs, if the disk is writable
                 return self.runs
         if self._runs is None and self._read_only_runs is None:
             from steersman.app.runs import RunService
@@ -182,7 +184,7 @@ class CommandContext:
         return read_only_runs
 
     def create_runs(self) -> "RunService":
-        """The bridge, with a store made where there is none."""
+        """The run service; creates the store if there is none."""
         if self._runs is None:
             self._open(create=True)
         assert self._runs is not None  # noqa: S101  just opened
@@ -195,10 +197,10 @@ class CommandContext:
         self._runs = RunService(_ports_with_journal(self.ports, store))
         if (
             self._journal is not None and self._read_only_runs is None
-        ):  # texts that were looked up still read through it
+        ):  # texts that were read earlier still use it
             self._journal.close()
         self._journal = self._runs.ports.journal
-        with suppress(SteersmanError):  # whoever lists them says why they cannot be read
+        with suppress(SteersmanError):  # the listing says why they cannot be read
             self._quarantined_runs = self._journal.quarantined()
 
     def _need_store(self) -> None:
@@ -218,17 +220,17 @@ class CommandContext:
         """Whether the project has a store."""
         return self.services.has_store(self.project_root)
 
-    # ── saying ──────────────────────────────────────────────────────────────────────────────────────────────────────
+    # ── printing ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def print(self, text: str = "", **style: Any) -> None:
-        """A line for people; silent with --json."""
+        """Prints text for people; does nothing with --json."""
         if not self.as_json and not self.mute:
             with convert_output_errors():
                 for line in self._screen_lines(printable_text(text)):
                     click.secho(line, file=sys.stdout, **style)
 
     def _screen_lines(self, text: str) -> list[str]:
-        """The text as it is printed: on a terminal, lines that are too long are wrapped between words."""
+        """Wraps the text between words on a terminal."""
         columns = terminal_columns()
         if not columns or max(map(len, text.split("\n"))) <= columns:
             return [text]
@@ -237,15 +239,15 @@ class CommandContext:
         return wrap_screen_text(text, columns, self.command_prefix)
 
     def warn(self, text: str, **style: Any) -> None:
-        """A line beside the answer: on standard error."""
+        """Prints a message on standard error."""
         click.secho(indent_stderr_text(text), file=sys.stderr, **style)
 
     def set_result(self, value: Any) -> None:
-        """The answer for programs, said when the command is over; silent without --json."""
+        """Sets the result for programs, printed at the end with --json."""
         self._result = value
 
     def print_json_line(self, value: Any) -> None:
-        """One line of an answer that is many; silent without --json."""
+        """Prints one of several result lines with --json; else nothing."""
         if self.as_json:
             line = encode_json_line(value)
             with convert_output_errors():
@@ -276,9 +278,9 @@ class CommandContext:
     # ── the end of every command ────────────────────────────────────────────────────────────────────────────────────
 
     def close(self) -> None:
-        """Shows timers that are due and that nobody drives, then lets go of the store."""
+        """Warns about due timers of runs without a driver, then closes the store."""
         if not self.quiet and not self.mute:
-            with suppress(SteersmanError, OSError):  # a store in trouble is the command's to tell
+            with suppress(SteersmanError, OSError):  # the command itself reports a broken store
                 self._warn_overdue_runs()
         if self._quarantined_runs:
             with suppress(SteersmanError, OSError):
@@ -288,11 +290,11 @@ class CommandContext:
             journal.close()
 
     def _report_lifted_quarantine(self) -> None:
-        """Says once which runs this command has found whole again."""
+        """Reports once which runs this command has released."""
         quarantined = self.journal.quarantined()
         for run, reason in self._quarantined_runs.items():
             if run not in quarantined:
-                self.warn(f"run {run} was put aside ({reason}); its tape is whole, so it is no longer")
+                self.warn(f"run {run} was put aside ({reason}). Its tape is intact, so it is released")
 
     def _warn_overdue_runs(self) -> None:
         overdue_heads = self.journal.due(time.time_ns() // 1_000_000) if self.has_store() else []
@@ -305,7 +307,7 @@ class CommandContext:
             if head.due is not None and not self.services.find_run_owner(self.project_root, head.run):
                 lateness = format_duration(now - head.due)
                 self.warn(
-                    f"run {head.run} is {lateness} overdue and nobody drives it: {self.command_prefix} resume {head.run}",
+                    f"run {head.run} is {lateness} overdue, and no process drives it: {self.command_prefix} resume {head.run}",
                     fg="red",
                 )
 
@@ -326,12 +328,12 @@ def _add_exit_code(result: Any, code: int) -> Any:
 
 
 def encode_json_line(value: Any) -> str:
-    """A value as one line of JSON: the same value to a program, harmless to a terminal."""
+    """Encodes a value as one line of JSON that is harmless to a terminal."""
     import msgspec
 
     try:
         document = msgspec.json.encode(value).decode()
-    except UnicodeEncodeError:  # a name that is not UTF-8, such as a word of the command line
+    except UnicodeEncodeError:  # not UTF-8, such as a word of the command line
         document = msgspec.json.encode(_repair_json_text(msgspec.to_builtins(value))).decode()
     return printable_json(document)
 

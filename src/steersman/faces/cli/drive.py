@@ -1,4 +1,4 @@
-"""Drives a run in front of a person: a screen, single keys, Ctrl-C, and what is said when it ends or parks.
+"""Drives a run in front of a person: the screen, single keys, Ctrl-C, and the ending.
 
 Ctrl-C lets go of the run as it is; a second one aborts it. SIGTERM and SIGHUP let go as well.
 **Invariant:** nothing here answers a gate.
@@ -27,7 +27,7 @@ DriveStep = Callable[[Driver], Awaitable[Any]]
 
 
 class KeyHandler:
-    """The person's hands while a run is driven."""
+    """Handles the person's keys while a run is driven."""
 
     def __init__(self, context: CommandContext, screen: RunScreen, run: str, driver: Driver) -> None:
         self._context, self._screen, self._run, self._driver = context, screen, run, driver
@@ -50,7 +50,7 @@ class KeyHandler:
             self._context.signal = signal.SIGINT
         elif (
             not self._context.prompting
-        ):  # there somebody who hits it often wants the prompt back, and has /abort
+        ):  # at a prompt, repeated Ctrl-C returns to the prompt, which has /abort
             self._twice.set()
 
     def let_go(self, number: int) -> None:
@@ -109,7 +109,7 @@ def _disable_terminal_echo() -> Iterator[None]:
 async def drive_with_keys(
     context: CommandContext, screen: RunScreen, run: str, driver: Driver, drive_step: DriveStep
 ) -> tuple[Any, bool]:
-    """Drives with hands on; gives what `go` gave, and whether a driver in the background has taken over."""
+    """Drives with single keys; returns what `go` returned, and whether a background driver has taken over."""
     key_handler = KeyHandler(context, screen, run, driver)
     with screen, _handle_signals_and_keys(key_handler, screen):
         result = await drive_step(driver)

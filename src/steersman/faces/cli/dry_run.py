@@ -44,7 +44,7 @@ def _dry_run_lines(dry_run: DryRun) -> list[str]:
         "nothing is created. Such a run would have:",
         _wrap_dry_run_line(f"  gates where it waits for a person: {', '.join(dry_run.gates) or 'none'}"),
         f"  agent calls at most: {dry_run.agent_calls}, with every retry {dry_run.agent_attempts}",
-        *(_wrap_dry_run_line(f"    after {stretch.after}: {stretch.calls}") for stretch in dry_run.stretches),
+        *(_wrap_dry_run_line(f"    {stretch.calls} after {stretch.after}") for stretch in dry_run.stretches),
         f"  roles: {roles or 'none yet'}",
         "  checks that are always run:"
         if checks

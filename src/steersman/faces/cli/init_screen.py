@@ -150,7 +150,7 @@ def init_next_lines(
 
 
 def base_failure_remedies(context: CommandContext, failures: list[str]) -> Iterator[str]:
-    """What a person can do about failures on the base that nobody has acknowledged."""
+    """Says what a person can do about unacknowledged failures on the base."""
     if not failures:
         return
     is_single = len(failures) == 1

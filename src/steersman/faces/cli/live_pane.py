@@ -1,6 +1,6 @@
 """The live pane: state, round, time in state, who works, tokens, budget, findings, checks, keys. Terminals only.
 
-Before a prompt the steps stay behind as lines, so that whoever scrolls back sees what led to the question.
+Before a prompt the steps stay as lines, so that scrolling back shows what led to the question.
 """
 
 import time
@@ -113,7 +113,7 @@ def _pane_rows(status: RunSummary, now: int) -> list[tuple[str, str]]:
         ),
         (
             "working",
-            " · ".join(running_work_line(work_item, now) for work_item in status.working) or "nobody",
+            " · ".join(running_work_line(work_item, now) for work_item in status.working) or "no agent",
         ),
         (
             "budget",

@@ -16,10 +16,10 @@ from steersman.views.planning.questions import render_question_lines
 
 
 def ask_plan_questions(context: CommandContext, pack: QuestionPack) -> Any:
-    """Asks at the terminal, beside the answer; whoever cannot be asked is told how to answer from a file."""
+    """Asks at the terminal, on standard error; without a terminal it says how to answer from a file."""
     if sys.stdin is None or not sys.stdin.isatty():
         file_hint = f"`{context.command_prefix} plan answer RUN --template > answers.json`, fill it in, and give the file"
-        raise UserError(f"nobody is here to be asked: {file_hint}")
+        raise UserError(f"standard input is no terminal: {file_hint}")
     answers = [
         _ask_plan_question(context, question, number, len(pack.questions))
         for number, question in enumerate(pack.questions, 1)
@@ -76,7 +76,7 @@ def _read_answer_text(prompt: str, *, many: bool = False) -> str:
     while True:
         line = sys.stdin.readline()
         if not line:
-            raise UserError("nobody answers any more; nothing was answered, the questions stay open")
+            raise UserError("standard input ended. Nothing was answered, and the questions stay open")
         if not many:
             return line.strip()
         if not line.strip():

@@ -22,7 +22,7 @@ from steersman.views.time_format import format_duration
 
 MAX_OUTCOME_ITEMS = 10
 MAX_DETAIL_LINES = 24  # lines of why it stopped
-MAX_CHANGE_LINES = 100  # lines of a change; all of them are shown to whoever accepts it
+MAX_CHANGE_LINES = 100  # lines of a change; the gate shows all of them
 
 
 def print_run_outcome(context: CommandContext, run: str, code: int) -> int:

@@ -1,6 +1,6 @@
 """What a person sees while a run is driven: lines, a live pane, or nothing for programs.
 
-**Invariant:** a screen only shows; it never answers for anybody.
+**Invariant:** a screen only shows; it never answers a question.
 """
 
 import time
@@ -92,7 +92,7 @@ class LineScreen:
 
 
 PANE_KEYS_HELP = "d detach · a abort · Ctrl-C stop, twice to abort"
-PROMPT_KEYS_HELP = "Ctrl-C stop"  # whoever sits at a prompt types ahead: no letter may do anything
+PROMPT_KEYS_HELP = "Ctrl-C stop"  # people type ahead at a prompt, so no letter may do anything
 
 
 def open_run_screen(context: CommandContext, *, keys: str = "") -> RunScreen:

@@ -1,4 +1,4 @@
-"""What was typed in a terminal before anybody was asked: it answers nothing and starts nothing.
+"""Discards type-ahead, so that keys pressed before a prompt appears cannot answer it.
 
 **Invariant:** an entry counts when it was sent at a prompt that its person could see. What came before is given back as
 text: whole lines, and the beginning of one that was not sent yet.

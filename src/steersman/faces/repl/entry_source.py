@@ -29,7 +29,7 @@ def run_repl(context: CommandContext, run: str, *, strict: bool = False) -> int:
     """Reads entries until there are no more. An error is printed and the next entry is read, unless `strict` is set."""
     effect = context.services.find_calling_effect(context.project_root)
     if effect:
-        message = f"refused: this comes from inside, from effect {effect}: an agent never speaks for a person"
+        message = f"refused: effect {effect} of a run sent this, and an agent never speaks for a person"
         context.warn(message, fg="red")
         return EXIT_REFUSED
     session = ReplSession(context, context.runs.find(run) if run else "")

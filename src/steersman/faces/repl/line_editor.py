@@ -67,7 +67,7 @@ def _restore_typeahead(context: CommandContext, session: Any) -> str:
     for line in lines:
         session.history.append_string(line)
     if lines:
-        message = f"what you typed meanwhile was not carried out: {', '.join(clip_text(line, 60) for line in lines)}"
+        message = f"these lines were typed too early and not carried out: {', '.join(clip_text(line, 60) for line in lines)}"
         context.print(f"{message} (arrow up brings it back)", fg="yellow")
     return unfinished_line
 

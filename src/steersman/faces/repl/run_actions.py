@@ -210,7 +210,7 @@ class _NotConfirmedError(UserError):
 
 
 def _ask_task_questions(questions: Sequence[Any]) -> str:
-    """Every question put to whoever sits here; the answers by question."""
+    """Asks the person every question and returns the answers by question."""
     return json.dumps(
         {question.id: _ask_task_question(question.text) for question in questions}, ensure_ascii=False
     )
@@ -218,13 +218,13 @@ def _ask_task_questions(questions: Sequence[Any]) -> str:
 
 def _ask_task_question(question: str) -> str:
     if sys.stdin is None or not sys.stdin.isatty():
-        raise UserError("nobody is here to be asked: give the answer as TEXT, or as JSON by question id")
+        raise UserError("standard input is no terminal. Give the answer as TEXT, or as JSON by question id")
     discard_typeahead()  # what was typed before a question answers another one
     while True:
         click.echo(f"{indent_stderr_text(question)}\n> ", nl=False, file=sys.stderr)
         line = sys.stdin.readline()
         if not line:
-            raise UserError("nobody answers any more; nothing was answered, the questions stay open")
+            raise UserError("standard input ended. Nothing was answered, and the questions stay open")
         if has_visible_text(line):
             return line.strip()
 

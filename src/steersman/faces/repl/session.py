@@ -160,7 +160,7 @@ class ReplSession:
         run, gates = self._drawn
         if self.run == run and word not in ("abort", "resume") and self._asked() != gates:
             raise ActionNotLegalNowError(
-                f"run {run} has moved meanwhile, and nothing was done: look where it is, then say it again"
+                f"run {run} has moved since the prompt appeared, so nothing was done. Look where it is, then type it again"
             )
 
     def _say(self, text: str) -> int:

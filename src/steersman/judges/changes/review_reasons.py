@@ -2,7 +2,7 @@
 
 A file opens the gate where it decides which tests run and how, which packages they run with, what CI executes or what
 agents are told. A changed test does not: the base's own tests judge the new code (`variants`). Only tests that stand in
-the product's files cannot be put back, so a change to those is shown.
+the product's files cannot be restored, so a change to those is shown.
 **Invariant:** pure; no change is harmless because of what it says of itself.
 """
 
@@ -78,7 +78,7 @@ def _uses_second_argument(method: ast.FunctionDef) -> bool:
 
 # Tests that stand in the product's own files: Rust's test modules, and examples in texts that a runner tries.
 #
-# The base's version of such a file cannot be put back without the product around it, so a change to these tests is shown.
+# The base's version of such a file does not work without the product around it, so a change to these tests is shown.
 # What was there has to be there still; a further test behind it is as welcome as one in a new file.
 # **Invariant:** pure; linear in the text; only what the base has counts.
 
@@ -293,7 +293,7 @@ def _is_mixed_test_file(file_change: TouchedPath, context: ChangeContext) -> boo
 
 
 def _is_base_test_file(path: str, context: ChangeContext) -> bool:
-    """Whether the base's version of this file can be put back to judge the change."""
+    """Returns whether the base's version of this file can replace it to judge the change."""
     return path in context.ran or _has_test_file_name(path)
 
 

@@ -2,7 +2,7 @@
 
 A failure is known where a person has acknowledged it by name and it was there before any change; everything else that
 fails has failed. What differs between two runs on the same tree is flaky: told, never averaged.
-**Invariant:** absence of evidence is failure; nothing here turns a failure nobody acknowledged into a pass.
+**Invariant:** absence of evidence is failure; nothing here turns an unacknowledged failure into a pass.
 """
 
 import re

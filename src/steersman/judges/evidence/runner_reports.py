@@ -140,7 +140,7 @@ def read_go_report(output: str, trees: Sequence[str] = ()) -> tuple[RunnerReport
 
 
 class _GoReportReader:
-    """What became of each package, and of each test in it, as it is told."""
+    """Collects the results of packages and their tests as the runner reports them."""
 
     def __init__(self) -> None:
         self._results: dict[tuple[str, str], str] = {}  # by package and test; a package itself has no test
@@ -174,7 +174,7 @@ class _GoReportReader:
         )
 
     def report(self, trees: Sequence[str]) -> RunnerReport | UnreadableReport:
-        """What began and did not end has failed; a package is told of where it has no tests, or none says why it failed.
+        """What began and did not end has failed; a package is reported if it has no tests, or none says why it failed.
 
         A package is no test: it is not counted as one.
         """
@@ -373,7 +373,7 @@ class _ReporterSession:
         self._exit, self._collected = 0, 0
         self._open: dict[tuple[str, str], str] = {}
         self._cases: list[tuple[str, str]] = []
-        self._from: dict[str, list[str]] = {}  # by worker: the files of the test that is told next
+        self._from: dict[str, list[str]] = {}  # by worker: the files of the test that is reported next
         self._files: dict[str, dict[str, None]] = {}
         self._examples: dict[str, None] = {}
         self._loaded: dict[str, str] = {}

@@ -32,7 +32,7 @@ class _GraphParts(NamedTuple):
 
     nodes: dict[str, GraphNode]
     edges: dict[str, GraphEdge]
-    linked: bool  # else nobody asks for edges, and there are none
+    linked: bool  # else no edges are wanted, and there are none
 
     def node(self, node: GraphNode) -> str:
         self.nodes[node.node_id] = node
@@ -49,7 +49,7 @@ class _GraphParts(NamedTuple):
 
 
 def draft_plan_graph(inputs: PlanInputs) -> ExecutionGraph:
-    """The graph before anybody has answered: every uncertainty has a placeholder in it."""
+    """Returns the graph before any answer: every uncertainty has a placeholder in it."""
     sources = gather_graph_sources(inputs, NO_CHOICES)
     parts = _assemble_graph_parts(sources)
     for question in questions_for_nodes(inputs, sources.found, tuple(parts.nodes.values())):

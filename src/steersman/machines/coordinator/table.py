@@ -1,4 +1,4 @@
-"""Coordinator: an intent becomes a frozen plan that nobody has executed, or a reason why there is none.
+"""Coordinator: an intent becomes a frozen plan that is not executed, or a reason why there is none.
 
 Each state has one piece of work, and its facts are named: what stops the run is asked first, ABORTED before BLOCKED,
 and only what is left and whole goes on. Nothing here executes anything: scanning, remembering and writing are effects
@@ -49,9 +49,9 @@ from steersman.machines.coordinator import work
 
 # fmt: off
 FULL_AUTO = Guard("full_auto", "full_auto mode", lambda c, _: c.mode == "full_auto", reads=("mode",))
-ALONE = Guard("alone", "somebody may be asked", lambda c, _: c.mode != "full_auto", reads=("mode",))
-UNANSWERED = Guard("unanswered", "nobody has answered yet", lambda c, _: c.answers == "none", reads=("answers",))
-GIVEN = Guard("given", "somebody has answered", lambda c, _: c.answers == "given", reads=("answers",))
+ALONE = Guard("alone", "a person may be asked", lambda c, _: c.mode != "full_auto", reads=("mode",))
+UNANSWERED = Guard("unanswered", "no person has answered yet", lambda c, _: c.answers == "none", reads=("answers",))
+GIVEN = Guard("given", "a person has answered", lambda c, _: c.answers == "given", reads=("answers",))
 # fmt: on
 
 # ── Jobs ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -130,7 +130,7 @@ class E(Events):
     questions_emitted = event("The questions are out.", X, QuestionFacts)
     budget_exceeded = event("More has to be asked than may be.", X, QuestionFacts)
     questions_unfit = event("A question lacks evidence or a default, or may not be asked.", X, QuestionFacts)
-    answers_given = event("Somebody has answered, or time has run out and defaults hold.", G, GateAnswer)
+    answers_given = event("A person has answered, or time has run out and defaults hold.", G, GateAnswer)
     answers_stopped = event("The run stops rather than take defaults.", G, GateAnswer)
     answers_received = event("Every question has something that holds.", X, AnswerFacts)
     answers_refused = event("The answers cannot be taken as they are.", X, AnswerFacts)

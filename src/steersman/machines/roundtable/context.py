@@ -39,7 +39,7 @@ class RoundtableContext(msgspec.Struct, kw_only=True):
     repeated: Literal["same_command", "same_failure"] = "same_command"
     same_finding: Annotated[int, Meta(ge=2, le=50)] = 3
     max_moves: Annotated[int, Meta(ge=1, le=20)] = 3
-    # None: whoever started it takes the tree.
+    # None: the caller takes the tree.
     deliver: Literal["branch", "merge", "draft-pr", "none"] = "branch"
     red_base: Literal["stop", "fix"] = "stop"  # fix: this run has to make failing checks pass
     target: str = ""

@@ -102,7 +102,7 @@ TO_LOOK = Guard("to_look", "the change is to be merged, and where it would go wa
 TO_MEASURE_AGAIN = Guard("to_measure_again", "the change stands on another base tree, which was not checked yet", lambda c, _: c.tester == "answered" and c.base == "seen" and c.baseline == "unmeasured", reads=("tester", "base", "baseline"))
 ANSWERED = Guard("answered", "the tester has named its commands, and the change stands on what it would go to", lambda c, _: c.tester == "answered" and c.baseline == "measured" and (c.deliver != "merge" or c.base == "seen"), reads=("tester", "baseline", "deliver", "base"), version=2)
 KEEPS_MOVING = Guard("keeps_moving", "the branch has moved too often in a row", lambda c, _: c.base == "parked", reads=("base",))
-REWRITTEN = Guard("rewritten", "the branch was rewritten, and nobody has said that the change may go there", lambda c, _: c.base == "rewritten", reads=("base",))
+REWRITTEN = Guard("rewritten", "the branch was rewritten, and no person has said that the change may go there", lambda c, _: c.base == "rewritten", reads=("base",))
 OVERTAKEN = Guard("overtaken", "the branch moved between the approval and the merge", lambda c, _: c.handover == "overtaken", reads=("handover",))
 QUESTIONED = Guard("questioned", "a person has to say what the results are worth", lambda c, _: c.evidence == "questioned", reads=("evidence",))
 SEEN = Guard("seen", "a person has accepted the results", lambda c, _: c.evidence == "accepted", reads=("evidence",))
@@ -170,7 +170,7 @@ class E(Events):
     baseline_recorded = event("The project's checks were run on the base tree.", X, BaselineFacts)
     check_cannot_start = event("A check cannot start on the base tree.", X, BaselineFacts)
     base_not_green = event(
-        "Checks fail on the base tree, and nobody has acknowledged that.", X, BaselineFacts
+        "Checks fail on the base tree, and the failures are not acknowledged.", X, BaselineFacts
     )
     start_coder = event("A round begins.", M)
     start_reviewer = event("The coder has changed the tree.", X, AgentFacts)
@@ -277,10 +277,10 @@ REMAIN = room("remain", "iterations remaining", ITERATIONS)
 # fmt: off
 APPROVED = Guard("approved", "the outcome is approved", lambda c, _: c.outcome == "approved", reads=("outcome",))
 FIRST_PROPOSED = Guard("first_proposed", "the run began with a proposal", lambda c, _: c.mode == "proposal", reads=("mode",))
-UNCONFIRMED = Guard("unconfirmed", "a proposal was wanted and nobody confirmed one", lambda c, _: c.mode == "proposal" and c.confirmation == "none", reads=("mode", "confirmation"))
+UNCONFIRMED = Guard("unconfirmed", "a proposal was wanted and no person confirmed one", lambda c, _: c.mode == "proposal" and c.confirmation == "none", reads=("mode", "confirmation"))
 UNMEASURED = Guard("unmeasured", "the base tree was not checked", lambda c, _: c.baseline == "unmeasured", reads=("baseline",))
 UNSEEN = Guard("unseen", "the outcome is approved and changed infrastructure or doubtful results were not accepted", lambda c, _: (c.outcome == "approved" and (c.evidence == "questioned" or (c.infrastructure == "changed" and c.evidence != "accepted"))), reads=("outcome", "evidence", "infrastructure"))
-UNLOOKED = Guard("unlooked", "the outcome is approved, and nobody has looked at what the change would be merged into", lambda c, _: c.outcome == "approved" and c.deliver == "merge" and c.base != "seen", reads=("outcome", "deliver", "base"))
+UNLOOKED = Guard("unlooked", "the outcome is approved, and no person has looked at what the change would be merged into", lambda c, _: c.outcome == "approved" and c.deliver == "merge" and c.base != "seen", reads=("outcome", "deliver", "base"))
 ASKED_TOO_SOON = Guard("asked_too_soon", "a person is asked about a branch that may still be followed", lambda c, _: c.base == "parked", reads=("base",), cap=MOVES)
 APPROVED_CHANGED = Guard("approved_changed", "the outcome is approved with changed infrastructure", lambda c, _: c.outcome == "approved" and c.infrastructure == "changed", reads=("outcome", "infrastructure"))
 # fmt: on

@@ -49,7 +49,7 @@ MEASURE_AGAIN = effect("measure_again", BaselineFacts, "baseline")
 
 # fmt: off
 UNSTARTED = Guard("unstarted", "a check could not be started on the base tree", lambda _, e: bool(e.error) or e.unstarted > 0)
-RED = Guard("red", "checks fail on the base tree, nobody has acknowledged that, and this run is not there to fix them", lambda c, e: e.red > 0 and c.red_base == "stop")
+RED = Guard("red", "checks fail on the base tree, the failures are not acknowledged, and this run is not there to fix them", lambda c, e: e.red > 0 and c.red_base == "stop")
 TOUCHES = Guard("touches", "the change touches what decides about tests or agents", lambda _, e: e.infrastructure > 0)
 LOST_COMMITS = Guard("lost_commits", "the branch was rewritten: it no longer has commits that the change was made on", lambda _, e: e.rewritten > 0)
 ACCEPTS = Guard("accepts", "the person accepts the results on this very tree", lambda c, e: e.choice == "approve" and e.digest == c.tree)
@@ -148,7 +148,7 @@ def document_rows(phases: Sequence[StateDef], paced: Sequence[StateDef], on: Doc
     """The rows of every phase that writes documents, and of those after which a person may say next."""
     return (
         *(row(phase, on.documents_recorded, otherwise, phase, None, "look at what is on disk",             DISK, sets={"step": "inspect"}) for phase in phases),
-        *(row(phase, on.recording_failed,   otherwise, phase, None, "nothing was laid down: ask a person", DISK, sets={"step": "unwritten"}) for phase in phases),
+        *(row(phase, on.recording_failed,   otherwise, phase, None, "no document was written: ask a person", DISK, sets={"step": "unwritten"}) for phase in phases),
         *(row(phase, on.repair_failed,      otherwise, phase, None, "nothing was put right: look again",   DISK, sets={"step": "inspect"}) for phase in phases),
         *(row(phase, on.documents_damaged,  otherwise, phase, None, "name what is wrong, trust nothing",   DISK, sets={"step": "damaged"}) for phase in phases),
         *(row(phase, on.phase_ready,        otherwise, phase, None, "show what would happen",              PACE, sets={"step": "ready"}) for phase in paced),

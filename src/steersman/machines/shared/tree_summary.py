@@ -146,7 +146,7 @@ def evidence_questions_section(
 def _acceptance_sentence(context: QuestionedContext, *, asks: bool) -> str:
     if context.accepted_by:
         return f"Accepted by {quote_cell(context.accepted_by)} on tree `{context.accepted_tree}`."
-    return "Not accepted by anybody." if asks else "Only shown: nobody had to accept it."
+    return "Not accepted by a person." if asks else "Only shown: no person had to accept it."
 
 
 def escalation_section(pack: Mapping[str, Any], text: PayloadReader) -> list[str]:

@@ -68,7 +68,7 @@ class TaskContext(msgspec.Struct, kw_only=True):
     # what the phases have brought
     round: int = 1  # of planning
     turn: int = 1  # of code, review and tests
-    notes: list[str] = []  # what people have said and nobody has worked with yet
+    notes: list[str] = []  # what people have said and no agent has used yet
     # What people have answered: text, and the digest of the plan that asked.
     answers: list[dict[str, str]] = []
     draft: dict[str, Any] = {}  # the lead planner's reply, counted
@@ -98,7 +98,7 @@ class TaskContext(msgspec.Struct, kw_only=True):
     evidence_ref: str = ""
     accepted_tree: str = ""
     accepted_by: str = ""
-    artifacts: dict[str, str] = {}  # name -> sha256 of the bytes that were laid down
+    artifacts: dict[str, str] = {}  # name -> sha256 of the bytes that were written
     documents: dict[str, str] = {}  # name -> payload with these bytes
     laid: dict[str, str] = {}  # what the documents of the change were made of: commit, base
     seen: dict[str, str] = {}  # what a person was shown: name -> digest on disk
@@ -115,7 +115,7 @@ class TaskContext(msgspec.Struct, kw_only=True):
     reverted_commit: str = ""
     revert: dict[str, str] = {}
     detail_ref: str = ""
-    repair_ref: str = ""  # why documents could not be put back the last time
+    repair_ref: str = ""  # why documents could not be restored the last time
     sessions: dict[str, str] = {}
     said: Log = Log()
     decisions: Log = Log()

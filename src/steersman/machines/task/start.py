@@ -62,7 +62,9 @@ def _read_bounds(start: StartOptions, directory: str, key: str) -> dict[str, str
     """How far the task may go under a frozen plan, as a text to begin with; nothing where no plan is handed in."""
     if not directory:
         if key:
-            raise UserError("--key is the key of whoever froze a plan: name the plan too, --plan DIR")
+            raise UserError(
+                "--key is the key of the project that froze a plan. Name the plan too, with --plan DIR"
+            )
         return {}
     planning, config = require_planning(start.ports), start.config
     files = planning.plans.read(directory)

@@ -96,14 +96,14 @@ SAYS_BEGIN = Guard("says_begin", "the person has it begin all the same, with a r
 BROKE = Guard("broke", "the agent broke down", lambda _, e: bool(e.error))
 FITS = Guard("fits", "the reply fits its contract", lambda _, e: not e.error and e.reply is not None)
 SHARED_WORK = Guard("shared_work", "other planners look at the draft too", lambda c, e: c.panel == "several" and not e.error and e.reply is not None)
-DRAFTED_ALONE = Guard("drafted_alone", "the draft fits and nobody else plans", lambda c, e: c.panel == "alone" and not e.error and e.reply is not None)
-COMMENT_BROKE = Guard("comment_broke", "no comment is awaited any more, and somebody broke down or gave none that fits", lambda c, e: ctx.is_last_comment(c) and ctx.has_failed_reply(c, "comments", e))
+DRAFTED_ALONE = Guard("drafted_alone", "the draft fits and no other agent plans", lambda c, e: c.panel == "alone" and not e.error and e.reply is not None)
+COMMENT_BROKE = Guard("comment_broke", "no comment is awaited any more, and an agent failed or gave none that fits", lambda c, e: ctx.is_last_comment(c) and ctx.has_failed_reply(c, "comments", e))
 LAST_ASKS = Guard("last_asks", "all have commented, and a person has to answer something first", lambda c, e: ctx.is_last_comment(c) and ctx.has_blocking_question(c, e))
 LAST_CONCERNED = Guard("last_concerned", "all have commented, and something is to be settled", lambda c, e: ctx.is_last_comment(c) and ctx.has_open_concern(c, e))
 LAST_COMMENT = Guard("last_comment", "all have commented", lambda c, _: ctx.is_last_comment(c))
-PLAN_OPINION_BROKE = Guard("plan_opinion_broke", "no opinion on the plan is awaited any more, and somebody broke down or gave none that fits", lambda c, e: ctx.is_last_plan_opinion(c) and ctx.has_failed_reply(c, "plan_opinions", e))
+PLAN_OPINION_BROKE = Guard("plan_opinion_broke", "no opinion on the plan is awaited any more, and an agent failed or gave none that fits", lambda c, e: ctx.is_last_plan_opinion(c) and ctx.has_failed_reply(c, "plan_opinions", e))
 LAST_PLAN_OPINION = Guard("last_plan_opinion", "all reviewers of the plan have answered", lambda c, _: ctx.is_last_plan_opinion(c))
-CODE_OPINION_BROKE = Guard("code_opinion_broke", "no opinion on the change is awaited any more, and somebody broke down or gave none that fits", lambda c, e: ctx.is_last_code_opinion(c) and ctx.has_failed_reply(c, "code_opinions", e))
+CODE_OPINION_BROKE = Guard("code_opinion_broke", "no opinion on the change is awaited any more, and an agent failed or gave none that fits", lambda c, e: ctx.is_last_code_opinion(c) and ctx.has_failed_reply(c, "code_opinions", e))
 LAST_CODE_OPINION = Guard("last_code_opinion", "all reviewers of the change have answered", lambda c, _: ctx.is_last_code_opinion(c))
 LAID_DOWN = Guard("laid_down", "every document is on disk", lambda _, e: bool(e.written) and not e.error_ref)
 DAMAGE_FOUND = Guard("damage_found", "a document on disk is not what was recorded", lambda _, e: e.damaged > 0 or not e.seen)
@@ -114,8 +114,8 @@ PLANNED = Guard("planned", "planning.ai.json exists, no blocking questions remai
 PLAN_BLOCKED = Guard("plan_blocked", "plan-review.json: blocked", lambda _, e: e.blocked)
 PLAN_OK = Guard("plan_ok", "plan-review.json: ok is true and blocked is false", lambda _, e: e.ok and not e.blocked)
 TREE_READY = Guard("tree_ready", "the working tree is set up", lambda _, e: e.ready)
-UNTOUCHED = Guard("untouched", "the crew's change touches nothing that decides about tests or agents", lambda c, e: c.codegen == "roundtable" and e.infrastructure == 0)
-CREW_APPROVED = Guard("crew_approved", "the crew approved a tree", lambda _, e: e.success and bool(e.tree))
+UNTOUCHED = Guard("untouched", "the child run's change touches nothing that decides about tests or agents", lambda c, e: c.codegen == "roundtable" and e.infrastructure == 0)
+CREW_APPROVED = Guard("crew_approved", "the child run approved a tree", lambda _, e: e.success and bool(e.tree))
 SAYS_UNCLEAR = Guard("says_unclear", "the coder says that essential parts of the plan are missing", lambda c, _: c.coder_status == "plan_unclear")
 SAYS_MISMATCH = Guard("says_mismatch", "the coder says that the plan lacks files", lambda c, _: c.coder_status == "scope_mismatch")
 LEAVES_BOUNDS = Guard("leaves_bounds", "changed files, or commands that were wanted, are outside the frozen plan", lambda c, _: c.beyond > 0)
@@ -125,7 +125,7 @@ BUILT = Guard("built", "diff.patch exists and the changed files are in code/file
 FLAWED = Guard("flawed", "code-review.json: plan_flawed", lambda _, e: e.decision == "plan_flawed")
 PASSES = Guard("passes", "code-review.json: no blocking issue, about this very tree", lambda c, e: e.ok and e.decision == "passes" and e.tree == c.tree)
 UNPROVEN = Guard("unproven", "nothing proves that every suite passed on the current tree", lambda c, e: not ctx.is_task_tree_proven(c, e))
-TOUCHED = Guard("touched", "what decides about tests or agents is changed, and nobody has accepted that", lambda c, _: c.evidence == "touched", reads=("evidence",))
+TOUCHED = Guard("touched", "what decides about tests or agents is changed, and no person has accepted that", lambda c, _: c.evidence == "touched", reads=("evidence",))
 DOUBTED = Guard("doubted", "tests vanished, a check was flaky, or its words speak against it", lambda c, e: ctx.has_doubtful_results(c, e) and c.evidence != "accepted")
 PROVEN = Guard("proven", "every suite ran on this tree and passed", ctx.is_task_tree_proven)
 CONFLICTS = Guard("conflicts", "the branch has moved, and the change conflicts with it", lambda _, e: e.conflicts > 0 and bool(e.base_tree))
@@ -140,9 +140,9 @@ TAKEN_BACK = Guard("taken_back", "the branch does not have the change any more",
 REVERT_DONE = Guard("revert_done", "record.json: reverted, or nothing was delivered", lambda _, e: e.status in ("reverted", "nothing_delivered"))
 WAS_DELIVERED = Guard("was_delivered", "a delivered change that was not reverted", lambda c, _: c.delivered == "yes", reads=("delivered",))
 SEEN_BY_PERSON = Guard("seen_by_person", "a person has accepted earlier results", lambda c, _: c.evidence == "accepted", reads=("evidence",))
-UNSEEN_RESULTS = Guard("unseen_results", "results that nobody has looked at count as accepted", lambda c, _: c.step == "record" and c.evidence == "accepted", reads=("step", "evidence"))
+UNSEEN_RESULTS = Guard("unseen_results", "results that no person has looked at count as accepted", lambda c, _: c.step == "record" and c.evidence == "accepted", reads=("step", "evidence"))
 AT_WORK = step_guard("at_work", "it broke in the phase's own work", "broken")
-AT_RECORD = step_guard("at_record", "the work is done, and could not be laid down", "unwritten")
+AT_RECORD = step_guard("at_record", "the work is done, and its documents could not be written", "unwritten")
 HAS_PLAN = Guard("has_plan", "the phase stands still, and there is a plan to go on with", lambda c, _: c.step in STILL and "planning/planning.ai.json" in c.artifacts)
 HAS_SCOPE = Guard("has_scope", "the phase stands still, and there is a plan with its files to go on with", lambda c, _: c.step in STILL and "plan.files.json" in c.artifacts)
 HAS_CHANGE = Guard("has_change", "the phase stands still, and there is a change to go on with, inside the frozen plan where there is one", lambda c, _: _has_usable_change(c))
@@ -235,8 +235,8 @@ TABLE = table(
     # codegen
     row(S.codegen,     E.code_written,              TOUCHES,         S.codegen,      None,        "lay the change down",                             "§3.4", sets={"step": "record", "evidence": "touched"}),
     row(S.codegen,     E.code_written,              otherwise,       S.codegen,      None,        "lay the change down",                             "§3.4", sets={"step": "record", "evidence": "plain"}),
-    row(S.codegen,     E.crew_done,                 otherwise,       S.codegen,      None,        "lay the crew's change down",                      EXT + "codegen as a child run", sets={"step": "record", "evidence": "touched"}),
-    row(S.codegen,     E.crew_failed,               otherwise,       S.codegen,      None,        "the crew ended without approval: ask a person",   EXT + "codegen as a child run", sets=BROKEN),
+    row(S.codegen,     E.crew_done,                 otherwise,       S.codegen,      None,        "record the child run's change",                      EXT + "codegen as a child run", sets={"step": "record", "evidence": "touched"}),
+    row(S.codegen,     E.crew_failed,               otherwise,       S.codegen,      None,        "the child run ended without approval: ask a person",   EXT + "codegen as a child run", sets=BROKEN),
     row(S.codegen,     E.codegen_completed,         otherwise,       S.review,       None,        "codegen completed",                               "§3.4", sets=WORK, waivable=HAS_CHANGE),
     row(S.codegen,     E.codegen_empty,             otherwise,       S.codegen,      REGRESSIONS, "re-run codegen",                                  "§2 codegen → codegen", sets=WORK),
     row(S.codegen,     E.codegen_empty,             otherwise,       S.codegen,      None,        "no change, too often: ask a person",              PARK, sets=STOP),
@@ -255,7 +255,7 @@ TABLE = table(
     row(S.review,      E.plan_flawed,               otherwise,       S.planning,     REGRESSIONS, "plan flawed",                                     "§3.7", sets=WORK),
     row(S.review,      E.plan_flawed,               otherwise,       S.review,       None,        "too often: ask a person",                         PARK, sets=STOP),
     # test
-    row(S.test,        E.suites_run,                SEEN_BY_PERSON,  S.test,         None,        "lay the report down: nobody has seen these results", "§3.8", sets={"step": "record", "evidence": "touched"}),
+    row(S.test,        E.suites_run,                SEEN_BY_PERSON,  S.test,         None,        "write the report: no person has seen these results", "§3.8", sets={"step": "record", "evidence": "touched"}),
     row(S.test,        E.suites_run,                otherwise,       S.test,         None,        "lay the report down",                             "§3.8", sets={"step": "record"}),
     row(S.test,        E.evidence_questioned,       otherwise,       S.test,         None,        "ask a person, bound to this tree",                EXT + "changed test infrastructure and doubtful results open a gate", sets={"step": "evidence"}),
     row(S.test,        E.evidence_accepted,         otherwise,       S.test,         None,        "look at what was recorded of this tree",          EXT + "changed test infrastructure and doubtful results open a gate", sets={"step": "confirmed", "evidence": "accepted"}),
@@ -277,7 +277,7 @@ TABLE = table(
     row(S.accept,      E.delivery_lost,             otherwise,       S.accept,       None,        "it keeps getting lost: ask a person",             PARK, sets={"decision": "none", "step": "broken"}),
     row(S.accept,      E.base_unseen,               otherwise,       S.accept,       None,        "say why: ask a person",                           EXT + "what is accepted stands on what it goes to", sets={"decision": "none", "step": "broken"}),
     *(row(S.accept,    E.decision_given,            _person_choice_guard(choice), S.accept,      None,        "lay the decision down",                           "§3.10, §3.11", sets={"step": "record", "decision": decision}) for choice, decision in DECISIONS.items()),
-    row(S.accept,      E.decision_given,            otherwise,       S.accept,       None,        "nobody decided: ask again",                       EXT + "no answer is never an approval", sets={"step": "broken"}),
+    row(S.accept,      E.decision_given,            otherwise,       S.accept,       None,        "no person decided: ask again",                       EXT + "no answer is never an approval", sets={"step": "broken"}),
     row(S.accept,      E.decision_recorded,         otherwise,       S.accept,       None,        "hand the change over",                            "§3.10", sets={"step": "deliver"}),
     row(S.accept,      E.accepted,                  otherwise,       S.done,         None,        "accepted",                                        "§3.10", sets={"outcome": "accepted", "delivered": "yes", "decision": "none"}),
     row(S.accept,      E.delivery_failed,           otherwise,       S.accept,       None,        "note why, look where the branch is now",          EXT + "a branch that moved while the decision was made", sets={"step": "base", "decision": "none"}),
@@ -302,9 +302,9 @@ TABLE = table(
     row(S.accept,      E.retry_requested,           otherwise,       S.accept,       None,        "look where the change would go again",            PARK, sets={"step": "base", "decision": "none"}),
     row(S.test,        E.retry_requested,           otherwise,       S.test,         None,        "run the suites again",                            PARK, sets=WORK),
     *(row(phase,       E.retry_requested,           otherwise,       phase,          None,        "look again",                                      PARK, sets={"step": "confirmed"}) for phase in PHASES[:4]),
-    row(S.planning,    E.words_given,               AWAITS,          STAY,           None,        "keep it for whoever works next",                  FIRST),
+    row(S.planning,    E.words_given,               AWAITS,          STAY,           None,        "keep it for the next agent",                  FIRST),
     row(S.planning,    E.words_given,               otherwise,       S.planning,     None,        "re-plan (redo) with what was said",               "§2 planning → planning", sets=WORK),
-    row(PHASES[1:],    E.words_given,               otherwise,       STAY,           None,        "keep it for whoever works next",                  EXT + "people may speak at any time"),
+    row(PHASES[1:],    E.words_given,               otherwise,       STAY,           None,        "keep it for the next agent",                  EXT + "people may speak at any time"),
     # redo
     row(S.planning,    E.redo_planning,             AWAITS,          S.planning,     None,        "look at the others first",                        FIRST, sets=AROUND),
     row((S.planning, S.plan_review, S.codegen, S.review, S.accept), E.redo_planning, otherwise, S.planning, None, "re-plan (redo)",              REDO, sets=AGAIN_FROM),

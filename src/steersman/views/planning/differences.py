@@ -1,6 +1,6 @@
 """Describes the differences of two plans: steps, bounds, reviewers, answers.
 
-**Invariant:** a function of the plans' own documents; two plans of which nothing is told here may be carried out alike.
+**Invariant:** a function of the plans' own documents; two plans without differences here may be executed alike.
 """
 
 from collections.abc import Iterable, Iterator

@@ -53,7 +53,7 @@ MAX_FAILING_TESTS = 20  # failing tests that are named
     "steersman init --yes              # run the proposed commands without asking",
     "steersman init --check            # prove the checks of steersman.toml again",
     "steersman init --check --acknowledge-failures   # and keep what fails now",
-    "steersman init --script crew.yaml   # a scripted crew, for trying things out",
+    "steersman init --script crew.yaml   # scripted agents, for trying things out",
     exits="0 written, or with --check all proven · 1 not proven · 2 wrong usage · 4 refused",
 )
 @click.option(
@@ -94,7 +94,9 @@ def init_command(
 
     init reads the project's files, proposes setup commands and checks, asks once, runs them in a fresh copy of the last commit, and writes those that work. It also writes which installed agent plays which role."""
     if acknowledge_failures and context.services.find_calling_effect(context.project_root):
-        raise _InitRefusedError("failures are acknowledged by a person: an agent never speaks for one")
+        raise _InitRefusedError(
+            "a person has to acknowledge failures, and an agent never speaks for a person"
+        )
     if check:
         return _prove_existing_checks(context, yes=yes, acknowledge=acknowledge_failures)
     path = _find_config_target(context.project, force=force)
@@ -109,7 +111,7 @@ def init_command(
     if proven is None:
         context.print("nothing was run and nothing was written")
         return EXIT_REFUSED
-    for line in setup_result_lines(proven):  # why a check fails is said before a person is asked about it
+    for line in setup_result_lines(proven):  # print why a check fails before asking about it
         context.print(line)
     return _write_proven_config(
         context, path, proven, notes, problem, script=script, acknowledge=acknowledge_failures
@@ -338,14 +340,14 @@ def _remember_project_facts(context: CommandContext) -> str | None:
                 old_memory.source == INIT_MEMORY_SOURCE and old_memory.id != new_memory.id
             ):  # what the project was before
                 memories.forget(old_memory.id)
-    except MemoryUnavailable as problem:  # whoever plans is told again; checks can be written without it
+    except MemoryUnavailable as problem:  # planning reports it again; checks can be written without it
         context.warn(str(problem), fg="yellow")
         return None
     return str(new_memory.id)
 
 
 def choose_installed_crew(context: CommandContext) -> dict[str, dict[str, str]]:
-    """Whoever is installed: one CLI plays every role; with two, another one reviews and tests than writes."""
+    """Assigns installed agents to roles: one agent plays every role; of two, one codes and the other reviews and tests."""
     agents = list(context.services.installed_agents())[:2]
     return (
         {name: {"agent": agents[0 if name == "coder" else -1]} for name in INIT_CREW_ROLES} if agents else {}

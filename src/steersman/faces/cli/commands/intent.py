@@ -152,7 +152,7 @@ def _print_intent_next_step(context: CommandContext, out: str, *, sealed: bool) 
 def intent_check_command(context: CommandContext, *, file: str | None, policy: str) -> int:
     """Everything that is wrong with the intent in FILE, at once, with line and field: its form, what it says, its
     checksum, the red lines, what it names in the registry, the policy, and what it cites: the project is scanned, and a
-    reference that leads nowhere is told. That is a problem where nobody would be asked about it, and else a remark."""
+    reference without a target is reported: as a problem if no person would be asked about it, else as a remark."""
     from steersman.app.intents import INTENT_SCHEMA, read_policy
     from steersman.faces.cli.intent_drafts import open_intents
 
@@ -249,7 +249,7 @@ def intent_seal_command(context: CommandContext, *, file: str, out: str) -> int:
     documents.write(out or file, new_document.text, new=bool(out))
     if not layout_kept:
         context.warn(
-            f"{out or file} was written anew: comments and layout of {file} could not be kept", fg="yellow"
+            f"{out or file} was rewritten, without the comments and the layout of {file}", fg="yellow"
         )
     for ref in sealed.removed:
         context.warn(f"{ref} was taken out: the registry has nothing of this name", fg="yellow")

@@ -192,7 +192,7 @@ def registry_variables_command(context: CommandContext) -> None:
 
 
 def _load_registry_with_warning(context: CommandContext) -> "LoadedRegistry":
-    """The registry as far as it can be read; what is wrong with it is told beside the answer."""
+    """Reads the registry as far as possible and prints its problems on standard error."""
     loaded = context.services.open_registries(context.project).load()
     if loaded.problems:
         context.warn(f"problems: {len(loaded.problems)}. Nothing can be planned before they are solved; see `{context.command_prefix} registry check`", fg="red")  # fmt: skip

@@ -66,7 +66,7 @@ def _settle_cut_deliveries(context: CommandContext) -> None:
 
 
 def _list_ready_runs(context: CommandContext) -> list[Head]:
-    """Runs that would move if somebody drove them now."""
+    """Returns the runs that would go on if a driver took them now."""
     journal, now = context.runs.ports.journal, context.runs.ports.clock.now()
     return [
         head
@@ -86,11 +86,11 @@ def _print_ready_runs(context: CommandContext, ready_heads: list[Head]) -> int:
     for head in ready_heads:
         context.print(f"{context.command_prefix} resume {head.run}    {head.state} · {head.title}")
     if ready_heads:
-        context.print("several runs can go on: name one")
+        context.print("several runs can be resumed. Name one")
         return EXIT_USAGE
     waiting_heads = context.runs.ports.journal.heads(unfinished=True)
     waiting_text = (
-        f"{len(waiting_heads)} wait for somebody: {context.command_prefix} gates"
+        f"{len(waiting_heads)} wait for a person: {context.command_prefix} gates"
         if waiting_heads
         else "and none waits"
     )

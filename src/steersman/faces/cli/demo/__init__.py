@@ -1,1 +1,1 @@
-"""The demo's project and crew, as files that people may read."""
+"""The demo's project and scripted agents, as files that people may read."""

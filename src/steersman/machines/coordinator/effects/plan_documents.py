@@ -89,7 +89,7 @@ class PlanningDocuments:
         return subject._replace(plan_id=plan_ref, risk=subject.risk if risk is None else risk.overall_risk)
 
     def stated(self, intent_id: str, registry: Registry) -> failure.FailureSubject:
-        """The same before anything was assessed: of its risk is told what intent and registry state."""
+        """The same before the assessment: its risk is what intent and registry state."""
         return failure.FailureSubject(intent_id, risk=reported_stated_risk(self.raw, registry))
 
     @cached_property
@@ -110,7 +110,7 @@ class PlanningDocuments:
 
     @cached_property
     def registry(self) -> Registry:
-        """The registry that was looked at first: what changes meanwhile is for the next run."""
+        """Returns the registry that the run read first. Later changes count for the next run."""
         digest = self.call.given("registry", "")
         stored_registry = self.world.registries.find_stored_registry(digest) if digest else None
         if stored_registry is None or stored_registry.digest != digest:

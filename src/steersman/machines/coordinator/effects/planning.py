@@ -72,7 +72,7 @@ def precheck_plan(documents: PlanningDocuments) -> facts.PrecheckFacts:
 
 @planning_performer("CONTEXT_BUILT")
 def build_plan_context(documents: PlanningDocuments) -> facts.ContextFacts:
-    """Memory, facts and policy, as far as they can be had; what cannot is told, never made up."""
+    """Reads memory, facts and policy. What cannot be read is reported, never invented."""
     project_id = documents.intent.scope.project_id
     policy, no_policy, _ = fetch_with_retry(lambda: documents.policy)
     retries = policy.max_retries if policy is not None else 0
@@ -207,7 +207,7 @@ def _decide_intent_commands(
 
 @planning_performer("GRAPH_DRAFTED")
 def draft_graph(documents: PlanningDocuments) -> facts.GraphFacts:
-    """The graph before anybody has answered, and what is not known."""
+    """Returns the graph before any answer, and what is not known."""
     drafted_graph = graph.draft_plan_graph(documents.inputs)
     questions = uncertainties.find_draft_uncertainties(documents.inputs, drafted_graph)
     chosen = documents.chosen(questions)
@@ -229,7 +229,7 @@ def draft_graph(documents: PlanningDocuments) -> facts.GraphFacts:
 
 @planning_performer("QUESTIONS_EMITTED")
 def emit_questions(documents: PlanningDocuments) -> facts.QuestionFacts:
-    """The questions of one round, within what policy and budget leave; and what is told if nobody ever answers."""
+    """Returns the questions of one round, within policy and budget, and what to report if no answer comes."""
     chosen = documents.chosen(documents.questions)
     questions = chosen.pack.questions if chosen.pack is not None else ()
     ref, digest = documents.keep(chosen.pack) if chosen.pack is not None else ("", "")
@@ -251,7 +251,7 @@ def emit_questions(documents: PlanningDocuments) -> facts.QuestionFacts:
 
 @planning_performer("AWAITING_ANSWERS")
 def weigh_answers(documents: PlanningDocuments) -> facts.AnswerFacts:
-    """What was said held against what was asked and against the rules; what nobody has said takes its default."""
+    """Compares the answers with the questions and the rules. A question without an answer takes its default."""
     if documents.call.given("choice") == "defaults":
         return _weigh_answer_pack(documents)
     raw_pack = _raw_answer_pack(documents)
@@ -268,7 +268,7 @@ def weigh_answers(documents: PlanningDocuments) -> facts.AnswerFacts:
 
 
 def _load_person_answers(documents: PlanningDocuments) -> tuple[QuestionAnswer, ...]:
-    """What a person has answered; who takes every default has answered that; nothing where nobody has in time."""
+    """Returns what a person answered, all defaults if the person took them, or nothing if the time ran out."""
     if documents.call.given("choice") != "defaults":
         return documents.read_given("answers", AnswerPack).answers
     return (
@@ -332,7 +332,7 @@ def _weigh_answer_pack(documents: PlanningDocuments) -> facts.AnswerFacts:
 
 @planning_performer("GRAPH_FINALIZED")
 def finalize_graph(documents: PlanningDocuments) -> facts.GraphFacts:
-    """Defaults for whatever nobody has answered, and the graph with all of it worked in."""
+    """Fills unanswered questions with defaults and returns the graph with all answers in it."""
     default_answers = replies.weigh_default_answers(
         documents.questions, documents.inputs.plan_id, documents.policy, documents.settled
     )

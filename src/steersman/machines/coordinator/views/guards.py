@@ -43,7 +43,7 @@ SATISFIED_WORDING = {  # by a guard that stops: what is so where it does not
     "unevidenced": "all questions have evidence_refs",
     "undefaulted": "all questions have default_strategy",
     "unfit": "blocking_level appropriate for policy",
-    "stops": "nobody has stopped the run",
+    "stops": "no person has stopped the run",
     "malformed": "AnswerPack conforms to schema",
     "partial": "all critical questions answered",
     "contradicts": "answers do not conflict with rule decisions",

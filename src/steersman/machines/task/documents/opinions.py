@@ -1,6 +1,6 @@
 """What several reviewers say, as one verdict.
 
-**Invariant:** absence of evidence is failure: without an opinion nothing is accepted, and nobody is outvoted.
+**Invariant:** absence of evidence is failure: without an opinion nothing is accepted, and no reviewer is outvoted.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

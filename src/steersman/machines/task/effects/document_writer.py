@@ -49,7 +49,7 @@ class DocumentWriter:
         self.refs: dict[str, str] = {}
         self.told: list[str] = []
         self.beyond: list[str] | None = None  # of a change: what is outside the frozen plan, in words
-        self.suspects: dict[str, Any] = {}  # of a crew's change
+        self.suspects: dict[str, Any] = {}  # of a child run's change
 
     def reply(self, ref: str, document_type: type[DocumentType]) -> DocumentType:
         """An agent's reply as it was kept."""
@@ -74,7 +74,7 @@ class DocumentWriter:
         try:
             msgspec.json.decode(redacted, type=type(document))
         except msgspec.MsgspecError as error:
-            raise ValueError(f"{name} cannot be laid down: {error}") from error
+            raise ValueError(f"{name} cannot be written: {error}") from error
         self._keep(name, redacted)
 
     def lay_text(self, name: str, text: str) -> str:

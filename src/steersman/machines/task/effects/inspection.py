@@ -45,7 +45,7 @@ class TaskFilesOnDisk(NamedTuple):
 
     found: dict[str, ArtifactOnDisk]  # every document
     seen: dict[str, str]  # its digest, and that of the folder of copies
-    damages: list[DamagedFile]  # what is not as it was recorded, and what nobody has laid down
+    damages: list[DamagedFile]  # files that differ from their record, and files without a record
 
 
 def read_task_files(call: EffectCall) -> TaskFilesOnDisk:

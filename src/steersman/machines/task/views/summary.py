@@ -41,7 +41,7 @@ BLOCKED_STEPS = ("stuck", "broken", "unwritten", WAITING_STEP)
 _MAX_REASON_LENGTH = 400
 _SHORT_EVENT_MEANINGS = {
     "agent_failed": "An agent broke down",
-    "crew_failed": "The crew ended without approval",
+    "crew_failed": "The child run ended without approval",
     "test_failures": "The tests did not pass",
     "check_cannot_start": "A check cannot start on the base tree",
     "base_not_green": "Checks fail on the base tree",
