@@ -276,7 +276,7 @@ def _make_temporary_state() -> "Path":
 
 
 def _start_background_driver(project: "Path", state: "Path", run: str) -> Any:
-    """Drives a run in a process of its own; -P: no module of the project stands in for one of ours."""
+    """Drives a run in a process of its own; -P: no module of the project stands in for one of steersman."""
     from steersman.adapters.process.background_driver import BackgroundDriver
 
     argv = [sys.executable, "-P", "-m", "steersman", "--project", str(project), "resume", run]

@@ -129,6 +129,25 @@ def _reasoned(path, n):
     return above.startswith("#")
 
 
+UNCLEAR_WORDS = re.compile(r"\b(?:whoever|anew|mend(?:s|ed|ing)?|is told|is said|of ours)\b", re.IGNORECASE)
+NEEDED_WORDS = {
+    "machines/task/documents/schemas.py": "is told",  # a sentence in every document of a task: files on disk have it
+    "judges/planning/goals.py": "mend",  # a word that people may use in a goal
+}
+
+
+def test_texts_name_their_subject():
+    """No docstring, comment, message or prompt hides who acts, or uses a word that a reader has to look up."""
+    found = {
+        f"{_id(path)}:{n}: {hit[0]}"
+        for path in (*MODULES, *SOURCE.rglob("*.md"))
+        for n, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        for hit in UNCLEAR_WORDS.finditer(line)
+        if hit[0] != NEEDED_WORDS.get(_id(path))
+    }
+    assert found == set(), "write who does what: see Language in CONTRIBUTING.md"
+
+
 WORDS = re.compile(r"\b(?:TODO|FIXME|XXX|HACK|todo:)\b")
 
 

@@ -92,7 +92,7 @@ def describe_dry_run(
 def check_unattended(
     ports: Ports, machine: Machine, config: Config, options: dict[str, Any], state_directory: str
 ) -> UnattendedCheck:
-    """Refuses a run that something would stop halfway while nobody watches."""
+    """Refuses a run that something would stop halfway while no person watches."""
     problems = find_run_problems(ports, machine, config, state_directory)
     if not config.checks:
         problems.append("[checks] is empty, and a run is approved only with evidence: run `steersman init`")

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from steersman.judges.text import clip_text, printable_text
 
 MAX_ARTIFACT_NAME_BYTES = 1024  # bytes of a whole name
-# Bytes of one part of it: room for a suffix of ours below the 255 of most file systems.
+# Bytes of one part of it: room for a suffix that steersman adds, below the 255 of most file systems.
 MAX_NAME_PART_BYTES = 200
 MAX_ARTIFACT_DEPTH = 16
 # Below it: copies of the files that a run changes, under their own names.

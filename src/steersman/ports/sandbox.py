@@ -63,7 +63,7 @@ class Sandbox(Protocol):
     """Runs programs in sandboxes, or reports that it cannot."""
 
     isolated: bool
-    why: str  # why not, where it does not; words of ours, for they go on tape
+    why: str  # why not, where it does not; words of steersman, for they go on tape
     fix: str  # and what to do about it
 
     def wrap(

@@ -268,7 +268,7 @@ def quote_block(words: str) -> list[str]:
 
 
 def quote_inline(words: str) -> str:
-    """Quotes outside text within a line of ours."""
+    """Quotes outside text within a line of steersman."""
     return _MARKUP.sub(
         lambda m: _ENTITIES.get(m[0], f"\\{m[0]}"),
         printable_line(" ".join(clip_text(words, MAX_INLINE_LENGTH).split())),

@@ -49,7 +49,7 @@ def make_plain_profile(options: AcpOptions, home: CallHome) -> AcpAgentProfile:
 
 
 def read_protocol_usage(result: AcpObject) -> ProviderUsage:
-    """The usage that the protocol gives a turn; a session of ours has one."""
+    """The usage that the protocol gives a turn; a session that steersman opens has one turn."""
     usage = result.get("usage")
     total = usage.get("totalTokens") if isinstance(usage, dict) else None
     return ProviderUsage(tokens=total if type(total) is int and total > 0 else None)

@@ -101,7 +101,7 @@ def _build_scripted_reply(job: ScriptJob, outcome: AgentReply) -> AgentReply:
     )
 
 
-class EditRefused(Exception):  # noqa: N818  an answer to the caller, not a fault of ours
+class EditRefused(Exception):  # noqa: N818  an answer to the caller, not a fault of steersman
     """An edit that cannot be made, with the provider class that says so."""
 
     def __init__(self, error_class: ProviderClass, message: str) -> None:

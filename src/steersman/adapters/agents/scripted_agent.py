@@ -151,7 +151,7 @@ def _find_edit_problems(edit: ScriptEdit) -> Iterator[SchemaProblem]:
 # ── scripted agent ────────────────────────────────────────────────────────────────────────────────
 
 
-# -P: the working tree must not be able to stand in for a module of ours.
+# -P: the working tree must not be able to stand in for a module of steersman.
 SCRIPTED_CHILD_COMMAND = (
     os.path.abspath(sys.executable),
     "-P",

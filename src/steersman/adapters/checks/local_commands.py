@@ -2,7 +2,7 @@
 
 A project's `summary` pattern is matched in a process with a time limit: Python's `re` has none, and a pattern can take
 exponential time on output that the code under test chose.
-**Invariant:** what is executed is the approved argv, without a shell, without input and with an environment of ours;
+**Invariant:** what is executed is the approved argv, without a shell, without input and with an environment that steersman makes;
 a command that fails is a fact, not an exception.
 """
 

@@ -231,7 +231,7 @@ class TreeCommands:
             online=True,
             tree_bin=find_tree_bin(command, workdir, workdir, setup=purpose == "setup"),
         )
-        # In a sandbox git finds a configuration of ours.
+        # In a sandbox git finds the configuration that steersman makes.
         if command.source == "tester" and command.argv[0] == "git":
             env |= quiet_git_environment()
         directory, env = os.path.join(workdir, command.cwd), join_report_environment(env, report.env)

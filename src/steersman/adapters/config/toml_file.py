@@ -140,7 +140,7 @@ def parse_exact_toml(text: str, name: str) -> dict[str, Any]:
     _refuse_long_lines(text, name)
     try:
         value = tomllib.loads(text, parse_float=_parse_exact_decimal)
-        _to_json_value(value, ())  # as deep as any of ours goes
+        _to_json_value(value, ())  # as deep as any contract goes
     except RecursionError:
         raise UserError(f"{name}, line 1: nested too deeply; flatten it") from None
     except ValueError as error:  # also an integer with thousands of digits
@@ -397,7 +397,7 @@ def _find_chat_name_problems(chat_agents: dict[str, Any], host: str | None) -> I
 
 
 def _find_near_misses(value: dict[str, Any]) -> list[SchemaProblem]:
-    """An agent's table takes any option, but one that is nearly a field of ours is a slip."""
+    """An agent's table takes any option, but one that is nearly a field of steersman is a slip."""
     return [
         SchemaProblem(
             (*table_path, name, key),

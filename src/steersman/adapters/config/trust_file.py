@@ -138,7 +138,7 @@ def _powerful_file_name(path: Path) -> str:
 
 
 def _walk_powerful_files(own_directory: Path, directory: str) -> Iterator[Path]:
-    if own_directory.is_symlink():  # nothing of ours lies behind a link
+    if own_directory.is_symlink():  # steersman keeps nothing behind a link
         return
     top = own_directory / directory
     if top.is_symlink():

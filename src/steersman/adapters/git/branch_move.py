@@ -363,7 +363,7 @@ class BranchMove:
             if _is_same_file(lock, self._folder / "token"):
                 os.unlink(lock)
         lock = self._git.require_repository.common / f"{self._marker.ref}.lock"
-        # A git of ours that was killed leaves it; no other would move it to our commit.
+        # A git that steersman started and that was killed leaves it; no other git would move it to this commit.
         with suppress(OSError):
             if lock.read_bytes() == f"{self._marker.new}\n".encode():
                 lock.unlink()

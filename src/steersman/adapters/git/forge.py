@@ -113,7 +113,7 @@ def hide_address_password(address: str) -> str:
 def push_run_branch(
     git: GitRepository, remote: GitRemote, branch: str, commit: str, tool: str, is_ours: Callable[[str], bool]
 ) -> None:
-    """Makes the branch at the remote be `commit`; it may replace a commit of ours there, and nothing else."""
+    """Makes the branch at the remote be `commit`; it may replace an earlier commit of the run there, and nothing else."""
     ref = f"refs/heads/{branch}"
     remote_commit = _read_remote_tip(git, remote, ref, tool)
     if remote_commit == commit:
@@ -149,7 +149,7 @@ def _read_remote_tip(git: GitRepository, remote: GitRemote, ref: str, tool: str)
 
 
 def _push_address(git: GitRepository, remote: GitRemote) -> str:
-    """Where git sends it; a directory of this machine is reached through one of ours, so that nothing of it runs."""
+    """Where git sends it; a directory of this machine is reached through an isolated git directory, so that nothing of it runs."""
     if remote.scheme != "file":
         return remote.address
     isolated_dir = make_isolated_dir(locate_bare_repository(Path(remote.address)), git.folder)

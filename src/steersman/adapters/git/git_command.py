@@ -1,7 +1,7 @@
 """Starts git so that nothing runs but git.
 
-Every call gets an environment of ours and a isolated git directory (`isolated_dir`): what a repository, the person's home
-or the system say about hooks, filters, drivers, monitors, helpers, pagers and programs is not read at all.
+Every call gets an environment that steersman makes and an isolated git directory (`isolated_dir`). What a repository, the
+person's home or the system say about hooks, filters, drivers, monitors, helpers, pagers and programs is not read at all.
 **Invariant:** argv only; git is found at absolute places of PATH; none of the caller's GIT_* variables is passed on.
 """
 

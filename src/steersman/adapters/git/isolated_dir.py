@@ -52,7 +52,7 @@ class RepositoryLocation(NamedTuple):
 
 
 class IsolatedGitDir(NamedTuple):
-    """A git directory of ours, and what it stands for."""
+    """An isolated git directory, and what it stands for."""
 
     path: Path
     found: RepositoryLocation
@@ -189,7 +189,7 @@ def _isolated_dir_path(root: Path, gitdir: Path) -> Path:
 def render_isolated_config(
     location: RepositoryLocation, *, logs: bool = True, more: Iterable[GitSetting] = ()
 ) -> bytes:
-    """The whole configuration of a git directory of ours."""
+    """The whole configuration of an isolated git directory."""
     settings = [*ISOLATED_GIT_SETTINGS, ("core.bare", "false"), *location.form.items(), *more]
     if os.uname().sysname == "Darwin":
         settings += [("core.ignorecase", "true"), ("core.precomposeunicode", "true")]

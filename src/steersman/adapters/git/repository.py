@@ -66,7 +66,7 @@ class TreeDifference(NamedTuple):
 
 
 class GitRepository:
-    """git for the repository around a place; `folder` takes the directories of ours."""
+    """git for the repository around a place; `folder` takes the isolated git directories."""
 
     def __init__(self, directory: Path, isolated_root: Path) -> None:
         if not isolated_root.is_absolute():  # it would be made wherever the caller happens to stand

@@ -369,7 +369,7 @@ def _read_patch_pieces(git: GitRepository, args: tuple[str, ...]) -> list[bytes 
 
 
 def _bound_patch_lines(stream: "IO[bytes]") -> Iterator[bytes | str]:
-    """The patch piece by piece, bounded; a piece of text is a note of ours about what was left out."""
+    """The patch piece by piece, bounded; a piece of type str is a note about what was left out."""
     total = size = skipped = 0
     at_line_start = True  # at the start of a line: a long one comes in pieces
     while line := stream.readline(_PATCH_LINE_BYTES):

@@ -182,7 +182,7 @@ class GitWorkspace:
         while self._git.message(base).rstrip("\n") == _RECORDED_TREE_MESSAGE and (
             parent := self._git.resolve(f"{base}^1")
         ):
-            base = parent  # a commit of ours that no branch has
+            base = parent  # a commit that steersman recorded and no branch has
         if self._git.contains(tip, base):
             return ()
         flags = ("--no-commit-header", "--format=%h %s", f"--max-count={_MAX_DROPPED_COMMITS}")

@@ -117,7 +117,7 @@ def list_fence_effects() -> tuple[str, ...]:
 
 
 def _find_marked_cgroups(root: str) -> Iterator[str]:
-    """Every folder of ours below; the search is bounded, for hosts with very many groups."""
+    """Every folder below that steersman made; the search is bounded, for hosts with very many groups."""
     pending, scanned = [root], 0
     while pending and scanned < _MAX_CGROUPS_SCANNED:
         scanned += 1

@@ -1,6 +1,6 @@
 """The first program in a sandbox: sets its own limits, connects the egress proxy, and becomes the program to run.
 
-Run as a file of its own by `python -I -S`, so it imports the standard library alone and none of ours.
+Run as a file of its own by `python -I -S`, so it imports the standard library alone.
 Words: `<limits> <socket> <ports> program …`; limits are `name=value` with commas, ports are `5000,5001` or nothing.
 **Invariant:** it only gives up rights, and does not decide which places the proxy reaches. Imports next to
 nothing: every program in a sandbox waits for its start (`socket`, `contextlib` and `typing` alone would treble it).
@@ -32,7 +32,7 @@ def main(arguments: list[str]) -> "NoReturn":
         sys.stderr.write(f"cannot set up the sandbox: {error}\n")
         sys.exit(EXIT_CANNOT_RUN)
     try:
-        os.execvp(program[0], program)  # noqa: S606  an argv of ours
+        os.execvp(program[0], program)  # noqa: S606  an argv that steersman made
     except OSError as error:
         sys.stderr.write(f"cannot start {program[0]}: {error.strerror}\n")
         sys.exit(EXIT_NOT_FOUND if isinstance(error, FileNotFoundError) else EXIT_CANNOT_RUN)

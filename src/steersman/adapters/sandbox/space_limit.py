@@ -119,7 +119,7 @@ _MAX_PARENT_LENGTH = 70  # characters of the place: a socket's path inside has t
 @contextmanager
 def scratch_directory() -> Iterator[str]:
     """A private directory that is removed afterwards, whatever was done to it."""
-    parent = tempfile.gettempdir() if len(tempfile.gettempdir()) < _MAX_PARENT_LENGTH else "/tmp"  # noqa: S108  a folder of ours in it
+    parent = tempfile.gettempdir() if len(tempfile.gettempdir()) < _MAX_PARENT_LENGTH else "/tmp"  # noqa: S108  steersman makes a folder in it
     _remove_stale_scratch(parent)
     directory = tempfile.mkdtemp(prefix=SCRATCH_PREFIX, dir=parent)
     lock_fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -31,7 +31,7 @@ class ProjectListing(NamedTuple):
 
 
 def list_project_files(project: Path, isolated_root: Path) -> ProjectListing:
-    """Through git where the project is in a repository, `folder` taking a directory of ours; else by walking."""
+    """Through git where the project is in a repository, `folder` taking the isolated git directory; else by walking."""
     if not os.path.lexists(project / ".git"):
         return _walk_project_files(project, ())
     try:

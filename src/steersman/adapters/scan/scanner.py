@@ -1,7 +1,7 @@
 """The scanner of a tree: lists, chooses, reads within bounds, and lets the judges say what it means.
 
 **Invariant:** files are opened one part of their path after the other without following a link; nothing is written but
-a git directory of ours, and nothing is run but git.
+an isolated git directory, and nothing is run but git.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ class ScanLimits(msgspec.Struct, frozen=True):
 
 
 class TreeScanner:
-    """Implements ports.scanner.Scanner on a directory; `folder` takes a git directory of ours."""
+    """Implements ports.scanner.Scanner on a directory; `folder` takes the isolated git directory."""
 
     def __init__(self, project: Path, isolated_root: Path, limits: ScanLimits = ScanLimits()) -> None:  # noqa: B008  a constant
         self._project, self._folder, self._limits = project, isolated_root, limits

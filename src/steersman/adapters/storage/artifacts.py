@@ -118,7 +118,7 @@ class DirectoryArtifacts:
 
 
 def _new_artifact_parts(run: str, name: str) -> tuple[str, ...]:
-    """The parts of a name that a file of ours may have."""
+    """The parts of a name that an artifact may have."""
     from steersman.judges.artifact_names import (
         find_file_name_problem,
     )  # its tables are long, and most commands open nothing

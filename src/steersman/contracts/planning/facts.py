@@ -143,7 +143,7 @@ class FreezeFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
     files: int = 0
     unmatched: int = 0  # whose digest is not the one that was worked out
     untraced: int = 0  # parts of the lineage that are missing
-    malformed: int = 0  # documents of ours that break their schema
+    malformed: int = 0  # generated documents that break their schema
     manifest_ref: str = ""
     manifest_digest: str = ""
     signed: bool = False

@@ -54,7 +54,7 @@ def split_typeahead(keys: str) -> tuple[list[str], str]:
 
 
 def _edit_typeahead_line(keys: str) -> str:
-    """One line, as it stood when a person had mended it."""
+    """One line, as it stood after a person had edited it."""
     characters: list[str] = []
     for key in keys:
         if key in "\x7f\b":

@@ -61,7 +61,7 @@ class CoordinatorContext(msgspec.Struct, kw_only=True):
     pack_digest: str = ""
     packs: list[str] = []  # the packs of all rounds
     said: str = ""  # the choice at the last gate
-    answered_by: str = ""  # the person who has made it; empty: nobody has in time
+    answered_by: str = ""  # the person who has made it; empty: no answer came in time
     answers_ref: str = ""  # what a person has said to the last one
     problems_ref: str = ""  # why it was not taken
     left_ms: int = 0  # of the time for answers, after one was not taken; 0: all of it
@@ -81,12 +81,12 @@ class CoordinatorContext(msgspec.Struct, kw_only=True):
 
 
 def upcast_add_time_left(context: dict[str, Any]) -> dict[str, Any]:
-    """From version 1, in which refused answers began the time for answers anew."""
+    """From version 1, in which refused answers restarted the time for answers."""
     return {**context, "left_ms": 0}
 
 
 def upcast_add_answered_by(context: dict[str, Any]) -> dict[str, Any]:
-    """From version 2, in which nobody's name stood beside an answer."""
+    """From version 2, in which an answer had no name of a person."""
     return {**context, "answered_by": ""}
 
 
@@ -229,7 +229,7 @@ def _output_digest_ops(name: str, digest: str) -> tuple[Op, ...]:
 
 
 def _failure_ref_ops(facts: Any) -> tuple[Op, ...]:
-    """Why there would be no plan if the run ended here; the next state that brings something says it anew."""
+    """Why there would be no plan if the run ended here; the next state that brings something replaces it."""
     return (("set", "failure_ref", facts.failure_ref), ("set", "detail_ref", facts.detail_ref))
 
 

@@ -1,6 +1,6 @@
 """Why there is no plan, as a FailurePack: one function for each state that can fail.
 
-What aborts is told before what blocks, in the order in which the table asks. **Invariant:** every pack names a field or
+What aborts comes before what blocks, in the order in which the table asks. **Invariant:** every pack names a field or
 a thing to change, and how; a red line is never called retriable.
 """
 
@@ -30,7 +30,7 @@ from steersman.machines.coordinator.uncertainties import ChosenQuestions
 
 # ── reasons ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-# Every way in which planning can fail, as a table: of what type it is, what is said, what to change and how.
+# Every way in which planning can fail, as a table: its type, its message, what to change and how.
 #
 # **Invariant:** the page of failures is this table; no failure has a cause that is not here.
 
@@ -53,7 +53,7 @@ _POLICY_VIOLATION: FailureType = "policy_violation"
 FAILURE_CAUSES: dict[str, FailureCause] = {
     # PRECHECKED
     "execution_payload":   FailureCause(_RED_LINE,    "The intent carries something that could be executed", "intent", "Take the named keys out; a plan only describes."),
-    "schema_invalid":      FailureCause(_CONSTRAINT,  "The intent breaks its schema", "intent", "Mend every field that `steersman intent check FILE` lists."),
+    "schema_invalid":      FailureCause(_CONSTRAINT,  "The intent breaks its schema", "intent", "Correct every field that `steersman intent check FILE` lists."),
     "checksum_mismatch":   FailureCause(_CONSTRAINT,  "The checksum is not that of the intent", "audit.checksum", "Read what has changed and seal it again: `steersman intent seal FILE`."),
     "asks_in_full_auto":   FailureCause(_POLICY_VIOLATION, "full_auto does not ask", "interaction.question_budget", "Set question_budget to 0 and question_policy to never, or choose another mode."),
     "risk_in_full_auto":   FailureCause(_POLICY_VIOLATION, "A high or critical risk is not planned in full_auto", "interaction.mode", "Choose semi_auto or interactive."),
@@ -61,9 +61,9 @@ FAILURE_CAUSES: dict[str, FailureCause] = {
     "not_registered":      FailureCause(_MISSING_REGISTRY,   "Something is not in the registry", "selected_workflows, selected_agents, planned_commands, evidence_refs", "Use ids that `steersman registry list` shows, or add the content to .steersman/registry."),
     "inactive_content":    FailureCause(_MISSING_REGISTRY,   "Content of the registry is neither active nor frozen", "registry", "Use another id, or set its status to active."),
     "version_drift":       FailureCause(_MISSING_REGISTRY,   "The registry is not the one that the intent was sealed with", "evidence_refs", "Run `steersman intent seal FILE` again after reading `steersman registry diff`."),
-    "policy_invalid":      FailureCause(_POLICY_VIOLATION, "The policy cannot be used", "policy", "Mend the named fields of the policy."),
+    "policy_invalid":      FailureCause(_POLICY_VIOLATION, "The policy cannot be used", "policy", "Correct the named fields of the policy."),
     "mode_changed":        FailureCause(_POLICY_VIOLATION, "The run was begun in another mode than intent and policy ask for", "interaction.mode", "Start `steersman plan` again."),
-    "registry_broken":     FailureCause(_MISSING_REGISTRY,   "The registry cannot be used", ".steersman/registry", "Mend every problem that `steersman registry check` lists."),
+    "registry_broken":     FailureCause(_MISSING_REGISTRY,   "The registry cannot be used", ".steersman/registry", "Correct every problem that `steersman registry check` lists."),
     "intent_unreadable":   FailureCause(_CONSTRAINT,  "The intent could not be looked at", "intent", "Look at the file: `steersman intent check FILE`."),
     # CONTEXT_BUILT
     "memory_unavailable":  FailureCause(_CONSTRAINT,  "There is no memory to go by", "memory", "Add what is known: `steersman memory add TEXT`."),
@@ -73,16 +73,16 @@ FAILURE_CAUSES: dict[str, FailureCause] = {
     "context_missing":     FailureCause(_CONSTRAINT,  "The context could not be put together", "memory", "Look at `steersman memory list` and `steersman facts`."),
     # RULES_EVALUATED
     "routing_violation":   FailureCause(_RED_LINE,    "The policy leaves no model for an agent", "policy.models", "Allow a model or a placement that the agent has, or select another agent."),
-    "rule_conflict":       FailureCause(_RED_LINE,    "Two rules contradict each other and no order says which holds", "registry", "Mend one of the rules."),
+    "rule_conflict":       FailureCause(_RED_LINE,    "Two rules contradict each other and no order says which holds", "registry", "Correct one of the rules."),
     "rule_denied":         FailureCause(_RED_LINE,    "A rule forbids a planned command", "planned_commands", "Take the command out, or meet what the rule asks for; a person has to look first."),
-    "manifest_unread":     FailureCause(_CONSTRAINT,  "A manifest cannot be read, so that what it would tell is unknown", "facts", "Mend the file that is named; where manifests of its kind are not read, name the checks of the project in steersman.toml. Then plan again; `steersman facts` shows what is read."),
-    "rule_undecidable":    FailureCause(_CONSTRAINT,  "A rule cannot be decided", "rule.when", "Mend the condition of the rule that is named, or provide what it has to know."),
+    "manifest_unread":     FailureCause(_CONSTRAINT,  "A manifest cannot be read, so that what it would tell is unknown", "facts", "Correct the file that is named; where manifests of its kind are not read, name the checks of the project in steersman.toml. Then plan again; `steersman facts` shows what is read."),
+    "rule_undecidable":    FailureCause(_CONSTRAINT,  "A rule cannot be decided", "rule.when", "Correct the condition of the rule that is named, or provide what it has to know."),
     "deny_unexplained":    FailureCause(_CONSTRAINT,  "A rule denies without a reason", "registry", "Write then.reason of the rule."),
     "operation_forbidden": FailureCause(_POLICY_VIOLATION, "The policy forbids a planned command", "planned_commands", "Take it out, or change policy.constraints."),
     "command_undecided":   FailureCause(_CONSTRAINT,  "A planned command has no verdict", "planned_commands", "Run `steersman registry check`, then plan again."),
     "rules_unasked":       FailureCause(_CONSTRAINT,  "The rules could not be asked", "registry", "Run `steersman registry check`."),
     # GRAPH_DRAFTED and GRAPH_FINALIZED
-    "cyclic_graph":        FailureCause(_CONSTRAINT,  "The order of the phases is a circle", "selected_workflows", "Mend `after` in the workflow that is named, or select fewer of its phases."),
+    "cyclic_graph":        FailureCause(_CONSTRAINT,  "The order of the phases is a circle", "selected_workflows", "Correct `after` in the workflow that is named, or select fewer of its phases."),
     "phase_unmapped":      FailureCause(_CONSTRAINT,  "A selected phase is nowhere in the graph", "selected_workflows", "Select phases that the workflow has."),
     "lane_missing":        FailureCause(_CONSTRAINT,  "An agent or a node has no lane", "selected_agents", "Select agents that cover the selected phases."),
     "evidence_missing":    FailureCause(_CONSTRAINT,  "A proposal has no evidence", "planned_commands", "Cite what speaks for it in evidence_refs."),
@@ -114,9 +114,9 @@ FAILURE_CAUSES: dict[str, FailureCause] = {
     "rest_denied":         FailureCause("rule_denied", "A rule speaks against what is left of the plan", "planned_commands", "Keep in the plan what the rule asks for, or plan without the named command."),
     "phase_emptied":       FailureCause(_CONSTRAINT,  "A phase that has to show something has nothing left", "planned_commands", "Plan a command for it that evidence speaks for, or do not select the phase."),
     "rest_risky":          FailureCause(_POLICY_VIOLATION, "A high or critical risk is not planned in full_auto", "interaction.mode", "Choose semi_auto or interactive."),
-    "evidence_unfound":    FailureCause(_CONSTRAINT,  "Commands are left out because what is cited for them cannot be found", "planned_commands", "Look at what `steersman intent check FILE` lists, and draft the intent anew or cite what is there now."),
+    "evidence_unfound":    FailureCause(_CONSTRAINT,  "Commands are left out because what is cited for them cannot be found", "planned_commands", "Look at what `steersman intent check FILE` lists, and draft the intent again or cite what is there now."),
     # anywhere
-    "broken":              FailureCause(_CONSTRAINT,  "It could not be worked out", "surroundings", "Mend what is named, and plan again; `steersman doctor` looks at the rest."),
+    "broken":              FailureCause(_CONSTRAINT,  "It could not be worked out", "surroundings", "Correct what is named, and plan again; `steersman doctor` looks at the rest."),
 }
 # fmt: on
 
@@ -125,7 +125,7 @@ FAILURE_CAUSES: dict[str, FailureCause] = {
 
 
 EMPTY_REGISTRY = Registry(())
-MAX_FAILURE_PROBLEMS = 100  # problems, and ways to mend them, that a pack lists
+MAX_FAILURE_PROBLEMS = 100  # problems, and ways to correct them, that a pack lists
 
 ProblemsByCause = dict[str, Iterable[DocumentProblem]]  # by cause, in the order in which the table asks
 
@@ -177,7 +177,7 @@ def context_failure(
     facts: str = "",
     policy: str = "",
 ) -> FailurePack:
-    """Nothing to go by; `memory`, `facts` and `policy` say what is wrong with each, `damaged` how a file is mended."""
+    """Nothing to go by; `memory`, `facts` and `policy` say what is wrong with each, `damaged` how to repair a file."""
     few = f"There are {memories} memories; {threshold} are needed." if memories < threshold else ""
     problems_by_cause: ProblemsByCause = {
         "memory_damaged": (DocumentProblem(field="memory", message=memory, fix=damaged),) if damaged else (),
@@ -253,7 +253,7 @@ def answer_failure(
     blocked: Iterable[QuestionAnswer] = (),
     questions: Iterable[AskedQuestion] = (),
 ) -> FailurePack:
-    """Answers that contradict rules once too often, or that stop the run; nobody answering at all."""
+    """Answers that contradict rules once too often, or that stop the run; no answer at all."""
     against, stopped, asked_questions = tuple(conflicts), tuple(blocked), tuple(questions)
     problems_by_cause: ProblemsByCause = {
         "answers_conflict": map(_answer_conflict_problem, against),
@@ -322,14 +322,14 @@ def _build_failure_pack(
     otherwise: str,
     evidence: Iterable[str] = (),
 ) -> FailurePack:
-    """The first cause with a problem names the failure; the problems of all of them are in it, and ways to mend them."""
+    """The first cause with a problem names the failure; the problems of all of them are in it, and ways to correct them."""
     listed_by_cause = {cause: listed for cause, p in problems_by_cause.items() if (listed := tuple(p))}
     rows = [FAILURE_CAUSES[cause] for cause in listed_by_cause] or [FAILURE_CAUSES[otherwise]]
     problems = tuple(dict.fromkeys(problem for listed in listed_by_cause.values() for problem in listed))
-    # What named the failure is mended first.
+    # What named the failure has to be corrected first.
     first = _problem_recoveries(next(iter(listed_by_cause.values()), ()))
     general = [RecoverySuggestion(change=row.change, how=row.how) for row in rows]
-    mends = (general[0], *first, *general[1:], *_problem_recoveries(problems))
+    suggestions = (general[0], *first, *general[1:], *_problem_recoveries(problems))
     return FailurePack(
         plan_id=about.plan_id,
         intent_id=about.intent_id,
@@ -339,7 +339,7 @@ def _build_failure_pack(
         message=clip_text("; ".join(row.message for row in rows) + ".", 2000),
         problems=problems[:MAX_FAILURE_PROBLEMS],
         evidence_refs=tuple(sorted(evidence))[:MAX_FAILURE_PROBLEMS],
-        recovery_suggestions=tuple(dict.fromkeys(mends))[:MAX_FAILURE_PROBLEMS],
+        recovery_suggestions=tuple(dict.fromkeys(suggestions))[:MAX_FAILURE_PROBLEMS],
         retriable=rows[0].type != "red_line_violation",
         risk=about.risk,
     )
@@ -350,7 +350,7 @@ def _problem_recoveries(problems: Iterable[DocumentProblem]) -> Iterator[Recover
 
 
 def _execution_payload_problems(report: PrecheckReport) -> Iterator[DocumentProblem]:
-    """What could be executed, or is said to be allowed to; where nothing is said, the schema asks for it."""
+    """What could be executed, or what the intent allows to be; where the intent says nothing, the schema asks for it."""
     yield from report.execution_payload
     yield from (detail for check in report.red_lines if check.red_line == "I1" for detail in check.details)
 
@@ -393,7 +393,7 @@ def _undecidable_rule_problems(decision: RuleDecision, registry: Registry) -> It
                 f"{undecidable_rule.rule_id} on {decision.command_id} {undecidable_rule.reason}.{when}", 1000
             ),
             fix=clip_text(
-                f"Mend `when` of {undecidable_rule.rule_id}, or provide what it has to know about {decision.command_id}.",
+                f"Correct `when` of {undecidable_rule.rule_id}, or provide what it has to know about {decision.command_id}.",
                 1000,
             ),
             line=item.lines.get(("when",), 0) if item is not None else 0,
@@ -417,7 +417,7 @@ def _unread_manifest_problem(scan_message: str) -> DocumentProblem:
     return DocumentProblem(
         field=clip_text(file or "facts", 400),
         message=f"{why}; what it would tell of the project is unknown",
-        fix=f"Mend {clip_text(place or 'it', 400)}: {why}.",
+        fix=f"Correct {clip_text(place or 'it', 400)}: {why}.",
         line=int(line) if line.isdecimal() else 0,
     )
 

@@ -1,4 +1,4 @@
-"""What is wrong with a graph, each with the field of the intent that would mend it.
+"""What is wrong with a graph, each with the field of the intent that would correct it.
 
 **Invariant:** linear in nodes and edges; a graph of any shape is looked at to the end.
 """
@@ -51,7 +51,7 @@ def _find_phase_cycles(graph: ExecutionGraph) -> Iterator[DocumentProblem]:
         yield DocumentProblem(
             field="selected_workflows",
             message=f"The order of the phases is a circle: {clip_text(cycle_text, 800)}",
-            fix="Take one of these phases out of selected_workflows, or mend `after` in the workflow.",
+            fix="Take one of these phases out of selected_workflows, or correct `after` in the workflow.",
         )
 
 
@@ -211,7 +211,7 @@ def _find_incomplete_nodes(graph: ExecutionGraph) -> Iterator[DocumentProblem]:
                 yield DocumentProblem(
                     field="planned_commands" if node.command_ref else "selected_workflows",
                     message=f"{_graph_node_label(node)} is a {node.node_type} without {name}.",
-                    fix="Mend the content of the registry that it comes from: `steersman registry check`.",
+                    fix="Correct the content of the registry that it comes from: `steersman registry check`.",
                 )
 
 

@@ -190,7 +190,7 @@ def phase_gate_node(
 
 
 def question_node(question: AskedQuestion) -> GraphNode:
-    """The place of something that nobody has said yet."""
+    """The place of something that is not known yet."""
     return GraphNode(
         node_id=graph_node_id("question", question.question_id),
         node_type="question",

@@ -1,6 +1,6 @@
 """Where the planned commands belong: each selected phase of each workflow, what comes before it, what is done in it.
 
-**Invariant:** what comes first is said by a workflow or, where it is silent, by the intent's list of commands; anything
+**Invariant:** a workflow says what comes first or, where it is silent, the intent's list of commands; anything
 else is sorted by the ids of things, never by the order in which somebody happened to write it down.
 """
 

@@ -1,4 +1,4 @@
-"""The pack for whoever reviews a plan: impact, budgets, gates, ways back, and the actions an execution has to keep to.
+"""The pack for the person who reviews a plan: impact, budgets, gates, ways back, and the actions an execution has to keep to.
 
 **Invariant:** every figure has its basis beside it, and nothing that was left out is left unsaid.
 """
@@ -114,7 +114,7 @@ def _find_unjustified_risks(risk: RiskAssessment) -> Iterator[DocumentProblem]:
     if risk.overall_risk != gravest_risk(*(factor.risk for factor in risk.factors)):
         yield DocumentProblem(
             field="risk.overall",
-            message=f"The risk is said to be {risk.overall_risk}, and no factor is that grave.",
+            message=f"The stated risk is {risk.overall_risk}, and no factor is that grave.",
             fix="Name in risk.drivers what makes it so.",
         )
 

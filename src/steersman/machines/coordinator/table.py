@@ -143,7 +143,7 @@ class E(Events):
     review_unmet = event("A review or a risk is not accounted for.", X, ReviewFacts)
     outputs_frozen = event("Every output is where it should be, with its digest.", X, FreezeFacts)
     freezing_failed = event("A digest or a part of the lineage is wrong.", X, FreezeFacts)
-    output_malformed = event("A document of ours breaks its schema.", X, FreezeFacts)
+    output_malformed = event("A generated document breaks its schema.", X, FreezeFacts)
 
 
 # ── Guards ──────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -137,7 +137,7 @@ def _unsettled_questions(
 def find_question_flaws(
     asked_questions: Iterable[AskedQuestion], effective: EffectiveAsking, policy: ExecutionPolicy
 ) -> QuestionFlaws:
-    """What keeps questions from going out, whoever has put them together."""
+    """What keeps questions from going out, no matter which code has put them together."""
     rules = policy.question_rules
     least = rules.min_evidence_count if rules.require_evidence else 1
     asked_questions = tuple(asked_questions)

@@ -52,7 +52,7 @@ class PlanCommentReply(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     """What another planner thinks of the draft."""
 
     nonce: str
-    ready: bool  # nothing of what is said below has to be settled first
+    ready: bool  # nothing below has to be settled first
     comment: LongText
     concerns: TaskReplyTexts
     questions: Annotated[tuple[ProposedQuestion, ...], Meta(max_length=20)]

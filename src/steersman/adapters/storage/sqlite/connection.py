@@ -197,7 +197,7 @@ def _create_store_file(path: str) -> None:
 
 
 def _blank_store_bytes() -> bytes:
-    """A database of ours without a table."""
+    """A store without a table."""
     db = apsw.Connection(":memory:")
     try:
         db.execute(f"PRAGMA application_id={STORE_APPLICATION_ID}")

@@ -169,7 +169,7 @@ def _memory_recovery_advice(path: str) -> str:
 
 
 def _connect_memory(path: str) -> apsw.Connection:
-    # SQLite takes an empty file for a new database; one of ours is never empty.
+    # SQLite takes an empty file for a new database; a file of memories is never empty.
     if os.path.getsize(path) < MIN_DATABASE_BYTES:
         raise OSError(f"it has {os.path.getsize(path)} bytes")
     db = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
@@ -212,7 +212,7 @@ def _refuse_foreign_memory(db: apsw.Connection) -> None:
         db.execute("SELECT user_version, application_id FROM pragma_user_version, pragma_application_id")
     )
     if application != MEMORY_APPLICATION_ID:
-        raise OSError("it is a database, but not one of ours")
+        raise OSError("it is a database, but not one of steersman")
     if version != MEMORY_SCHEMA_VERSION:
         raise OSError(f"another steersman has written it, in form {version}")
 

@@ -50,8 +50,8 @@ def find_file_damage(
 
 
 def unknown_file_damage(name: str) -> DamagedFile:
-    """Something among the documents that is not one; a folder, which nobody can look into, is not moved, nor a name that
-    no file of ours may have."""
+    """Something among the documents that is not one; a folder that cannot be read is not moved, nor a name that
+    no document may have."""
     preparation = "move it away, or make it readable; then " if name.endswith("/") else ""
     repair = f"{preparation}`restore` moves it aside"
     if not preparation and find_file_name_problem(f"aside/1/{name}"):

@@ -32,7 +32,7 @@ from steersman.views.run_summary import PayloadReader, RunFacts, SummaryFields
 
 # Why a task cannot go on by itself, in one line: evidence in question, a failed agent, a child run, a failed guard.
 #
-# **Invariant:** the line begins with words of ours and then quotes text from outside.
+# **Invariant:** the line begins with words of steersman and then quotes text from outside.
 
 
 WAITING_STEP = "waiting"  # for tasks that come first
