@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import get_args
 
-from steersman.adapters.checks.command_grammars import load_command_grammars
+from steersman.adapters.checks.tree_paths import load_command_grammars
 from steersman.contracts.grammars import CommandGrammar, Commands, OptionValueKind, OptionValues
 from steersman.judges.changes.infrastructure import (
     AGENT_FILE_RULES,

@@ -25,9 +25,7 @@ from tests.support.packages import PACKAGES
 
 from steersman.adapters.git.workspace import GitWorkspace
 from steersman.adapters.process import program_runner
-from steersman.adapters.process.clock import SystemClock
-from steersman.adapters.process.run_locks import FileLocks
-from steersman.adapters.process.wakeup import WakeupSockets
+from steersman.adapters.process.run_locks import FileLocks, SystemClock, WakeupSockets
 from steersman.adapters.storage.sqlite.store import SqliteJournal
 from steersman.app.runs import RunService
 from steersman.engine.audit import verify_run

@@ -39,8 +39,7 @@ from steersman.kernel.definition import (
     state,
     table,
 )
-from steersman.kernel.definition_digest import definition_data
-from steersman.kernel.machine import Machine
+from steersman.kernel.machine import Machine, definition_data
 from steersman.kernel.ops import Log
 from steersman.kernel.record import StepMeta, advance_run, create_run_entries
 from steersman.kernel.step import EventOccurrence, name_facts

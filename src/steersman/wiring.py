@@ -108,9 +108,7 @@ def open_trust_file(project: "Path") -> "TrustRecords":
 def open_ports(project: "Path", *, kind: str = "command", create: bool = True, **overrides: Any) -> "Ports":
     """The real world; tests put something else in place of single ports."""
     from steersman.adapters.process import process_table
-    from steersman.adapters.process.clock import SystemChance, SystemClock
-    from steersman.adapters.process.run_locks import FileLocks
-    from steersman.adapters.process.wakeup import WakeupSockets
+    from steersman.adapters.process.run_locks import FileLocks, SystemChance, SystemClock, WakeupSockets
     from steersman.adapters.storage.anchors import FileAnchors
     from steersman.adapters.storage.artifacts import DirectoryArtifacts
     from steersman.engine.ports import Ports
@@ -354,7 +352,7 @@ def find_run_owner(project: DirectoryLike, run: str) -> str | None:
 
 def command_rules(checks: tuple[tuple[str, ...], ...], commands: Any) -> Any:
     """What a tester may propose beside these checks."""
-    from steersman.adapters.checks.command_grammars import load_command_grammars
+    from steersman.adapters.checks.tree_paths import load_command_grammars
     from steersman.judges.commands.tester_commands import CommandRules
 
     return CommandRules(checks, commands, load_command_grammars())

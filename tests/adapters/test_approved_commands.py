@@ -12,11 +12,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from steersman.adapters.checks.command_grammars import load_command_grammars
 from steersman.adapters.checks.local_commands import LocalCommands
 from steersman.adapters.checks.tree_paths import (
     MAX_SEARCHED_NAMES,
     find_reach_problem,
+    load_command_grammars,
     new_file_problem,
     path_escape_problem,
 )

@@ -5,9 +5,9 @@ import select
 import subprocess
 import sys
 
-from steersman.adapters.process.wakeup import WakeupSockets
+from steersman.adapters.process.run_locks import WakeupSockets
 
-RINGER = "import sys; from pathlib import Path; from steersman.adapters.process.wakeup import WakeupSockets; WakeupSockets(Path(sys.argv[1])).notify()"
+RINGER = "import sys; from pathlib import Path; from steersman.adapters.process.run_locks import WakeupSockets; WakeupSockets(Path(sys.argv[1])).notify()"
 
 
 def heard(sock, seconds=5.0):
@@ -41,7 +41,7 @@ def test_ringing_for_nobody_is_nothing(tmp_path):
 
 def test_who_died_is_forgotten(tmp_path):
     """The socket of a process that was killed is removed by the next ring."""
-    code = "import os, sys; from pathlib import Path; from steersman.adapters.process.wakeup import WakeupSockets; e = WakeupSockets(Path(sys.argv[1])).listen(); os.kill(os.getpid(), 9)"
+    code = "import os, sys; from pathlib import Path; from steersman.adapters.process.run_locks import WakeupSockets; e = WakeupSockets(Path(sys.argv[1])).listen(); os.kill(os.getpid(), 9)"
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "bell")], check=False)
     assert len(os.listdir(tmp_path / "bell")) == 1
     WakeupSockets(tmp_path / "bell").notify()

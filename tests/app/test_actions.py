@@ -7,14 +7,14 @@ from tests.support.small_machines import begin_run, fake_ports_with_machines, pl
 
 from steersman.app.actions import ActionInput, ActionNotLegalNowError, RunActions, fork_run_at
 from steersman.app.principal import Principal
-from steersman.app.run_status import (
+from steersman.app.runs import (
+    RunService,
     explain_run,
     read_run_details,
     read_run_outcome,
     read_run_report,
     read_run_timeline,
 )
-from steersman.app.runs import RunService
 from steersman.errors import UserError
 
 ANN = Principal("ann")

@@ -13,7 +13,7 @@ from tests.support.small_machines import (
     wait_until,
 )
 
-from steersman.adapters.process.wakeup import WakeupSockets
+from steersman.adapters.process.run_locks import WakeupSockets
 from steersman.adapters.storage.sqlite.reader import SqliteJournalReader
 from steersman.adapters.storage.sqlite.store import SqliteJournal
 from steersman.app import subscriptions

@@ -62,5 +62,5 @@ def read_names():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
                 yield node.attr
-            elif path.name in ("budgets.py", "registry.py") and isinstance(node, ast.Constant):
+            elif path.name in ("run_writer.py", "registry.py") and isinstance(node, ast.Constant):
                 yield node.value

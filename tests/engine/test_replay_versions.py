@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from steersman.engine.audit import replay_run
 from steersman.engine.driver import Driver
 from steersman.engine.start import StartRequest, start_run
-from steersman.kernel.definition_digest import definition_digest
+from steersman.kernel.machine import definition_digest
 from steersman.machines.roundtable import MACHINE
 from steersman.testing import fake_config, fake_ports
 

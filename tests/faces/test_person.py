@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from steersman.faces.cli.person import find_person_name
+from steersman.faces.cli.context import find_person_name
 
 
 @pytest.mark.parametrize("given", ["", "  ", "\u200b", "\u3164\u2060"], ids=ascii)

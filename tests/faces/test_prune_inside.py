@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from steersman.judges.config.powerful_parts import digest_setting_lines
+from steersman.judges.config.limits import digest_setting_lines
 from steersman.wiring import load_limited_config, open_journal, run_steersman
 
 CREW = "version: 1\n" + "".join(f"{role}: [{{say: yes}}]\n" for role in ("coder", "reviewer", "tester"))

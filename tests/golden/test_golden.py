@@ -15,7 +15,7 @@ from tests.support.golden_runs import (
 
 from steersman.engine.driver import Driver
 from steersman.errors import UserError
-from steersman.kernel.definition_digest import definition_digest
+from steersman.kernel.machine import definition_digest
 from steersman.kernel.replay import BadEntry, decision_hash, verify_chain
 from steersman.machines.roundtable import MACHINE
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steersman.adapters.checks.command_grammars import load_command_grammars
+from steersman.adapters.checks.tree_paths import load_command_grammars
 from steersman.contracts.grammars import CommandGrammar, Commands, GrammarSetName, OptionValueKind
 from steersman.judges.commands.tester_commands import (
     DEFAULT_COMMANDS,

@@ -21,18 +21,16 @@ from steersman.contracts.config import (
 from steersman.contracts.grammars import Commands
 from steersman.contracts.limits import EnvLimits, LimitFile, SandboxLimits, SettingsLimits
 from steersman.judges.config.limits import (
-    complete_own_limits,
-    find_limit_excesses,
-    find_model_host,
-    tighten_config,
-)
-from steersman.judges.config.powerful_parts import (
     HARMLESS_SETTINGS,
     compare_setting_lines,
+    complete_own_limits,
     digest_setting_lines,
+    find_limit_excesses,
+    find_model_host,
     group_setting_lines,
     is_file_setting_line,
     list_powerful_lines,
+    tighten_config,
 )
 
 WEAKENING = (

@@ -4,13 +4,13 @@ import pytest
 
 from steersman.contracts.commands import CommandResult, RunnerReport, VariantFinding
 from steersman.contracts.workspace import TouchedPath
-from steersman.judges.evidence.check_results import weigh_check_results
-from steersman.judges.evidence.variants import (
+from steersman.judges.evidence.check_results import (
     ChangedTestFiles,
     find_changed_test_files,
     has_new_passing_tests,
     judge_new_tests_variant,
     judge_old_tests_variant,
+    weigh_check_results,
 )
 
 A, B = "test_a.py::a", "test_b.py::b"

@@ -42,8 +42,7 @@ from steersman.kernel.definition import (
     row,
     state,
 )
-from steersman.kernel.definition_digest import definition_data
-from steersman.kernel.machine import machine_guards, row_source_states
+from steersman.kernel.machine import definition_data, machine_guards, row_source_states
 
 
 class Elsewhere(Events):

@@ -40,7 +40,7 @@ from steersman.kernel.definition import (
     row,
     state,
 )
-from steersman.kernel.definition_digest import definition_data
+from steersman.kernel.machine import definition_data
 from steersman.kernel.record import StepMeta, advance_run, build_budget_gate, migrate_run
 from steersman.kernel.replay import apply_entry, convert_context, repeat_decisions
 from steersman.kernel.step import EventOccurrence, name_facts

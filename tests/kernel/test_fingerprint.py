@@ -5,9 +5,8 @@ from tests.support.cases import for_each_case
 from tests.support.machine_sources import MACHINE_SOURCES, edit_sources, load_machine
 
 from steersman.errors import DefinitionError
-from steersman.kernel.definition_digest import KERNEL_VERSION
 from steersman.kernel.fingerprint import machine_fingerprint
-from steersman.kernel.machine import machine_guards
+from steersman.kernel.machine import KERNEL_VERSION, machine_guards
 from steersman.machines.roundtable import MACHINE
 
 KITE = load_machine(MACHINE_SOURCES)

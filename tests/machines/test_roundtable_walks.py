@@ -15,7 +15,7 @@ from steersman.contracts.facts import (
 )
 from steersman.kernel.canonical import canonical_bytes, plain_value
 from steersman.kernel.definition import Origin
-from steersman.kernel.definition_digest import definition_data
+from steersman.kernel.machine import definition_data
 from steersman.kernel.replay import convert_context, decision_hash, rebuild_snapshot, repeat_decisions
 from steersman.kernel.snapshot import state_hash
 from steersman.machines.roundtable import MACHINE

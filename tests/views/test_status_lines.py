@@ -33,6 +33,7 @@ from steersman.views.gates import (
 )
 from steersman.views.listing import run_head_data, run_table_lines
 from steersman.views.pull_request import fenced_block, pull_request_body
+from steersman.views.report import build_timeline
 from steersman.views.run_summary import CheckStatus, GuardOverride, ReviewFinding, RunningWork
 from steersman.views.screen import (
     check_status_line,
@@ -42,7 +43,6 @@ from steersman.views.screen import (
     running_work_line,
     status_screen_lines,
 )
-from steersman.views.timeline import build_timeline
 
 HOSTILE = "a\n\x1b[2J\u202eb\tc"
 

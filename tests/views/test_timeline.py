@@ -9,7 +9,7 @@ from steersman.engine.audit import read_tape
 from steersman.kernel.tape import GENESIS_HASH, Entry
 from steersman.machines.roundtable import MACHINE
 from steersman.testing.memory import MemoryJournal
-from steersman.views.timeline import build_timeline
+from steersman.views.report import build_timeline
 
 
 @pytest.fixture(scope="module")

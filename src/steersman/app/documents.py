@@ -10,8 +10,7 @@ from steersman.app.runs import RunService
 from steersman.contracts.artifacts import REPORT_FILE, STATE_FILE, TRANSCRIPT_FILE, DamagedFile
 from steersman.engine.active_run import ActiveRun, load_active_run
 from steersman.engine.driver import RunBusy
-from steersman.engine.machine_package import DocumentOnDisk, RunDocuments, find_package
-from steersman.engine.person_words import RunView
+from steersman.engine.machine_package import DocumentOnDisk, RunDocuments, RunView, find_package
 from steersman.engine.ports import Ports
 from steersman.engine.projections import (
     find_unreadable_projections,

@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 
 from steersman.contracts.config import Config, FrozenConfig, missing_roles_message
-from steersman.engine.budgets import budget_limits
 from steersman.engine.ports import Ports
 from steersman.engine.project_files import freeze_current_files
+from steersman.engine.run_writer import budget_limits
 from steersman.errors import SteersmanError, UserError
 from steersman.kernel.machine import Machine
 from steersman.ports.sandbox import NOT_ISOLATED

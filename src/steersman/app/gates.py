@@ -11,8 +11,7 @@ import msgspec
 
 from steersman.app.principal import PostedMessage, Principal, require_person_for_run
 from steersman.app.runs import RunService, find_run
-from steersman.engine.machine_package import MachinePackage, find_package
-from steersman.engine.person_words import RunView
+from steersman.engine.machine_package import MachinePackage, RunView, find_package
 from steersman.engine.ports import Ports
 from steersman.engine.projections import payload_reader, read_run_view
 from steersman.errors import SteersmanError, UserError

@@ -14,10 +14,10 @@ from steersman.app.documents import describe_touched_files
 from steersman.app.gates import APPROVE_CHOICE, AnswerRequest, CheckedAnswer, check_answer
 from steersman.app.principal import PostedMessage, Principal
 from steersman.app.runs import RunService
-from steersman.engine.machine_package import MachinePackage, find_package
-from steersman.engine.person_words import (
+from steersman.engine.machine_package import (
     AnswerGate,
     AnswerPlanQuestions,
+    MachinePackage,
     PersonMove,
     PrintNote,
     RefuseWord,
@@ -27,6 +27,7 @@ from steersman.engine.person_words import (
     SendEvent,
     WaiveGuard,
     WordCall,
+    find_package,
 )
 from steersman.engine.ports import Ports
 from steersman.engine.projections import read_overrides, read_run_view

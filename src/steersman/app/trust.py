@@ -13,7 +13,7 @@ from steersman.app.principal import Principal, require_person
 from steersman.contracts.limits import LoadedConfig, TrustedSettings
 from steersman.engine.project_files import PROMPTS_DIRECTORY
 from steersman.errors import UserError
-from steersman.judges.config.powerful_parts import (
+from steersman.judges.config.limits import (
     SettingLine,
     compare_setting_lines,
     digest_setting_lines,

@@ -16,8 +16,7 @@ from steersman.errors import BeyondLimitsError, ContractError, StoreBroken, Unkn
 from steersman.judges.redaction.redact import redact_text
 from steersman.kernel.canonical import canonical_bytes
 from steersman.kernel.compatible import find_definition_changes
-from steersman.kernel.definition_digest import definition_data
-from steersman.kernel.machine import Machine
+from steersman.kernel.machine import Machine, definition_data
 from steersman.kernel.record import BUDGET_GATE_JOB, RunAdvance, run_outcome, run_status_word
 from steersman.kernel.replay import BadEntry, apply_entry, convert_context, rebuild_snapshot
 from steersman.kernel.snapshot import JobItem, Snapshot, runtime_field

@@ -11,9 +11,8 @@ from msgspec import structs
 from msgspec.structs import replace
 
 from steersman.engine.active_run import release_held_item
-from steersman.engine.budgets import budget_reservations
 from steersman.engine.ports import Ports
-from steersman.engine.run_writer import RunWriter, find_tape_problem
+from steersman.engine.run_writer import RunWriter, budget_reservations, find_tape_problem
 from steersman.errors import OverBudget, StoreBroken
 from steersman.judges.redaction.redact import redact_text
 from steersman.judges.text import (

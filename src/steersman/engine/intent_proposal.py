@@ -15,7 +15,7 @@ from steersman.contracts.config import Config, find_role_settings
 from steersman.contracts.machine_names import PLANNING_MACHINE
 from steersman.contracts.replies import PlannerReply
 from steersman.engine.chat.agent_call import read_only_checkout
-from steersman.engine.effects.prompt import (
+from steersman.engine.effects.agent_work import (
     DATA_NOTICE,
     TREE_LOCATION_NOTICE,
     mark_outside_text,

@@ -10,8 +10,7 @@ import msgspec
 
 from steersman.contracts.artifacts import REPORT_FILE, STATE_FILE, TIMELINE_FILE, TRANSCRIPT_FILE
 from steersman.engine.active_run import ActiveRun, load_active_run
-from steersman.engine.machine_package import find_package
-from steersman.engine.person_words import RunView
+from steersman.engine.machine_package import RunView, find_package
 from steersman.engine.ports import Ports
 from steersman.errors import SteersmanError
 from steersman.judges.text import printable_json
@@ -150,7 +149,7 @@ def render_view_report(ports: Ports, run_view: RunView) -> str:
 
 
 def _render_timeline(run_view: RunView, round_field: str) -> bytes:
-    from steersman.views.timeline import build_timeline
+    from steersman.views.report import build_timeline
 
     steps = build_timeline(run_view.entries, run_view.live.machine, round_field=round_field)
     return format_json_file(msgspec.json.encode(list(steps)))

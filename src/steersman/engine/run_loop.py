@@ -18,15 +18,14 @@ from msgspec import structs
 
 from steersman.engine import inbox
 from steersman.engine.active_run import ActiveRun
-from steersman.engine.budgets import usage_spends
 from steersman.engine.effects import EffectCall, RetryRequest, load_performer
 from steersman.engine.machine_package import find_package
 from steersman.engine.ports import isolation_warning
-from steersman.engine.run_writer import RunWriter, find_tape_problem
+from steersman.engine.run_writer import RunWriter, find_tape_problem, usage_spends
 from steersman.errors import BeyondLimitsError, JournalError, StaleError, SteersmanError, StoreFull, UserError
 from steersman.kernel.canonical import canonical_bytes
 from steersman.kernel.definition import ChildEnded, TimerDue
-from steersman.kernel.definition_digest import definition_data
+from steersman.kernel.machine import definition_data
 from steersman.kernel.record import RunAdvance, StepMeta, record_late_result, record_note
 from steersman.kernel.snapshot import JobItem
 from steersman.kernel.tape import EntryRetry

@@ -10,18 +10,16 @@ from steersman.contracts.artifacts import STATE_FILE
 from steersman.contracts.config import Config, FrozenConfig, freeze_config, require_roles
 from steersman.contracts.workspace import RunBase
 from steersman.engine.active_run import ActiveRun, PayloadStore, require_head
-from steersman.engine.budgets import budget_limits, budget_reservations
 from steersman.engine.ports import Ports, isolation_warning
 from steersman.engine.project_files import freeze_project_files
-from steersman.engine.run_writer import child_ended_posts
+from steersman.engine.run_writer import budget_limits, budget_reservations, child_ended_posts
 from steersman.errors import OverBudget, StaleError, UserError
 from steersman.judges.redaction.redact import redact_text
 from steersman.judges.replies.strict_json import render_field_path as field_name
 from steersman.judges.text import clip_text, printable_text
 from steersman.kernel.canonical import canonical_bytes
 from steersman.kernel.definition import Origin
-from steersman.kernel.definition_digest import definition_data
-from steersman.kernel.machine import Machine
+from steersman.kernel.machine import Machine, definition_data
 from steersman.kernel.record import (
     RunAdvance,
     StepMeta,

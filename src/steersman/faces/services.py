@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from steersman.app.run_status import MachinePackage
-    from steersman.app.runs import Ports
+    from steersman.app.runs import MachinePackage, Ports
     from steersman.contracts.limits import LoadedConfig
-    from steersman.judges.commands.grammar import CommandReach
-    from steersman.judges.commands.tester_commands import CommandRules
+    from steersman.judges.commands.tester_commands import CommandReach, CommandRules
     from steersman.kernel.machine import Machine
     from steersman.ports.chat import Chats
     from steersman.ports.documents import DocumentFiles

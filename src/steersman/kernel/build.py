@@ -23,9 +23,8 @@ from steersman.kernel.definition import (
     StateDef,
     otherwise,
 )
-from steersman.kernel.definition_digest import definition_digest
 from steersman.kernel.laws import Law
-from steersman.kernel.machine import Machine, machine_guards, row_source_states
+from steersman.kernel.machine import Machine, definition_digest, machine_guards, row_source_states
 
 # ── table problems ──────────────────────────────────────────────────────────────────────────────────────────────────────
 

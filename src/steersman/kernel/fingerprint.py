@@ -16,8 +16,7 @@ from msgspec import structs
 from steersman.errors import DefinitionError
 from steersman.kernel.canonical import digest_of
 from steersman.kernel.definition import Cap, EventDef, Guard, NamingPairs, StateWork
-from steersman.kernel.definition_digest import KERNEL_VERSION
-from steersman.kernel.machine import Machine, machine_guards
+from steersman.kernel.machine import KERNEL_VERSION, Machine, machine_guards
 from steersman.kernel.reach import SourceModule, SourceTexts
 
 FingerprintPart = dict[str, Any]  # version, hash; for an event also its fields

@@ -13,8 +13,7 @@ import msgspec
 from steersman.errors import ContractError
 from steersman.kernel.canonical import canonical_bytes, plain_value, sha256_hex
 from steersman.kernel.definition import Origin
-from steersman.kernel.definition_digest import KERNEL_VERSION, state_definition
-from steersman.kernel.machine import Machine
+from steersman.kernel.machine import KERNEL_VERSION, Machine, state_definition
 from steersman.kernel.ops import apply_count_ops, apply_ops_to_plain
 from steersman.kernel.snapshot import Snapshot
 from steersman.kernel.step import (

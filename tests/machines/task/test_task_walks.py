@@ -8,7 +8,7 @@ from tests.support.simulated_task import SIMULATED_RUN, SimulatedTask, base_conf
 
 from steersman.contracts.facts import BaseFacts
 from steersman.kernel.canonical import canonical_bytes, plain_value
-from steersman.kernel.definition_digest import definition_data
+from steersman.kernel.machine import definition_data
 from steersman.kernel.replay import convert_context, rebuild_snapshot, repeat_decisions
 from steersman.kernel.snapshot import state_hash
 from steersman.kernel.step import StepRefused, override_guard

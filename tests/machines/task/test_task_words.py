@@ -9,7 +9,7 @@ from tests.support.simulated_task import SIMULATED_RUN, task_at
 from tests.support.summaries import facts_of, summary_of
 
 from steersman.engine.active_run import ActiveRun
-from steersman.engine.person_words import (
+from steersman.engine.machine_package import (
     AnswerGate,
     PersonMove,
     PrintNote,

@@ -13,7 +13,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from steersman.adapters.checks.command_grammars import load_command_grammars
 from steersman.adapters.checks.file_states import list_created_entries, read_file_states
 from steersman.adapters.checks.runner_reports import request_report
 from steersman.adapters.checks.setup_layers import (
@@ -31,7 +30,7 @@ from steersman.adapters.checks.setup_layers import (
     visible_tree_path,
 )
 from steersman.adapters.checks.tree_commands import NOT_FOUND_EXIT_CODE, CommandCall, TreeCommands
-from steersman.adapters.checks.tree_paths import find_reach_problem
+from steersman.adapters.checks.tree_paths import find_reach_problem, load_command_grammars
 from steersman.adapters.process.program_runner import ProgramResult
 from steersman.adapters.sandbox.bubblewrap import OpenSandbox
 from steersman.adapters.storage.durable_files import delete_path

@@ -5,12 +5,18 @@
 
 import os
 import stat
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
 
+import msgspec
+
+from steersman.contracts.grammars import GrammarSet
 from steersman.judges.artifact_names import find_name_collision
-from steersman.judges.commands.grammar import CommandReach
+from steersman.judges.commands.tester_commands import CommandReach
 from steersman.judges.commands.value_kinds import WILDCARD_PATTERN
 from steersman.judges.redaction.named_secrets import is_secret_file_name
 
@@ -140,3 +146,15 @@ def _open_path_part(fd: int, part: str) -> int | None:
     with suppress(FileNotFoundError, NotADirectoryError):
         return os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=fd)
     return None
+
+
+# ── command grammars ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+# Reads the command grammars that ship with steersman.
+
+
+@cache
+def load_command_grammars() -> Mapping[str, GrammarSet]:
+    """The sets by name, each with its grammars, in the form that a project's own have."""
+    text = Path(__file__).with_name("command_grammars.toml").read_text(encoding="utf-8")
+    return msgspec.convert(tomllib.loads(text), dict[str, GrammarSet])

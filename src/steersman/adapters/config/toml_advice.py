@@ -6,7 +6,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from steersman.adapters.checks.command_grammars import load_command_grammars
+from steersman.adapters.checks.tree_paths import load_command_grammars
 from steersman.contracts.config import config_schema
 from steersman.errors import UserError
 from steersman.judges.config.toml_lines import find_nearest_toml_line, find_toml_lines

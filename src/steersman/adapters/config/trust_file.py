@@ -29,8 +29,13 @@ from steersman.contracts.config import AnyConfig, Config
 from steersman.contracts.limits import LimitFile, LoadedConfig, SettingsLimits, TrustedSettings
 from steersman.engine.project_files import prompt_paths
 from steersman.errors import StoreFull, UserError, WorkspaceError
-from steersman.judges.config.limits import complete_own_limits, find_limit_excesses, tighten_config
-from steersman.judges.config.powerful_parts import TRUST_DIGEST_LENGTH, list_powerful_lines
+from steersman.judges.config.limits import (
+    TRUST_DIGEST_LENGTH,
+    complete_own_limits,
+    find_limit_excesses,
+    list_powerful_lines,
+    tighten_config,
+)
 from steersman.judges.text import printable_line
 from steersman.ports.workspace import Workspace
 

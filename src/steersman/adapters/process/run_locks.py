@@ -1,9 +1,12 @@
 """The lock file that keeps two drivers of one run apart. The kernel drops the lock (flock) when its process ends."""
 
+import contextlib
 import fcntl
 import os
+import socket
 import time
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 from steersman.errors import StoreFull
@@ -97,3 +100,82 @@ def _is_current_lock_file(fd: int, path: Path) -> bool:
         return os.path.samestat(os.fstat(fd), os.stat(path))
     except FileNotFoundError:
         return False
+
+
+# ── wakeup ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+# Wake-ups between processes: a datagram to every listener's socket. A lost one costs a poll interval, nothing else.
+
+
+class WakeupSockets:
+    """Implements ports.ownership.DriverWakeup; `listen` is for drivers."""
+
+    def __init__(self, directory: Path) -> None:
+        self._folder = directory
+
+    def notify(self) -> None:
+        try:
+            listeners = list(self._folder.iterdir())
+        except OSError:
+            return
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
+            sock.setblocking(False)
+            for path in listeners:
+                try:
+                    sock.sendto(b"!", str(path))
+                except ConnectionRefusedError:
+                    path.unlink(missing_ok=True)  # its process is gone
+                except OSError:
+                    continue  # full: it is awake already
+
+    def listen(self) -> socket.socket | None:
+        """A socket that becomes readable at a wake-up; None where the path is too long for one."""
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path = self._folder / f"{os.getpid()}.{os.urandom(3).hex()}"
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        sock.setblocking(False)
+        try:
+            sock.bind(str(path))
+        except OSError:
+            sock.close()
+            return None
+        return sock
+
+    def stop_listening(self, sock: socket.socket) -> None:
+        """Stops listening."""
+        path = sock.getsockname()
+        sock.close()
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+
+
+# ── clock ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+# The system's clocks and its chance.
+
+
+RUN_ID_CHARACTERS = "0123456789abcdefghjkmnpqrstvwxyz"  # no i, l, o, u: ids are read aloud
+
+
+class SystemClock:
+    """Implements ports.clock.Clock."""
+
+    def now(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def ticks(self) -> int:
+        return time.monotonic_ns() // 1_000
+
+
+class SystemChance:
+    """Implements ports.clock.Chance."""
+
+    def run_id(self) -> str:
+        day = datetime.now(UTC).strftime("%y%m%d")
+        return f"{day}-" + "".join(RUN_ID_CHARACTERS[b % 32] for b in os.urandom(6))
+
+    def nonce(self) -> str:
+        return os.urandom(12).hex()
+
+    def key(self) -> bytes:
+        return os.urandom(32)

@@ -24,8 +24,8 @@ from steersman.engine.audit.side_rows import (
 )
 from steersman.engine.audit.texts import PayloadAudit
 from steersman.engine.audit.verdict import AuditFindings, AuditVerdict
-from steersman.engine.budgets import budget_limits
 from steersman.engine.ports import Ports
+from steersman.engine.run_writer import budget_limits
 from steersman.errors import UnknownRunError
 from steersman.kernel.canonical import canonical_bytes, sha256_hex
 from steersman.kernel.machine import Machine

@@ -14,7 +14,7 @@ from steersman.contracts.agent import MAX_FAILURE_DETAIL, AgentReply, AgentReque
 from steersman.contracts.chat import ChatMessage
 from steersman.contracts.config import CHAT_AGENT_PREFIX, ChatAgent, Config, Role
 from steersman.engine.chat.prompt import compose_chat_prompt
-from steersman.engine.effects.prompt import project_prompt_sections
+from steersman.engine.effects.agent_work import project_prompt_sections
 from steersman.engine.inbox import sanitize_agent_name
 from steersman.engine.ports import Ports
 from steersman.engine.project_files import CHAT_PROMPT_NAME, freeze_current_files

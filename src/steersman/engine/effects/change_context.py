@@ -30,14 +30,14 @@ from steersman.judges.changes.review_reasons import (
     find_suspicious_files,
     render_suspicious_files,
 )
-from steersman.judges.evidence.check_results import weigh_check_results
-from steersman.judges.evidence.variants import (
+from steersman.judges.evidence.check_results import (
     ChangedTestFiles,
     find_changed_test_files,
     find_files_with_tests,
     has_new_passing_tests,
     judge_new_tests_variant,
     judge_old_tests_variant,
+    weigh_check_results,
 )
 from steersman.kernel.snapshot import runtime_field
 from steersman.ports.workspace import Workspace

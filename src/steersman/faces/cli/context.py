@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from steersman.errors import SteersmanError, StoreFull, UserError
-from steersman.judges.text import escape_surrogates, printable_json, printable_text
+from steersman.judges.text import (
+    clip_text,
+    escape_surrogates,
+    has_visible_text,
+    printable_json,
+    printable_text,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,6 +30,7 @@ if TYPE_CHECKING:
     from steersman.contracts.limits import LoadedConfig
     from steersman.faces.services import Services
     from steersman.ports.journal import Journal
+
 
 EXIT_DONE, EXIT_ENDED, EXIT_USAGE, EXIT_WAITING, EXIT_REFUSED, EXIT_STORE = range(6)
 EXIT_CODES_HELP = (
@@ -131,7 +138,6 @@ class CommandContext:
     @cached_property
     def person(self) -> str:
         """The person's name: $STEERSMAN_PERSON, else git's user.name, else the login name."""
-        from steersman.faces.cli.person import find_person_name
 
         return find_person_name(self.project)
 
@@ -427,3 +433,40 @@ def terminal_columns(stream: TextIO | None = None) -> int:
 def is_output_terminal(stream: TextIO | None = None) -> bool:
     """Returns whether a stream, by default standard output, is a terminal that can be drawn on."""
     return (stream or sys.stdout).isatty() and os.environ.get("TERM", "") != "dumb"
+
+
+# ── person ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+# Who speaks at the command line. **Invariant:** a name, never a right: what it may do is decided elsewhere.
+
+
+MAX_PERSON_LENGTH = 80
+
+
+def find_person_name(project: "Path") -> str:
+    """$STEERSMAN_PERSON, else git's user.name, else the login name."""
+    env_name = os.environ.get("STEERSMAN_PERSON", "")
+    name = env_name if has_visible_text(env_name) else _read_git_user_name(project) or _read_login_name()
+    return clip_text(printable_text(" ".join(name.split())), MAX_PERSON_LENGTH)
+
+
+def _read_git_user_name(project: "Path") -> str:
+    import subprocess  # slow to import, and help does not need it
+
+    argv = ["git", "config", "--get", "user.name"]
+    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    try:
+        completed = subprocess.run(argv, cwd=project, env=env, capture_output=True, check=False, timeout=10)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    name = completed.stdout.decode("utf-8", "replace")
+    return name if has_visible_text(name) else ""
+
+
+def _read_login_name() -> str:
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "somebody"

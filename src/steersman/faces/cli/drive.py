@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from steersman.app.runs import Driver
 from steersman.app.start import drive_in_background
 from steersman.faces.cli.context import EXIT_DONE, EXIT_ENDED, EXIT_REFUSED, EXIT_WAITING, CommandContext
-from steersman.faces.cli.screens import RunScreen, open_run_screen
+from steersman.faces.cli.run_ending import RunScreen, open_run_screen
 from steersman.kernel.definition import Origin
 from steersman.ports.journal import Head
 
@@ -223,7 +223,7 @@ def _legal_person_events(context: CommandContext, run: str, legal: Sequence[str]
 
 def finish_drive(context: CommandContext, run: str, *, wanted_end: bool = False) -> int:
     """Writes the projections, prints the outcome and the next commands, and returns the exit code."""
-    from steersman.app.run_status import write_projections
+    from steersman.app.runs import write_projections
     from steersman.faces.cli.run_ending import print_run_outcome
 
     for problem in write_projections(context.runs.ports, run):

@@ -13,7 +13,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from steersman.app.run_status import ActiveRun, build_run_view
+from steersman.app.runs import ActiveRun, build_run_view
 from steersman.faces.cli.context import CommandContext
 from steersman.judges.text import clip_text, printable_text
 from steersman.kernel.tape import Entry, SealedEntry

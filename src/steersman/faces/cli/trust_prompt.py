@@ -16,7 +16,7 @@ import click
 
 from steersman.app.principal import require_person
 from steersman.app.trust import NotTrustedError, SettingsTrust, count_lines_text
-from steersman.judges.config.powerful_parts import SettingLine, group_setting_lines
+from steersman.judges.config.limits import SettingLine, group_setting_lines
 
 if TYPE_CHECKING:
     from steersman.contracts.limits import LoadedConfig

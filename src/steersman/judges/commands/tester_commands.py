@@ -11,13 +11,241 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from steersman.contracts.commands import Argv
-from steersman.contracts.grammars import CommandGrammar, Commands, GrammarSet
-from steersman.judges.commands.grammar import CommandReach, GrammarMatch, GrammarTable, match_command_grammars
+from steersman.contracts.grammars import CommandGrammar, Commands, GrammarSet, OptionValues
 from steersman.judges.commands.value_kinds import (
+    WILDCARD_PATTERN,
     UnsplittableCommand,
+    WordKind,
+    find_word_kind,
     parse_proposed_command,
     render_command_words,
 )
+from steersman.judges.text import clip_text
+
+# ── grammar ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+# Matches an argv with a command grammar: which options, with what values, and what else, in which place.
+#
+# A word without a place is refused: there is no prefix rule, no denylist and no guess at an abbreviation.
+# **Invariant:** matching changes nothing: the argv that matches is the argv that runs, word for word.
+
+
+_PYTHON_PROGRAM = re.compile(r"python3(?:\.[0-9]{1,2})?")
+
+
+class GrammarTable(msgspec.Struct, frozen=True, kw_only=True):
+    """Every grammar by its name, with what the project adds to their words."""
+
+    grammars: Mapping[str, CommandGrammar]
+    commands: Commands
+    programs: frozenset[str] = frozenset()  # that a check of the project names, such as .venv/bin/python
+
+
+class CommandReach(msgspec.Struct, frozen=True):
+    """What an argv touches in the tree that it runs in, to be looked at on the disk."""
+
+    paths: tuple[str, ...] = ()  # they have to stay in it
+    there: tuple[str, ...] = ()  # those of them that have to be there
+    globs: tuple[str, ...] = ()  # whose matches the program opens
+    searched: tuple[str, ...] = ()  # below which it reads every file
+
+
+class GrammarMatch(msgspec.Struct, frozen=True):
+    """By which grammar an argv matches, what that proves, and what it touches."""
+
+    name: str
+    proves: str
+    reach: CommandReach
+
+
+class GrammarMismatch(msgspec.Struct, frozen=True):
+    """How many words were in their place, and what is wrong after them."""
+
+    at: int
+    reason: str
+
+
+def match_command_grammars(
+    argv: Argv, names: Sequence[str], table: GrammarTable
+) -> GrammarMatch | GrammarMismatch:
+    """The first of these grammars that the whole argv matches, or the mismatch that came furthest."""
+    furthest = GrammarMismatch(0, "")
+    for name in names:
+        result = _match_grammar(argv, name, table)
+        if isinstance(result, GrammarMatch):
+            return result
+        if result.at > furthest.at:
+            furthest = result
+    return furthest if furthest.at else _explain_unknown_start(argv, names, table)
+
+
+def _match_grammar(argv: Argv, name: str, table: GrammarTable) -> GrammarMatch | GrammarMismatch:
+    grammar = table.grammars[name]
+    starts = [s for s in (grammar.start, *grammar.also) if _count_shared_words(argv, s, table) == len(s)]
+    if not starts:
+        return GrammarMismatch(0, "")
+    length = max(map(len, starts))
+    reader = _WordReader(grammar, table, argv[:length], argv[length:])
+    reason = reader.read()
+    if reason:
+        return GrammarMismatch(length + reader.at, reason)
+    if not grammar.runs:
+        return GrammarMatch(name, grammar.proves, reader.reach())
+    inner_start = length + reader.at
+    inner = match_command_grammars(argv[inner_start:], grammar.runs, table)
+    if isinstance(inner, GrammarMismatch):
+        return GrammarMismatch(inner_start + inner.at, inner.reason)
+    return GrammarMatch(name, inner.proves, inner.reach)
+
+
+def _count_shared_words(argv: Argv, start: Argv, table: GrammarTable) -> int:
+    """How many first words are the same; `python3.12` and a project's own path to it are `python`."""
+    count = 0
+    for word, wanted in zip(argv, start, strict=False):
+        if word != wanted and (count or _grammar_program_name(word, table) != wanted):
+            break
+        count += 1
+    return count
+
+
+def _grammar_program_name(word: str, table: GrammarTable) -> str:
+    name = word.rpartition("/")[2] if word in table.programs else word
+    return "python" if _PYTHON_PROGRAM.fullmatch(name) else name
+
+
+def _explain_unknown_start(argv: Argv, names: Sequence[str], table: GrammarTable) -> GrammarMismatch:
+    """A program of no grammar; or one with other first words than it may have, which are then named."""
+    starts = [
+        words_of_start
+        for name in names
+        for words_of_start in (table.grammars[name].start, *table.grammars[name].also)
+    ]
+    count = max((_count_shared_words(argv, start, table) for start in starts), default=0)
+    if not count:
+        return GrammarMismatch(0, f"`{render_command_words(argv[:1])}` has no grammar")
+    words = dict.fromkeys(f"`{s[count]}`" for s in starts if _count_shared_words(argv, s, table) == count)
+    actual = f", not `{render_command_words(argv[count : count + 1])}`" if argv[count:] else ""
+    return GrammarMismatch(
+        count, f"after `{render_command_words(argv[:count])}` has to come {' or '.join(words)}{actual}"
+    )
+
+
+class _GrammarOptions:
+    """Options by each of their spellings."""
+
+    def __init__(self, flags: Sequence[str], values: OptionValues, table: GrammarTable) -> None:
+        self.names = (*flags, *values)
+        self.flags = {spelling: names.split("/")[0] for names in flags for spelling in names.split("/")}
+        self.values = {
+            spelling: find_word_kind(kind, table.commands)
+            for names, kind in values.items()
+            for spelling in names.split("/")
+        }
+
+    def takes_optional(self, word: str) -> bool:
+        """Whether the program would take the word behind this flag for its value."""
+        return word in self.flags and f"{word}=" in self.values
+
+
+class _WordReader:
+    """One pass over the words behind a grammar's start."""
+
+    def __init__(self, grammar: CommandGrammar, table: GrammarTable, start: Argv, words: Argv) -> None:
+        self._grammar, self._table, self._start, self._words = grammar, table, start, words
+        base = table.grammars[grammar.like] if grammar.like else grammar
+        flags = (*base.flags, *grammar.flags) if grammar.like else grammar.flags
+        self._options = _GrammarOptions(flags, {**base.values, **grammar.values}, table)
+        self.at = 0  # the word that is looked at
+        self._operands: list[str] = []
+        self._flags: set[str] = set()
+        self._values: list[tuple[WordKind, str]] = []
+
+    def read(self) -> str:
+        """What is wrong, or nothing."""
+        words = iter(enumerate(self._words))
+        tail = self._grammar.tail_flags
+        for number, word in words:
+            self.at = number
+            if word == "--" and tail is not None:
+                self._options, tail = _GrammarOptions(tail, self._grammar.tail_values, self._table), None
+                continue
+            if self._grammar.runs and not word.startswith("-"):
+                return ""
+            problem = self._read_option(word, words) if word.startswith("-") else self._read_operand(word)
+            if problem:
+                return problem
+        self.at = len(self._words)
+        return self._missing()
+
+    def _read_option(self, word: str, words: Iterator[tuple[int, str]]) -> str:
+        values, (name, equals, value) = self._options.values, word.partition("=")
+        if word in self._options.flags:
+            self._flags.add(self._options.flags[word])
+            return ""
+        if word in values:
+            return self._read_value(word, values[word], next((next_word for _, next_word in words), ""))
+        if equals and f"{name}=" in values:
+            return self._read_value(name, values[f"{name}="], value)
+        if equals and len(name) > 2 and name in values:
+            return self._read_value(name, values[name], value)
+        if word[:2] in values:
+            return self._read_value(word[:2], values[word[:2]], word[2:])
+        letters = [f"-{letter}" for letter in word[1:]]
+        if self._grammar.joined and letters and all(letter in self._options.flags for letter in letters):
+            self._flags.update(self._options.flags[letter] for letter in letters)
+            return ""
+        accepted = clip_text(" ".join(self._options.names), 120) or "none"
+        return f"`{render_command_words((word,))}` is not an option of `{render_command_words(self._start)}` that may be used here; it has: {accepted}"
+
+    def _read_value(self, name: str, kind: WordKind, value: str) -> str:
+        self._values.append((kind, value))
+        return (
+            ""
+            if kind.matches(value)
+            else f"`{render_command_words((value,))}` is not a value for `{name}`: {kind.meaning}"
+        )
+
+    def _read_operand(self, word: str) -> str:
+        grammar, place = self._grammar, len(self._operands)
+        previous_word = self._words[self.at - 1] if self.at else ""
+        if self._options.takes_optional(previous_word):
+            return f"`{render_command_words((word,))}` would be taken for the value of `{previous_word}`: write `{previous_word}=VALUE`"
+        value = grammar.first[place] if place < len(grammar.first) else grammar.operands
+        self._operands.append(word)
+        if value is None:
+            return f"`{render_command_words((word,))}` has no place after `{render_command_words(self._start)}`: it takes no more operands"
+        kind = find_word_kind(value, self._table.commands)
+        self._values.append((kind, word))
+        if not kind.matches(word):
+            return f"`{render_command_words((word,))}` is not {kind.meaning}"
+        return f"more than {grammar.most} operands" if place - len(grammar.first) >= grammar.most else ""
+
+    def _missing(self) -> str:
+        grammar, operand_count = self._grammar, len(self._operands)
+        wanted = (*grammar.first, *[grammar.operands] * grammar.least)[operand_count : operand_count + 1]
+        if grammar.runs:
+            return f"after `{render_command_words(self._start)}` has to come a command of: {', '.join(grammar.runs)}"
+        if wanted and wanted[0] is not None:
+            meaning = find_word_kind(wanted[0], self._table.commands).meaning
+            return f"after `{render_command_words(self._start)}` has to come {meaning}"
+        if grammar.needs and self._flags.isdisjoint(grammar.needs):
+            return f"`{render_command_words(self._start)}` needs {' or '.join(grammar.needs)}"
+        return ""
+
+    def reach(self) -> CommandReach:
+        """What the words that were read touch."""
+        paths = [(kind, path) for kind, word in self._values if (path := kind.path_in(word)) is not None]
+        roots = tuple(self._operands[len(self._grammar.first) :]) or (".",)
+        return CommandReach(
+            tuple(path for _, path in paths),
+            tuple(path for kind, path in paths if kind.importable),
+            tuple(word for kind, word in self._values if kind.path and WILDCARD_PATTERN.search(word)),
+            roots if self._grammar.searches else (),
+        )
+
+
+# ── tester commands ────────────────────────────────────────────────────────────────────────────────
+
 
 DEFAULT_COMMANDS = Commands()  # what a project without the section says
 OWN_GRAMMAR_SET = "own"  # the set of a project's own grammars

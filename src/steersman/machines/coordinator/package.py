@@ -4,8 +4,13 @@ from collections.abc import Iterator
 
 import msgspec
 
-from steersman.engine.machine_package import Artifact, MachinePackage
-from steersman.engine.person_words import AnswerPlanQuestions, PersonWord, RunView
+from steersman.engine.machine_package import (
+    AnswerPlanQuestions,
+    Artifact,
+    MachinePackage,
+    PersonWord,
+    RunView,
+)
 from steersman.engine.projections import format_json_file
 from steersman.kernel.snapshot import context_fields
 from steersman.machines.coordinator.start import PLAN_OPTIONS, start_planning

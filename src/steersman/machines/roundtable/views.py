@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from steersman.engine.machine_package import Artifact
-from steersman.engine.person_words import RunView
+from steersman.engine.machine_package import Artifact, RunView
 from steersman.engine.projections import format_json_file
 from steersman.kernel.record import run_outcome
 from steersman.machines.roundtable.context import RoundtableContext

@@ -6,8 +6,7 @@ from typing import Any, Protocol
 import msgspec
 
 from steersman.contracts.commands import CommandResult
-from steersman.engine.machine_package import Artifact
-from steersman.engine.person_words import RunView
+from steersman.engine.machine_package import Artifact, RunView
 from steersman.engine.projections import format_json_file
 from steersman.judges.evidence.baseline import count_known_failures
 from steersman.judges.text import clip_text

@@ -10,8 +10,7 @@ from typing import Any
 from steersman.contracts.artifacts import DamagedFile
 from steersman.engine.active_run import ActiveRun
 from steersman.engine.effects import EffectCall
-from steersman.engine.machine_package import DocumentOnDisk, RunDocuments
-from steersman.engine.person_words import RunView
+from steersman.engine.machine_package import DocumentOnDisk, RunDocuments, RunView
 from steersman.engine.ports import Ports
 from steersman.kernel.snapshot import JobItem
 from steersman.machines.task import work

@@ -12,8 +12,7 @@ from msgspec.structs import replace
 from steersman.contracts.artifacts import STATE_FILE, TIMELINE_FILE, ArtifactOnDisk
 from steersman.contracts.machine_names import TASK_PHASES
 from steersman.engine.active_run import ActiveRun
-from steersman.engine.machine_package import Artifact
-from steersman.engine.person_words import RunView
+from steersman.engine.machine_package import Artifact, RunView
 from steersman.engine.ports import Ports
 from steersman.engine.projections import MAX_PROJECTION_BYTES
 from steersman.judges.text import printable_json

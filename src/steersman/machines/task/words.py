@@ -9,7 +9,7 @@ from collections.abc import Callable
 import msgspec
 
 from steersman.contracts.machine_names import TASK_PHASES
-from steersman.engine.person_words import (
+from steersman.engine.machine_package import (
     AnswerGate,
     PersonMove,
     PersonWord,

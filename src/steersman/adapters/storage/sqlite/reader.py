@@ -2,13 +2,15 @@
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from types import NoneType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import apsw
+import msgspec
+from msgspec.structs import replace
 
-from steersman.adapters.storage.sqlite import rows as decode
 from steersman.adapters.storage.sqlite.connection import (
     STORE_SCHEMA_VERSION,
     StoreErrorTranslator,
@@ -16,10 +18,197 @@ from steersman.adapters.storage.sqlite.connection import (
     poll_while_busy,
 )
 from steersman.errors import JournalError, StoreBroken
-from steersman.ports.journal import BudgetRow, Gate, Head, InboxItem
+from steersman.ports.journal import UNFINISHED_STATUSES, BudgetRow, Gate, Head, InboxItem
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+# ── rows ────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+# Rows as values: what the columns of a store hold when they are whole.
+#
+# **Invariant:** a row that does not fit is a StoreBroken that names its run and its table; nothing in it is guessed.
+
+
+TableColumns = Mapping[str, tuple[type, ...]]
+StoreRow = tuple[Any, ...]
+
+_TEXT_TYPES = (str,)
+_NUMBER_TYPES = (int,)
+_BYTES_TYPES = (bytes,)
+_OPTIONAL_NUMBER_TYPES = (int, NoneType)
+_DOCUMENT_TYPES = (bytes, str)
+HEAD_COLUMNS: TableColumns = dict.fromkeys(
+    ("run", "root", "parent", "machine", "definition", "title", "state", "status", "outcome"), _TEXT_TYPES
+) | {
+    "seq": _NUMBER_TYPES,
+    "hash": _BYTES_TYPES,
+    "epoch": _NUMBER_TYPES,
+    "created": _NUMBER_TYPES,
+    "at": _NUMBER_TYPES,
+    "due": _OPTIONAL_NUMBER_TYPES,
+}
+GATE_COLUMNS: TableColumns = {
+    "run": _TEXT_TYPES,
+    "id": _TEXT_TYPES,
+    "body": _DOCUMENT_TYPES,
+    "digest": _TEXT_TYPES,
+    "answer": _TEXT_TYPES,
+    "person": _TEXT_TYPES,
+}
+INBOX_COLUMNS: TableColumns = {
+    "run": _TEXT_TYPES,
+    "id": _NUMBER_TYPES,
+    "kind": _TEXT_TYPES,
+    "body": _DOCUMENT_TYPES,
+    "at": _NUMBER_TYPES,
+}
+BUDGET_COLUMNS: TableColumns = {
+    "run": _TEXT_TYPES,
+    "name": _TEXT_TYPES,
+    "spent": _NUMBER_TYPES,
+    "reserved": _NUMBER_TYPES,
+    "bound": _OPTIONAL_NUMBER_TYPES,
+}
+HEAD_STATUSES = (*UNFINISHED_STATUSES, "done", "stopped")
+BROKEN_STATUS = "broken"
+
+_HEAD_TYPES_WITH_DUE = tuple(types[0] for types in HEAD_COLUMNS.values())
+_VALID_HEAD_TYPES = ((*_HEAD_TYPES_WITH_DUE[:-1], NoneType), _HEAD_TYPES_WITH_DUE)
+_decode_gate_json = msgspec.json.Decoder(Gate).decode
+_decode_body_json = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+class RowBroken(StoreBroken):
+    """One run's row does not hold what it should."""
+
+    def __init__(self, table: str, run: Any, why: str) -> None:
+        self.run, self.why = _run_name_text(run), f"its row in {table} cannot be read: {why}"
+        super().__init__(
+            f"run {self.run}: {self.why}; the other runs go on: see `steersman audit verify {self.run}`"
+        )
+
+
+def cast_text_columns(columns: TableColumns) -> str:
+    """The same with every text as the bytes it is: some may not be UTF-8."""
+    return ", ".join(f"CAST({c} AS BLOB) AS {c}" if kind == _TEXT_TYPES else c for c, kind in columns.items())
+
+
+def decode_cast_row(columns: TableColumns, row: StoreRow) -> StoreRow:
+    """A row of those: bytes stay where no text can be read."""
+    return tuple(
+        _decode_text_or_bytes(v) if kind == _TEXT_TYPES else v
+        for v, kind in zip(row, columns.values(), strict=True)
+    )
+
+
+def _decode_text_or_bytes(value: bytes) -> str | bytes:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value
+
+
+def decode_head(row: StoreRow) -> Head:
+    """One run's row."""
+    if tuple(map(type, row)) not in _VALID_HEAD_TYPES:
+        _refuse_wrong_types("head", HEAD_COLUMNS, row)
+    if row[7] not in HEAD_STATUSES:
+        raise RowBroken("head", row[0], f"no run is {row[7]!r}")
+    values = list(row)
+    values[10] = row[10].hex()
+    return Head(*values)
+
+
+def decode_listed_head(row: StoreRow) -> Head:
+    """The same for a list: a row that does not fit is called broken, and the others go on."""
+    try:
+        return decode_head(row)
+    except StoreBroken:
+        values = [
+            v if type(v) in kind else kind[0]() for v, kind in zip(row, HEAD_COLUMNS.values(), strict=True)
+        ]
+        values[0], values[7], values[10], values[14] = _run_name_text(row[0]), BROKEN_STATUS, "", None
+        return Head(*values)
+
+
+def decode_gate(row: StoreRow) -> Gate:
+    """An open question; its columns count: an answer is held against them."""
+    _refuse_wrong_types("gate", GATE_COLUMNS, row)
+    run, _, body, digest, answer, person = row
+    try:
+        stored_gate = _decode_gate_json(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise RowBroken("gate", run, str(error)) from error
+    if stored_gate.run != run:
+        raise RowBroken("gate", run, f"it says that run {stored_gate.run} asks")
+    return replace(stored_gate, digest=digest, answer=answer, person=person)
+
+
+def decode_posted_event(row: StoreRow) -> InboxItem:
+    """An external event."""
+    _refuse_wrong_types("inbox", INBOX_COLUMNS, row)
+    run, number, kind, body, at = row
+    try:
+        return InboxItem(number, run, kind, _decode_body_json(body), at)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise RowBroken("inbox", run, str(error)) from error
+
+
+def decode_budget_row(row: StoreRow) -> BudgetRow:
+    """One figure of a run's budget."""
+    _refuse_wrong_types("budget", BUDGET_COLUMNS, row)
+    return BudgetRow(*row[1:])
+
+
+def decode_verdict(number: int, body: Any) -> dict[str, Any]:
+    """What became of an external event."""
+    try:
+        return _decode_body_json(require_stored_bytes("inbox", str(number), body))
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise _unreadable_store_error(f"inbox {number}", str(error)) from error
+
+
+def require_definition(digest: str, body: Any) -> bytes:
+    """The definition of a machine as it was kept."""
+    try:
+        _decode_body_json(require_stored_bytes("definition", digest, body))
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise _unreadable_store_error(f"definition {digest}", str(error)) from error
+    return bytes(body)
+
+
+def require_stored_bytes(table: str, row_key: str, value: Any) -> bytes:
+    """Bytes as they were kept."""
+    if not isinstance(value, bytes):
+        raise _unreadable_store_error(f"{table} {row_key}", f"it is {_describe_column_value(value)}")
+    return value
+
+
+def _refuse_wrong_types(table: str, columns: TableColumns, row: StoreRow) -> None:
+    """StoreBroken for the first column that holds something else than it should."""
+    for value, (column, kind) in zip(row, columns.items(), strict=True):
+        if type(value) not in kind:
+            raise RowBroken(table, row[0], f"{column} is {_describe_column_value(value)}")
+
+
+def _unreadable_store_error(what: str, why: str) -> StoreBroken:
+    return StoreBroken(
+        f"{what} cannot be read ({why}): restore the store from a backup; `steersman audit verify` says which runs still fit"
+    )
+
+
+def _run_name_text(run: Any) -> str:
+    return run if isinstance(run, str) else repr(run)
+
+
+def _describe_column_value(value: Any) -> str:
+    kinds = {str: "text", bytes: "bytes", int: "a number", float: "a fraction"}
+    return kinds.get(type(value), "nothing")
+
+
+# ── the reader ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
 
 T = TypeVar("T")
 READER_PAGE_ROWS = 500  # rows of a long list that are read at once
@@ -58,34 +247,30 @@ class SqliteJournalReader:
 
     def pending(self, run: str) -> list[InboxItem]:
         rest = "FROM inbox WHERE run=? AND verdict IS NULL ORDER BY id"
-        return self._rows(decode.INBOX_COLUMNS, rest, (run,), decode.decode_posted_event)
+        return self._rows(INBOX_COLUMNS, rest, (run,), decode_posted_event)
 
     def verdict(self, posted: int) -> dict[str, Any] | None:
         rows = self._query("SELECT verdict FROM inbox WHERE id=?", (posted,))
-        return decode.decode_verdict(posted, rows[0][0]) if rows and rows[0][0] is not None else None
+        return decode_verdict(posted, rows[0][0]) if rows and rows[0][0] is not None else None
 
     def gates(self, run: str | None = None) -> list[Gate]:
         if run:
-            return self._rows(
-                decode.GATE_COLUMNS, "FROM gate WHERE run=? ORDER BY id", (run,), decode.decode_gate
-            )
-        gate_rows = self._rows(
-            decode.GATE_COLUMNS, "FROM gate ORDER BY id", (), _capture_broken_rows(decode.decode_gate)
-        )
+            return self._rows(GATE_COLUMNS, "FROM gate WHERE run=? ORDER BY id", (run,), decode_gate)
+        gate_rows = self._rows(GATE_COLUMNS, "FROM gate ORDER BY id", (), _capture_broken_rows(decode_gate))
         return [g for g in gate_rows if isinstance(g, Gate)]
 
     def gate(self, gate: str) -> Gate | None:
-        rows = self._rows(decode.GATE_COLUMNS, "FROM gate WHERE id=?", (gate,), decode.decode_gate)
+        rows = self._rows(GATE_COLUMNS, "FROM gate WHERE id=?", (gate,), decode_gate)
         return rows[0] if rows else None
 
     def head(self, run: str) -> Head | None:
-        rows = self._rows(decode.HEAD_COLUMNS, "FROM head WHERE run=?", (run,), decode.decode_head)
+        rows = self._rows(HEAD_COLUMNS, "FROM head WHERE run=?", (run,), decode_head)
         return rows[0] if rows else None
 
     def heads(self, *, unfinished: bool = False, limit: int = 1000) -> list[Head]:
         where = f"WHERE {UNFINISHED_CONDITION}" if unfinished else ""
         rest = f"FROM head {where} ORDER BY created DESC, run DESC LIMIT ?"
-        return self._rows(decode.HEAD_COLUMNS, rest, (limit,), decode.decode_listed_head)
+        return self._rows(HEAD_COLUMNS, rest, (limit,), decode_listed_head)
 
     def find_runs(self, prefix: str) -> list[str]:
         sql = "SELECT run FROM head WHERE run >= ? AND run < ? ORDER BY run LIMIT 20"
@@ -97,20 +282,14 @@ class SqliteJournalReader:
 
     def children(self, run: str) -> list[Head]:
         rest = "FROM head WHERE parent=? ORDER BY created, run"
-        return self._rows(decode.HEAD_COLUMNS, rest, (run,), decode.decode_head) if run else []
+        return self._rows(HEAD_COLUMNS, rest, (run,), decode_head) if run else []
 
     def tree(self, root: str) -> list[Head]:
-        return self._rows(
-            decode.HEAD_COLUMNS, "FROM head WHERE root=? ORDER BY created, run", (root,), decode.decode_head
-        )
+        return self._rows(HEAD_COLUMNS, "FROM head WHERE root=? ORDER BY created, run", (root,), decode_head)
 
     def due(self, now: int) -> list[Head]:
         rest = "FROM head WHERE due IS NOT NULL AND due <= ? ORDER BY due, run LIMIT 1000"
-        return [
-            h
-            for h in self._rows(decode.HEAD_COLUMNS, rest, (now,), decode.decode_listed_head)
-            if h.due is not None
-        ]
+        return [h for h in self._rows(HEAD_COLUMNS, rest, (now,), decode_listed_head) if h.due is not None]
 
     def rows(self, run: str, after: int = 0) -> Iterator[tuple[int, bytes, str]]:
         sql = "SELECT seq, body, hash FROM entry WHERE run=? AND seq>? ORDER BY seq LIMIT ?"
@@ -149,23 +328,21 @@ class SqliteJournalReader:
 
     def key(self, root: str) -> bytes | None:
         rows = self._query("SELECT key FROM payload_key WHERE root=?", (root,))
-        return decode.require_stored_bytes("payload_key", root, rows[0][0]) if rows else None
+        return require_stored_bytes("payload_key", root, rows[0][0]) if rows else None
 
     def definition(self, digest: str) -> bytes | None:
         rows = self._query("SELECT body FROM definition WHERE digest=?", (digest,))
-        return decode.require_definition(digest, rows[0][0]) if rows else None
+        return require_definition(digest, rows[0][0]) if rows else None
 
     def budget(self, run: str) -> list[BudgetRow]:
-        return self._rows(
-            decode.BUDGET_COLUMNS, "FROM budget WHERE run=? ORDER BY name", (run,), decode.decode_budget_row
-        )
+        return self._rows(BUDGET_COLUMNS, "FROM budget WHERE run=? ORDER BY name", (run,), decode_budget_row)
 
     def _rows(
         self,
-        columns: decode.TableColumns,
+        columns: TableColumns,
         rest: str,
         values: tuple[Any, ...],
-        read: Callable[[decode.StoreRow], T],
+        read: Callable[[StoreRow], T],
     ) -> list[T]:
         # Each row is gone when the next one comes: nothing to collect.
         with self._lock, StoreErrorTranslator(self.path):
@@ -173,10 +350,8 @@ class SqliteJournalReader:
                 sql = f"SELECT {', '.join(columns)} {rest}"
                 return [read(row) for row in self._reader.execute(sql, values)]
             except UnicodeDecodeError:
-                sql = f"SELECT {decode.cast_text_columns(columns)} {rest}"
-                return [
-                    read(decode.decode_cast_row(columns, row)) for row in self._reader.execute(sql, values)
-                ]
+                sql = f"SELECT {cast_text_columns(columns)} {rest}"
+                return [read(decode_cast_row(columns, row)) for row in self._reader.execute(sql, values)]
 
     def query(self, sql: str, values: tuple[Any, ...] = ()) -> list[Any]:
         """Rows of tables that stand beside the tapes in the same file."""
@@ -202,14 +377,14 @@ class SqliteJournalReader:
 
     def quarantined(self) -> dict[str, str]:
         """Runs that were put aside, and runs whose open questions or inbox cannot be read now."""
-        gates = self._rows(decode.GATE_COLUMNS, "FROM gate", (), _capture_broken_rows(decode.decode_gate))
+        gates = self._rows(GATE_COLUMNS, "FROM gate", (), _capture_broken_rows(decode_gate))
         posts = self._rows(
-            decode.INBOX_COLUMNS,
+            INBOX_COLUMNS,
             "FROM inbox WHERE verdict IS NULL",
             (),
-            _capture_broken_rows(decode.decode_posted_event),
+            _capture_broken_rows(decode_posted_event),
         )
-        now = {row.run: row.why for row in (*gates, *posts) if isinstance(row, decode.RowBroken)}
+        now = {row.run: row.why for row in (*gates, *posts) if isinstance(row, RowBroken)}
         return now | {str(run): str(why) for run, why in self._query("SELECT run, why FROM quarantine")}
 
     def list_strays(self) -> list[str]:
@@ -235,14 +410,14 @@ class SqliteJournalReader:
 
 
 def _capture_broken_rows(
-    read: Callable[[decode.StoreRow], T],
-) -> Callable[[decode.StoreRow], T | decode.RowBroken]:
+    read: Callable[[StoreRow], T],
+) -> Callable[[StoreRow], T | RowBroken]:
     """The row, or what is wrong with it: one that cannot be read does not hide the others."""
 
-    def attempt(row: decode.StoreRow) -> T | decode.RowBroken:
+    def attempt(row: StoreRow) -> T | RowBroken:
         try:
             return read(row)
-        except decode.RowBroken as error:
+        except RowBroken as error:
             return error.with_traceback(None)
 
     return attempt

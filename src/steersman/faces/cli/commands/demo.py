@@ -114,7 +114,7 @@ def _drive_demo_run(context: CommandContext, demo_context: CommandContext) -> in
 def _print_demo_summary(
     context: CommandContext, demo_context: CommandContext, run: str, code: int, verdict: "AuditVerdict"
 ) -> int:
-    from steersman.app.run_status import read_run_details
+    from steersman.app.runs import read_run_details
 
     summary = read_run_details(demo_context.runs.ports, run).summary
     tests = sum(check.tests or 0 for check in summary.checks if not check.variant)

@@ -356,7 +356,7 @@ def choose_installed_crew(context: CommandContext) -> dict[str, dict[str, str]]:
 
 def _trust_written_config(context: CommandContext, path: Path) -> None:
     """Trusts what init has written for the person who runs it; files of `.steersman/` came with the repository."""
-    from steersman.judges.config.powerful_parts import is_file_setting_line
+    from steersman.judges.config.limits import is_file_setting_line
 
     if not context.principal.may_approve:  # an agent can write the file, and trust nothing
         return

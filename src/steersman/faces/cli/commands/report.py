@@ -18,7 +18,7 @@ def report_command(context: CommandContext, *, run: str, out: str | None) -> Non
     """Print a report on RUN: what was asked, decided, changed and proven, and by whom."""
     import msgspec
 
-    from steersman.app.run_status import read_run_report
+    from steersman.app.runs import read_run_report
 
     runs = context.read_only_runs
     report = read_run_report(runs.ports, runs.find(run))

@@ -80,7 +80,7 @@ def run_command(
     order = RunOrder(
         machine=machine,
         task=task,
-        issue=read_issue_text(issue),
+        issue=read_issue_text(issue) if issue else "",
         given={name: value for name, value in given.items() if value},
         fix_base=fix_base,
     )

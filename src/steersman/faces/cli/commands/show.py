@@ -21,7 +21,7 @@ def show_command(context: CommandContext, *, run: str) -> None:
 
 def print_run_details(context: CommandContext, run_id: str) -> None:
     """Everything about a run."""
-    from steersman.app.run_status import read_run_details
+    from steersman.app.runs import read_run_details
     from steersman.faces.repl.document_status import list_touched_file_lines
 
     details = read_run_details(context.read_only_runs.ports, run_id)

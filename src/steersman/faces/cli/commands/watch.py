@@ -5,12 +5,11 @@ import contextlib
 
 import click
 
-from steersman.app.run_status import read_run_view
+from steersman.app.runs import read_run_view
 from steersman.app.subscriptions import follow_run
 from steersman.faces.cli.context import EXIT_DONE, CommandContext, define_command
 from steersman.faces.cli.drive import run_exit_code
-from steersman.faces.cli.run_ending import print_run_outcome
-from steersman.faces.cli.screens import open_run_screen
+from steersman.faces.cli.run_ending import open_run_screen, print_run_outcome
 
 
 @define_command("watch", "steersman watch 261116-abc", "steersman watch 261116-abc --for 30")

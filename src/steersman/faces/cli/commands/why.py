@@ -19,7 +19,7 @@ def why_command(context: CommandContext, *, run: str) -> None:
 
 def print_run_reasons(context: CommandContext, run_id: str) -> None:
     """Prints what a run waits for, for people and for programs."""
-    from steersman.app.run_status import explain_run
+    from steersman.app.runs import explain_run
     from steersman.faces.repl.document_status import list_touched_file_lines
     from steersman.views.why import WaitReason, wait_reason_lines
 

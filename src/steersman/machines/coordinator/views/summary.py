@@ -2,8 +2,7 @@
 
 import msgspec
 
-from steersman.engine.machine_package import RunEnding, RunResult
-from steersman.engine.person_words import RunView
+from steersman.engine.machine_package import RunEnding, RunResult, RunView
 from steersman.machines.coordinator.context import CoordinatorContext
 from steersman.machines.coordinator.views.outcome import (
     build_plan_run_summary,

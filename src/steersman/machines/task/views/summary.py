@@ -7,8 +7,7 @@ import msgspec
 
 from steersman.contracts.commands import CommandResult, full_output
 from steersman.engine.active_run import read_snapshot
-from steersman.engine.machine_package import GatePreview, RunEnding
-from steersman.engine.person_words import RunView
+from steersman.engine.machine_package import GatePreview, RunEnding, RunView
 from steersman.judges.text import clip_text, printable_line
 from steersman.kernel.record import run_outcome
 from steersman.kernel.snapshot import Snapshot
