@@ -60,7 +60,7 @@ def test_a_gate_takes_only_its_own_choices(parked: tuple[Project, str]) -> None:
     project, run = parked
     result = project.call("approve", run)
     assert result.code == 2
-    assert "raise | stop" in result.err
+    assert "Choose one of raise, stop" in result.err
 
 
 def test_spending_is_shown_with_its_limit(project: Project) -> None:
