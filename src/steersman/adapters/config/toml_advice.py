@@ -69,13 +69,6 @@ _FIELD_EXAMPLES: dict[tuple[str, ...], str] = {
 }
 
 
-_TABLE_STRUCTS: dict[tuple[str, ...], str] = {
-    ("commands", "grammars"): "CommandGrammar",
-    ("chat", "agents"): "ChatAgent",
-    ("chat", "budget"): "ChatBudget",
-}
-
-
 def build_config_error(name: str, text: str, problems: list[SchemaProblem]) -> UserError:
     """All problems in the order of their lines, each with its advice."""
     lines = find_toml_lines(text)
@@ -96,15 +89,18 @@ def _field_advice(problem: SchemaProblem) -> str:
 
 def _list_known_fields(table: tuple[str, ...]) -> list[str]:
     definitions = config_schema()["$defs"]
-    if len(table) > 1 and table[0] == "checks":
-        definition = definitions["Check"]
-    elif table[:2] == ("worktree", "setup"):
-        definition = definitions["SetupStep"]
-    else:
-        definition = definitions.get(
-            _TABLE_STRUCTS.get(table[:2]) or (table[0].capitalize() if table else "Config"), {}
-        )
-    return sorted(definition.get("properties", {}))
+    node = definitions["Config"]
+    for name in table:
+        inner = node.get("properties", {}).get(name) or node.get("additionalProperties") or node.get("items")
+        node = _resolve_table_schema(inner, definitions) if isinstance(inner, dict) else {}
+    return sorted(node.get("properties", {}))
+
+
+def _resolve_table_schema(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    """What a reference, or the form of a table beside that of a list, leads to."""
+    node = node.get("then", node)
+    resolved: dict[str, Any] = definitions[node["$ref"].rpartition("/")[2]] if "$ref" in node else node
+    return resolved
 
 
 # ── command problems ────────────────────────────────────────────────────────────────────────────────────────────────────
