@@ -57,12 +57,12 @@ def drawn(i):
     ("lock", "told"),
     [
         (LockScope(mode="none"), "others may change the same files"),
-        (LockScope(mode="task"), "nobody else changes meanwhile what it names"),
+        (LockScope(mode="task"), "no other work changes meanwhile what it names"),
         (LockScope(mode="files", paths=("src/", "docs/")), "the plan changes no others: src/, docs/"),
     ],
 )
 def test_plan_and_review_show_the_lock(lock, told):
-    """What nobody else should touch meanwhile, and how far the plan itself may go."""
+    """What no other work should touch meanwhile, and how far the plan itself may go."""
     made = drawn(
         make_plan_inputs(make_intent(constraints=replace(make_intent().constraints, lock_scope=lock)))
     )

@@ -108,7 +108,7 @@ class IntentBudgets(StrictDocument, frozen=True, kw_only=True):
 
 
 class LockScope(StrictDocument, frozen=True, kw_only=True):
-    """What nobody else should touch while the plan is carried out: nothing, what the plan names, or these paths.
+    """What no other work should touch while the plan is carried out: nothing, what the plan names, or these paths.
 
     A lock on files holds both ways: the plan stays within what it locks.
     """

@@ -183,7 +183,7 @@ def _unmet_evidence_questions(
         f"{question_text}. Leave the command out?",
         why,
         (_intent_field_ref(inputs, "planned_commands", id_), *sorted(set(planned.evidence_refs) - set(missing))),
-        DefaultAnswer(strategy="exclude", reason="What is cited and not there speaks for nothing; nobody has looked."),
+        DefaultAnswer(strategy="exclude", reason="What is cited and not there speaks for nothing; no person has looked."),
         (
             _leave_out_suggestion(id_),
             SuggestedAnswer(
@@ -308,7 +308,7 @@ def _missing_command_questions(
 
 
 def _is_scope_open(inputs: PlanInputs) -> bool:
-    """Whether nobody has said what the plan is about: nothing is named, or everything."""
+    """Whether the intent does not say what the plan is about: it names nothing, or everything."""
     targets = inputs.intent.scope.targets
     return any(map(is_whole_project, targets.files)) or not (
         targets.files or targets.modules or targets.areas
@@ -347,7 +347,7 @@ def _ambiguous_scope_questions(
         f"The intent names {'the whole project' if everything else 'no file, module or area'}. What is the plan about?",
         f"scope.targets {'leaves nothing out' if everything else 'is empty'}. {writes_text}",
         (_intent_field_ref(inputs, "scope", "targets"),),
-        DefaultAnswer(strategy="block", reason="Nobody has said what may be changed.")
+        DefaultAnswer(strategy="block", reason="The intent does not say what may be changed.")
         if writes
         else DefaultAnswer(
             strategy="use", value=word.ANSWER_WHOLE_PROJECT, reason="Nothing is written, so nothing is at stake."

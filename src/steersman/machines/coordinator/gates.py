@@ -1,7 +1,7 @@
 """Where the reviews of phases and of the intent stand: before what cannot be taken back, else after what was made.
 
 **Invariant:** every review that a selected phase or the intent asks for stands somewhere in each of its workflows; on
-every way from its beginning to a command that nobody can take back, the intent's reviews about it stand before it, and
+every way from its beginning to a command that cannot be undone, the intent's reviews about it stand before it, and
 one in a phase with a condition counts for that phase alone.
 """
 
@@ -38,7 +38,9 @@ class ReviewPlacement(NamedTuple):
 class _PhaseFlow(NamedTuple):
     """The phases of one workflow, by number, and what leads from one to another."""
 
-    final: tuple[tuple[PlannedCommand, ...], ...]  # of each what nobody can take back, in its order
+    final: tuple[
+        tuple[PlannedCommand, ...], ...
+    ]  # of each the commands that cannot be undone, in their order
     begins: tuple[int, ...]  # before which nothing comes
     then: dict[int, list[int]]  # what comes when a phase is over
     instead: dict[int, int]  # what comes when it does not succeed, however far it has come
@@ -98,7 +100,7 @@ def _build_phase_flow(sources: GraphSources, places: tuple[SelectedPhase, ...]) 
 
 
 def _irreversible_commands(sources: GraphSources, place: SelectedPhase) -> Iterator[PlannedCommand]:
-    """The proposed commands of a phase that nobody can take back, in their order."""
+    """The proposed commands of a phase that cannot be undone, in their order."""
     everything = place.phase.phase in OUTWARD_PHASES
     for planned in place.commands:
         effects = sources.effects(planned)

@@ -171,9 +171,9 @@ def command_gate_node(
 def phase_gate_node(
     sources: GraphSources, place: SelectedPhase, review: ReviewCategory, before: str
 ) -> GraphNode:
-    """A review in a phase: before a command that nobody can take back, or before it is left."""
+    """A review in a phase: before a command that cannot be undone, or before it is left."""
     workflow = place.workflow
-    when = f"{before} is carried out: nobody can take it back" if before else "it is left"
+    when = f"{before} is carried out: it cannot be undone" if before else "it is left"
     return GraphNode(
         node_id=graph_node_id("gate", workflow.id, place.phase.phase, review),
         node_type="review_gate",

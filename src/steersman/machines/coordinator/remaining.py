@@ -119,7 +119,7 @@ def _remaining_risk(
 def _find_ruled_out_commands(
     inputs: PlanInputs, decisions: tuple[RuleDecision, ...]
 ) -> Iterator[DocumentProblem]:
-    """Commands about which a rule speaks that nobody could answer to: it was silent about the whole, or outweighed."""
+    """Commands about which a rule speaks that no question covered: it was silent about the whole, or outweighed."""
     before = inputs.decided()
     for now in decisions:
         was = before[now.command_id]

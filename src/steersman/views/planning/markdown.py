@@ -222,9 +222,9 @@ def _describe_lock(lock: LockScope) -> str:
         case "none":
             return "none, others may change the same files meanwhile"
         case "task":
-            return "the task, nobody else changes meanwhile what it names"
+            return "the task: no other work changes meanwhile what it names"
         case "files":
-            return f"files, nobody else changes these meanwhile, and the plan changes no others: {', '.join(lock.paths)}"
+            return f"files: no other work changes these meanwhile, and the plan changes no others: {', '.join(lock.paths)}"
 
 
 def _render_plan_argv(argv: tuple[str, ...]) -> str:
