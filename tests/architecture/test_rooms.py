@@ -132,6 +132,7 @@ def _reasoned(path, n):
 UNCLEAR_WORDS = re.compile(r"\b(?:whoever|anew|mend(?:s|ed|ing)?|is told|is said|of ours)\b", re.IGNORECASE)
 NEEDED_WORDS = {
     "machines/task/documents/schemas.py": "is told",  # a sentence in every document of a task: files on disk have it
+    "machines/coordinator/review.py": "is said",  # a sentence in every review pack: frozen bytes have it
     "judges/planning/goals.py": "mend",  # a word that people may use in a goal
 }
 

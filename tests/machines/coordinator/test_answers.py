@@ -295,7 +295,7 @@ def test_who_takes_every_default_has_answered():
     [
         ("human", "ann", "answered by ann"),
         ("fallback", "ann", "left to its default by ann"),
-        ("fallback", "", "no answer came in time"),
+        ("fallback", "", "nobody answered in time"),
         ("policy_default", "", "not asked"),
     ],
 )

@@ -107,7 +107,7 @@ def _answer_source(answer: QuestionAnswer) -> str:
         case "fallback" if answer.answered_by:
             return f"left to its default by {answer.answered_by}"
         case "fallback":
-            return "no answer came in time"
+            return "nobody answered in time"
         case _:
             return "not asked"
 

@@ -183,7 +183,7 @@ def _unmet_evidence_questions(
         f"{question_text}. Leave the command out?",
         why,
         (_intent_field_ref(inputs, "planned_commands", id_), *sorted(set(planned.evidence_refs) - set(missing))),
-        DefaultAnswer(strategy="exclude", reason="What is cited and not there speaks for nothing; no person has looked."),
+        DefaultAnswer(strategy="exclude", reason="What is cited and not there speaks for nothing; nobody has looked."),
         (
             _leave_out_suggestion(id_),
             SuggestedAnswer(
@@ -347,7 +347,7 @@ def _ambiguous_scope_questions(
         f"The intent names {'the whole project' if everything else 'no file, module or area'}. What is the plan about?",
         f"scope.targets {'leaves nothing out' if everything else 'is empty'}. {writes_text}",
         (_intent_field_ref(inputs, "scope", "targets"),),
-        DefaultAnswer(strategy="block", reason="The intent does not say what may be changed.")
+        DefaultAnswer(strategy="block", reason="Nobody has said what may be changed.")
         if writes
         else DefaultAnswer(
             strategy="use", value=word.ANSWER_WHOLE_PROJECT, reason="Nothing is written, so nothing is at stake."

@@ -173,7 +173,7 @@ def phase_gate_node(
 ) -> GraphNode:
     """A review in a phase: before a command that cannot be undone, or before it is left."""
     workflow = place.workflow
-    when = f"{before} is carried out: it cannot be undone" if before else "it is left"
+    when = f"{before} is carried out: nobody can take it back" if before else "it is left"
     return GraphNode(
         node_id=graph_node_id("gate", workflow.id, place.phase.phase, review),
         node_type="review_gate",

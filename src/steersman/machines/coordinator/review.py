@@ -114,7 +114,7 @@ def _find_unjustified_risks(risk: RiskAssessment) -> Iterator[DocumentProblem]:
     if risk.overall_risk != gravest_risk(*(factor.risk for factor in risk.factors)):
         yield DocumentProblem(
             field="risk.overall",
-            message=f"The stated risk is {risk.overall_risk}, and no factor is that grave.",
+            message=f"The risk is said to be {risk.overall_risk}, and no factor is that grave.",
             fix="Name in risk.drivers what makes it so.",
         )
 
