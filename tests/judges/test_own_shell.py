@@ -2,7 +2,7 @@
 
 from tests.support.cases import for_each_case
 
-from steersman.judges.commands.tester_commands import is_outside_allowed_commands
+from steersman.judges.commands.tester_commands import find_commands_outside, is_outside_allowed_commands
 
 UNIT = ("python3", "-m", "unittest", "-q")
 INSIDE = [
@@ -44,3 +44,10 @@ def test_nothing_is_allowed_but_looking():
     """Held to no command at all."""
     assert is_outside_allowed_commands("python3 -m unittest -q", ())
     assert not is_outside_allowed_commands("cat calc.py", ())
+
+
+def test_only_an_agent_that_is_held_to_commands_goes_outside_them():
+    """Without a frozen plan nothing is outside; with one, the lines that are not its commands."""
+    scripts = ("cat calc.py", "curl example.org")
+    assert find_commands_outside(scripts, None) == ()
+    assert find_commands_outside(scripts, {UNIT}) == ("curl example.org",)

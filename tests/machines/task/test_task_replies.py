@@ -110,3 +110,18 @@ def test_inner_texts_can_be_seen():
 def test_inner_problems_name_their_field(changed, told):
     """What is wrong inside a list is told with its place."""
     assert any(p.startswith(told) for p in problems("task_planner", **changed))
+
+
+@for_each_case(
+    ("contract", "facts"),
+    [
+        ("task_planner", {"files": len(PLAN["files"]), "questions": 1, "blocking": 1}),
+        ("plan_comment", {"ready": True, "concerns": 0, "blocking": 0}),
+        ("plan_reviewer", {"decision": "accept"}),
+        ("task_coder", {"status": "done"}),
+        ("code_reviewer", {"decision": "approve"}),
+    ],
+)
+def test_facts(contract, facts):
+    """What guards see of a reply: words and counts."""
+    assert TASK_REPLY_CONTRACTS[contract].facts(parsed(contract).value) == facts
